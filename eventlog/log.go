@@ -1,0 +1,170 @@
+// Package eventlog is the port to the log: append with an expected version, read, follow, dispatch.
+//
+// The log is one total order of events (package events), kept for ever. An aggregate is one literal
+// subject; its version is the sequence of its last event. A writer appends with the version that its
+// decision was taken on, and the log takes it or refuses it: that, and no lock, lease or clock, is what
+// keeps two writers from both being right.
+//
+// An append whose answer was lost is settled by the log itself: the adapters read the aggregate's last
+// events and look for the id of the event they sent. Callers therefore see three results only: stored,
+// ConflictError (somebody else was first: fold again, decide again), or a fault.
+//
+// The adapters are eventlog/jetstream (NATS JetStream, one node or a cluster) and eventlog/memory (tests,
+// simulations). Both pass the suite of eventlog/eventlogtest.
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Append is one aggregate's part of a batch.
+type Append struct {
+	Subject events.Subject
+	// Expected is the last sequence of the subject that the decision was taken on; 0 means that the
+	// aggregate must not exist yet.
+	Expected events.Seq
+	// Events all belong to Subject and are stored in this order.
+	Events []events.Event
+}
+
+// Log is the truth.
+type Log interface {
+	// Append stores all events of all parts, in order and without foreign events between them, or none.
+	// It returns the sequence of the last event. Errors: *ConflictError when an aggregate has moved on;
+	// ErrUnavailable (wrapped) when the log cannot be reached before ctx ends, and it is then unknown
+	// whether the events were stored.
+	Append(ctx context.Context, parts ...Append) (events.Seq, error)
+
+	// Read returns all events of one aggregate, in order.
+	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
+
+	// Last returns the last event of one aggregate; false when there is none.
+	Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error)
+
+	// Follow returns a cursor over all events after the given sequence.
+	Follow(ctx context.Context, after events.Seq) (Cursor, error)
+
+	// Head returns the identity and the extent of the log.
+	Head(ctx context.Context) (Head, error)
+}
+
+// Cursor walks the log in order and proves that nothing is missing.
+type Cursor interface {
+	// Next waits for at least one event and returns up to max that are there, in order. The sequences are
+	// contiguous with what came before, else the error is a *GapError.
+	Next(ctx context.Context, max int) ([]events.Stored, error)
+	// Close releases what the cursor holds.
+	Close()
+}
+
+// Head is the identity and the extent of a log.
+type Head struct {
+	// Identity changes when the log is another one than before, such as after its deletion.
+	Identity string
+	First    events.Seq
+	Last     events.Seq
+}
+
+// ConflictError says that an aggregate was not at the expected version. Nothing was stored.
+type ConflictError struct {
+	Subject  events.Subject
+	Expected events.Seq
+	// Actual is the version found; 0 when it is not known.
+	Actual events.Seq
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: expected version %d, found %d", e.Subject, e.Expected, e.Actual)
+}
+
+// GapError says that the log does not hold every event between two sequences: it was damaged or replaced.
+type GapError struct {
+	// Want is the sequence that had to come next, Got the one that came; 0 when the log ended before.
+	Want, Got events.Seq
+}
+
+func (e *GapError) Error() string {
+	if e.Got == 0 {
+		return fmt.Sprintf("the log ends before event %d, which was there before: it was cut or replaced", e.Want)
+	}
+	return fmt.Sprintf("the log has a gap: event %d was expected, event %d came", e.Want, e.Got)
+}
+
+// ErrUnavailable says that the log could not be reached in time.
+var ErrUnavailable = errors.New("the log is not reachable")
+
+// Delivery is one dispatched job in the hands of a collector.
+type Delivery interface {
+	// Stored is the JobDispatched event as it lies in the log.
+	Stored() events.Stored
+	// InProgress asks for more time; it must be called well within the redelivery time.
+	InProgress(ctx context.Context) error
+	// Ack ends the delivery. It is never the truth about the job: the log is.
+	Ack(ctx context.Context) error
+	// Nak gives the job back; it is delivered again after the delay, before any later job of the lane.
+	Nak(ctx context.Context, delay time.Duration) error
+}
+
+// Dispatch is the way of a job from its JobDispatched event to a collector.
+type Dispatch interface {
+	// EnsureLane makes the durable consumer of a lane if there is none. Only the core calls it.
+	EnsureLane(ctx context.Context, lane events.Lane) error
+	// NextJob waits for the next job of the lane. One delivery per lane is outstanding at a time, in
+	// order, whoever takes it; an unacknowledged one comes again before any later one.
+	NextJob(ctx context.Context, lane events.Lane) (Delivery, error)
+}
+
+// Beat is one heartbeat of a collector's process.
+type Beat struct {
+	Name     events.CollectorName `json:"name"`
+	Instance string               `json:"instance"`
+	// Host and PID tell whether a process that holds a name is still alive, where that can be seen.
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Version string    `json:"version"`
+	Time    time.Time `json:"time"`
+	// JobID is empty when idle. Done and Total count test cases.
+	JobID     events.JobID     `json:"job_id,omitempty"`
+	Benchmark events.Benchmark `json:"benchmark,omitempty"`
+	Done      int              `json:"done"`
+	Total     int              `json:"total"`
+	Load      float64          `json:"load"`
+}
+
+// ErrNameHeld says that another live process holds a collector's name.
+var ErrNameHeld = errors.New("another live process holds this name")
+
+// Presence keeps heartbeats: newest per collector, gone by themselves after the time to live.
+type Presence interface {
+	// Claim takes the name for the instance, or ErrNameHeld with the holder's beat. A holder whose
+	// instance is replaces is taken over at once.
+	Claim(ctx context.Context, b Beat, replaces string) (Beat, error)
+	// Beat renews the claim; ErrNameHeld when another instance has it now.
+	Beat(ctx context.Context, b Beat) error
+	// Release gives the name back at once.
+	Release(ctx context.Context, b Beat) error
+	// Watch calls f with each beat, and with gone set when a beat expired or was released, until ctx ends.
+	// It begins with the beats that are there, then calls f with a zero Beat.
+	Watch(ctx context.Context, f func(b Beat, gone bool)) error
+}
+
+// LogChunk is a piece of a job's output.
+type LogChunk struct {
+	JobID   events.JobID `json:"job_id"`
+	Attempt int          `json:"attempt"`
+	Time    time.Time    `json:"time"`
+	Text    string       `json:"text"`
+}
+
+// JobLogs keeps the output of jobs, bounded by age and bytes; it is no part of the truth.
+type JobLogs interface {
+	// WriteLog stores one chunk on the lane's log.
+	WriteLog(ctx context.Context, lane events.Lane, c LogChunk) error
+	// ReadLog calls f with each chunk of the job in order. With follow it goes on until ctx ends.
+	ReadLog(ctx context.Context, lane events.Lane, job events.JobID, follow bool, f func(LogChunk) error) error
+}

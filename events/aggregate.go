@@ -1,0 +1,60 @@
+package events
+
+// Subject implements Fact.
+func (f RequestCreated) Subject() Subject         { return RequestSubject(f.RequestID) }
+func (f RequestArtifactsReady) Subject() Subject  { return RequestSubject(f.RequestID) }
+func (f RequestStarted) Subject() Subject         { return RequestSubject(f.RequestID) }
+func (f JobsCreated) Subject() Subject            { return RequestSubject(f.RequestID) }
+func (f RequestExpansionFailed) Subject() Subject { return RequestSubject(f.RequestID) }
+func (f RequestCompleted) Subject() Subject       { return RequestSubject(f.RequestID) }
+func (f RequestFailed) Subject() Subject          { return RequestSubject(f.RequestID) }
+func (f RequestCancelled) Subject() Subject       { return RequestSubject(f.RequestID) }
+func (f RequestExpired) Subject() Subject         { return RequestSubject(f.RequestID) }
+func (f RequestSuperseded) Subject() Subject      { return RequestSubject(f.RequestID) }
+func (f RequestAdmitted) Subject() Subject        { return AdmissionSubject() }
+func (f BackfillAdmitted) Subject() Subject       { return AdmissionSubject() }
+func (f JobDispatched) Subject() Subject          { return LaneSubject(f.Job.Lane()) }
+func (f JobDequeued) Subject() Subject            { return WorkSubject(f.Lane) }
+func (f JobFinished) Subject() Subject            { return WorkSubject(f.Lane) }
+func (f AttemptLost) Subject() Subject            { return WorkSubject(f.Lane) }
+func (f AttemptReleased) Subject() Subject        { return WorkSubject(f.Lane) }
+func (f TestCasesMeasured) Subject() Subject      { return ResultSubject(f.Lane, f.JobID) }
+func (f ErrorRecorded) Subject() Subject          { return ResultSubject(f.Lane, f.JobID) }
+func (f CollectorRegistered) Subject() Subject    { return CollectorSubject(f.Name) }
+func (f CollectorActivated) Subject() Subject     { return CollectorSubject(f.Name) }
+func (f CollectorDeactivated) Subject() Subject   { return CollectorSubject(f.Name) }
+func (f CollectorOnline) Subject() Subject        { return CollectorSubject(f.Name) }
+func (f CollectorOffline) Subject() Subject       { return CollectorSubject(f.Name) }
+func (f CollectorDraining) Subject() Subject      { return CollectorSubject(f.Name) }
+func (f LaneAssigned) Subject() Subject           { return AssignmentSubject(f.Lane) }
+func (f LaneUnassigned) Subject() Subject         { return AssignmentSubject(f.Lane) }
+func (f DefinitionsPublished) Subject() Subject   { return SuiteSubject(f.Suite) }
+
+func (RequestCreated) fact()         {}
+func (RequestArtifactsReady) fact()  {}
+func (RequestStarted) fact()         {}
+func (JobsCreated) fact()            {}
+func (RequestExpansionFailed) fact() {}
+func (RequestCompleted) fact()       {}
+func (RequestFailed) fact()          {}
+func (RequestCancelled) fact()       {}
+func (RequestExpired) fact()         {}
+func (RequestSuperseded) fact()      {}
+func (RequestAdmitted) fact()        {}
+func (BackfillAdmitted) fact()       {}
+func (JobDispatched) fact()          {}
+func (JobDequeued) fact()            {}
+func (JobFinished) fact()            {}
+func (AttemptLost) fact()            {}
+func (AttemptReleased) fact()        {}
+func (TestCasesMeasured) fact()      {}
+func (ErrorRecorded) fact()          {}
+func (CollectorRegistered) fact()    {}
+func (CollectorActivated) fact()     {}
+func (CollectorDeactivated) fact()   {}
+func (CollectorOnline) fact()        {}
+func (CollectorOffline) fact()       {}
+func (CollectorDraining) fact()      {}
+func (LaneAssigned) fact()           {}
+func (LaneUnassigned) fact()         {}
+func (DefinitionsPublished) fact()   {}

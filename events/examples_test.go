@@ -1,0 +1,68 @@
+package events
+
+func exampleFacts() []Fact {
+	lane := Lane{Target: "x86_64-unknown-linux-gnu", Set: 1}
+	artifact := Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}
+	job := JobSpec{
+		ID: "j1122334455667788", Artifact: artifact, Kind: "compile", Target: lane.Target, Set: lane.Set,
+		Backend: "llvm", Profile: "check", Benchmarks: []string{"hello*"}, Optional: true, Definitions: "d1",
+		RequestID: "r0011223344556677", Backfill: true,
+	}
+	c := TestCase{Benchmark: "helloworld", Profile: "check", Scenario: "full", Backend: "llvm", Target: lane.Target}
+	return []Fact{
+		RequestCreated{
+			RequestID: "r0011223344556677", Kind: Try, Suite: "rustc", Tag: "2d4e6f80aa", Parent: "99aa", PR: 14,
+			ReleasedOn: "2025-06-26", Key: "comment-7", State: ArtifactsReady,
+			Parameters: Parameters{
+				Targets: []Target{lane.Target}, Backends: []Backend{"llvm"}, Profiles: []Profile{"check"}, Benchmarks: []string{"hello*"},
+			},
+		},
+		RequestArtifactsReady{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Parent: "99aa"},
+		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10},
+		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
+		RequestExpansionFailed{RequestID: "r0011223344556677", Reason: "unknown target", Failures: 2},
+		RequestCompleted{RequestID: "r0011223344556677", Jobs: 12},
+		RequestFailed{RequestID: "r0011223344556677", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2},
+		RequestCancelled{RequestID: "r0011223344556677", Reason: "not needed any more"},
+		RequestExpired{RequestID: "r0011223344556677", Reason: "waited 7 days for its artifacts"},
+		RequestSuperseded{RequestID: "r0011223344556677", By: "r8899aabbccddeeff"},
+		RequestAdmitted{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Reason: "ready: its parent `99aa` is done"},
+		BackfillAdmitted{RequestID: "r0011223344556677", Parent: "99aa", Jobs: 10},
+		JobDispatched{Place: 3, Job: job},
+		JobDequeued{
+			Lane: lane, Place: 3, Job: job, Collector: "eider-1", Instance: "i1", Attempt: 2, Lost: 1, Version: "1.0.0", Environment: "e1",
+		},
+		JobFinished{
+			Lane: lane, Place: 3, JobID: job.ID, RequestID: job.RequestID, Collector: "eider-1", Token: 40, Attempt: 2, Lost: 1,
+			Outcome: Failure, Reason: "1 benchmark failed", Measured: 8, Skipped: 2, Failed: 1, DurationMS: 61500,
+		},
+		AttemptLost{Lane: lane, Place: 3, JobID: job.ID, Collector: "eider-1", Token: 40, Attempt: 2, Lost: 2, Reason: "no heartbeat for 1m0s"},
+		AttemptReleased{
+			Lane: lane, Place: 3, JobID: job.ID, Collector: "eider-1", Token: 40, Attempt: 2, Lost: 1,
+			Reason: "download broke", Transient: true, Since: "2026-11-21T09:00:00Z",
+		},
+		TestCasesMeasured{
+			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Definitions: "d1", Environment: "e1",
+			Cases: []MeasuredCase{{TestCase: c, Iterations: []Iteration{
+				{Metrics: map[Metric]float64{"page-faults": 3680, "wall-time": 0.025}},
+				{Metrics: map[Metric]float64{"page-faults": 3681, "wall-time": 0.5}, Interference: "stalled for 31 % of the time"},
+			}}},
+		},
+		ErrorRecorded{
+			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Kind: ErrorBenchmark,
+			Context: "helloworld", Case: &c, Message: "exit status 101",
+		},
+		CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, Standby: true, NKey: "UABC"},
+		CollectorActivated{Name: "eider-1"},
+		CollectorDeactivated{Name: "eider-1", Reason: "new disk"},
+		CollectorOnline{Name: "eider-1", Instance: "i1", Version: "1.0.0", PID: 4711, Environment: Environment{
+			Fingerprint: "e1", Host: "eider", OS: "linux", Kernel: "6.1.0", CPU: "AMD EPYC", CPUs: 2, MemoryBytes: 1 << 34,
+			Settings: map[string]string{"aslr": "off"}, Missing: map[Metric]string{"instructions:u": "no hardware counters"},
+		}},
+		CollectorOffline{Name: "eider-1", Instance: "i1", Reason: "no heartbeat for 1m0s"},
+		CollectorDraining{Name: "eider-1", Reason: "reboot"},
+		LaneAssigned{Lane: lane, Name: "eider-1", Standby: true},
+		LaneUnassigned{Lane: lane, Name: "eider-1"},
+		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
+	}
+}

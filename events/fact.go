@@ -1,0 +1,294 @@
+package events
+
+// Fact is one thing that happened. The set is closed: every implementation is in this package, and the
+// linter insists that switches over it are complete.
+//
+//sumtype:decl
+type Fact interface {
+	// Subject is the aggregate that the fact belongs to.
+	Subject() Subject
+	fact()
+}
+
+// ---- request.<id> ----
+
+// RequestCreated: somebody wishes to have an artifact benchmarked.
+type RequestCreated struct {
+	RequestID RequestID   `json:"request_id"`
+	Kind      RequestKind `json:"kind"`
+	Suite     SuiteName   `json:"suite"`
+	// Tag is empty for a try request until its artifacts are ready.
+	Tag Tag `json:"tag,omitempty"`
+	// Parent is the tag that the artifact is compared with; empty when unknown.
+	Parent Tag `json:"parent,omitempty"`
+	// PR is the pull request; 0 is no pull request.
+	PR int `json:"pr,omitempty"`
+	// ReleasedOn is the date of a release, "2006-01-02".
+	ReleasedOn string `json:"released_on,omitempty"`
+	// Key is the natural key that the id was derived from.
+	Key        string       `json:"key"`
+	Parameters Parameters   `json:"parameters"`
+	State      RequestState `json:"state"`
+}
+
+// Parameters restrict or widen what is measured; an empty list means the default.
+type Parameters struct {
+	Targets    []Target  `json:"targets,omitempty"`
+	Backends   []Backend `json:"backends,omitempty"`
+	Profiles   []Profile `json:"profiles,omitempty"`
+	Benchmarks []string  `json:"benchmarks,omitempty"`
+}
+
+// RequestArtifactsReady: the artifact that a try request waited for exists.
+type RequestArtifactsReady struct {
+	RequestID RequestID `json:"request_id"`
+	Tag       Tag       `json:"tag"`
+	Parent    Tag       `json:"parent,omitempty"`
+}
+
+// RequestStarted: the request is in progress and its jobs exist. It is appended in one batch with its
+// admission and all its JobsCreated.
+type RequestStarted struct {
+	RequestID   RequestID `json:"request_id"`
+	Definitions Digest    `json:"definitions"`
+	Jobs        int       `json:"jobs"`
+	Backfill    int       `json:"backfill"`
+}
+
+// JobsCreated: jobs were made for a request, its own or those it asked of its parent.
+type JobsCreated struct {
+	RequestID RequestID `json:"request_id"`
+	Jobs      []JobSpec `json:"jobs"`
+}
+
+// RequestExpansionFailed: the request could not be turned into jobs. The third time quarantines it.
+type RequestExpansionFailed struct {
+	RequestID RequestID `json:"request_id"`
+	Reason    string    `json:"reason"`
+	Failures  int       `json:"failures"`
+}
+
+// RequestCompleted: all required jobs ended, none of them as a failure.
+type RequestCompleted struct {
+	RequestID RequestID `json:"request_id"`
+	Jobs      int       `json:"jobs"`
+}
+
+// RequestFailed: all required jobs ended and some failed, or the request could not be expanded.
+type RequestFailed struct {
+	RequestID  RequestID `json:"request_id"`
+	Reason     string    `json:"reason"`
+	Jobs       int       `json:"jobs"`
+	FailedJobs int       `json:"failed_jobs"`
+}
+
+// RequestCancelled: a person or a command withdrew the request.
+type RequestCancelled struct {
+	RequestID RequestID `json:"request_id"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// RequestExpired: the request waited too long for its artifacts.
+type RequestExpired struct {
+	RequestID RequestID `json:"request_id"`
+	Reason    string    `json:"reason"`
+}
+
+// RequestSuperseded: a newer try of the same pull request replaced this one before it started.
+type RequestSuperseded struct {
+	RequestID RequestID `json:"request_id"`
+	By        RequestID `json:"by"`
+}
+
+// ---- admission ----
+
+// RequestAdmitted: this request starts next. "At most N in progress" is decided by appending it with the
+// last admission expected.
+type RequestAdmitted struct {
+	RequestID RequestID `json:"request_id"`
+	Tag       Tag       `json:"tag"`
+	// Reason is why it was first in the queue.
+	Reason string `json:"reason"`
+}
+
+// BackfillAdmitted: a request in progress asks jobs of its parent that appeared after its start.
+type BackfillAdmitted struct {
+	RequestID RequestID `json:"request_id"`
+	Parent    Tag       `json:"parent"`
+	Jobs      int       `json:"jobs"`
+}
+
+// ---- lane.<target>.<set> ----
+
+// JobDispatched: the job was released to its lane. The event is at once the message that the collector
+// receives; Place counts the dispatches of the lane from 1.
+type JobDispatched struct {
+	Place uint64  `json:"place"`
+	Job   JobSpec `json:"job"`
+}
+
+// ---- work.<target>.<set> ----
+
+// JobDequeued: a collector began an attempt. The sequence of this event is the token of the attempt.
+type JobDequeued struct {
+	Lane      Lane          `json:"lane"`
+	Place     uint64        `json:"place"`
+	Job       JobSpec       `json:"job"`
+	Collector CollectorName `json:"collector"`
+	// Instance names the process, so that a collector that was killed is told from its successor.
+	Instance string `json:"instance"`
+	// Attempt counts the executions of the job from 1, Lost those that ended by crash or silence before.
+	Attempt int `json:"attempt"`
+	Lost    int `json:"lost"`
+	// Version and Environment are those of the collector that executes.
+	Version     string `json:"version"`
+	Environment Digest `json:"environment"`
+}
+
+// JobFinished: the job ended and will not run again.
+type JobFinished struct {
+	Lane      Lane          `json:"lane"`
+	Place     uint64        `json:"place"`
+	JobID     JobID         `json:"job_id"`
+	RequestID RequestID     `json:"request_id"`
+	Collector CollectorName `json:"collector"`
+	// Token is the sequence of the attempt's JobDequeued; 0 when the job ended without an attempt.
+	Token   Seq     `json:"token"`
+	Attempt int     `json:"attempt"`
+	Lost    int     `json:"lost"`
+	Outcome Outcome `json:"outcome"`
+	// Reason says in words why a job failed or was cancelled.
+	Reason     string `json:"reason,omitempty"`
+	Measured   int    `json:"measured"`
+	Skipped    int    `json:"skipped"`
+	Failed     int    `json:"failed"`
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.
+type AttemptLost struct {
+	Lane      Lane          `json:"lane"`
+	Place     uint64        `json:"place"`
+	JobID     JobID         `json:"job_id"`
+	Collector CollectorName `json:"collector"`
+	Token     Seq           `json:"token"`
+	Attempt   int           `json:"attempt"`
+	Lost      int           `json:"lost"`
+	Reason    string        `json:"reason"`
+}
+
+// AttemptReleased: the collector gave the job back unfinished. It spends no attempt.
+type AttemptReleased struct {
+	Lane      Lane          `json:"lane"`
+	Place     uint64        `json:"place"`
+	JobID     JobID         `json:"job_id"`
+	Collector CollectorName `json:"collector"`
+	Token     Seq           `json:"token"`
+	Attempt   int           `json:"attempt"`
+	Lost      int           `json:"lost"`
+	// Reason is "shutdown", "drain", "update", or the transient error.
+	Reason string `json:"reason"`
+	// Transient is set when a transient error is tried again; Since is when the first of them struck.
+	Transient bool   `json:"transient,omitempty"`
+	Since     string `json:"since,omitempty"`
+}
+
+// ---- result.<target>.<set>.<job> ----
+
+// TestCasesMeasured: test cases whose every iteration was measured since the last such event.
+type TestCasesMeasured struct {
+	Lane        Lane           `json:"lane"`
+	JobID       JobID          `json:"job_id"`
+	Artifact    Artifact       `json:"artifact"`
+	Collector   CollectorName  `json:"collector"`
+	Token       Seq            `json:"token"`
+	Attempt     int            `json:"attempt"`
+	Definitions Digest         `json:"definitions"`
+	Environment Digest         `json:"environment"`
+	Cases       []MeasuredCase `json:"cases"`
+}
+
+// ErrorRecorded: something went wrong in an attempt. Case is set when it concerns one test case.
+type ErrorRecorded struct {
+	Lane      Lane          `json:"lane"`
+	JobID     JobID         `json:"job_id"`
+	Artifact  Artifact      `json:"artifact"`
+	Collector CollectorName `json:"collector"`
+	Token     Seq           `json:"token"`
+	Attempt   int           `json:"attempt"`
+	Kind      ErrorKind     `json:"kind"`
+	// Context is the benchmark, or what the collector was doing.
+	Context string    `json:"context"`
+	Case    *TestCase `json:"case,omitempty"`
+	Message string    `json:"message"`
+}
+
+// ---- collector.<name> ----
+
+// CollectorRegistered: a machine may execute the jobs of one lane.
+type CollectorRegistered struct {
+	Name    CollectorName `json:"name"`
+	Target  Target        `json:"target"`
+	Set     Set           `json:"set"`
+	Standby bool          `json:"standby,omitempty"`
+	// NKey is the public key that the collector proves itself with.
+	NKey string `json:"nkey,omitempty"`
+}
+
+// CollectorActivated: the collector takes jobs again.
+type CollectorActivated struct {
+	Name CollectorName `json:"name"`
+}
+
+// CollectorDeactivated: the collector takes no more jobs; its history stays.
+type CollectorDeactivated struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// CollectorOnline: a process of the collector started.
+type CollectorOnline struct {
+	Name        CollectorName `json:"name"`
+	Instance    string        `json:"instance"`
+	Version     string        `json:"version"`
+	PID         int           `json:"pid"`
+	Environment Environment   `json:"environment"`
+}
+
+// CollectorOffline: the collector left, or its heartbeat is too old.
+type CollectorOffline struct {
+	Name     CollectorName `json:"name"`
+	Instance string        `json:"instance"`
+	Reason   string        `json:"reason"`
+}
+
+// CollectorDraining: the collector was asked to finish its job and take no other.
+type CollectorDraining struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// ---- assign.<target>.<set> ----
+
+// LaneAssigned: the collector serves the lane. At most one of them is no standby.
+type LaneAssigned struct {
+	Lane    Lane          `json:"lane"`
+	Name    CollectorName `json:"name"`
+	Standby bool          `json:"standby,omitempty"`
+}
+
+// LaneUnassigned: the collector does not serve the lane any more.
+type LaneUnassigned struct {
+	Lane Lane          `json:"lane"`
+	Name CollectorName `json:"name"`
+}
+
+// ---- suite.<name> ----
+
+// DefinitionsPublished: this version of a suite is the current one from here on. Content is the canonical
+// JSON form that Digest names.
+type DefinitionsPublished struct {
+	Suite   SuiteName `json:"suite"`
+	Digest  Digest    `json:"digest"`
+	Content RawJSON   `json:"content"`
+}

@@ -1,0 +1,102 @@
+package events
+
+// JobSpec is everything that a collector must know to execute a job. It travels from the event that
+// created the job to the message that dispatches it, unchanged.
+type JobSpec struct {
+	ID       JobID    `json:"id"`
+	Artifact Artifact `json:"artifact"`
+	Kind     JobKind  `json:"kind"`
+	Target   Target   `json:"target"`
+	Set      Set      `json:"set"`
+	Backend  Backend  `json:"backend"`
+	Profile  Profile  `json:"profile"`
+	// Benchmarks are name globs; empty means all of the set.
+	Benchmarks []string `json:"benchmarks,omitempty"`
+	// Optional jobs never block anything.
+	Optional bool `json:"optional,omitempty"`
+	// Definitions is the digest of the definitions that the job was made with.
+	Definitions Digest `json:"definitions"`
+	// RequestID is the request that asked for the job. For a backfill it is the child's: the job then
+	// measures the parent's artifact.
+	RequestID RequestID `json:"request_id"`
+	Backfill  bool      `json:"backfill,omitempty"`
+}
+
+// Lane returns the lane that the job is dispatched on.
+func (j JobSpec) Lane() Lane { return Lane{Target: j.Target, Set: j.Set} }
+
+// TestCase is a benchmark with all its parameters.
+type TestCase struct {
+	Benchmark Benchmark `json:"benchmark"`
+	Profile   Profile   `json:"profile"`
+	Scenario  Scenario  `json:"scenario"`
+	Backend   Backend   `json:"backend"`
+	Target    Target    `json:"target"`
+}
+
+// String returns the test case as "benchmark/profile/scenario/backend/target".
+func (c TestCase) String() string {
+	return string(c.Benchmark) + "/" + string(c.Profile) + "/" + string(c.Scenario) + "/" + string(c.Backend) + "/" + string(c.Target)
+}
+
+// Iteration is one execution of a test: the value of each metric, in the metric's own unit (times in
+// seconds, sizes in bytes, counts as they are).
+type Iteration struct {
+	Metrics map[Metric]float64 `json:"metrics"`
+	// Interference says in words why this sample is suspect; empty for a clean one.
+	Interference string `json:"interference,omitempty"`
+}
+
+// MeasuredCase is a test case with the samples of all its iterations, in the order they were taken.
+type MeasuredCase struct {
+	TestCase
+	Iterations []Iteration `json:"iterations"`
+}
+
+// Environment describes the machine that measured. Fingerprint is equal for two machines exactly when
+// their results may be compared.
+type Environment struct {
+	Fingerprint Digest            `json:"fingerprint"`
+	Host        string            `json:"host"`
+	OS          string            `json:"os"`
+	Kernel      string            `json:"kernel"`
+	CPU         string            `json:"cpu"`
+	CPUs        int               `json:"cpus"`
+	MemoryBytes int64             `json:"memory_bytes"`
+	Settings    map[string]string `json:"settings,omitempty"`
+	// Missing maps each metric that this machine cannot measure to the reason.
+	Missing map[Metric]string `json:"missing,omitempty"`
+}
+
+// Outcome is the closed set of ways in which a job ends.
+type Outcome string
+
+// The outcomes of a job.
+const (
+	Success   Outcome = "success"
+	Failure   Outcome = "failure"
+	Cancelled Outcome = "cancelled"
+)
+
+// ErrorKind is the closed set of kinds of recorded error.
+type ErrorKind string
+
+// The kinds of error.
+const (
+	// ErrorArtifact: the artifact is not there, or is not what it should be.
+	ErrorArtifact ErrorKind = "artifact"
+	// ErrorPrepare: a benchmark could not be made ready.
+	ErrorPrepare ErrorKind = "prepare"
+	// ErrorBenchmark: a measured command failed.
+	ErrorBenchmark ErrorKind = "benchmark"
+	// ErrorTimeout: a measured command ran over its time limit and was killed.
+	ErrorTimeout ErrorKind = "timeout"
+	// ErrorTransient: a fault that is tried again, such as a download that broke.
+	ErrorTransient ErrorKind = "transient"
+	// ErrorDefinitions: the definitions of the job cannot be used.
+	ErrorDefinitions ErrorKind = "definitions"
+	// ErrorExhausted: the budget of attempts is spent.
+	ErrorExhausted ErrorKind = "exhausted"
+	// ErrorInternal: a fault of Tacho itself.
+	ErrorInternal ErrorKind = "internal"
+)

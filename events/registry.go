@@ -1,0 +1,111 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// registry knows every version of every type that was ever written.
+type registry struct {
+	decoders map[string]func([]byte) (Fact, error)
+	names    map[reflect.Type]string
+}
+
+// current is the registry of this program. It is never changed after its construction.
+var current = newRegistry(
+	is[RequestCreated]("request.created.v1"),
+	is[RequestArtifactsReady]("request.artifacts_ready.v1"),
+	is[RequestStarted]("request.started.v1"),
+	is[JobsCreated]("jobs.created.v1"),
+	is[RequestExpansionFailed]("request.expansion_failed.v1"),
+	is[RequestCompleted]("request.completed.v1"),
+	is[RequestFailed]("request.failed.v1"),
+	is[RequestCancelled]("request.cancelled.v1"),
+	is[RequestExpired]("request.expired.v1"),
+	is[RequestSuperseded]("request.superseded.v1"),
+	is[RequestAdmitted]("request.admitted.v1"),
+	is[BackfillAdmitted]("backfill.admitted.v1"),
+	is[JobDispatched]("job.dispatched.v1"),
+	is[JobDequeued]("job.dequeued.v1"),
+	is[JobFinished]("job.finished.v1"),
+	is[AttemptLost]("attempt.lost.v1"),
+	is[AttemptReleased]("attempt.released.v1"),
+	is[TestCasesMeasured]("test_cases.measured.v1"),
+	is[ErrorRecorded]("error.recorded.v1"),
+	is[CollectorRegistered]("collector.registered.v1"),
+	is[CollectorActivated]("collector.activated.v1"),
+	is[CollectorDeactivated]("collector.deactivated.v1"),
+	is[CollectorOnline]("collector.online.v1"),
+	is[CollectorOffline]("collector.offline.v1"),
+	is[CollectorDraining]("collector.draining.v1"),
+	is[LaneAssigned]("lane.assigned.v1"),
+	is[LaneUnassigned]("lane.unassigned.v1"),
+	is[DefinitionsPublished]("definitions.published.v1"),
+)
+
+type entry struct {
+	name   string
+	newest reflect.Type // nil for a version that is only read
+	decode func([]byte) (Fact, error)
+}
+
+// is registers T as the newest version of its type.
+func is[T Fact](name string) entry {
+	return entry{name: name, newest: reflect.TypeFor[T](), decode: func(data []byte) (Fact, error) {
+		var f T
+		if err := json.Unmarshal(data, &f); err != nil {
+			return nil, err
+		}
+		return f, nil
+	}}
+}
+
+// was registers an old version that is read as Old and turned into a newest fact by up. Stored bytes
+// never change; only their reading does.
+func was[Old any](name string, up func(Old) Fact) entry {
+	return entry{name: name, decode: func(data []byte) (Fact, error) {
+		var f Old
+		if err := json.Unmarshal(data, &f); err != nil {
+			return nil, err
+		}
+		return up(f), nil
+	}}
+}
+
+func newRegistry(entries ...entry) *registry {
+	r := &registry{decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}}
+	for _, e := range entries {
+		r.decoders[e.name] = e.decode
+		if e.newest != nil {
+			r.names[e.newest] = e.name
+		}
+	}
+	return r
+}
+
+func (r *registry) decode(name string, data []byte) (Fact, error) {
+	decode, ok := r.decoders[name]
+	if !ok {
+		return nil, fmt.Errorf("type %q: %w", name, ErrUnknownType)
+	}
+	f, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", name, err)
+	}
+	return f, nil
+}
+
+// TypeOf returns the stored name of a fact's type, such as "request.created.v1".
+func TypeOf(f Fact) string { return current.names[reflect.TypeOf(f)] }
+
+// Types returns the names of all types and versions that this program can read, sorted.
+func Types() []string {
+	names := make([]string, 0, len(current.decoders))
+	for n := range current.decoders {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,55 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Subject is the literal subject of one aggregate: its consistency boundary. All events of an aggregate
+// share it; the type of an event is a header and never part of the subject (docs/decisions/0002).
+type Subject string
+
+// SubjectPrefix is the prefix of every subject of the log; SubjectFilter matches them all.
+const (
+	SubjectPrefix = "tacho.ev."
+	SubjectFilter = "tacho.ev.>"
+)
+
+// RequestSubject holds the life of one request and the jobs made for it.
+func RequestSubject(id RequestID) Subject { return Subject(SubjectPrefix + "request." + string(id)) }
+
+// AdmissionSubject holds which request starts next; every creation of jobs is serialised by it.
+func AdmissionSubject() Subject { return SubjectPrefix + "admission" }
+
+// LaneSubject holds the dispatched jobs of a lane; its messages are what collectors receive.
+func LaneSubject(l Lane) Subject { return laneSubject("lane", l) }
+
+// WorkSubject holds the attempts of a lane: at most one of them is current.
+func WorkSubject(l Lane) Subject { return laneSubject("work", l) }
+
+// AssignmentSubject holds which collectors serve a lane.
+func AssignmentSubject(l Lane) Subject { return laneSubject("assign", l) }
+
+// ResultSubject holds what was measured for one job, and its errors.
+func ResultSubject(l Lane, id JobID) Subject {
+	return laneSubject("result", l) + Subject("."+string(id))
+}
+
+// CollectorSubject holds the life of one collector.
+func CollectorSubject(name CollectorName) Subject {
+	return Subject(SubjectPrefix + "collector." + string(name))
+}
+
+// SuiteSubject holds the published definitions of one suite.
+func SuiteSubject(name SuiteName) Subject { return Subject(SubjectPrefix + "suite." + string(name)) }
+
+func laneSubject(kind string, l Lane) Subject {
+	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
+}
+
+// Family returns the first token after the prefix: "request", "admission", "lane", …
+func (s Subject) Family() string {
+	rest, _ := strings.CutPrefix(string(s), SubjectPrefix)
+	family, _, _ := strings.Cut(rest, ".")
+	return family
+}

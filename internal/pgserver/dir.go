@@ -1,0 +1,163 @@
+package pgserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const (
+	// maxSocketPath is what macOS allows; Linux allows four bytes more.
+	maxSocketPath = 103
+	socketName    = ".s.PGSQL." + port
+	shortPrefix   = "tacho-pg-"
+
+	keepLog = 1 << 20 // a log that is longer is set aside by the next start
+	tailLog = 2 << 10
+)
+
+// makeDir makes the server's directory and returns its real, absolute name: children are recognised by it.
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("PostgreSQL needs a directory: none was named")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory of PostgreSQL: %w", err)
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the directory of PostgreSQL: %w", err)
+	}
+	return abs, nil
+}
+
+// takeLock makes this process the owner of dir until the file is closed or the process ends, however it ends.
+// Without it a second Tacho would take the first one's server for an orphan and end it.
+func takeLock(dir string) (*os.File, error) {
+	path := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock of %s: %w", dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		owner, _ := io.ReadAll(io.LimitReader(f, 20)) // only to say who; the lock itself has decided
+		return nil, fmt.Errorf("another Tacho (process %s) already runs PostgreSQL in %s: stop it or choose another data directory",
+			strings.TrimSpace(string(owner)), errors.Join(errors.New(dir), f.Close()))
+	}
+	if err := writeOwner(f); err != nil {
+		return nil, fmt.Errorf("write the lock of %s: %w", dir, errors.Join(err, f.Close()))
+	}
+	return f, nil
+}
+
+func writeOwner(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(f, os.Getpid())
+	return err
+}
+
+// socketDir is the directory that holds the unix socket; clients name it as their host.
+type socketDir string
+
+// makeSocketDir makes a private directory for the socket: <dir>/sock when the path is short enough for the
+// kernel, else a temporary one that <dir>/sock links to, so that people and the next start find it.
+func makeSocketDir(dir string, who identity) (socketDir, error) {
+	sock := filepath.Join(dir, "sock")
+	if old, err := os.Readlink(sock); err == nil {
+		socketDir(old).remove()
+	}
+	if err := os.RemoveAll(sock); err != nil {
+		return "", fmt.Errorf("remove the old socket directory: %w", err)
+	}
+	if fits(sock) {
+		if err := os.Mkdir(sock, 0o700); err != nil {
+			return "", fmt.Errorf("make the socket directory: %w", err)
+		}
+		return socketDir(sock), who.give(sock)
+	}
+	for _, parent := range []string{os.TempDir(), "/tmp"} {
+		if !fits(filepath.Join(parent, shortPrefix+"0123456789")) {
+			continue
+		}
+		short, err := os.MkdirTemp(parent, shortPrefix)
+		if err != nil {
+			return "", fmt.Errorf("make the socket directory: %w", err)
+		}
+		if err := errors.Join(who.give(short), os.Symlink(short, sock)); err != nil {
+			return "", fmt.Errorf("make the socket directory: %w", errors.Join(err, os.Remove(short)))
+		}
+		return socketDir(short), nil
+	}
+	return "", fmt.Errorf("the path of a socket in %s is too long: choose a shorter data directory or TMPDIR", dir)
+}
+
+func fits(dir string) bool { return len(filepath.Join(dir, socketName)) <= maxSocketPath }
+
+// remove removes a temporary socket directory; the one inside our directory stays.
+func (s socketDir) remove() {
+	if strings.HasPrefix(filepath.Base(string(s)), shortPrefix) {
+		// What cannot be removed is an empty directory that nobody needs: not worth failing for.
+		_ = os.RemoveAll(string(s))
+	}
+}
+
+// serverLog is the file that the child writes to; from is where this start begins in it.
+type serverLog struct {
+	file *os.File
+	from int64
+}
+
+func openLog(dir string, who identity) (serverLog, error) {
+	path := filepath.Join(dir, "postgres.log")
+	if st, err := os.Lstat(path); err == nil && st.Size() > keepLog {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return serverLog{}, fmt.Errorf("set the long log aside: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return serverLog{}, fmt.Errorf("open PostgreSQL's log: %w", err)
+	}
+	end, err := f.Seek(0, io.SeekEnd)
+	if err := errors.Join(err, who.give(path)); err != nil {
+		return serverLog{}, fmt.Errorf("open PostgreSQL's log: %w", errors.Join(err, f.Close()))
+	}
+	return serverLog{file: f, from: end}, nil
+}
+
+func (l serverLog) path() string { return l.file.Name() }
+
+// tail returns the last lines that this start has written, or what keeps it from reading them.
+func (l serverLog) tail() string {
+	f, err := os.Open(l.path())
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	from := max(l.from, st.Size()-tailLog)
+	b, err := io.ReadAll(io.NewSectionReader(f, from, tailLog))
+	if err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (l serverLog) close() {
+	if l.file != nil {
+		_ = l.file.Close() // nothing of ours is buffered in it
+	}
+}

@@ -1,0 +1,219 @@
+package queue
+
+import "github.com/tachobench/tacho/events"
+
+// spot is what is found out about one entry before sorting.
+type spot struct {
+	turn   turn
+	level  int32
+	parent parentIs
+	// tag and parentTag are indices of known tags, or none.
+	tag, parentTag int32
+	// sibling is the next entry that hangs below the same parent, or none.
+	sibling int32
+	reached bool
+}
+
+const none = int32(-1)
+
+// parentIs says how an entry stands to its parent.
+type parentIs int8
+
+const (
+	absent     parentIs = iota // the request has no parent
+	done                       // it has ended
+	inProgress                 // counts as done
+	unready                    // pending, waits for its artifacts
+	unknown                    // neither pending nor ended
+	pending                    // it is ready itself
+)
+
+// tagNode is what is known of the requests that have one tag.
+type tagNode struct {
+	ended, running, ready bool
+	// opened is set once a walk has reached one of the requests.
+	opened bool
+	// child is the first of the entries that hang below the tag, or none.
+	child int32
+}
+
+type tagKey struct {
+	suite events.SuiteName
+	tag   events.Tag
+}
+
+// family is the graph of parents: entries point to tags, tags to the entries that have them as parent.
+type family struct {
+	entries []Entry
+	spots   []spot
+	tags    []tagNode
+}
+
+// settle finds the turn, the level and the state of the parent for every entry.
+func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
+	f := &family{entries: entries, spots: make([]spot, len(entries)), tags: make([]tagNode, 0, len(entries))}
+	index := make(map[tagKey]int32, len(entries))
+	for i := range entries {
+		f.spots[i] = spot{turn: newTurn(&entries[i]), tag: none, parentTag: none, sibling: none}
+		f.addTag(index, i)
+	}
+
+	// Releases ignore their parents, so that they are roots, like all whose parent is done.
+	var roots, orphans, unreadies []int32
+	for i := range entries {
+		e, s := &entries[i], &f.spots[i]
+		switch s.turn {
+		case ended, running, waiting:
+			continue
+		case release:
+			roots = append(roots, int32(i))
+			continue
+		case ready, orphan, tangled:
+		}
+		f.findParent(index, e, s, isDone)
+		switch s.parent {
+		case absent, done, inProgress:
+			roots = append(roots, int32(i))
+		case unknown:
+			orphans = append(orphans, int32(i))
+		case unready:
+			unreadies = append(unreadies, int32(i))
+		case pending:
+			n := &f.tags[s.parentTag]
+			s.sibling, n.child = n.child, int32(i)
+		}
+	}
+
+	f.walk(roots, ready)
+	f.walk(orphans, orphan)
+	f.walk(unreadies, tangled)
+	f.walk(f.cycles(), tangled)
+	return f.spots
+}
+
+// addTag notes what entry i says about its tag.
+func (f *family) addTag(index map[tagKey]int32, i int) {
+	e, s := &f.entries[i], &f.spots[i]
+	if e.Tag == "" {
+		return
+	}
+	k := tagKey{e.Suite, e.Tag}
+	t, ok := index[k]
+	if !ok {
+		t = int32(len(f.tags))
+		index[k] = t
+		f.tags = append(f.tags, tagNode{child: none})
+	}
+	s.tag = t
+	n := &f.tags[t]
+	switch s.turn {
+	case ended:
+		n.ended = true
+	case running:
+		n.running = true
+	case release, ready, orphan, tangled:
+		n.ready = true
+	case waiting:
+	}
+}
+
+// findParent decides how e stands to its parent.
+func (f *family) findParent(index map[tagKey]int32, e *Entry, s *spot, isDone func(events.SuiteName, events.Tag) bool) {
+	if e.Parent == "" {
+		s.parent = absent
+		return
+	}
+	t, ok := index[tagKey{e.Suite, e.Parent}]
+	switch {
+	case ok && f.tags[t].ended, isDone != nil && isDone(e.Suite, e.Parent):
+		s.parent = done
+	case !ok:
+		s.parent = unknown
+	case f.tags[t].running:
+		s.parent = inProgress
+	case f.tags[t].ready:
+		s.parent, s.parentTag = pending, t
+	default:
+		s.parent = unready
+	}
+}
+
+// walk gives the roots level 0 in turn t, and their descendants the levels below, breadth first.
+func (f *family) walk(roots []int32, t turn) {
+	for _, i := range roots {
+		f.reach(i, t, 0)
+	}
+	for list := roots; len(list) > 0; list = list[1:] {
+		s := f.spots[list[0]]
+		if s.tag == none || f.tags[s.tag].opened {
+			continue
+		}
+		n := &f.tags[s.tag]
+		n.opened = true
+		for c := n.child; c != none; c = f.spots[c].sibling {
+			if !f.spots[c].reached { // the members of a cycle are roots and children both
+				f.reach(c, t, s.level+1)
+				list = append(list, c)
+			}
+		}
+	}
+}
+
+func (f *family) reach(i int32, t turn, level int32) {
+	s := &f.spots[i]
+	s.level, s.reached = level, true
+	if s.turn != release {
+		s.turn = t
+	}
+}
+
+// cycles returns the entries that no walk has reached and that are in a cycle of parents.
+//
+// All that was not reached has a parent that was not reached either. Following one parent each, every
+// entry ends in a cycle, and taking away again and again those that are nobody's parent leaves exactly the
+// cycles. Where several requests have the tag of the parent, the oldest stands for them.
+func (f *family) cycles() []int32 {
+	var rest []int32
+	oldest := make(map[int32]int32) // by tag
+	for i := range f.spots {
+		s := &f.spots[i]
+		if s.reached || s.turn != tangled {
+			continue
+		}
+		rest = append(rest, int32(i))
+		if o, ok := oldest[s.tag]; !ok || f.older(int32(i), o) {
+			oldest[s.tag] = int32(i)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	children := make(map[int32]int, len(rest))
+	for _, i := range rest {
+		children[oldest[f.spots[i].parentTag]]++
+	}
+	outside := make(map[int32]bool)
+	for _, i := range rest {
+		for children[i] == 0 && !outside[i] {
+			outside[i] = true
+			i = oldest[f.spots[i].parentTag]
+			children[i]--
+		}
+	}
+	var members []int32
+	for _, i := range rest {
+		if !outside[i] {
+			members = append(members, i)
+		}
+	}
+	return members
+}
+
+// older reports whether entry a was created before b, or is the first by id of two that came together.
+func (f *family) older(a, b int32) bool {
+	x, y := &f.entries[a], &f.entries[b]
+	if c := x.CreatedAt.Compare(y.CreatedAt); c != 0 {
+		return c < 0
+	}
+	return x.ID < y.ID
+}

@@ -1,0 +1,185 @@
+package suite
+
+import "github.com/tachobench/tacho/events"
+
+// Definitions is the content of one suite file: everything that Tacho knows about a project. It is data;
+// no toolchain is named in the code that reads it.
+type Definitions struct {
+	// Version is the version of the file's form; 1.
+	Version     int              `toml:"version" json:"version"`
+	Name        events.SuiteName `toml:"name" json:"name"`
+	Description string           `toml:"description" json:"description,omitempty"`
+	// PrimaryTarget is where kinds with Primary run.
+	PrimaryTarget events.Target `toml:"primary_target" json:"primary_target"`
+	Sources       Sources       `toml:"sources" json:"sources"`
+	Defaults      Defaults      `toml:"defaults" json:"defaults"`
+	// Categories says which categories of benchmarks a kind of request measures.
+	Categories map[events.RequestKind][]Category `toml:"categories" json:"categories"`
+	Artifact   Artifact                          `toml:"artifact" json:"artifact"`
+
+	Targets    []Target       `toml:"target" json:"targets"`
+	Kinds      []Kind         `toml:"kind" json:"kinds"`
+	Profiles   []Profile      `toml:"profile" json:"profiles"`
+	Backends   []Backend      `toml:"backend" json:"backends"`
+	Scenarios  []Scenario     `toml:"scenario" json:"scenarios"`
+	Metrics    []MetricInfo   `toml:"metric" json:"metrics"`
+	Benchmarks []BenchmarkDef `toml:"benchmark" json:"benchmarks"`
+}
+
+// Category is the weight that a benchmark has in a verdict.
+type Category string
+
+// The categories of benchmarks.
+const (
+	Primary   Category = "primary"
+	Secondary Category = "secondary"
+	Stable    Category = "stable"
+)
+
+// Sources says where the measured programs come from.
+type Sources struct {
+	// Root names a directory of programs: "shipped" is what the binary carries, "file" the directory of
+	// the suite file, any other name is a key of [sources] in the configuration of each collector.
+	Root string `toml:"root" json:"root"`
+	// Revision is the git commit that a checkout must be at; empty accepts any and records what it was.
+	Revision string `toml:"revision" json:"revision,omitempty"`
+}
+
+// Defaults hold for every benchmark that does not say otherwise.
+type Defaults struct {
+	Iterations int `toml:"iterations" json:"iterations"`
+	// Timeout is the limit of one measured command, as a Go duration ("5m").
+	Timeout string `toml:"timeout" json:"timeout"`
+}
+
+// Target is one platform.
+type Target struct {
+	Name events.Target `toml:"name" json:"name"`
+	// Sets is into how many parts the compile benchmarks are split.
+	Sets int `toml:"sets" json:"sets"`
+	// Optional targets never block anything and are measured only on request.
+	Optional bool `toml:"optional" json:"optional,omitempty"`
+	// OnRequest targets are measured only when a request names them.
+	OnRequest bool `toml:"on_request" json:"on_request,omitempty"`
+	// OS and Arch are what a collector's host must be, in Go's words ("linux", "amd64").
+	OS   string `toml:"os" json:"os"`
+	Arch string `toml:"arch" json:"arch"`
+}
+
+// Kind is one suite: compile, runtime or bootstrap.
+type Kind struct {
+	Name events.JobKind `toml:"name" json:"name"`
+	// PerSet, PerBackend and PerProfile say over what a request is expanded; else the job has set 0, the
+	// default backend, or Profile.
+	PerSet     bool           `toml:"per_set" json:"per_set,omitempty"`
+	PerBackend bool           `toml:"per_backend" json:"per_backend,omitempty"`
+	PerProfile bool           `toml:"per_profile" json:"per_profile,omitempty"`
+	Profile    events.Profile `toml:"profile" json:"profile,omitempty"`
+	// Primary kinds run on the primary target alone, whichever targets are asked for.
+	Primary bool `toml:"primary" json:"primary,omitempty"`
+	// Requests are the kinds of request that it is made for; empty means all.
+	Requests []events.RequestKind `toml:"requests" json:"requests,omitempty"`
+	// Backfill makes the same jobs for the parent of a request.
+	Backfill bool `toml:"backfill" json:"backfill,omitempty"`
+}
+
+// Profile is one way to run the compiler.
+type Profile struct {
+	Name events.Profile `toml:"name" json:"name"`
+	// OnRequest profiles are measured only when a request names them.
+	OnRequest bool `toml:"on_request" json:"on_request,omitempty"`
+	// Args are given to the driver, which knows what they mean.
+	Args []string `toml:"args" json:"args,omitempty"`
+	// Scenarios restricts the profile to some scenarios; empty means all.
+	Scenarios []events.Scenario `toml:"scenarios" json:"scenarios,omitempty"`
+}
+
+// Backend is one code generator.
+type Backend struct {
+	Name      events.Backend `toml:"name" json:"name"`
+	OnRequest bool           `toml:"on_request" json:"on_request,omitempty"`
+	Args      []string       `toml:"args" json:"args,omitempty"`
+	// Components are what an artifact needs besides for this backend.
+	Components []string `toml:"components" json:"components,omitempty"`
+}
+
+// Scenario is one state of the incremental cache. The order in the file is the order of a chain: each
+// scenario begins where the one before it ended.
+type Scenario struct {
+	Name events.Scenario `toml:"name" json:"name"`
+	// Cache is what the compiler finds: "none", "empty", "warm" (left by the scenario before) or
+	// "patched" (warm, and a patch applied).
+	Cache string `toml:"cache" json:"cache"`
+}
+
+// MetricInfo describes a metric: how it is compared and shown.
+type MetricInfo struct {
+	Name events.Metric `toml:"name" json:"name"`
+	// Unit is "s", "bytes" or "count".
+	Unit string `toml:"unit" json:"unit"`
+	// Class is "exact", "count" or "time".
+	Class string `toml:"class" json:"class"`
+	// Better is "lower" or "higher".
+	Better string `toml:"better" json:"better"`
+	// Floor is the smallest relative change that is ever significant; 0 is the class's own.
+	Floor float64 `toml:"floor" json:"floor,omitempty"`
+}
+
+// Artifact says where the measured thing comes from.
+type Artifact struct {
+	// Kind is "go-toolchain", "url", "git" or "path".
+	Kind string `toml:"kind" json:"kind"`
+	// Path is a template for kind path: a directory on the collector; {tag} and {target} are replaced, and
+	// a leading "~" is the home directory.
+	Path []string `toml:"path" json:"path,omitempty"`
+	// URLs are templates for kind url, tried in order: {tag} {component} {channel} {target}.
+	URLs []string `toml:"urls" json:"urls,omitempty"`
+	// Channels are the values of {channel}, tried in order.
+	Channels []string `toml:"channels" json:"channels,omitempty"`
+	// Components are the values of {component}; all are needed. Those of a backend or a profile are added.
+	Components []string `toml:"components" json:"components,omitempty"`
+	// NoTarget are components whose file name has no target.
+	NoTarget []string `toml:"no_target" json:"no_target,omitempty"`
+	// Repository and Build serve kind git: a commit is checked out and Build is run in it.
+	Repository string   `toml:"repository" json:"repository,omitempty"`
+	Build      []string `toml:"build" json:"build,omitempty"`
+	// Probe is run once after fetching, relative to the artifact; its output is recorded as the version.
+	Probe []string `toml:"probe" json:"probe,omitempty"`
+	// Driver is what the benchmarks of this artifact are run with unless they say otherwise.
+	Driver string `toml:"driver" json:"driver"`
+}
+
+// BenchmarkDef is one measured program.
+type BenchmarkDef struct {
+	Name events.Benchmark `toml:"name" json:"name"`
+	// Kind is the kind of job that measures it; empty means the first.
+	Kind     events.JobKind `toml:"kind" json:"kind"`
+	Category Category       `toml:"category" json:"category"`
+	// Source is the program, relative to the root of the sources; empty means the name.
+	Source string `toml:"source" json:"source"`
+	// SourceDigest names the content of a shipped source; computed when loading, never written by hand.
+	SourceDigest events.Digest `toml:"-" json:"source_digest,omitempty"`
+	// Driver overrides the artifact's.
+	Driver string `toml:"driver" json:"driver,omitempty"`
+	// Sets is the set of the benchmark on each target.
+	Sets map[events.Target]events.Set `toml:"sets" json:"sets"`
+	// ExcludeProfiles and ExcludeScenarios are not measured.
+	ExcludeProfiles  []events.Profile  `toml:"exclude_profiles" json:"exclude_profiles,omitempty"`
+	ExcludeScenarios []events.Scenario `toml:"exclude_scenarios" json:"exclude_scenarios,omitempty"`
+	// Patches are applied one after another by the patched scenarios.
+	Patches    []string `toml:"patches" json:"patches,omitempty"`
+	Iterations int      `toml:"iterations" json:"iterations,omitempty"`
+	Timeout    string   `toml:"timeout" json:"timeout,omitempty"`
+	// Touch is the file that an incremental build sees as changed, where a driver needs one.
+	Touch string `toml:"touch" json:"touch,omitempty"`
+	// Args are given to the build tool, CompilerArgs to the compiler, Env to both.
+	Args         []string `toml:"args" json:"args,omitempty"`
+	CompilerArgs []string `toml:"compiler_args" json:"compiler_args,omitempty"`
+	Env          []string `toml:"env" json:"env,omitempty"`
+	// Prepare is run unmeasured in the source before anything else, such as a generator.
+	Prepare []string `toml:"prepare" json:"prepare,omitempty"`
+	// Command serves the "command" driver: the measured argv; {artifact} and {source} are replaced.
+	Command []string `toml:"command" json:"command,omitempty"`
+	// Parse says what the command prints: "" nothing, "jsonlines", "benchfmt" or "benchlib".
+	Parse string `toml:"parse" json:"parse,omitempty"`
+}
