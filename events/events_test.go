@@ -43,7 +43,11 @@ func TestEveryTypeHasAGoldenFileThatIsStillUnderstood(t *testing.T) {
 			if err := json.Unmarshal(raw, &g); err != nil {
 				t.Fatal(err)
 			}
-			got, err := Decode(Stored{Seq: 7, Subject: g.Subject, Header: g.Header, Data: g.Data})
+			var data bytes.Buffer
+			if err := json.Compact(&data, g.Data); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Decode(Stored{Seq: 7, Subject: g.Subject, Header: g.Header, Data: data.Bytes()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,10 +60,6 @@ func TestEveryTypeHasAGoldenFileThatIsStillUnderstood(t *testing.T) {
 			}
 			again, err := Encode(got.Event)
 			if err != nil {
-				t.Fatal(err)
-			}
-			var data bytes.Buffer
-			if err := json.Compact(&data, g.Data); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(data.String(), string(again.Data)); diff != "" {

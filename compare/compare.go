@@ -1,0 +1,149 @@
+package compare
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Comparison is the judgement on two artifacts.
+type Comparison struct {
+	// Headline is the metric whose verdict stands for the comparison: instructions where some meter gives
+	// them, else page faults or memory, else time. Empty when nothing was measured on both sides.
+	Headline events.Metric `json:"headline"`
+	Verdict  Verdict       `json:"verdict"`
+	// Sentence is the verdict in words.
+	Sentence        string `json:"sentence"`
+	Attention       bool   `json:"attention"`
+	AttentionReason string `json:"attention_reason,omitempty"`
+	// Summaries has an entry for each metric, the headline first, then by name.
+	Summaries []Summary `json:"summaries"`
+	// Changes has all that was measured on both sides, in the order of Summaries, then by test case.
+	Changes []Change `json:"changes"`
+	// New was measured for b alone, Missing for a alone; sorted by test case and metric.
+	New     []Absent `json:"new"`
+	Missing []Absent `json:"missing"`
+}
+
+// Absent is a metric of a test case that one side lacks.
+type Absent struct {
+	Case     events.TestCase `json:"case"`
+	Category Category        `json:"category"`
+	Metric   events.Metric   `json:"metric"`
+}
+
+// Compare judges all series: each belongs to one metric of one test case, and a second one for the same is
+// judged by itself. The input is not changed, and its order does not matter. A series without a usable
+// value on either side says nothing and is left out.
+func Compare(series []Series) Comparison {
+	c := Comparison{
+		Verdict: NoChange, Sentence: "No test case was measured on both sides.",
+		Summaries: []Summary{}, Changes: []Change{}, New: []Absent{}, Missing: []Absent{},
+	}
+	series = slices.SortedFunc(slices.Values(series), order)
+	metrics := map[events.Metric]MetricInfo{}
+	groups := map[events.Metric][]*judged{}
+	for _, s := range series {
+		a, b := newSample(s.A), newSample(s.B)
+		absent := Absent{Case: s.Case, Category: s.Category, Metric: s.Metric.Name}
+		switch {
+		case a.N > 0 && b.N > 0:
+			if _, ok := metrics[s.Metric.Name]; !ok {
+				metrics[s.Metric.Name] = described(s.Metric)
+			}
+			groups[s.Metric.Name] = append(groups[s.Metric.Name], measure(s, a, b))
+		case b.N > 0:
+			c.New = append(c.New, absent)
+		case a.N > 0:
+			c.Missing = append(c.Missing, absent)
+		}
+	}
+	changes := map[events.Metric][]Change{}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		changes[name] = judgeAll(groups[name])
+		c.Summaries = append(c.Summaries, summarize(metrics[name], changes[name]))
+	}
+	if len(c.Summaries) == 0 {
+		return c
+	}
+	c.Headline = headline(c.Summaries)
+	slices.SortStableFunc(c.Summaries, func(x, y Summary) int {
+		return cmp.Compare(c.apart(x.Metric.Name), c.apart(y.Metric.Name))
+	})
+	for _, s := range c.Summaries {
+		c.Changes = append(c.Changes, changes[s.Metric.Name]...)
+	}
+	top := c.Summaries[0]
+	c.Verdict, c.Sentence = top.Verdict, top.Sentence
+	c.Attention, c.AttentionReason = top.Attention, top.AttentionReason
+	return c
+}
+
+// apart is 0 for the headline and 1 for other metrics.
+func (c Comparison) apart(metric events.Metric) int {
+	if metric == c.Headline {
+		return 0
+	}
+	return 1
+}
+
+// described returns what a summary says of a metric: a floor that is no number says nothing.
+func described(m MetricInfo) MetricInfo {
+	m.Floor = positive(m.Floor)
+	return m
+}
+
+// judgeAll judges the test cases of one metric together, since their p-values are corrected together.
+func judgeAll(cases []*judged) []Change {
+	var tested []*judged
+	var ps []float64
+	for _, j := range cases {
+		if j.P != nil {
+			tested, ps = append(tested, j), append(ps, *j.P)
+		}
+	}
+	for i, adjusted := range adjust(ps) {
+		tested[i].Adjusted = &adjusted
+	}
+	changes := make([]Change, 0, len(cases))
+	for _, j := range cases {
+		j.judge(len(tested))
+		changes = append(changes, j.Change)
+	}
+	return changes
+}
+
+// order sorts series by test case and metric, and by everything else that tells two of them apart.
+func order(x, y Series) int {
+	return cmp.Or(
+		compareCases(x.Case, y.Case),
+		cmp.Compare(x.Metric.Name, y.Metric.Name),
+		cmp.Compare(x.Category, y.Category),
+		cmp.Compare(x.A.Environment, y.A.Environment),
+		cmp.Compare(x.B.Environment, y.B.Environment),
+		slices.Compare(x.A.Values, y.A.Values),
+		slices.Compare(x.B.Values, y.B.Values),
+		cmp.Compare(x.A.Interfered, y.A.Interfered),
+		cmp.Compare(x.B.Interfered, y.B.Interfered),
+		slices.Compare(x.History, y.History),
+		cmp.Compare(x.Spread, y.Spread),
+		cmp.Compare(x.Metric.Class, y.Metric.Class),
+		cmp.Compare(x.Metric.Unit, y.Metric.Unit),
+		cmp.Compare(x.Metric.Floor, y.Metric.Floor),
+		cmp.Compare(apartIf(x.Metric.HigherIsBetter), apartIf(y.Metric.HigherIsBetter)),
+	)
+}
+
+// compareCases sorts by each parameter in turn.
+func compareCases(x, y events.TestCase) int {
+	return cmp.Or(
+		strings.Compare(string(x.Benchmark), string(y.Benchmark)),
+		strings.Compare(string(x.Profile), string(y.Profile)),
+		strings.Compare(string(x.Scenario), string(y.Scenario)),
+		strings.Compare(string(x.Backend), string(y.Backend)),
+		strings.Compare(string(x.Target), string(y.Target)),
+	)
+}

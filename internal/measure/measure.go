@@ -1,0 +1,233 @@
+// Package measure executes one command under measurement and returns what it cost.
+//
+// Three processes take part:
+//
+//	collector ── order ──▶ shim ── fork, exec ──▶ command ──▶ its descendants
+//	          ◀─ report ──
+//
+// The shim is this program, re-executed with a hidden argument, for the length of one command. It sets
+// affinity, nice and personality on its own thread, opens the counters on that thread, and forks the
+// command from it: the settings and the counters are inherited, and the counters start at the command's
+// exec. So nothing of ours is counted, and there is nobody to synchronise with.
+//
+// Why the shim stays and forks, and does not turn into the command:
+//
+//   - A forked process inherits the peak memory of the process it was forked from (the kernel folds the
+//     peak of the old address space into max-rss at exec). Forked from the collector, a small compile
+//     would be reported with the size of the collector. Forked from the shim the floor is the shim's, and
+//     since it is a floor and not an addend, every value above it is exact; values at the floor are
+//     reported as missing.
+//   - The shim is the sub-reaper of this one command, so that all descendants, also those that left
+//     session and process group, are its children in the end. It kills and reaps whatever is left.
+//   - When the collector dies, the shim reads the end of its order pipe, kills the command with all
+//     descendants and removes the cgroup. When the shim dies, the kernel kills the command.
+//
+// The command lives in a cgroup (v2) of its own where the machine lets us make one: its CPU time and
+// pressure are then those of this run alone, and one write kills all of it. Where not, the shim finds the
+// descendants in /proc.
+//
+// Everything that the machine may refuse is tried, and what took effect is recorded (Outcome.Took). Every
+// metric that could not be measured is recorded with the reason (Outcome.Missing). A metric that could be
+// counted in user mode only has a name of its own with the suffix ":u"; the two are never mixed.
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// The metrics of one command: times in seconds, sizes in bytes, counts as they are. A counter that the
+// kernel let us count in user mode only is named by UserOnly.
+const (
+	WallTime        events.Metric = "wall-time"
+	TaskClock       events.Metric = "task-clock"
+	UserTime        events.Metric = "user-time"
+	SysTime         events.Metric = "sys-time"
+	CPUTime         events.Metric = "cpu-time"
+	MaxRSS          events.Metric = "max-rss"
+	PageFaults      events.Metric = "page-faults"
+	ContextSwitches events.Metric = "context-switches"
+	CPUMigrations   events.Metric = "cpu-migrations"
+	InstructionsU   events.Metric = "instructions:u"
+	CyclesU         events.Metric = "cycles:u"
+	BranchMisses    events.Metric = "branch-misses"
+	CacheMisses     events.Metric = "cache-misses"
+	// Instructions is what CountInstructions counts; a run never yields it.
+	Instructions events.Metric = "instructions"
+)
+
+// UserOnly returns the name of m when only user mode was counted.
+func UserOnly(m events.Metric) events.Metric { return m + ":u" }
+
+// The settings that Outcome.Took speaks of. Its values are what took effect, or "refused: " and a reason.
+const (
+	SettingCPUs       = "cpus"
+	SettingNice       = "nice"
+	SettingASLR       = "aslr"
+	SettingNetwork    = "network"
+	SettingCgroup     = "cgroup"
+	SettingPrivileges = "privileges"
+)
+
+// Cmd is one command to measure.
+type Cmd struct {
+	// Path is the file to execute. It has a slash in it; nothing is looked up on PATH.
+	Path string
+	// Args are the arguments after the name.
+	Args []string
+	// Env is the whole environment: exactly this, nothing is added.
+	Env []string
+	// Dir is the working directory; empty means the caller's.
+	Dir string
+	// Timeout kills the command with all its descendants; 0 means never.
+	Timeout time.Duration
+	// OutputLimit bounds what is kept of stdout and of stderr, each, in bytes; 0 means 64 KiB.
+	OutputLimit int
+	// NoNet runs the command where the only network is its own loopback.
+	NoNet bool
+	// CPUs pins the command to these CPUs; empty leaves it free.
+	CPUs []int
+	// Nice is the nice value; 0 leaves it alone.
+	Nice int
+	// DisableASLR lays out the address space the same way every time.
+	DisableASLR bool
+	// Stdin is what the command reads; empty means /dev/null.
+	Stdin []byte
+}
+
+// Outcome is what became of a command, successful or not.
+type Outcome struct {
+	// Metrics holds what was measured; Missing says of each other metric why not.
+	Metrics map[events.Metric]float64
+	Missing map[events.Metric]string
+	// Evidence is what Interference is judged by.
+	Evidence Evidence
+	// Interference says in words what disturbed the run; empty for a clean one.
+	Interference string
+	// ExitCode is the exit code, or -1 when a signal ended the command; Signal then names it.
+	ExitCode int
+	Signal   string
+	// TimedOut says that the command ran over its limit and was killed.
+	TimedOut bool
+	// Stdout and Stderr are complete, or head and tail with a note between them; the counts of dropped
+	// bytes say which.
+	Stdout, Stderr               []byte
+	StdoutDropped, StderrDropped int64
+	// Took maps each setting that was asked for to what took effect.
+	Took map[string]string
+}
+
+// Share is a part of a whole, between 0 and 1, if it is known.
+type Share struct {
+	Value float64
+	Known bool
+}
+
+// Evidence is what was seen of others while the command ran.
+type Evidence struct {
+	// Stall is the share of the wall time in which the command wanted a CPU and had none.
+	Stall Share
+	// Foreign is the share of the command's CPUs that other processes used.
+	Foreign Share
+	// Steal is the share of the command's CPUs that the hypervisor withheld.
+	Steal Share
+}
+
+// The limits that a Runner judges by when it names none, and the delay before it gives up on a shim.
+const (
+	DefaultMaxStall   = 0.06
+	DefaultMaxForeign = 0.10
+	DefaultMaxSteal   = 0.02
+	DefaultStopDelay  = 10 * time.Second
+
+	defaultOutputLimit = 64 << 10
+)
+
+// Runner executes commands under measurement. The zero value is ready; it may be used by several
+// goroutines, though runs at the same time disturb one another.
+type Runner struct {
+	// MaxStall, MaxForeign and MaxSteal are the limits above which a run counts as disturbed, see
+	// Evidence; 0 means the default.
+	MaxStall, MaxForeign, MaxSteal float64
+	// StopDelay is how long a run may take to end after it was told to, and how long output is waited
+	// for after the end; 0 means the default.
+	StopDelay time.Duration
+	// NoCgroup leaves cgroups alone, for machines where they are somebody else's business.
+	NoCgroup bool
+}
+
+// ErrStart says that a command could not be started: it is not there, is not executable, or this machine
+// refused to make the process.
+var ErrStart = errors.New("the command could not be started")
+
+// interference puts the evidence into words, or returns "" when it is within the limits. A command that
+// waits for a CPU may be fighting itself, so stalling counts only while others used the CPUs; where one
+// of the two is unknown, the other decides alone.
+func (r *Runner) interference(e Evidence) string {
+	stalled := over(e.Stall, r.MaxStall, DefaultMaxStall)
+	crowded := over(e.Foreign, r.MaxForeign, DefaultMaxForeign)
+	var words []string
+	switch {
+	case stalled && crowded:
+		words = append(words, fmt.Sprintf("waited for a CPU %s of the time while other processes used %s of the CPUs", e.Stall, e.Foreign))
+	case stalled && !e.Foreign.Known:
+		words = append(words, fmt.Sprintf("waited for a CPU %s of the time", e.Stall))
+	case crowded && !e.Stall.Known:
+		words = append(words, fmt.Sprintf("other processes used %s of the CPUs", e.Foreign))
+	}
+	if over(e.Steal, r.MaxSteal, DefaultMaxSteal) {
+		words = append(words, fmt.Sprintf("the hypervisor withheld %s of the CPUs", e.Steal))
+	}
+	return strings.Join(words, "; ")
+}
+
+func over(s Share, limit, otherwise float64) bool {
+	if limit == 0 {
+		limit = otherwise
+	}
+	return s.Known && s.Value > limit
+}
+
+// String returns the share in percent.
+func (s Share) String() string {
+	if !s.Known {
+		return "an unknown share"
+	}
+	return fmt.Sprintf("%.0f %%", 100*s.Value)
+}
+
+func (r *Runner) stopDelay() time.Duration {
+	if r.StopDelay == 0 {
+		return DefaultStopDelay
+	}
+	return r.StopDelay
+}
+
+func (c Cmd) check() error {
+	switch {
+	case !strings.ContainsRune(c.Path, filepath.Separator):
+		return fmt.Errorf("command %q: give the path of the file, PATH is not searched", c.Path)
+	case c.Timeout < 0:
+		return fmt.Errorf("command %q: timeout %v is negative, use 0 for none", c.Path, c.Timeout)
+	case c.OutputLimit < 0:
+		return fmt.Errorf("command %q: output limit %d is negative, use 0 for the default", c.Path, c.OutputLimit)
+	}
+	for _, s := range append(append([]string{c.Path, c.Dir}, c.Args...), c.Env...) {
+		if strings.ContainsRune(s, 0) {
+			return fmt.Errorf("command %q: %q has a zero byte in it", c.Path, s)
+		}
+	}
+	return nil
+}
+
+func (c Cmd) outputLimit() int {
+	if c.OutputLimit == 0 {
+		return defaultOutputLimit
+	}
+	return c.OutputLimit
+}

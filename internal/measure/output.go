@@ -1,0 +1,52 @@
+package measure
+
+import (
+	"fmt"
+	"slices"
+)
+
+// output is a writer that keeps the first and the last bytes of what is written, within a bound.
+type output struct {
+	head, tail []byte
+	headLimit  int
+	tailLimit  int
+	// next is where the next byte goes in a full tail, which is a ring.
+	next    int
+	dropped int64
+}
+
+func newOutput(limit int) *output {
+	return &output{headLimit: limit - limit/2, tailLimit: limit / 2}
+}
+
+// Write never fails: what does not fit is counted.
+func (o *output) Write(p []byte) (int, error) {
+	n := len(p)
+	room := min(o.headLimit-len(o.head), len(p))
+	o.head = append(o.head, p[:room]...)
+	p = p[room:]
+	if skip := len(p) - o.tailLimit; skip > 0 {
+		// Everything in the ring, and the start of p, is older than the last tailLimit bytes.
+		o.dropped += int64(len(o.tail) + skip)
+		o.tail, o.next = o.tail[:0], 0
+		p = p[skip:]
+	}
+	room = min(o.tailLimit-len(o.tail), len(p))
+	o.tail = append(o.tail, p[:room]...)
+	for p = p[room:]; len(p) > 0; {
+		k := copy(o.tail[o.next:], p)
+		o.next = (o.next + k) % o.tailLimit
+		o.dropped += int64(k)
+		p = p[k:]
+	}
+	return n, nil
+}
+
+// Bytes returns what was kept, with a note where bytes are left out.
+func (o *output) Bytes() []byte {
+	last := slices.Concat(o.tail[o.next:], o.tail[:o.next])
+	if o.dropped == 0 {
+		return slices.Concat(o.head, last)
+	}
+	return slices.Concat(o.head, fmt.Appendf(nil, "\n[%d bytes left out]\n", o.dropped), last)
+}
