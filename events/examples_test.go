@@ -31,6 +31,7 @@ func exampleFacts() []Fact {
 		JobDispatched{Place: 3, Job: job},
 		JobDequeued{
 			Lane: lane, Place: 3, Job: job, Collector: "eider-1", Instance: "i1", Attempt: 2, Lost: 1, Version: "1.0.0", Environment: "e1",
+			Since: "2026-11-21T09:00:00Z",
 		},
 		JobFinished{
 			Lane: lane, Place: 3, JobID: job.ID, RequestID: job.RequestID, Collector: "eider-1", Token: 40, Attempt: 2, Lost: 1,

@@ -143,6 +143,8 @@ type JobDequeued struct {
 	// Version and Environment are those of the collector that executes.
 	Version     string `json:"version"`
 	Environment Digest `json:"environment"`
+	// Since is when the first of a run of transient errors struck; empty when there was none.
+	Since string `json:"since,omitempty"`
 }
 
 // JobFinished: the job ended and will not run again.

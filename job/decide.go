@@ -1,0 +1,141 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Decide returns the facts that follow from c on a lane in state l, none when the place is over already,
+// or a *Refusal: the attempt is not, or no longer, the caller's.
+func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
+	switch c := c.(type) {
+	case Dequeue:
+		return decideDequeue(l, lane, c)
+	case Finish:
+		if err := l.holds(c.Token); err != nil {
+			return nil, err
+		}
+		return []events.Fact{events.JobFinished{
+			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
+			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason,
+			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
+		}}, nil
+	case Lose:
+		if err := l.holds(c.Token); err != nil {
+			return nil, err
+		}
+		return []events.Fact{l.lost(lane, c.Reason)}, nil
+	case Release:
+		return decideRelease(l, lane, c)
+	case Withdraw:
+		return decideWithdraw(l, lane, c)
+	}
+	return nil, nil
+}
+
+// decideDequeue begins the next attempt. An attempt that is still current is over when its own collector
+// comes back for the job as a new process: that crash is recorded first.
+func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
+	switch {
+	case c.Place < l.Place, c.Place == l.Place && l.Phase == Ended:
+		return nil, nil
+	case c.Place > l.Place+1 && l.Place != 0, c.Place > l.Place && l.Phase != Ended && l.Place != 0:
+		return nil, refuse("lane %s: place %d comes before the job at place %d has ended", lane, c.Place, l.Place)
+	}
+	var facts []events.Fact
+	if c.Place != l.Place {
+		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job}
+	}
+	if l.Phase == Current {
+		if l.Collector != c.Collector {
+			return nil, refuse("lane %s: job %s is being executed by collector %s", lane, l.JobID, l.Collector)
+		}
+		if l.Instance == c.Instance {
+			return nil, refuse("lane %s: job %s is being executed by this process", lane, l.JobID)
+		}
+		lost := l.lost(lane, "the process ended without a word and its successor took over")
+		facts, l.Lost = append(facts, lost), lost.Lost
+	}
+	if c.MaxAttempts > 0 && l.Lost >= c.MaxAttempts {
+		return append(facts, events.JobFinished{
+			Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Collector: c.Collector,
+			Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure,
+			Reason: fmt.Sprintf("%d executions were lost to crashes or silence: not tried again", l.Lost),
+		}), nil
+	}
+	return append(facts, events.JobDequeued{
+		Lane: lane, Place: c.Place, Job: c.Job, Collector: c.Collector, Instance: c.Instance,
+		Attempt: l.Attempt + 1, Lost: l.Lost, Version: c.Version, Environment: c.Environment, Since: formatSince(l.Since),
+	}), nil
+}
+
+// decideWithdraw ends the job at the open place, or at the next one. A job that is being executed is ended
+// with Finish instead.
+func decideWithdraw(l Lane, lane events.Lane, c Withdraw) ([]events.Fact, error) {
+	next := c.Place == l.Place+1 && (l.Phase == Ended || l.Place == 0)
+	switch {
+	case c.Place < l.Place, c.Place == l.Place && l.Phase == Ended:
+		return nil, nil
+	case c.Place == l.Place && l.Phase == Current:
+		return nil, refuse("lane %s: job %s is being executed by collector %s", lane, l.JobID, l.Collector)
+	case c.Place != l.Place && !next:
+		return nil, refuse("lane %s: place %d comes before the job at place %d has ended", lane, c.Place, l.Place)
+	}
+	finished := events.JobFinished{
+		Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Outcome: events.Cancelled, Reason: c.Reason,
+	}
+	if c.Place == l.Place {
+		finished.Collector, finished.Attempt, finished.Lost = l.Collector, l.Attempt, l.Lost
+	}
+	return []events.Fact{finished}, nil
+}
+
+func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
+	if err := l.holds(c.Token); err != nil {
+		return nil, err
+	}
+	since := l.Since
+	if c.Transient {
+		if since.IsZero() {
+			since = c.At
+		}
+		if c.Deadline > 0 && c.At.Sub(since) >= c.Deadline {
+			return []events.Fact{events.JobFinished{
+				Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
+				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure,
+				Reason:     fmt.Sprintf("transient errors for more than %s, the last: %s", c.Deadline, c.Reason),
+				DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
+			}}, nil
+		}
+	}
+	released := events.AttemptReleased{
+		Lane: lane, Place: l.Place, JobID: l.JobID, Collector: l.Collector, Token: c.Token,
+		Attempt: l.Attempt, Lost: l.Lost, Reason: c.Reason, Transient: c.Transient,
+	}
+	released.Since = formatSince(since)
+	return []events.Fact{released}, nil
+}
+
+// holds refuses a token that is not the current attempt's.
+func (l Lane) holds(token events.Seq) error {
+	if l.Phase != Current || l.Token != token {
+		return refuse("the attempt with token %d is over: the log took another course", token)
+	}
+	return nil
+}
+
+func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {
+	return events.AttemptLost{
+		Lane: lane, Place: l.Place, JobID: l.JobID, Collector: l.Collector, Token: l.Token,
+		Attempt: l.Attempt, Lost: l.Lost + 1, Reason: reason,
+	}
+}
+
+func formatSince(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

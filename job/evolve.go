@@ -1,0 +1,42 @@
+package job
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Evolve returns the state after f was recorded at seq. Each of a lane's facts carries the whole state:
+// evolving from the zero value with the last fact alone gives the same.
+func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
+	//exhaustive:ignore // only the facts of a lane's work concern it
+	switch f := f.(type) {
+	case events.JobDequeued:
+		return Lane{
+			Place: f.Place, Phase: Current, JobID: f.Job.ID, Job: f.Job, Collector: f.Collector, Instance: f.Instance,
+			Token: seq, Attempt: f.Attempt, Lost: f.Lost, StartedAt: at, Since: parseSince(f.Since),
+		}
+	case events.JobFinished:
+		return Lane{
+			Place: f.Place, Phase: Ended, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost,
+		}
+	case events.AttemptLost:
+		return Lane{
+			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost,
+		}
+	case events.AttemptReleased:
+		return Lane{
+			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost, Since: parseSince(f.Since),
+		}
+	}
+	return l
+}
+
+// parseSince reads what formatSince wrote. A time that cannot be read is no time: the budget starts anew.
+func parseSince(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}

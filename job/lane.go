@@ -1,0 +1,118 @@
+// Package job decides the attempts of jobs on a lane.
+//
+// A lane is strictly first in, first out: its dispatched jobs have places 1, 2, 3, …, and a job is not
+// dequeued before the one at the place before it has ended. So the state of a lane is its current place
+// and what is going on there, and every event on the lane's work subject carries all of it: the last
+// event alone is the state. A collector therefore reads one event, never a history.
+//
+//	          JobDequeued            JobFinished
+//	open ────────────────▶ current ───────────────▶ ended (place is over; the next may begin)
+//	  ▲                      │ │
+//	  └──────────────────────┘ │  AttemptLost (a crash: spends one of the attempts)
+//	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error: spends nothing)
+//
+// The log is the fence. Every fact is appended with the last sequence of the work subject expected, so of
+// a finish and a loss of the same attempt exactly one is recorded, and two attempts are never both
+// current. The sequence of JobDequeued is the attempt's token.
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Phase is the closed set of phases of the current place of a lane.
+type Phase string
+
+// The phases of a place.
+const (
+	// Open: no attempt is current.
+	Open Phase = "open"
+	// Current: an attempt runs.
+	Current Phase = "current"
+	// Ended: the job of this place is over.
+	Ended Phase = "ended"
+)
+
+// Lane is the state of one lane's work. The zero value is a lane on which nothing was ever dequeued.
+type Lane struct {
+	Place uint64
+	Phase Phase
+	JobID events.JobID
+	// Job is known while the last event is a JobDequeued.
+	Job       events.JobSpec
+	Collector events.CollectorName
+	Instance  string
+	// Token is the sequence of the current, or the last, attempt's JobDequeued.
+	Token events.Seq
+	// Attempt counts executions of the job, Lost those that crashed.
+	Attempt, Lost int
+	// Since is when the first of a run of transient errors struck; zero when there was none.
+	Since time.Time
+	// StartedAt is when the current attempt began.
+	StartedAt time.Time
+}
+
+// Refusal says why a command is not carried out. The collector that gets one has lost the job.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return r.Reason }
+
+func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Sprintf(format, args...)} }
+
+// Command is the closed set of commands to a lane.
+//
+//sumtype:decl
+type Command interface{ command() }
+
+// Dequeue begins an attempt at the job that was dispatched at a place.
+type Dequeue struct {
+	Place       uint64
+	Job         events.JobSpec
+	Collector   events.CollectorName
+	Instance    string
+	Version     string
+	Environment events.Digest
+	// MaxAttempts is how many executions may be lost before the job fails.
+	MaxAttempts int
+}
+
+// Finish ends the job of the attempt that Token names.
+type Finish struct {
+	Token                     events.Seq
+	Outcome                   events.Outcome
+	Reason                    string
+	Measured, Skipped, Failed int
+	At                        time.Time
+}
+
+// Lose says that the attempt's collector is gone.
+type Lose struct {
+	Token  events.Seq
+	Reason string
+}
+
+// Release gives the job back unfinished. Transient is set for an error that is tried again, with the time
+// of the first of them and the limit after which the job fails.
+type Release struct {
+	Token     events.Seq
+	Reason    string
+	Transient bool
+	At        time.Time
+	Deadline  time.Duration
+}
+
+// Withdraw ends a job that was dispatched and not dequeued, because its request was cancelled.
+type Withdraw struct {
+	Place  uint64
+	Job    events.JobSpec
+	Reason string
+}
+
+func (Dequeue) command()  {}
+func (Finish) command()   {}
+func (Lose) command()     {}
+func (Release) command()  {}
+func (Withdraw) command() {}

@@ -1,0 +1,173 @@
+package request
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// jobsPerEvent bounds the size of one JobsCreated event; more jobs are several events of one batch.
+const jobsPerEvent = 200
+
+// Decide returns the facts that follow from c for a request in state r, none when what is asked for
+// already is, or a *Refusal.
+func Decide(r Request, c Command) ([]events.Fact, error) {
+	if create, ok := c.(Create); ok {
+		return decideCreate(r, create)
+	}
+	if !r.Exists() {
+		return nil, refuse("there is no such request: see `tacho request list`")
+	}
+	switch c := c.(type) {
+	case ArtifactsReady:
+		return decideArtifactsReady(r, c)
+	case Start:
+		return decideStart(r, c)
+	case AddBackfill:
+		if r.State != events.InProgress || len(c.Jobs) == 0 {
+			return nil, nil
+		}
+		return jobsCreated(r.ID, c.Jobs), nil
+	case FailExpansion:
+		return decideFailExpansion(r, c)
+	case Complete:
+		return decideComplete(r, c)
+	case Cancel:
+		switch {
+		case r.State == events.RequestStopped:
+			return nil, nil
+		case r.State.Terminal():
+			return nil, refuse("request %s is %s already", r.ID, r.State)
+		}
+		return []events.Fact{events.RequestCancelled{RequestID: r.ID, Reason: c.Reason}}, nil
+	case Expire:
+		if r.State != events.WaitingForArtifacts {
+			return nil, nil
+		}
+		return []events.Fact{events.RequestExpired{
+			RequestID: r.ID, Reason: fmt.Sprintf("its artifacts were not ready within %s", c.Limit),
+		}}, nil
+	case Supersede:
+		switch r.State {
+		case events.WaitingForArtifacts, events.ArtifactsReady:
+			return []events.Fact{events.RequestSuperseded{RequestID: r.ID, By: c.By}}, nil
+		case events.InProgress, events.RequestDone, events.RequestFailure, events.RequestStopped,
+			events.RequestTimedOut, events.RequestReplaced:
+			return nil, nil
+		}
+	case Create:
+	}
+	return nil, nil
+}
+
+func decideCreate(r Request, c Create) ([]events.Fact, error) {
+	if r.Exists() {
+		return nil, nil
+	}
+	if c.Key == "" {
+		return nil, refuse("a request needs a natural key")
+	}
+	if c.Tag != "" {
+		if err := events.CheckTag(c.Tag); err != nil {
+			return nil, refuse("%s", err)
+		}
+	}
+	if c.Parent != "" {
+		if err := events.CheckTag(c.Parent); err != nil {
+			return nil, refuse("parent: %s", err)
+		}
+	}
+	if c.Parent != "" && c.Parent == c.Tag {
+		return nil, refuse("%s cannot be its own parent", c.Tag)
+	}
+	if c.PR < 0 {
+		return nil, refuse("pull request %d: use a positive number, or none", c.PR)
+	}
+	state := events.ArtifactsReady
+	switch c.Kind {
+	case events.Master:
+		if c.Tag == "" {
+			return nil, refuse("a master request needs the tag of its artifact")
+		}
+	case events.Release:
+		if c.Tag == "" {
+			return nil, refuse("a release request needs the name of the release")
+		}
+		if _, err := time.Parse(time.DateOnly, c.ReleasedOn); c.ReleasedOn != "" && err != nil {
+			return nil, refuse("release date %q: use YYYY-MM-DD", c.ReleasedOn)
+		}
+	case events.Try:
+		if c.Tag == "" {
+			state = events.WaitingForArtifacts
+		}
+	default:
+		return nil, refuse("unknown kind of request %q: use master, try or release", c.Kind)
+	}
+	id := events.NewRequestID(c.Suite, c.Kind, c.Key)
+	return []events.Fact{events.RequestCreated{
+		RequestID: id, Kind: c.Kind, Suite: c.Suite, Tag: c.Tag, Parent: c.Parent, PR: c.PR,
+		ReleasedOn: c.ReleasedOn, Key: c.Key, Parameters: c.Parameters, State: state,
+	}}, nil
+}
+
+func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {
+	if err := events.CheckTag(c.Tag); err != nil {
+		return nil, refuse("%s", err)
+	}
+	if r.Artifact.Tag == c.Tag && r.State != events.WaitingForArtifacts {
+		return nil, nil
+	}
+	if r.State != events.WaitingForArtifacts {
+		return nil, refuse("request %s does not wait for artifacts: it is %s", r.ID, r.State)
+	}
+	if c.Parent == c.Tag {
+		return nil, refuse("%s cannot be its own parent", c.Tag)
+	}
+	return []events.Fact{events.RequestArtifactsReady{RequestID: r.ID, Tag: c.Tag, Parent: c.Parent}}, nil
+}
+
+func decideStart(r Request, c Start) ([]events.Fact, error) {
+	if r.State != events.ArtifactsReady {
+		return nil, refuse("request %s cannot start: it is %s", r.ID, r.State)
+	}
+	facts := []events.Fact{events.RequestStarted{
+		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill),
+	}}
+	return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs))...), nil
+}
+
+func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
+	if r.State != events.ArtifactsReady {
+		return nil, nil
+	}
+	failures := r.ExpansionFailures + 1
+	facts := []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: c.Reason, Failures: failures}}
+	if failures >= QuarantineAfter {
+		facts = append(facts, events.RequestFailed{
+			RequestID: r.ID, Reason: fmt.Sprintf("quarantined: %d times it could not be turned into jobs: %s", failures, c.Reason),
+		})
+	}
+	return facts, nil
+}
+
+func decideComplete(r Request, c Complete) ([]events.Fact, error) {
+	if r.State != events.InProgress {
+		return nil, nil
+	}
+	if c.Failed > 0 {
+		return []events.Fact{events.RequestFailed{
+			RequestID: r.ID, Reason: fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs), Jobs: c.Jobs, FailedJobs: c.Failed,
+		}}, nil
+	}
+	return []events.Fact{events.RequestCompleted{RequestID: r.ID, Jobs: c.Jobs}}, nil
+}
+
+func jobsCreated(id events.RequestID, jobs []events.JobSpec) []events.Fact {
+	var facts []events.Fact
+	for part := range slices.Chunk(jobs, jobsPerEvent) {
+		facts = append(facts, events.JobsCreated{RequestID: id, Jobs: part})
+	}
+	return facts
+}

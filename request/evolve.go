@@ -1,0 +1,56 @@
+package request
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Evolve returns the state after f happened at the given time. Facts of other aggregates, and late facts
+// about a request that ended, change nothing.
+func Evolve(r Request, f events.Fact, at time.Time) Request {
+	if created, ok := f.(events.RequestCreated); ok {
+		if r.Exists() {
+			return r
+		}
+		return fromCreated(created, at)
+	}
+	if !r.Exists() || r.State.Terminal() {
+		return r
+	}
+	//exhaustive:ignore // only the facts of a request concern it
+	switch f := f.(type) {
+	case events.RequestArtifactsReady:
+		if r.State == events.WaitingForArtifacts {
+			r.State, r.Artifact.Tag, r.Parent = events.ArtifactsReady, f.Tag, f.Parent
+		}
+	case events.RequestStarted:
+		r.State, r.StartedAt, r.Definitions = events.InProgress, at, f.Definitions
+	case events.JobsCreated:
+		r.Jobs = append(slices.Clip(r.Jobs), f.Jobs...)
+	case events.RequestExpansionFailed:
+		r.ExpansionFailures = f.Failures
+	case events.RequestCompleted:
+		r.State, r.EndedAt = events.RequestDone, at
+	case events.RequestFailed:
+		r.State, r.EndedAt = events.RequestFailure, at
+	case events.RequestCancelled:
+		r.State, r.EndedAt = events.RequestStopped, at
+	case events.RequestExpired:
+		r.State, r.EndedAt = events.RequestTimedOut, at
+	case events.RequestSuperseded:
+		r.State, r.EndedAt = events.RequestReplaced, at
+	}
+	return r
+}
+
+func fromCreated(f events.RequestCreated, at time.Time) Request {
+	// An unreadable date is no date: the decider refused it long before it was recorded.
+	released, _ := time.Parse(time.DateOnly, f.ReleasedOn)
+	return Request{
+		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, ReleasedOn: released,
+		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
+		Parameters: f.Parameters, CreatedAt: at,
+	}
+}

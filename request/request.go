@@ -1,0 +1,107 @@
+// Package request decides the life of a request: what may happen to it, and what it is after it happened.
+//
+//	                artifacts ready        jobs enqueued
+//	waiting_for_artifacts ──▶ artifacts_ready ──▶ in_progress ──┬──▶ completed
+//	        │                        │                 │        └──▶ failed
+//	        └─────────── cancelled / expired / superseded
+//
+// Decide answers with facts or a refusal; asking for what already is answers with nothing. Evolve cannot
+// fail: if the log says it, it happened. A terminal state never changes: a late fact is recorded by the
+// log and changes nothing here.
+package request
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// QuarantineAfter is how often the expansion of a request may fail before it is taken out of the queue.
+const QuarantineAfter = 3
+
+// Request is the state of one request, folded from its events. The zero value does not exist yet.
+type Request struct {
+	ID         events.RequestID
+	Kind       events.RequestKind
+	State      events.RequestState
+	Artifact   events.Artifact
+	Parent     events.Tag
+	PR         int
+	ReleasedOn time.Time
+	Parameters events.Parameters
+	CreatedAt  time.Time
+	StartedAt  time.Time
+	EndedAt    time.Time
+	// Definitions is what its jobs were made with; empty before the start.
+	Definitions events.Digest
+	// ExpansionFailures counts how often it could not be turned into jobs.
+	ExpansionFailures int
+	// Jobs are its own and those it asked of its parent, in the order they were made.
+	Jobs []events.JobSpec
+}
+
+// Exists reports whether the request was ever created.
+func (r Request) Exists() bool { return r.ID != "" }
+
+// Refusal says why a command is not carried out. Nothing was recorded.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return r.Reason }
+
+func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Sprintf(format, args...)} }
+
+// Command is the closed set of commands to a request.
+//
+//sumtype:decl
+type Command interface{ command() }
+
+// Create asks for a request.
+type Create struct {
+	Suite      events.SuiteName
+	Kind       events.RequestKind
+	Key        string
+	Tag        events.Tag
+	Parent     events.Tag
+	PR         int
+	ReleasedOn string
+	Parameters events.Parameters
+}
+
+// ArtifactsReady says that the artifact of a waiting request exists.
+type ArtifactsReady struct{ Tag, Parent events.Tag }
+
+// Start makes the request's jobs and puts it in progress.
+type Start struct {
+	Definitions events.Digest
+	Jobs        []events.JobSpec
+	Backfill    []events.JobSpec
+}
+
+// AddBackfill makes jobs for a parent that appeared after the start.
+type AddBackfill struct{ Jobs []events.JobSpec }
+
+// FailExpansion says that the request could not be turned into jobs.
+type FailExpansion struct{ Reason string }
+
+// Complete ends a request whose required jobs all ended: Failed of Jobs of them as failures.
+type Complete struct{ Jobs, Failed int }
+
+// Cancel withdraws the request.
+type Cancel struct{ Reason string }
+
+// Expire ends a wait for artifacts that took longer than Limit.
+type Expire struct{ Limit time.Duration }
+
+// Supersede replaces a request that has not started by a newer one.
+type Supersede struct{ By events.RequestID }
+
+func (Create) command()         {}
+func (ArtifactsReady) command() {}
+func (Start) command()          {}
+func (AddBackfill) command()    {}
+func (FailExpansion) command()  {}
+func (Complete) command()       {}
+func (Cancel) command()         {}
+func (Expire) command()         {}
+func (Supersede) command()      {}

@@ -1,0 +1,157 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/events"
+)
+
+var now = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+
+func fold(facts ...events.Fact) Request {
+	var r Request
+	for _, f := range facts {
+		r = Evolve(r, f, now)
+	}
+	return r
+}
+
+func created(state events.RequestState) events.RequestCreated {
+	return events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "go", Tag: "b", Parent: "a", Key: "k", State: state}
+}
+
+func TestDecide(t *testing.T) {
+	waiting := fold(created(events.WaitingForArtifacts))
+	waiting.Artifact.Tag = ""
+	ready := fold(created(events.ArtifactsReady))
+	running := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"})
+	done := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
+	twiceFailed := fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Failures: 1}, events.RequestExpansionFailed{Failures: 2})
+	jobs := []events.JobSpec{{ID: "j1"}, {ID: "j2"}}
+
+	for _, tc := range []struct {
+		name    string
+		given   Request
+		when    Command
+		then    []events.Fact
+		refused bool
+	}{
+		{
+			"a master request is ready at once", Request{}, Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Parent: "a", PR: 14},
+			[]events.Fact{events.RequestCreated{
+				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Parent: "a",
+				PR: 14, Key: "b", State: events.ArtifactsReady,
+			}}, false,
+		},
+		{
+			"a try without a tag waits for its artifacts", Request{}, Create{Suite: "go", Kind: events.Try, Key: "comment-7"},
+			[]events.Fact{events.RequestCreated{
+				RequestID: events.NewRequestID("go", events.Try, "comment-7"), Kind: events.Try, Suite: "go", Key: "comment-7",
+				State: events.WaitingForArtifacts,
+			}}, false,
+		},
+		{"asking twice changes nothing", ready, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b"}, nil, false},
+		{"a master needs a tag", Request{}, Create{Kind: events.Master, Key: "x"}, nil, true},
+		{"a tag is no path", Request{}, Create{Kind: events.Master, Key: "x", Tag: "../x"}, nil, true},
+		{"nobody is its own parent", Request{}, Create{Kind: events.Master, Key: "x", Tag: "x", Parent: "x"}, nil, true},
+		{"an unknown kind is refused", Request{}, Create{Kind: "nightly", Key: "x", Tag: "x"}, nil, true},
+		{"a release date is a date", Request{}, Create{Kind: events.Release, Key: "x", Tag: "x", ReleasedOn: "soon"}, nil, true},
+		{"PR -1 does not exist", Request{}, Create{Kind: events.Master, Key: "x", Tag: "x", PR: -1}, nil, true},
+		{"what does not exist cannot start", Request{}, Start{}, nil, true},
+
+		{"artifacts become ready", waiting, ArtifactsReady{Tag: "b", Parent: "a"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
+		{"artifacts that are ready already", ready, ArtifactsReady{Tag: "b", Parent: "a"}, nil, false},
+		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
+		{"a waiting request cannot start", waiting, Start{}, nil, true},
+		{
+			"the start and all jobs are one decision, the backfill first", ready, Start{Definitions: "d", Jobs: jobs[1:], Backfill: jobs[:1]},
+			[]events.Fact{events.RequestStarted{RequestID: "r1", Definitions: "d", Jobs: 1, Backfill: 1}, events.JobsCreated{RequestID: "r1", Jobs: jobs}}, false,
+		},
+		{"a request starts once", running, Start{}, nil, true},
+		{"late backfill", running, AddBackfill{Jobs: jobs}, []events.Fact{events.JobsCreated{RequestID: "r1", Jobs: jobs}}, false},
+		{"late backfill of an ended request", done, AddBackfill{Jobs: jobs}, nil, false},
+
+		{"completed", running, Complete{Jobs: 12}, []events.Fact{events.RequestCompleted{RequestID: "r1", Jobs: 12}}, false},
+		{
+			"failed when a required job failed", running, Complete{Jobs: 12, Failed: 2},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2}}, false,
+		},
+		{"terminal is final", done, Complete{Jobs: 12, Failed: 2}, nil, false},
+		{"a first failed expansion is noted", ready, FailExpansion{Reason: "x"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 1}}, false},
+		{
+			"the third failed expansion quarantines", twiceFailed, FailExpansion{Reason: "x"},
+			[]events.Fact{
+				events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 3},
+				events.RequestFailed{RequestID: "r1", Reason: "quarantined: 3 times it could not be turned into jobs: x"},
+			}, false,
+		},
+		{"cancel", running, Cancel{Reason: "y"}, []events.Fact{events.RequestCancelled{RequestID: "r1", Reason: "y"}}, false},
+		{"cancelling what is done is refused", done, Cancel{}, nil, true},
+		{"cancelling twice", fold(created(events.ArtifactsReady), events.RequestCancelled{}), Cancel{}, nil, false},
+		{"expire a waiting request", waiting, Expire{Limit: time.Hour}, []events.Fact{events.RequestExpired{RequestID: "r1", Reason: "its artifacts were not ready within 1h0m0s"}}, false},
+		{"a ready request does not expire", ready, Expire{}, nil, false},
+		{"supersede before the start", ready, Supersede{By: "r2"}, []events.Fact{events.RequestSuperseded{RequestID: "r1", By: "r2"}}, false},
+		{"no superseding after the start", running, Supersede{By: "r2"}, nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := Decide(tc.given, tc.when)
+			if _, ok := errors.AsType[*Refusal](err); ok != tc.refused {
+				t.Fatalf("error %v, want refused %v", err, tc.refused)
+			}
+			if diff := cmp.Diff(tc.then, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestManyJobsAreSeveralEvents(t *testing.T) {
+	facts, err := Decide(fold(created(events.ArtifactsReady)), Start{Jobs: make([]events.JobSpec, 2*jobsPerEvent+1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(facts) != 4 {
+		t.Errorf("%d facts, want a start and 3 parts", len(facts))
+	}
+}
+
+// Whatever happens in whatever order, a terminal state never changes, and only artifacts_ready starts.
+func TestTerminalIsFinal(t *testing.T) {
+	facts := []events.Fact{
+		created(events.ArtifactsReady), created(events.WaitingForArtifacts), events.RequestArtifactsReady{RequestID: "r1", Tag: "b"},
+		events.RequestStarted{RequestID: "r1"}, events.JobsCreated{Jobs: []events.JobSpec{{ID: "j"}}}, events.RequestCompleted{},
+		events.RequestFailed{}, events.RequestCancelled{}, events.RequestExpired{}, events.RequestSuperseded{}, events.RequestExpansionFailed{Failures: 1},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var r Request
+		for i, f := range rapid.SliceOfN(rapid.SampledFrom(facts), 1, 30).Draw(t, "facts") {
+			before := r
+			r = Evolve(r, f, now.Add(time.Duration(i)*time.Second))
+			if before.State.Terminal() {
+				if diff := cmp.Diff(before, r); diff != "" {
+					t.Fatalf("%T changed a %s request:\n%s", f, before.State, diff)
+				}
+			}
+			// What is decided must be foldable: deciding again right after gives nothing new to an end.
+			for _, c := range []Command{Complete{Jobs: 1}, Cancel{}, Expire{}, FailExpansion{Reason: "x"}} {
+				decided, err := Decide(r, c)
+				if err != nil || len(decided) == 0 {
+					continue
+				}
+				after := r
+				for _, d := range decided {
+					after = Evolve(after, d, now)
+				}
+				if fmt.Sprint(after) == fmt.Sprint(r) {
+					t.Fatalf("%#v recorded %v, which changes nothing", c, decided)
+				}
+			}
+		}
+	})
+}
