@@ -18,7 +18,7 @@ func exampleFacts() []Fact {
 			},
 		},
 		RequestArtifactsReady{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Parent: "99aa"},
-		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10},
+		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10, Shared: []JobID{"j8899"}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
 		RequestExpansionFailed{RequestID: "r0011223344556677", Reason: "unknown target", Failures: 2},
 		RequestCompleted{RequestID: "r0011223344556677", Jobs: 12},

@@ -53,6 +53,8 @@ type RequestStarted struct {
 	Definitions Digest    `json:"definitions"`
 	Jobs        int       `json:"jobs"`
 	Backfill    int       `json:"backfill"`
+	// Shared are jobs of this request that existed already, made for another one. It waits for them too.
+	Shared []JobID `json:"shared,omitempty"`
 }
 
 // JobsCreated: jobs were made for a request, its own or those it asked of its parent.

@@ -26,11 +26,11 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.State, r.Artifact.Tag, r.Parent = events.ArtifactsReady, f.Tag, f.Parent
 		}
 	case events.RequestStarted:
-		r.State, r.StartedAt, r.Definitions = events.InProgress, at, f.Definitions
+		r.State, r.StartedAt, r.Definitions, r.Shared = events.InProgress, at, f.Definitions, f.Shared
 	case events.JobsCreated:
 		r.Jobs = append(slices.Clip(r.Jobs), f.Jobs...)
 	case events.RequestExpansionFailed:
-		r.ExpansionFailures = f.Failures
+		r.ExpansionFailures, r.ExpansionFailedAt = f.Failures, at
 	case events.RequestCompleted:
 		r.State, r.EndedAt = events.RequestDone, at
 	case events.RequestFailed:

@@ -37,8 +37,12 @@ type Request struct {
 	Definitions events.Digest
 	// ExpansionFailures counts how often it could not be turned into jobs.
 	ExpansionFailures int
+	// ExpansionFailedAt is when it last could not.
+	ExpansionFailedAt time.Time
 	// Jobs are its own and those it asked of its parent, in the order they were made.
 	Jobs []events.JobSpec
+	// Shared are jobs of its own that another request had made before.
+	Shared []events.JobID
 }
 
 // Exists reports whether the request was ever created.
@@ -76,6 +80,8 @@ type Start struct {
 	Definitions events.Digest
 	Jobs        []events.JobSpec
 	Backfill    []events.JobSpec
+	// Shared are jobs that exist already.
+	Shared []events.JobID
 }
 
 // AddBackfill makes jobs for a parent that appeared after the start.

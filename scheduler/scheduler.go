@@ -1,0 +1,221 @@
+// Package scheduler decides when requests start and end and which job each lane gets next.
+//
+// It is a fold over the log in memory (state.go, fold.go) and a pure decision on that state (decide.go);
+// this file is the shell around them. Every decision is appended with the versions that it was taken on,
+// so any number of schedulers may run: what two decide at once, the log takes from one, and the other
+// reads what came instead and decides again. Nothing depends on a clock but time-outs.
+//
+// What a crash means at each step:
+//
+//   - before an append: nothing happened; the next scheduler decides the same.
+//   - after an append: it happened; the next scheduler reads it and goes on from there.
+//   - a request is never in progress without all its jobs: admission, start and jobs are one batch.
+//   - a dispatch is the message that the collector receives: there is nothing to send afterwards.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+const source = "scheduler"
+
+// batch is how many events are folded before the next look at what to decide.
+const batch = 1000
+
+// Config is what a Scheduler needs.
+type Config struct {
+	Log      eventlog.Log
+	Dispatch eventlog.Dispatch
+	Presence eventlog.Presence
+	Policy   Policy
+	// OfflineAfter is how long a collector may be silent, counted from the start of the scheduler for one
+	// that was never heard; beats expire by themselves after the same time.
+	OfflineAfter time.Duration
+	// Tick is how often time-outs are looked at. 0 is one second.
+	Tick   time.Duration
+	Clock  func() time.Time
+	Logger *slog.Logger
+}
+
+// Scheduler is one scheduler. Run it once.
+type Scheduler struct {
+	Config
+	// mu guards state and everything below: events, beats and ticks come from three goroutines.
+	mu    sync.Mutex
+	state *state
+	beats map[events.CollectorName]eventlog.Beat
+	// heard is set once all beats that were there at the start are known.
+	heard   bool
+	started time.Time
+	// lanes are those whose consumer exists.
+	lanes map[events.Lane]bool
+	// wrote is the last sequence that this scheduler appended; it decides again when it has read it.
+	wrote events.Seq
+}
+
+// New returns a scheduler; it does nothing before Run.
+func New(c Config) *Scheduler {
+	if c.Tick == 0 {
+		c.Tick = time.Second
+	}
+	return &Scheduler{
+		Config: c, state: newState(), beats: map[events.CollectorName]eventlog.Beat{}, lanes: map[events.Lane]bool{},
+	}
+}
+
+// Run follows the log and decides until ctx ends. It returns an error only when it cannot go on: the log
+// has a gap, or holds a type of event that this program does not know.
+func (s *Scheduler) Run(ctx context.Context) error {
+	s.started = s.Clock()
+	cursor, err := s.Log.Follow(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("scheduler: follow the log: %w", err)
+	}
+	defer cursor.Close()
+	head, err := s.Log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("scheduler: read the head of the log: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.follow(ctx, cursor, head.Last) })
+	g.Go(func() error { return s.watch(ctx) })
+	g.Go(func() error { return s.tick(ctx, head.Last) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+		return fmt.Errorf("scheduler: %w", err)
+	}
+	return nil
+}
+
+// follow folds the log and decides whenever it has read all that is there.
+func (s *Scheduler) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
+	for {
+		stored, err := cursor.Next(ctx, batch)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		s.mu.Lock()
+		for _, m := range stored {
+			e, err := events.Decode(m)
+			if err != nil {
+				s.mu.Unlock()
+				return err
+			}
+			s.state.fold(e)
+		}
+		caughtUp := s.state.seq >= head && len(stored) < batch
+		if caughtUp {
+			s.step(ctx)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// watch keeps the newest beat of each collector.
+func (s *Scheduler) watch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := s.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			switch {
+			case b.Name == "":
+				s.heard = true
+			case gone && s.beats[b.Name].Instance == b.Instance:
+				delete(s.beats, b.Name)
+				s.step(ctx)
+			case !gone:
+				s.beats[b.Name] = b
+			}
+		})
+		if err != nil && ctx.Err() == nil {
+			s.Logger.Warn("heartbeats cannot be watched, trying again", "error", err)
+			wait(ctx, s.Tick)
+		}
+	}
+	return nil
+}
+
+// tick decides what only time decides.
+func (s *Scheduler) tick(ctx context.Context, head events.Seq) error {
+	for wait(ctx, s.Tick) {
+		s.mu.Lock()
+		if s.state.seq >= head {
+			s.step(ctx)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// step takes all decisions that the state asks for. It waits with the next ones until it has read what it
+// wrote, so that nothing is decided twice. The caller holds mu.
+func (s *Scheduler) step(ctx context.Context) {
+	if s.state.seq < s.wrote || ctx.Err() != nil {
+		return
+	}
+	now := s.Clock()
+	decisions := append(decide(s.state, s.Policy, now), s.silent(now)...)
+	for _, d := range decisions {
+		if err := s.carryOut(ctx, d, now); err != nil {
+			var conflict *eventlog.ConflictError
+			if errors.As(err, &conflict) {
+				s.Logger.Debug("another writer was first", "decision", d.what, "error", err)
+				continue
+			}
+			if ctx.Err() == nil {
+				s.Logger.Warn("a decision could not be recorded, trying again", "decision", d.what, "error", err)
+			}
+			return
+		}
+	}
+}
+
+// carryOut appends one decision: all of its facts or none.
+func (s *Scheduler) carryOut(ctx context.Context, d decision, now time.Time) error {
+	if d.lane != nil && !s.lanes[*d.lane] {
+		if err := s.Dispatch.EnsureLane(ctx, *d.lane); err != nil {
+			return fmt.Errorf("make the consumer of lane %s: %w", d.lane, err)
+		}
+		s.lanes[*d.lane] = true
+	}
+	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: s.state.roots[d.request]}
+	var parts []eventlog.Append
+	for _, f := range d.facts {
+		subject := f.Subject()
+		if len(parts) == 0 || parts[len(parts)-1].Subject != subject {
+			parts = append(parts, eventlog.Append{Subject: subject, Expected: s.state.versions[subject]})
+		}
+		part := &parts[len(parts)-1]
+		part.Events = append(part.Events, eventlog.NewEvent(f, meta, now))
+	}
+	seq, err := s.Log.Append(ctx, parts...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.what, err)
+	}
+	s.wrote = max(s.wrote, seq)
+	s.Logger.Debug("decided", "decision", d.what, "request", d.request, "seq", seq)
+	return nil
+}
