@@ -18,6 +18,7 @@ func (f JobDequeued) Subject() Subject            { return WorkSubject(f.Lane) }
 func (f JobFinished) Subject() Subject            { return WorkSubject(f.Lane) }
 func (f AttemptLost) Subject() Subject            { return WorkSubject(f.Lane) }
 func (f AttemptReleased) Subject() Subject        { return WorkSubject(f.Lane) }
+func (f AttemptBegan) Subject() Subject           { return ResultSubject(f.Lane, f.JobID) }
 func (f TestCasesMeasured) Subject() Subject      { return ResultSubject(f.Lane, f.JobID) }
 func (f ErrorRecorded) Subject() Subject          { return ResultSubject(f.Lane, f.JobID) }
 func (f CollectorRegistered) Subject() Subject    { return CollectorSubject(f.Name) }
@@ -47,6 +48,7 @@ func (JobDequeued) fact()            {}
 func (JobFinished) fact()            {}
 func (AttemptLost) fact()            {}
 func (AttemptReleased) fact()        {}
+func (AttemptBegan) fact()           {}
 func (TestCasesMeasured) fact()      {}
 func (ErrorRecorded) fact()          {}
 func (CollectorRegistered) fact()    {}

@@ -42,6 +42,7 @@ func exampleFacts() []Fact {
 			Lane: lane, Place: 3, JobID: job.ID, Collector: "eider-1", Token: 40, Attempt: 2, Lost: 1,
 			Reason: "download broke", Transient: true, Since: "2026-11-21T09:00:00Z",
 		},
+		AttemptBegan{Lane: lane, JobID: job.ID, Collector: "eider-1", Attempt: 2},
 		TestCasesMeasured{
 			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Definitions: "d1", Environment: "e1",
 			Cases: []MeasuredCase{{TestCase: c, Iterations: []Iteration{

@@ -199,6 +199,15 @@ type AttemptReleased struct {
 
 // ---- result.<target>.<set>.<job> ----
 
+// AttemptBegan: what follows on this subject belongs to this attempt. It is appended in one batch with
+// JobDequeued, so that a process that lost the job cannot add results any more.
+type AttemptBegan struct {
+	Lane      Lane          `json:"lane"`
+	JobID     JobID         `json:"job_id"`
+	Collector CollectorName `json:"collector"`
+	Attempt   int           `json:"attempt"`
+}
+
 // TestCasesMeasured: test cases whose every iteration was measured since the last such event.
 type TestCasesMeasured struct {
 	Lane        Lane           `json:"lane"`

@@ -32,6 +32,7 @@ var current = newRegistry(
 	is[JobFinished]("job.finished.v1"),
 	is[AttemptLost]("attempt.lost.v1"),
 	is[AttemptReleased]("attempt.released.v1"),
+	is[AttemptBegan]("attempt.began.v1"),
 	is[TestCasesMeasured]("test_cases.measured.v1"),
 	is[ErrorRecorded]("error.recorded.v1"),
 	is[CollectorRegistered]("collector.registered.v1"),

@@ -30,8 +30,8 @@ type decision struct {
 	// cause is the event that it follows from; 0 when only time passed. request is whose root it has.
 	cause   events.Seq
 	request events.RequestID
-	what  string
-	facts []events.Fact
+	what    string
+	facts   []events.Fact
 	// lane must have a consumer before the decision is appended; nil for none.
 	lane *events.Lane
 }

@@ -61,7 +61,7 @@ func (s *state) fold(e events.Recorded) {
 	case events.AttemptReleased:
 		s.foldWork(f.Lane, f, e)
 		s.setJob(f.JobID, events.JobQueued)
-	case events.TestCasesMeasured, events.ErrorRecorded:
+	case events.AttemptBegan, events.TestCasesMeasured, events.ErrorRecorded:
 	case events.CollectorRegistered:
 		c := s.collector(f.Name)
 		c.lane, c.active = events.Lane{Target: f.Target, Set: f.Set}, true
