@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tachobench/tacho/events"
@@ -124,17 +123,4 @@ func relative(a, b float64) *float64 {
 		return nil
 	}
 	return &change
-}
-
-// percent writes a relative change with the digits it deserves.
-func percent(x float64) string {
-	switch abs := max(x, -x); {
-	case abs >= 10:
-		return fmt.Sprintf("%.3g%%", x*100)
-	case abs >= 0.1:
-		return fmt.Sprintf("%.1f%%", x*100)
-	case abs < 0.001 && abs > 0:
-		return fmt.Sprintf("%.3f%%", x*100)
-	}
-	return fmt.Sprintf("%.2f%%", x*100)
 }

@@ -70,24 +70,15 @@ func Compare(series []Series) Comparison {
 		return c
 	}
 	c.Headline = headline(c.Summaries)
-	slices.SortStableFunc(c.Summaries, func(x, y Summary) int {
-		return cmp.Compare(c.apart(x.Metric.Name), c.apart(y.Metric.Name))
-	})
+	at := slices.IndexFunc(c.Summaries, func(s Summary) bool { return s.Metric.Name == c.Headline })
+	top := c.Summaries[at]
+	c.Summaries = slices.Insert(slices.Delete(c.Summaries, at, at+1), 0, top)
 	for _, s := range c.Summaries {
 		c.Changes = append(c.Changes, changes[s.Metric.Name]...)
 	}
-	top := c.Summaries[0]
 	c.Verdict, c.Sentence = top.Verdict, top.Sentence
 	c.Attention, c.AttentionReason = top.Attention, top.AttentionReason
 	return c
-}
-
-// apart is 0 for the headline and 1 for other metrics.
-func (c Comparison) apart(metric events.Metric) int {
-	if metric == c.Headline {
-		return 0
-	}
-	return 1
 }
 
 // described returns what a summary says of a metric: a floor that is no number says nothing.
@@ -130,10 +121,6 @@ func order(x, y Series) int {
 		cmp.Compare(x.B.Interfered, y.B.Interfered),
 		slices.Compare(x.History, y.History),
 		cmp.Compare(x.Spread, y.Spread),
-		cmp.Compare(x.Metric.Class, y.Metric.Class),
-		cmp.Compare(x.Metric.Unit, y.Metric.Unit),
-		cmp.Compare(x.Metric.Floor, y.Metric.Floor),
-		cmp.Compare(apartIf(x.Metric.HigherIsBetter), apartIf(y.Metric.HigherIsBetter)),
 	)
 }
 

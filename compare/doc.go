@@ -19,6 +19,9 @@
 //	agreement  minimum and median moved in opposite directions                 → inconclusive
 //	           otherwise the change is significant                             → improved or regressed
 //
+// Interference is held against times alone: what else runs on a machine hardly moves a count, and its
+// threshold and spread cover what it does move.
+//
 // Exact metrics need no statistics: any change is real, as long as each side repeats.
 //
 // # The noise threshold

@@ -53,7 +53,7 @@ func adjust(ps []float64) []float64 {
 	smallest := 1.0
 	for rank := m; rank >= 1; rank-- {
 		i := order[rank-1]
-		smallest = min(smallest, ps[i]*float64(m)/float64(rank))
+		smallest = min(smallest, ps[i]*(float64(m)/float64(rank)))
 		adjusted[i] = smallest
 	}
 	return adjusted

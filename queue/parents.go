@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/tachobench/tacho/events"
+import (
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+)
 
 // spot is what is found out about one entry before sorting.
 type spot struct {
@@ -31,15 +35,9 @@ const (
 // tagNode is what is known of the requests that have one tag.
 type tagNode struct {
 	ended, running, ready bool
-	// opened is set once a walk has reached one of the requests.
-	opened bool
-	// child is the first of the entries that hang below the tag, or none.
+	// child is the first of the entries that hang below the tag, or none; none, too, once a walk has reached
+	// one of the requests that have the tag, and with it those below.
 	child int32
-}
-
-type tagKey struct {
-	suite events.SuiteName
-	tag   events.Tag
 }
 
 // family is the graph of parents: entries point to tags, tags to the entries that have them as parent.
@@ -47,15 +45,21 @@ type family struct {
 	entries []Entry
 	spots   []spot
 	tags    []tagNode
+	// index finds tags by suite and name; two maps are faster than one with both in the key.
+	index map[events.SuiteName]map[events.Tag]int32
 }
 
 // settle finds the turn, the level and the state of the parent for every entry.
 func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
-	f := &family{entries: entries, spots: make([]spot, len(entries)), tags: make([]tagNode, 0, len(entries))}
-	index := make(map[tagKey]int32, len(entries))
+	f := &family{
+		entries: entries,
+		spots:   make([]spot, len(entries)),
+		tags:    make([]tagNode, 0, len(entries)),
+		index:   make(map[events.SuiteName]map[events.Tag]int32),
+	}
 	for i := range entries {
 		f.spots[i] = spot{turn: newTurn(&entries[i]), tag: none, parentTag: none, sibling: none}
-		f.addTag(index, i)
+		f.addTag(i)
 	}
 
 	// Releases ignore their parents, so that they are roots, like all whose parent is done.
@@ -70,7 +74,7 @@ func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []s
 			continue
 		case ready, orphan, tangled:
 		}
-		f.findParent(index, e, s, isDone)
+		f.findParent(e, s, isDone)
 		switch s.parent {
 		case absent, done, inProgress:
 			roots = append(roots, int32(i))
@@ -92,16 +96,24 @@ func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []s
 }
 
 // addTag notes what entry i says about its tag.
-func (f *family) addTag(index map[tagKey]int32, i int) {
+func (f *family) addTag(i int) {
 	e, s := &f.entries[i], &f.spots[i]
 	if e.Tag == "" {
 		return
 	}
-	k := tagKey{e.Suite, e.Tag}
-	t, ok := index[k]
+	tags := f.index[e.Suite]
+	if tags == nil {
+		size := 0
+		if len(f.index) == 0 { // most queues hold one suite; with many, each is small
+			size = len(f.entries)
+		}
+		tags = make(map[events.Tag]int32, size)
+		f.index[e.Suite] = tags
+	}
+	t, ok := tags[e.Tag]
 	if !ok {
 		t = int32(len(f.tags))
-		index[k] = t
+		tags[e.Tag] = t
 		f.tags = append(f.tags, tagNode{child: none})
 	}
 	s.tag = t
@@ -118,12 +130,12 @@ func (f *family) addTag(index map[tagKey]int32, i int) {
 }
 
 // findParent decides how e stands to its parent.
-func (f *family) findParent(index map[tagKey]int32, e *Entry, s *spot, isDone func(events.SuiteName, events.Tag) bool) {
+func (f *family) findParent(e *Entry, s *spot, isDone func(events.SuiteName, events.Tag) bool) {
 	if e.Parent == "" {
 		s.parent = absent
 		return
 	}
-	t, ok := index[tagKey{e.Suite, e.Parent}]
+	t, ok := f.index[e.Suite][e.Parent]
 	switch {
 	case ok && f.tags[t].ended, isDone != nil && isDone(e.Suite, e.Parent):
 		s.parent = done
@@ -143,14 +155,15 @@ func (f *family) walk(roots []int32, t turn) {
 	for _, i := range roots {
 		f.reach(i, t, 0)
 	}
-	for list := roots; len(list) > 0; list = list[1:] {
-		s := f.spots[list[0]]
-		if s.tag == none || f.tags[s.tag].opened {
+	list := slices.Clone(roots)
+	for next := 0; next < len(list); next++ {
+		s := f.spots[list[next]]
+		if s.tag == none {
 			continue
 		}
-		n := &f.tags[s.tag]
-		n.opened = true
-		for c := n.child; c != none; c = f.spots[c].sibling {
+		child := f.tags[s.tag].child
+		f.tags[s.tag].child = none
+		for c := child; c != none; c = f.spots[c].sibling {
 			if !f.spots[c].reached { // the members of a cycle are roots and children both
 				f.reach(c, t, s.level+1)
 				list = append(list, c)

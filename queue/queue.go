@@ -95,8 +95,9 @@ func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Plac
 			first = min(first, s.turn)
 		}
 	}
-	first = max(first, ready) // releases never hold up masters that are ready, but do hold up orphans
-	slices.SortFunc(keys, func(a, b key) int { return compareKeys(pending, a, b) })
+	// Releases never hold up masters whose parent is done, but they do hold up orphans.
+	first = max(first, ready)
+	slices.SortFunc(keys, func(a, b key) int { return compareKeys(pending, &a, &b) })
 
 	places := make([]Place, len(keys))
 	for n, k := range keys {
@@ -141,45 +142,45 @@ func newTurn(e *Entry) turn {
 	return tangled
 }
 
-// key is what a request is sorted by: its numbers one after another, then version and id.
+// key is what a request is sorted by: its numbers one after another, then version and id. Small keys are most
+// of what makes sorting fast.
 type key struct {
-	numbers [6]int64
-	index   int
+	numbers [4]int64
+	index   int32
+	turn    turn
 }
 
-// newKey writes the table of the package comment as numbers.
+// newKey writes the table of the package comment as numbers. The first holds turn and level.
 func newKey(index int, e *Entry, s spot) key {
-	k := key{index: index}
-	put := func(numbers ...int64) { copy(k.numbers[:], numbers) }
+	first := int64(s.turn)<<32 | int64(s.level)
 	seconds, nanos := e.CreatedAt.Unix(), int64(e.CreatedAt.Nanosecond())
-	pr, group, level := int64(e.PR), int64(s.turn), int64(s.level)
-	kind := int64(1)
-	if e.Kind == events.Master {
-		kind = 0
-	}
+	pr := int64(e.PR)
+	k := key{index: int32(index), turn: s.turn}
 	switch {
 	case s.turn == running:
-		put(group, e.StartedAt.Unix(), int64(e.StartedAt.Nanosecond()), pr)
+		k.numbers = [...]int64{first, e.StartedAt.Unix(), int64(e.StartedAt.Nanosecond()), pr}
 	case s.turn == release:
-		put(group, e.ReleasedOn.Truncate(24*time.Hour).Unix())
+		k.numbers = [...]int64{first, e.ReleasedOn.Truncate(24 * time.Hour).Unix(), 0, 0}
 	case s.turn == waiting:
-		put(group, pr, seconds, nanos)
-	case s.turn == tangled && level == 0:
-		put(group, level, seconds, nanos)
+		k.numbers = [...]int64{first, pr, seconds, nanos}
+	case s.turn == tangled && s.level == 0:
+		k.numbers = [...]int64{first, seconds, nanos, 0}
+	case e.Kind == events.Master:
+		k.numbers = [...]int64{first, 2 * pr, seconds, nanos}
 	default:
-		put(group, level, pr, kind, seconds, nanos)
+		k.numbers = [...]int64{first, 2*pr + 1, seconds, nanos}
 	}
 	return k
 }
 
-func compareKeys(entries []Entry, a, b key) int {
+func compareKeys(entries []Entry, a, b *key) int {
 	for i, n := range a.numbers {
-		if c := cmp.Compare(n, b.numbers[i]); c != 0 {
-			return c
+		if n != b.numbers[i] {
+			return cmp.Compare(n, b.numbers[i])
 		}
 	}
 	x, y := &entries[a.index], &entries[b.index]
-	if turn(a.numbers[0]) == release {
+	if a.turn == release {
 		if c := compareVersions(string(x.Tag), string(y.Tag)); c != 0 {
 			return c
 		}

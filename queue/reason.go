@@ -20,22 +20,22 @@ func reason(e *Entry, s spot) string {
 		return "waits for its artifacts"
 	case ready, orphan, tangled, ended:
 	}
-	parent := "parent `" + string(e.Parent) + "`"
+	// One concatenation each: there is a reason for every place of a long queue.
 	const last = ": taken after all others that can start"
 	if s.level > 0 {
-		return "level " + strconv.Itoa(int(s.level)) + ": waits for " + parent
+		return "level " + strconv.Itoa(int(s.level)) + ": waits for parent `" + string(e.Parent) + "`"
 	}
 	switch s.parent {
 	case absent:
 		return "ready: it has no parent"
 	case done:
-		return "ready: its " + parent + " is done"
+		return "ready: its parent `" + string(e.Parent) + "` is done"
 	case inProgress:
-		return "ready: its " + parent + " is in progress"
+		return "ready: its parent `" + string(e.Parent) + "` is in progress"
 	case unknown:
-		return parent + " is unknown" + last
+		return "parent `" + string(e.Parent) + "` is unknown" + last
 	case unready:
-		return parent + " waits for its artifacts" + last
+		return "parent `" + string(e.Parent) + "` waits for its artifacts" + last
 	case pending:
 	}
 	return "part of a cycle of parents through `" + string(e.Parent) + "`" + last + ", oldest first"

@@ -41,6 +41,8 @@ type Sources struct {
 	// Root names a directory of programs: "shipped" is what the binary carries, "file" the directory of
 	// the suite file, any other name is a key of [sources] in the configuration of each collector.
 	Root string `toml:"root" json:"root"`
+	// Directory is where in the root the programs are; it is joined to each source on loading.
+	Directory string `toml:"directory" json:"-"`
 	// Revision is the git commit that a checkout must be at; empty accepts any and records what it was.
 	Revision string `toml:"revision" json:"revision,omitempty"`
 }
@@ -57,7 +59,7 @@ type Target struct {
 	Name events.Target `toml:"name" json:"name"`
 	// Sets is into how many parts the compile benchmarks are split.
 	Sets int `toml:"sets" json:"sets"`
-	// Optional targets never block anything and are measured only on request.
+	// Optional targets never block anything: neither their request nor its children wait for them.
 	Optional bool `toml:"optional" json:"optional,omitempty"`
 	// OnRequest targets are measured only when a request names them.
 	OnRequest bool `toml:"on_request" json:"on_request,omitempty"`
@@ -92,6 +94,8 @@ type Profile struct {
 	Args []string `toml:"args" json:"args,omitempty"`
 	// Scenarios restricts the profile to some scenarios; empty means all.
 	Scenarios []events.Scenario `toml:"scenarios" json:"scenarios,omitempty"`
+	// Components are what an artifact needs besides for this profile.
+	Components []string `toml:"components" json:"components,omitempty"`
 }
 
 // Backend is one code generator.
@@ -155,7 +159,8 @@ type BenchmarkDef struct {
 	// Kind is the kind of job that measures it; empty means the first.
 	Kind     events.JobKind `toml:"kind" json:"kind"`
 	Category Category       `toml:"category" json:"category"`
-	// Source is the program, relative to the root of the sources; empty means the name.
+	// Source is the program, relative to the root of the sources (in the file: to its directory); empty
+	// means the name.
 	Source string `toml:"source" json:"source"`
 	// SourceDigest names the content of a shipped source; computed when loading, never written by hand.
 	SourceDigest events.Digest `toml:"-" json:"source_digest,omitempty"`

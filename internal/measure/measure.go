@@ -64,7 +64,8 @@ const (
 // UserOnly returns the name of m when only user mode was counted.
 func UserOnly(m events.Metric) events.Metric { return m + ":u" }
 
-// The settings that Outcome.Took speaks of. Its values are what took effect, or "refused: " and a reason.
+// The settings that Outcome.Took speaks of. Its values are what took effect, or "refused: " (of a cgroup,
+// "none: ") and the reason.
 const (
 	SettingCPUs       = "cpus"
 	SettingNice       = "nice"

@@ -48,9 +48,10 @@ func takeLock(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("open the lock of %s: %w", dir, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		owner, _ := io.ReadAll(io.LimitReader(f, 20)) // only to say who; the lock itself has decided
-		return nil, fmt.Errorf("another Tacho (process %s) already runs PostgreSQL in %s: stop it or choose another data directory",
-			strings.TrimSpace(string(owner)), errors.Join(errors.New(dir), f.Close()))
+		defer f.Close()
+		owner, _ := io.ReadAll(io.LimitReader(f, 20)) // only to say who: the lock itself has decided
+		return nil, fmt.Errorf("another Tacho (process %s) already runs PostgreSQL in %s: "+
+			"stop it or choose another data directory", strings.TrimSpace(string(owner)), dir)
 	}
 	if err := writeOwner(f); err != nil {
 		return nil, fmt.Errorf("write the lock of %s: %w", dir, errors.Join(err, f.Close()))

@@ -60,7 +60,8 @@ type Config struct {
 	BinDir string
 	// Cache is where a fetched PostgreSQL is kept. Empty means the directory `cache` beside Dir.
 	Cache string
-	// Fast gives up durability for speed: a crash of the machine may lose the cluster. Only for tests.
+	// Fast gives up durability for speed: a crash of the machine may lose the cluster, one of the processes
+	// does not. Only for tests.
 	Fast bool
 	// Progress gets one plain line for each step that a person waits for. It may be nil.
 	Progress func(string)
@@ -124,12 +125,15 @@ func (s *Server) start(ctx context.Context, c Config) (err error) {
 		s.release()
 	}()
 
-	bin, err := find(ctx, c)
+	bin, err := find(ctx, c, os.Getenv("PATH"), installed())
 	if err != nil {
 		return err
 	}
 	who, version, err := identify(ctx, bin, c.Dir)
 	if err != nil {
+		return err
+	}
+	if err := who.give(s.lock.Name()); err != nil {
 		return err
 	}
 	cluster := cluster{dir: c.Dir, bin: bin, version: version, who: who, fast: c.Fast}

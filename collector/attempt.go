@@ -1,0 +1,168 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/suite"
+)
+
+// attempt is one execution of a job by this process.
+type attempt struct {
+	c      *Collector
+	spec   events.JobSpec
+	number int
+	token  events.Seq
+	root   string
+	// since is when transient errors of the job began; zero when there were none.
+	since time.Time
+	// done are the test cases that have results from earlier attempts.
+	done map[events.TestCase]bool
+	// stop ends the attempt from outside, with a cause.
+	stop context.CancelCauseFunc
+	sink *sink
+}
+
+func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done map[events.TestCase]bool,
+	version events.Seq, root string,
+) *attempt {
+	a := &attempt{c: c, spec: spec, number: d.Attempt, token: token, done: done, root: root}
+	a.sink = newSink(a, version)
+	return a
+}
+
+// run executes the job and returns the command that ends the attempt; nil when it is not ours any more.
+func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Command {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	a.stop = stop
+	a.c.show(a, progress{job: a.spec.ID})
+	defer a.c.show(nil, progress{})
+	prolonged := make(chan struct{})
+	go func() {
+		defer close(prolonged)
+		a.prolong(ctx, delivery)
+	}()
+	a.c.Logger.Info("job begins", "job", a.spec.ID, "tag", a.spec.Artifact.Tag, "profile", a.spec.Profile, "attempt", a.number)
+	err := a.measure(ctx)
+	stop(nil)
+	<-prolonged
+	return a.end(context.Cause(ctx), err)
+}
+
+// measure runs the benchmarks and records the rest of what was measured, also when it is stopped.
+func (a *attempt) measure(ctx context.Context) error {
+	logs := make(chan struct{})
+	logging, stopLogging := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(logs)
+		a.sink.log.run(logging)
+	}()
+	defer func() {
+		stopLogging()
+		<-logs
+	}()
+	d, err := a.c.definitions(ctx, a.spec)
+	if err != nil {
+		return err
+	}
+	err = a.c.Bench.Run(ctx, a.spec, d, func(tc events.TestCase) bool { return a.done[tc] }, a.sink)
+	if errors.Is(err, errLost) {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.c.endPatience(ctx))
+	defer cancel()
+	return errors.Join(err, a.sink.flush(last))
+}
+
+// end turns how the run ended into how the attempt ends.
+func (a *attempt) end(cause, err error) job.Command {
+	finish := job.Finish{
+		Token: a.token, Measured: a.sink.measured, Skipped: len(a.done), Failed: a.sink.failed, At: a.c.Clock(),
+	}
+	var permanent *PermanentError
+	switch {
+	case errors.Is(cause, errLost) || errors.Is(err, errLost):
+		return nil
+	case errors.As(err, &permanent):
+		a.note(permanent.Kind, permanent.Error())
+		finish.Outcome, finish.Reason = events.Failure, permanent.Error()
+		return finish
+	case err != nil && cause != nil && !errors.Is(cause, context.Canceled):
+		return job.Release{Token: a.token, Reason: cause.Error()}
+	case err != nil && (errors.Is(err, context.Canceled)):
+		return job.Release{Token: a.token, Reason: "shutdown"}
+	case err != nil:
+		a.note(events.ErrorTransient, err.Error())
+		return job.Release{Token: a.token, Reason: err.Error(), Transient: true, At: a.c.Clock(), Deadline: a.c.TransientDeadline}
+	case a.sink.failed > 0:
+		finish.Outcome = events.Failure
+		finish.Reason = fmt.Sprintf("%d test cases failed, %d were measured", a.sink.failed, a.sink.measured+len(a.done))
+		return finish
+	}
+	finish.Outcome = events.Success
+	return finish
+}
+
+// note records an error of the whole job.
+func (a *attempt) note(kind events.ErrorKind, message string) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.c.endPatience(context.Background()))
+	defer cancel()
+	if err := a.sink.record(ctx, a.errorRecorded(kind, "job", nil, message)); err != nil {
+		a.c.Logger.Warn("an error of the job could not be recorded", "job", a.spec.ID, "error", err, "of", message)
+	}
+}
+
+func (a *attempt) errorRecorded(kind events.ErrorKind, about string, tc *events.TestCase, message string) events.Fact {
+	return events.ErrorRecorded{
+		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: a.spec.Artifact, Collector: a.c.Name, Token: a.token, Attempt: a.number,
+		Kind: kind, Context: about, Case: tc, Message: message,
+	}
+}
+
+// prolong tells the lane that the job is still in hand.
+func (a *attempt) prolong(ctx context.Context, d eventlog.Delivery) {
+	if d == nil {
+		return
+	}
+	for pause(ctx, a.c.ProgressEvery) {
+		if err := d.InProgress(ctx); err != nil && ctx.Err() == nil {
+			a.c.Logger.Debug("the delivery was not prolonged; if it comes again the log tells that the job is in hand", "error", err)
+		}
+	}
+}
+
+// definitions returns the definitions that the job was made with.
+func (c *Collector) definitions(ctx context.Context, spec events.JobSpec) (suite.Definitions, error) {
+	var history []events.Recorded
+	if err := c.retry(ctx, func() (err error) {
+		history, err = c.Log.Read(ctx, events.SuiteSubject(spec.Artifact.Suite))
+		return err
+	}); err != nil {
+		return suite.Definitions{}, fmt.Errorf("read the definitions of suite %s: %w", spec.Artifact.Suite, err)
+	}
+	for _, e := range history {
+		if f, ok := e.Fact.(events.DefinitionsPublished); ok && f.Digest == spec.Definitions {
+			d, err := suite.Parse(f.Content)
+			if err != nil {
+				return suite.Definitions{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+			}
+			return d, nil
+		}
+	}
+	return suite.Definitions{}, &PermanentError{
+		Kind: events.ErrorDefinitions, Err: fmt.Errorf("definitions %s of suite %s are not in the log", spec.Definitions, spec.Artifact.Suite),
+	}
+}
+
+// show makes an attempt and its progress the ones that the heartbeat tells of.
+func (c *Collector) show(a *attempt, p progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempt, c.progress = a, p
+}

@@ -1,0 +1,102 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+func (c *Collector) beat() eventlog.Beat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return eventlog.Beat{
+		Name: c.Name, Instance: c.Instance, Host: c.Host, PID: c.PID, Version: c.Version, Time: c.Clock().UTC(),
+		JobID: c.progress.job, Benchmark: c.progress.benchmark, Done: c.progress.done, Total: c.progress.total,
+	}
+}
+
+// keepBeating sends the heartbeat from a task of its own, so that a job of hours does not look like death,
+// and looks at the two things that can end work from outside: the fence of the current attempt, and being
+// asked to leave.
+func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) error {
+	asked := false
+	for pause(ctx, c.BeatEvery) {
+		if err := c.Presence.Beat(ctx, c.beat()); errors.Is(err, eventlog.ErrNameHeld) {
+			return fmt.Errorf("collector %s: %w since this process was silent for too long", c.Name, err)
+		} else if err != nil && ctx.Err() == nil {
+			c.Logger.Warn("the heartbeat did not get through", "error", err)
+			continue
+		}
+		c.lookAtFence(ctx)
+		if !asked && c.askedToLeave(ctx) {
+			asked = true
+			c.Logger.Info("asked to leave: the job in hand is finished first")
+			close(leave)
+		}
+	}
+	return nil
+}
+
+// lookAtFence stops the current attempt when the lane's work has moved on without it.
+func (c *Collector) lookAtFence(ctx context.Context) {
+	c.mu.Lock()
+	a := c.attempt
+	c.mu.Unlock()
+	if a == nil {
+		return
+	}
+	if last, ok, err := c.Log.Last(ctx, events.WorkSubject(c.Lane)); err == nil && ok && last.Seq > a.token {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.attempt == a {
+			a.stop(errLost)
+		}
+	}
+}
+
+// askedToLeave reports whether the newest word about the collector is that it should go.
+func (c *Collector) askedToLeave(ctx context.Context) bool {
+	last, ok, err := c.Log.Last(ctx, events.CollectorSubject(c.Name))
+	if err != nil || !ok {
+		return false
+	}
+	//exhaustive:ignore // only these two ask it to leave
+	switch last.Fact.(type) {
+	case events.CollectorDraining, events.CollectorDeactivated:
+		return true
+	}
+	return false
+}
+
+// retry calls f until it succeeds, fails for a reason that will not go away, or ctx ends. Only an
+// unreachable log is waited for, however long that takes: a collector outlives an outage of NATS.
+func (c *Collector) retry(ctx context.Context, f func() error) error {
+	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond),
+		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	return backoff.RetryNotify(func() error {
+		err := f()
+		if err != nil && !errors.Is(err, eventlog.ErrUnavailable) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(policy, ctx), func(err error, next time.Duration) {
+		c.Logger.Warn("the log is not reachable, trying again", "in", next, "error", err)
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

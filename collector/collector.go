@@ -1,0 +1,215 @@
+// Package collector executes the jobs of one lane on one machine and records what it measured.
+//
+// A collector takes the jobs of its lane one at a time, in order. For each it
+//
+//  1. appends JobDequeued and AttemptBegan in one batch, with the last event of the lane's work expected;
+//  2. fetches the artifact, prepares the programs and measures the test cases that have no results yet;
+//  3. appends results as they come, each time with the last event of the job's results expected;
+//  4. appends JobFinished, again with the last event of the lane's work expected;
+//  5. acknowledges the delivery, which is never the truth about the job.
+//
+// The log is the fence. Whoever lost the job (another process dequeued it, the scheduler declared the
+// attempt lost, the request was cancelled) is refused at 3 or 4 or sees it at the next heartbeat, stops
+// measuring and records nothing more.
+//
+// What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same
+// name finds its own unfinished attempt as the last event of the lane's work, counts it as lost and
+// continues with the test cases that have no results. Between 4 and 5 the delivery comes again and is
+// acknowledged, since the log says that the job has ended.
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+// Config is what a Collector needs.
+type Config struct {
+	Name events.CollectorName
+	Lane events.Lane
+	// Instance names this process; no two processes ever have the same.
+	Instance string
+	// Host and PID let a successor on the same machine see that this process is gone.
+	Host        string
+	PID         int
+	Version     string
+	Environment events.Environment
+
+	Log      eventlog.Log
+	Dispatch eventlog.Dispatch
+	Presence eventlog.Presence
+	JobLogs  eventlog.JobLogs
+	Bench    Bench
+	// Replaces is the instance of a process that is known to be dead and may still hold the name.
+	Replaces string
+
+	// BeatEvery is how often the heartbeat is sent and the fence is looked at, also during a job.
+	BeatEvery time.Duration
+	// ProgressEvery is how often a delivery is prolonged; well under the redelivery time.
+	ProgressEvery time.Duration
+	// FlushEvery bounds how long measured test cases are kept before they are recorded.
+	FlushEvery time.Duration
+	// MaxAttempts is how many executions of a job may be lost before it fails.
+	MaxAttempts int
+	// TransientDeadline is how long transient errors of a job are tried again.
+	TransientDeadline time.Duration
+	Clock             func() time.Time
+	Logger            *slog.Logger
+}
+
+// Bench measures the test cases of a job.
+type Bench interface {
+	// Run measures what done does not name yet. It returns a *PermanentError when trying again would not
+	// help, ctx's error when it was stopped, and any other error for what may succeed later.
+	Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error
+}
+
+// Sink takes what a Bench reports. An error from it ends the run and is returned as it is.
+type Sink interface {
+	Started(benchmark events.Benchmark, done, total int)
+	Measured(ctx context.Context, c events.MeasuredCase) error
+	Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error
+	Log(text string)
+}
+
+// PermanentError ends a job as a failure at once.
+type PermanentError struct {
+	Kind events.ErrorKind
+	Err  error
+}
+
+func (e *PermanentError) Error() string { return e.Err.Error() }
+func (e *PermanentError) Unwrap() error { return e.Err }
+
+// ErrLeave is returned by Run when the collector was asked to leave: it was drained or deactivated.
+var ErrLeave = errors.New("the collector was asked to leave")
+
+// errLost is the cause with which an attempt is stopped that is not ours any more.
+var errLost = errors.New("the attempt is over: the log took another course")
+
+// Collector is one process of a collector. Run it once.
+type Collector struct {
+	Config
+	// mu guards the progress that the heartbeat shows and the fence that it looks at.
+	mu       sync.Mutex
+	progress progress
+	attempt  *attempt
+}
+
+type progress struct {
+	job         events.JobID
+	benchmark   events.Benchmark
+	done, total int
+}
+
+// New returns a collector; it does nothing before Run.
+func New(c Config) *Collector { return &Collector{Config: c} }
+
+// Run executes jobs until ctx ends (nil), the collector is asked to leave (ErrLeave), another process holds
+// its name (eventlog.ErrNameHeld), or it cannot go on. A job in hand is given back to the lane when ctx
+// ends, and finished when asked to leave.
+func (c *Collector) Run(ctx context.Context) error {
+	if err := c.checkRegistration(ctx); err != nil {
+		return err
+	}
+	holder, err := c.Presence.Claim(ctx, c.beat(), c.Replaces)
+	if err != nil {
+		if errors.Is(err, eventlog.ErrNameHeld) {
+			return fmt.Errorf("collector %s: %w: process %d on %s; stop it, or wait until its heartbeat is too old", c.Name, err, holder.PID, holder.Host)
+		}
+		return fmt.Errorf("collector %s: claim the name: %w", c.Name, err)
+	}
+	if err := c.announce(ctx, events.CollectorOnline{
+		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment,
+	}); err != nil {
+		return err
+	}
+	leave := make(chan struct{})
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.keepBeating(gctx, leave) })
+	g.Go(func() error { return c.work(gctx, leave) })
+	err = g.Wait()
+	if ctx.Err() != nil && !errors.Is(err, eventlog.ErrNameHeld) {
+		err = nil
+	}
+	c.sayGoodbye(ctx, err)
+	return err
+}
+
+// sayGoodbye records that the process left, unless its name belongs to another one already.
+func (c *Collector) sayGoodbye(ctx context.Context, why error) {
+	if errors.Is(why, eventlog.ErrNameHeld) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	reason := "stopped"
+	if why != nil {
+		reason = why.Error()
+	}
+	if err := c.announce(ctx, events.CollectorOffline{Name: c.Name, Instance: c.Instance, Reason: reason}); err != nil {
+		c.Logger.Warn("the departure could not be recorded; the scheduler will notice the silence", "error", err)
+	}
+	if err := c.Presence.Release(ctx, c.beat()); err != nil {
+		c.Logger.Debug("the name could not be given back; it expires by itself", "error", err)
+	}
+}
+
+// checkRegistration refuses to start as a collector that nobody registered, or for another lane.
+func (c *Collector) checkRegistration(ctx context.Context) error {
+	var history []events.Recorded
+	if err := c.retry(ctx, func() (err error) {
+		history, err = c.Log.Read(ctx, events.CollectorSubject(c.Name))
+		return err
+	}); err != nil {
+		return fmt.Errorf("collector %s: read its registration: %w", c.Name, err)
+	}
+	registered, active := false, false
+	for _, e := range history {
+		//exhaustive:ignore // only what concerns the registration
+		switch f := e.Fact.(type) {
+		case events.CollectorRegistered:
+			registered, active = true, true
+			if lane := (events.Lane{Target: f.Target, Set: f.Set}); lane != c.Lane {
+				return fmt.Errorf("collector %s is registered for lane %s and not for %s", c.Name, lane, c.Lane)
+			}
+		case events.CollectorActivated:
+			active = true
+		case events.CollectorDeactivated:
+			active = false
+		}
+	}
+	switch {
+	case !registered:
+		return fmt.Errorf("collector %s is not registered: register it with `tacho collector add %s --target %s --set %d`", c.Name, c.Name, c.Lane.Target, c.Lane.Set)
+	case !active:
+		return fmt.Errorf("collector %s is not active: activate it with `tacho collector activate %s`", c.Name, c.Name)
+	}
+	return nil
+}
+
+// announce records a fact about the collector itself.
+func (c *Collector) announce(ctx context.Context, f events.Fact) error {
+	event := c.event(f, 0, "")
+	return c.retry(ctx, func() error {
+		_, err := eventlog.Decide(ctx, c.Log, events.CollectorSubject(c.Name),
+			func(s struct{}, _ events.Recorded) struct{} { return s },
+			func(struct{}) ([]events.Event, error) { return []events.Event{event}, nil })
+		return err
+	})
+}
+
+func (c *Collector) event(f events.Fact, cause events.Seq, root string) events.Event {
+	actor := events.Actor("collector:" + string(c.Name))
+	return eventlog.NewEvent(f, eventlog.Meta{Source: "collector", Actor: actor, Cause: cause, Root: root}, c.Clock())
+}

@@ -1,0 +1,125 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// flushAt is how many measured test cases are recorded at once at the latest.
+const flushAt = 50
+
+// earlier is what the log holds of a job's results.
+type earlier struct {
+	version events.Seq
+	// done are the test cases with results that count.
+	done map[events.TestCase]bool
+}
+
+// readResults folds the results of a job. A report counts when its attempt is the one that began last
+// before it: a process that had lost the job added nothing.
+func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, error) {
+	var history []events.Recorded
+	err := c.retry(ctx, func() (err error) {
+		history, err = c.Log.Read(ctx, events.ResultSubject(c.Lane, id))
+		return err
+	})
+	if err != nil {
+		return earlier{}, fmt.Errorf("read the results of job %s: %w", id, err)
+	}
+	out := earlier{done: map[events.TestCase]bool{}}
+	attempt := 0
+	for _, e := range history {
+		out.version = e.Seq
+		//exhaustive:ignore // only these two tell what is measured
+		switch f := e.Fact.(type) {
+		case events.AttemptBegan:
+			attempt = f.Attempt
+		case events.TestCasesMeasured:
+			if f.Attempt != attempt {
+				continue
+			}
+			for _, m := range f.Cases {
+				out.done[m.TestCase] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// sink turns what the bench reports into events. Only the bench's goroutine uses it.
+type sink struct {
+	a *attempt
+	// version is the last event of the job's results, which only the current attempt adds to.
+	version          events.Seq
+	pending          []events.MeasuredCase
+	flushed          time.Time
+	measured, failed int
+	log              *logWriter
+}
+
+func newSink(a *attempt, version events.Seq) *sink {
+	return &sink{a: a, version: version, flushed: a.c.Clock(), log: newLogWriter(a)}
+}
+
+// Started implements Sink.
+func (s *sink) Started(benchmark events.Benchmark, done, total int) {
+	s.a.c.show(s.a, progress{job: s.a.spec.ID, benchmark: benchmark, done: done, total: total})
+}
+
+// Log implements Sink.
+func (s *sink) Log(text string) { s.log.write(text) }
+
+// Measured implements Sink.
+func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
+	s.pending = append(s.pending, c)
+	s.measured++
+	if len(s.pending) < flushAt && s.a.c.Clock().Sub(s.flushed) < s.a.c.FlushEvery {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// Failed implements Sink.
+func (s *sink) Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error {
+	s.failed++
+	return s.record(ctx, s.a.errorRecorded(kind, about, c, message))
+}
+
+// flush records what was measured since the last time.
+func (s *sink) flush(ctx context.Context) error {
+	s.flushed = s.a.c.Clock()
+	if len(s.pending) == 0 {
+		return nil
+	}
+	a := s.a
+	cases := s.pending
+	s.pending = nil
+	return s.record(ctx, events.TestCasesMeasured{
+		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: a.spec.Artifact, Collector: a.c.Name, Token: a.token, Attempt: a.number,
+		Definitions: a.spec.Definitions, Environment: a.c.Environment.Fingerprint, Cases: cases,
+	})
+}
+
+// record appends a fact to the job's results, or tells that the attempt is lost.
+func (s *sink) record(ctx context.Context, f events.Fact) error {
+	part := eventlog.Append{
+		Subject: f.Subject(), Expected: s.version, Events: []events.Event{s.a.c.event(f, s.a.token, s.a.root)},
+	}
+	err := s.a.c.retry(ctx, func() error {
+		seq, err := s.a.c.Log.Append(ctx, part)
+		if err == nil {
+			s.version = seq
+		}
+		return err
+	})
+	var conflict *eventlog.ConflictError
+	if errors.As(err, &conflict) {
+		return errLost
+	}
+	return err
+}

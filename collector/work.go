@@ -1,0 +1,249 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
+
+// heldElsewhere is how long a job is left alone that another collector of the lane executes.
+const heldElsewhere = 5 * time.Second
+
+// work takes one job after another. It first continues the one that a process of the same name left.
+func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
+	if err := c.resume(ctx); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-leave:
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-leave:
+			return ErrLeave
+		default:
+		}
+		delivery, err := c.Dispatch.NextJob(waiting, c.Lane)
+		switch {
+		case waiting.Err() != nil && err != nil:
+			continue
+		case err != nil:
+			c.Logger.Warn("no job can be received, trying again", "error", err)
+			pause(waiting, time.Second)
+			continue
+		}
+		if err := c.handle(ctx, delivery); err != nil {
+			return err
+		}
+	}
+}
+
+// resume continues an attempt of this collector's that has no end. Its delivery comes again later and is
+// then acknowledged, since the log says that the job has ended.
+func (c *Collector) resume(ctx context.Context) error {
+	state, _, err := c.laneState(ctx)
+	if err != nil {
+		return err
+	}
+	if state.Phase != job.Current || state.Collector != c.Name {
+		return nil
+	}
+	c.Logger.Info("continuing the job that the last process left", "job", state.JobID)
+	_, err = c.execute(ctx, state.Place, state.Job, 0, "", nil)
+	return err
+}
+
+// handle executes one delivered job, or finds that it needs no execution, and settles the delivery.
+func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
+	recorded, err := events.Decode(d.Stored())
+	if err != nil {
+		return fmt.Errorf("collector %s: a dispatched job cannot be read: %w", c.Name, err)
+	}
+	dispatched, ok := recorded.Fact.(events.JobDispatched)
+	if !ok {
+		return fmt.Errorf("collector %s: event %d on the lane is no dispatch", c.Name, recorded.Seq)
+	}
+	again, err := c.execute(ctx, dispatched.Place, dispatched.Job, recorded.Seq, recorded.Root, d)
+	if err != nil {
+		return err
+	}
+	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if again >= 0 {
+		err = d.Nak(settle, again)
+	} else {
+		err = d.Ack(settle)
+	}
+	if err != nil {
+		c.Logger.Debug("a delivery was not settled; it comes again and the log tells what to do", "error", err)
+	}
+	return nil
+}
+
+// execute runs a job to one of its ends. It returns after how long the job is to be delivered again, or a
+// negative duration when it has ended. delivery is nil for a job that is resumed without one.
+func (c *Collector) execute(ctx context.Context, place uint64, spec events.JobSpec, cause events.Seq, root string,
+	delivery eventlog.Delivery,
+) (again time.Duration, err error) {
+	a, err := c.begin(ctx, place, spec, cause, root)
+	var refusal *job.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		c.Logger.Info("the job is not ours to execute now", "job", spec.ID, "reason", refusal.Reason)
+		return heldElsewhere, nil
+	case ctx.Err() != nil:
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("collector %s: dequeue job %s: %w", c.Name, spec.ID, err)
+	case a == nil:
+		return -1, nil
+	}
+	end := a.run(ctx, delivery)
+	if end == nil {
+		c.Logger.Info("the attempt was taken away; its results so far are kept", "job", spec.ID)
+		return -1, nil
+	}
+	if err := c.record(ctx, a.root, end); err != nil {
+		if errors.As(err, &refusal) {
+			c.Logger.Info("the attempt had ended already", "job", spec.ID, "reason", refusal.Reason)
+			return -1, nil
+		}
+		return 0, fmt.Errorf("collector %s: end job %s: %w", c.Name, spec.ID, err)
+	}
+	release, given := end.(job.Release)
+	switch {
+	case !given:
+		return -1, nil
+	case release.Transient:
+		return c.transientPause(a), nil
+	}
+	return 0, nil
+}
+
+// transientPause grows with the time that a job has been failing for, with jitter, up to a minute or so.
+func (c *Collector) transientPause(a *attempt) time.Duration {
+	failing := time.Second
+	if !a.since.IsZero() {
+		failing = max(failing, c.Clock().Sub(a.since)/2)
+	}
+	failing = min(failing, time.Minute)
+	return failing/2 + rand.N(failing)
+}
+
+// laneState returns the state of the lane's work and its version. The last event tells all of it.
+func (c *Collector) laneState(ctx context.Context) (state job.Lane, version events.Seq, err error) {
+	err = c.retry(ctx, func() error {
+		last, ok, err := c.Log.Last(ctx, events.WorkSubject(c.Lane))
+		if err != nil || !ok {
+			return err
+		}
+		state, version = job.Evolve(job.Lane{}, last.Fact, last.Seq, last.Time), last.Seq
+		return nil
+	})
+	if err != nil {
+		return job.Lane{}, 0, fmt.Errorf("read the work of lane %s: %w", c.Lane, err)
+	}
+	return state, version, nil
+}
+
+// begin decides on an attempt and records it. It returns nil when the job has ended, now or before.
+func (c *Collector) begin(ctx context.Context, place uint64, spec events.JobSpec, cause events.Seq, root string) (*attempt, error) {
+	for {
+		state, version, err := c.laneState(ctx)
+		if err != nil {
+			return nil, err
+		}
+		facts, err := job.Decide(state, c.Lane, job.Dequeue{
+			Place: place, Job: spec, Collector: c.Name, Instance: c.Instance, Version: c.Version,
+			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts,
+		})
+		if err != nil || len(facts) == 0 {
+			return nil, err
+		}
+		a, err := c.append(ctx, spec, facts, version, cause, root)
+		var conflict *eventlog.ConflictError
+		if errors.As(err, &conflict) {
+			continue
+		}
+		if a != nil {
+			a.since = state.Since
+		}
+		return a, err
+	}
+}
+
+// append records the facts of a dequeue; with an attempt among them, together with the mark that its
+// results begin here.
+func (c *Collector) append(ctx context.Context, spec events.JobSpec, facts []events.Fact, version, cause events.Seq, root string) (*attempt, error) {
+	part := eventlog.Append{Subject: events.WorkSubject(c.Lane), Expected: version}
+	for _, f := range facts {
+		part.Events = append(part.Events, c.event(f, cause, root))
+	}
+	dequeued, runs := facts[len(facts)-1].(events.JobDequeued)
+	if !runs {
+		return nil, c.retry(ctx, func() error { _, err := c.Log.Append(ctx, part); return err })
+	}
+	earlier, err := c.readResults(ctx, spec.ID)
+	if err != nil {
+		return nil, err
+	}
+	began := eventlog.Append{Subject: events.ResultSubject(c.Lane, spec.ID), Expected: earlier.version, Events: []events.Event{c.event(
+		events.AttemptBegan{Lane: c.Lane, JobID: spec.ID, Collector: c.Name, Attempt: dequeued.Attempt}, cause, root)}}
+	var last events.Seq
+	err = c.retry(ctx, func() (err error) {
+		last, err = c.Log.Append(ctx, part, began)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The batch is contiguous: JobDequeued stands right before AttemptBegan.
+	return newAttempt(c, spec, last-1, dequeued, earlier.done, last, root), nil
+}
+
+// record appends the end of an attempt, unless the log took another course (*job.Refusal).
+func (c *Collector) record(ctx context.Context, root string, end job.Command) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.endPatience(ctx))
+	defer cancel()
+	for {
+		state, version, err := c.laneState(ctx)
+		if err != nil {
+			return err
+		}
+		facts, err := job.Decide(state, c.Lane, end)
+		if err != nil || len(facts) == 0 {
+			return err
+		}
+		part := eventlog.Append{
+			Subject: events.WorkSubject(c.Lane), Expected: version, Events: []events.Event{c.event(facts[0], state.Token, root)},
+		}
+		err = c.retry(ctx, func() error { _, err := c.Log.Append(ctx, part); return err })
+		var conflict *eventlog.ConflictError
+		if !errors.As(err, &conflict) {
+			return err
+		}
+	}
+}
+
+// endPatience is how long the end of an attempt is tried to be recorded: for as long as the collector
+// runs, and for a few seconds once it was told to stop.
+func (c *Collector) endPatience(ctx context.Context) time.Duration {
+	if ctx.Err() != nil {
+		return 5 * time.Second
+	}
+	return c.TransientDeadline
+}

@@ -1,0 +1,98 @@
+// Package definitions holds the suites that ship inside the program, with the programs that they measure, and
+// reads suites from files.
+//
+// A shipped suite is <name>.toml; its programs are txtar archives, <name>/<program>.txtar. A suite that is a
+// file has its programs beside it, as directories or as txtar archives. The digest of a program is the same in
+// either form: it covers the names and the contents of its files and nothing else.
+package definitions
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+//go:embed *.toml
+var shipped embed.FS
+
+const extension = ".toml"
+
+// Names returns the names of the shipped suites, sorted.
+func Names() []string {
+	files, err := fs.Glob(shipped, "*"+extension)
+	if err != nil {
+		return nil
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(f, extension)
+	}
+	slices.Sort(files)
+	return files
+}
+
+// Load returns the suite that nameOrFile names: a shipped one, or a file whose name ends in ".toml". The error
+// lists the shipped ones, or is suite.Problems with everything that is wrong with the file.
+func Load(nameOrFile string) (suite.Definitions, error) {
+	if !strings.HasSuffix(nameOrFile, extension) {
+		return Shipped(nameOrFile)
+	}
+	data, err := os.ReadFile(nameOrFile)
+	if err != nil {
+		return suite.Definitions{}, fmt.Errorf("read suite file: %w", err)
+	}
+	d, err := suite.Load(nameOrFile, data, ProgramsBeside(nameOrFile).digestOf)
+	if err != nil {
+		return suite.Definitions{}, err
+	}
+	if d.Sources.Root == suite.SourcesShipped {
+		return suite.Definitions{}, suite.Problems{{File: nameOrFile, Message: fmt.Sprintf(
+			"sources.root is %q, which is for suites inside the program: use %q and keep the programs beside the file",
+			suite.SourcesShipped, suite.SourcesFile)}}
+	}
+	return d, nil
+}
+
+// Shipped returns a suite that ships. The error for an unknown name lists the known ones.
+func Shipped(name string) (suite.Definitions, error) {
+	if !slices.Contains(Names(), name) {
+		return suite.Definitions{}, fmt.Errorf("unknown suite %q: use %s, or a file whose name ends in %s",
+			name, strings.Join(Names(), ", "), extension)
+	}
+	data, err := shipped.ReadFile(name + extension)
+	if err != nil {
+		return suite.Definitions{}, fmt.Errorf("read shipped suite: %w", err)
+	}
+	return suite.Load(name+extension, data, ShippedPrograms(events.SuiteName(name)).digestOf)
+}
+
+// SourceDigest names the content of a program of a shipped suite.
+func SourceDigest(suiteName events.SuiteName, source string) (events.Digest, error) {
+	return ShippedPrograms(suiteName).Digest(source)
+}
+
+// Materialise writes a program of a shipped suite into dir (see Programs.Materialise).
+func Materialise(suiteName events.SuiteName, source, dir string) error {
+	return ShippedPrograms(suiteName).Materialise(source, dir)
+}
+
+// ShippedPrograms returns the programs of a shipped suite.
+func ShippedPrograms(suiteName events.SuiteName) Programs {
+	sub, err := fs.Sub(shipped, string(suiteName))
+	if err != nil {
+		// The name is no path: there is nothing under it.
+		sub = embed.FS{}
+	}
+	return Programs{files: sub}
+}
+
+// ProgramsBeside returns the programs of a suite that is a file.
+func ProgramsBeside(file string) Programs {
+	return Programs{files: os.DirFS(filepath.Dir(file))}
+}

@@ -1,0 +1,215 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// The headers that the server obeys.
+const (
+	headerExpected = "Nats-Expected-Last-Subject-Sequence"
+	headerMsgID    = "Nats-Msg-Id"
+	headerBatch    = "Nats-Batch-Id"
+	headerBatchSeq = "Nats-Batch-Sequence"
+	headerCommit   = "Nats-Batch-Commit"
+)
+
+// The server's error codes that mean something here.
+const (
+	codeNoMessage       = 10037
+	codeWrongLast       = 10071 // the subject has moved on
+	codeStoreFailed     = 10077 // such as "maximum bytes exceeded"
+	codeWrongLastFlying = 10164 // replicated: another message of the subject is on its way
+	codeBatchIncomplete = 10176 // the leader changed, or a part was lost
+	codeBatchDuplicate  = 10201 // a message id is known
+	codeBatchesInFlight = 10210
+)
+
+// ErrFull says that the log has reached its limit in bytes and takes no more events.
+var ErrFull = errors.New("the log is full: raise its limit in bytes, after making room on the disk")
+
+// reader is the part of a view that settling an append needs. Its answers come from where they cannot be
+// stale, or say less than there is, never other than there is.
+type reader interface {
+	// first returns the first event of the subject after a sequence.
+	first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error)
+	// last returns the last event of the subject.
+	last(ctx context.Context, subject events.Subject) (events.Stored, bool, error)
+}
+
+// appender writes.
+//
+// What the server answers is not yet the outcome. The answer may be lost; a repeated message is refused as
+// a conflict on one node (the check comes before the look for duplicates) and acknowledged as a duplicate
+// on a cluster; on a cluster a conflict may also be with a message that then fails. The log itself knows:
+// because of the expectation our first event, if it is stored at all, is the first event of its subject
+// after the expected sequence. If that event has our id, the whole append is stored. If it has another, or
+// the subject ends elsewhere than expected, it is a conflict. If there is none, nothing was stored yet, and
+// sending the same again is safe: whichever copy comes first, the expectation refuses the other.
+type appender struct {
+	nc     *nats.Conn
+	stream string
+	reads  reader
+}
+
+// Append implements eventlog.Log.
+func (a appender) Append(ctx context.Context, parts ...eventlog.Append) (last events.Seq, err error) {
+	staged, err := eventlog.Stage(parts)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range staged {
+		if size := storedSize(s); size > maxMessage {
+			return 0, fmt.Errorf("append to %s: an event of %d bytes: %w: at most %d bytes", s.Subject, size, eventlog.ErrBatchTooLarge, maxMessage)
+		}
+	}
+	operation := "append to " + string(parts[0].Subject)
+	err = persist(ctx, operation, func(ctx context.Context) (err error) {
+		last, err = a.publish(ctx, parts, staged)
+		if err == nil || permanent(err) {
+			return err
+		}
+		last, err = a.settle(ctx, parts, staged, err)
+		return err
+	})
+	var conflict *eventlog.ConflictError
+	if errors.As(err, &conflict) {
+		return 0, conflict
+	}
+	return last, err
+}
+
+// settle finds out whether the append is stored; cause is why that is in doubt. While nothing is stored
+// and nothing is in the way it returns errAgain.
+func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []events.Stored, cause error) (events.Seq, error) {
+	for i, p := range parts {
+		found, ok, err := a.reads.first(ctx, p.Subject, p.Expected)
+		if err != nil {
+			return 0, fmt.Errorf("settle (%w): %w", cause, err)
+		}
+		if ok && i == 0 && found.Header[events.HeaderID] == staged[0].Header[events.HeaderID] {
+			return found.Seq + events.Seq(len(staged)) - 1, nil
+		}
+		if ok && i > 0 && found.Header[events.HeaderID] == p.Events[0].ID {
+			// The batch was stored between our looks at its first and at this aggregate.
+			return 0, fmt.Errorf("%w: %w", errAgain, cause)
+		}
+		now, _, err := a.reads.last(ctx, p.Subject)
+		if err != nil {
+			return 0, fmt.Errorf("settle (%w): %w", cause, err)
+		}
+		if ok || now.Seq < p.Expected {
+			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: now.Seq}
+		}
+	}
+	return 0, fmt.Errorf("%w: %w", errAgain, cause)
+}
+
+// publish sends the events once.
+func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged []events.Stored) (events.Seq, error) {
+	if len(staged) == 1 {
+		m := message(staged[0])
+		m.Header[headerExpected] = []string{seqText(parts[0].Expected)}
+		m.Header[headerMsgID] = []string{staged[0].Header[events.HeaderID]}
+		return a.answer(request(ctx, a.nc, m))
+	}
+	// Each try is a batch of its own: the server may still hold the torn rest of the one before.
+	batch, n := uuid.NewString(), 0
+	for _, p := range parts {
+		for i := range p.Events {
+			m := message(staged[n])
+			n++
+			m.Header[headerBatch] = []string{batch}
+			m.Header[headerBatchSeq] = []string{strconv.Itoa(n)}
+			if i == 0 {
+				m.Header[headerExpected] = []string{seqText(p.Expected)}
+			}
+			switch n {
+			case 1: // the server says with an empty answer that it has begun a batch
+				if begun, err := request(ctx, a.nc, m); err != nil || len(begun.Data) > 0 {
+					return a.answer(begun, err)
+				}
+			case len(staged):
+				m.Header[headerCommit] = []string{"1"}
+				return a.answer(request(ctx, a.nc, m))
+			default:
+				if err := a.nc.PublishMsg(m); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	return 0, errors.New("append: a batch without an end")
+}
+
+// answer reads the server's acknowledgement. A duplicate is no success yet: its id may have been used on
+// another subject.
+func (a appender) answer(m *nats.Msg, err error) (events.Seq, error) {
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Error     *natsjs.APIError `json:"error"`
+		Stream    string           `json:"stream"`
+		Seq       events.Seq       `json:"seq"`
+		Duplicate bool             `json:"duplicate"`
+	}
+	if err := json.Unmarshal(m.Data, &ack); err != nil {
+		return 0, fmt.Errorf("acknowledgement %q: %w", m.Data, err)
+	}
+	switch {
+	case ack.Error != nil && ack.Error.ErrorCode == codeStoreFailed && strings.Contains(ack.Error.Description, "maximum"):
+		return 0, fmt.Errorf("%w (%w)", ErrFull, ack.Error)
+	case ack.Error != nil:
+		return 0, ack.Error
+	case ack.Stream != a.stream:
+		return 0, fmt.Errorf("the events went to stream %q and not to %q", ack.Stream, a.stream)
+	case ack.Duplicate:
+		return 0, fmt.Errorf("%w: the message id is known", errAgain)
+	}
+	return ack.Seq, nil
+}
+
+// permanent reports whether the server refused for a reason that neither time nor the log's state changes.
+func permanent(err error) bool {
+	var api *natsjs.APIError
+	if !errors.As(err, &api) {
+		return !transient(err)
+	}
+	switch api.ErrorCode {
+	case codeWrongLast, codeWrongLastFlying, codeBatchDuplicate, codeBatchIncomplete, codeBatchesInFlight:
+		return false
+	}
+	return !transient(err)
+}
+
+// message returns the event as it is published.
+func message(s events.Stored) *nats.Msg {
+	h := make(nats.Header, len(s.Header)+4)
+	for k, v := range s.Header {
+		h[k] = []string{v}
+	}
+	return &nats.Msg{Subject: string(s.Subject), Header: h, Data: s.Data}
+}
+
+// storedSize is about what the server counts for an event, with room for its own headers.
+func storedSize(s events.Stored) int {
+	size := len(s.Data) + 256
+	for k, v := range s.Header {
+		size += len(k) + len(v) + 4
+	}
+	return size
+}
+
+func seqText(s events.Seq) string { return strconv.FormatUint(uint64(s), 10) }

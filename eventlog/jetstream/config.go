@@ -1,0 +1,96 @@
+package jetstream
+
+import (
+	"time"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Config says how the log is kept. Zero values are the defaults.
+type Config struct {
+	// Name is the stream of the log; default "EVENTS".
+	Name string
+	// Replicas is 1 on a single server (default) and 3 or 5 on a cluster. It does not change by itself
+	// afterwards: a stream with another number is refused as drift.
+	Replicas int
+	// MaxBytes is the guard against a full disk; default 64 GiB. When the log has this size it takes no
+	// more events, and loses none.
+	MaxBytes int64
+	// LogsMaxAge and LogsMaxBytes bound the output of jobs; default 14 days and 1 GiB.
+	LogsMaxAge   time.Duration
+	LogsMaxBytes int64
+	// AckWait is after how long a job that nobody reports on is delivered again; default 60 s.
+	AckWait time.Duration
+	// BeatTTL is how long a heartbeat lives, at least 1 s; default 60 s.
+	BeatTTL time.Duration
+}
+
+// The fixed names beside the log.
+const (
+	logsName     = "LOGS"
+	logPrefix    = "tacho.log."
+	beatsBucket  = "tacho_beats"
+	beatsStream  = "KV_" + beatsBucket
+	beatsPrefix  = "$KV." + beatsBucket + "."
+	readPrefix   = "tacho.read."
+	defaultName  = "EVENTS"
+	dedupeWindow = 10 * time.Minute
+	// maxMessage fits the default limit of a NATS server, so that a log can move to any cluster.
+	maxMessage = 1 << 20
+	// maxConsumers is far above the number of lanes and followers; the server's own default is 1,000.
+	maxConsumers = 10_000
+)
+
+func (c Config) withDefaults() Config {
+	set(&c.Name, defaultName)
+	set(&c.Replicas, 1)
+	set(&c.MaxBytes, 64<<30)
+	set(&c.LogsMaxAge, 14*24*time.Hour)
+	set(&c.LogsMaxBytes, 1<<30)
+	set(&c.AckWait, time.Minute)
+	set(&c.BeatTTL, time.Minute)
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// eventsStream is the configuration of the log, every field that matters spelled out: Verify compares
+// all of them.
+func (c Config) eventsStream() natsjs.StreamConfig {
+	return natsjs.StreamConfig{
+		Name: c.Name, Description: "Tacho: the event log", Subjects: []string{events.SubjectFilter},
+		Storage: natsjs.FileStorage, Replicas: c.Replicas,
+		Retention: natsjs.LimitsPolicy, Discard: natsjs.DiscardNew,
+		MaxBytes: c.MaxBytes, MaxMsgs: -1, MaxMsgsPerSubject: -1, MaxMsgSize: maxMessage, MaxConsumers: maxConsumers,
+		Duplicates: dedupeWindow, DenyDelete: true, DenyPurge: true, AllowDirect: true, AllowAtomicPublish: true,
+	}
+}
+
+// logsStream is the configuration of the jobs' output. It may lose its end with the power.
+func (c Config) logsStream() natsjs.StreamConfig {
+	s := natsjs.StreamConfig{
+		Name: logsName, Description: "Tacho: output of jobs", Subjects: []string{logPrefix + ">"},
+		Storage: natsjs.FileStorage, Replicas: c.Replicas, Retention: natsjs.LimitsPolicy, Discard: natsjs.DiscardOld,
+		MaxAge: c.LogsMaxAge, MaxBytes: c.LogsMaxBytes, MaxMsgSize: maxMessage, AllowDirect: true,
+	}
+	if c.Replicas == 1 {
+		s.PersistMode = natsjs.AsyncPersistMode
+	}
+	return s
+}
+
+// beats is the configuration of the heartbeats. They live in memory: they are worth nothing later, and
+// would otherwise cost a disk sync each. The marker makes an expiry visible to watchers.
+func (c Config) beats() natsjs.KeyValueConfig {
+	return natsjs.KeyValueConfig{
+		Bucket: beatsBucket, Description: "Tacho: heartbeats of collectors", History: 1,
+		TTL: c.BeatTTL, LimitMarkerTTL: max(time.Second, c.BeatTTL), Storage: natsjs.MemoryStorage, Replicas: c.Replicas,
+	}
+}

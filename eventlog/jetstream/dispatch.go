@@ -1,0 +1,193 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+const (
+	// pullExpires is how long one request for a job lies at the server; pullBeat how often the server
+	// says meanwhile that it is still there.
+	pullExpires = 30 * time.Second
+	pullBeat    = 5 * time.Second
+	// pullPause is the pause before asking again when the server or the lane is not there.
+	pullPause = 250 * time.Millisecond
+	// giveBack bounds the return of a job that arrived as its taker left.
+	giveBack = 2 * time.Second
+)
+
+// LaneConsumer returns the name of a lane's durable consumer.
+func LaneConsumer(lane events.Lane) string {
+	return "lane-" + string(lane.Target) + "-" + strconv.Itoa(int(lane.Set))
+}
+
+// EnsureLane implements eventlog.Dispatch. One delivery at a time (MaxAckPending 1) keeps the strict
+// order, also through redelivery; the number of deliveries is unlimited, because budgets are events.
+func (l *Log) EnsureLane(ctx context.Context, lane events.Lane) error {
+	return persist(ctx, "make the consumer of lane "+lane.String(), func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+		defer cancel()
+		_, err := l.js.CreateOrUpdateConsumer(ctx, l.cfg.Name, natsjs.ConsumerConfig{
+			Durable: LaneConsumer(lane), Description: "Tacho: jobs of lane " + lane.String(),
+			FilterSubject: string(events.LaneSubject(lane)), DeliverPolicy: natsjs.DeliverAllPolicy,
+			AckPolicy: natsjs.AckExplicitPolicy, AckWait: l.cfg.AckWait, MaxDeliver: -1, MaxAckPending: 1,
+		})
+		return err
+	})
+}
+
+// puller takes jobs from the consumers of lanes.
+type puller struct {
+	nc     *nats.Conn
+	stream string
+}
+
+// NextJob implements eventlog.Dispatch. A request for one job lies at the server all the time, so that a
+// job is sent at the moment when it is stored. A lane that does not exist yet is waited for.
+func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
+	w := wait{puller: p, lane: lane, inbox: p.nc.NewRespInbox(), answers: make(chan *nats.Msg, 16)}
+	sub, err := p.nc.ChanSubscribe(w.inbox, w.answers)
+	if err != nil {
+		return nil, fmt.Errorf("next job of %s: %w: %w", lane, eventlog.ErrUnavailable, err)
+	}
+	w.reconnected = p.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer p.nc.RemoveStatusListener(w.reconnected)
+	for {
+		d, err := w.pull(ctx)
+		switch {
+		case err == nil:
+			return d, sub.Unsubscribe()
+		case ctx.Err() != nil:
+			w.leave(sub)
+			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
+		case p.nc.IsClosed():
+			return nil, fmt.Errorf("next job of %s: %w: %w", lane, eventlog.ErrUnavailable, err)
+		case !errors.Is(err, errAgain) && !transient(err):
+			return nil, errors.Join(fmt.Errorf("next job of %s: %w", lane, err), sub.Unsubscribe())
+		}
+	}
+}
+
+// wait is one wait for a job.
+type wait struct {
+	puller
+	lane        events.Lane
+	inbox       string
+	answers     chan *nats.Msg
+	reconnected chan nats.Status
+}
+
+// pull asks once and waits for the answer; errAgain means that it is time to ask again.
+func (w wait) pull(ctx context.Context) (eventlog.Delivery, error) {
+	body, err := json.Marshal(map[string]any{"batch": 1, "expires": pullExpires, "idle_heartbeat": pullBeat})
+	if err != nil {
+		return nil, fmt.Errorf("ask: %w", err)
+	}
+	if err := w.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+w.stream+"."+LaneConsumer(w.lane), w.inbox, body); err != nil {
+		return nil, errors.Join(err, w.pause(ctx))
+	}
+	silence := time.NewTimer(2*pullBeat + time.Second)
+	defer silence.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-silence.C:
+			return nil, fmt.Errorf("%w: the server fell silent", errAgain)
+		case <-w.reconnected: // the server forgot the request with the connection
+			return nil, fmt.Errorf("%w: reconnected", errAgain)
+		case m := <-w.answers:
+			silence.Reset(2*pullBeat + time.Second)
+			switch m.Header.Get("Status") {
+			case "":
+				return w.delivery(m)
+			case "100":
+			case "404", "408": // the request expired
+				return nil, errAgain
+			default: // no such lane, a change of leader, a server that stops
+				return nil, errors.Join(errAgain, w.pause(ctx))
+			}
+		}
+	}
+}
+
+// pause waits a moment, less when the connection comes back.
+func (w wait) pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.reconnected:
+	case <-time.After(pullPause):
+	}
+	return nil
+}
+
+// leave takes the request back. A job that is on its way at this moment is given back at once, else the
+// lane would stand still until the job is delivered again by itself.
+func (w wait) leave(sub *nats.Subscription) {
+	if sub.Drain() != nil || w.nc.FlushTimeout(giveBack) != nil {
+		return // the connection is gone, and the request with it
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	for {
+		select {
+		case m := <-w.answers:
+			if m.Header.Get("Status") != "" {
+				continue
+			}
+			if d, err := w.delivery(m); err == nil {
+				_ = d.Nak(ctx, 0) // if it is lost, the job comes again after the wait
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (w wait) delivery(m *nats.Msg) (*delivery, error) {
+	seq, at, err := parseReply(m.Reply)
+	if err != nil {
+		return nil, err
+	}
+	return &delivery{nc: w.nc, reply: m.Reply, stored: stored(events.Subject(m.Subject), seq, at, m.Header, m.Data)}, nil
+}
+
+// delivery implements eventlog.Delivery.
+type delivery struct {
+	nc     *nats.Conn
+	reply  string
+	stored events.Stored
+}
+
+// Stored implements eventlog.Delivery.
+func (d *delivery) Stored() events.Stored { return d.stored }
+
+// InProgress implements eventlog.Delivery.
+func (d *delivery) InProgress(ctx context.Context) error { return d.answer(ctx, "+WPI") }
+
+// Ack implements eventlog.Delivery.
+func (d *delivery) Ack(ctx context.Context) error { return d.answer(ctx, "+ACK") }
+
+// Nak implements eventlog.Delivery.
+func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
+	return d.answer(ctx, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
+}
+
+// answer tells the server what became of the delivery and waits until it knows.
+func (d *delivery) answer(ctx context.Context, what string) error {
+	return persist(ctx, fmt.Sprintf("answer %s for job event %d", what[:4], d.stored.Seq), func(ctx context.Context) error {
+		_, err := request(ctx, d.nc, &nats.Msg{Subject: d.reply, Data: []byte(what)})
+		return err
+	})
+}

@@ -1,0 +1,113 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence and JobLogs, and is
+// safe for concurrent use. The connection stays the caller's to close.
+type Log struct {
+	appender
+	puller
+	claims
+	logWriter
+
+	nc  *nats.Conn
+	js  natsjs.JetStream
+	cfg Config
+	// events is the handle of the log's stream; Open alone writes it.
+	events natsjs.Stream
+
+	mu sync.Mutex
+	// seen is the furthest that the log was known to reach, and its identity then.
+	seen eventlog.Head
+}
+
+// Open returns the log, and makes its streams if they are not there. A log whose configuration is not
+// exactly the wanted one is refused with a *DriftError, a damaged one with a *eventlog.GapError; an
+// unreachable server is eventlog.ErrUnavailable.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
+	cfg = cfg.withDefaults()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	l := &Log{nc: nc, js: js, cfg: cfg}
+	l.appender = appender{nc: nc, stream: cfg.Name, reads: l}
+	l.puller = puller{nc: nc, stream: cfg.Name}
+	l.claims = newClaims(nc)
+	l.logWriter = logWriter{nc: nc}
+	err = persist(ctx, "open the log", func(ctx context.Context) error { return l.ensure(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Verify(ctx); err != nil {
+		return nil, fmt.Errorf("open the log: %w", err)
+	}
+	return l, nil
+}
+
+// ensure makes what is missing. An existing log is never changed; what lies beside it may be.
+func (l *Log) ensure(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
+	defer cancel()
+	stream, err := l.js.Stream(ctx, l.cfg.Name)
+	if errors.Is(err, natsjs.ErrStreamNotFound) {
+		stream, err = l.js.CreateStream(ctx, l.cfg.eventsStream())
+		if errors.Is(err, natsjs.ErrStreamNameAlreadyInUse) {
+			// Another process made it at the same moment; Verify judges it.
+			stream, err = l.js.Stream(ctx, l.cfg.Name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", l.cfg.Name, err)
+	}
+	l.events = stream
+	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.logsStream()); err != nil {
+		return fmt.Errorf("stream %s: %w", logsName, err)
+	}
+	if _, err := l.js.CreateOrUpdateKeyValue(ctx, l.cfg.beats()); err != nil {
+		return fmt.Errorf("bucket %s: %w", beatsBucket, err)
+	}
+	return nil
+}
+
+// Head implements eventlog.Log. On a cluster the leader answers.
+func (l *Log) Head(ctx context.Context) (eventlog.Head, error) {
+	info, err := l.info(ctx)
+	if err != nil {
+		return eventlog.Head{}, err
+	}
+	return headOf(info), nil
+}
+
+func headOf(info *natsjs.StreamInfo) eventlog.Head {
+	h := eventlog.Head{
+		Identity: info.Config.Name + "@" + info.Created.UTC().Format(time.RFC3339Nano),
+		First:    events.Seq(info.State.FirstSeq), Last: events.Seq(info.State.LastSeq),
+	}
+	if h.Last == 0 {
+		h.First = 0
+	}
+	return h
+}
+
+func (l *Log) info(ctx context.Context, opts ...natsjs.StreamInfoOpt) (info *natsjs.StreamInfo, err error) {
+	err = persist(ctx, "look at the log", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+		defer cancel()
+		info, err = l.events.Info(ctx, opts...)
+		return err
+	})
+	return info, err
+}

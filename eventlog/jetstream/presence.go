@@ -1,0 +1,243 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// headerOperation marks a deletion in a key-value bucket; its value for a delete is operationDelete.
+const (
+	headerOperation = "KV-Operation"
+	operationDelete = "DEL"
+	headerMarker    = "Nats-Marker-Reason"
+)
+
+// claims keeps names for processes. It uses the messages of the bucket directly: the client library's
+// bucket needs the right to look at streams, which a collector does not have.
+//
+// The newest beat of a name is the last message of the name's subject; it is replaced with its sequence
+// expected, so that of two processes that want the name one gets it.
+type claims struct {
+	nc *nats.Conn
+
+	mu *sync.Mutex
+	// own holds the sequence of the newest beat of each name that this process holds.
+	own map[ownClaim]events.Seq
+}
+
+type ownClaim struct {
+	name     events.CollectorName
+	instance string
+}
+
+func newClaims(nc *nats.Conn) claims {
+	return claims{nc: nc, mu: new(sync.Mutex), own: map[ownClaim]events.Seq{}}
+}
+
+// Claim implements eventlog.Presence.
+func (c claims) Claim(ctx context.Context, b eventlog.Beat, replaces string) (holder eventlog.Beat, err error) {
+	err = persist(ctx, "claim the name "+string(b.Name), func(ctx context.Context) error {
+		var at events.Seq
+		holder, at, err = c.current(ctx, b.Name)
+		if err != nil {
+			return err
+		}
+		if held := holder.Instance; held != "" && held != b.Instance && held != replaces {
+			return eventlog.ErrNameHeld
+		}
+		return c.put(ctx, b, at)
+	})
+	if err != nil {
+		return holder, err
+	}
+	return b, nil
+}
+
+// Beat implements eventlog.Presence.
+func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
+	return persist(ctx, "heartbeat of "+string(b.Name), func(ctx context.Context) error {
+		c.mu.Lock()
+		at, known := c.own[ownClaim{b.Name, b.Instance}]
+		c.mu.Unlock()
+		if known {
+			err := c.put(ctx, b, at)
+			if !errors.Is(err, errAgain) {
+				return err
+			}
+		}
+		// Not at the expected place: it expired, its answer was lost, or the name is somebody else's now.
+		holder, at, err := c.current(ctx, b.Name)
+		if err != nil {
+			return err
+		}
+		if holder.Instance != "" && holder.Instance != b.Instance {
+			return eventlog.ErrNameHeld
+		}
+		return c.put(ctx, b, at)
+	})
+}
+
+// Release implements eventlog.Presence.
+func (c claims) Release(ctx context.Context, b eventlog.Beat) error {
+	return persist(ctx, "release the name "+string(b.Name), func(ctx context.Context) error {
+		holder, at, err := c.current(ctx, b.Name)
+		if err != nil || holder.Instance != b.Instance {
+			return err
+		}
+		m := &nats.Msg{Subject: beatsPrefix + string(b.Name), Header: nats.Header{headerOperation: {operationDelete}}}
+		_, err = c.publish(ctx, m, at)
+		return err
+	})
+}
+
+// current returns the newest beat of a name and its sequence. The beat is zero when nobody holds the name.
+func (c claims) current(ctx context.Context, name events.CollectorName) (b eventlog.Beat, at events.Seq, err error) {
+	m, err := request(ctx, c.nc, &nats.Msg{Subject: "$JS.API.DIRECT.GET." + beatsStream + "." + beatsPrefix + string(name)})
+	if err != nil {
+		return b, 0, err
+	}
+	s, ok, err := decodeDirect(m)
+	if err != nil || !ok {
+		return b, 0, err
+	}
+	if s.Header[headerOperation] != "" || m.Header.Get(headerMarker) != "" {
+		return b, s.Seq, nil
+	}
+	if err := json.Unmarshal(s.Data, &b); err != nil {
+		return b, 0, fmt.Errorf("heartbeat of %s: %w", name, err)
+	}
+	return b, s.Seq, nil
+}
+
+// put replaces the beat at the given sequence. errAgain: something else is there.
+func (c claims) put(ctx context.Context, b eventlog.Beat, at events.Seq) error {
+	data, err := json.Marshal(b)
+	if err != nil {
+		return fmt.Errorf("heartbeat: %w", err)
+	}
+	seq, err := c.publish(ctx, &nats.Msg{Subject: beatsPrefix + string(b.Name), Header: nats.Header{}, Data: data}, at)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		delete(c.own, ownClaim{b.Name, b.Instance})
+		return err
+	}
+	c.own[ownClaim{b.Name, b.Instance}] = seq
+	return nil
+}
+
+func (c claims) publish(ctx context.Context, m *nats.Msg, at events.Seq) (events.Seq, error) {
+	m.Header.Set(headerExpected, seqText(at))
+	answer, err := request(ctx, c.nc, m)
+	if err != nil {
+		return 0, err
+	}
+	var ack struct {
+		Error *natsjs.APIError `json:"error"`
+		Seq   events.Seq       `json:"seq"`
+	}
+	if err := json.Unmarshal(answer.Data, &ack); err != nil {
+		return 0, fmt.Errorf("acknowledgement %q: %w", answer.Data, err)
+	}
+	if ack.Error != nil {
+		if code := ack.Error.ErrorCode; code == codeWrongLast || code == codeWrongLastFlying {
+			return 0, fmt.Errorf("%w: %w", errAgain, ack.Error)
+		}
+		return 0, ack.Error
+	}
+	return ack.Seq, nil
+}
+
+// Watch implements eventlog.Presence. The bucket leaves a marker when a beat expires; a clock of the
+// watcher's own stands in for a marker that did not come.
+func (l *Log) Watch(ctx context.Context, f func(b eventlog.Beat, gone bool)) error {
+	kv, err := l.js.KeyValue(ctx, beatsBucket)
+	if err != nil {
+		return fmt.Errorf("watch the heartbeats: %w", err)
+	}
+	watcher, err := kv.WatchAll(ctx)
+	if err != nil {
+		return fmt.Errorf("watch the heartbeats: %w", err)
+	}
+	defer func() { _ = watcher.Stop() }() // fails only on a closed connection
+	p := present{ttl: l.cfg.BeatTTL, tell: f, live: map[string]*life{}}
+	defer p.stop()
+	expired := make(chan string)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case name := <-expired:
+			p.gone(name)
+		case entry, open := <-watcher.Updates():
+			switch {
+			case !open:
+				return fmt.Errorf("watch the heartbeats: %w", eventlog.ErrUnavailable)
+			case entry == nil:
+				f(eventlog.Beat{}, false)
+			case entry.Operation() != natsjs.KeyValuePut:
+				p.gone(entry.Key())
+			default:
+				p.beat(ctx, entry, expired)
+			}
+		}
+	}
+}
+
+// present is what a watcher has told so far. One goroutine uses it.
+type present struct {
+	ttl  time.Duration
+	tell func(eventlog.Beat, bool)
+	live map[string]*life
+}
+
+// life is a beat and the clock that ends it.
+type life struct {
+	beat  eventlog.Beat
+	clock *time.Timer
+}
+
+// beat tells a beat. One that cannot be read was written by a hostile or newer collector: it is no beat.
+func (p *present) beat(ctx context.Context, entry natsjs.KeyValueEntry, expired chan<- string) {
+	var b eventlog.Beat
+	if json.Unmarshal(entry.Value(), &b) != nil || string(b.Name) != entry.Key() {
+		return
+	}
+	if old := p.live[entry.Key()]; old != nil {
+		old.clock.Stop()
+	}
+	mine := &life{beat: b}
+	mine.clock = time.AfterFunc(p.ttl+p.ttl/4, func() {
+		select {
+		case expired <- entry.Key():
+		case <-ctx.Done():
+		}
+	})
+	p.live[entry.Key()] = mine
+	p.tell(b, false)
+}
+
+// gone tells the end of a beat, once.
+func (p *present) gone(name string) {
+	if l := p.live[name]; l != nil {
+		l.clock.Stop()
+		delete(p.live, name)
+		p.tell(l.beat, true)
+	}
+}
+
+func (p *present) stop() {
+	for _, l := range p.live {
+		l.clock.Stop()
+	}
+}

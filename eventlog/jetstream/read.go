@@ -1,0 +1,291 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// The bounds of one answer to a request for many messages.
+const (
+	scanMessages = 1000
+	scanBytes    = 4 << 20
+)
+
+// query is the server's request for messages of a stream.
+type query struct {
+	Seq      events.Seq     `json:"seq,omitempty"`
+	NextFor  events.Subject `json:"next_by_subj,omitempty"`
+	LastFor  events.Subject `json:"last_by_subj,omitempty"`
+	Batch    int            `json:"batch,omitempty"`
+	MaxBytes int            `json:"max_bytes,omitempty"`
+}
+
+// Read implements eventlog.Log.
+func (l *Log) Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error) {
+	stored, err := l.aggregate(ctx, subject, 0)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", subject, err)
+	}
+	return decodeAll(subject, stored)
+}
+
+func decodeAll(subject events.Subject, stored []events.Stored) ([]events.Recorded, error) {
+	out := make([]events.Recorded, len(stored))
+	for i, s := range stored {
+		var err error
+		if out[i], err = events.Decode(s); err != nil {
+			return nil, fmt.Errorf("read %s: %w", subject, err)
+		}
+	}
+	return out, nil
+}
+
+// Last implements eventlog.Log.
+func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error) {
+	s, ok, err := l.last(ctx, subject)
+	if err != nil || !ok {
+		return events.Recorded{}, false, err
+	}
+	r, err := events.Decode(s)
+	if err != nil {
+		return events.Recorded{}, false, fmt.Errorf("read the last of %s: %w", subject, err)
+	}
+	return r, true, nil
+}
+
+// aggregate returns the events of a subject after a sequence. The bulk comes from any replica, which may
+// lag or have a hole; on a replicated stream the leader's count tells, and the leader gives the rest.
+func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
+	var out []events.Stored
+	err := persist(ctx, "read", func(ctx context.Context) (err error) {
+		out, err = l.scan(ctx, subject, after)
+		return err
+	})
+	if err != nil || l.cfg.Replicas == 1 {
+		return out, err
+	}
+	for {
+		position := after
+		if len(out) > 0 {
+			position = out[len(out)-1].Seq
+		}
+		next, ok, err := l.first(ctx, subject, position)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		out = append(out, next)
+	}
+	if after > 0 {
+		return out, nil
+	}
+	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
+	if err != nil {
+		return nil, err
+	}
+	// More may have been appended since; less is there only if a replica lost some.
+	if count := info.State.Subjects[string(subject)]; count < uint64(len(out)) {
+		return nil, fmt.Errorf("%d events of %s were read and the leader has %d: %w", len(out), subject, count, &eventlog.GapError{Want: out[len(out)-1].Seq})
+	} else if count > uint64(len(out)) {
+		return l.aggregateFromLeader(ctx, subject, count)
+	}
+	return out, nil
+}
+
+// aggregateFromLeader reads an aggregate one by one from the leader, at least count events.
+func (l *Log) aggregateFromLeader(ctx context.Context, subject events.Subject, count uint64) ([]events.Stored, error) {
+	var out []events.Stored
+	for position := events.Seq(0); ; {
+		next, ok, err := l.first(ctx, subject, position)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		out, position = append(out, next), next.Seq
+	}
+	if uint64(len(out)) < count {
+		return nil, fmt.Errorf("%s has %d events and the leader gives %d: %w", subject, count, len(out), &eventlog.GapError{})
+	}
+	return out, nil
+}
+
+// first implements reader.
+func (l *Log) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
+	return l.one(ctx, query{Seq: after + 1, NextFor: subject})
+}
+
+// last implements reader.
+func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, bool, error) {
+	return l.one(ctx, query{LastFor: subject})
+}
+
+// one returns the message that q asks for, from the leader. A single server answers directly, which is
+// quicker and just as fresh.
+func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return s, false, fmt.Errorf("read: %w", err)
+	}
+	ask, decode := "$JS.API.DIRECT.GET.", decodeDirect
+	if l.cfg.Replicas > 1 {
+		ask, decode = "$JS.API.STREAM.MSG.GET.", decodeFromLeader
+	}
+	err = persist(ctx, "read", func(ctx context.Context) error {
+		m, err := request(ctx, l.nc, &nats.Msg{Subject: ask + l.cfg.Name, Data: body})
+		if err == nil {
+			s, ok, err = decode(m)
+		}
+		return err
+	})
+	return s, ok, err
+}
+
+// scan returns what one replica has of a subject after a sequence.
+func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	inbox := l.nc.NewRespInbox()
+	sub, err := l.nc.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
+	if err := sub.SetPendingLimits(-1, -1); err != nil {
+		return nil, err
+	}
+	var out []events.Stored
+	for {
+		body, err := json.Marshal(query{Seq: after + 1, NextFor: subject, Batch: scanMessages, MaxBytes: scanBytes})
+		if err != nil {
+			return nil, fmt.Errorf("read: %w", err)
+		}
+		if err := l.nc.PublishRequest("$JS.API.DIRECT.GET."+l.cfg.Name, inbox, body); err != nil {
+			return nil, err
+		}
+		more, err := l.scanAnswer(ctx, sub, &out)
+		if err != nil || !more {
+			return out, err
+		}
+		after = out[len(out)-1].Seq
+	}
+}
+
+// scanAnswer collects one answer and reports whether there is more to ask for.
+func (l *Log) scanAnswer(ctx context.Context, sub *nats.Subscription, out *[]events.Stored) (more bool, err error) {
+	for {
+		m, err := nextWithin(ctx, sub)
+		if err != nil {
+			return false, err
+		}
+		switch m.Header.Get("Status") {
+		case "":
+			s, _, err := decodeDirect(m)
+			if err != nil {
+				return false, err
+			}
+			*out = append(*out, s)
+		case "404":
+			return false, nil
+		case "204": // the end of this answer
+			pending, _ := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
+			return pending > 0 && len(*out) > 0, nil
+		default:
+			return false, statusError(m)
+		}
+	}
+}
+
+func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	return sub.NextMsgWithContext(ctx)
+}
+
+// statusError turns a status message of the server into an error.
+func statusError(m *nats.Msg) error {
+	status, text := m.Header.Get("Status"), m.Header.Get("Description")
+	switch {
+	case status == "503":
+		return nats.ErrNoResponders
+	case status == "408" && strings.Contains(text, "Timeout"), status == "409", status == "429":
+		return fmt.Errorf("%w: %s %s", errAgain, status, text)
+	}
+	return fmt.Errorf("the server answers %s %s", status, text)
+}
+
+// decodeDirect reads an answer to a direct get: the message itself, its place in headers.
+func decodeDirect(m *nats.Msg) (events.Stored, bool, error) {
+	switch m.Header.Get("Status") {
+	case "":
+	case "404":
+		return events.Stored{}, false, nil
+	default:
+		return events.Stored{}, false, statusError(m)
+	}
+	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	if err != nil {
+		return events.Stored{}, false, fmt.Errorf("message without a sequence: %w", err)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	if err != nil {
+		return events.Stored{}, false, fmt.Errorf("message %d without a time: %w", seq, err)
+	}
+	return stored(events.Subject(m.Header.Get("Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
+}
+
+// decodeFromLeader reads an answer of the stream's leader, which wraps the message in JSON.
+func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
+	var answer struct {
+		Error   *natsjs.APIError `json:"error"`
+		Message *struct {
+			Subject events.Subject `json:"subject"`
+			Seq     events.Seq     `json:"seq"`
+			Header  []byte         `json:"hdrs"`
+			Data    []byte         `json:"data"`
+			Time    time.Time      `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return events.Stored{}, false, fmt.Errorf("read the leader's answer: %w", err)
+	}
+	switch {
+	case answer.Error != nil && answer.Error.ErrorCode == codeNoMessage:
+		return events.Stored{}, false, nil
+	case answer.Error != nil:
+		return events.Stored{}, false, answer.Error
+	case answer.Message == nil:
+		return events.Stored{}, false, errors.New("the leader's answer holds no message")
+	}
+	h, err := nats.DecodeHeadersMsg(answer.Message.Header)
+	if err != nil {
+		return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
+	}
+	return stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
+}
+
+// stored returns the event as it was written. The headers of the server's own ("Nats-…") are orders to it
+// and no part of the event.
+func stored(subject events.Subject, seq events.Seq, at time.Time, h nats.Header, data []byte) events.Stored {
+	header := make(map[string]string, 10)
+	for k, v := range h {
+		if len(v) > 0 && !strings.HasPrefix(k, "Nats-") {
+			header[k] = v[0]
+		}
+	}
+	return events.Stored{Seq: seq, Subject: subject, StoredAt: at.UTC(), Header: header, Data: data}
+}

@@ -1,0 +1,81 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+)
+
+const (
+	// patience is how long an operation is tried when its context has no deadline.
+	patience = 10 * time.Second
+	// tryTimeout is how long one answer is waited for: well above a slow disk sync, below an election.
+	tryTimeout = 2 * time.Second
+	// adminTimeout is the same for making streams, which takes elections of its own.
+	adminTimeout = 5 * time.Second
+)
+
+// persist calls try until it succeeds, fails for good, or ctx ends (after patience, if it has no
+// deadline). Only faults of transport are tried again; when they do not end the error wraps
+// eventlog.ErrUnavailable.
+func persist(ctx context.Context, operation string, try func(context.Context) error) error {
+	err := try(ctx)
+	if err == nil {
+		return nil
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	last := err
+	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(5*time.Millisecond),
+		backoff.WithMaxInterval(500*time.Millisecond), backoff.WithMaxElapsedTime(0))
+	for transient(last) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w: %w", operation, eventlog.ErrUnavailable, errors.Join(last, ctx.Err()))
+		case <-time.After(pause.NextBackOff()):
+		}
+		if last = try(ctx); last == nil {
+			return nil
+		}
+	}
+	if errors.Is(last, nats.ErrConnectionClosed) {
+		last = fmt.Errorf("%w: %w", eventlog.ErrUnavailable, last)
+	}
+	return fmt.Errorf("%s: %w", operation, last)
+}
+
+// errAgain marks an answer of the server that is worth another try, such as a batch that a new leader
+// does not know.
+var errAgain = errors.New("the server asks to try again")
+
+// transient reports whether the same request may succeed a moment later.
+func transient(err error) bool {
+	for _, fault := range []error{
+		nats.ErrTimeout, nats.ErrNoResponders, context.DeadlineExceeded, context.Canceled, errAgain,
+		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection,
+		natsjs.ErrNoStreamResponse,
+	} {
+		if errors.Is(err, fault) {
+			return true
+		}
+	}
+	var api *natsjs.APIError
+	return errors.As(err, &api) && api.Code == 503 && api.ErrorCode != codeStoreFailed
+}
+
+// request sends one message and waits for one answer, at most tryTimeout.
+func request(ctx context.Context, nc *nats.Conn, m *nats.Msg) (*nats.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	return nc.RequestMsgWithContext(ctx, m)
+}

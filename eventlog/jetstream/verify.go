@@ -1,0 +1,79 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+)
+
+// DriftError says that the stream of the log is not configured as it must be. An operator changed it, or
+// it was made by something else; what it promises no longer holds.
+type DriftError struct {
+	Stream, Field string
+	Want, Got     string
+}
+
+func (e *DriftError) Error() string {
+	return fmt.Sprintf("stream %s: %s is %s and must be %s: have the stream's operator set it back", e.Stream, e.Field, e.Got, e.Want)
+}
+
+// Verify compares the stream with what it must be: every field of its configuration (*DriftError), and
+// that no event between the first and the last is missing, that it is the same log as before and did not
+// become shorter (*eventlog.GapError). Run it at times; it costs one request.
+func (l *Log) Verify(ctx context.Context) error {
+	info, err := l.info(ctx)
+	if err != nil {
+		return err
+	}
+	if err := compareConfig(l.cfg.eventsStream(), info.Config); err != nil {
+		return err
+	}
+	head := headOf(info)
+	s := info.State
+	if s.Msgs > 0 && (s.Msgs != s.LastSeq-s.FirstSeq+1 || s.NumDeleted > 0) {
+		return fmt.Errorf("stream %s holds %d messages from %d to %d: %w", l.cfg.Name, s.Msgs, s.FirstSeq, s.LastSeq,
+			&eventlog.GapError{Want: head.First, Got: head.Last})
+	}
+	l.mu.Lock()
+	before := l.seen
+	l.mu.Unlock()
+	if before.Identity != "" {
+		same, err := l.still(ctx, before)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return fmt.Errorf("stream %s: %w", l.cfg.Name, &eventlog.GapError{Want: before.Last})
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if head.Last >= l.seen.Last {
+		l.seen = head
+	}
+	return nil
+}
+
+// compareConfig names the first field in which the effective configuration differs from the wanted one.
+// The server adds metadata about itself and fills in two defaults that say nothing about the log.
+func compareConfig(want, got natsjs.StreamConfig) error {
+	got.Metadata, want.Metadata = nil, nil
+	got.Placement, want.Placement = nil, nil
+	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
+	for i := range w.NumField() {
+		if reflect.DeepEqual(w.Field(i).Interface(), g.Field(i).Interface()) {
+			continue
+		}
+		name, _, _ := strings.Cut(w.Type().Field(i).Tag.Get("json"), ",")
+		return &DriftError{
+			Stream: want.Name, Field: name,
+			Want: fmt.Sprint(w.Field(i).Interface()), Got: fmt.Sprint(g.Field(i).Interface()),
+		}
+	}
+	return nil
+}

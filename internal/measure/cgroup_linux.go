@@ -1,0 +1,92 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// cgroup is the directory of a control group (version 2) that holds one command and its descendants.
+type cgroup string
+
+// newCgroup makes a control group below our own. Its name begins with the number of this process, see
+// cgroupPattern.
+func newCgroup() (cgroup, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", fmt.Errorf("make a cgroup: %w", err)
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", fmt.Errorf("make a cgroup: %w", err)
+	}
+	parent, err := findCgroup(mounts, own)
+	if err != nil {
+		return "", fmt.Errorf("make a cgroup: %w", err)
+	}
+	dir, err := os.MkdirTemp(parent, cgroupPattern(os.Getpid()))
+	if err != nil {
+		// The name that was tried is chance; without it, equal faults have equal texts.
+		var fault *fs.PathError
+		if errors.As(err, &fault) {
+			err = fault.Err
+		}
+		return "", fmt.Errorf("make a cgroup below %s: %w", parent, err)
+	}
+	return cgroup(dir), nil
+}
+
+// cgroupPattern matches the cgroups that the process makes for its commands.
+func cgroupPattern(pid int) string { return fmt.Sprintf("tacho-%d-*", pid) }
+
+// kill kills all members at once. Kernels before 5.14 cannot, and have no such file.
+func (g cgroup) kill() error {
+	file, err := os.OpenFile(filepath.Join(string(g), "cgroup.kill"), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("kill the cgroup: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.WriteString("1"); err != nil {
+		return fmt.Errorf("kill the cgroup: %w", err)
+	}
+	return nil
+}
+
+// usage returns the CPU time that the members and former members used.
+func (g cgroup) usage() (time.Duration, error) {
+	data, err := os.ReadFile(filepath.Join(string(g), "cpu.stat"))
+	if err != nil {
+		return 0, fmt.Errorf("read the cgroup's usage: %w", err)
+	}
+	return parseUsage(data)
+}
+
+// stall returns how long some member waited for a CPU since the group was made.
+func (g cgroup) stall() (time.Duration, error) {
+	data, err := os.ReadFile(filepath.Join(string(g), "cpu.pressure"))
+	if err != nil {
+		return 0, fmt.Errorf("read the cgroup's pressure: %w", err)
+	}
+	return parsePressure(data)
+}
+
+// remove kills what is left and removes the group. It is no error if the group is gone: shim and
+// collector both remove it, since either may outlive the other. Members that were killed a moment ago
+// may still be on their way out, so a busy group is tried again until patience runs out.
+func (g cgroup) remove(patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for pause := time.Millisecond; ; pause *= 2 {
+		err := os.Remove(string(g))
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if time.Now().Add(pause).After(deadline) {
+			return fmt.Errorf("remove the cgroup: %w", err)
+		}
+		_ = g.kill() // without cgroup.kill the members are killed one by one, by the shim
+		time.Sleep(pause)
+	}
+}

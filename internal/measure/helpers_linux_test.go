@@ -1,0 +1,149 @@
+package measure
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// helpers are the commands that tests measure, or start to be killed.
+func helpers() map[string]func() error {
+	return map[string]func() error{
+		"allocate":  allocate,
+		"burn":      burn,
+		"collector": collectForEver,
+		"loopback":  talkToItself,
+	}
+}
+
+const allocated = 64 << 20
+
+func allocate() error {
+	memory, err := unix.Mmap(-1, 0, allocated, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(memory); i += os.Getpagesize() {
+		memory[i] = 1
+	}
+	return nil
+}
+
+// burn spends at least 100 ms of CPU time.
+func burn() error {
+	for {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
+			return err
+		}
+		if time.Duration(now.Nano()) > 100*time.Millisecond {
+			return nil
+		}
+	}
+}
+
+// stray is a command that starts a process which leaves session and process group, writes its number to
+// the file, and waits for it.
+func stray(file string) Cmd { return shell(`setsid sleep 1000 & echo $! >` + file + `; wait`) }
+
+// collectForEver runs a stray command, which writes to the fifo that the environment names.
+func collectForEver() error {
+	var r Runner
+	_, err := r.Run(context.Background(), stray(os.Getenv("FIFO")))
+	return err
+}
+
+func talkToItself() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+func shell(script string) Cmd {
+	return Cmd{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, Timeout: time.Minute}
+}
+
+func helper(name string, env ...string) Cmd {
+	// Every process reads this path as its own program: for the shim that is the test binary, too.
+	return Cmd{Path: "/proc/self/exe", Env: append(env, helperVariable+"="+name), Timeout: time.Minute}
+}
+
+func mustRun(t *testing.T, r *Runner, c Cmd) Outcome {
+	t.Helper()
+	out, err := r.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// eachRunner runs the test with a cgroup (where this user may make one) and without.
+func eachRunner(t *testing.T, test func(t *testing.T, r *Runner)) {
+	t.Run("default", func(t *testing.T) { test(t, &Runner{}) })
+	t.Run("no cgroup", func(t *testing.T) { test(t, &Runner{NoCgroup: true}) })
+}
+
+// alive reports whether the process is there, zombies included.
+func alive(pid int) bool {
+	_, there := parentOf(pid)
+	return there
+}
+
+// cgroupsOf lists the cgroups that the process made and that are there now.
+func cgroupsOf(t *testing.T, pid int) []string {
+	t.Helper()
+	probe, err := newCgroup()
+	if err != nil {
+		return nil // then there was none to begin with
+	}
+	if err := probe.remove(0); err != nil {
+		t.Fatal(err)
+	}
+	groups, err := filepath.Glob(filepath.Join(filepath.Dir(string(probe)), cgroupPattern(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return groups
+}
+
+// until waits until the condition holds.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(20 * time.Second)
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
+
+// statusOf returns a value from a text like /proc/self/status.
+func statusOf(t *testing.T, text []byte, key string) string {
+	t.Helper()
+	for scanner := bufio.NewScanner(strings.NewReader(string(text))); scanner.Scan(); {
+		if name, value, _ := strings.Cut(scanner.Text(), ":"); name == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	t.Fatal(fmt.Errorf("no %s in %q", key, text))
+	return ""
+}

@@ -1,0 +1,230 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Run executes c and returns what it cost; the program's main must begin with RunShimIfAsked. A command
+// that fails, dies or runs out of time is an Outcome. An error means that nothing was measured: the
+// command could not be started (ErrStart), ctx ended (its cause), or measuring itself broke. When Run
+// returns, no process of the command is left.
+func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
+	if err := c.check(); err != nil {
+		return Outcome{}, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
+	}
+	o := order{Cmd: c}
+	if r.NoCgroup {
+		o.NoCgroup = "switched off"
+	} else if group, err := newCgroup(); err != nil {
+		o.NoCgroup = err.Error()
+	} else {
+		o.Cgroup = string(group)
+	}
+	out, err := r.runOrder(ctx, o)
+	if o.Cgroup != "" {
+		if removeErr := cgroup(o.Cgroup).remove(r.stopDelay()); err == nil && removeErr != nil {
+			err = fmt.Errorf("run %q: %w", c.Path, removeErr)
+		}
+	}
+	return out, err
+}
+
+// runOrder starts a shim, gives it the order and waits for its report and its end.
+func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
+	s, err := r.startShim(&o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer s.close()
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		r.watch(ctx, ended, s, o)
+	}()
+
+	var answer report
+	err = gob.NewEncoder(s.orders).Encode(o)
+	if err == nil {
+		err = gob.NewDecoder(s.reports).Decode(&answer)
+	}
+	waitErr := s.cmd.Wait()
+	close(ended)
+	<-watched
+
+	switch {
+	case context.Cause(ctx) != nil:
+		return Outcome{}, fmt.Errorf("run %q: %w", o.Cmd.Path, context.Cause(ctx))
+	case err != nil:
+		return Outcome{}, fmt.Errorf("run %q: the measuring process gave no report (it ended with %v and said %q): %w",
+			o.Cmd.Path, waitErr, s.stderr.Bytes(), err)
+	case answer.Fault != "":
+		return Outcome{}, fmt.Errorf("%w: %s", ErrStart, answer.Fault)
+	}
+	if s.noNetwork != "" {
+		answer.Took[SettingNetwork] = s.noNetwork
+	}
+	return Outcome{
+		Metrics:       answer.Metrics,
+		Missing:       answer.Missing,
+		Evidence:      answer.Evidence,
+		Interference:  r.interference(answer.Evidence),
+		ExitCode:      answer.Exit,
+		Signal:        answer.Signal,
+		TimedOut:      answer.TimedOut,
+		Stdout:        s.stdout.Bytes(),
+		Stderr:        s.stderr.Bytes(),
+		StdoutDropped: s.stdout.dropped,
+		StderrDropped: s.stderr.dropped,
+		Took:          answer.Took,
+	}, nil
+}
+
+// watch makes sure that a run ends. It tells the shim to stop when ctx ends, and kills a shim that does
+// not obey, or that is well over the time limit which it keeps by itself.
+func (r *Runner) watch(ctx context.Context, ended <-chan struct{}, s *shim, o order) {
+	var overdue <-chan time.Time
+	if o.Cmd.Timeout > 0 {
+		timer := time.NewTimer(o.Cmd.Timeout + r.stopDelay())
+		defer timer.Stop()
+		overdue = timer.C
+	}
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+		_ = s.orders.Close() // the end of the order pipe means: stop
+		timer := time.NewTimer(r.stopDelay())
+		defer timer.Stop()
+		select {
+		case <-ended:
+			return
+		case <-timer.C:
+		}
+	case <-overdue:
+	}
+	_ = s.cmd.Process.Kill() // it may have ended this moment
+	if o.Cgroup != "" {
+		_ = cgroup(o.Cgroup).kill() // an old kernel cannot; the command itself dies with the shim
+	}
+}
+
+// shim is a started shim, seen from the collector.
+type shim struct {
+	cmd            *exec.Cmd
+	orders         *os.File
+	reports        *os.File
+	stdout, stderr *output
+	// noNetwork says why the shim shares our network though it was not to; empty when all is well.
+	noNetwork string
+}
+
+func (s *shim) close() {
+	_ = s.orders.Close()
+	_ = s.reports.Close()
+}
+
+// startShim starts a shim, in a network namespace of its own if the command is to have no network and the
+// machine agrees.
+func (r *Runner) startShim(o *order) (*shim, error) {
+	var refusals []error
+	if o.Cmd.NoNet {
+		for _, attr := range isolated() {
+			s, err := r.tryShim(*o, attr)
+			if err == nil {
+				o.Loopback = true
+				return s, nil
+			}
+			refusals = append(refusals, err)
+		}
+	}
+	s, err := r.tryShim(*o, &syscall.SysProcAttr{})
+	if err != nil {
+		return nil, err
+	}
+	if len(refusals) > 0 {
+		s.noNetwork = "refused: " + refusals[len(refusals)-1].Error()
+	}
+	return s, nil
+}
+
+// isolated returns the ways to get a network namespace, best first: root just makes one; anybody else
+// (and a root without that right) needs a user namespace around it, in which he stays who he is.
+func isolated() []*syscall.SysProcAttr {
+	var ways []*syscall.SysProcAttr
+	if os.Geteuid() == 0 {
+		ways = append(ways, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET})
+	}
+	return append(ways, &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWNET | unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
+		// The shim needs this right to switch on the loopback, and drops it before it forks the command.
+		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN},
+	})
+}
+
+func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
+	orderReader, orders, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the measuring process: %w", err)
+	}
+	defer func() { _ = orderReader.Close() }()
+	reports, reportWriter, err := os.Pipe()
+	if err != nil {
+		_ = orders.Close()
+		return nil, fmt.Errorf("start the measuring process: %w", err)
+	}
+	defer func() { _ = reportWriter.Close() }()
+
+	s := &shim{orders: orders, reports: reports, stdout: newOutput(o.Cmd.outputLimit()), stderr: newOutput(o.Cmd.outputLimit())}
+	// A group of its own, so that an interrupt typed at the terminal reaches only the collector.
+	attr.Setpgid = true
+	s.cmd = &exec.Cmd{
+		// Not the path: a program that was replaced on disk while it runs must not talk to its successor.
+		Path:        "/proc/self/exe",
+		Args:        []string{os.Args[0], shimArgument},
+		Env:         []string{},
+		Stdout:      s.stdout,
+		Stderr:      s.stderr,
+		ExtraFiles:  []*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter},
+		SysProcAttr: attr,
+		WaitDelay:   r.stopDelay(),
+	}
+	if len(o.Cmd.Stdin) > 0 {
+		s.cmd.Stdin = bytes.NewReader(o.Cmd.Stdin)
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.close()
+		return nil, fmt.Errorf("start the measuring process: %w", err)
+	}
+	return s, nil
+}
+
+// Probe reports which metrics this machine can measure, and of the others why not.
+func Probe(context.Context) (have []events.Metric, missing map[events.Metric]string) {
+	have, missing = probeCounters()
+	have = append(have, WallTime, UserTime, SysTime, MaxRSS)
+	if group, err := newCgroup(); err != nil {
+		missing[CPUTime] = err.Error()
+	} else {
+		have = append(have, CPUTime)
+		_ = group.remove(time.Second) // it is empty
+	}
+	slices.Sort(have)
+	return have, missing
+}

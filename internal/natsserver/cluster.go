@@ -1,0 +1,113 @@
+package natsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Cluster is three servers in this process that replicate among themselves over loopback. It is for
+// tests: a cluster that ends with one process protects nothing.
+type Cluster struct {
+	Servers [3]*Server
+}
+
+// StartCluster starts three unauthenticated members, one in each directory, and waits until they have
+// elected a leader. With unsynced set they leave syncing to the operating system.
+func StartCluster(ctx context.Context, dirs [3]string, unsynced bool) (*Cluster, error) {
+	addrs, err := freeAddresses(len(dirs))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{}
+	for i, dir := range dirs {
+		cfg := Config{Dir: dir, Listen: "127.0.0.1:0", Unsynced: unsynced, Cluster: &Membership{
+			Cluster: "tacho", Server: fmt.Sprintf("n%d", i+1), Listen: addrs[i],
+		}}
+		for _, a := range addrs {
+			cfg.Cluster.Routes = append(cfg.Cluster.Routes, "nats://"+a)
+		}
+		if c.Servers[i], err = Start(cfg); err != nil {
+			c.Shutdown()
+			return nil, err
+		}
+	}
+	if err := c.waitReady(ctx); err != nil {
+		c.Shutdown()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Connect returns a connection that moves to another member when its own is gone.
+func (c *Cluster) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	urls := ""
+	for _, s := range c.Servers {
+		urls += "," + s.URL()
+	}
+	all := append(c.Servers[0].Options(), opts...)
+	nc, err := nats.Connect(urls[1:], all...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return nc, nil
+}
+
+// Shutdown stops all members.
+func (c *Cluster) Shutdown() {
+	for _, s := range c.Servers {
+		if s != nil {
+			s.Shutdown()
+		}
+	}
+}
+
+// waitReady waits until a leader answers for all three members.
+func (c *Cluster) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if c.ready() {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the cluster's leader: %w", ctx.Err())
+		}
+	}
+}
+
+func (c *Cluster) ready() bool {
+	led, current := false, 0
+	for _, s := range c.Servers {
+		led = led || s.ns.JetStreamIsLeader() && len(s.ns.JetStreamClusterPeers()) == len(c.Servers)
+		if s.ns.JetStreamIsCurrent() {
+			current++
+		}
+	}
+	return led && current == len(c.Servers)
+}
+
+// freeAddresses returns n loopback addresses that nobody listens on now.
+func freeAddresses(n int) (addrs []string, err error) {
+	var listeners []net.Listener
+	for range n {
+		l, listenErr := net.Listen("tcp", "127.0.0.1:0")
+		if listenErr != nil {
+			err = errors.Join(err, fmt.Errorf("find a free address: %w", listenErr))
+			break
+		}
+		listeners, addrs = append(listeners, l), append(addrs, l.Addr().String())
+	}
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return addrs, err
+}

@@ -1,0 +1,220 @@
+// Package natsserver runs a NATS server with JetStream inside this process.
+//
+// The server keeps the log, so it is set up for that: it syncs to disk before it acknowledges, it owns its
+// directory alone (the NATS server itself takes no lock, and two of them on one directory destroy it), and
+// a directory of a stand-alone server is never started as a member of a cluster or the other way round
+// (the cluster would delete the stand-alone streams as orphans).
+//
+// The core of Tacho connects inside the process (Connect). Others come over the network when Listen is
+// set; they prove a key (nkeys: the server sends a nonce, the client signs it), and the Authenticator says
+// at that moment what the key may do. A collector that was registered a second ago is let in without any
+// configuration file.
+package natsserver
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// MaxPayload is the largest message in bytes that the server takes.
+const MaxPayload = 8 << 20
+
+// readyTimeout bounds the start: the recovery of a large log after a crash reads all of it.
+const readyTimeout = 2 * time.Minute
+
+// Config says how to run the server.
+type Config struct {
+	// Dir is the store directory; it is created. One process at a time can use it.
+	Dir string
+	// Listen is "host:port" for clients of other processes; port 0 chooses a free one. Empty: no port at
+	// all, only Connect works. An address that other machines reach needs Auth.
+	Listen string
+	// TLS, if set, is required of every client that comes over the network.
+	TLS *tls.Config
+	// Auth admits the clients of other processes. Nil admits every one, with all rights.
+	Auth Authenticator
+	// Unsynced leaves syncing to the operating system: an event that was acknowledged can be lost with
+	// the power. For tests only.
+	Unsynced bool
+	// Cluster makes the server a member of a cluster. Nil: it stands alone.
+	Cluster *Membership
+	// Log takes the server's own messages; nil discards them.
+	Log *slog.Logger
+}
+
+// Membership is a server's place in a cluster.
+type Membership struct {
+	// Cluster is the name that all members share, Server the name of this one.
+	Cluster, Server string
+	// Listen is "host:port" for the other members, Routes their URLs ("nats://host:port").
+	Listen string
+	Routes []string
+}
+
+// Server is a running server.
+type Server struct {
+	ns   *server.Server
+	dir  *directory
+	log  *slog.Logger
+	auth *gate
+}
+
+// Start starts the server and waits until it is ready. The errors say what to do: the directory belongs to
+// another process, or to the other kind of server, or the address is taken.
+func Start(cfg Config) (_ *Server, err error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	opts, err := options(cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openDirectory(cfg.Dir, kindOf(cfg))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dir.Close())
+		}
+	}()
+	s := &Server{dir: dir, log: cfg.Log}
+	if cfg.Auth != nil {
+		if s.auth, err = newGate(cfg.Auth, cfg.Log); err != nil {
+			return nil, err
+		}
+		opts.CustomClientAuthentication = s.auth
+		opts.AlwaysEnableNonce = true
+	}
+	if s.ns, err = server.NewServer(opts); err != nil {
+		return nil, fmt.Errorf("start the NATS server in %s: %w", cfg.Dir, err)
+	}
+	s.ns.SetLoggerV2(&slogger{log: cfg.Log}, false, false, false)
+	s.ns.Start()
+	if !s.ns.ReadyForConnections(readyTimeout) {
+		s.ns.Shutdown()
+		s.ns.WaitForShutdown()
+		return nil, fmt.Errorf("the NATS server in %s was not ready after %s: is the address %q free?", cfg.Dir, readyTimeout, cfg.Listen)
+	}
+	return s, nil
+}
+
+// options turns the configuration into that of the NATS server.
+func options(cfg Config) (*server.Options, error) {
+	opts := &server.Options{
+		ServerName: "tacho", NoSigs: true, NoLog: true, DontListen: cfg.Listen == "",
+		JetStream: true, StoreDir: cfg.Dir, MaxPayload: MaxPayload,
+		// The stream has a limit in bytes of its own; a second one here would only refuse its creation.
+		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 1 << 30,
+		SyncAlways:      !cfg.Unsynced,
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
+	}
+	if cfg.Listen != "" {
+		host, port, err := splitListen(cfg.Listen)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.Auth == nil && !loopback(host) {
+			return nil, fmt.Errorf("listen for NATS clients on %s: other machines reach this address, so clients must prove a key: register them, or listen on 127.0.0.1", cfg.Listen)
+		}
+		opts.Host, opts.Port = host, port
+		if cfg.TLS != nil {
+			opts.TLSConfig, opts.TLS, opts.TLSTimeout = cfg.TLS, true, 5
+		}
+	}
+	if m := cfg.Cluster; m != nil {
+		host, port, err := splitListen(m.Listen)
+		if err != nil {
+			return nil, err
+		}
+		opts.ServerName = m.Server
+		opts.Cluster = server.ClusterOpts{Name: m.Cluster, Host: host, Port: port}
+		for _, r := range m.Routes {
+			opts.Routes = append(opts.Routes, server.RoutesFromStr(r)...)
+		}
+	}
+	return opts, nil
+}
+
+func splitListen(addr string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err == nil {
+		port, err = strconv.Atoi(p)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("NATS address %q: use host:port, such as 127.0.0.1:4222", addr)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Connect returns a connection inside this process, with all rights. It reconnects for ever.
+func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
+	all := append([]nats.Option{nats.Name("tacho core"), nats.InProcessServer(s.ns)}, s.defaults()...)
+	nc, err := nats.Connect("", append(all, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the NATS server in this process: %w", err)
+	}
+	return nc, nil
+}
+
+// Options returns the options with which the core connects to URL over the network, with all rights.
+func (s *Server) Options() []nats.Option { return s.defaults() }
+
+func (s *Server) defaults() []nats.Option {
+	opts := []nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond),
+		// A refused publish is told only here: the caller sees a timeout.
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			s.log.Warn("NATS connection", slog.Any("error", err))
+		}),
+	}
+	if s.auth != nil {
+		opts = append(opts, KeyOption(s.auth.core))
+	}
+	return opts
+}
+
+// KeyOption proves the key to a server.
+func KeyOption(key nkeys.KeyPair) nats.Option {
+	return func(o *nats.Options) error {
+		public, err := key.PublicKey()
+		if err != nil {
+			return fmt.Errorf("nkey: %w", err)
+		}
+		return nats.Nkey(public, key.Sign)(o)
+	}
+}
+
+// URL returns where clients of other processes connect; empty when the server does not listen.
+func (s *Server) URL() string {
+	if s.ns.Addr() == nil {
+		return ""
+	}
+	return s.ns.ClientURL()
+}
+
+// Shutdown stops the server, writes out its indexes and frees the directory. Close connections before.
+func (s *Server) Shutdown() {
+	s.ns.Shutdown()
+	s.ns.WaitForShutdown()
+	if err := s.dir.Close(); err != nil {
+		s.log.Warn("close the NATS directory", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,56 @@
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	memory     = "/dev/shm"
+	wantMemory = 4 << 30 // bytes free; a server of a test binary needs some 0.1 GiB
+	prefix     = "tacho-pgtest-"
+)
+
+// scratch makes the directory of a server. Copying a template is writing files, and that is some eight times
+// as fast in memory; so it is there when there is plenty and TMPDIR does not say otherwise.
+func scratch() (string, error) {
+	parent := os.TempDir()
+	if os.Getenv("TMPDIR") == "" && plenty(memory) {
+		parent = memory
+	}
+	sweep(parent)
+	dir, err := os.MkdirTemp(parent, prefix+strconv.Itoa(os.Getpid())+"-")
+	if err != nil {
+		return "", fmt.Errorf("make a directory for the server: %w", err)
+	}
+	return dir, nil
+}
+
+func plenty(dir string) bool {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return false
+	}
+	return uint64(st.Bavail)*uint64(st.Bsize) >= wantMemory
+}
+
+// sweep removes what test binaries left that were killed before Main could tidy up: the directory's name says
+// whose it is. It is a courtesy: what cannot be removed stays.
+func sweep(parent string) {
+	dirs, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
+		pid, err := strconv.Atoi(owner)
+		if err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package projector
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// moment is where a fact stands in the log: what its fold may use besides the fact itself.
+type moment struct {
+	seq   events.Seq
+	at    time.Time
+	actor events.Actor
+	name  string
+}
+
+// fold changes the state by one event. It cannot fail: if the log says it, it happened. Facts that contradict
+// what came before (a terminal state that would change, a report of an attempt that is not current) change
+// nothing but a counter.
+func (s *state) fold(e events.Recorded) {
+	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
+	switch f := e.Fact.(type) {
+	case events.RequestCreated:
+		s.requestCreated(m, f)
+	case events.RequestArtifactsReady:
+		s.artifactsReady(m, f)
+	case events.RequestStarted:
+		s.requestStarted(m, f)
+	case events.JobsCreated:
+		s.jobsCreated(m, f)
+	case events.RequestExpansionFailed:
+		s.expansionFailed(f)
+	case events.RequestCompleted:
+		s.endRequest(m, f.RequestID, events.RequestDone, "")
+	case events.RequestFailed:
+		if r := s.endRequest(m, f.RequestID, events.RequestFailure, f.Reason); r != nil {
+			r.FailedJobs = f.FailedJobs
+		}
+	case events.RequestCancelled:
+		s.requestCancelled(m, f)
+	case events.RequestExpired:
+		s.endRequest(m, f.RequestID, events.RequestTimedOut, f.Reason)
+	case events.RequestSuperseded:
+		if r := s.endRequest(m, f.RequestID, events.RequestReplaced, "replaced by a newer request"); r != nil {
+			r.SupersededBy = f.By
+		}
+	case events.RequestAdmitted:
+		// The admission is decided on its own aggregate; RequestStarted, in the same batch, tells the rest.
+	case events.BackfillAdmitted:
+		s.backfillAdmitted(f)
+	case events.JobDispatched:
+		s.jobDispatched(m, f)
+	case events.JobDequeued:
+		s.jobDequeued(m, f)
+	case events.JobFinished:
+		s.jobFinished(m, f)
+	case events.AttemptLost:
+		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Attempt, f.Lost, f.Reason)
+	case events.AttemptReleased:
+		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
+	case events.TestCasesMeasured:
+		s.testCasesMeasured(m, &f)
+	case events.ErrorRecorded:
+		s.errorRecorded(m, f)
+	case events.CollectorRegistered:
+		s.collectorRegistered(m, f)
+	case events.CollectorActivated:
+		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Active, c.Reason = true, "" })
+	case events.CollectorDeactivated:
+		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Active, c.Reason = false, f.Reason })
+	case events.CollectorOnline:
+		s.collectorOnline(m, f)
+	case events.CollectorOffline:
+		s.collectorOffline(m, f)
+	case events.CollectorDraining:
+		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Draining, c.Reason = true, f.Reason })
+	case events.LaneAssigned:
+		a := assignmentRow{
+			Target: f.Lane.Target, Set: f.Lane.Set, Name: f.Name, Standby: f.Standby, AssignedAt: m.at, Seq: m.seq,
+		}
+		s.assignments[a.key()] = a
+		s.dirtyAssignments[a.key()] = true
+	case events.LaneUnassigned:
+		key := assignmentKey{lane: f.Lane, name: f.Name}
+		delete(s.assignments, key)
+		s.dirtyAssignments[key] = true
+	case events.DefinitionsPublished:
+		s.newDefinitions = append(s.newDefinitions, definitionRow{
+			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,
+		})
+	}
+}
+
+// touchQueue notes that the queue may look different after this event. The estimates are seen from the
+// newest such event, so that they depend on the log alone; clocks of writers may step back, this does not.
+func (s *state) touchQueue(m moment) {
+	s.queueChanged = true
+	if m.at.After(s.asOf) {
+		s.asOf = m.at
+	}
+}
+
+func pointer[T any](v T) *T { return &v }

@@ -1,0 +1,158 @@
+package projector
+
+import (
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/queue"
+)
+
+// openRequest returns the request if it can still change, and marks it as changed.
+func (s *state) openRequest(id events.RequestID) *requestRow {
+	r := s.requests[id]
+	if r == nil || r.State.Terminal() {
+		return nil
+	}
+	s.dirtyRequests[id] = true
+	return r
+}
+
+func (s *state) requestCreated(m moment, f events.RequestCreated) {
+	if s.requests[f.RequestID] != nil || f.State != events.WaitingForArtifacts && f.State != events.ArtifactsReady {
+		s.refused++
+		return
+	}
+	if _, err := events.ParseRequestKind(string(f.Kind)); err != nil {
+		s.refused++
+		return
+	}
+	r := &requestRow{
+		ID: f.RequestID, Kind: f.Kind, Suite: f.Suite, Tag: f.Tag, Parent: f.Parent, ReleasedOn: f.ReleasedOn,
+		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq,
+	}
+	if f.PR != 0 {
+		r.PR = pointer(f.PR)
+	}
+	if r.State == events.ArtifactsReady {
+		r.ArtifactsReadyAt = pointer(m.at)
+	}
+	s.addRequest(r)
+	s.dirtyRequests[r.ID] = true
+	s.touchQueue(m)
+}
+
+func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
+	r := s.openRequest(f.RequestID)
+	if r == nil || r.State != events.WaitingForArtifacts {
+		return
+	}
+	r.State, r.Tag, r.Parent, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
+	s.touchQueue(m)
+}
+
+func (s *state) requestStarted(m moment, f events.RequestStarted) {
+	r := s.openRequest(f.RequestID)
+	if r == nil || r.State == events.InProgress {
+		return
+	}
+	r.State, r.StartedAt, r.StartedSeq = events.InProgress, pointer(m.at), pointer(m.seq)
+	r.Definitions, r.Jobs, r.Backfill, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
+	// Jobs that came before the start in the same batch belong to the template too.
+	var jobs []*jobRow
+	for _, j := range s.jobs {
+		if j.RequestID == r.ID && !j.Backfill {
+			jobs = append(jobs, j)
+		}
+	}
+	byCreation(jobs)
+	t := &made{owner: r.ID}
+	for _, j := range jobs {
+		t.sorts = append(t.sorts, j.sort())
+	}
+	s.templates[template{suite: r.Suite, kind: r.Kind}] = t
+	s.touchQueue(m)
+}
+
+func (s *state) expansionFailed(f events.RequestExpansionFailed) {
+	if r := s.openRequest(f.RequestID); r != nil {
+		r.ExpansionFailures, r.Reason = f.Failures, f.Reason
+	}
+}
+
+func (s *state) backfillAdmitted(f events.BackfillAdmitted) {
+	if r := s.openRequest(f.RequestID); r != nil {
+		r.Backfill += f.Jobs
+	}
+}
+
+// endRequest puts a request that has not ended into a terminal state, and returns it; nil when it had ended.
+func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState, reason string) *requestRow {
+	r := s.openRequest(id)
+	if r == nil {
+		return nil
+	}
+	r.State, r.Reason, r.EndedAt, r.EndedSeq = to, reason, pointer(m.at), pointer(m.seq)
+	s.ended[artifact{suite: r.Suite, tag: r.Tag}] = true
+	s.touchQueue(m)
+	return r
+}
+
+// requestCancelled ends the request and the jobs that were made for it. A job that runs is over as far as the
+// request is concerned; its attempt goes on until its collector says so, and what it says then is late.
+func (s *state) requestCancelled(m moment, f events.RequestCancelled) {
+	if s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason) == nil {
+		return
+	}
+	for _, j := range s.jobs {
+		if j.RequestID != f.RequestID || j.State.Terminal() {
+			continue
+		}
+		j.State, j.Reason = events.JobCancelled, "its request was cancelled"
+		j.FinishedAt, j.FinishedSeq = pointer(m.at), pointer(m.seq)
+		s.dirtyJobs[j.ID] = true
+	}
+}
+
+func (s *state) jobsCreated(m moment, f events.JobsCreated) {
+	for i, spec := range f.Jobs {
+		j := &jobRow{
+			ID: spec.ID, RequestID: spec.RequestID, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
+			ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
+			Profile: spec.Profile, Benchmarks: slices.Clone(spec.Benchmarks), Optional: spec.Optional,
+			Backfill: spec.Backfill, Definitions: spec.Definitions, State: events.JobQueued,
+			CreatedAt: m.at, CreatedSeq: m.seq, Ordinal: i,
+		}
+		if j.Benchmarks == nil {
+			j.Benchmarks = []string{}
+		}
+		// The same job is never made twice, by whatever id.
+		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil {
+			s.refused++
+			continue
+		}
+		s.addJob(j)
+		s.dirtyJobs[j.ID] = true
+		for _, t := range s.templates {
+			if t.owner == j.RequestID && !j.Backfill {
+				t.sorts = append(t.sorts, j.sort())
+			}
+		}
+	}
+	s.touchQueue(m)
+}
+
+// made jobs of a template that the parameters of a request would ask for again; all when none fits.
+func (t *made) fitting(p events.Parameters) []queue.Sort {
+	var fit []queue.Sort
+	for _, j := range t.sorts {
+		if allows(p.Targets, j.Lane.Target) && allows(p.Backends, j.Backend) && allows(p.Profiles, j.Profile) {
+			fit = append(fit, j)
+		}
+	}
+	if len(fit) == 0 {
+		return t.sorts
+	}
+	return fit
+}
+
+func allows[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }

@@ -1,0 +1,175 @@
+package projector
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/queue"
+)
+
+// state is what the folds need to know of the tables, and what they changed. The rows that can still change
+// are all in it: requests and jobs that have not ended, running attempts, collectors, assignments, the current
+// definitions. Ended requests and jobs are in it only while a batch names them (see prefetch).
+//
+// It is a copy of the tables and no second truth: it is filled from them at the start and thrown away when a
+// transaction fails. Its owner is the session.
+type state struct {
+	maxInProgress int
+
+	requests    map[events.RequestID]*requestRow
+	jobs        map[events.JobID]*jobRow
+	identities  map[identity]events.JobID
+	lanes       map[events.Lane]*attemptRow // the current attempts
+	collectors  map[events.CollectorName]*collectorRow
+	assignments map[assignmentKey]assignmentRow
+	definitions map[events.SuiteName]events.Digest // the current ones
+
+	// What the queue is made of, besides the requests and jobs that have not ended.
+	ended     map[artifact]bool
+	durations queue.History
+	templates map[template]*made
+	asOf      time.Time
+	queue     []queueRow
+
+	changes
+}
+
+// changes is what one batch of events did to the tables.
+type changes struct {
+	dirtyRequests    map[events.RequestID]bool
+	dirtyJobs        map[events.JobID]bool
+	dirtyAttempts    map[events.Seq]*attemptRow
+	dirtyCollectors  map[events.CollectorName]bool
+	dirtyAssignments map[assignmentKey]bool
+	newDefinitions   []definitionRow
+	results          []resultRow
+	errors           []errorRow
+	stale            int
+	refused          int
+	queueChanged     bool
+
+	// Rows that were read for this batch only.
+	guestRequests []events.RequestID
+	guestJobs     []events.JobID
+}
+
+// artifact names what a parent is looked up by.
+type artifact struct {
+	suite events.SuiteName
+	tag   events.Tag
+}
+
+// template is a sort of request; made are the jobs that the newest started one of them was given. What has
+// not started yet is expected to get the same.
+type template struct {
+	suite events.SuiteName
+	kind  events.RequestKind
+}
+
+type made struct {
+	owner events.RequestID
+	sorts []queue.Sort
+}
+
+func newState(maxInProgress int) *state {
+	s := &state{
+		maxInProgress: max(maxInProgress, 1),
+		requests:      make(map[events.RequestID]*requestRow),
+		jobs:          make(map[events.JobID]*jobRow),
+		identities:    make(map[identity]events.JobID),
+		lanes:         make(map[events.Lane]*attemptRow),
+		collectors:    make(map[events.CollectorName]*collectorRow),
+		assignments:   make(map[assignmentKey]assignmentRow),
+		definitions:   make(map[events.SuiteName]events.Digest),
+		ended:         make(map[artifact]bool),
+		templates:     make(map[template]*made),
+	}
+	s.begin()
+	return s
+}
+
+// begin forgets the changes of the batch before.
+func (s *state) begin() {
+	s.changes = changes{
+		dirtyRequests:    make(map[events.RequestID]bool),
+		dirtyJobs:        make(map[events.JobID]bool),
+		dirtyAttempts:    make(map[events.Seq]*attemptRow),
+		dirtyCollectors:  make(map[events.CollectorName]bool),
+		dirtyAssignments: make(map[assignmentKey]bool),
+	}
+}
+
+// forget drops what has ended, after it was written.
+func (s *state) forget() {
+	for id := range s.dirtyRequests {
+		s.guestRequests = append(s.guestRequests, id)
+	}
+	for id := range s.dirtyJobs {
+		s.guestJobs = append(s.guestJobs, id)
+	}
+	for _, id := range s.guestRequests {
+		if r := s.requests[id]; r != nil && r.State.Terminal() {
+			delete(s.requests, id)
+		}
+	}
+	for _, id := range s.guestJobs {
+		if j := s.jobs[id]; j != nil && j.State.Terminal() {
+			delete(s.jobs, id)
+			delete(s.identities, j.identity())
+		}
+	}
+}
+
+func (s *state) addRequest(r *requestRow) { s.requests[r.ID] = r }
+
+func (s *state) addJob(j *jobRow) {
+	s.jobs[j.ID] = j
+	s.identities[j.identity()] = j.ID
+}
+
+// identity is what no two jobs share. Lists of benchmarks are compared as they are.
+type identity struct {
+	suite      events.SuiteName
+	tag        events.Tag
+	kind       events.JobKind
+	lane       events.Lane
+	backend    events.Backend
+	profile    events.Profile
+	benchmarks string
+}
+
+func (j *jobRow) identity() identity {
+	return identity{
+		suite: j.Suite, tag: j.Tag, kind: j.Kind, lane: j.lane(), backend: j.Backend, profile: j.Profile,
+		benchmarks: joined(j.Benchmarks),
+	}
+}
+
+// joined makes one text of a list, such that different lists give different texts.
+func joined(list []string) string {
+	var b []byte
+	for _, s := range list {
+		for i := range len(s) {
+			if s[i] == ',' || s[i] == '\\' {
+				b = append(b, '\\')
+			}
+			b = append(b, s[i])
+		}
+		b = append(b, ',')
+	}
+	return string(b)
+}
+
+// byCreation sorts jobs into the order in which they were made.
+func byCreation(jobs []*jobRow) {
+	slices.SortFunc(jobs, func(a, b *jobRow) int {
+		if a.CreatedSeq != b.CreatedSeq {
+			if a.CreatedSeq < b.CreatedSeq {
+				return -1
+			}
+			return 1
+		}
+		return a.Ordinal - b.Ordinal
+	})
+}

@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/events"
+)
+
+var debug = Sort{
+	Suite: "go", Lane: events.Lane{Target: "x86_64-linux", Set: 1}, Kind: "compile", Backend: "gc", Profile: "debug",
+}
+
+// like returns debug with changes.
+func like(change func(*Sort)) Sort {
+	s := debug
+	change(&s)
+	return s
+}
+
+func TestHistoryFallsBackToCoarserGroups(t *testing.T) {
+	opt := like(func(s *Sort) { s.Profile = "opt" })
+	runtime := like(func(s *Sort) { s.Kind = "runtime" })
+	elsewhere := like(func(s *Sort) { s.Lane.Set = 2 })
+	foreign := like(func(s *Sort) { s.Suite = "rustc" })
+
+	var h History
+	for _, step := range []struct {
+		name string
+		add  Sort
+		took time.Duration
+		want Expected // of debug, afterwards
+	}{
+		{"another suite says nothing", foreign, 100 * time.Minute, Expected{}},
+		{"the suite", elsewhere, 50 * time.Minute, Known(50 * time.Minute)},
+		{"the lane", runtime, 40 * time.Minute, Known(40 * time.Minute)},
+		{"lane and kind", opt, 30 * time.Minute, Known(30 * time.Minute)},
+		{"its own", debug, 10 * time.Minute, Known(10 * time.Minute)},
+		{"the mean of two", debug, 20 * time.Minute, Known(15 * time.Minute)},
+		{"others change nothing any more", opt, time.Minute, Known(15 * time.Minute)},
+		{"the middle of three", debug, 90 * time.Minute, Known(20 * time.Minute)},
+	} {
+		h.Add(step.add, step.took)
+		if diff := cmp.Diff(step.want, h.Expect(debug)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// An empty field is a value like any other, and no door to a coarser group.
+func TestHistoryKeepsGroupsApart(t *testing.T) {
+	var h History
+	plain := like(func(s *Sort) { s.Backend, s.Profile = "", "" })
+	h.Add(plain, time.Minute)
+	h.Add(debug, time.Hour)
+	if got := h.Expect(plain); got != Known(time.Minute) {
+		t.Errorf("Expect(%v) = %v, want a minute", plain, got)
+	}
+}
+
+func TestHistoryIsTheMedianOfTheLastTen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lengths := rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 30).Draw(t, "minutes")
+		var h History
+		for _, m := range lengths {
+			h.Add(debug, time.Duration(m)*time.Minute)
+		}
+		last := slices.Clone(lengths[max(0, len(lengths)-10):])
+		slices.Sort(last)
+		want := time.Duration(last[(len(last)-1)/2]+last[len(last)/2]) * time.Minute / 2
+		if got := h.Expect(debug); got != Known(want) {
+			t.Fatalf("Expect = %v, want %v", got, want)
+		}
+	})
+}

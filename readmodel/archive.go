@@ -1,0 +1,123 @@
+package readmodel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// EventFilter selects a page of the archive; what is left zero selects all.
+type EventFilter struct {
+	// After selects events behind this sequence, oldest first.
+	After events.Seq
+	// Before selects events ahead of this sequence, newest first. With neither, the newest come first.
+	Before events.Seq
+	// Type is the stored name, such as "request.created.v1".
+	Type string
+	// Subject selects one aggregate; SubjectPrefix all that begin so.
+	Subject       events.Subject
+	SubjectPrefix events.Subject
+	Root          string
+	Cause         events.Seq
+	// Limit bounds the page; 0 means 100.
+	Limit int
+}
+
+// eventRow is a row of event as it is stored.
+type eventRow struct {
+	Seq      events.Seq      `db:"seq"`
+	Subject  events.Subject  `db:"subject"`
+	Type     string          `db:"type"`
+	ID       string          `db:"event_id"`
+	Source   string          `db:"source"`
+	Time     *time.Time      `db:"time"`
+	Actor    events.Actor    `db:"actor"`
+	Cause    events.Seq      `db:"cause"`
+	Root     string          `db:"root"`
+	StoredAt time.Time       `db:"stored_at"`
+	Headers  json.RawMessage `db:"headers"`
+	Data     []byte          `db:"data"`
+	Chain    events.Digest   `db:"chain"`
+	Parked   string          `db:"parked"`
+}
+
+func (r eventRow) event() (Event, error) {
+	e := Event{
+		Seq: r.Seq, Subject: r.Subject, Type: r.Type, ID: r.ID, Source: r.Source, Time: r.Time, Actor: r.Actor,
+		Cause: r.Cause, Root: r.Root, StoredAt: r.StoredAt, Data: r.Data, Chain: r.Chain, Parked: r.Parked,
+	}
+	if err := json.Unmarshal(r.Headers, &e.Headers); err != nil {
+		return Event{}, fmt.Errorf("headers of event %d: %w", r.Seq, err)
+	}
+	if !json.Valid(r.Data) {
+		text, err := json.Marshal(string(r.Data))
+		if err != nil {
+			return Event{}, fmt.Errorf("data of event %d: %w", r.Seq, err)
+		}
+		e.Data = text
+	}
+	return e, nil
+}
+
+// Events returns a page of the archive.
+func (r *Reader) Events(ctx context.Context, f EventFilter) ([]Event, error) {
+	name := "events_newest"
+	if f.After > 0 {
+		name = "events_after"
+	}
+	rows, err := all[eventRow](ctx, r.pool, name, pgx.NamedArgs{
+		"after": f.After, "before": f.Before, "type": f.Type, "subject": f.Subject, "prefix": f.SubjectPrefix,
+		"root": f.Root, "cause": f.Cause, "limit": limit(f.Limit),
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Event, len(rows))
+	for i, row := range rows {
+		if list[i], err = row.event(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Event returns the event of one sequence, or ErrNotFound.
+func (r *Reader) Event(ctx context.Context, seq events.Seq) (Event, error) {
+	row, err := one[eventRow](ctx, r.pool, "event", seq)
+	if err != nil {
+		return Event{}, fmt.Errorf("event %d: %w", seq, err)
+	}
+	return row.event()
+}
+
+// Definitions returns all published definitions of all suites, newest first, without their content.
+func (r *Reader) Definitions(ctx context.Context) ([]Definition, error) {
+	return definitions(ctx, r.pool, false)
+}
+
+// CurrentDefinition returns the current definitions of a suite, or ErrNotFound.
+func (r *Reader) CurrentDefinition(ctx context.Context, suite events.SuiteName) (Definition, error) {
+	d, err := one[Definition](ctx, r.pool, "definition_current", suite)
+	if err != nil {
+		return d, fmt.Errorf("current definitions of suite %s: %w", suite, err)
+	}
+	return d, nil
+}
+
+// Definition returns the definitions of that digest, or ErrNotFound.
+func (r *Reader) Definition(ctx context.Context, digest events.Digest) (Definition, error) {
+	d, err := one[Definition](ctx, r.pool, "definition", digest)
+	if err != nil {
+		return d, fmt.Errorf("definitions %s: %w", digest, err)
+	}
+	return d, nil
+}
+
+func definitions(ctx context.Context, q querier, currentOnly bool) ([]Definition, error) {
+	return all[Definition](ctx, q, "definitions", currentOnly)
+}

@@ -1,0 +1,72 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// JobFilter selects jobs; what is left zero selects all.
+type JobFilter struct {
+	ID      events.JobID
+	Request events.RequestID
+	State   events.JobState
+	// Open selects the jobs that have not ended.
+	Open bool
+	// Lane selects one lane; nil selects all.
+	Lane *events.Lane
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// everything is the limit of lists that must not be cut.
+const everything = math.MaxInt32
+
+// Jobs returns the jobs that the filter selects, in the order of their creation.
+func (r *Reader) Jobs(ctx context.Context, f JobFilter) ([]Job, error) { return jobs(ctx, r.pool, f) }
+
+func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
+	args := pgx.NamedArgs{
+		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "target": "", "set": 0, "limit": limit(f.Limit),
+	}
+	if f.Lane != nil {
+		args["target"], args["set"] = f.Lane.Target, f.Lane.Set
+	}
+	return all[Job](ctx, q, "jobs", args)
+}
+
+// Job returns one job with its attempts and errors, or ErrNotFound.
+func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
+	var found JobHistory
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		list, err := jobs(ctx, tx, JobFilter{ID: id})
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return fmt.Errorf("job %s: %w", id, ErrNotFound)
+		}
+		found.Job = list[0]
+		if found.AttemptList, err = all[Attempt](ctx, tx, "attempts_of_job", id); err != nil {
+			return err
+		}
+		found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": ""})
+		return err
+	})
+	return found, err
+}
+
+// Errors returns what went wrong in the jobs of one request, oldest first. Stale reports are not among them.
+func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
+	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
+}
+
+// JobDurations returns how long the last jobs took that ended as a success and measured something: at most
+// ten of each (lane, suite, kind, backend, profile), in the order in which they finished.
+func (r *Reader) JobDurations(ctx context.Context) ([]JobDuration, error) {
+	return all[JobDuration](ctx, r.pool, "job_durations")
+}

@@ -1,0 +1,119 @@
+package readmodel
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Result is one row of result: a test case of an artifact with its samples.
+type Result struct {
+	Suite events.SuiteName `json:"suite"`
+	Tag   events.Tag       `json:"tag"`
+	events.MeasuredCase
+	Collector events.CollectorName `json:"collector"`
+	// Environment is the fingerprint of the machine that measured.
+	Environment events.Digest    `json:"environment"`
+	Token       events.Seq       `json:"token"`
+	Attempt     int              `json:"attempt"`
+	JobID       events.JobID     `json:"job_id"`
+	RequestID   events.RequestID `json:"request_id"`
+	Definitions events.Digest    `json:"definitions"`
+	MeasuredAt  time.Time        `json:"measured_at"`
+	Seq         events.Seq       `json:"seq"`
+}
+
+// Series is the history of one metric of one test case on one machine: what the noise is judged by.
+type Series struct {
+	events.TestCase
+	Metric      events.Metric `json:"metric"`
+	Environment events.Digest `json:"environment"`
+	// Tags and Minima belong together, newest first: the smallest value over the iterations of each tag.
+	Tags   []events.Tag `json:"tags"`
+	Minima []float64    `json:"minima"`
+}
+
+// JobDuration is how long one job took that ended as a success.
+type JobDuration struct {
+	Target      events.Target    `db:"target" json:"target"`
+	Set         events.Set       `db:"set" json:"set"`
+	Suite       events.SuiteName `db:"suite" json:"suite"`
+	Kind        events.JobKind   `db:"kind" json:"kind"`
+	Backend     events.Backend   `db:"backend" json:"backend"`
+	Profile     events.Profile   `db:"profile" json:"profile"`
+	DurationMS  int64            `db:"duration_ms" json:"duration_ms"`
+	FinishedSeq events.Seq       `db:"finished_seq" json:"finished_seq"`
+}
+
+// Event is one row of event: a message of the log as it came, at its place in the chain of hashes.
+type Event struct {
+	Seq     events.Seq     `db:"seq" json:"seq"`
+	Subject events.Subject `db:"subject" json:"subject"`
+	// Type is the stored name without its prefix, such as "request.created.v1".
+	Type   string `db:"type" json:"type"`
+	ID     string `db:"event_id" json:"event_id"`
+	Source string `db:"source" json:"source"`
+	// Time is nil when the event's own time cannot be read.
+	Time     *time.Time        `db:"time" json:"time"`
+	Actor    events.Actor      `db:"actor" json:"actor"`
+	Cause    events.Seq        `db:"cause" json:"cause"`
+	Root     string            `db:"root" json:"root"`
+	StoredAt time.Time         `db:"stored_at" json:"stored_at"`
+	Headers  map[string]string `db:"headers" json:"headers"`
+	// Data is the JSON of the fact; a JSON text where the stored bytes are no JSON.
+	Data events.RawJSON `db:"data" json:"data"`
+	// Chain is the SHA-256, in hex, over everything up to and with this event.
+	Chain events.Digest `db:"chain" json:"chain"`
+	// Parked says why no table took the event; empty for all but malformed ones.
+	Parked string `db:"parked" json:"parked,omitempty"`
+}
+
+// Cursor is how far the log has been folded into the tables.
+type Cursor struct {
+	// Version is that of the folds.
+	Version   int           `db:"version" json:"version"`
+	Seq       events.Seq    `db:"seq" json:"seq"`
+	EventID   string        `db:"event_id" json:"event_id"`
+	EventTime *time.Time    `db:"event_time" json:"event_time"`
+	Chain     events.Digest `db:"chain" json:"chain"`
+	// Identity names the log; empty before the first event.
+	Identity string `db:"identity" json:"identity"`
+	// DuplicateResults counts test cases that were reported again and ignored, StaleReports what attempts
+	// said that were no longer current, ParkedEvents what was malformed.
+	DuplicateResults int64 `db:"duplicate_results" json:"duplicate_results"`
+	StaleReports     int64 `db:"stale_reports" json:"stale_reports"`
+	ParkedEvents     int64 `db:"parked_events" json:"parked_events"`
+}
+
+// Status is everything that a status page shows, all of it seen at one moment.
+type Status struct {
+	Cursor Cursor       `json:"cursor"`
+	Queue  []QueueEntry `json:"queue"`
+	// InProgress are the requests in progress with their jobs, in queue order.
+	InProgress []RequestJobs `json:"in_progress"`
+	// Completed are the last requests that ended after they had started, newest first.
+	Completed []EndedRequest `json:"completed"`
+	// Collectors are all that were ever registered, by name.
+	Collectors []Collector `json:"collectors"`
+	// Definitions are the current ones, without their content.
+	Definitions []Definition `json:"definitions"`
+}
+
+// RequestJobs is a request with the jobs that were made for it, in the order of their creation.
+type RequestJobs struct {
+	Request
+	JobList []Job `json:"job_list"`
+}
+
+// EndedRequest is a request that ended, with the errors that its jobs recorded.
+type EndedRequest struct {
+	Request
+	ErrorList []JobError `json:"error_list"`
+}
+
+// JobHistory is a job with all its attempts and errors, oldest first.
+type JobHistory struct {
+	Job
+	AttemptList []Attempt  `json:"attempt_list"`
+	ErrorList   []JobError `json:"error_list"`
+}

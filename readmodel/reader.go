@@ -1,0 +1,214 @@
+package readmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// ErrNotFound is returned by the queries for one thing when there is none of that name.
+var ErrNotFound = errors.New("not found")
+
+// Reader reads the tables. All methods may be called at once from any number of goroutines.
+type Reader struct {
+	pool *pgxpool.Pool
+
+	stop   context.CancelFunc
+	listen sync.WaitGroup
+
+	mu sync.Mutex
+	// seq is the newest cursor that was heard of; moved is closed and made anew when it grows. Guarded by mu.
+	seq   events.Seq
+	moved chan struct{}
+}
+
+// Open returns a Reader of the live tables at the database URL. ctx bounds the opening only; Close must be
+// called. Errors: ErrNotMigrated when no projector ever ran there.
+func Open(ctx context.Context, url string) (*Reader, error) { return OpenSchema(ctx, url, viewSchema) }
+
+// OpenSchema is Open for one generation, such as a rebuild that ends in the past. It reads with the rights
+// of the URL, for the readers' role sees the live tables only.
+func OpenSchema(ctx context.Context, url string, s Schema) (*Reader, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	config.ConnConfig.RuntimeParams["search_path"] = string(s)
+	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepare(ctx, conn, s) }
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	if err := check(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &Reader{pool: pool, stop: stop, moved: make(chan struct{})}
+	r.listen.Go(func() { r.follow(listening) })
+	return r, nil
+}
+
+// check tells a database that is not there from one without tables.
+func check(ctx context.Context, pool *pgxpool.Pool) error {
+	if err := pool.Ping(ctx); err != nil {
+		return unreachable(err)
+	}
+	_, err := Live(ctx, pool)
+	return err
+}
+
+// prepare makes a session one of a reader: times in UTC, and no rights but to read where the role exists.
+func prepare(ctx context.Context, conn *pgx.Conn, s Schema) error {
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+	if s != viewSchema {
+		return nil
+	}
+	_, err := conn.Exec(ctx, query("become_reader"))
+	return err
+}
+
+// Close ends the listening and all connections, and returns when both are done.
+func (r *Reader) Close() {
+	r.stop()
+	r.listen.Wait()
+	r.pool.Close()
+}
+
+// Cursor returns how far the tables are.
+func (r *Reader) Cursor(ctx context.Context) (Cursor, error) {
+	return one[Cursor](ctx, r.pool, "cursor")
+}
+
+// WaitFor returns as soon as the tables hold everything up to seq, or with the error of ctx. Whoever
+// appended an event waits with its sequence to read what it wrote.
+func (r *Reader) WaitFor(ctx context.Context, seq events.Seq) error {
+	for {
+		at, moved := r.heard()
+		if at >= seq {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until the tables hold event %d (they are at %d): %w", seq, at, context.Cause(ctx))
+		}
+	}
+}
+
+// Changed returns a channel that is closed when the tables move beyond seq. Pages that follow the tables
+// wait on it; it is closed at once when they are there already.
+func (r *Reader) Changed(seq events.Seq) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seq > seq {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	return r.moved
+}
+
+func (r *Reader) heard() (events.Seq, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seq, r.moved
+}
+
+// hear wakes all who wait when the cursor has grown. A rebuild may set it back, which wakes nobody.
+func (r *Reader) hear(seq events.Seq) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seq > r.seq {
+		close(r.moved)
+		r.moved = make(chan struct{})
+	}
+	r.seq = seq
+}
+
+// follow listens until ctx ends, and makes the connection anew whenever it breaks.
+func (r *Reader) follow(ctx context.Context) {
+	wait := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	// The error is that of ctx: nothing else ends the retries.
+	_ = backoff.Retry(func() error { return r.hearAll(ctx, wait.Reset) }, backoff.WithContext(wait, ctx))
+}
+
+// hearAll listens on one connection until it breaks. It reads the cursor after it began to listen, so that
+// nothing falls between the two.
+func (r *Reader) hearAll(ctx context.Context, connected func()) error {
+	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
+		return err
+	}
+	c, err := one[Cursor](ctx, conn, "cursor")
+	if err != nil {
+		return err
+	}
+	connected()
+	r.hear(c.Seq)
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		seq, err := strconv.ParseUint(n.Payload, 10, 64)
+		if err != nil {
+			continue // not from a projector; anybody may notify
+		}
+		r.hear(events.Seq(seq))
+	}
+}
+
+// querier is a pool, a connection or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// snapshot runs f on one state of the tables.
+func (r *Reader) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
+// all returns the rows of the named query as structs; no rows are an empty list, not nil.
+func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query(name), args...)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", name, err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[T])
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", name, err)
+	}
+	return list, nil
+}
+
+// one returns the only row of the named query, or ErrNotFound.
+func one[T any](ctx context.Context, q querier, name string, args ...any) (T, error) {
+	list, err := all[T](ctx, q, name, args...)
+	var zero T
+	if err != nil {
+		return zero, err
+	}
+	if len(list) == 0 {
+		return zero, ErrNotFound
+	}
+	return list[0], nil
+}

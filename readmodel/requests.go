@@ -1,0 +1,109 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// RequestFilter selects requests; what is left zero selects all.
+type RequestFilter struct {
+	ID    events.RequestID
+	Suite events.SuiteName
+	Tag   events.Tag
+	State events.RequestState
+	Kind  events.RequestKind
+	PR    int
+	// Before selects requests created before the event of this sequence: pages go backwards with it.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+const defaultLimit = 100
+
+func limit(n int) int {
+	if n <= 0 {
+		return defaultLimit
+	}
+	return n
+}
+
+// requestRow is a row of the queries for requests.
+type requestRow struct {
+	Request
+	Total      int `db:"jobs_total"`
+	Queued     int `db:"jobs_queued"`
+	InProgress int `db:"jobs_in_progress"`
+	Success    int `db:"jobs_success"`
+	Failure    int `db:"jobs_failure"`
+	Cancelled  int `db:"jobs_cancelled"`
+}
+
+func (r requestRow) request() Request {
+	r.Request.Jobs = JobCounts{
+		Total: r.Total, Queued: r.Queued, InProgress: r.InProgress,
+		Success: r.Success, Failure: r.Failure, Cancelled: r.Cancelled,
+	}
+	return r.Request
+}
+
+// Queue returns the pending requests in the order in which they will be benchmarked.
+func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
+	return all[QueueEntry](ctx, r.pool, "queue")
+}
+
+// Requests returns the requests that the filter selects, newest first.
+func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
+	return requests(ctx, r.pool, f)
+}
+
+func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error) {
+	rows, err := all[requestRow](ctx, q, "requests", pgx.NamedArgs{
+		"id": f.ID, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
+		"before": f.Before, "limit": limit(f.Limit),
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Request, len(rows))
+	for i, row := range rows {
+		list[i] = row.request()
+	}
+	return list, nil
+}
+
+// Request returns one request with its jobs, or ErrNotFound.
+func (r *Reader) Request(ctx context.Context, id events.RequestID) (RequestJobs, error) {
+	var found RequestJobs
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		list, err := requests(ctx, tx, RequestFilter{ID: id})
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return fmt.Errorf("request %s: %w", id, ErrNotFound)
+		}
+		jobs, err := jobs(ctx, tx, JobFilter{Request: id, Limit: everything})
+		found = RequestJobs{Request: list[0], JobList: jobs}
+		return err
+	})
+	return found, err
+}
+
+// FindRequest returns the request of that id, or else the newest request of that tag, or ErrNotFound.
+func (r *Reader) FindRequest(ctx context.Context, idOrTag string) (RequestJobs, error) {
+	ids, err := all[struct {
+		ID events.RequestID `db:"request_id"`
+	}](ctx, r.pool, "find_request", idOrTag)
+	if err != nil {
+		return RequestJobs{}, err
+	}
+	if len(ids) == 0 {
+		return RequestJobs{}, fmt.Errorf("request %s: %w", idOrTag, ErrNotFound)
+	}
+	return r.Request(ctx, ids[0].ID)
+}

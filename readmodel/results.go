@@ -1,0 +1,124 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// HistoryDepth is how many ancestors a comparison looks at.
+const HistoryDepth = 30
+
+// resultRow is a row of result as it is stored: values by metric instead of by iteration.
+type resultRow struct {
+	Suite        events.SuiteName             `db:"suite"`
+	Tag          events.Tag                   `db:"tag"`
+	Benchmark    events.Benchmark             `db:"benchmark"`
+	Profile      events.Profile               `db:"profile"`
+	Scenario     events.Scenario              `db:"scenario"`
+	Backend      events.Backend               `db:"backend"`
+	Target       events.Target                `db:"target"`
+	Statistics   map[events.Metric][]*float64 `db:"statistics"`
+	Iterations   int                          `db:"iterations"`
+	Interference map[string]string            `db:"interference"`
+	Collector    events.CollectorName         `db:"collector"`
+	Environment  events.Digest                `db:"environment"`
+	Token        events.Seq                   `db:"token"`
+	Attempt      int                          `db:"attempt"`
+	JobID        events.JobID                 `db:"job_id"`
+	RequestID    events.RequestID             `db:"request_id"`
+	Definitions  events.Digest                `db:"definitions"`
+	MeasuredAt   time.Time                    `db:"measured_at"`
+	Seq          events.Seq                   `db:"seq"`
+}
+
+// result gives the iterations back as they were measured.
+func (r resultRow) result() Result {
+	iterations := make([]events.Iteration, r.Iterations)
+	for i := range iterations {
+		iterations[i].Metrics = make(map[events.Metric]float64, len(r.Statistics))
+		iterations[i].Interference = r.Interference[strconv.Itoa(i)]
+		for metric, values := range r.Statistics {
+			if i < len(values) && values[i] != nil {
+				iterations[i].Metrics[metric] = *values[i]
+			}
+		}
+	}
+	return Result{
+		Suite: r.Suite, Tag: r.Tag,
+		MeasuredCase: events.MeasuredCase{
+			TestCase: events.TestCase{
+				Benchmark: r.Benchmark, Profile: r.Profile, Scenario: r.Scenario, Backend: r.Backend, Target: r.Target,
+			},
+			Iterations: iterations,
+		},
+		Collector: r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
+		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq,
+	}
+}
+
+// Results returns everything that was measured of one artifact, ordered by test case.
+func (r *Reader) Results(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]Result, error) {
+	rows, err := all[resultRow](ctx, r.pool, "results", suite, tag)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Result, len(rows))
+	for i, row := range rows {
+		list[i] = row.result()
+	}
+	return list, nil
+}
+
+// Measured returns the newest artifacts of a suite that have results, newest first.
+func (r *Reader) Measured(ctx context.Context, suite events.SuiteName, n int) ([]events.Tag, error) {
+	rows, err := all[struct {
+		Tag events.Tag `db:"tag"`
+	}](ctx, r.pool, "measured", suite, limit(n))
+	if err != nil {
+		return nil, err
+	}
+	tags := make([]events.Tag, len(rows))
+	for i, row := range rows {
+		tags[i] = row.Tag
+	}
+	return tags, nil
+}
+
+// History returns, for each metric of each test case on each machine, the minima of the last n master
+// artifacts before the tag, newest first: the parents of the tag, one behind the other, as far as they are
+// known. n is HistoryDepth at most; a metric may be named to read that one only.
+func (r *Reader) History(ctx context.Context, suite events.SuiteName, before events.Tag, n int, metric events.Metric) ([]Series, error) {
+	type row struct {
+		Benchmark   events.Benchmark `db:"benchmark"`
+		Profile     events.Profile   `db:"profile"`
+		Scenario    events.Scenario  `db:"scenario"`
+		Backend     events.Backend   `db:"backend"`
+		Target      events.Target    `db:"target"`
+		Metric      events.Metric    `db:"metric"`
+		Environment events.Digest    `db:"environment"`
+		Tags        []events.Tag     `db:"tags"`
+		Minima      []float64        `db:"minima"`
+	}
+	rows, err := all[row](ctx, r.pool, "history", pgx.NamedArgs{
+		"suite": suite, "before": before, "n": min(n, HistoryDepth), "metric": metric,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("history of %s before %s: %w", suite, before, err)
+	}
+	list := make([]Series, len(rows))
+	for i, row := range rows {
+		list[i] = Series{
+			TestCase: events.TestCase{
+				Benchmark: row.Benchmark, Profile: row.Profile, Scenario: row.Scenario, Backend: row.Backend, Target: row.Target,
+			},
+			Metric: row.Metric, Environment: row.Environment, Tags: row.Tags, Minima: row.Minima,
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,247 @@
+package readmodel
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Request is one row of benchmark_request, with what its jobs add up to.
+type Request struct {
+	ID    events.RequestID   `db:"request_id" json:"request_id"`
+	Kind  events.RequestKind `db:"kind" json:"kind"`
+	Suite events.SuiteName   `db:"suite" json:"suite"`
+	// Tag is empty while a try request waits for its artifact.
+	Tag       events.Tag `db:"tag" json:"tag"`
+	ParentTag events.Tag `db:"parent_tag" json:"parent_tag"`
+	// PR is nil when there is no pull request.
+	PR         *int                `db:"pr" json:"pr"`
+	ReleasedOn string              `db:"released_on" json:"released_on"`
+	Key        string              `db:"key" json:"key"`
+	Parameters events.Parameters   `db:"parameters" json:"parameters"`
+	State      events.RequestState `db:"state" json:"state"`
+	// Reason says why the request ended as it did, or why its expansion failed.
+	Reason           string       `db:"reason" json:"reason"`
+	CreatedBy        events.Actor `db:"created_by" json:"created_by"`
+	CreatedAt        time.Time    `db:"created_at" json:"created_at"`
+	CreatedSeq       events.Seq   `db:"created_seq" json:"created_seq"`
+	ArtifactsReadyAt *time.Time   `db:"artifacts_ready_at" json:"artifacts_ready_at"`
+	StartedAt        *time.Time   `db:"started_at" json:"started_at"`
+	EndedAt          *time.Time   `db:"ended_at" json:"ended_at"`
+	// DurationMS is the time from the start to the end; nil before the end, and when it never started.
+	DurationMS  *int64        `db:"duration_ms" json:"duration_ms"`
+	Definitions events.Digest `db:"definitions" json:"definitions"`
+	// JobsPlanned and BackfillPlanned are what the request started with.
+	JobsPlanned       int              `db:"jobs" json:"jobs_planned"`
+	BackfillPlanned   int              `db:"backfill_jobs" json:"backfill_planned"`
+	ExpansionFailures int              `db:"expansion_failures" json:"expansion_failures"`
+	SupersededBy      events.RequestID `db:"superseded_by" json:"superseded_by"`
+	// Jobs counts the jobs that were made for the request, its own and those it asked of its parent.
+	Jobs JobCounts `db:"-" json:"jobs"`
+	// Errors counts what was recorded while its jobs ran.
+	Errors int `db:"errors" json:"errors"`
+}
+
+// JobCounts counts jobs by state.
+type JobCounts struct {
+	Total      int `json:"total"`
+	Queued     int `json:"queued"`
+	InProgress int `json:"in_progress"`
+	Success    int `json:"success"`
+	Failure    int `json:"failure"`
+	Cancelled  int `json:"cancelled"`
+}
+
+// QueueEntry is one place of the queue.
+type QueueEntry struct {
+	// Position counts from 1.
+	Position  int                `db:"position" json:"position"`
+	RequestID events.RequestID   `db:"request_id" json:"request_id"`
+	Kind      events.RequestKind `db:"kind" json:"kind"`
+	Suite     events.SuiteName   `db:"suite" json:"suite"`
+	Tag       events.Tag         `db:"tag" json:"tag"`
+	ParentTag events.Tag         `db:"parent_tag" json:"parent_tag"`
+	// PR is nil when there is no pull request.
+	PR    *int                `db:"pr" json:"pr"`
+	State events.RequestState `db:"state" json:"state"`
+	// Level counts the transitive parents that are not done.
+	Level int `db:"level" json:"level"`
+	// Reason says in words why the request has this place.
+	Reason    string     `db:"reason" json:"reason"`
+	Startable bool       `db:"startable" json:"startable"`
+	CreatedAt time.Time  `db:"created_at" json:"created_at"`
+	StartedAt *time.Time `db:"started_at" json:"started_at"`
+	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
+	EstimatedStart *time.Time `db:"estimated_start" json:"estimated_start"`
+	EstimatedEnd   *time.Time `db:"estimated_end" json:"estimated_end"`
+}
+
+// Job is one row of job_queue.
+type Job struct {
+	ID           events.JobID       `db:"job_id" json:"job_id"`
+	RequestID    events.RequestID   `db:"request_id" json:"request_id"`
+	Suite        events.SuiteName   `db:"suite" json:"suite"`
+	Tag          events.Tag         `db:"tag" json:"tag"`
+	ArtifactKind events.RequestKind `db:"artifact_kind" json:"artifact_kind"`
+	Kind         events.JobKind     `db:"kind" json:"kind"`
+	Target       events.Target      `db:"target" json:"target"`
+	Set          events.Set         `db:"set" json:"set"`
+	Backend      events.Backend     `db:"backend" json:"backend"`
+	Profile      events.Profile     `db:"profile" json:"profile"`
+	Benchmarks   []string           `db:"benchmarks" json:"benchmarks"`
+	Optional     bool               `db:"optional" json:"optional"`
+	Backfill     bool               `db:"backfill" json:"backfill"`
+	Definitions  events.Digest      `db:"definitions" json:"definitions"`
+	State        events.JobState    `db:"state" json:"state"`
+	Reason       string             `db:"reason" json:"reason"`
+	CreatedAt    time.Time          `db:"created_at" json:"created_at"`
+	DispatchedAt *time.Time         `db:"dispatched_at" json:"dispatched_at"`
+	// Place counts the dispatches of the lane from 1; 0 before the dispatch.
+	Place uint64 `db:"place" json:"place"`
+	// DequeuedAt, Collector and Token are those of the newest attempt.
+	DequeuedAt *time.Time           `db:"dequeued_at" json:"dequeued_at"`
+	Collector  events.CollectorName `db:"collector" json:"collector"`
+	Token      events.Seq           `db:"token" json:"token"`
+	// Attempts counts the executions, Lost those that ended by crash or silence.
+	Attempts   int        `db:"attempts" json:"attempts"`
+	Lost       int        `db:"lost" json:"lost"`
+	FinishedAt *time.Time `db:"finished_at" json:"finished_at"`
+	// Measured, Skipped and Failed count test cases; they are known when the job has finished.
+	Measured   int   `db:"measured" json:"measured"`
+	Skipped    int   `db:"skipped" json:"skipped"`
+	Failed     int   `db:"failed" json:"failed"`
+	DurationMS int64 `db:"duration_ms" json:"duration_ms"`
+	// Stored counts the test cases of the newest attempt that are stored already.
+	Stored int `db:"stored" json:"stored"`
+}
+
+// Lane returns the lane that the job is dispatched on.
+func (j Job) Lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
+
+// AttemptState is the closed set of states of an attempt.
+type AttemptState string
+
+// The states of an attempt. At most one attempt of a lane is running.
+const (
+	AttemptRunning  AttemptState = "running"
+	AttemptFinished AttemptState = "finished"
+	AttemptLost     AttemptState = "lost"
+	AttemptReleased AttemptState = "released"
+)
+
+// Attempt is one row of attempt.
+type Attempt struct {
+	// Token is the sequence of the JobDequeued event.
+	Token       events.Seq           `db:"token" json:"token"`
+	JobID       events.JobID         `db:"job_id" json:"job_id"`
+	RequestID   events.RequestID     `db:"request_id" json:"request_id"`
+	Target      events.Target        `db:"target" json:"target"`
+	Set         events.Set           `db:"set" json:"set"`
+	Collector   events.CollectorName `db:"collector" json:"collector"`
+	Instance    string               `db:"instance" json:"instance"`
+	Attempt     int                  `db:"attempt" json:"attempt"`
+	Lost        int                  `db:"lost" json:"lost"`
+	Version     string               `db:"version" json:"version"`
+	Environment events.Digest        `db:"environment" json:"environment"`
+	State       AttemptState         `db:"state" json:"state"`
+	// Outcome is empty unless the attempt finished its job.
+	Outcome    events.Outcome `db:"outcome" json:"outcome"`
+	Reason     string         `db:"reason" json:"reason"`
+	StartedAt  time.Time      `db:"started_at" json:"started_at"`
+	EndedAt    *time.Time     `db:"ended_at" json:"ended_at"`
+	Measured   int            `db:"measured" json:"measured"`
+	Skipped    int            `db:"skipped" json:"skipped"`
+	Failed     int            `db:"failed" json:"failed"`
+	DurationMS int64          `db:"duration_ms" json:"duration_ms"`
+}
+
+// JobError is one row of error.
+type JobError struct {
+	Seq       events.Seq           `db:"seq" json:"seq"`
+	JobID     events.JobID         `db:"job_id" json:"job_id"`
+	RequestID events.RequestID     `db:"request_id" json:"request_id"`
+	Suite     events.SuiteName     `db:"suite" json:"suite"`
+	Tag       events.Tag           `db:"tag" json:"tag"`
+	Collector events.CollectorName `db:"collector" json:"collector"`
+	Token     events.Seq           `db:"token" json:"token"`
+	Attempt   int                  `db:"attempt" json:"attempt"`
+	Kind      events.ErrorKind     `db:"kind" json:"kind"`
+	Context   string               `db:"context" json:"context"`
+	// Case is nil when the error concerns the whole job.
+	Case    *events.TestCase `db:"test_case" json:"case"`
+	Message string           `db:"message" json:"message"`
+	// Stale errors were reported by an attempt that was no longer the current one.
+	Stale bool      `db:"stale" json:"stale"`
+	Time  time.Time `db:"time" json:"time"`
+}
+
+// CollectorState is the closed set of states of a collector as far as the log knows it. Silence is seen
+// earlier by whoever watches the heartbeats.
+type CollectorState string
+
+// The states of a collector.
+const (
+	// CollectorRegistered: no process of it was ever seen.
+	CollectorRegistered   CollectorState = "registered"
+	CollectorInactive     CollectorState = "inactive"
+	CollectorOffline      CollectorState = "offline"
+	CollectorIdle         CollectorState = "idle"
+	CollectorBenchmarking CollectorState = "benchmarking"
+	CollectorDraining     CollectorState = "draining"
+)
+
+// Collector is one row of collector_config with what it does and did.
+type Collector struct {
+	Name     events.CollectorName `db:"name" json:"name"`
+	Target   events.Target        `db:"target" json:"target"`
+	Set      events.Set           `db:"set" json:"set"`
+	Standby  bool                 `db:"standby" json:"standby"`
+	NKey     string               `db:"nkey" json:"nkey"`
+	State    CollectorState       `db:"state" json:"state"`
+	Active   bool                 `db:"active" json:"active"`
+	Online   bool                 `db:"online" json:"online"`
+	Draining bool                 `db:"draining" json:"draining"`
+	// Reason says why it is inactive, offline or draining.
+	Reason   string `db:"reason" json:"reason"`
+	Instance string `db:"instance" json:"instance"`
+	Version  string `db:"version" json:"version"`
+	PID      int    `db:"pid" json:"pid"`
+	// Environment is nil until the collector was online once.
+	Environment   *events.Environment `db:"environment" json:"environment"`
+	RegisteredAt  time.Time           `db:"registered_at" json:"registered_at"`
+	OnlineAt      *time.Time          `db:"online_at" json:"online_at"`
+	OfflineAt     *time.Time          `db:"offline_at" json:"offline_at"`
+	LastEventSeq  events.Seq          `db:"last_event_seq" json:"last_event_seq"`
+	LastEventType string              `db:"last_event_type" json:"last_event_type"`
+	LastEventAt   time.Time           `db:"last_event_at" json:"last_event_at"`
+	// CurrentJob is nil when no attempt of the collector is running.
+	CurrentJob *Job `db:"-" json:"current_job"`
+	// LastAttempts are the newest attempts, newest first, with their durations.
+	LastAttempts []Attempt `db:"-" json:"last_attempts"`
+	// MedianJobMS is the median duration of its last finished attempts; 0 without any.
+	MedianJobMS int64 `db:"-" json:"median_job_ms"`
+}
+
+// Lane returns the lane that the collector was registered for.
+func (c Collector) Lane() events.Lane { return events.Lane{Target: c.Target, Set: c.Set} }
+
+// Assignment is one row of assignment: the collector serves the lane.
+type Assignment struct {
+	Target     events.Target        `db:"target" json:"target"`
+	Set        events.Set           `db:"set" json:"set"`
+	Name       events.CollectorName `db:"name" json:"name"`
+	Standby    bool                 `db:"standby" json:"standby"`
+	AssignedAt time.Time            `db:"assigned_at" json:"assigned_at"`
+	Seq        events.Seq           `db:"seq" json:"seq"`
+}
+
+// Definition is one row of definition.
+type Definition struct {
+	Suite       events.SuiteName `db:"suite" json:"suite"`
+	Digest      events.Digest    `db:"digest" json:"digest"`
+	Current     bool             `db:"current" json:"current"`
+	PublishedAt time.Time        `db:"published_at" json:"published_at"`
+	Seq         events.Seq       `db:"seq" json:"seq"`
+	// Content is the canonical JSON that the digest names; lists leave it out.
+	Content events.RawJSON `db:"content" json:"content,omitempty"`
+}

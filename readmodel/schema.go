@@ -1,0 +1,201 @@
+package readmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+const (
+	// Channel is notified with the sequence of the cursor after each transaction of the projector.
+	Channel = "tacho_cursor"
+
+	viewSchema = "tacho"
+	readerRole = "tacho_reader"
+	// migrationLock keeps two programs from migrating at once; the number means nothing.
+	migrationLock = 0x7461_6368_6f01
+)
+
+// Table is one table of a generation.
+type Table struct {
+	Name string
+	// Key are the columns of the primary key.
+	Key []string
+}
+
+// Tables returns all tables of a generation.
+func Tables() []Table {
+	return []Table{
+		{"benchmark_request", []string{"request_id"}},
+		{"job_queue", []string{"job_id"}},
+		{"attempt", []string{"token"}},
+		{"queue", []string{"position"}},
+		{"result", []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target"}},
+		{"error", []string{"seq"}},
+		{"collector_config", []string{"name"}},
+		{"assignment", []string{"target", "set", "name"}},
+		{"definition", []string{"suite", "digest"}},
+		{"event", []string{"seq"}},
+		{"projection_cursor", []string{"one"}},
+	}
+}
+
+// Schema names one generation of the tables, such as "tacho_g1".
+type Schema string
+
+func generation(number int64) Schema { return Schema(fmt.Sprintf("%s_g%d", viewSchema, number)) }
+
+// ErrNotMigrated says that the database holds no tables of Tacho yet.
+var ErrNotMigrated = errors.New("the database has no tables of Tacho yet: start the projector once, it makes them")
+
+// Migrate makes or upgrades the live generation, its views and the role of the readers. It may be called by
+// any number of programs at once.
+func Migrate(ctx context.Context, url string) error {
+	return locked(ctx, url, func(conn *pgx.Conn) error {
+		if _, err := conn.Exec(ctx, query("control")); err != nil {
+			return fmt.Errorf("make schema %s: %w", viewSchema, err)
+		}
+		if _, err := conn.Exec(ctx, `INSERT INTO tacho.generation (number) VALUES (1) ON CONFLICT DO NOTHING`); err != nil {
+			return fmt.Errorf("name the live generation: %w", err)
+		}
+		live, err := Live(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if err := migrate(ctx, url, conn, live); err != nil {
+			return err
+		}
+		if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return Publish(ctx, tx, live) }); err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+// Live returns the schema that the views show, or ErrNotMigrated.
+func Live(ctx context.Context, db interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+},
+) (Schema, error) {
+	var exists bool
+	if err := db.QueryRow(ctx, `SELECT to_regclass('tacho.generation') IS NOT NULL`).Scan(&exists); err != nil {
+		return "", fmt.Errorf("find the live generation: %w", err)
+	}
+	if !exists {
+		return "", ErrNotMigrated
+	}
+	var number int64
+	err := db.QueryRow(ctx, `SELECT number FROM tacho.generation`).Scan(&number)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotMigrated
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the live generation: %w", err)
+	}
+	return generation(number), nil
+}
+
+// CreateNext makes an empty generation beside all others and returns its name. Readers do not see it.
+func CreateNext(ctx context.Context, url string) (Schema, error) {
+	var next Schema
+	err := locked(ctx, url, func(conn *pgx.Conn) error {
+		if _, err := Live(ctx, conn); err != nil {
+			return err
+		}
+		var number int64
+		if err := conn.QueryRow(ctx, query("next_generation")).Scan(&number); err != nil {
+			return fmt.Errorf("number the next generation: %w", err)
+		}
+		next = generation(number)
+		return migrate(ctx, url, conn, next)
+	})
+	return next, err
+}
+
+// Publish makes the views show the schema, in the caller's transaction. The generation that was live before
+// stays; whoever publishes drops it.
+func Publish(ctx context.Context, tx pgx.Tx, s Schema) error {
+	var number int64
+	if _, err := fmt.Sscanf(string(s), viewSchema+"_g%d", &number); err != nil {
+		return fmt.Errorf("publish schema %q: not a generation", string(s))
+	}
+	var b strings.Builder
+	for _, t := range Tables() {
+		view, table := pgx.Identifier{viewSchema, t.Name}.Sanitize(), pgx.Identifier{string(s), t.Name}.Sanitize()
+		fmt.Fprintf(&b, "DROP VIEW IF EXISTS %s; CREATE VIEW %s AS SELECT * FROM %s;\n", view, view, table)
+	}
+	fmt.Fprintf(&b, "UPDATE tacho.generation SET number = %d;\n", number)
+	if _, err := tx.Exec(ctx, b.String()); err != nil {
+		return fmt.Errorf("point the views to %s: %w", s, err)
+	}
+	if _, err := tx.Exec(ctx, query("roles")); err != nil {
+		return fmt.Errorf("grant the views to %s: %w", readerRole, err)
+	}
+	return nil
+}
+
+// Drop removes a generation with all its rows; it is no error when it is gone.
+func Drop(ctx context.Context, tx interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}, s Schema,
+) error {
+	if _, err := tx.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{string(s)}.Sanitize()+" CASCADE"); err != nil {
+		return fmt.Errorf("drop schema %s: %w", s, err)
+	}
+	return nil
+}
+
+// locked runs f on a connection that holds the lock of migrations.
+func locked(ctx context.Context, url string, f func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return unreachable(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) // gives the lock back, whatever happened
+	if _, err := conn.Exec(ctx, `SET client_min_messages = warning`); err != nil {
+		return fmt.Errorf("prepare the migration: %w", err)
+	}
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+		return fmt.Errorf("wait for other migrations: %w", err)
+	}
+	return f(conn)
+}
+
+// migrate makes the schema if it is missing and brings its tables up to date.
+func migrate(ctx context.Context, url string, conn *pgx.Conn, s Schema) error {
+	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{string(s)}.Sanitize()); err != nil {
+		return fmt.Errorf("make schema %s: %w", s, err)
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("database URL: %w", err)
+	}
+	config.RuntimeParams["search_path"] = string(s)
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate schema %s: %w", s, err)
+	}
+	return nil
+}
+
+// unreachable says what to do about a database that does not answer.
+func unreachable(err error) error {
+	return fmt.Errorf("Postgres cannot be reached; check that it runs and that the database URL is right: %w", err)
+}

@@ -1,0 +1,12 @@
+SELECT c.name, c.target, c."set", c.standby, c.nkey, c.active, c.presence = 'online' AS online, c.draining,
+       CASE
+           WHEN NOT c.active THEN 'inactive'
+           WHEN c.presence <> 'online' THEN c.presence
+           WHEN c.draining THEN 'draining'
+           WHEN EXISTS (SELECT FROM attempt a WHERE a.collector = c.name AND a.state = 'running') THEN 'benchmarking'
+           ELSE 'idle'
+       END AS state,
+       c.reason, c.instance, c.version, c.pid, c.environment, c.registered_at, c.online_at, c.offline_at,
+       c.last_event_seq, c.last_event_type, c.last_event_at
+FROM collector_config c
+ORDER BY c.name

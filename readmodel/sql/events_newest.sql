@@ -1,0 +1,11 @@
+SELECT seq, subject, type, event_id, source, time, actor, cause, root, stored_at, headers, data,
+       encode(chain, 'hex') AS chain, parked
+FROM event
+WHERE (@before::bigint = 0 OR seq < @before)
+  AND (@type = '' OR type = @type)
+  AND (@subject = '' OR subject = @subject)
+  AND (@prefix = '' OR starts_with(subject, @prefix))
+  AND (@root = '' OR root = @root)
+  AND (@cause::bigint = 0 OR cause = @cause)
+ORDER BY seq DESC
+LIMIT @limit

@@ -1,0 +1,4 @@
+SELECT q.position, q.request_id, r.kind, r.suite, r.tag, r.parent_tag, r.pr, r.state, q.level, q.reason, q.startable,
+       r.created_at, r.started_at, q.estimated_start, q.estimated_end
+FROM queue q JOIN benchmark_request r USING (request_id)
+ORDER BY q.position

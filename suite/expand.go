@@ -1,0 +1,140 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Request is what Expand must know of a request.
+type Request struct {
+	ID       events.RequestID
+	Artifact events.Artifact
+	// Parent is the artifact that the results are compared with; nil while it is unknown.
+	Parent     *events.Artifact
+	Parameters events.Parameters
+}
+
+// Expand turns a request into jobs: own measures its artifact, backfill is the complete wish of the same jobs
+// for its parent, whoever of them exists already. Both are in the order in which lanes run them; on each lane
+// backfill comes first. No two jobs have one id. The error names what the definitions do not know.
+func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err error) {
+	p, err := d.Normalise(r.Parameters)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.checkArtifact(r.Artifact); err != nil {
+		return nil, nil, err
+	}
+	if r.Parent != nil {
+		if err := d.checkArtifact(*r.Parent); err != nil {
+			return nil, nil, fmt.Errorf("parent: %w", err)
+		}
+	}
+	e := expansion{definitions: d, digest: d.Digest(), request: r, parameters: p}
+	for _, k := range d.Kinds {
+		if len(k.Requests) > 0 && !slices.Contains(k.Requests, r.Artifact.Kind) {
+			continue
+		}
+		own = append(own, e.jobs(k, r.Artifact, false)...)
+		if k.Backfill && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
+			backfill = append(backfill, e.jobs(k, *r.Parent, true)...)
+		}
+	}
+	return own, backfill, nil
+}
+
+func (d Definitions) checkArtifact(a events.Artifact) error {
+	if a.Suite != d.Name {
+		return fmt.Errorf("artifact %s belongs to suite %q and not to %q", a.Tag, a.Suite, d.Name)
+	}
+	if _, err := events.ParseRequestKind(string(a.Kind)); err != nil {
+		return err
+	}
+	return events.CheckTag(a.Tag)
+}
+
+type expansion struct {
+	definitions Definitions
+	digest      events.Digest
+	request     Request
+	parameters  events.Parameters
+}
+
+// jobs returns the jobs of one kind that measure a.
+func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSpec {
+	var jobs []events.JobSpec
+	for _, t := range e.targets(k) {
+		for _, set := range sets(k, t) {
+			for _, backend := range e.backends(k) {
+				for _, profile := range e.profiles(k) {
+					lane := events.Lane{Target: t.Name, Set: set}
+					jobs = append(jobs, events.JobSpec{
+						ID:       events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks),
+						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,
+						Benchmarks: e.parameters.Benchmarks, Optional: t.Optional, Definitions: e.digest,
+						RequestID: e.request.ID, Backfill: backfill,
+					})
+				}
+			}
+		}
+	}
+	return jobs
+}
+
+func (e expansion) targets(k Kind) []Target {
+	asked := e.parameters.Targets
+	var targets []Target
+	for _, t := range e.definitions.Targets {
+		switch {
+		case k.Primary && t.Name != e.definitions.PrimaryTarget:
+		case k.Primary, len(asked) == 0 && !t.OnRequest, slices.Contains(asked, t.Name):
+			targets = append(targets, t)
+		}
+	}
+	return targets
+}
+
+func sets(k Kind, t Target) []events.Set {
+	if !k.PerSet {
+		return []events.Set{0}
+	}
+	all := make([]events.Set, t.Sets)
+	for i := range all {
+		all[i] = events.Set(i)
+	}
+	return all
+}
+
+func (e expansion) backends(k Kind) []events.Backend {
+	if !k.PerBackend {
+		return []events.Backend{e.definitions.DefaultBackend()}
+	}
+	if len(e.parameters.Backends) > 0 {
+		return e.parameters.Backends
+	}
+	var backends []events.Backend
+	for _, b := range e.definitions.Backends {
+		if !b.OnRequest {
+			backends = append(backends, b.Name)
+		}
+	}
+	return backends
+}
+
+func (e expansion) profiles(k Kind) []events.Profile {
+	if !k.PerProfile {
+		return []events.Profile{k.Profile}
+	}
+	if len(e.parameters.Profiles) > 0 {
+		return e.parameters.Profiles
+	}
+	var profiles []events.Profile
+	for _, p := range e.definitions.Profiles {
+		if !p.OnRequest {
+			profiles = append(profiles, p.Name)
+		}
+	}
+	return profiles
+}

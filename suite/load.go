@@ -1,0 +1,150 @@
+package suite
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// FormVersion is the version of the form of suite files that this program reads.
+const FormVersion = 1
+
+// The roots of sources whose content belongs to the definitions; any other root is a key of the collectors'
+// configuration.
+const (
+	SourcesShipped = "shipped"
+	SourcesFile    = "file"
+)
+
+// Load reads and checks a suite file. file is its name, for messages only. sourceDigest returns the digest of
+// the content of a benchmark's source; it is asked once per benchmark when the sources belong to the
+// definitions (root "shipped" or "file"), and may be nil. The error is Problems, all of them in one go.
+func Load(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error)) (Definitions, error) {
+	var d Definitions
+	problems, ok := decode(file, data, &d)
+	if !ok {
+		return Definitions{}, problems
+	}
+	d.complete()
+	c := checker{file: file, places: locate(data), problems: problems}
+	c.check(d)
+	if sourceDigest != nil && d.ownsSources() {
+		for i := range d.Benchmarks {
+			digest, err := sourceDigest(d.Benchmarks[i])
+			if err != nil {
+				c.report(join(index("benchmark", i), "source"), "%v", err)
+			}
+			d.Benchmarks[i].SourceDigest = digest
+		}
+	}
+	if len(c.problems) > 0 {
+		slices.SortStableFunc(c.problems, func(a, b Problem) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return Definitions{}, slices.Compact(c.problems)
+	}
+	return d, nil
+}
+
+// decode fills d from TOML. ok is false when the problems left nothing to check.
+func decode(file string, data []byte, d *Definitions) (problems Problems, ok bool) {
+	dec := toml.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(d)
+	if err == nil {
+		return nil, true
+	}
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
+		for _, e := range unknown.Errors {
+			line, column := e.Position()
+			problems = append(problems, Problem{file, line, column, fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))})
+		}
+		return problems, true
+	}
+	var wrong *toml.DecodeError
+	if errors.As(err, &wrong) {
+		line, column := wrong.Position()
+		return Problems{{file, line, column, strings.TrimPrefix(wrong.Error(), "toml: ")}}, false
+	}
+	return Problems{{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}}, false
+}
+
+// complete writes out what a file may leave to be understood, so that equal definitions have one form.
+func (d *Definitions) complete() {
+	for i := range d.Benchmarks {
+		b := &d.Benchmarks[i]
+		if b.Kind == "" && len(d.Kinds) > 0 {
+			b.Kind = d.Kinds[0].Name
+		}
+		if b.Source == "" {
+			b.Source = string(b.Name)
+		}
+		if d.Sources.Directory != "" {
+			b.Source = d.Sources.Directory + "/" + b.Source
+		}
+		if len(b.Sets) == 0 {
+			b.Sets = nil
+		}
+	}
+}
+
+func (d Definitions) ownsSources() bool {
+	return d.Sources.Root == SourcesShipped || d.Sources.Root == SourcesFile
+}
+
+// Canonical returns the one stored form of d: JSON with sorted keys and no white space, escaped as
+// encoding/json does, so that it passes through an event unchanged.
+func (d Definitions) Canonical() []byte {
+	first, err := json.Marshal(d)
+	if err == nil {
+		var sorted any
+		dec := json.NewDecoder(bytes.NewReader(first))
+		dec.UseNumber()
+		if err = dec.Decode(&sorted); err == nil {
+			first, err = json.Marshal(sorted)
+		}
+	}
+	if err != nil {
+		// Only a NaN or infinite floor cannot be written, which Load and Parse refuse.
+		panic(fmt.Sprintf("suite: canonical form of %s: %v", d.Name, err))
+	}
+	return first
+}
+
+// Digest names the content of d: the SHA-256 of its canonical form.
+func (d Definitions) Digest() events.Digest {
+	sum := sha256.Sum256(d.Canonical())
+	return events.Digest(hex.EncodeToString(sum[:]))
+}
+
+// Parse reads definitions as they were published (see Canonical). It does not check them again: what was
+// published stays readable. A field that this program does not know is an error, because leaving it out
+// would measure something else.
+func Parse(canonical []byte) (Definitions, error) {
+	var d Definitions
+	dec := json.NewDecoder(bytes.NewReader(canonical))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&d); err != nil {
+		return Definitions{}, fmt.Errorf("parse definitions: %w; if a newer program published them, update this one", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Definitions{}, errors.New("parse definitions: something follows the definitions")
+	}
+	if d.Version != FormVersion {
+		return Definitions{}, fmt.Errorf("parse definitions: they have version %d and this program reads version %d: update it",
+			d.Version, FormVersion)
+	}
+	return d, nil
+}
