@@ -116,7 +116,7 @@ func (s *state) requestCancelled(m moment, f events.RequestCancelled) {
 func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 	for i, spec := range f.Jobs {
 		j := &jobRow{
-			ID: spec.ID, RequestID: spec.RequestID, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
+			ID: spec.ID, RequestID: f.RequestID, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 			ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 			Profile: spec.Profile, Benchmarks: slices.Clone(spec.Benchmarks), Optional: spec.Optional,
 			Backfill: spec.Backfill, Definitions: spec.Definitions, State: events.JobQueued,
@@ -141,7 +141,7 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 	s.touchQueue(m)
 }
 
-// made jobs of a template that the parameters of a request would ask for again; all when none fits.
+// fitting returns the jobs of a template that the parameters of a request would ask for again; all when none fits.
 func (t *made) fitting(p events.Parameters) []queue.Sort {
 	var fit []queue.Sort
 	for _, j := range t.sorts {

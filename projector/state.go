@@ -9,8 +9,7 @@ import (
 )
 
 // state is what the folds need to know of the tables, and what they changed. The rows that can still change
-// are all in it: requests and jobs that have not ended, running attempts, collectors, assignments, the current
-// definitions. Ended requests and jobs are in it only while a batch names them (see prefetch).
+// are all in it: requests and jobs that have not ended, running attempts, collectors and assignments. Ended requests and jobs are in it only while a batch names them (see prefetch).
 //
 // It is a copy of the tables and no second truth: it is filled from them at the start and thrown away when a
 // transaction fails. Its owner is the session.
@@ -23,7 +22,6 @@ type state struct {
 	lanes       map[events.Lane]*attemptRow // the current attempts
 	collectors  map[events.CollectorName]*collectorRow
 	assignments map[assignmentKey]assignmentRow
-	definitions map[events.SuiteName]events.Digest // the current ones
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	ended     map[artifact]bool
@@ -81,7 +79,6 @@ func newState(maxInProgress int) *state {
 		lanes:         make(map[events.Lane]*attemptRow),
 		collectors:    make(map[events.CollectorName]*collectorRow),
 		assignments:   make(map[assignmentKey]assignmentRow),
-		definitions:   make(map[events.SuiteName]events.Digest),
 		ended:         make(map[artifact]bool),
 		templates:     make(map[template]*made),
 	}

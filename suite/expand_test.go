@@ -46,27 +46,32 @@ func TestJobsOfRequestsOfRustc(t *testing.T) {
 		backfill map[string]int
 	}{
 		{
-			"master", events.Master, events.Parameters{},
+			"master", events.Master,
+			events.Parameters{},
 			map[string]int{"compile": 10, "runtime": 1, "bootstrap": 1},
 			map[string]int{"compile": 10},
 		},
 		{
-			"release", events.Release, events.Parameters{},
+			"release", events.Release,
+			events.Parameters{},
 			map[string]int{"compile": 10, "runtime": 1},
 			map[string]int{"compile": 10},
 		},
 		{
-			"try with both backends", events.Try, events.Parameters{Backends: []events.Backend{"llvm", "cranelift"}},
+			"try with both backends", events.Try,
+			events.Parameters{Backends: []events.Backend{"llvm", "cranelift"}},
 			map[string]int{"compile": 20, "runtime": 1, "bootstrap": 1},
 			map[string]int{"compile": 20},
 		},
 		{
-			"optional target alone", events.Master, events.Parameters{Targets: []events.Target{aarch64}},
+			"optional target alone", events.Master,
+			events.Parameters{Targets: []events.Target{aarch64}},
 			map[string]int{"optional compile": 5, "optional runtime": 1, "bootstrap": 1},
 			map[string]int{"optional compile": 5},
 		},
 		{
-			"one profile, twice", events.Try, events.Parameters{Profiles: []events.Profile{"clippy", "Clippy", "clippy"}},
+			"one profile, twice", events.Try,
+			events.Parameters{Profiles: []events.Profile{"clippy", "Clippy", "clippy"}},
 			map[string]int{"compile": 2, "runtime": 1, "bootstrap": 1},
 			map[string]int{"compile": 2},
 		},

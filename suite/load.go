@@ -146,5 +146,10 @@ func Parse(canonical []byte) (Definitions, error) {
 		return Definitions{}, fmt.Errorf("parse definitions: they have version %d and this program reads version %d: update it",
 			d.Version, FormVersion)
 	}
+	for _, t := range d.Targets {
+		if t.Sets < 0 || t.Sets > maxSets {
+			return Definitions{}, fmt.Errorf("parse definitions: target %q has %d sets; 0 to %d can be expanded", t.Name, t.Sets, maxSets)
+		}
+	}
 	return d, nil
 }

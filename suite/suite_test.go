@@ -132,7 +132,7 @@ func TestTheCanonicalFormIsFrozen(t *testing.T) {
 	if diff := cmp.Diff(strings.TrimSpace(string(want)), string(d.Canonical())); diff != "" {
 		t.Errorf("(-golden +now):\n%s", diff)
 	}
-	const digest = "DIGEST"
+	const digest = "f818243ff8ad8afe698ea5603f2d730a7808539ba520bd165fcb261c5b2181f7"
 	if got := d.Digest(); got != digest {
 		t.Errorf("digest %s, want %s", got, digest)
 	}
@@ -145,6 +145,7 @@ func TestParseRefusesWhatAnotherProgramWrote(t *testing.T) {
 	for name, raw := range map[string]string{
 		"unknown field": `{"version":1,"name":"x","teleport":true}`,
 		"version":       `{"version":2,"name":"x"}`,
+		"sets":          `{"version":1,"name":"x","targets":[{"name":"t","sets":-1}]}`,
 		"trailing":      `{"version":1,"name":"x"} {}`,
 		"no JSON":       `version = 1`,
 	} {

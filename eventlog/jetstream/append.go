@@ -93,27 +93,50 @@ func (a appender) Append(ctx context.Context, parts ...eventlog.Append) (last ev
 // settle finds out whether the append is stored; cause is why that is in doubt. While nothing is stored
 // and nothing is in the way it returns errAgain.
 func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []events.Stored, cause error) (events.Seq, error) {
-	for i, p := range parts {
-		found, ok, err := a.reads.first(ctx, p.Subject, p.Expected)
-		if err != nil {
-			return 0, fmt.Errorf("settle (%w): %w", cause, err)
-		}
-		if ok && i == 0 && found.Header[events.HeaderID] == staged[0].Header[events.HeaderID] {
-			return found.Seq + events.Seq(len(staged)) - 1, nil
-		}
-		if ok && i > 0 && found.Header[events.HeaderID] == p.Events[0].ID {
-			// The batch was stored between our looks at its first and at this aggregate.
-			return 0, fmt.Errorf("%w: %w", errAgain, cause)
-		}
+	again := fmt.Errorf("%w: %w", errAgain, cause)
+	rest := events.Seq(len(staged)) // events of the append from this part on
+	for _, p := range parts {
 		now, _, err := a.reads.last(ctx, p.Subject)
 		if err != nil {
 			return 0, fmt.Errorf("settle (%w): %w", cause, err)
 		}
-		if ok || now.Seq < p.Expected {
+		n := events.Seq(len(p.Events))
+		if now.Header[events.HeaderID] == p.Events[n-1].ID {
+			return now.Seq + rest - n, nil
+		}
+		if now.Seq < p.Expected {
+			// The decision was taken on more than there is. A stale replica may say so too, so the
+			// server that refused must agree.
+			if found, ok := refusedAt(cause); !ok || found >= p.Expected {
+				return 0, again
+			}
 			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: now.Seq}
 		}
+		if now.Seq > p.Expected {
+			first, ok, err := a.reads.first(ctx, p.Subject, p.Expected)
+			switch {
+			case err != nil:
+				return 0, fmt.Errorf("settle (%w): %w", cause, err)
+			case !ok:
+				return 0, again
+			case first.Header[events.HeaderID] == p.Events[0].ID:
+				return first.Seq + rest - 1, nil
+			}
+			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: now.Seq}
+		}
+		rest -= n
 	}
-	return 0, fmt.Errorf("%w: %w", errAgain, cause)
+	return 0, again
+}
+
+// refusedAt returns the sequence that the server found in place of the expected one, if it says so.
+func refusedAt(err error) (events.Seq, bool) {
+	var api *natsjs.APIError
+	if !errors.As(err, &api) || api.ErrorCode != codeWrongLast {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimPrefix(api.Description, "wrong last sequence: "), 10, 64)
+	return events.Seq(n), err == nil
 }
 
 // publish sends the events once.

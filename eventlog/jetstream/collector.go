@@ -93,8 +93,7 @@ func (c *Collector) Last(ctx context.Context, subject events.Subject) (events.Re
 	return r, true, nil
 }
 
-// first implements reader. Most often the event that is asked for is the last one, and the core is not
-// needed.
+// first implements reader, through the core.
 func (c *Collector) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
 	found, err := askCore(ctx, c.nc, subject, readRequest{After: after, First: true})
 	if err != nil || len(found) == 0 {

@@ -1,12 +1,8 @@
 package pgserver
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -18,32 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 )
-
-// ownerEnv makes the test binary a process that owns a server in the directory it names, until stdin ends.
-const ownerEnv = "TACHO_PGSERVER_TEST_OWNER"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(ownerEnv); dir != "" {
-		if err := ownUntilEOF(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
-func ownUntilEOF(dir string) error {
-	s, err := Start(context.Background(), Config{Dir: dir, Fast: true})
-	if err != nil {
-		return err
-	}
-	fmt.Println(s.URL())
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
-	}
-	return s.Stop(context.Background())
-}
 
 // start starts a server and stops it at the end of the test.
 func start(t *testing.T, dir string) *Server {
@@ -188,121 +158,6 @@ func TestStopInAHurry(t *testing.T) {
 		t.Error(err)
 	}
 	waitDone(t, s)
-}
-
-// startOwner runs a process that owns a server in dir and returns it with the server's URL.
-func startOwner(t *testing.T, dir string) (owner *exec.Cmd, url string) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), ownerEnv+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := cmd.StdinPipe(); err != nil { // never written: it ends with us
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("the owner did not start: %v", err)
-	}
-	return cmd, strings.TrimSpace(line)
-}
-
-func killOwner(t *testing.T, owner *exec.Cmd) {
-	t.Helper()
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = owner.Wait() // it was killed
-}
-
-func TestKilledOwner(t *testing.T) {
-	t.Run("the server ends by itself", func(t *testing.T) {
-		dir := t.TempDir()
-		owner, url := startOwner(t, dir)
-		writeFact(t, url, "kept")
-		pid := pidOf(t, dir)
-		killOwner(t, owner)
-		eventually(t, "the orphan ends", func() bool {
-			return !runsOn(pid, filepath.Join(dir, "data")) && len(residents(filepath.Join(dir, "data"))) == 0
-		})
-		wantFact(t, start(t, dir), "kept")
-	})
-	t.Run("started again at once", func(t *testing.T) {
-		dir := t.TempDir()
-		owner, url := startOwner(t, dir)
-		writeFact(t, url, "kept")
-		killOwner(t, owner)
-		wantFact(t, start(t, dir), "kept")
-	})
-	t.Run("owner and server at once", func(t *testing.T) {
-		dir := t.TempDir()
-		owner, url := startOwner(t, dir)
-		writeFact(t, url, "kept")
-		if err := syscall.Kill(pidOf(t, dir), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		killOwner(t, owner)
-		wantFact(t, start(t, dir), "kept")
-	})
-}
-
-// A server whose owner died but that got no signal, as on systems without one.
-func TestLivingOrphan(t *testing.T) {
-	dir := t.TempDir()
-	stop(t, start(t, dir))
-
-	bin, err := find(t.Context(), Config{}, os.Getenv("PATH"), installed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	who, v, err := identify(t.Context(), bin, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := cluster{dir: dir, bin: bin, version: v, who: who, fast: true}
-	orphan := exec.Command(bin.tool("postgres"), c.arguments(socketDir(filepath.Join(dir, "sock")))...)
-	orphan.SysProcAttr = who.attributes(0)
-	if err := orphan.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- orphan.Wait() }()
-	eventually(t, "the orphan holds the directory", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
-		return err == nil && len(residents(c.data())) > 0
-	})
-
-	s := start(t, dir)
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the orphan still lives")
-	}
-	if got := query[int](t, s.URL(), "SELECT 1"); got != 1 {
-		t.Errorf("SELECT 1 = %d", got)
-	}
-}
-
-// The pid file of a server that died with the machine may name a process that lives now and is a stranger.
-func TestPIDFileNamesAStranger(t *testing.T) {
-	dir := t.TempDir()
-	stop(t, start(t, dir))
-	stranger, _ := startOwner(t, t.TempDir())
-	content := strconv.Itoa(stranger.Process.Pid) + "\n" + filepath.Join(dir, "data") + "\n1\n5432\n\n\n"
-	if err := os.WriteFile(filepath.Join(dir, "data", "postmaster.pid"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, dir)
-	if !alive(stranger.Process.Pid) {
-		t.Error("the stranger was killed")
-	}
 }
 
 // The thread of whoever calls Start may end at any time; the server must not take that for the caller's death.

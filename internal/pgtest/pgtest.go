@@ -6,9 +6,9 @@
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
 // A template database is prepared once (migrations, say); each test gets a copy of it, which takes some
-// twenty milliseconds in memory, and the copy is dropped when the test ends. TACHO_TEST_DATABASE_URL may name an
-// outside server instead; its user must be allowed to make databases. The names of all databases begin with
-// words of their own for each test binary, so that several may share that server.
+// twenty milliseconds in memory, and the copy is dropped when the test ends. TACHO_TEST_DATABASE_URL may
+// name an outside server instead; its user must be allowed to make databases. The names of all databases
+// begin with words of their own for each test binary, so that several may share that server.
 package pgtest
 
 import (

@@ -1,0 +1,243 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// NewCollector is a machine to be registered.
+type NewCollector struct {
+	Name    events.CollectorName `json:"name"`
+	Target  events.Target        `json:"target"`
+	Set     events.Set           `json:"set"`
+	Standby bool                 `json:"standby"`
+	// NKey is the public key that the collector will prove itself with.
+	NKey string `json:"nkey"`
+}
+
+// collector is what the log says of one.
+type collector struct {
+	registered *events.CollectorRegistered
+	active     bool
+	draining   bool
+}
+
+func evolveCollector(c collector, e events.Recorded) collector {
+	//exhaustive:ignore // only what concerns registration and activity
+	switch f := e.Fact.(type) {
+	case events.CollectorRegistered:
+		c.registered, c.active = &f, true
+	case events.CollectorActivated:
+		c.active, c.draining = true, false
+	case events.CollectorDeactivated:
+		c.active = false
+	case events.CollectorDraining:
+		c.draining = true
+	case events.CollectorOnline:
+		c.draining = false
+	}
+	return c
+}
+
+// assignment maps the collectors that serve a lane to whether they are standbys.
+type assignment map[events.CollectorName]bool
+
+func evolveAssignment(a assignment, e events.Recorded) assignment {
+	a = maps.Clone(a)
+	if a == nil {
+		a = assignment{}
+	}
+	//exhaustive:ignore // a lane's assignment has these two facts alone
+	switch f := e.Fact.(type) {
+	case events.LaneAssigned:
+		a[f.Name] = f.Standby
+	case events.LaneUnassigned:
+		delete(a, f.Name)
+	}
+	return a
+}
+
+// holder returns the collector of the lane that is no standby.
+func (a assignment) holder() (events.CollectorName, bool) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if !a[name] {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// AddCollector registers a collector and assigns it to its lane, in one append. Names are unique for
+// ever, and a lane has one active collector that is no standby.
+func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answer, error) {
+	for what, token := range map[string]string{"collector": string(n.Name), "target": string(n.Target)} {
+		if err := events.CheckToken(what, token); err != nil {
+			return Answer{}, refuse(Invalid, "%s", err)
+		}
+	}
+	if n.Set < 0 {
+		return Answer{}, refuse(Invalid, "set %d: sets are counted from 0", n.Set)
+	}
+	if err := c.checkLane(ctx, n); err != nil {
+		return Answer{}, err
+	}
+	wanted := events.CollectorRegistered{Name: n.Name, Target: n.Target, Set: n.Set, Standby: n.Standby, NKey: n.NKey}
+	return c.assign(ctx, by, n.Name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
+		if known.registered == nil {
+			return []events.Fact{wanted}, wanted, nil
+		}
+		r := *known.registered
+		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.active {
+			return nil, r, nil
+		}
+		return nil, r, refuse(Conflict, "collector %s is registered for lane %s/%d already; names are unique for ever: choose another one, or use `tacho collector activate %s`",
+			n.Name, r.Target, r.Set, n.Name)
+	})
+}
+
+// ActivateCollector lets a collector take jobs again, and ends a wish to drain it.
+func (c *Control) ActivateCollector(ctx context.Context, by By, name events.CollectorName) (Answer, error) {
+	return c.assign(ctx, by, name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
+		if known.registered == nil {
+			return nil, events.CollectorRegistered{}, unknownCollector(name)
+		}
+		if known.active && !known.draining {
+			return nil, *known.registered, nil
+		}
+		return []events.Fact{events.CollectorActivated{Name: name}}, *known.registered, nil
+	})
+}
+
+func unknownCollector(name events.CollectorName) error {
+	return refuse(NotFound, "there is no collector %s: see `tacho collector list`", name)
+}
+
+// assign records facts about a collector together with its assignment to its lane, as one append with the
+// versions of both expected.
+func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
+	decision func(collector) ([]events.Fact, events.CollectorRegistered, error),
+) (Answer, error) {
+	for {
+		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveCollector)
+		if err != nil {
+			return Answer{}, err
+		}
+		facts, r, err := decision(known.state)
+		if err != nil || len(facts) == 0 {
+			return Answer{Seq: known.seq, Existed: err == nil}, err
+		}
+		lane := events.Lane{Target: r.Target, Set: r.Set}
+		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
+		if err != nil {
+			return Answer{}, err
+		}
+		if holder, held := serving.state.holder(); held && !r.Standby && holder != name {
+			return Answer{}, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
+		}
+		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
+			return Answer{}, err
+		}
+		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by, facts...)}}
+		if _, assigned := serving.state[name]; !assigned {
+			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
+				events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})})
+		}
+		seq, err := c.Log.Append(ctx, parts...)
+		var conflict *eventlog.ConflictError
+		if errors.As(err, &conflict) {
+			continue
+		}
+		return Answer{Seq: seq}, err
+	}
+}
+
+// DeactivateCollector stops the dispatch to a collector. Its running job ends, its history stays.
+func (c *Control) DeactivateCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
+	for {
+		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveCollector)
+		if err != nil {
+			return Answer{}, err
+		}
+		if known.state.registered == nil {
+			return Answer{}, unknownCollector(name)
+		}
+		if !known.state.active {
+			return Answer{Seq: known.seq, Existed: true}, nil
+		}
+		lane := events.Lane{Target: known.state.registered.Target, Set: known.state.registered.Set}
+		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
+		if err != nil {
+			return Answer{}, err
+		}
+		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by,
+			events.CollectorDeactivated{Name: name, Reason: reason})}}
+		if _, assigned := serving.state[name]; assigned {
+			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
+				events.LaneUnassigned{Lane: lane, Name: name})})
+		}
+		seq, err := c.Log.Append(ctx, parts...)
+		var conflict *eventlog.ConflictError
+		if errors.As(err, &conflict) {
+			continue
+		}
+		return Answer{Seq: seq}, err
+	}
+}
+
+// DrainCollector asks a collector to finish its job and leave.
+func (c *Control) DrainCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
+	if err := events.CheckToken("collector", string(name)); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	_, answer, err := decide(ctx, c, by, events.CollectorSubject(name), evolveCollector, func(known collector) ([]events.Fact, error) {
+		switch {
+		case known.registered == nil:
+			return nil, unknownCollector(name)
+		case known.draining:
+			return nil, nil
+		}
+		return []events.Fact{events.CollectorDraining{Name: name, Reason: reason}}, nil
+	})
+	return answer, err
+}
+
+// checkLane refuses a lane that no published definitions have.
+func (c *Control) checkLane(ctx context.Context, n NewCollector) error {
+	var targets []string
+	for _, name := range c.Suites {
+		d, err := c.current(ctx, name)
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, t := range d.Targets {
+			if t.Name == n.Target && int(n.Set) < t.Sets {
+				return nil
+			}
+			targets = append(targets, fmt.Sprintf("%s (%d sets)", t.Name, t.Sets))
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	return refuse(Invalid, "no published definitions have lane %s/%d; they have %s", n.Target, n.Set, strings.Join(targets, ", "))
+}
+
+func fold[S any](ctx context.Context, log eventlog.Log, subject events.Subject, evolve func(S, events.Recorded) S) (folded[S], error) {
+	var out folded[S]
+	history, err := log.Read(ctx, subject)
+	for _, e := range history {
+		out = folded[S]{evolve(out.state, e), e.Seq}
+	}
+	return out, err
+}

@@ -1,0 +1,190 @@
+// Package control carries out on the log what people and programs ask for: requests, collectors and
+// definitions.
+//
+// Each command reads the aggregate that it concerns, decides, and appends with the version it decided on.
+// Asking twice for the same thing answers with what is there. A command that is refused recorded nothing.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/suite"
+)
+
+// Control carries out commands. Its fields are set once, before use.
+type Control struct {
+	Log      eventlog.Log
+	Dispatch eventlog.Dispatch
+	Clock    func() time.Time
+	// Suites are those whose definitions a new collector's lane is checked against.
+	Suites []events.SuiteName
+}
+
+// By says who asked, through which part, and where it began.
+type By struct {
+	Actor  events.Actor
+	Source string
+	Root   string
+}
+
+// RefusedError says why a command was not carried out. Kind tells what a caller can do about it.
+type RefusedError struct {
+	Kind   RefusalKind
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// RefusalKind is the closed set of kinds of refusal.
+type RefusalKind int
+
+// The kinds of refusal.
+const (
+	// Invalid: the command itself is wrong.
+	Invalid RefusalKind = iota
+	// NotFound: what it names does not exist.
+	NotFound
+	// Conflict: what it names is in a state that does not allow it.
+	Conflict
+)
+
+func refuse(kind RefusalKind, format string, args ...any) error {
+	return &RefusedError{Kind: kind, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Answer is what a command came to.
+type Answer struct {
+	// Seq is the last event of the aggregate; readers that have reached it see the effect.
+	Seq events.Seq `json:"seq"`
+	// Existed is set when what was asked for was there already and nothing was recorded.
+	Existed bool `json:"existed"`
+}
+
+func (c *Control) events(by By, facts ...events.Fact) []events.Event {
+	out := make([]events.Event, 0, len(facts))
+	for _, f := range facts {
+		out = append(out, eventlog.NewEvent(f, eventlog.Meta{Source: by.Source, Actor: by.Actor, Root: by.Root}, c.Clock()))
+	}
+	return out
+}
+
+// folded is the state of an aggregate and its version.
+type folded[S any] struct {
+	state S
+	seq   events.Seq
+}
+
+// decide runs decision on one aggregate and returns the last sequence of it, and whether nothing was new.
+func decide[S any](ctx context.Context, c *Control, by By, subject events.Subject, evolve func(S, events.Recorded) S,
+	decision func(S) ([]events.Fact, error),
+) (S, Answer, error) {
+	wrote := false
+	end, err := eventlog.Decide(ctx, c.Log, subject,
+		func(s folded[S], e events.Recorded) folded[S] { return folded[S]{evolve(s.state, e), e.Seq} },
+		func(s folded[S]) ([]events.Event, error) {
+			facts, err := decision(s.state)
+			wrote = err == nil && len(facts) > 0
+			return c.events(by, facts...), err
+		})
+	var refusal *request.Refusal
+	if errors.As(err, &refusal) {
+		err = &RefusedError{Kind: Conflict, Reason: refusal.Reason}
+	}
+	return end.state, Answer{Seq: end.seq, Existed: err == nil && !wrote}, err
+}
+
+// NewRequest is a wish to benchmark an artifact.
+type NewRequest struct {
+	Suite events.SuiteName   `json:"suite"`
+	Kind  events.RequestKind `json:"kind"`
+	// Key is the natural key; empty means the tag (master, release) and is required for a try.
+	Key        string            `json:"key"`
+	Tag        events.Tag        `json:"tag"`
+	Parent     events.Tag        `json:"parent_tag"`
+	PR         int               `json:"pr"`
+	ReleasedOn string            `json:"released_on"`
+	Parameters events.Parameters `json:"parameters"`
+}
+
+// CreateRequest records the wish once, however often it is asked, and returns the request.
+func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest) (request.Request, Answer, error) {
+	d, err := c.current(ctx, n.Suite)
+	if err != nil {
+		return request.Request{}, Answer{}, err
+	}
+	parameters, err := d.Normalise(n.Parameters)
+	if err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	}
+	if n.Key == "" {
+		if n.Key = string(n.Tag); n.Key == "" {
+			return request.Request{}, Answer{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
+		}
+	}
+	create := request.Create{
+		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
+	}
+	if _, err := request.Decide(request.Request{}, create); err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	}
+	return c.onRequest(ctx, by, events.NewRequestID(n.Suite, n.Kind, n.Key), create)
+}
+
+// ArtifactsReady says that the artifact of a waiting request exists.
+func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent})
+}
+
+// CancelRequest withdraws a request; its jobs that run are stopped.
+func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.Cancel{Reason: reason})
+}
+
+func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command) (request.Request, Answer, error) {
+	if err := events.CheckToken("request", string(id)); err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	}
+	return decide(ctx, c, by, events.RequestSubject(id),
+		func(r request.Request, e events.Recorded) request.Request { return request.Evolve(r, e.Fact, e.Time) },
+		func(r request.Request) ([]events.Fact, error) {
+			if _, creates := command.(request.Create); !creates && !r.Exists() {
+				return nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
+			}
+			return request.Decide(r, command)
+		})
+}
+
+// current returns the newest definitions of a suite.
+func (c *Control) current(ctx context.Context, name events.SuiteName) (suite.Definitions, error) {
+	if err := events.CheckToken("suite", string(name)); err != nil {
+		return suite.Definitions{}, refuse(Invalid, "%s", err)
+	}
+	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
+	if err != nil {
+		return suite.Definitions{}, err
+	}
+	if !ok {
+		return suite.Definitions{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`", name)
+	}
+	return suite.Parse(last.Fact.(events.DefinitionsPublished).Content)
+}
+
+// Publish makes definitions the current ones of their suite.
+func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
+	digest := d.Digest()
+	_, answer, err := decide(ctx, c, by, events.SuiteSubject(d.Name),
+		func(_ events.Digest, e events.Recorded) events.Digest { return e.Fact.(events.DefinitionsPublished).Digest },
+		func(current events.Digest) ([]events.Fact, error) {
+			if current == digest {
+				return nil, nil
+			}
+			return []events.Fact{events.DefinitionsPublished{Suite: d.Name, Digest: digest, Content: d.Canonical()}}, nil
+		})
+	return answer, err
+}

@@ -1,0 +1,128 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// batch is what one transaction will hold: events, decoded and made ready for the archive.
+type batch struct {
+	facts  []events.Recorded
+	parked int
+	archive
+	// head and chain are the last event of the batch and its link.
+	head  events.Stored
+	chain Hash
+	// err ends the following after this batch, whose events came before it.
+	err error
+}
+
+// archive holds the columns of the rows of event.
+type archive struct {
+	seqs, causes                          []int64
+	subjects, types, ids, sources, actors []string
+	roots, headers, parkedFor             []string
+	times                                 []*time.Time
+	storedAt                              []time.Time
+	data, chains                          [][]byte
+}
+
+// reader turns the log into batches. It runs ahead of the transactions, one batch at most.
+type reader struct {
+	cursor eventlog.Cursor
+	size   int
+	at     events.Seq
+	until  events.Seq // 0 is for ever
+	chain  Hash
+	room   []byte
+}
+
+// next waits for events and returns what is there, up to the size of a batch. What ends the following, such
+// as a gap or a type that is not known, comes with the batch of what was before it.
+func (r *reader) next(ctx context.Context) batch {
+	size := r.size
+	if r.until > 0 {
+		size = int(min(uint64(size), uint64(r.until-r.at)))
+	}
+	stored, err := r.cursor.Next(ctx, size)
+	if err != nil {
+		return batch{err: fmt.Errorf("read the log after event %d: %w", r.at, err)}
+	}
+	var b batch
+	for _, s := range stored {
+		if s.Seq != r.at+1 {
+			b.err = &eventlog.GapError{Want: r.at + 1, Got: s.Seq}
+			return b
+		}
+		e, parked, err := understand(s)
+		if err != nil {
+			b.err = fmt.Errorf("%w: a newer version of Tacho wrote it; update this program and start it again", err)
+			return b
+		}
+		r.at = s.Seq
+		b.add(r, s, e, parked)
+	}
+	return b
+}
+
+// understand decodes an event. The events that no fold may take are parked, with the reason: those whose data
+// is malformed, and those on a subject that is not their own, which is how a writer would reach beyond the
+// subjects that it is allowed.
+func understand(s events.Stored) (e events.Recorded, parked string, err error) {
+	e, err = events.Decode(s)
+	switch {
+	case errors.Is(err, events.ErrUnknownType):
+		return e, "", err
+	case err != nil:
+		return e, err.Error(), nil
+	case e.Fact.Subject() != s.Subject:
+		return e, fmt.Sprintf("the event belongs on %s", e.Fact.Subject()), nil
+	case e.Time.Year() < 1970 || e.Time.Year() > 9999:
+		return e, "the time of the event is out of range", nil
+	}
+	return e, "", nil
+}
+
+func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string) {
+	names := slices.Sorted(maps.Keys(s.Header))
+	r.room = slices.Grow(r.room[:0], len(s.Data)+1024)
+	r.chain = chain(r.room, r.chain, s, names)
+	link := r.chain
+
+	b.head, b.chain = s, link
+	if parked == "" {
+		b.facts = append(b.facts, e)
+	} else {
+		b.parked++
+	}
+	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // what cannot be read has no cause
+	b.seqs = append(b.seqs, int64(s.Seq))
+	b.causes = append(b.causes, cause)
+	b.subjects = append(b.subjects, cleanText(string(s.Subject)))
+	b.types = append(b.types, cleanText(strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix)))
+	b.ids = append(b.ids, cleanText(s.Header[events.HeaderID]))
+	b.sources = append(b.sources, cleanText(s.Header[events.HeaderSource]))
+	b.actors = append(b.actors, cleanText(s.Header[events.HeaderActor]))
+	b.roots = append(b.roots, cleanText(s.Header[events.HeaderRoot]))
+	b.headers = append(b.headers, headerJSON(s.Header, names))
+	b.parkedFor = append(b.parkedFor, cleanText(parked))
+	b.storedAt = append(b.storedAt, s.StoredAt)
+	b.data = append(b.data, s.Data)
+	b.chains = append(b.chains, link[:])
+	if parked == "" {
+		b.times = append(b.times, &e.Time)
+	} else {
+		b.times = append(b.times, nil)
+	}
+}
+
+func (b *batch) empty() bool { return len(b.seqs) == 0 }

@@ -1,0 +1,151 @@
+package projector
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tachobench/tacho/events"
+)
+
+const replacement = "\uFFFD"
+
+// cleanText returns s as Postgres takes it: valid UTF-8 without the character 0. The archive keeps the data
+// of events as bytes, so nothing is lost.
+func cleanText(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", replacement)
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, replacement)
+	}
+	return s
+}
+
+// rowsJSON returns rows as a JSON list that Postgres takes: the character 0 is replaced there too.
+func rowsJSON[T any](rows []T) ([]byte, error) {
+	b, err := json.Marshal(rows)
+	if err != nil {
+		return nil, fmt.Errorf("encode rows of type %T: %w", rows, err)
+	}
+	return cleanJSON(b), nil
+}
+
+var escapedZero = []byte(`\u0000`)
+
+// cleanJSON replaces each escaped character 0, which is one with an even number of backslashes before it.
+func cleanJSON(b []byte) []byte {
+	for from := 0; ; {
+		at := bytes.Index(b[from:], escapedZero)
+		if at < 0 {
+			return b
+		}
+		at += from
+		before := at
+		for before > 0 && b[before-1] == '\\' {
+			before--
+		}
+		if (at-before)%2 == 0 {
+			copy(b[at:], `\ufffd`)
+		}
+		from = at + len(escapedZero)
+	}
+}
+
+// headerJSON returns the headers as a JSON object, by name.
+func headerJSON(header map[string]string, names []string) string {
+	b := make([]byte, 0, 512)
+	b = append(b, '{')
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendJSONText(b, name)
+		b = append(b, ':')
+		b = appendJSONText(b, header[name])
+	}
+	return string(append(b, '}'))
+}
+
+// appendJSONText appends s in quotes. Nearly all texts need no more than that.
+func appendJSONText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string can always be encoded
+				quoted = []byte(`""`)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// statistics returns the samples of a test case by metric: {"wall-time":[1.5,1.4]}, with null where an
+// iteration does not have the metric.
+func statistics(iterations []events.Iteration) string {
+	b := make([]byte, 0, 1024)
+	b = append(b, '{')
+	seen := 0
+	for i, it := range iterations {
+		for metric := range it.Metrics {
+			if earlier(iterations[:i], metric) {
+				continue
+			}
+			if seen++; seen > 1 {
+				b = append(b, ',')
+			}
+			b = appendJSONText(b, string(metric))
+			b = append(b, ':', '[')
+			for n, other := range iterations {
+				if n > 0 {
+					b = append(b, ',')
+				}
+				if v, ok := other.Metrics[metric]; ok {
+					b = strconv.AppendFloat(b, v, 'g', -1, 64)
+				} else {
+					b = append(b, "null"...)
+				}
+			}
+			b = append(b, ']')
+		}
+	}
+	return string(cleanJSON(append(b, '}')))
+}
+
+func earlier(iterations []events.Iteration, metric events.Metric) bool {
+	for _, it := range iterations {
+		if _, ok := it.Metrics[metric]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// interference returns what disturbed which iteration, by index; nil when all are clean.
+func interference(iterations []events.Iteration) *string {
+	var b []byte
+	for i, it := range iterations {
+		if it.Interference == "" {
+			continue
+		}
+		if b == nil {
+			b = append(b, '{')
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		b = strconv.AppendInt(b, int64(i), 10)
+		b = append(b, '"', ':')
+		b = appendJSONText(b, it.Interference)
+	}
+	if b == nil {
+		return nil
+	}
+	return pointer(string(cleanJSON(append(b, '}'))))
+}

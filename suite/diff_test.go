@@ -1,0 +1,87 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestDiffTellsWhatChanged(t *testing.T) {
+	a := load(t, "testdata/small.toml")
+	text := small(t)
+	for _, change := range [][2]string{
+		{`iterations = 3, timeout = "5m"`, `iterations = 5, timeout = "5m"`},
+		{`exclude_profiles = ["debug"]`, `args = ["-tags=<x>"]`},
+		{`sets = { linux-amd64 = 0, linux-arm64 = 0 }`, `sets = { linux-amd64 = 1, linux-arm64 = 0 }`},
+		{`sets = { linux-amd64 = 1, linux-arm64 = 0 }` + "\nexclude", `sets = { linux-amd64 = 0, linux-arm64 = 0 }` + "\nexclude"},
+		{`name = "json"`, `name = "gob"`},
+	} {
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	// The benchmark that excludes nothing any more fills set 0 in place of the one that left it.
+	text = strings.Replace(text, "source = \"generics\"\nsets = { linux-amd64 = 1", "source = \"generics\"\nsets = { linux-amd64 = 0", 1)
+	b, err := Load("b.toml", []byte(text), anyDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range Diff(a, b) {
+		got = append(got, d.String())
+	}
+	want := []string{
+		`suite: defaults.iterations changed from 3 to 5`,
+		`benchmark tables: moved from set 0 to set 1 on linux-amd64`,
+		`benchmark Generics: args added: ["-tags=<x>"]`,
+		`benchmark Generics: exclude_profiles removed, was ["debug"]`,
+		`benchmark Generics: moved from set 1 to set 0 on linux-amd64`,
+		`benchmark gob: added`,
+		`benchmark json: removed`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiffSeesTheOrderOfAChain(t *testing.T) {
+	a := load(t, "testdata/small.toml")
+	b := load(t, "testdata/small.toml")
+	slices.Reverse(b.Scenarios)
+	want := []Difference{{
+		What: "scenarios", Key: "order", Change: Changed,
+		From: `["full","incr-full","incr-patched"]`, To: `["incr-patched","incr-full","full"]`,
+	}}
+	if diff := cmp.Diff(want, Diff(a, b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDiffIsEmptyExactlyForEqualDigests(t *testing.T) {
+	base := rustc(t)
+	rapid.Check(t, func(t *rapid.T) {
+		edited := base
+		edited.Benchmarks = slices.Clone(base.Benchmarks)
+		i := rapid.IntRange(0, len(base.Benchmarks)-1).Draw(t, "benchmark")
+		b := &edited.Benchmarks[i]
+		switch rapid.IntRange(0, 5).Draw(t, "edit") {
+		case 0:
+		case 1:
+			b.Iterations = rapid.IntRange(0, 5).Draw(t, "iterations")
+		case 2:
+			b.Patches = rapid.SliceOfN(rapid.SampledFrom([]string{"0-println.patch", "<b>"}), 0, 2).Draw(t, "patches")
+		case 3:
+			edited.Benchmarks = slices.Delete(edited.Benchmarks, i, i+1)
+		case 4:
+			j := rapid.IntRange(0, len(base.Benchmarks)-1).Draw(t, "other")
+			edited.Benchmarks[i], edited.Benchmarks[j] = edited.Benchmarks[j], edited.Benchmarks[i]
+		case 5:
+			edited.Description = rapid.SampledFrom([]string{"", base.Description}).Draw(t, "description")
+		}
+		same := base.Digest() == edited.Digest()
+		if there, back := Diff(base, edited), Diff(edited, base); (len(there) == 0) != same || (len(back) == 0) != same {
+			t.Fatalf("same digest: %v, differences %v and %v", same, there, back)
+		}
+	})
+}

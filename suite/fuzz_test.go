@@ -1,0 +1,71 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Whatever the bytes, Load answers with problems or with definitions that every other function can use.
+func FuzzLoad(f *testing.F) {
+	text := small(f)
+	f.Add([]byte(text))
+	f.Add([]byte(strings.ReplaceAll(text, "= [", "= [{},")))
+	f.Add([]byte(strings.ReplaceAll(text, "[[", "[")))
+	f.Add([]byte("a = {b.c = [[[{d = 1}]]]}\n[[x.y]]\n[x.y.z]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := Load("f.toml", data, anyDigest)
+		if err != nil {
+			var problems Problems
+			if !errors.As(err, &problems) || len(problems) == 0 {
+				t.Fatalf("no problems: %v", err)
+			}
+			return
+		}
+		use(t, d)
+	})
+}
+
+// What Parse accepts has one canonical form, and no job of it brings the program down.
+func FuzzParse(f *testing.F) {
+	golden, err := os.ReadFile("testdata/small.canonical.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(golden)
+	f.Add([]byte(`{"version":1,"benchmarks":[{}],"kinds":[{"primary":true}],"targets":[{"sets":-3}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if d, err := Parse(data); err == nil {
+			use(t, d)
+		}
+	})
+}
+
+func use(t *testing.T, d Definitions) {
+	t.Helper()
+	canonical := d.Canonical()
+	again, err := Parse(canonical)
+	if err != nil {
+		t.Fatalf("the canonical form is not read: %v", err)
+	}
+	if !bytes.Equal(canonical, again.Canonical()) {
+		t.Fatalf("two canonical forms:\n%s\n%s", canonical, again.Canonical())
+	}
+	if diff := Diff(d, again); len(diff) != 0 {
+		t.Fatalf("differs from itself: %v", diff)
+	}
+	own, backfill, err := d.Expand(request(d, events.Try, events.Parameters{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range append(own, backfill...) {
+		if _, err := d.Plan(j); err != nil {
+			// Only what was never loaded can have a kind without a profile, or no timeout.
+			return
+		}
+	}
+}
