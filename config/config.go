@@ -1,0 +1,228 @@
+// Package config reads what an operator chooses: one strict TOML file, then environment variables, then
+// flags, each over the one before.
+//
+// Every key has a default that works for one machine. A key that is not known is an error with its line,
+// never ignored: a misspelt limit must not be the default in silence. Secrets come from variables or files
+// and are never shown (Redacted).
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// Config is the effective configuration.
+type Config struct {
+	// Data is the directory of everything that `tacho up` keeps: the log, Postgres, caches, credentials.
+	// Default: $XDG_DATA_HOME/tacho or ~/.local/share/tacho. Two processes never share one.
+	Data string `toml:"data" json:"data"`
+	// Server is the URL where a running Tacho answers; default: what the data directory says.
+	Server string `toml:"server" json:"server"`
+	// Listen is the address of the website and API. "127.0.0.1:0" takes a free port; an address that others
+	// reach should stand behind TLS.
+	Listen string `toml:"listen" json:"listen"`
+	// Suites are the definitions to publish: names of shipped ones (go, rustc, rustc-small) or files.
+	Suites []string `toml:"suites" json:"suites"`
+	// Token is the bearer token that writing API calls need. Default: one made in the data directory.
+	Token string `toml:"-" json:"-"`
+
+	Database  Database  `toml:"database" json:"database"`
+	NATS      NATS      `toml:"nats" json:"nats"`
+	Scheduler Scheduler `toml:"scheduler" json:"scheduler"`
+	Collector Collector `toml:"collector" json:"collector"`
+	// Sources maps the names that definitions give to directories of programs on this machine, such as
+	// rustc-perf = "/srv/rustc-perf/collector/compile-benchmarks".
+	Sources map[string]string `toml:"sources" json:"sources"`
+}
+
+// Database says where the projections are kept.
+type Database struct {
+	// URL of a Postgres; empty means one that `tacho up` runs by itself on a private socket. What is in it
+	// can always be rebuilt from the log.
+	URL string `toml:"url" json:"url"`
+	// Bin is the directory of the Postgres programs; empty means PATH, then the usual places.
+	Bin string `toml:"bin" json:"bin"`
+}
+
+// NATS says where the log is kept.
+type NATS struct {
+	// URL of a NATS cluster with JetStream; empty means a server inside `tacho up`.
+	URL string `toml:"url" json:"url"`
+	// Creds is a file with an nkey seed; empty means that the URL says enough.
+	Creds string `toml:"creds" json:"creds"`
+	// Listen is where the server inside `tacho up` takes collectors of other machines; the default is a
+	// free port of the loopback interface, for the collectors that it starts itself.
+	Listen string `toml:"listen" json:"listen"`
+	// Replicas of the log: 1 on one server, 3 or 5 on a cluster. It is fixed when the log is made.
+	Replicas int `toml:"replicas" json:"replicas"`
+}
+
+// Scheduler says how requests and jobs are scheduled.
+type Scheduler struct {
+	// MaxInProgress is how many requests are benchmarked at once. 1 keeps their jobs apart.
+	MaxInProgress int `toml:"max_in_progress" json:"max_in_progress"`
+	// ArtifactDeadline is how long a try request waits for its artifacts before it expires.
+	ArtifactDeadline Duration `toml:"artifact_deadline" json:"artifact_deadline"`
+	// OfflineAfter is the age at which a heartbeat is too old: the collector counts as offline and its
+	// attempt as lost. Shorter reacts faster and is wrong more often.
+	OfflineAfter Duration `toml:"offline_after" json:"offline_after"`
+}
+
+// Collector says how collectors on this machine work.
+type Collector struct {
+	// BeatEvery is the pace of heartbeats, and of looking at whether the job is still ours.
+	BeatEvery Duration `toml:"beat_every" json:"beat_every"`
+	// AckWait is after how long a job that nobody reports on is delivered again.
+	AckWait Duration `toml:"ack_wait" json:"ack_wait"`
+	// MaxAttempts is how many executions of a job may be lost to crashes or silence before it fails.
+	MaxAttempts int `toml:"max_attempts" json:"max_attempts"`
+	// TransientDeadline is how long errors that may go away are tried again before the job fails.
+	TransientDeadline Duration `toml:"transient_deadline" json:"transient_deadline"`
+	// Cache is the directory of fetched artifacts; default: in the data directory. CacheBytes bounds it.
+	Cache      string `toml:"cache" json:"cache"`
+	CacheBytes int64  `toml:"cache_bytes" json:"cache_bytes"`
+	// CPUs pins measured processes to these CPUs; empty pins nothing.
+	CPUs []int `toml:"cpus" json:"cpus"`
+	// Nice is the scheduling priority of measured processes; negative needs root.
+	Nice int `toml:"nice" json:"nice"`
+}
+
+// Duration is a time.Duration that is written as "90s" or "2h30m".
+type Duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration: write it as \"90s\" or \"2h30m\"", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Std returns d as the standard library has it.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// Default returns the configuration without any file or variable. home is the user's data directory.
+func Default(data string) Config {
+	return Config{
+		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"},
+		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1},
+		Scheduler: Scheduler{
+			MaxInProgress: 1, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
+		},
+		Collector: Collector{
+			BeatEvery: Duration(5 * time.Second), AckWait: Duration(time.Minute), MaxAttempts: 3,
+			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
+		},
+	}
+}
+
+// Load returns the effective configuration: the defaults, then the file (path may be empty), then the
+// variables that getenv knows. Errors name the file and line, or the variable.
+func Load(path string, getenv func(string) string) (Config, error) {
+	c := Default(defaultData(getenv))
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return Config{}, fmt.Errorf("read the configuration: %w", err)
+		}
+		if err := decode(path, text, &c); err != nil {
+			return Config{}, err
+		}
+	}
+	for name, field := range map[string]*string{
+		"TACHO_DATA": &c.Data, "TACHO_SERVER": &c.Server, "TACHO_TOKEN": &c.Token, "TACHO_DATABASE_URL": &c.Database.URL,
+		"TACHO_PG_BIN": &c.Database.Bin, "TACHO_NATS_URL": &c.NATS.URL, "TACHO_NATS_CREDS": &c.NATS.Creds,
+	} {
+		if v := getenv(name); v != "" {
+			*field = v
+		}
+	}
+	if v := getenv("TACHO_SUITE"); v != "" {
+		c.Suites = filepath.SplitList(v)
+	}
+	return c, c.Check()
+}
+
+func decode(path string, text []byte, c *Config) error {
+	d := toml.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(c)
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		line, column := strict.Errors[0].Position()
+		return fmt.Errorf("%s:%d:%d: unknown key %q: see `tacho config` for the valid ones", path, line, column, strict.Errors[0].Key())
+	}
+	var bad *toml.DecodeError
+	if errors.As(err, &bad) {
+		line, column := bad.Position()
+		return fmt.Errorf("%s:%d:%d: %s", path, line, column, bad.Error())
+	}
+	return err
+}
+
+// Check returns an error that names the first value that cannot work.
+func (c Config) Check() error {
+	switch {
+	case c.Data == "":
+		return errors.New("data: no directory is known; set --data or TACHO_DATA")
+	case c.Scheduler.MaxInProgress < 1:
+		return errors.New("scheduler.max_in_progress: at least 1")
+	case c.NATS.Replicas != 1 && c.NATS.Replicas != 3 && c.NATS.Replicas != 5:
+		return errors.New("nats.replicas: 1, 3 or 5")
+	case c.NATS.Replicas > 1 && c.NATS.URL == "":
+		return errors.New("nats.replicas: more than one replica needs a cluster: set nats.url")
+	case c.Scheduler.OfflineAfter.Std() < time.Second:
+		return errors.New("scheduler.offline_after: at least 1s")
+	case c.Collector.BeatEvery.Std() <= 0 || c.Collector.BeatEvery >= c.Scheduler.OfflineAfter:
+		return errors.New("collector.beat_every: above 0 and below scheduler.offline_after")
+	case c.Collector.AckWait.Std() < time.Second:
+		return errors.New("collector.ack_wait: at least 1s")
+	case c.Collector.MaxAttempts < 1:
+		return errors.New("collector.max_attempts: at least 1")
+	case c.Collector.TransientDeadline.Std() <= 0:
+		return errors.New("collector.transient_deadline: above 0")
+	case c.Collector.CacheBytes < 1<<20:
+		return errors.New("collector.cache_bytes: at least 1 MiB")
+	}
+	return nil
+}
+
+// Redacted returns the configuration with passwords and tokens blotted out.
+func (c Config) Redacted() Config {
+	c.Token = ""
+	c.Database.URL, c.NATS.URL = redact(c.Database.URL), redact(c.NATS.URL)
+	return c
+}
+
+func redact(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}
+
+// TOML returns the configuration as a file.
+func (c Config) TOML() ([]byte, error) { return toml.Marshal(c) }
+
+func defaultData(getenv func(string) string) string {
+	if d := getenv("XDG_DATA_HOME"); d != "" {
+		return filepath.Join(d, "tacho")
+	}
+	if h := getenv("HOME"); h != "" {
+		return filepath.Join(h, ".local", "share", "tacho")
+	}
+	return ""
+}
