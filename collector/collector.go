@@ -44,6 +44,8 @@ type Config struct {
 	PID         int
 	Version     string
 	Environment events.Environment
+	// OS and Arch are what this host is, in Go's words.
+	OS, Arch string
 
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
@@ -182,6 +184,10 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 			registered, active = true, true
 			if lane := (events.Lane{Target: f.Target, Set: f.Set}); lane != c.Lane {
 				return fmt.Errorf("collector %s is registered for lane %s and not for %s", c.Name, lane, c.Lane)
+			}
+			if f.OS != "" && f.OS != c.OS || f.Arch != "" && f.Arch != c.Arch {
+				return fmt.Errorf("collector %s measures target %s, which is %s/%s, and this host is %s/%s: run it on a matching host, or register another collector here",
+					c.Name, f.Target, f.OS, f.Arch, c.OS, c.Arch)
 			}
 		case events.CollectorActivated:
 			active = true

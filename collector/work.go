@@ -114,13 +114,14 @@ func (c *Collector) execute(ctx context.Context, place uint64, spec events.JobSp
 	}
 	end := a.run(ctx, delivery)
 	if end == nil {
+		// The job may be over or may be anyone's: the log tells when it is delivered again.
 		c.Logger.Info("the attempt was taken away; its results so far are kept", "job", spec.ID)
-		return -1, nil
+		return 0, nil
 	}
 	if err := c.record(ctx, a.root, end); err != nil {
 		if errors.As(err, &refusal) {
 			c.Logger.Info("the attempt had ended already", "job", spec.ID, "reason", refusal.Reason)
-			return -1, nil
+			return 0, nil
 		}
 		return 0, fmt.Errorf("collector %s: end job %s: %w", c.Name, spec.ID, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
 )
 
 // NewCollector is a machine to be registered.
@@ -85,10 +86,13 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 	if n.Set < 0 {
 		return Answer{}, refuse(Invalid, "set %d: sets are counted from 0", n.Set)
 	}
-	if err := c.checkLane(ctx, n); err != nil {
+	target, err := c.target(ctx, n)
+	if err != nil {
 		return Answer{}, err
 	}
-	wanted := events.CollectorRegistered{Name: n.Name, Target: n.Target, Set: n.Set, Standby: n.Standby, NKey: n.NKey}
+	wanted := events.CollectorRegistered{
+		Name: n.Name, Target: n.Target, Set: n.Set, Standby: n.Standby, OS: target.OS, Arch: target.Arch, NKey: n.NKey,
+	}
 	return c.assign(ctx, by, n.Name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
 		if known.registered == nil {
 			return []events.Fact{wanted}, wanted, nil
@@ -208,9 +212,10 @@ func (c *Control) DrainCollector(ctx context.Context, by By, name events.Collect
 	return answer, err
 }
 
-// checkLane refuses a lane that no published definitions have.
-func (c *Control) checkLane(ctx context.Context, n NewCollector) error {
-	var targets []string
+// target finds the target of a new collector in the published definitions, and refuses a lane that none of
+// them has. Without any definitions every lane will do, on any host.
+func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, error) {
+	var known []string
 	for _, name := range c.Suites {
 		d, err := c.current(ctx, name)
 		var refused *RefusedError
@@ -218,19 +223,19 @@ func (c *Control) checkLane(ctx context.Context, n NewCollector) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return suite.Target{}, err
 		}
 		for _, t := range d.Targets {
 			if t.Name == n.Target && int(n.Set) < t.Sets {
-				return nil
+				return t, nil
 			}
-			targets = append(targets, fmt.Sprintf("%s (%d sets)", t.Name, t.Sets))
+			known = append(known, fmt.Sprintf("%s (%d sets)", t.Name, t.Sets))
 		}
 	}
-	if len(targets) == 0 {
-		return nil
+	if len(known) == 0 {
+		return suite.Target{Name: n.Target}, nil
 	}
-	return refuse(Invalid, "no published definitions have lane %s/%d; they have %s", n.Target, n.Set, strings.Join(targets, ", "))
+	return suite.Target{}, refuse(Invalid, "no published definitions have lane %s/%d; they have %s", n.Target, n.Set, strings.Join(known, ", "))
 }
 
 func fold[S any](ctx context.Context, log eventlog.Log, subject events.Subject, evolve func(S, events.Recorded) S) (folded[S], error) {

@@ -179,7 +179,9 @@ func (c *Control) current(ctx context.Context, name events.SuiteName) (suite.Def
 func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
 	digest := d.Digest()
 	_, answer, err := decide(ctx, c, by, events.SuiteSubject(d.Name),
-		func(_ events.Digest, e events.Recorded) events.Digest { return e.Fact.(events.DefinitionsPublished).Digest },
+		func(_ events.Digest, e events.Recorded) events.Digest {
+			return e.Fact.(events.DefinitionsPublished).Digest
+		},
 		func(current events.Digest) ([]events.Fact, error) {
 			if current == digest {
 				return nil, nil

@@ -54,7 +54,7 @@ func exampleFacts() []Fact {
 			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Kind: ErrorBenchmark,
 			Context: "helloworld", Case: &c, Message: "exit status 101",
 		},
-		CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, Standby: true, NKey: "UABC"},
+		CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, Standby: true, OS: "linux", Arch: "amd64", NKey: "UABC"},
 		CollectorActivated{Name: "eider-1"},
 		CollectorDeactivated{Name: "eider-1", Reason: "new disk"},
 		CollectorOnline{Name: "eider-1", Instance: "i1", Version: "1.0.0", PID: 4711, Environment: Environment{

@@ -244,6 +244,9 @@ type CollectorRegistered struct {
 	Target  Target        `json:"target"`
 	Set     Set           `json:"set"`
 	Standby bool          `json:"standby,omitempty"`
+	// OS and Arch are what its host must be, in Go's words; empty accepts any.
+	OS   string `json:"os,omitempty"`
+	Arch string `json:"arch,omitempty"`
 	// NKey is the public key that the collector proves itself with.
 	NKey string `json:"nkey,omitempty"`
 }

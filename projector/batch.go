@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
+
+// forever is the end of a following that has none.
+const forever events.Seq = math.MaxUint64
 
 // batch is what one transaction will hold: events, decoded and made ready for the archive.
 type batch struct {
@@ -41,7 +45,7 @@ type reader struct {
 	cursor eventlog.Cursor
 	size   int
 	at     events.Seq
-	until  events.Seq // 0 is for ever
+	until  events.Seq
 	chain  Hash
 	room   []byte
 }
@@ -49,11 +53,7 @@ type reader struct {
 // next waits for events and returns what is there, up to the size of a batch. What ends the following, such
 // as a gap or a type that is not known, comes with the batch of what was before it.
 func (r *reader) next(ctx context.Context) batch {
-	size := r.size
-	if r.until > 0 {
-		size = int(min(uint64(size), uint64(r.until-r.at)))
-	}
-	stored, err := r.cursor.Next(ctx, size)
+	stored, err := r.cursor.Next(ctx, int(min(uint64(r.size), uint64(r.until-r.at))))
 	if err != nil {
 		return batch{err: fmt.Errorf("read the log after event %d: %w", r.at, err)}
 	}

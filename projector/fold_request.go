@@ -115,16 +115,8 @@ func (s *state) requestCancelled(m moment, f events.RequestCancelled) {
 
 func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 	for i, spec := range f.Jobs {
-		j := &jobRow{
-			ID: spec.ID, RequestID: f.RequestID, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
-			ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
-			Profile: spec.Profile, Benchmarks: slices.Clone(spec.Benchmarks), Optional: spec.Optional,
-			Backfill: spec.Backfill, Definitions: spec.Definitions, State: events.JobQueued,
-			CreatedAt: m.at, CreatedSeq: m.seq, Ordinal: i,
-		}
-		if j.Benchmarks == nil {
-			j.Benchmarks = []string{}
-		}
+		j := pointer(newJob(spec, f.RequestID))
+		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
 		// The same job is never made twice, by whatever id.
 		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil {
 			s.refused++
@@ -139,6 +131,20 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		}
 	}
 	s.touchQueue(m)
+}
+
+// newJob returns the row of a job that nothing has happened to.
+func newJob(spec events.JobSpec, request events.RequestID) jobRow {
+	benchmarks := spec.Benchmarks
+	if benchmarks == nil {
+		benchmarks = []string{}
+	}
+	return jobRow{
+		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
+		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
+		Profile: spec.Profile, Benchmarks: benchmarks, Optional: spec.Optional, Backfill: spec.Backfill,
+		Definitions: spec.Definitions, State: events.JobQueued,
+	}
 }
 
 // fitting returns the jobs of a template that the parameters of a request would ask for again; all when none fits.

@@ -29,22 +29,24 @@ type Table struct {
 	Name string
 	// Key are the columns of the primary key.
 	Key []string
+	// Numbered tables have one number as key.
+	Numbered bool
 }
 
 // Tables returns all tables of a generation.
 func Tables() []Table {
 	return []Table{
-		{"benchmark_request", []string{"request_id"}},
-		{"job_queue", []string{"job_id"}},
-		{"attempt", []string{"token"}},
-		{"queue", []string{"position"}},
-		{"result", []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target"}},
-		{"error", []string{"seq"}},
-		{"collector_config", []string{"name"}},
-		{"assignment", []string{"target", "set", "name"}},
-		{"definition", []string{"suite", "digest"}},
-		{"event", []string{"seq"}},
-		{"projection_cursor", []string{"one"}},
+		{"benchmark_request", []string{"request_id"}, false},
+		{"job_queue", []string{"job_id"}, false},
+		{"attempt", []string{"token"}, true},
+		{"queue", []string{"position"}, true},
+		{"result", []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target"}, false},
+		{"error", []string{"seq"}, true},
+		{"collector_config", []string{"name"}, false},
+		{"assignment", []string{"target", "set", "name"}, false},
+		{"definition", []string{"suite", "digest"}, false},
+		{"event", []string{"seq"}, true},
+		{"projection_cursor", []string{"one"}, false},
 	}
 }
 

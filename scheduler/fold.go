@@ -72,7 +72,7 @@ func (s *state) fold(e events.Recorded) {
 		s.collector(f.Name).active = false
 	case events.CollectorOnline:
 		c := s.collector(f.Name)
-		c.online, c.instance, c.draining = true, f.Instance, false
+		c.online, c.instance, c.onlineAt, c.draining = true, f.Instance, e.Time, false
 	case events.CollectorOffline:
 		if c := s.collector(f.Name); c.instance == f.Instance {
 			c.online = false

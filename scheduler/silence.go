@@ -20,7 +20,8 @@ func (s *Scheduler) silent(now time.Time) []decision {
 	reason := fmt.Sprintf("no heartbeat for %s", s.OfflineAfter)
 	for _, name := range slices.Sorted(maps.Keys(s.state.collectors)) {
 		c := s.state.collectors[name]
-		if _, alive := s.beats[name]; alive {
+		// A process that has just said that it is there may be heard a moment later.
+		if _, alive := s.beats[name]; alive || now.Sub(c.onlineAt) < s.OfflineAfter {
 			continue
 		}
 		if c.online {

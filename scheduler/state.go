@@ -71,6 +71,8 @@ type collectorState struct {
 	online   bool
 	draining bool
 	instance string
+	// onlineAt is when the process said that it is there.
+	onlineAt time.Time
 }
 
 func newState() *state {

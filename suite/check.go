@@ -131,8 +131,8 @@ func (c *checker) scenarios(d Definitions) {
 	}
 }
 
-// chain checks that every scenario finds the cache that it needs.
-func (c *checker) chain(path, whose string, chain []Scenario) {
+// chain checks that every scenario finds the cache that it needs. It reports the first that does not.
+func (c *checker) chain(path, whose string, chain []Scenario) (ok bool) {
 	filled := false
 	for _, s := range chain {
 		switch s.Cache {
@@ -144,10 +144,11 @@ func (c *checker) chain(path, whose string, chain []Scenario) {
 			if !filled {
 				c.report(path, "%s: scenario %q needs a filled cache: a scenario with cache = %q must come before it",
 					whose, s.Name, CacheEmpty)
-				return
+				return false
 			}
 		}
 	}
+	return true
 }
 
 var metricName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._+-]{0,127}$`)

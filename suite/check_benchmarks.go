@@ -35,7 +35,15 @@ func (c *checker) benchmark(path string, d Definitions, b BenchmarkDef) {
 	c.references(join(path, "exclude_scenarios"), "scenario", tokens(b.ExcludeScenarios),
 		tokens(names(d.Scenarios, func(s Scenario) events.Scenario { return s.Name })))
 	if len(b.ExcludeScenarios) > 0 {
-		c.chain(join(path, "exclude_scenarios"), fmt.Sprintf("benchmark %q", b.Name), d.chain(Profile{}, b))
+		for _, p := range d.Profiles {
+			if slices.Contains(b.ExcludeProfiles, p.Name) {
+				continue
+			}
+			whose := fmt.Sprintf("benchmark %q under profile %q", b.Name, p.Name)
+			if !c.chain(join(path, "exclude_scenarios"), whose, d.chain(p, b)) {
+				break
+			}
+		}
 	}
 	if at := join(path, "iterations"); b.Iterations != 0 || c.has(at) {
 		c.iterations(at, b.Iterations)

@@ -59,7 +59,7 @@ func TestDiffSeesTheOrderOfAChain(t *testing.T) {
 }
 
 func TestDiffIsEmptyExactlyForEqualDigests(t *testing.T) {
-	base := rustc(t)
+	base := load(t, "testdata/small.toml")
 	rapid.Check(t, func(t *rapid.T) {
 		edited := base
 		edited.Benchmarks = slices.Clone(base.Benchmarks)

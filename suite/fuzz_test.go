@@ -26,7 +26,9 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		use(t, d)
+		if err := use(t, d); err != nil {
+			t.Fatalf("what was checked cannot be planned: %v", err)
+		}
 	})
 }
 
@@ -39,13 +41,19 @@ func FuzzParse(f *testing.F) {
 	f.Add(golden)
 	f.Add([]byte(`{"version":1,"benchmarks":[{}],"kinds":[{"primary":true}],"targets":[{"sets":-3}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if d, err := Parse(data); err == nil {
-			use(t, d)
+		d, err := Parse(data)
+		if err != nil {
+			return
+		}
+		// It was never checked: a plan may fail, as long as it says so.
+		if err := use(t, d); err != nil && !strings.HasPrefix(err.Error(), "plan job") {
+			t.Fatal(err)
 		}
 	})
 }
 
-func use(t *testing.T, d Definitions) {
+// use calls everything that takes definitions and returns the error of the first job that cannot be planned.
+func use(t *testing.T, d Definitions) error {
 	t.Helper()
 	canonical := d.Canonical()
 	again, err := Parse(canonical)
@@ -64,8 +72,8 @@ func use(t *testing.T, d Definitions) {
 	}
 	for _, j := range append(own, backfill...) {
 		if _, err := d.Plan(j); err != nil {
-			// Only what was never loaded can have a kind without a profile, or no timeout.
-			return
+			return err
 		}
 	}
+	return nil
 }

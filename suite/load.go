@@ -76,9 +76,23 @@ func decode(file string, data []byte, d *Definitions) (problems Problems, ok boo
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
 		line, column := wrong.Position()
-		return Problems{{file, line, column, strings.TrimPrefix(wrong.Error(), "toml: ")}}, false
+		return Problems{{file, line, column, explain(wrong)}}, false
 	}
 	return Problems{{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}}, false
+}
+
+// explain returns the message of e in words of the file instead of Go's types.
+func explain(e *toml.DecodeError) string {
+	text := strings.TrimPrefix(e.Error(), "toml: ")
+	key := strings.Join(e.Key(), ".")
+	got, _, mismatch := strings.Cut(strings.TrimPrefix(text, "cannot decode TOML "), " into ")
+	switch {
+	case mismatch && key != "":
+		return fmt.Sprintf("%s cannot be of type %s", key, got)
+	case mismatch:
+		return fmt.Sprintf("the value cannot be of type %s", got)
+	}
+	return text
 }
 
 // complete writes out what a file may leave to be understood, so that equal definitions have one form.

@@ -1,12 +1,10 @@
 package eventlogtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -140,10 +138,9 @@ func oneWinner(t *testing.T, s Subject) {
 }
 
 func oneWinningBatch(t *testing.T, s Subject) {
-	other := events.CollectorName(name(t, "o"))
 	race(t, s, func(n events.CollectorName, version events.Seq) []eventlog.Append {
 		// Each batch also creates an aggregate that only it knows, so that what a loser leaves is seen.
-		own := events.CollectorName(fmt.Sprintf("%s-%s", other[:8], eventlog.NewEvent(nil, eventlog.Meta{}, time.Now()).ID))
+		own := events.CollectorName(name(t, "o"))
 		return []eventlog.Append{one(own, 0), one(n, version)}
 	})
 }
@@ -220,11 +217,4 @@ func decidesAgain(t *testing.T, s Subject) {
 	if !errors.Is(err, refusal) || state != writers*each {
 		t.Fatalf("state %d, error %v; want %d and the refusal", state, err, writers*each)
 	}
-}
-
-func ignoreCancelled(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }

@@ -51,16 +51,16 @@ func replaysInOrder(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	last := before.Last
-	versions := map[events.CollectorName]events.Seq{}
+	names := [3]events.CollectorName{}
+	versions := [3]events.Seq{}
 	for i := range 60 {
-		n := events.CollectorName(fmt.Sprintf("c%d-%s", i%3, before.Identity[:0])+name(t, "")[:0]) + "x"
-		n = events.CollectorName(t.Name()[len(t.Name())-5:]) + n
-		e := activated(events.CollectorName("replay-" + fmt.Sprint(i%3)))
-		key := events.CollectorName("replay-" + fmt.Sprint(i%3))
-		_ = n
-		last = mustAppend(t, s, eventlog.Append{Subject: e.Fact.Subject(), Expected: versions[key], Events: []events.Event{e}})
-		versions[key] = last
-		want = append(want, e.ID)
+		k := i % 3
+		if names[k] == "" {
+			names[k] = events.CollectorName(name(t, "c"))
+		}
+		part := one(names[k], versions[k])
+		last = mustAppend(t, s, part)
+		versions[k], want = last, append(want, part.Events[0].ID)
 	}
 	for _, step := range []int{1, 7, 1000} {
 		all := collect(t, s, before.Last, last, step)

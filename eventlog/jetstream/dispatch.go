@@ -55,7 +55,7 @@ type puller struct {
 // NextJob implements eventlog.Dispatch. A request for one job lies at the server all the time, so that a
 // job is sent at the moment when it is stored. A lane that does not exist yet is waited for.
 func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
-	w := wait{puller: p, lane: lane, inbox: p.nc.NewRespInbox(), answers: make(chan *nats.Msg, 16)}
+	w := wait{puller: p, lane: lane, inbox: p.nc.NewInbox(), answers: make(chan *nats.Msg, 16)}
 	sub, err := p.nc.ChanSubscribe(w.inbox, w.answers)
 	if err != nil {
 		return nil, fmt.Errorf("next job of %s: %w: %w", lane, eventlog.ErrUnavailable, err)

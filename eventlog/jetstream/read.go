@@ -159,7 +159,7 @@ func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err e
 func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	inbox := l.nc.NewRespInbox()
+	inbox := l.nc.NewInbox()
 	sub, err := l.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err

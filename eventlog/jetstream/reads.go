@@ -125,7 +125,7 @@ func askOnce(ctx context.Context, nc *nats.Conn, subject events.Subject, req rea
 	if err != nil {
 		return nil, fmt.Errorf("ask: %w", err)
 	}
-	inbox := nc.NewRespInbox()
+	inbox := nc.NewInbox()
 	sub, err := nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ func helpers() map[string]func() error {
 		"allocate":  allocate,
 		"burn":      burn,
 		"collector": collectForEver,
+		"forgetful": forget,
 		"loopback":  talkToItself,
 	}
 }
@@ -61,6 +62,11 @@ func collectForEver() error {
 	return err
 }
 
+func forget() error {
+	_, err := new(Runner).Run(context.Background(), Cmd{Path: "/bin/true"})
+	return err
+}
+
 func talkToItself() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,9 +84,12 @@ func shell(script string) Cmd {
 	return Cmd{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, Timeout: time.Minute}
 }
 
+// noGoodbye spares helpers the second that a program with race detection sleeps at its end.
+const noGoodbye = "GORACE=atexit_sleep_ms=0"
+
 func helper(name string, env ...string) Cmd {
 	// Every process reads this path as its own program: for the shim that is the test binary, too.
-	return Cmd{Path: "/proc/self/exe", Env: append(env, helperVariable+"="+name), Timeout: time.Minute}
+	return Cmd{Path: "/proc/self/exe", Env: append(env, helperVariable+"="+name, noGoodbye), Timeout: time.Minute}
 }
 
 func mustRun(t *testing.T, r *Runner, c Cmd) Outcome {

@@ -9,14 +9,14 @@ import (
 const helperVariable = "MEASURE_TEST_HELPER"
 
 func TestMain(m *testing.M) {
-	if RunShimIfAsked() {
-		return
-	}
 	if helper := os.Getenv(helperVariable); helper != "" {
 		if err := helpers()[helper](); err != nil {
 			os.Stderr.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}
+		return
+	}
+	if RunShimIfAsked() {
 		return
 	}
 	os.Exit(m.Run())

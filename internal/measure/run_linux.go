@@ -24,6 +24,10 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := c.check(); err != nil {
 		return Outcome{}, err
 	}
+	if isShim() {
+		// Without this, a program that forgot would start itself without end.
+		return Outcome{}, fmt.Errorf("run %q: begin main (or TestMain) of this program with measure.RunShimIfAsked", c.Path)
+	}
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
 	}
@@ -61,6 +65,9 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 	err = gob.NewEncoder(s.orders).Encode(o)
 	if err == nil {
 		err = gob.NewDecoder(s.reports).Decode(&answer)
+	}
+	if err == nil {
+		_ = s.cmd.Process.Kill() // the report is the last thing that a shim does: no need for its goodbye
 	}
 	waitErr := s.cmd.Wait()
 	close(ended)

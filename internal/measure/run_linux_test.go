@@ -230,6 +230,16 @@ func TestCommandInheritsNoFiles(t *testing.T) {
 	}
 }
 
+// A program that measures but forgot RunShimIfAsked must not start itself again and again.
+func TestForgottenShim(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "/proc/self/exe", shimArgument)
+	c.Env = []string{helperVariable + "=forgetful"} // takes the place of RunShimIfAsked
+	out, err := c.CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("RunShimIfAsked")) {
+		t.Errorf("error %v, said %q, want a hint at RunShimIfAsked", err, out)
+	}
+}
+
 func TestRunsAtTheSameTime(t *testing.T) {
 	var r Runner
 	var group sync.WaitGroup

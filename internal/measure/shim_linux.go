@@ -47,7 +47,7 @@ type report struct {
 // RunShimIfAsked does the work of a shim if this process was started as one, and then returns true: the
 // program ends at once. It comes first in main, and in the TestMain of packages that measure.
 func RunShimIfAsked() bool {
-	if len(os.Args) != 2 || os.Args[1] != shimArgument {
+	if !isShim() {
 		return false
 	}
 	// Settings and counters belong to a thread, and the command dies with the thread that forked it.
@@ -65,10 +65,24 @@ func RunShimIfAsked() bool {
 	if err != nil {
 		r.Fault = err.Error()
 	}
+	hush()
 	// If nobody reads the report, the collector is gone or has given up on this run.
 	_ = gob.NewEncoder(reports).Encode(r)
 	return true
 }
+
+// hush lets go of the command's stdout and stderr: what our runtime may say at the end is not its output.
+func hush() {
+	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // then the output may have a line too many
+	}
+	_ = unix.Dup3(null, 1, 0)
+	_ = unix.Dup3(null, 2, 0)
+}
+
+// isShim reports whether this process was started as a shim.
+func isShim() bool { return len(os.Args) == 2 && os.Args[1] == shimArgument }
 
 // endOf returns a channel that is closed when the other side of the pipe is closed: the collector gave
 // up, or died. The goroutine ends with the process.

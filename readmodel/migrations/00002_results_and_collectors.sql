@@ -10,7 +10,7 @@ CREATE TABLE result (
     target       text        NOT NULL,
     -- Metric to its values, one for each iteration in the order they were taken; null where an iteration
     -- has no such value.
-    statistics   jsonb       NOT NULL,
+    statistics   json       NOT NULL,
     iterations   bigint      NOT NULL,
     -- One text for each iteration that is suspect, keyed by its index; NULL when all are clean.
     interference jsonb,

@@ -1,0 +1,170 @@
+// Package artifact finds, fetches and keeps the things that are measured, so that a collector can ask for one
+// and use it until it lets go.
+//
+// Four kinds of source are known: a toolchain that the go command fetches (kept in Go's own module cache),
+// archives behind URLs, a git commit that is built, and a directory that is there already. What comes from
+// URLs and git is kept in a cache directory, which several processes may share:
+//
+//	<dir>/entries/<key>/root/           the artifact
+//	<dir>/entries/<key>/manifest.json   what it is; written last, moved into its place
+//	<dir>/entries/<key>/…               whatever a fetch needs meanwhile
+//	<dir>/locks/<key>                   shared lock: in use; exclusive lock: being fetched or removed
+//	<dir>/locks/<family>.fetch          exclusive lock: somebody fetches an artifact of this family
+//	<dir>/locks/cache                   exclusive lock: space is being counted and made
+//
+// A key is <family>-<components>: a family is one artifact (where it comes from, tag, target), with more or
+// fewer components. An entry serves everybody who needs some of its components; more components make a new
+// entry, which shares the files of the old one by hard links and fetches only what is missing.
+//
+// One rule makes it safe: an entry is what its manifest says, and without a manifest there is no entry. A
+// fetch writes into the entry's own directory under its exclusive lock, brings the file system to disk and
+// writes the manifest at the end; a removal deletes the manifest first. A crash in between leaves a directory
+// without manifest and without lock, which the next Open or the next fetch removes. Locks are flocks: they
+// end with their process. The time of a lock's file is when the entry was last used.
+//
+// The cache is bounded: before a fetch writes more, the entries unused for longest are removed until it fits,
+// and so they are when the disk is full. An entry that is in use, by any process, stays.
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+// Config says where a Store keeps artifacts and how it fetches them.
+type Config struct {
+	// Dir is the directory of the cache; it is made if need be. Processes on one machine may share it, and
+	// it should be on the machine's own disk. It is required.
+	Dir string
+	// MaxBytes bounds what the cache holds on disk, archives unpacked. It must be larger than the largest
+	// set of artifacts that are in use at once, or fetches end with a *NoSpaceError. 0 means that only the
+	// disk is the bound. The go command's own cache is not counted: Tacho never removes from it.
+	MaxBytes int64
+	// Client makes the HTTP requests; nil is a client that gives up when a server does not answer within a
+	// minute. It should have no Timeout, which would limit the length of downloads.
+	Client *http.Client
+	// Stall is for how long a download may bring nothing before it is given up; 0 is one minute.
+	Stall time.Duration
+	// Progress takes a line of text for people whenever something begins that takes long. It is called from
+	// the goroutines that call the Store; nil drops the lines.
+	Progress func(text string)
+}
+
+// Store is a cache of artifacts. Its methods may be called from many goroutines.
+type Store struct{ Config }
+
+// Ref names an artifact for one job.
+type Ref struct {
+	Suite  events.SuiteName
+	Source suite.Artifact
+	Tag    events.Tag
+	Target events.Target
+	// Components are needed besides those of Source: what the job's backend and profile ask for.
+	Components []string
+}
+
+// String returns the artifact as errors name it.
+func (r Ref) String() string { return fmt.Sprintf("artifact %s %s for %s", r.Suite, r.Tag, r.Target) }
+
+func (r Ref) check() error {
+	if err := events.CheckTag(r.Tag); err != nil {
+		return &RefusedError{What: r.String(), Reason: err.Error()}
+	}
+	if err := events.CheckToken("target", string(r.Target)); err != nil {
+		return &RefusedError{What: r.String(), Reason: err.Error()}
+	}
+	return nil
+}
+
+// Open makes the cache directory if need be and removes what a crash left half-done there.
+func Open(c Config) (*Store, error) {
+	if c.Dir == "" {
+		return nil, fmt.Errorf("open the artifact cache: no directory is given; set one in the configuration")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the artifact cache %s: %w", c.Dir, err)
+	}
+	c.Dir = dir
+	if c.Client == nil {
+		c.Client = newClient()
+	}
+	if c.Stall <= 0 {
+		c.Stall = time.Minute
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	s := &Store{c}
+	for _, d := range []string{s.entriesDir(), s.locksDir()} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return nil, s.explain(fmt.Errorf("open the artifact cache: %w", err))
+		}
+	}
+	if err := s.sweep(); err != nil {
+		return nil, fmt.Errorf("open the artifact cache %s: %w", c.Dir, err)
+	}
+	return s, nil
+}
+
+// Acquire returns the directory of an artifact and its version, which is what the artifact says of itself.
+// It fetches the artifact if need be, or waits while another process does. The artifact stays where it is
+// until release is called. Callers must not write to the directory: entries may share files.
+//
+// The error is a *NotThereError or a *RefusedError if trying again would not help (see Permanent), a
+// *NoSpaceError if there is no room, ctx's cause if ctx ended, and anything else is worth another try.
+func (s *Store) Acquire(ctx context.Context, ref Ref) (dir, version string, release func(), err error) {
+	if err := ref.check(); err != nil {
+		return "", "", nil, err
+	}
+	switch ref.Source.Kind {
+	case suite.ArtifactGoToolchain:
+		return s.acquireGo(ctx, ref)
+	case suite.ArtifactURL:
+		return s.acquireCached(ctx, ref, urlComponents(ref), s.fetchURL)
+	case suite.ArtifactGit:
+		return s.acquireCached(ctx, ref, nil, s.fetchGit)
+	case suite.ArtifactPath:
+		return s.acquirePath(ctx, ref)
+	}
+	return "", "", nil, unknownKind(ref)
+}
+
+// Ready reports whether an artifact could be acquired now, without fetching it (a git repository is brought
+// up to date). Errors are those of Acquire, except that an artifact that is not there is no error.
+func (s *Store) Ready(ctx context.Context, ref Ref) (bool, error) {
+	if err := ref.check(); err != nil {
+		return false, err
+	}
+	var err error
+	switch ref.Source.Kind {
+	case suite.ArtifactGoToolchain:
+		err = s.readyGo(ctx, ref)
+	case suite.ArtifactURL:
+		err = s.readyURL(ctx, ref)
+	case suite.ArtifactGit:
+		err = s.readyGit(ctx, ref)
+	case suite.ArtifactPath:
+		_, err = findPath(ref)
+	default:
+		err = unknownKind(ref)
+	}
+	if isNotThere(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func unknownKind(ref Ref) error {
+	return &RefusedError{
+		What:   ref.String(),
+		Reason: fmt.Sprintf("unknown kind of source %q: update this collector, or correct the suite file", ref.Source.Kind),
+	}
+}

@@ -1,0 +1,204 @@
+package artifact
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+func newClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = time.Minute
+	return &http.Client{Transport: t}
+}
+
+// request sends a request and returns the response if it is a success; else the error says whether another
+// try may help.
+func (s *Store) request(ctx context.Context, method, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+	if err != nil {
+		return nil, &RefusedError{What: url, Reason: "not a URL: correct the suite file: " + err.Error()}
+	}
+	req.Header.Set("User-Agent", "tacho")
+	// The bytes as they are stored, for they are what checksums are of.
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := s.Client.Do(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, err
+	}
+	if err := statusError(method, url, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+func statusError(method, url string, resp *http.Response) error {
+	switch code := resp.StatusCode; {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusNotFound || code == http.StatusGone:
+		return &NotThereError{What: url, Tried: []string{url}}
+	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests, code >= 500:
+		return fmt.Errorf("%s %s: the server answers %s", method, url, resp.Status)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return &RefusedError{What: url, Reason: fmt.Sprintf("the server answers %s: give this machine access, or correct the suite's [artifact]", resp.Status)}
+	}
+	return &RefusedError{What: url, Reason: fmt.Sprintf("the server answers %s, which is no download", resp.Status)}
+}
+
+// head asks whether a URL can be downloaded.
+func (s *Store) head(ctx context.Context, url string) error {
+	// Where a server never answers, the client's own limit may be missing.
+	ctx, watch := watched(ctx, s.Stall, url)
+	defer watch.stop()
+	resp, err := s.Client.Do(headRequest(ctx, url))
+	if err == nil && (resp.StatusCode == http.StatusMethodNotAllowed || resp.StatusCode == http.StatusNotImplemented) {
+		resp.Body.Close()
+		resp, err = s.request(ctx, http.MethodGet, url)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	resp.Body.Close()
+	return statusError(http.MethodHead, url, resp)
+}
+
+// transfer is the body of a download: it counts, hashes and remembers how it ended.
+type transfer struct {
+	body  io.Reader
+	watch *watch
+	sum   hash.Hash
+	n     int64
+	// err is the reason why the transfer ended early; io.EOF if it did not.
+	err error
+}
+
+func (t *transfer) Read(p []byte) (int, error) {
+	n, err := t.body.Read(p)
+	t.sum.Write(p[:n])
+	t.n += int64(n)
+	t.watch.progress()
+	if err != nil {
+		t.err = err
+	}
+	return n, err
+}
+
+// download fetches a URL and gives its bytes to use as they come. What use has written may be kept only if
+// there is no error: then all bytes have come and have the checksum that the server names, if it does.
+func (s *Store) download(ctx context.Context, url string, use func(name string, t *transfer) error) (part, error) {
+	ctx, watch := watched(ctx, s.Stall, url)
+	defer watch.stop()
+	resp, err := s.request(ctx, http.MethodGet, url)
+	if err != nil {
+		return part{}, err
+	}
+	defer resp.Body.Close()
+	t := &transfer{body: resp.Body, watch: watch, sum: sha256.New()}
+	name, _, _ := strings.Cut(url, "?")
+	err = use(name, t)
+	if err == nil {
+		// Archives may be followed by padding that nobody has read.
+		_, err = io.Copy(io.Discard, t)
+	}
+	if err != nil {
+		return part{}, t.explain(ctx, url, err)
+	}
+	p := part{From: url, SHA256: events.Digest(hex.EncodeToString(t.sum.Sum(nil))), Bytes: t.n}
+	want, err := s.publishedSum(ctx, url)
+	if err != nil {
+		return part{}, err
+	}
+	if want != "" && want != p.SHA256 {
+		return part{}, &RefusedError{What: url, Reason: fmt.Sprintf("its SHA-256 is %s, and the server says %s: the file is damaged or was replaced", p.SHA256, want)}
+	}
+	p.Verified = want != ""
+	return p, nil
+}
+
+// explain tells a transfer that broke off, which may be tried again, from content that is no use.
+func (t *transfer) explain(ctx context.Context, url string, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if t.err != nil && !errors.Is(t.err, io.EOF) {
+		return fmt.Errorf("download %s: broken off after %s: %w", url, size(t.n), t.err)
+	}
+	var full *NoSpaceError
+	switch {
+	case errors.As(err, &full):
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("download %s: the archive ends too early, after %s", url, size(t.n))
+	}
+	return named(url, err)
+}
+
+var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// publishedSum returns the checksum that the server has beside the file, in the form of sha256sum; "" if it
+// has none.
+func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, error) {
+	name, query, _ := strings.Cut(url, "?")
+	name += ".sha256"
+	if query != "" {
+		name += "?" + query
+	}
+	resp, err := s.request(ctx, http.MethodGet, name)
+	if Permanent(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	line, err := bufio.NewReader(io.LimitReader(resp.Body, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("download %s: %w", name, err)
+	}
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if word = strings.ToLower(word); !sumPattern.MatchString(word) {
+		return "", nil
+	}
+	return events.Digest(word), nil
+}
+
+// watch ends a context when nothing has happened for some time.
+type watch struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	limit  time.Duration
+}
+
+func watched(ctx context.Context, limit time.Duration, url string) (context.Context, *watch) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() {
+		cancel(fmt.Errorf("download %s: nothing has come for %v", url, limit))
+	})
+	return ctx, &watch{cancel, timer, limit}
+}
+
+func (w *watch) progress() { w.timer.Reset(w.limit) }
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}

@@ -1,0 +1,79 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// fetching is an entry that is being made. Its directory is ours alone.
+type fetching struct {
+	manifest
+	store *Store
+	ref   Ref
+	key   string
+	room  *room
+}
+
+func (f *fetching) dir() string  { return f.store.entryDir(f.key) }
+func (f *fetching) root() string { return f.store.rootDir(f.key) }
+
+// fetch makes an entry with fill and returns it in use. When it fails nothing is left.
+func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []string, fill func(context.Context, *fetching) error) (*held, error) {
+	key := entryKey(family, components)
+	l, err := awaitLock(ctx, s.lockFile(key), exclusive, nil)
+	if err != nil {
+		return nil, err
+	}
+	f := &fetching{
+		manifest: manifest{Suite: ref.Suite, Tag: ref.Tag, Target: ref.Target, Components: components},
+		store:    s, ref: ref, key: key, room: &room{store: s, key: key},
+	}
+	if err := f.make(ctx, fill); err != nil {
+		// After a failure only the first reason matters; what cannot be removed is swept another time.
+		_ = s.removeEntry(key, l)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	l.touch()
+	if err := l.share(); err != nil {
+		l.unlock()
+		return nil, err
+	}
+	// Nobody removes what was used last, unless the cache is far too small.
+	if m, err := s.readManifest(key); m == nil || err != nil {
+		l.unlock()
+		return nil, errors.Join(err, errors.New("the artifact was removed as soon as it was there: the cache's limit is too small"))
+	}
+	return &held{manifest: f.manifest, key: key, lock: l}, nil
+}
+
+func (f *fetching) make(ctx context.Context, fill func(context.Context, *fetching) error) error {
+	if err := removeAll(f.dir()); err != nil {
+		return err
+	}
+	if err := f.room.retry(func() error { return os.MkdirAll(f.root(), 0o755) }); err != nil {
+		return err
+	}
+	if err := fill(ctx, f); err != nil {
+		return err
+	}
+	version, err := probe(ctx, f.ref, f.root())
+	if err != nil {
+		return err
+	}
+	if version != "" {
+		f.Version = version
+	}
+	if err := f.room.retry(func() error { return f.store.writeManifest(f.key, f.manifest) }); err != nil {
+		return err
+	}
+	// From here on the manifest says how much there is.
+	if err := os.Remove(filepath.Join(f.dir(), reservationName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

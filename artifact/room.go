@@ -1,0 +1,239 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// reservationName is the file in an unfinished entry that says how many bytes it may grow to.
+const reservationName = "reserved"
+
+// room counts what one fetch writes and makes room for it.
+type room struct {
+	store *Store
+	key   string
+	// used is what was written, reserved what the bound allows so far.
+	used, reserved int64
+}
+
+// take makes room for n more bytes within the bound of the cache.
+func (r *room) take(n int64) error {
+	if n < 0 || r.used+n < 0 {
+		return noSpace(r.store.Dir, n)
+	}
+	r.used += n
+	if r.store.MaxBytes <= 0 || r.used <= r.reserved {
+		return nil
+	}
+	// In steps, since every step reads all manifests.
+	want := r.used + min(64<<20, r.store.MaxBytes/32)
+	if want > r.store.MaxBytes {
+		want = r.used
+	}
+	if err := r.store.reserve(r.key, want); err != nil {
+		return err
+	}
+	r.reserved = want
+	return nil
+}
+
+// retry does something that may find the disk full, and removes unused entries until it does not.
+func (r *room) retry(do func() error) error {
+	for {
+		err := do()
+		if !isFull(err) {
+			return err
+		}
+		removed, rerr := r.store.freeOne()
+		if rerr != nil {
+			return rerr
+		}
+		if !removed {
+			return noSpace(r.store.Dir, r.used)
+		}
+	}
+}
+
+// reserve lets an unfinished entry grow to that many bytes, and removes unused entries for it.
+func (s *Store) reserve(key string, want int64) error {
+	l, err := s.lockCache()
+	if err != nil {
+		return err
+	}
+	defer l.unlock()
+	for {
+		others, err := s.usage(key)
+		if err != nil {
+			return err
+		}
+		if others+want <= s.MaxBytes {
+			break
+		}
+		removed, err := s.removeOldest()
+		if err != nil {
+			return err
+		}
+		if !removed {
+			return &NoSpaceError{Dir: s.Dir, Needed: want, Free: freeBytes(s.Dir), Limit: s.MaxBytes}
+		}
+	}
+	// The reservation only makes the count of other processes better: on a full disk it may be missing.
+	err = os.WriteFile(filepath.Join(s.entryDir(key), reservationName), []byte(strconv.FormatInt(want, 10)), 0o644)
+	if isFull(err) {
+		return nil
+	}
+	return err
+}
+
+// freeOne removes one unused entry, because the disk is full.
+func (s *Store) freeOne() (bool, error) {
+	l, err := s.lockCache()
+	if err != nil {
+		return false, err
+	}
+	defer l.unlock()
+	return s.removeOldest()
+}
+
+// lockCache is held while space is counted and made, which does not take long; hence no context.
+func (s *Store) lockCache() (*lock, error) {
+	return awaitLock(context.Background(), s.lockFile("cache"), exclusive, nil)
+}
+
+// usage counts the bytes of all entries but one. What entries share is counted once.
+func (s *Store) usage(but string) (int64, error) {
+	keys, err := s.keys("")
+	if err != nil {
+		return 0, err
+	}
+	type piece struct{ origin, from string }
+	seen := map[piece]bool{}
+	var total int64
+	for _, key := range keys {
+		if key == but {
+			continue
+		}
+		m, err := s.readManifest(key)
+		if err != nil {
+			return 0, err
+		}
+		if m == nil {
+			total += s.reservation(key)
+			continue
+		}
+		for _, p := range m.Parts {
+			if id := (piece{p.Origin, p.From}); !seen[id] {
+				seen[id] = true
+				total += p.Disk
+			}
+		}
+	}
+	return total, nil
+}
+
+func (s *Store) reservation(key string) int64 {
+	b, err := os.ReadFile(filepath.Join(s.entryDir(key), reservationName))
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// removeOldest removes the entry that was unused for longest, or else what a crash has left; false if all
+// are in use. The lock of the cache is held.
+func (s *Store) removeOldest() (bool, error) {
+	keys, err := s.keys("")
+	if err != nil {
+		return false, err
+	}
+	used := map[string]time.Time{}
+	for _, key := range keys {
+		if info, err := os.Stat(s.lockFile(key)); err == nil {
+			used[key] = info.ModTime()
+		}
+	}
+	slices.SortFunc(keys, func(a, b string) int { return used[a].Compare(used[b]) })
+	for _, key := range keys {
+		l, err := tryLock(s.lockFile(key), exclusive)
+		if isFull(err) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if l != nil {
+			return true, s.removeEntry(key, l)
+		}
+	}
+	return false, nil
+}
+
+// sweep removes what crashes left half-done, unless somebody is at it.
+func (s *Store) sweep() error {
+	keys, err := s.keys("")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, key := range keys {
+		errs = append(errs, s.sweepOne(key))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Store) sweepOne(key string) error {
+	if m, err := s.readManifest(key); m != nil || err != nil {
+		return err
+	}
+	l, err := tryLock(s.lockFile(key), exclusive)
+	if l == nil || err != nil {
+		return err
+	}
+	// It may have been finished between the two looks.
+	if m, err := s.readManifest(key); m != nil || err != nil {
+		l.unlock()
+		return err
+	}
+	return s.removeEntry(key, l)
+}
+
+// onDisk is what a file, a directory or a link is counted as: whole blocks, and one at least.
+func onDisk(size int64) int64 {
+	const block = 4096
+	if size > 1<<62 {
+		return size
+	}
+	return max(block, (size+block-1)/block*block)
+}
+
+// treeBytes returns what a tree takes on disk.
+func treeBytes(dir string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		size := int64(0)
+		if info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		total += onDisk(size)
+		return nil
+	})
+	return total, err
+}

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// apiPath stands before every path of the API.
+const apiPath = "/api/v1/"
+
+// ActorHeader names in a write who asks, such as "cli:alice".
+const ActorHeader = "Tacho-Actor"
+
+// Client calls one Tacho. Its methods may be called at once from any number of goroutines.
+type Client struct {
+	// HTTP carries the calls; New sets http.DefaultClient. It must not bound the whole call by a timeout,
+	// since streams last; bound calls by their contexts.
+	HTTP *http.Client
+	// Actor is who asks, on record with each write; empty leaves it to the server.
+	Actor events.Actor
+
+	base    *url.URL
+	token   string
+	waitFor events.Seq
+}
+
+// New returns a client of the Tacho at baseURL ("http://127.0.0.1:8080"; "host:port" is understood). The
+// token is sent with writes only and may be empty for reading.
+func New(baseURL, token string) (*Client, error) {
+	text := strings.TrimRight(baseURL, "/")
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	base, err := url.Parse(text)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("server URL %q: use the form http://host:port", baseURL)
+	}
+	return &Client{HTTP: http.DefaultClient, base: base, token: token}, nil
+}
+
+// URL returns the address of a page or path of the server, such as "/requests/r1".
+func (c *Client) URL(path string) string { return c.base.JoinPath(path).String() }
+
+// After returns a client whose reads wait until the tables hold the event seq, which a write answered.
+func (c *Client) After(seq events.Seq) *Client {
+	later := *c
+	later.waitFor = seq
+	return &later
+}
+
+// call sends one request and returns the answer, whose body the caller closes.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	u := c.base.JoinPath(apiPath, path)
+	if query == nil {
+		query = url.Values{}
+	}
+	if method == http.MethodGet && c.waitFor > 0 {
+		query.Set("wait_for", strconv.FormatUint(uint64(c.waitFor), 10))
+	}
+	u.RawQuery = query.Encode()
+	var sent io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		}
+		sent = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), sent)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	if method != http.MethodGet {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		if c.Actor != "" {
+			req.Header.Set(ActorHeader, string(c.Actor))
+		}
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s %s: %w", method, path, context.Cause(ctx))
+		}
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode/100 != 2 {
+		defer resp.Body.Close()
+		return nil, c.refused(resp)
+	}
+	return resp, nil
+}
+
+// ask calls and reads the JSON of the answer.
+func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (T, error) {
+	var out T
+	resp, err := c.call(ctx, method, path, query, body)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return out, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	return out, nil
+}
+
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	return ask[T](ctx, c, http.MethodGet, path, query, nil)
+}
+
+// copyText calls and copies the body of the answer as it comes.
+func (c *Client) copyText(ctx context.Context, path string, query url.Values, w io.Writer) error {
+	resp, err := c.call(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("GET %s: %w", path, err)
+	}
+	return nil
+}
+
+// set adds a parameter unless its value is empty, 0 or false.
+func set[T ~string | ~int | ~uint64 | ~bool](query url.Values, name string, value T) {
+	var none T
+	if value != none {
+		query.Set(name, fmt.Sprint(value))
+	}
+}

@@ -1,0 +1,71 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Error is an answer of Tacho that says no. Its JSON form is the body of such an answer.
+type Error struct {
+	// Status is the status code: 400 wrong usage, 401 and 403 not permitted, 404 not found, 409 conflict,
+	// 500 and above a fault.
+	Status int `json:"-"`
+	// Message says what is wrong, Next what to do about it; Next may be empty.
+	Message string `json:"error"`
+	Next    string `json:"next,omitempty"`
+}
+
+func (e *Error) Error() string {
+	if e.Next == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Next
+}
+
+// UnreachableError says that no Tacho answered.
+type UnreachableError struct {
+	// URL is the base URL that was tried, without a password.
+	URL string
+	Err error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no Tacho answers at %s: start one with `tacho up` (%v)", e.URL, e.Err)
+}
+
+// Unwrap returns the fault of the connection.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// unreachable tells a connection that failed from a caller that gave up.
+func (c *Client) unreachable(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return &UnreachableError{URL: c.base.Redacted(), Err: err}
+}
+
+// maxErrorBody bounds what is read of an answer that says no.
+const maxErrorBody = 64 << 10
+
+// refused reads the answer that says no. What is not Tacho's form of an error came from something between.
+func (c *Client) refused(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil {
+		return c.unreachable(err)
+	}
+	e := &Error{Status: resp.StatusCode}
+	if json.Unmarshal(body, e) != nil || e.Message == "" {
+		e.Message = fmt.Sprintf("%s answered %s to %s %s", c.base.Redacted(), resp.Status, resp.Request.Method, resp.Request.URL.Path)
+		if text := strings.TrimSpace(string(body)); text != "" && len(text) < 200 && !strings.Contains(text, "<") {
+			e.Message += ": " + text
+		}
+		e.Next = "check that the URL is that of a Tacho"
+	}
+	return e
+}

@@ -1,0 +1,133 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// StreamStart is the first message of a stream of events: what follows comes behind Seq.
+type StreamStart struct {
+	Seq events.Seq `json:"seq"`
+}
+
+const (
+	// reconnectFor is how long FollowEvents tries to find the server again after a stream broke.
+	reconnectFor = time.Minute
+	// maxLine bounds one line of a stream: the largest event and its envelope.
+	maxLine = 64 << 20
+)
+
+// JobLog writes the output of a job. With follow it goes on until the job ends.
+func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.Writer) error {
+	query := url.Values{}
+	if follow {
+		query.Set("follow", "1")
+	}
+	return c.copyText(ctx, "jobs/"+url.PathEscape(string(id))+"/log", query, w)
+}
+
+// FollowEvents calls f with each event that q selects, in order, as they come, until ctx ends or f returns an
+// error. A nil q.After begins with what is new. A stream that breaks is taken up again where it was, for as
+// long as the server comes back within a minute.
+func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmodel.Event) error) error {
+	wait := backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(reconnectFor))
+	connected := false
+	err := backoff.Retry(func() error {
+		resp, err := c.call(ctx, http.MethodGet, "events/stream", q.values(), nil)
+		if err != nil {
+			var lost *UnreachableError
+			if connected && errors.As(err, &lost) {
+				return err
+			}
+			return backoff.Permanent(err)
+		}
+		defer resp.Body.Close()
+		connected = true
+		defer wait.Reset() // the minute counts from when the stream broke
+		return scan(resp.Body, func(m message) error {
+			if m.name == "start" {
+				return began(&q, m.data)
+			}
+			if m.name != "event" {
+				return nil
+			}
+			var e readmodel.Event
+			if err := json.Unmarshal([]byte(m.data), &e); err != nil {
+				return backoff.Permanent(fmt.Errorf("follow events: %w", err))
+			}
+			if err := f(e); err != nil {
+				return backoff.Permanent(err)
+			}
+			q.After = &e.Seq
+			return nil
+		})
+	}, backoff.WithContext(wait, ctx))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// began notes where a stream of what is new begins, so that nothing is lost when it breaks before the first event.
+func began(q *EventQuery, data string) error {
+	var start StreamStart
+	if err := json.Unmarshal([]byte(data), &start); err != nil {
+		return backoff.Permanent(fmt.Errorf("follow events: %w", err))
+	}
+	if q.After == nil {
+		q.After = &start.Seq
+	}
+	return nil
+}
+
+// message is one message of a stream of server-sent events.
+type message struct{ name, data string }
+
+// scan reads messages until f returns an error or the stream ends, which is an error too: streams have no end
+// of their own.
+func scan(r io.Reader, f func(message) error) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	var m message
+	for lines.Scan() {
+		line := lines.Text()
+		if line == "" {
+			if m.data != "" {
+				if err := f(m); err != nil {
+					return err
+				}
+			}
+			m = message{}
+			continue
+		}
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			m.name = value
+		case "data":
+			if m.data != "" {
+				m.data += "\n"
+			}
+			m.data += value
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("the stream broke: %w", err)
+	}
+	return errors.New("the server ended the stream")
+}

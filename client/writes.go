@@ -1,0 +1,65 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+)
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return ask[T](ctx, c, http.MethodPost, path, nil, body)
+}
+
+// CreateRequest records a wish once, however often it is asked.
+func (c *Client) CreateRequest(ctx context.Context, n control.NewRequest) (RequestAnswer, error) {
+	return post[RequestAnswer](ctx, c, "requests", n)
+}
+
+// CancelRequest withdraws a request; its running jobs are stopped.
+func (c *Client) CancelRequest(ctx context.Context, id events.RequestID, reason string) (RequestAnswer, error) {
+	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/cancel", Reason{reason})
+}
+
+// ArtifactsReady says that the artifact of a waiting request exists.
+func (c *Client) ArtifactsReady(ctx context.Context, id events.RequestID, a Artifacts) (RequestAnswer, error) {
+	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/artifacts-ready", a)
+}
+
+// AddCollector registers a collector for its lane.
+func (c *Client) AddCollector(ctx context.Context, n control.NewCollector) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "collectors", n)
+}
+
+// ActivateCollector lets a collector take jobs again.
+func (c *Client) ActivateCollector(ctx context.Context, name events.CollectorName) (control.Answer, error) {
+	return c.collector(ctx, name, "activate", "")
+}
+
+// DeactivateCollector stops the dispatch to a collector; its running job ends and its history stays.
+func (c *Client) DeactivateCollector(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
+	return c.collector(ctx, name, "deactivate", reason)
+}
+
+// DrainCollector asks a collector to finish its job and leave.
+func (c *Client) DrainCollector(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
+	return c.collector(ctx, name, "drain", reason)
+}
+
+func (c *Client) collector(ctx context.Context, name events.CollectorName, verb, reason string) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/"+verb, Reason{reason})
+}
+
+// Publish makes definitions, in their canonical JSON form, the current ones of their suite.
+func (c *Client) Publish(ctx context.Context, canonical []byte) (DefinitionsAnswer, error) {
+	return post[DefinitionsAnswer](ctx, c, "definitions", json.RawMessage(canonical))
+}
+
+// VerifyReplay has the server rebuild all tables from the log beside the live ones and compare them; it
+// returns the report as the server made it.
+func (c *Client) VerifyReplay(ctx context.Context) (json.RawMessage, error) {
+	return post[json.RawMessage](ctx, c, "replay/verify", struct{}{})
+}

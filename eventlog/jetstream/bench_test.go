@@ -1,0 +1,283 @@
+package jetstream_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+func event(n events.CollectorName) events.Event {
+	return eventlog.NewEvent(events.CollectorActivated{Name: n}, eventlog.Meta{Source: "bench", Actor: "bench"}, time.Now())
+}
+
+func appendOf(n events.CollectorName, expected events.Seq, count int) eventlog.Append {
+	a := eventlog.Append{Subject: events.CollectorSubject(n), Expected: expected}
+	for range count {
+		a.Events = append(a.Events, event(n))
+	}
+	return a
+}
+
+// rawStream makes a second stream like the log, for comparison, and returns its client.
+func rawStream(b *testing.B, nc *nats.Conn) natsjs.JetStream {
+	b.Helper()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "RAW", Subjects: []string{"raw.>"}, AllowDirect: true}); err != nil {
+		b.Fatal(err)
+	}
+	return js
+}
+
+// BenchmarkAppend compares appends with the plain publish of the same bytes, both synced, in turns.
+func BenchmarkAppend(b *testing.B) {
+	nc := connect(b, start(b, natsserver.Config{Dir: b.TempDir()}))
+	l, js := open(b, nc, jetstream.Config{}), rawStream(b, nc)
+	version := events.Seq(0)
+	payload := make([]byte, 300)
+	var raw, ours time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		if _, err := js.Publish(b.Context(), "raw.a", payload); err != nil {
+			b.Fatal(err)
+		}
+		raw += time.Since(begun)
+		begun = time.Now()
+		at, err := l.Append(b.Context(), appendOf("a", version, 1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		ours += time.Since(begun)
+		version = at
+	}
+	b.ReportMetric(float64(ours)/float64(raw), "times-raw")
+	b.ReportMetric(float64(b.N)/ours.Seconds(), "appends/s")
+	b.ReportMetric(float64(b.N)/raw.Seconds(), "raw/s")
+}
+
+// BenchmarkAppendBatch appends batches of 20 events to two aggregates.
+func BenchmarkAppendBatch(b *testing.B) {
+	l := open(b, connect(b, start(b, natsserver.Config{Dir: b.TempDir()})), jetstream.Config{})
+	var first, second events.Seq
+	for b.Loop() {
+		at, err := l.Append(b.Context(), appendOf("a", first, 10), appendOf("b", second, 10))
+		if err != nil {
+			b.Fatal(err)
+		}
+		first, second = at-10, at
+	}
+	b.ReportMetric(float64(20*b.N)/b.Elapsed().Seconds(), "events/s")
+}
+
+// BenchmarkFollow compares a cursor with a raw ordered consumer on the same events.
+func BenchmarkFollow(b *testing.B) {
+	const count = 100_000
+	srv := start(b, natsserver.Config{Dir: b.TempDir(), Unsynced: true, Listen: "127.0.0.1:0"})
+	inside := connect(b, srv)
+	tcp, err := nats.Connect(srv.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(tcp.Close)
+	fill(b, open(b, inside, jetstream.Config{}), count)
+	for name, nc := range map[string]*nats.Conn{"in-process": inside, "tcp": tcp} {
+		l := open(b, nc, jetstream.Config{})
+		js, err := natsjs.New(nc)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			var raw, ours time.Duration
+			for b.Loop() {
+				begun := time.Now()
+				rawReplay(b, js, count)
+				raw += time.Since(begun)
+				begun = time.Now()
+				replay(b, l, count)
+				ours += time.Since(begun)
+			}
+			b.ReportMetric(float64(count*b.N)/ours.Seconds(), "events/s")
+			b.ReportMetric(float64(count*b.N)/raw.Seconds(), "raw/s")
+		})
+	}
+}
+
+func fill(b *testing.B, l *jetstream.Log, count int) {
+	b.Helper()
+	for i := range count / eventlog.MaxBatch {
+		if _, err := l.Append(b.Context(), appendOf(events.CollectorName(fmt.Sprint("fill", i)), 0, eventlog.MaxBatch)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func replay(b *testing.B, l *jetstream.Log, count int) {
+	b.Helper()
+	cursor, err := l.Follow(b.Context(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cursor.Close()
+	for n := 0; n < count; {
+		got, err := cursor.Next(b.Context(), 1000)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n += len(got)
+	}
+}
+
+func rawReplay(b *testing.B, js natsjs.JetStream, count int) {
+	b.Helper()
+	consumer, err := js.OrderedConsumer(b.Context(), "EVENTS", natsjs.OrderedConsumerConfig{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var n atomic.Int64
+	done := make(chan struct{})
+	consuming, err := consumer.Consume(func(natsjs.Msg) {
+		if n.Add(1) == int64(count) {
+			close(done)
+		}
+	}, natsjs.PullMaxMessages(5000))
+	if err != nil {
+		b.Fatal(err)
+	}
+	<-done
+	consuming.Stop()
+}
+
+// BenchmarkFollowLive measures from an unsynced append to its event out of a waiting cursor.
+func BenchmarkFollowLive(b *testing.B) {
+	l := open(b, connect(b, start(b, natsserver.Config{Dir: b.TempDir(), Unsynced: true})), jetstream.Config{})
+	cursor, err := l.Follow(b.Context(), 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer cursor.Close()
+	version := events.Seq(0)
+	var took []time.Duration
+	for b.Loop() {
+		begun := time.Now()
+		got := make(chan error)
+		go func() {
+			_, err := cursor.Next(b.Context(), 10)
+			took = append(took, time.Since(begun))
+			got <- err
+		}()
+		if version, err = l.Append(b.Context(), appendOf("a", version, 1)); err != nil {
+			b.Fatal(err)
+		}
+		if err := <-got; err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(p50(took), "p50-µs")
+}
+
+// BenchmarkDispatch measures from a synced append of a job to a collector that waits for it, and the same
+// for a raw publish and a raw consumer with a waiting pull. Both clients are on TCP.
+func BenchmarkDispatch(b *testing.B) {
+	srv := start(b, natsserver.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0"})
+	core := connect(b, srv)
+	remote, err := nats.Connect(srv.URL(), jetstream.CollectorOptions("c")...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(remote.Close)
+	l := open(b, core, jetstream.Config{})
+	lane := events.Lane{Target: "t", Set: 1}
+	if err := l.EnsureLane(b.Context(), lane); err != nil {
+		b.Fatal(err)
+	}
+	c, err := jetstream.OpenCollector(b.Context(), remote, "c", lane)
+	if err != nil {
+		b.Fatal(err)
+	}
+	js := rawStream(b, core)
+	if _, err := js.CreateConsumer(b.Context(), "RAW", natsjs.ConsumerConfig{Durable: "raw", AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1}); err != nil {
+		b.Fatal(err)
+	}
+	remoteJS, err := natsjs.New(remote)
+	if err != nil {
+		b.Fatal(err)
+	}
+	consumer, err := remoteJS.Consumer(b.Context(), "RAW", "raw")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ours, raw []time.Duration
+	var version events.Seq
+	for b.Loop() {
+		ours = append(ours, roundTrip(b, func(ctx context.Context) error {
+			e := eventlog.NewEvent(events.JobDispatched{Job: events.JobSpec{Target: lane.Target, Set: lane.Set}}, eventlog.Meta{Actor: "bench"}, time.Now())
+			version, err = l.Append(ctx, eventlog.Append{Subject: events.LaneSubject(lane), Expected: version, Events: []events.Event{e}})
+			return err
+		}, func(ctx context.Context) (func() error, error) {
+			d, err := c.NextJob(ctx, lane)
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return d.Ack(ctx) }, nil
+		}))
+		raw = append(raw, roundTrip(b, func(ctx context.Context) error {
+			_, err := js.Publish(ctx, "raw.a", make([]byte, 300))
+			return err
+		}, func(ctx context.Context) (func() error, error) {
+			m, err := consumer.Next()
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return m.DoubleAck(ctx) }, nil
+		}))
+	}
+	b.ReportMetric(p50(ours), "p50-µs")
+	b.ReportMetric(p50(raw), "raw-p50-µs")
+	b.ReportMetric(p50(ours)/p50(raw), "times-raw")
+}
+
+// roundTrip returns the time from the beginning of publish until take, which waits already, has it.
+func roundTrip(b *testing.B, publish func(context.Context) error, take func(context.Context) (ack func() error, err error)) time.Duration {
+	b.Helper()
+	type taken struct {
+		at  time.Time
+		ack func() error
+		err error
+	}
+	got := make(chan taken, 1)
+	go func() {
+		ack, err := take(b.Context())
+		got <- taken{time.Now(), ack, err}
+	}()
+	<-time.After(2 * time.Millisecond) // until the taker's request lies at the server
+	begun := time.Now()
+	if err := publish(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	r := <-got
+	if r.err != nil {
+		b.Fatal(r.err)
+	}
+	if err := r.ack(); err != nil {
+		b.Fatal(err)
+	}
+	return r.at.Sub(begun)
+}
+
+func p50(took []time.Duration) float64 {
+	slices.Sort(took)
+	return float64(took[len(took)/2].Nanoseconds()) / 1e3
+}

@@ -1,0 +1,70 @@
+package jetstream_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/eventlog/eventlogtest"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+// short waits for tests; a time to live has whole seconds.
+var short = jetstream.Config{AckWait: time.Second, BeatTTL: time.Second}
+
+func TestConformanceOneNode(t *testing.T) {
+	l := open(t, connect(t, start(t, natsserver.Config{Dir: t.TempDir()})), short)
+	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l) })
+}
+
+func TestConformanceCluster(t *testing.T) {
+	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Shutdown)
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	cfg := short
+	cfg.Replicas = 3
+	l := open(t, nc, cfg)
+	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l) })
+}
+
+func subject(l *jetstream.Log) eventlogtest.Subject {
+	return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, JobLogs: l, AckWait: short.AckWait, BeatTTL: short.BeatTTL}
+}
+
+func start(t testing.TB, cfg natsserver.Config) *natsserver.Server {
+	t.Helper()
+	s, err := natsserver.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+func connect(t testing.TB, s *natsserver.Server) *nats.Conn {
+	t.Helper()
+	nc, err := s.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Log {
+	t.Helper()
+	l, err := jetstream.Open(t.Context(), nc, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

@@ -1,0 +1,194 @@
+package jetstream_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+)
+
+// damaged is a log of 2,000 events with a cursor that has read them all, restarted after harm was done to
+// its files while it was stopped.
+func damaged(t *testing.T, harm func(t *testing.T, blocks []string, index string)) (*restartable, *jetstream.Log, eventlog.Cursor) {
+	t.Helper()
+	const count = 2000
+	r := newRestartable(t)
+	l := open(t, r.nc, jetstream.Config{})
+	var version events.Seq
+	for version < count {
+		var err error
+		if version, err = l.Append(t.Context(), appendOf("a", version, 500)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cursor, err := l.Follow(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cursor.Close)
+	for seen := 0; seen < count; {
+		got, err := cursor.Next(t.Context(), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += len(got)
+	}
+	if err := l.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	files := filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs")
+	blocks, err := filepath.Glob(filepath.Join(files, "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatalf("no blocks in %s (%v)", files, err)
+	}
+	slices.Sort(blocks)
+	harm(t, blocks, filepath.Join(files, "index.db"))
+	r.start(t)
+	return r, l, cursor
+}
+
+func size(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func flipBit(t *testing.T, blocks []string, _ string) {
+	t.Helper()
+	block := blocks[len(blocks)-1]
+	data, err := os.ReadFile(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(block, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func truncate(t *testing.T, blocks []string, _ string) {
+	t.Helper()
+	block := blocks[len(blocks)-1]
+	if err := os.Truncate(block, size(t, block)/2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func truncateWithoutIndex(t *testing.T, blocks []string, index string) {
+	t.Helper()
+	truncate(t, blocks, index)
+	if err := os.Remove(index); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removeBlock(t *testing.T, blocks []string, index string) {
+	t.Helper()
+	if err := os.Remove(blocks[len(blocks)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(index); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+}
+
+// TestDamageIsRefused harms the files of a log in the ways in which the server starts up again as if
+// nothing had happened. Whoever looks afterwards must be told: the running cursor, a new one at the old
+// place, and the running log's own check.
+func TestDamageIsRefused(t *testing.T) {
+	for what, harm := range map[string]func(*testing.T, []string, string){
+		"a flipped bit": flipBit, "a truncated block": truncate,
+		"a truncated block and no index": truncateWithoutIndex, "a missing block": removeBlock,
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, l, cursor := damaged(t, harm)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			wantGap := func(who string, err error) {
+				t.Helper()
+				if gap := new(eventlog.GapError); !errors.As(err, &gap) {
+					t.Errorf("%s: got %v, want that the log has a gap", who, err)
+				}
+			}
+			got, err := cursor.Next(ctx, 10)
+			if len(got) > 0 {
+				t.Errorf("the running cursor gave %d more events, the first is %d", len(got), got[0].Seq)
+			}
+			wantGap("the running cursor", err)
+			wantGap("verify", l.Verify(ctx))
+
+			again, openErr := jetstream.Open(ctx, r.nc, jetstream.Config{})
+			if openErr != nil {
+				wantGap("open", openErr)
+				return
+			}
+			_, err = again.Follow(ctx, 2000)
+			wantGap("a new cursor", err)
+		})
+	}
+}
+
+// TestReusedSequencesAreNoticed lets a cut log grow beyond where it was before the cursor looks again.
+func TestReusedSequencesAreNoticed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r := newRestartable(t)
+	l := open(t, r.nc, jetstream.Config{})
+	if _, err := l.Append(ctx, appendOf("a", 0, 20)); err != nil {
+		t.Fatal(err)
+	}
+	cursor, err := l.Follow(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cursor.Close()
+	for seen := 0; seen < 20; {
+		got, err := cursor.Next(ctx, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += len(got)
+	}
+	r.stop()
+	blocks, err := filepath.Glob(filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs", "*.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipBit(t, blocks, "")
+	// Another process writes on, out of sight of the cursor.
+	address := r.cfg.Listen
+	r.cfg.Listen = ""
+	r.start(t)
+	nc := connect(t, r.srv)
+	other := open(t, nc, jetstream.Config{})
+	if _, err := other.Append(ctx, appendOf("b", 0, 100)); err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	r.stop()
+	r.cfg.Listen = address
+	r.start(t)
+	for {
+		got, err := cursor.Next(ctx, 1000)
+		if gap := new(eventlog.GapError); errors.As(err, &gap) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("got %v, want that the log has a gap", err)
+		}
+		if len(got) > 0 {
+			t.Logf("events from %d on came before the check", got[0].Seq)
+		}
+	}
+}

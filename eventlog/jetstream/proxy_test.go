@@ -1,0 +1,130 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// proxy stands between a client and a server. Once armed, it passes the client's next bytes with the
+// trigger on, swallows what the server says after that, and cuts the connection: the request arrives and
+// its answer is lost. It does so a number of times.
+type proxy struct {
+	listener net.Listener
+	server   string
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	trigger []byte
+	times   int
+	conns   map[net.Conn]bool
+	cuts    int
+}
+
+func newProxy(t *testing.T, serverURL string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, server: strings.TrimPrefix(serverURL, "nats://"), conns: map[net.Conn]bool{}}
+	p.wg.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
+
+// arm lets the answers to the next messages with the trigger be lost.
+func (p *proxy) arm(trigger string, times int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trigger, p.times = []byte(trigger), times
+}
+
+func (p *proxy) cutsSoFar() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts
+}
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns[client], p.conns[server] = true, true
+		p.mu.Unlock()
+		lost := make(chan struct{}) // closed when answers are to be lost
+		p.wg.Go(func() { p.forward(client, server, lost) })
+		p.wg.Go(func() { p.back(server, client, lost) })
+	}
+}
+
+// forward passes the client's bytes and looks for the trigger.
+func (p *proxy) forward(client, server net.Conn, lost chan struct{}) {
+	defer func() { _ = server.Close() }()
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		if p.times > 0 && bytes.Contains(buf[:n], p.trigger) {
+			p.times--
+			p.cuts++
+			select {
+			case <-lost:
+			default:
+				close(lost)
+			}
+		}
+		p.mu.Unlock()
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// back passes the server's bytes; the first that are to be lost end the connection.
+func (p *proxy) back(server, client net.Conn, lost chan struct{}) {
+	defer func() { _ = client.Close() }()
+	buf := make([]byte, 1<<20)
+	for {
+		n, err := server.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case <-lost:
+			_ = server.Close()
+			_, _ = io.Copy(io.Discard, server)
+			return
+		default:
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}

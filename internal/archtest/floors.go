@@ -1,0 +1,135 @@
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// floor is the height of a package: it imports only from floors below.
+type floor int
+
+const (
+	words floor = iota
+	sense
+	ports
+	parts
+	program
+	// beside is where internal packages stand; see CheckFloors.
+	beside
+)
+
+func (f floor) String() string {
+	return [...]string{"words (0)", "sense (1)", "ports (2)", "parts (3)", "program (4)", "beside"}[f]
+}
+
+// house names the floor of every package. A directory below one of these belongs to it, unless it is
+// named itself.
+var house = map[string]floor{
+	"events": words,
+
+	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense,
+
+	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports,
+	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
+	"definitions": ports,
+
+	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "projector": parts,
+	"reporter": parts, "website": parts,
+
+	"cmd/tacho": program,
+
+	"internal": beside, "docker": beside,
+}
+
+// neighbours are the imports inside the floor of ports that are wanted; there are none on other floors.
+var neighbours = map[string][]string{
+	"eventlog/jetstream":    {"eventlog"},
+	"eventlog/memory":       {"eventlog"},
+	"eventlog/eventlogtest": {"eventlog"},
+	"control":               {"eventlog"},
+	"runner":                {"artifact"},
+	// The shapes that the API answers with are the rows and the wishes themselves.
+	"client": {"control", "eventlog", "readmodel"},
+}
+
+// known are the packages that internal ones may import: words that they need, and the log.
+var known = []string{"events", "suite", "eventlog", "eventlog/jetstream", "eventlog/memory"}
+
+// stages are internal packages that put whole parts together and import whatever they need for it. Only tests
+// may import them.
+var stages = []string{"internal/farm"}
+
+// place returns the entry of the house that a package belongs to.
+func place(packagePath string) (room string, f floor, ok bool) {
+	for room = packagePath; room != ""; {
+		if f, ok = house[room]; ok {
+			return room, f, true
+		}
+		i := strings.LastIndexByte(room, '/')
+		if i < 0 {
+			break
+		}
+		room = room[:i]
+	}
+	return "", 0, false
+}
+
+// CheckFloors reports packages without a floor, and imports that go sideways or up.
+func CheckFloors(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		if _, _, ok := place(p.Path); !ok {
+			problems = append(problems, Problem{p.Path, "has no floor: put it where it belongs in the table of floors"})
+			continue
+		}
+		for _, i := range p.Imports {
+			if why := refuse(p.Path, i); why != "" {
+				problems = append(problems, Problem{p.Path, why})
+			}
+		}
+		if p.TestsOnly() {
+			continue
+		}
+		for _, i := range p.TestImports {
+			if why := refuseInTest(p.Path, i); why != "" {
+				problems = append(problems, Problem{p.Path, why + ", even in a test"})
+			}
+		}
+	}
+	return problems
+}
+
+// refuse says why a package may not import another one; empty if it may.
+func refuse(from string, i Import) string {
+	room, f, _ := place(from)
+	target, to, ok := place(i.Path)
+	switch {
+	case !i.Ours || room == target && f != beside || !ok || slices.Contains(stages, from):
+		return ""
+	case slices.Contains(stages, i.Path):
+		return "imports " + i.Path + ", which is for tests"
+	case to == beside && f >= ports:
+		return ""
+	case f == beside && slices.Contains(known, target):
+		return ""
+	case f != beside && to < f:
+		return ""
+	case f == ports && slices.Contains(neighbours[room], target):
+		return ""
+	}
+	return fmt.Sprintf("is on the floor %v and may not import %s, which is on %v", f, i.Path, to)
+}
+
+// refuseInTest is refuse for tests, which may also meet the neighbours on their floor. Parts never meet:
+// what two of them do together is tested from the program or from a package of tests.
+func refuseInTest(from string, i Import) string {
+	_, f, _ := place(from)
+	_, to, _ := place(i.Path)
+	switch {
+	case f == to && f != parts, slices.Contains(stages, i.Path):
+		return ""
+	case f == beside && to <= ports:
+		return ""
+	}
+	return refuse(from, i)
+}

@@ -1,0 +1,87 @@
+package archtest
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+)
+
+// nameless are package names that say nothing.
+var nameless = []string{"util", "utils", "common", "helper", "helpers", "types", "models", "base", "misc", "shared"}
+
+// CheckNames reports packages whose name says nothing.
+func CheckNames(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		for _, name := range []string{p.Name, path.Base(p.Path)} {
+			if slices.Contains(nameless, name) {
+				problems = append(problems, Problem{p.Path, "the name " + name + " says nothing: name it after what it holds"})
+				break
+			}
+		}
+	}
+	return problems
+}
+
+// CheckComments reports packages that do not say in a sentence what they are.
+func CheckComments(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		want := "Package " + path.Base(p.Path) + " "
+		if p.Name == "main" {
+			want = "Command " + path.Base(p.Path) + " "
+		}
+		if !slices.ContainsFunc(p.Files, func(f *File) bool {
+			return (!f.Test || p.TestsOnly()) && strings.HasPrefix(f.Syntax.Doc.Text(), want)
+		}) {
+			problems = append(problems, Problem{p.Path, "has no package comment that starts with " + strings.TrimSpace(want)})
+		}
+	}
+	return problems
+}
+
+// initAllowed are the packages that may have init functions, and why.
+var initAllowed = map[string]string{}
+
+// CheckInit reports work that is done before main.
+func CheckInit(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		if initAllowed[p.Path] != "" {
+			continue
+		}
+		for _, f := range p.Files {
+			for _, d := range f.Syntax.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+					problems = append(problems, Problem{p.at(f, fn), "init does work that nobody asked for: let the caller call it"})
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// exits are the functions that end the process.
+var exits = []string{"os.Exit", "syscall.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "log.Panicln"}
+
+// CheckExits reports packages other than commands and tests that end the process.
+func CheckExits(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		if strings.HasPrefix(p.Path, "cmd/") {
+			continue
+		}
+		for _, f := range p.Files {
+			if f.Test {
+				continue
+			}
+			names := importNames(f.Syntax)
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				if e, ok := n.(*ast.SelectorExpr); ok {
+					if name, ok := selected(names, e); ok && slices.Contains(exits, name) {
+						problems = append(problems, Problem{p.at(f, n), name + " is for commands: return an error"})
+					}
+				}
+				return true
+			})
+		}
+	}
+	return problems
+}

@@ -1,0 +1,272 @@
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// source makes a package of files, each "name.go" and its text.
+func source(t *testing.T, packagePath string, files ...string) *Package {
+	t.Helper()
+	p := &Package{Path: packagePath, Fset: token.NewFileSet()}
+	for i := 0; i < len(files); i += 2 {
+		syntax, err := parser.ParseFile(p.Fset, files[i], files[i+1], parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &File{Name: files[i], Syntax: syntax, Test: strings.HasSuffix(files[i], "_test.go"), Built: true}
+		if !f.Test {
+			p.Name = syntax.Name.Name
+		}
+		p.Files = append(p.Files, f)
+	}
+	return p
+}
+
+// expect insists on exactly the problems that contain these pieces, in this order.
+func expect(t *testing.T, got []Problem, want ...string) {
+	t.Helper()
+	for i, problem := range got {
+		if i >= len(want) {
+			t.Errorf("unexpected: %s", problem)
+		} else if !strings.Contains(problem.String(), want[i]) {
+			t.Errorf("problem %d is %q, want one with %q", i, problem, want[i])
+		}
+	}
+	if len(got) < len(want) {
+		t.Errorf("not found: %q", want[len(got):])
+	}
+}
+
+func ours(paths ...string) (imports []Import) {
+	for _, p := range paths {
+		imports = append(imports, Import{Path: p, Ours: true})
+	}
+	return imports
+}
+
+func TestFloors(t *testing.T) {
+	for _, tc := range []struct {
+		from    string
+		imports []string
+		tests   bool
+		want    []string
+	}{
+		{from: "events", imports: []string{"suite"}, want: []string{"may not import suite"}},
+		{from: "events", imports: []string{"internal/measure"}, want: []string{"may not import internal/measure"}},
+		{from: "queue", imports: []string{"events"}},
+		{from: "queue", imports: []string{"job"}, want: []string{"may not import job"}},
+		{from: "queue", imports: []string{"eventlog"}, want: []string{"may not import eventlog"}},
+		{from: "readmodel", imports: []string{"events", "queue", "internal/pgserver"}},
+		{from: "readmodel", imports: []string{"eventlog"}, want: []string{"may not import eventlog"}},
+		{from: "readmodel", imports: []string{"eventlog"}, tests: true},
+		{from: "readmodel", imports: []string{"projector"}, tests: true, want: []string{"may not import projector"}},
+		{from: "eventlog/jetstream", imports: []string{"eventlog", "events"}},
+		{from: "eventlog/jetstream", imports: []string{"eventlog/memory"}, want: []string{"may not import eventlog/memory"}},
+		{from: "eventlog", imports: []string{"eventlog/memory"}, want: []string{"may not import eventlog/memory"}},
+		{from: "scheduler", imports: []string{"queue", "eventlog", "internal/measure"}},
+		{from: "scheduler", imports: []string{"projector"}, want: []string{"may not import projector"}},
+		{from: "scheduler", imports: []string{"projector"}, tests: true, want: []string{"may not import projector"}},
+		{from: "website/pages", imports: []string{"website"}},
+		{from: "website/pages", imports: []string{"webhook"}, want: []string{"may not import webhook"}},
+		{from: "cmd/tacho", imports: []string{"scheduler", "events"}},
+		{from: "scheduler", imports: []string{"cmd/tacho"}, want: []string{"may not import cmd/tacho"}},
+		{from: "internal/measure", imports: []string{"events", "suite", "eventlog"}},
+		{from: "internal/measure", imports: []string{"readmodel"}, want: []string{"may not import readmodel"}},
+		{from: "internal/measure", imports: []string{"collector"}, tests: true, want: []string{"may not import collector"}},
+		{from: "internal/pgtest", imports: []string{"internal/pgserver"}},
+		{from: "internal/farm", imports: []string{"scheduler", "collector"}},
+		{from: "scheduler", imports: []string{"internal/farm"}, want: []string{"is for tests"}},
+		{from: "scheduler", imports: []string{"internal/farm"}, tests: true},
+		{from: "misfit", want: []string{"has no floor"}},
+	} {
+		p := &Package{Path: tc.from, Name: "x", Imports: ours(tc.imports...)}
+		if tc.tests {
+			p.Imports, p.TestImports = nil, p.Imports
+		}
+		t.Run(tc.from+" "+strings.Join(tc.imports, " "), func(t *testing.T) {
+			expect(t, CheckFloors([]*Package{p}), tc.want...)
+		})
+	}
+}
+
+func TestPurity(t *testing.T) {
+	bad := `package queue
+import (
+	"context"
+	"math/rand/v2"
+	"net/url"
+	when "time"
+
+	"github.com/google/uuid"
+	"golang.org/x/perf/benchmath"
+	"github.com/tachobench/tacho/events"
+)
+var now = when.Now
+func f(t when.Time) { go g(t) }
+func g(t when.Time) { when.Sleep(when.Since(t)) }
+`
+	expect(t, CheckPurity([]*Package{source(t, "queue", "a.go", bad, "a_test.go", bad)}),
+		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since")
+	expect(t, CheckPurity([]*Package{source(t, "scheduler", "a.go", bad)}))
+}
+
+func TestNames(t *testing.T) {
+	expect(t, CheckNames([]*Package{
+		source(t, "internal/util", "a.go", "package util"), source(t, "internal/fine", "a.go", "package types"),
+		source(t, "events", "a.go", "package events"),
+	}), "internal/util: the name util", "internal/fine: the name types")
+}
+
+func TestComments(t *testing.T) {
+	expect(t, CheckComments([]*Package{
+		source(t, "a/mute", "a.go", "package mute"),
+		source(t, "a/other", "a.go", "// Holds the other.\npackage other"),
+		source(t, "a/hidden", "a.go", "package hidden", "a_test.go", "// Package hidden is described in its test.\npackage hidden"),
+		source(t, "cmd/run", "a.go", "// Package main runs.\npackage main"),
+		source(t, "a/good", "a.go", "package good", "b.go", "// Package good is good.\npackage good"),
+		source(t, "a/tests", "a_test.go", "// Package tests is only tests.\npackage tests"),
+		source(t, "cmd/tacho", "a.go", "// Command tacho runs.\npackage main"),
+	}), "a/mute", "a/other", "a/hidden", "Command run")
+}
+
+func TestInit(t *testing.T) {
+	expect(t, CheckInit([]*Package{source(t, "suite", "a.go", `package suite
+type t struct{}
+func (t) init() {}
+func init() {}
+`)}), "suite/a.go:4")
+}
+
+func TestExits(t *testing.T) {
+	bad := `package suite
+import ("log"; "os")
+func f(log2 struct{ Fatal func() }) { log2.Fatal(); os.Exit(1); log.Fatalf("") }
+`
+	expect(t, CheckExits([]*Package{source(t, "suite", "a.go", bad, "a_test.go", bad), source(t, "cmd/tacho", "a.go", bad)}),
+		"os.Exit", "log.Fatalf")
+}
+
+func TestTests(t *testing.T) {
+	expect(t, CheckTests([]*Package{source(t, "suite", "a_test.go", `package suite
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+	"pgregory.net/rapid"
+)
+func TestA(t *testing.T) {
+	t.Skip("no server")
+	t.Run("x", func(u *testing.T) { t.SkipNow(); u.Skipf("") })
+	rapid.Check(t, func(t *rapid.T) { t.Skip("discarded") })
+	time.Sleep(1)
+	synctest.Test(t, func(t *testing.T) { time.Sleep(1); t.Skip() })
+}
+func help(tb testing.TB) { tb.Skip() }
+`)}), ":9:", ":10:", ":10:", ":12: a test waits", ":13: a test does not skip", ":15:")
+	expect(t, CheckTests([]*Package{source(t, "internal/pgtest", "a.go", `package pgtest
+import ("testing"; "time")
+func Start(tb testing.TB) { time.Sleep(1); tb.Skip() }
+`)}), ":3: a test does not skip")
+}
+
+func TestGlobals(t *testing.T) {
+	expect(t, CheckGlobals([]*Package{source(t, "suite", "a.go", `package suite
+import (
+	"flag"
+	"sync"
+	"sync/atomic"
+)
+var (
+	count  int
+	table  = map[string]int{}
+	state  struct{ n int }
+	ready  ring
+	lazy   = sync.OnceValue(func() int { var mu sync.Mutex; mu.Lock(); return 1 })
+)
+type ring struct{ n int }
+func (r *ring) turn()    { r.n++ }
+func (r ring) look() int { return r.n }
+func f() {
+	count++
+	table["a"] = 1
+	delete(table, "a")
+	state.n = 2
+	g(&count)
+	ready.turn()
+	flag.Usage = nil
+	for count = range 3 {}
+	count := ready.look() + lazy()
+	count++
+	r := ring{}
+	r.turn()
+	r.n = count + table["b"]
+	_ = &ring{}
+}
+func g(*int) {}
+var guard sync.Mutex
+var live atomic.Bool
+`, "a_test.go", "package suite\nfunc h() { count = 1 }")}),
+		":18: changes count", ":19: changes table", ":20: changes table", ":21: changes state", ":22: changes count",
+		":23: changes ready", ":24: changes flag.Usage", ":25: changes count", "sync.Mutex", "sync/atomic.Bool")
+}
+
+func TestSums(t *testing.T) {
+	words := source(t, "events", "a.go", `package events
+// Fact is closed.
+//
+//sumtype:decl
+type Fact interface { Subject() string; fact() }
+//sumtype:decl
+type Empty interface { nothing() }
+type A struct{}
+type B struct{}
+type C struct{}
+func (A) fact() {}
+func (B) fact() {}
+func (*C) fact() {}
+`)
+	folds := source(t, "queue", "a.go", `package queue
+import "github.com/tachobench/tacho/events"
+func f(x events.Fact) {
+	switch x.(type) {
+	case events.A, *events.C:
+	default:
+	}
+	switch x := x.(type) {
+	case events.A:
+	case events.B, *events.C: _ = x
+	}
+	// Only B matters.
+	//exhaustive:ignore
+	switch x.(type) { case events.B: }
+	//exhaustive:ignore // B alone matters
+	switch x.(type) { case events.B: }
+	switch any(x).(type) { case string: }
+}
+`)
+	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:4: the switch over events.Fact forgets B")
+}
+
+func TestTexts(t *testing.T) {
+	texts, err := ReadTexts(fstest.MapFS{
+		"a/long.sql":        {Data: []byte(strings.Repeat("--\n", maxLines+1))},
+		"a/testdata/in.md":  {Data: []byte(strings.Repeat("\n", maxLines+1))},
+		"a/marks.go":        {Data: []byte("// TO" + "DO: later\n// in \"/home/" + "linuxbrew/x\" or ~/work/" + "x, not /root/" + "x\n")},
+		"Makefile":          {Data: []byte("x:\n\tcd /work/" + "x\n")},
+		"a/picture.png":     {Data: []byte("FIX" + "ME")},
+		".git/config.md":    {Data: []byte("FIX" + "ME")},
+		".ci/run":           {Data: []byte("# FIX" + "ME\n")},
+		"docs/fine.md":      {Data: []byte("https://example.org/root/x, $(pwd)/work/x\n")},
+		"deploy/fine.yml":   {Data: []byte("x: 1\n")},
+		"bin/generated.css": {Data: []byte("FIX" + "ME")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, CheckLengths(texts), "a/long.sql: has 601 lines")
+	expect(t, CheckMarks(texts), ".ci/run:1", "Makefile:2: /work/"+"x", "a/marks.go:1", "a/marks.go:2: /root/"+"x")
+}

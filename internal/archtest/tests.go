@@ -1,0 +1,83 @@
+package archtest
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// CheckTests reports tests that skip, and tests that sleep instead of waiting for what they wait for. The
+// simulated clock of a synctest bubble may be slept on.
+func CheckTests(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		for _, f := range p.Files {
+			c := &testCheck{p: p, f: f, names: importNames(f.Syntax)}
+			c.walk(f.Syntax, nil, false)
+			problems = append(problems, c.problems...)
+		}
+	}
+	return problems
+}
+
+type testCheck struct {
+	p        *Package
+	f        *File
+	names    map[string]string
+	problems []Problem
+}
+
+// walk visits n. testers are the names of the parameters of package testing's types in the functions
+// around n, bubble is set inside of synctest.Test.
+func (c *testCheck) walk(n ast.Node, testers []string, bubble bool) {
+	ast.Inspect(n, func(m ast.Node) bool {
+		switch m := m.(type) {
+		case *ast.FuncDecl:
+			if m.Body != nil {
+				c.walk(m.Body, c.parameters(m.Type, nil), false)
+			}
+			return false
+		case *ast.FuncLit:
+			c.walk(m.Body, c.parameters(m.Type, testers), bubble)
+			return false
+		case *ast.CallExpr:
+			if name, ok := selected(c.names, m.Fun); ok && name == "testing/synctest.Test" && !bubble {
+				c.walk(m, testers, true)
+				return false
+			}
+		case *ast.SelectorExpr:
+			c.use(m, testers, bubble)
+		}
+		return true
+	})
+}
+
+func (c *testCheck) use(e *ast.SelectorExpr, testers []string, bubble bool) {
+	if name, ok := selected(c.names, e); ok && name == "time.Sleep" && c.f.Test && !bubble {
+		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test waits for what happened, and never for how long"})
+	}
+	x, ok := e.X.(*ast.Ident)
+	if ok && slices.Contains(testers, x.Name) && strings.HasPrefix(e.Sel.Name, "Skip") {
+		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test does not skip: what it needs is missing, and that is a failure"})
+	}
+}
+
+// parameters returns the names that have a type of package testing in a function of type t inside of one
+// that knows outer.
+func (c *testCheck) parameters(t *ast.FuncType, outer []string) []string {
+	known := slices.Clone(outer)
+	for _, field := range t.Params.List {
+		kind := field.Type
+		if star, ok := kind.(*ast.StarExpr); ok {
+			kind = star.X
+		}
+		name, _ := selected(c.names, kind)
+		for _, ident := range field.Names {
+			if strings.HasPrefix(name, "testing.") {
+				known = append(known, ident.Name)
+			} else {
+				known = slices.DeleteFunc(known, func(k string) bool { return k == ident.Name })
+			}
+		}
+	}
+	return known
+}

@@ -1,0 +1,169 @@
+package projector_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// feed is a log that lies ready: the projector only follows, so it needs no appending with versions, and the
+// tests may put events there that no honest writer would.
+type feed struct {
+	mu       sync.Mutex
+	identity string
+	stored   []events.Stored
+	grown    chan struct{}
+	first    events.Seq
+}
+
+func newFeed(identity string, list ...events.Stored) *feed {
+	return &feed{identity: identity, stored: list, grown: make(chan struct{}), first: 1}
+}
+
+func (f *feed) add(list ...events.Stored) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stored = append(f.stored, list...)
+	close(f.grown)
+	f.grown = make(chan struct{})
+}
+
+func (f *feed) Head(context.Context) (eventlog.Head, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return eventlog.Head{Identity: f.identity, First: f.first, Last: events.Seq(len(f.stored))}, nil
+}
+
+func (f *feed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {
+	return &feedCursor{feed: f, at: int(after)}, nil
+}
+
+type feedCursor struct {
+	feed *feed
+	at   int
+}
+
+func (c *feedCursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
+	for {
+		c.feed.mu.Lock()
+		list, grown := c.feed.stored, c.feed.grown
+		c.feed.mu.Unlock()
+		if c.at < len(list) {
+			end := min(c.at+limit, len(list))
+			found := list[c.at:end]
+			c.at = end
+			return found, nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (c *feedCursor) Close() {}
+
+// story writes facts as a log would keep them, a second apart.
+type story struct {
+	t      testing.TB
+	stored []events.Stored
+	at     time.Time
+}
+
+func newStory(t testing.TB) *story {
+	return &story{t: t, at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+// tell appends one fact and returns its sequence.
+func (s *story) tell(f events.Fact) events.Seq {
+	s.t.Helper()
+	stored, err := events.Encode(events.Event{
+		ID: fmt.Sprintf("e%06d", len(s.stored)+1), Time: s.at, Source: "test", Actor: "test:story",
+		Cause: events.Seq(len(s.stored)), Root: "story", Fact: f,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.put(stored)
+}
+
+// put appends a message as it is.
+func (s *story) put(stored events.Stored) events.Seq {
+	stored.Seq = events.Seq(len(s.stored) + 1)
+	stored.StoredAt = s.at.Add(3 * time.Millisecond)
+	s.at = s.at.Add(time.Second)
+	s.stored = append(s.stored, stored)
+	return stored.Seq
+}
+
+const suite events.SuiteName = "go"
+
+var lanes = [...]events.Lane{{Target: "linux-amd64", Set: 0}, {Target: "linux-amd64", Set: 1}}
+
+func requestID(tag events.Tag) events.RequestID {
+	return events.NewRequestID(suite, events.Master, string(tag))
+}
+
+func created(tag, parent events.Tag, pr int) events.RequestCreated {
+	return events.RequestCreated{
+		RequestID: requestID(tag), Kind: events.Master, Suite: suite, Tag: tag, Parent: parent, PR: pr,
+		Key: string(tag), State: events.ArtifactsReady,
+	}
+}
+
+func job(tag events.Tag, lane events.Lane, profile events.Profile) events.JobSpec {
+	a := events.Artifact{Suite: suite, Tag: tag, Kind: events.Master}
+	return events.JobSpec{
+		ID: events.NewJobID(a, "compile", lane, "gc", profile, nil), Artifact: a, Kind: "compile", Target: lane.Target,
+		Set: lane.Set, Backend: "gc", Profile: profile, Definitions: "d1", RequestID: requestID(tag),
+	}
+}
+
+func dequeued(j events.JobSpec, attempt, lost int) events.JobDequeued {
+	return events.JobDequeued{
+		Lane: j.Lane(), Place: 1, Job: j, Collector: collectorOf(j.Lane()), Instance: "i1", Attempt: attempt, Lost: lost,
+		Version: "v1", Environment: "env1",
+	}
+}
+
+func collectorOf(l events.Lane) events.CollectorName {
+	return events.CollectorName(fmt.Sprintf("eider-%d", l.Set))
+}
+
+func finished(j events.JobSpec, token events.Seq, outcome events.Outcome) events.JobFinished {
+	return events.JobFinished{
+		Lane: j.Lane(), Place: 1, JobID: j.ID, RequestID: j.RequestID, Collector: collectorOf(j.Lane()), Token: token,
+		Attempt: 1, Outcome: outcome, Measured: 2, DurationMS: 90_000,
+	}
+}
+
+func measured(j events.JobSpec, token events.Seq, benchmarks ...events.Benchmark) events.TestCasesMeasured {
+	f := events.TestCasesMeasured{
+		Lane: j.Lane(), JobID: j.ID, Artifact: j.Artifact, Collector: collectorOf(j.Lane()), Token: token, Attempt: 1,
+		Definitions: "d1", Environment: "env1",
+	}
+	for i, b := range benchmarks {
+		f.Cases = append(f.Cases, events.MeasuredCase{
+			TestCase: events.TestCase{Benchmark: b, Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target},
+			Iterations: []events.Iteration{
+				{Metrics: map[events.Metric]float64{"wall-time": 1.5 + float64(i), "max-rss": 1e9}},
+				{Metrics: map[events.Metric]float64{"wall-time": 1.25 + float64(i)}, Interference: "load 3.1"},
+			},
+		})
+	}
+	return f
+}
+
+func failedCase(j events.JobSpec, token events.Seq, message string) events.ErrorRecorded {
+	return events.ErrorRecorded{
+		Lane: j.Lane(), JobID: j.ID, Artifact: j.Artifact, Collector: collectorOf(j.Lane()), Token: token, Attempt: 1,
+		Kind: events.ErrorBenchmark, Context: "gob", Message: message,
+		Case: &events.TestCase{Benchmark: "gob", Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target},
+	}
+}

@@ -1,0 +1,138 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// position is the row of projection_cursor.
+type position struct {
+	version  int
+	seq      events.Seq
+	eventID  string
+	chain    Hash
+	identity string
+	asOf     *time.Time
+}
+
+// loadPosition returns the cursor of the tables, after making it where there is none.
+func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
+	var zero Hash
+	if _, err := conn.Exec(ctx, statement("begin_cursor"), Version, zero[:]); err != nil {
+		return position{}, fmt.Errorf("begin the cursor: %w", err)
+	}
+	var p position
+	var chain []byte
+	err := conn.QueryRow(ctx, statement("load_cursor")).Scan(&p.version, &p.seq, &p.eventID, &chain, &p.identity, &p.asOf)
+	if err != nil {
+		return position{}, fmt.Errorf("load the cursor: %w", err)
+	}
+	copy(p.chain[:], chain)
+	return p, nil
+}
+
+// loadState fills a state from the tables.
+func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress int) (*state, error) {
+	s := newState(maxInProgress)
+	if p.asOf != nil {
+		s.asOf = p.asOf.UTC()
+	}
+	steps := []struct {
+		name string
+		load func() error
+	}{
+		{"requests", func() error { return each(ctx, conn, "load_requests", s.addRequest) }},
+		{"jobs", func() error { return each(ctx, conn, "load_jobs", s.addJob) }},
+		{"attempts", func() error {
+			return each(ctx, conn, "load_attempts", func(a *attemptRow) { s.lanes[a.lane()] = a })
+		}},
+		{"collectors", func() error {
+			return each(ctx, conn, "load_collectors", func(c *collectorRow) { s.collectors[c.Name] = c })
+		}},
+		{"assignments", func() error {
+			return each(ctx, conn, "load_assignments", func(a *assignmentRow) { s.assignments[a.key()] = *a })
+		}},
+		{"queue", func() error {
+			return each(ctx, conn, "load_queue", func(q *queueRow) { s.queue = append(s.queue, *q) })
+		}},
+		{"durations", func() error {
+			return each(ctx, conn, "load_durations", func(j *jobRow) {
+				s.durations.Add(j.sort(), time.Duration(j.DurationMS)*time.Millisecond)
+			})
+		}},
+		{"ended requests", func() error { return s.loadEnded(ctx, conn) }},
+		{"templates", func() error { return s.loadTemplates(ctx, conn) }},
+	}
+	for _, step := range steps {
+		if err := step.load(); err != nil {
+			return nil, fmt.Errorf("load %s: %w", step.name, err)
+		}
+	}
+	return s, nil
+}
+
+// each calls f with every row of a statement that gives JSON.
+func each[T any](ctx context.Context, conn *pgx.Conn, name string, f func(*T), args ...any) error {
+	rows, err := conn.Query(ctx, statement(name), args...)
+	if err != nil {
+		return err
+	}
+	var raw []byte
+	_, err = pgx.ForEachRow(rows, []any{&raw}, func() error {
+		row := new(T)
+		if err := json.Unmarshal(raw, row); err != nil {
+			return err
+		}
+		f(row)
+		return nil
+	})
+	return err
+}
+
+func (s *state) loadEnded(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, statement("load_ended"))
+	if err != nil {
+		return err
+	}
+	var a artifact
+	_, err = pgx.ForEachRow(rows, []any{&a.suite, &a.tag}, func() error {
+		s.ended[a] = true
+		return nil
+	})
+	return err
+}
+
+func (s *state) loadTemplates(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, statement("load_templates"))
+	if err != nil {
+		return err
+	}
+	var (
+		key   template
+		owner events.RequestID
+		raw   []byte
+	)
+	_, err = pgx.ForEachRow(rows, []any{&key.suite, &key.kind, &owner, &raw}, func() error {
+		t := s.templates[key]
+		if t == nil {
+			t = &made{owner: owner}
+			s.templates[key] = t
+		}
+		if raw == nil {
+			return nil
+		}
+		var j jobRow
+		if err := json.Unmarshal(raw, &j); err != nil {
+			return err
+		}
+		t.sorts = append(t.sorts, j.sort())
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,122 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// wanted are the rows that a batch names and that the state does not hold: ended ones, or none at all.
+type wanted struct {
+	requests map[events.RequestID]bool
+	jobs     map[events.JobID]bool
+	made     []jobRow
+}
+
+// prefetch reads the rows that the folds of the batch will ask for, so that the folds need no database.
+func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []events.Recorded) error {
+	w := s.wants(facts)
+	if len(w.requests) > 0 {
+		err := each(ctx, conn, "guest_requests", func(r *requestRow) {
+			s.addRequest(r)
+			s.guestRequests = append(s.guestRequests, r.ID)
+		}, keys(w.requests))
+		if err != nil {
+			return fmt.Errorf("read the requests of a batch: %w", err)
+		}
+	}
+	guest := func(j *jobRow) {
+		if s.jobs[j.ID] == nil { // a job that can change is here already, and newer than its row
+			s.addJob(j)
+			s.guestJobs = append(s.guestJobs, j.ID)
+		}
+	}
+	if len(w.jobs) > 0 {
+		if err := each(ctx, conn, "guest_jobs", guest, keys(w.jobs)); err != nil {
+			return fmt.Errorf("read the jobs of a batch: %w", err)
+		}
+	}
+	if len(w.made) > 0 {
+		list, err := rowsJSON(w.made)
+		if err != nil {
+			return err
+		}
+		if err := each(ctx, conn, "guest_identities", guest, list); err != nil {
+			return fmt.Errorf("read the jobs alike of a batch: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *state) wants(facts []events.Recorded) wanted {
+	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool)}
+	job := func(id events.JobID) {
+		if s.jobs[id] == nil {
+			w.jobs[id] = true
+		}
+	}
+	request := func(id events.RequestID) {
+		if s.requests[id] == nil {
+			w.requests[id] = true
+		}
+	}
+	for _, e := range facts {
+		switch f := e.Fact.(type) {
+		case events.RequestCreated:
+			request(f.RequestID)
+		case events.RequestArtifactsReady:
+			request(f.RequestID)
+		case events.RequestStarted:
+			request(f.RequestID)
+		case events.RequestExpansionFailed:
+			request(f.RequestID)
+		case events.RequestCompleted:
+			request(f.RequestID)
+		case events.RequestFailed:
+			request(f.RequestID)
+		case events.RequestCancelled:
+			request(f.RequestID)
+		case events.RequestExpired:
+			request(f.RequestID)
+		case events.RequestSuperseded:
+			request(f.RequestID)
+		case events.BackfillAdmitted:
+			request(f.RequestID)
+		case events.JobsCreated:
+			for _, spec := range f.Jobs {
+				job(spec.ID)
+				w.made = append(w.made, newJob(spec, f.RequestID))
+			}
+		case events.JobDispatched:
+			job(f.Job.ID)
+		case events.JobDequeued:
+			job(f.Job.ID)
+		case events.JobFinished:
+			job(f.JobID)
+		case events.AttemptLost:
+			job(f.JobID)
+		case events.AttemptReleased:
+			job(f.JobID)
+		case events.TestCasesMeasured:
+			job(f.JobID)
+		case events.ErrorRecorded:
+			job(f.JobID)
+		case events.RequestAdmitted, events.CollectorRegistered, events.CollectorActivated,
+			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
+			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished:
+			// Their rows are in the state, or no fold reads them.
+		}
+	}
+	return w
+}
+
+func keys[K comparable](m map[K]bool) []K {
+	list := make([]K, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
+}

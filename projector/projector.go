@@ -1,0 +1,150 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// Version is that of the folds: it grows when they give other rows for the same log, and the tables of
+// another version have to be filled anew.
+const Version = 1
+
+// maxBatch is how many events one transaction holds at most, unless the configuration says otherwise.
+const maxBatch = 1000
+
+// Source is what the projector needs of the log.
+type Source interface {
+	// Follow returns a cursor over all events after the given sequence.
+	Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error)
+	// Head returns the identity and the extent of the log.
+	Head(ctx context.Context) (eventlog.Head, error)
+}
+
+// Config says what the projector reads and writes.
+type Config struct {
+	// Log is followed; required.
+	Log Source
+	// URL is that of the database; required. Its user owns the tables.
+	URL string
+	// MaxInProgress is how many requests the scheduler lets be in progress at once; 0 means 1. The estimates
+	// of the queue depend on it, so a replay must be given the same number.
+	MaxInProgress int
+	// BatchSize bounds the events of one transaction; 0 means 1,000.
+	BatchSize int
+	// Logger gets what an operator wants to know; nil discards it.
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// Projector keeps the tables up with the log. Make it with New.
+type Projector struct {
+	config Config
+}
+
+// New returns a projector. It does nothing before Run.
+func New(c Config) *Projector {
+	if c.BatchSize <= 0 {
+		c.BatchSize = maxBatch
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	return &Projector{config: c}
+}
+
+// Run migrates the tables and folds the log into them until ctx ends, which is no error. A database or a log
+// that is away is waited for. It returns early, with an error that says why, when going on would make wrong
+// tables: see the errors of this package, events.ErrUnknownType and eventlog.GapError.
+func (p *Projector) Run(ctx context.Context) error {
+	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond),
+		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	away := false
+	try := func() error {
+		err := p.follow(ctx, func() {
+			if away {
+				p.config.Logger.InfoContext(ctx, "the projector is at work again")
+				away = false
+			}
+			wait.Reset()
+		})
+		if err != nil && lasting(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}
+	err := backoff.RetryNotify(try, backoff.WithContext(wait, ctx), func(err error, pause time.Duration) {
+		away = true
+		p.config.Metrics.Retries.Inc()
+		p.config.Logger.WarnContext(ctx, "the projector lost Postgres or the log and tries again", "error", err, "pause", pause)
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("projector: %w", err)
+	}
+	return nil
+}
+
+// follow runs one session after another, until one fails for a reason other than a swap of the generations.
+func (p *Projector) follow(ctx context.Context, started func()) error {
+	if err := readmodel.Migrate(ctx, p.config.URL); err != nil {
+		return err
+	}
+	for {
+		schema, err := p.session(ctx, started)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		live, liveErr := p.live(ctx)
+		switch {
+		case liveErr != nil:
+			return errors.Join(err, liveErr)
+		case swapped(live, schema, err):
+			p.config.Logger.InfoContext(ctx, "the tables were filled anew; going on with the new ones", "schema", live)
+		case errors.Is(err, errFence):
+			return ErrFenced
+		default:
+			return err
+		}
+	}
+}
+
+func (p *Projector) session(ctx context.Context, started func()) (readmodel.Schema, error) {
+	schema, err := p.live(ctx)
+	if err != nil {
+		return "", err
+	}
+	conn, err := connect(ctx, p.config.URL, schema)
+	if err != nil {
+		return schema, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	s := &session{
+		source: p.config.Log, conn: conn, schema: schema, size: p.config.BatchSize, notify: true,
+		metrics: p.config.Metrics, log: p.config.Logger, started: started,
+	}
+	return schema, s.run(ctx, p.config.MaxInProgress, forever)
+}
+
+func (p *Projector) live(ctx context.Context) (readmodel.Schema, error) {
+	conn, err := connect(ctx, p.config.URL, "public")
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return readmodel.Live(ctx, conn)
+}

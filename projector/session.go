@@ -1,0 +1,173 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// session is one connection that writes one generation of the tables. After any error it is over, and its
+// state with it: the next one begins from what was committed.
+type session struct {
+	source   Source
+	conn     *pgx.Conn
+	schema   readmodel.Schema
+	size     int
+	notify   bool
+	metrics  *Metrics
+	log      *slog.Logger
+	started  func()           // called when the following begins; may be nil
+	progress func(events.Seq) // called after each transaction; may be nil
+
+	at       position
+	identity string
+	state    *state
+}
+
+// connect opens a connection whose tables are those of the schema.
+func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	config.RuntimeParams["search_path"] = string(schema)
+	config.RuntimeParams["timezone"] = "UTC"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Postgres: %w", err)
+	}
+	return conn, nil
+}
+
+// run follows the log up to the event until, or until something fails or ctx ends.
+func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) error {
+	var err error
+	if s.at, err = loadPosition(ctx, s.conn); err != nil {
+		return err
+	}
+	head, err := s.source.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the extent of the log: %w", err)
+	}
+	if err := check(head, s.at); err != nil {
+		return err
+	}
+	s.identity = head.Identity
+	r := &reader{size: s.size, at: s.at.seq, chain: s.at.chain, until: until}
+	if err := s.open(ctx, r); err != nil {
+		return err
+	}
+	defer r.cursor.Close()
+	if s.state, err = loadState(ctx, s.conn, s.at, maxInProgress); err != nil {
+		return err
+	}
+	s.log.InfoContext(ctx, "following the log", "after", s.at.seq, "log_ends_at", head.Last, "schema", s.schema)
+	if s.started != nil {
+		s.started()
+	}
+	if s.at.seq >= until {
+		return nil
+	}
+	return s.follow(ctx, r)
+}
+
+// open places the reader behind the cursor, over the event at the cursor, which must be the archived one.
+func (s *session) open(ctx context.Context, r *reader) (err error) {
+	if s.at.seq == 0 {
+		r.cursor, err = s.source.Follow(ctx, 0)
+		return wrap("follow the log", err)
+	}
+	var before Hash
+	if s.at.seq > 1 {
+		var link []byte
+		if err := s.conn.QueryRow(ctx, statement("load_link"), s.at.seq-1).Scan(&link); err != nil {
+			return fmt.Errorf("read the link of event %d: %w", s.at.seq-1, err)
+		}
+		copy(before[:], link)
+	}
+	if r.cursor, err = s.source.Follow(ctx, s.at.seq-1); err != nil {
+		return fmt.Errorf("follow the log: %w", err)
+	}
+	last, err := r.cursor.Next(ctx, 1)
+	if err == nil {
+		err = checkEvent(last[0], s.at, before)
+	}
+	if err != nil {
+		r.cursor.Close()
+		return fmt.Errorf("read event %d again: %w", s.at.seq, err)
+	}
+	return nil
+}
+
+// follow reads one batch ahead of the transactions. Both ends stop together.
+func (s *session) follow(ctx context.Context, r *reader) error {
+	batches := make(chan batch, 1)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(batches)
+		for {
+			b := r.next(ctx)
+			select {
+			case batches <- b:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			if b.err != nil || r.at >= r.until {
+				return nil
+			}
+		}
+	})
+	group.Go(func() error {
+		for b := range batches {
+			if !b.empty() {
+				if err := s.apply(ctx, b); err != nil {
+					return err
+				}
+			}
+			if b.err != nil {
+				return b.err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// apply folds one batch and writes it.
+func (s *session) apply(ctx context.Context, b batch) error {
+	began := time.Now()
+	s.state.begin()
+	if err := s.state.prefetch(ctx, s.conn, b.facts); err != nil {
+		return err
+	}
+	for _, e := range b.facts {
+		s.state.fold(e)
+	}
+	if err := s.write(ctx, b); err != nil {
+		return err
+	}
+	if stale, refused := s.state.stale, s.state.refused+b.parked; stale+refused > 0 {
+		s.log.WarnContext(ctx, "events that no table took", "stale", stale, "refused", refused, "up_to", b.head.Seq)
+	}
+	s.state.forget()
+	s.at.seq, s.at.chain = b.head.Seq, b.chain
+	s.metrics.applied(len(b.seqs), b.head, time.Since(began))
+	if s.progress != nil {
+		s.progress(b.head.Seq)
+	}
+	return nil
+}
+
+func wrap(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

@@ -1,0 +1,1 @@
+SELECT row_to_json(c) FROM collector_config c

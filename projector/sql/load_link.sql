@@ -1,0 +1,1 @@
+SELECT chain FROM event WHERE seq = $1

@@ -1,0 +1,1 @@
+UPDATE definition SET current = false WHERE current AND suite = ANY ($1)

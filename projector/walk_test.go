@@ -1,0 +1,246 @@
+package projector_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// walk writes a log of n events in which everything happens: honest runs of requests on two lanes, mixed with
+// late, stale, repeated and malformed reports. The same seed gives the same log.
+func walk(t testing.TB, seed uint64, n int) []events.Stored {
+	w := &walker{story: newStory(t), r: rand.New(rand.NewPCG(seed, 7))}
+	w.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: []byte(`{"suite":"go"}`)})
+	for _, l := range lanes {
+		w.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set})
+		w.tell(events.LaneAssigned{Lane: l, Name: collectorOf(l)})
+	}
+	for len(w.stored) < n {
+		w.step()
+	}
+	return w.stored[:n]
+}
+
+type walker struct {
+	*story
+	r       *rand.Rand
+	tags    []events.Tag
+	jobs    []events.JobSpec
+	token   map[events.Lane]events.Seq
+	current map[events.Lane]events.JobSpec
+}
+
+func (w *walker) step() {
+	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
+	switch w.r.IntN(22) {
+	case 0, 1:
+		w.create()
+	case 2, 3:
+		w.start()
+	case 4:
+		w.end()
+	case 5, 6, 7:
+		w.dequeue()
+	case 8, 9, 10, 11:
+		w.measure()
+	case 12, 13, 14:
+		w.finish()
+	case 15:
+		w.lose()
+	case 16:
+		w.collector()
+	case 17:
+		w.fail()
+	case 18:
+		w.junk()
+	case 19:
+		w.dispatch()
+	case 20:
+		w.again()
+	case 21:
+		w.publish()
+	}
+}
+
+func (w *walker) tag() (events.Tag, bool) {
+	if len(w.tags) == 0 {
+		return "", false
+	}
+	// Mostly one of the newest, so that requests get somewhere.
+	return w.tags[max(len(w.tags)-1-w.r.IntN(4), 0)], true
+}
+
+func (w *walker) job() (events.JobSpec, bool) {
+	if len(w.jobs) == 0 {
+		return events.JobSpec{}, false
+	}
+	return w.jobs[max(len(w.jobs)-1-w.r.IntN(8), 0)], true
+}
+
+func (w *walker) create() {
+	parent, _ := w.tag()
+	tag := events.Tag(fmt.Sprintf("sha%d", len(w.tags)))
+	f := created(tag, parent, w.r.IntN(3)*len(w.tags))
+	if w.r.IntN(4) == 0 {
+		f.State = events.WaitingForArtifacts
+	}
+	w.tags = append(w.tags, tag)
+	w.tell(f)
+	if f.State == events.WaitingForArtifacts && w.r.IntN(2) == 0 {
+		w.tell(events.RequestArtifactsReady{RequestID: f.RequestID, Tag: tag, Parent: parent})
+	}
+}
+
+func (w *walker) start() {
+	tag, ok := w.tag()
+	if !ok {
+		return
+	}
+	id := requestID(tag)
+	w.tell(events.RequestAdmitted{RequestID: id, Tag: tag, Reason: "first"})
+	w.tell(events.RequestStarted{RequestID: id, Definitions: "d1", Jobs: 4})
+	var jobs []events.JobSpec
+	for _, l := range lanes {
+		for _, p := range []events.Profile{"debug", "opt"} {
+			jobs = append(jobs, job(tag, l, p))
+		}
+	}
+	if w.r.IntN(3) == 0 { // the same job by another name
+		again := jobs[0]
+		again.ID += "x"
+		jobs = append(jobs, again)
+	}
+	w.jobs = append(w.jobs, jobs...)
+	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs})
+}
+
+func (w *walker) end() {
+	tag, ok := w.tag()
+	if !ok {
+		return
+	}
+	id := requestID(tag)
+	ends := []events.Fact{
+		events.RequestCompleted{RequestID: id, Jobs: 4}, events.RequestFailed{RequestID: id, Reason: "jobs failed", FailedJobs: 2},
+		events.RequestCancelled{RequestID: id, Reason: "asked"}, events.RequestExpired{RequestID: id, Reason: "too late"},
+		events.RequestSuperseded{RequestID: id, By: "rother"}, events.RequestExpansionFailed{RequestID: id, Reason: "no set", Failures: 1},
+	}
+	w.tell(ends[w.r.IntN(len(ends))])
+}
+
+func (w *walker) dispatch() {
+	if j, ok := w.job(); ok {
+		w.tell(events.JobDispatched{Place: uint64(len(w.stored)), Job: j})
+	}
+}
+
+func (w *walker) dequeue() {
+	j, ok := w.job()
+	if !ok {
+		return
+	}
+	if w.token == nil {
+		w.token, w.current = map[events.Lane]events.Seq{}, map[events.Lane]events.JobSpec{}
+	}
+	w.token[j.Lane()] = w.tell(dequeued(j, 1+w.r.IntN(3), w.r.IntN(2)))
+	w.current[j.Lane()] = j
+}
+
+// attempt is mostly the current one of a lane.
+func (w *walker) attempt() (events.JobSpec, events.Seq, bool) {
+	l := lanes[w.r.IntN(len(lanes))]
+	token, j := w.token[l], w.current[l]
+	if token == 0 {
+		return j, 0, false
+	}
+	switch w.r.IntN(8) {
+	case 0:
+		token--
+	case 1:
+		j, _ = w.job()
+	}
+	return j, token, true
+}
+
+func (w *walker) measure() {
+	if j, token, ok := w.attempt(); ok {
+		w.tell(measured(j, token, events.Benchmark(fmt.Sprintf("b%d", w.r.IntN(5))), "gob"))
+	}
+}
+
+func (w *walker) fail() {
+	if j, token, ok := w.attempt(); ok {
+		w.tell(failedCase(j, token, "exit status 2\x00\\u0000"))
+	}
+}
+
+func (w *walker) finish() {
+	j, token, ok := w.attempt()
+	if !ok {
+		return
+	}
+	if w.r.IntN(6) == 0 {
+		token = 0
+	}
+	f := finished(j, token, []events.Outcome{events.Success, events.Success, events.Failure, events.Cancelled, "odd"}[w.r.IntN(5)])
+	f.DurationMS = int64(w.r.IntN(500_000))
+	w.tell(f)
+}
+
+func (w *walker) lose() {
+	j, token, ok := w.attempt()
+	if !ok {
+		return
+	}
+	if w.r.IntN(2) == 0 {
+		w.tell(events.AttemptLost{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: 1, Lost: 1, Reason: "silence"})
+		return
+	}
+	w.tell(events.AttemptReleased{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: 1, Reason: "drain"})
+}
+
+func (w *walker) collector() {
+	l := lanes[w.r.IntN(len(lanes))]
+	name := collectorOf(l)
+	facts := []events.Fact{
+		events.CollectorOnline{Name: name, Instance: "i1", Version: "v1", PID: 7, Environment: events.Environment{Fingerprint: "env1"}},
+		events.CollectorOnline{Name: name, Instance: "i2", Version: "v2", PID: 8},
+		events.CollectorOffline{Name: name, Instance: "i1", Reason: "silence"},
+		events.CollectorDraining{Name: name, Reason: "asked"},
+		events.CollectorDeactivated{Name: name}, events.CollectorActivated{Name: name}, events.CollectorActivated{Name: "nobody"},
+		events.LaneUnassigned{Lane: l, Name: name}, events.LaneAssigned{Lane: l, Name: name, Standby: true},
+	}
+	w.tell(facts[w.r.IntN(len(facts))])
+}
+
+func (w *walker) publish() {
+	d := events.Digest(fmt.Sprintf("d%d", w.r.IntN(3)))
+	w.tell(events.DefinitionsPublished{Suite: suite, Digest: d, Content: []byte(`{"note":"a\u0000b"}`)})
+}
+
+// again repeats an earlier event as it was.
+func (w *walker) again() { w.put(w.stored[w.r.IntN(len(w.stored))]) }
+
+// junk appends what only a broken or hostile writer would.
+func (w *walker) junk() {
+	s := w.stored[w.r.IntN(len(w.stored))]
+	header := map[string]string{"odd": "\xff\x00\""}
+	for k, v := range s.Header {
+		header[k] = v
+	}
+	s.Header = header
+	switch w.r.IntN(4) {
+	case 0:
+		s.Data = []byte(`{"half`)
+	case 1:
+		s.Subject = "tacho.ev.result.linux-amd64.0.stolen"
+	case 2:
+		header[events.HeaderTime] = "0000-01-01T00:00:00Z"
+	case 3:
+		header[events.HeaderCause] = "-1"
+	}
+	w.put(s)
+}

@@ -1,0 +1,138 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// prepareCache runs the program's generator and returns a directory with a build cache that holds the
+// standard library as far as the program needs it, compiled as the profile wants it, and nothing else.
+//
+// The standard library is compiled into a cache that all benchmarks of the toolchain share. It is filled
+// through a package of ours that imports what is needed, so that no package of a program ever gets into it,
+// and so that it makes no difference which subcommand wants it. The go command keeps such a cache whole
+// whatever happens to it; the lock only saves two collectors from compiling the same at the same time.
+func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
+	key, err := toolchainKey(g.tc)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lockCache(ctx, g.slot.Cache, "go", key)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	shared, own := filepath.Join(g.slot.Cache, "go", key), g.slot.Path("gocache")
+	if len(g.bench.Prepare) > 0 {
+		if err := g.fillCache(ctx, shared, generatorPackages()); err != nil {
+			return "", err
+		}
+		if err := linkTree(shared, own); err != nil {
+			return "", err
+		}
+		if _, err := g.slot.Do(ctx, g.src, append(g.env(own), g.bench.Env...), g.bench.Prepare); err != nil {
+			return "", fmt.Errorf("prepare the program: %w", err)
+		}
+	}
+	list := append([]string{"list", "-deps", "-f={{if .Standard}}{{.ImportPath}}{{end}}"}, g.packages...)
+	needed, err := g.do(ctx, g.src, shared, list...)
+	if err != nil {
+		return "", fmt.Errorf("list the packages of the program: %w", err)
+	}
+	if err := g.fillCache(ctx, shared, strings.Fields(needed)); err != nil {
+		return "", err
+	}
+	std := g.slot.Path("std")
+	return std, linkTree(shared, std)
+}
+
+// generatorPackages are what generators mostly need. One that needs more compiles it each time.
+func generatorPackages() []string {
+	return []string{"bufio", "bytes", "fmt", "os", "path/filepath", "sort", "strconv", "strings"}
+}
+
+// fillCache compiles packages of the standard library, with what they depend on, into a cache.
+func (g *goCommand) fillCache(ctx context.Context, cache string, packages []string) error {
+	dir := g.slot.Path("warm")
+	var file strings.Builder
+	file.WriteString("package warm\n\nimport (\n")
+	for _, p := range packages {
+		// Those cannot be imported by us; they come along with those that import them.
+		if internal := "/" + p + "/"; !strings.Contains(internal, "/internal/") && !strings.HasPrefix(p, "vendor/") {
+			fmt.Fprintf(&file, "\t_ %q\n", p)
+		}
+	}
+	file.WriteString(")\n")
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module warm\n\ngo 1.21\n"), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "warm.go"), []byte(file.String()), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("fill the build cache: %w", err)
+	}
+	args := append([]string{g.verb}, g.flags...)
+	if _, err := g.do(ctx, dir, cache, append(args, ".")...); err != nil {
+		return fmt.Errorf("compile the standard library: %w", err)
+	}
+	return nil
+}
+
+// linkTree makes to a copy of the tree from, whose files are hard links where the file system allows it. What
+// was at to is deleted. The files of a build cache are named by their content, so that whoever writes to one
+// writes what is there already.
+func linkTree(from, to string) error {
+	if err := os.RemoveAll(to); err != nil {
+		return fmt.Errorf("copy the build cache: %w", err)
+	}
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, name), 0o755)
+		}
+		if err := os.Link(path, filepath.Join(to, name)); err == nil {
+			return nil
+		}
+		return copyFile(path, filepath.Join(to, name))
+	})
+	if err != nil {
+		return fmt.Errorf("copy the build cache: %w", err)
+	}
+	return nil
+}
+
+// copyFile copies content and time: the go command looks at the age of what is in its cache.
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}

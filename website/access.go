@@ -1,0 +1,64 @@
+package website
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+)
+
+// permitted checks the bearer token of a write.
+func (s *Server) permitted(r *http.Request) error {
+	if s.Token == "" || s.Control == nil {
+		return wrong(http.StatusForbidden, "set TACHO_TOKEN for the server and start it again", "this Tacho takes no commands: it has no token")
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") || !sameSecret(strings.TrimSpace(token), s.Token) {
+		return wrong(http.StatusUnauthorized, "send the server's TACHO_TOKEN as Authorization: Bearer …", "the token is missing or wrong")
+	}
+	return nil
+}
+
+// sameSecret compares in a time that depends on neither.
+func sameSecret(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// by says on whose behalf a permitted write is done. Callers name themselves as people do; the names of
+// Tacho's own parts are not theirs to take.
+func by(r *http.Request) (control.By, error) {
+	actor := r.Header.Get(client.ActorHeader)
+	if actor == "" {
+		actor = "api"
+	} else if ok, err := regexp.MatchString(`^(cli|api):[A-Za-z0-9._@-]{1,64}$`, actor); err != nil || !ok {
+		return control.By{}, wrong(http.StatusBadRequest, "use the form cli:name or api:name", "the header %s is %q", client.ActorHeader, actor)
+	}
+	root, err := uuid.NewV7()
+	if err != nil {
+		return control.By{}, err
+	}
+	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String()}, nil
+}
+
+// secured sets the headers that keep a browser from doing with a page what it is not meant for. Scripts and
+// styles come from this server's files alone; nothing is inline.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
+}

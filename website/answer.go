@@ -1,0 +1,133 @@
+package website
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// maxBody bounds the body of a command, maxDefinitions that of definitions.
+const (
+	maxBody        = 64 << 10
+	maxDefinitions = 4 << 20
+)
+
+// wrong is an error that says no with a status, in words for the caller.
+func wrong(status int, next, format string, args ...any) error {
+	return &client.Error{Status: status, Message: fmt.Sprintf(format, args...), Next: next}
+}
+
+// explain turns any error into what the caller is told. What it does not know is a fault: the caller learns
+// nothing of its inside, and known is false.
+func explain(err error) (e *client.Error, known bool) {
+	var refused *control.RefusedError
+	var notConnected *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case errors.As(err, &e):
+		return e, true
+	case errors.As(err, &refused):
+		return &client.Error{Status: refusalStatus(refused.Kind), Message: refused.Reason}, true
+	case errors.Is(err, readmodel.ErrNotFound):
+		return &client.Error{Status: http.StatusNotFound, Message: err.Error()}, true
+	case errors.Is(err, eventlog.ErrBatchTooLarge):
+		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error()}, true
+	case errors.Is(err, eventlog.ErrUnavailable):
+		return &client.Error{
+			Status: http.StatusServiceUnavailable, Message: "the log is not reachable; it is unknown whether this was recorded",
+			Next: "ask again: what was recorded already is not recorded twice",
+		}, false
+	case errors.Is(err, context.DeadlineExceeded):
+		return &client.Error{Status: http.StatusGatewayTimeout, Message: "this took too long", Next: "see /readyz for what is slow"}, false
+	case errors.As(err, &notConnected), errors.As(err, &network), errors.Is(err, readmodel.ErrNotMigrated):
+		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached", Next: "see /readyz, and the log of the server"}, false
+	}
+	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
+}
+
+func refusalStatus(kind control.RefusalKind) int {
+	switch kind {
+	case control.Invalid:
+		return http.StatusBadRequest
+	case control.NotFound:
+		return http.StatusNotFound
+	case control.Conflict:
+		return http.StatusConflict
+	}
+	return http.StatusBadRequest
+}
+
+// fault logs an error that the caller is not told the whole of.
+func (s *Server) fault(r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the caller has left
+	}
+	s.Logger.ErrorContext(r.Context(), "a call of the website failed", "method", r.Method, "path", r.URL.Path, "error", err)
+}
+
+// refuse answers an error as JSON.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	e, known := explain(err)
+	if !known {
+		s.fault(r, err)
+	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tacho"`)
+	}
+	s.write(w, r, e.Status, e)
+}
+
+// write answers with JSON, one value and a line feed.
+func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, answer any) {
+	data, err := json.Marshal(answer)
+	if err != nil {
+		s.fault(r, err)
+		status, data = http.StatusInternalServerError, []byte(`{"error":"a fault of Tacho","next":"see the log of the server"}`)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", strconv.Itoa(len(data)+1))
+	w.WriteHeader(status)
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		return // the caller has left
+	}
+}
+
+// body reads the one JSON value of a command into v, strictly. An empty body leaves v as it is.
+func body(w http.ResponseWriter, r *http.Request, v any) error {
+	data, err := rawBody(w, r, maxBody)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	return decodeStrict(data, v)
+}
+
+// rawBody reads a body of JSON, bounded.
+func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, wrong(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", large.Limit)
+	}
+	if err != nil {
+		return nil, wrong(http.StatusBadRequest, "send it again", "the body broke off")
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(data) > 0 && (err != nil || kind != "application/json") {
+		return nil, wrong(http.StatusUnsupportedMediaType, "send the header Content-Type: application/json", "the body is not declared as JSON")
+	}
+	return data, nil
+}

@@ -1,0 +1,34 @@
+package website
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// errWaitedLong ends the wait of a read for an event.
+var errWaitedLong = errors.New("the tables did not get there in time")
+
+// awaited waits until the tables hold the event that a read names, for a bounded time.
+func (s *Server) awaited(r *http.Request, p *params) error {
+	seq := p.seq("wait_for")
+	if p.err != nil || seq == 0 {
+		return p.err
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.WaitFor, errWaitedLong)
+	defer cancel()
+	err := s.Reader.WaitFor(ctx, seq)
+	if !errors.Is(err, errWaitedLong) {
+		return err
+	}
+	at, err := s.Reader.Cursor(r.Context())
+	if err != nil {
+		return err
+	}
+	lag := fmt.Sprintf("the tables are at event %d and not at %d after %s", at.Seq, seq, s.WaitFor)
+	if head, err := s.Log.Head(r.Context()); err == nil {
+		lag += fmt.Sprintf("; the log ends at %d", head.Last)
+	}
+	return wrong(http.StatusGatewayTimeout, "see /readyz: the projector is slow or does not run, or the log has no such event", "%s", lag)
+}

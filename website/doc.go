@@ -1,0 +1,30 @@
+// Package website shows the tables to people and programs, and passes their commands to the log.
+//
+//	browser ──▶ pages ────┐                          ┌──▶ readmodel (SELECT only)
+//	            /events ◀─┤  one table of routes     ├──▶ heartbeats, kept in memory by Run
+//	program ──▶ /api/v1 ──┤  (routes.go), of which   ├──▶ control (appends to the log)
+//	            streams ◀─┘  /openapi.json is made   └──▶ the log's head, for /readyz
+//
+// # Reading
+//
+// Every page and every answer is one read of the tables, in one snapshot where parts belong together. The
+// tables trail the log by milliseconds; whoever has just written adds `wait_for` with the sequence that the
+// write answered and sees its effect.
+//
+// # Live
+//
+// Pages are whole HTML and work without JavaScript. The script listens to /events, which pings when the
+// tables or a heartbeat moved, at most once a second, fetches the page again and swaps the regions that
+// changed. So there is one way to render a page and no second one in the browser.
+//
+// # Collectors
+//
+// The log knows that a collector went offline once somebody has decided so; a heartbeat that ceased is known
+// here at once. What is shown joins the two (see shownState).
+//
+// # Writing
+//
+// Commands need the bearer token of the configuration; without one there, all are refused. The token is
+// compared in constant time, never logged and on no page; there are no cookies, so no other site can write in
+// a visitor's name.
+package website

@@ -1,0 +1,74 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// probeWithin bounds each check of readiness.
+const probeWithin = 2 * time.Second
+
+// readiness is the answer of /readyz.
+type readiness struct {
+	Ready  bool    `json:"ready"`
+	Checks []check `json:"checks"`
+}
+
+// check is one thing that the website needs.
+type check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// healthz says that the process serves.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, "ok\n") // whoever asked may have left
+}
+
+// readyz says what works and what does not.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
+	defer cancel()
+	answer := readiness{Checks: s.probe(ctx)}
+	answer.Ready = true
+	for _, c := range answer.Checks {
+		answer.Ready = answer.Ready && c.OK
+	}
+	status := http.StatusOK
+	if !answer.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	s.write(w, r, status, answer)
+}
+
+func (s *Server) probe(ctx context.Context) []check {
+	cursor, err := s.Reader.Cursor(ctx)
+	postgres := check{"postgres", err == nil, "the tables can be read"}
+	if err != nil {
+		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", err)
+		postgres.Detail = "the tables cannot be read; see the log of the server"
+	}
+	head, err := s.Log.Head(ctx)
+	log := check{"log", err == nil, fmt.Sprintf("reachable, %d events", head.Last)}
+	if err != nil {
+		s.Logger.WarnContext(ctx, "not ready: the log cannot be reached", "error", err)
+		log.Detail = "the log cannot be reached; see the log of the server"
+	}
+	projection := check{Name: "projection"}
+	switch {
+	case !postgres.OK || !log.OK:
+		projection.Detail = "not known without both Postgres and the log"
+	case cursor.Identity != "" && cursor.Identity != head.Identity:
+		projection.Detail = "the tables were made of another log: run `tacho replay`"
+	case head.Last > cursor.Seq && uint64(head.Last-cursor.Seq) > s.MaxLag:
+		projection.Detail = fmt.Sprintf("the tables are at event %d of %d, more than %d behind: check that the projector runs", cursor.Seq, head.Last, s.MaxLag)
+	default:
+		projection.OK, projection.Detail = true, fmt.Sprintf("the tables are at event %d of %d", cursor.Seq, head.Last)
+	}
+	return []check{postgres, log, projection}
+}

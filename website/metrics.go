@@ -1,0 +1,74 @@
+package website
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what the website counts of itself.
+type metrics struct {
+	answers *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	streams prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tacho_http_answers_total", Help: "Answers of the website, by route and status.",
+		}, []string{"route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tacho_http_seconds", Help: "Time to the first byte of an answer, by route.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		}, []string{"route"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tacho_http_streams", Help: "Streams of events, pings and logs that are open.",
+		}),
+	}
+	r.MustRegister(m.answers, m.seconds, m.streams)
+	return m
+}
+
+// first notes when an answer began and with which status.
+type first struct {
+	http.ResponseWriter
+	status int
+	began  func()
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (f *first) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+func (f *first) WriteHeader(status int) {
+	if f.status == 0 {
+		f.status = status
+		f.began()
+	}
+	f.ResponseWriter.WriteHeader(status)
+}
+
+func (f *first) Write(b []byte) (int, error) {
+	if f.status == 0 {
+		f.WriteHeader(http.StatusOK)
+	}
+	return f.ResponseWriter.Write(b)
+}
+
+// measured counts the answers of a route. Streams last as long as they are wanted, so it is the first byte
+// that is timed.
+func (s *Server) measured(route string, next http.Handler) http.Handler {
+	seconds := s.metrics.seconds.WithLabelValues(route)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		f := &first{ResponseWriter: w, began: func() { seconds.Observe(time.Since(start).Seconds()) }}
+		next.ServeHTTP(f, r)
+		method := r.Method
+		if method != http.MethodGet && method != http.MethodPost && method != http.MethodHead {
+			method = "other" // callers choose methods; series must stay few
+		}
+		s.metrics.answers.WithLabelValues(route, method, strconv.Itoa(max(f.status, http.StatusOK))).Inc()
+	})
+}

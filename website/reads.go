@@ -1,0 +1,143 @@
+package website
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+func (s *Server) status(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.seen(r)
+}
+
+// seen is the status with the heartbeats of now.
+func (s *Server) seen(r *http.Request) (client.Status, error) {
+	rows, err := s.Reader.Status(r.Context())
+	if err != nil {
+		return client.Status{}, err
+	}
+	return client.Status{
+		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(rows.Collectors),
+	}, nil
+}
+
+func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	rows, err := s.Reader.Queue(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	places := make([]client.QueuePlace, len(rows))
+	for i, q := range rows {
+		places[i] = client.QueuePlace{
+			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, ParentTag: q.ParentTag, PR: q.PR, State: q.State,
+			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
+		}
+	}
+	return places, nil
+}
+
+func requestStates() []events.RequestState {
+	return []events.RequestState{
+		events.WaitingForArtifacts, events.ArtifactsReady, events.InProgress, events.RequestDone, events.RequestFailure,
+		events.RequestStopped, events.RequestTimedOut, events.RequestReplaced,
+	}
+}
+
+func requestKinds() []events.RequestKind {
+	return []events.RequestKind{events.Master, events.Try, events.Release}
+}
+
+// requestFilter reads what selects requests, for the API and the page alike.
+func requestFilter(p *params) (readmodel.RequestFilter, error) {
+	f := readmodel.RequestFilter{
+		State: choice(p, "state", requestStates()), Kind: choice(p, "kind", requestKinds()),
+		Suite: events.SuiteName(p.text("suite")), Tag: events.Tag(p.text("tag")), PR: p.small("pr"), Before: p.seq("before"), Limit: p.limit(),
+	}
+	return f, p.err
+}
+
+func (s *Server) requests(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	f, err := requestFilter(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.Reader.Requests(r.Context(), f)
+}
+
+func (s *Server) request(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.FindRequest(r.Context(), r.PathValue("request"))
+}
+
+func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	f := readmodel.JobFilter{
+		Request: events.RequestID(p.text("request")), Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(),
+		State: choice(p, "state", []events.JobState{
+			events.JobQueued, events.JobInProgress, events.JobSuccess, events.JobFailure, events.JobCancelled,
+		}),
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return s.Reader.Jobs(r.Context(), f)
+}
+
+func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
+}
+
+func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	rows, err := s.Reader.Collectors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return s.beats.join(rows), nil
+}
+
+func (s *Server) results(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	tag := events.Tag(p.text("tag"))
+	if tag == "" {
+		return nil, wrong(http.StatusBadRequest, "add tag=…", "results of which artifact?")
+	}
+	suites, err := s.suites(r.Context(), events.SuiteName(p.text("suite")))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range suites {
+		list, err := s.Reader.Results(r.Context(), name, tag)
+		if err != nil || len(list) > 0 {
+			return list, err
+		}
+	}
+	return nil, s.unmeasured(r.Context(), suites, tag)
+}
+
+func (s *Server) events(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	f, err := eventFilter(p)
+	if err != nil {
+		return nil, err
+	}
+	if p.values.Has("after") && f.After == 0 {
+		return s.fromTheBeginning(r.Context(), f)
+	}
+	return s.Reader.Events(r.Context(), f)
+}
+
+func (s *Server) event(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	text := r.PathValue("seq")
+	seq, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return nil, wrong(http.StatusBadRequest, "name the sequence of an event, such as events/1", "%q is no sequence", text)
+	}
+	return s.Reader.Event(r.Context(), events.Seq(seq))
+}
+
+func (s *Server) definitions(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.Definitions(r.Context())
+}
+
+func (s *Server) definition(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.Definition(r.Context(), events.Digest(r.PathValue("digest")))
+}

@@ -1,0 +1,217 @@
+package website
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/suite"
+)
+
+const apiPrefix = "/api/v1/"
+
+// parameter is one parameter of the query of a route.
+type parameter struct {
+	name, about string
+	// number says that it is a whole number.
+	number bool
+}
+
+// route is one operation of the API. The table of routes is what the server serves and what /openapi.json
+// says.
+type route struct {
+	method, path, summary string
+	parameters            []parameter
+	// body and answer are values of the types that travel as JSON; nil means none.
+	body, answer any
+	// other is a content type that the answer may have instead of JSON.
+	other []string
+	// json answers a value as JSON; stream writes the answer itself. One of them is set.
+	json   func(w http.ResponseWriter, r *http.Request, p *params) (any, error)
+	stream func(w http.ResponseWriter, r *http.Request, p *params) error
+}
+
+// writes reports whether the route changes anything, and so needs the token.
+func (rt route) writes() bool { return rt.method != http.MethodGet }
+
+// known returns all parameters of the route: its own, and those that all reads share.
+func (rt route) known() []parameter {
+	if rt.writes() {
+		return rt.parameters
+	}
+	return append(rt.parameters[:len(rt.parameters):len(rt.parameters)], parameter{
+		name: "wait_for", number: true,
+		about: "answer when the tables hold this event: the seq that a write answered; 504 when they do not get there in time",
+	})
+}
+
+func text(name, about string) parameter   { return parameter{name: name, about: about} }
+func number(name, about string) parameter { return parameter{name: name, about: about, number: true} }
+
+// api is the table of routes of the API, in the order of the documentation.
+func (s *Server) api() []route {
+	limit := number("limit", "at most so many, 100 unless given, 1000 at most")
+	eventFilter := []parameter{
+		text("type", "the stored name, such as request.created.v1"),
+		text("subject", "one aggregate, such as request.r1; all that begin so when it ends in a dot"),
+	}
+	comparison := []parameter{
+		text("a", "the tag to compare with; the parent of b unless given"), text("b", "the tag that is judged"),
+		text("suite", "may be left out when one suite alone has results of both"), text("metric", "compare this metric only"),
+		text("format", "json (unless given), text, markdown or csv"),
+	}
+	reads := []route{
+		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status},
+		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue},
+		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
+			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag"),
+			number("pr", "a pull request"), number("before", "created before the event of this sequence"), limit,
+		}},
+		{path: "requests/{request}", summary: "The request of an id, or the newest of a tag, with its jobs", answer: readmodel.RequestJobs{}, json: s.request},
+		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
+			text("request", "the id of a request"), text("state", "a state of jobs"), text("open", "1: those that have not ended"),
+			text("lane", "a lane, target/set"), limit,
+		}},
+		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
+		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, parameters: []parameter{
+			text("follow", "1: go on until the job ends"),
+		}},
+		{path: "collectors", summary: "All collectors that were ever registered", answer: []client.Collector{}, json: s.collectors},
+		{path: "compare", summary: "The judgement on two artifacts", answer: client.Comparison{}, stream: s.compare, parameters: comparison,
+			other: []string{"text/plain", "text/markdown", "text/csv"}},
+		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, parameters: []parameter{
+			text("suite", "may be left out when there is one suite alone"), text("tag", "the tag"),
+		}},
+		{path: "events", summary: "The log: newest first, or oldest first with after", answer: []readmodel.Event{}, json: s.events, parameters: append([]parameter{
+			number("after", "behind this sequence, oldest first; 0 is the beginning"), number("before", "ahead of this sequence, newest first"),
+			text("root", "all that began there"), number("cause", "what this event led to"), limit,
+		}, eventFilter...)},
+		{path: "events/stream", summary: "New events as server-sent events, with their sequences as ids", other: []string{"text/event-stream"},
+			stream: s.eventStream, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...)},
+		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event},
+		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
+		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
+	}
+	writes := []route{
+		{path: "requests", summary: "Ask for an artifact to be benchmarked", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
+		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
+		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
+		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
+		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
+		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: client.Reason{}, answer: control.Answer{}, json: s.deactivateCollector},
+		{path: "collectors/{name}/drain", summary: "Ask a collector to finish its job and leave", body: client.Reason{}, answer: control.Answer{}, json: s.drainCollector},
+		{path: "definitions", summary: "Publish definitions as the current ones of their suite", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish},
+		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
+	}
+	for i := range reads {
+		reads[i].method = http.MethodGet
+	}
+	for i := range writes {
+		writes[i].method = http.MethodPost
+	}
+	return append(reads, writes...)
+}
+
+// routes makes the handler of everything.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	table := s.api()
+	for _, rt := range table {
+		mux.Handle(rt.method+" "+apiPrefix+rt.path, s.measured(rt.path, s.serve(rt)))
+	}
+	mux.Handle(apiPrefix, s.measured("unknown", s.unknown(table)))
+	mux.Handle("GET /openapi.json", s.measured("openapi", s.openAPI(table)))
+	mux.Handle("GET /events", s.measured("pings", http.HandlerFunc(s.pings)))
+	mux.Handle("GET /healthz", s.measured("healthz", http.HandlerFunc(s.healthz)))
+	mux.Handle("GET /readyz", s.measured("readyz", http.HandlerFunc(s.readyz)))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /static/{file}", s.measured("static", http.HandlerFunc(s.static)))
+	for path, page := range map[string]func(*http.Request) (view, error){
+		"/{$}": s.statusPage, "/requests": s.requestsPage, "/requests/{request}": s.requestPage, "/jobs/{job}": s.jobPage,
+		"/collectors": s.collectorsPage, "/compare": s.comparePage, "/": s.noPage,
+	} {
+		mux.Handle(path, s.measured("page "+path, s.page(page)))
+	}
+	return secured(mux)
+}
+
+// serve makes the handler of one route.
+func (s *Server) serve(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := query(r, rt.known())
+		err := p.err
+		if err == nil && rt.writes() {
+			err = s.permitted(r)
+		}
+		if err == nil && !rt.writes() {
+			err = s.awaited(r, p)
+		}
+		var answer any
+		switch {
+		case err != nil:
+		case rt.stream != nil:
+			err = rt.stream(w, r, p)
+		default:
+			answer, err = rt.json(w, r, p)
+		}
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		if rt.json != nil {
+			s.write(w, r, statusOf(rt, answer), answer)
+		}
+	})
+}
+
+// statusOf tells a write that recorded something from one that found it there.
+func statusOf(rt route, answer any) int {
+	if !rt.writes() {
+		return http.StatusOK
+	}
+	switch a := answer.(type) {
+	case control.Answer:
+		return created(a)
+	case client.RequestAnswer:
+		return created(a.Answer)
+	case client.DefinitionsAnswer:
+		return created(a.Answer)
+	}
+	return http.StatusOK
+}
+
+func created(a control.Answer) int {
+	if a.Existed {
+		return http.StatusOK
+	}
+	return http.StatusCreated
+}
+
+// unknown answers what no route of the API has: the wrong method, or no such path.
+func (s *Server) unknown(table []route) http.Handler {
+	probe := http.NewServeMux()
+	for _, rt := range table {
+		probe.HandleFunc(rt.method+" "+apiPrefix+rt.path, func(http.ResponseWriter, *http.Request) {})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var allowed []string
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := probe.Handler(other); pattern != "" {
+				allowed = append(allowed, method)
+			}
+		}
+		if len(allowed) > 0 {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			s.refuse(w, r, wrong(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "), "%s cannot be done to %s", r.Method, r.URL.Path))
+			return
+		}
+		s.refuse(w, r, wrong(http.StatusNotFound, "see /openapi.json for what there is", "there is no %s in the API", r.URL.Path))
+	})
+}

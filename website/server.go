@@ -1,0 +1,114 @@
+package website
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// Log is what the website needs of the log itself.
+type Log interface {
+	// Head returns the identity and the extent of the log.
+	Head(ctx context.Context) (eventlog.Head, error)
+}
+
+// Config is what the website is made of. Its fields are set once, before New.
+type Config struct {
+	// Reader reads the tables; required.
+	Reader *readmodel.Reader
+	// Control carries out commands; nil refuses them all.
+	Control *control.Control
+	// Log is asked for its head by /readyz; required.
+	Log Log
+	// Presence tells heartbeats; without it collectors are shown as the log knows them.
+	Presence eventlog.Presence
+	// JobLogs holds the output of jobs; without it there is none to show.
+	JobLogs eventlog.JobLogs
+	// Token is the bearer token of writes; empty refuses them.
+	Token string
+	// Verify rebuilds the tables from the log and compares them; the report is passed on as JSON. nil says
+	// that this process cannot.
+	Verify func(ctx context.Context) (report any, err error)
+	// Version is that of the program.
+	Version string
+	// Clock tells the time that ages are counted from; nil is time.Now.
+	Clock func() time.Time
+	// Logger gets faults; nil discards them.
+	Logger *slog.Logger
+	// Registry is what /metrics shows, and gets the website's own metrics; nil makes one.
+	Registry *prometheus.Registry
+	// MaxLag is how many events the tables may trail the log and still be ready; 0 means 1,000.
+	MaxLag uint64
+	// WaitFor bounds how long a read waits for an event that it named; 0 means 10 s.
+	WaitFor time.Duration
+	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
+	PingEvery time.Duration
+}
+
+// Server is the website. Make it with New.
+type Server struct {
+	Config
+
+	beats   *beats
+	metrics *metrics
+	pages   *pages
+	handler http.Handler
+	// verifying lets one verification run at a time.
+	verifying sync.Mutex
+	// stopped is closed when Run ends: streams, which have no end of their own, end with it.
+	stopped chan struct{}
+}
+
+// New returns a website. Its Handler may serve at once; heartbeats are known while Run runs. It panics when
+// the registry has the metrics of a website already.
+func New(c Config) *Server {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	if c.MaxLag == 0 {
+		c.MaxLag = 1000
+	}
+	if c.WaitFor == 0 {
+		c.WaitFor = 10 * time.Second
+	}
+	if c.PingEvery == 0 {
+		c.PingEvery = time.Second
+	}
+	s := &Server{Config: c, beats: newBeats(c.Clock), metrics: newMetrics(c.Registry), stopped: make(chan struct{})}
+	s.pages = newPages(c.Clock)
+	s.handler = s.routes()
+	return s
+}
+
+// Handler returns the whole website: pages, API, streams, health and metrics.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Run keeps the heartbeats until ctx ends, which is no error, and then ends all streams. It may be called
+// once.
+func (s *Server) Run(ctx context.Context) error {
+	defer close(s.stopped)
+	if s.Presence == nil {
+		<-ctx.Done()
+		return nil
+	}
+	err := s.beats.follow(ctx, s.Presence, s.Logger)
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

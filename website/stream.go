@@ -1,0 +1,82 @@
+package website
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+const (
+	// aliveEvery is how often an idle stream says that it is alive, for proxies that close silent ones.
+	aliveEvery = 15 * time.Second
+	// writeWithin is how long one message may take to be taken: a reader that does not read is left.
+	writeWithin = 30 * time.Second
+)
+
+// stream is an answer that goes on until its reader leaves or the server stops.
+type stream struct {
+	w  http.ResponseWriter
+	to *http.ResponseController
+	// ctx ends when the reader leaves or the server stops.
+	ctx context.Context
+}
+
+// open begins a stream; close must be called.
+func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string) (st *stream, closed func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(r.Context(), cancel)
+	released := make(chan struct{})
+	watched := make(chan struct{})
+	go func() { // ends with the stream, which waits for it
+		defer close(watched)
+		select {
+		case <-s.stopped:
+			cancel()
+		case <-released:
+		}
+	}()
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold the messages back
+	s.metrics.streams.Inc()
+	return &stream{w: w, to: http.NewResponseController(w), ctx: ctx}, func() {
+		s.metrics.streams.Dec()
+		close(released)
+		<-watched
+		stop()
+		cancel()
+	}
+}
+
+// send writes text and pushes it out. An error says that the reader has left.
+func (st *stream) send(text string) error {
+	if err := st.to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(st.w, text); err != nil {
+		return err
+	}
+	return st.to.Flush()
+}
+
+// message writes one server-sent event; id is left out when it is 0.
+func (st *stream) message(name string, id events.Seq, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	text := "event: " + name + "\n"
+	if id > 0 {
+		text += fmt.Sprintf("id: %d\n", id)
+	}
+	return st.send(text + "data: " + string(data) + "\n\n")
+}
+
+// alive is a comment, which readers pass over.
+func (st *stream) alive() error { return st.send(": alive\n\n") }

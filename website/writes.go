@@ -1,0 +1,132 @@
+package website
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/suite"
+)
+
+func requestAnswer(r request.Request, a control.Answer) client.RequestAnswer {
+	return client.RequestAnswer{
+		Answer: a, RequestID: r.ID, Suite: r.Artifact.Suite, Kind: r.Kind, Tag: r.Artifact.Tag, ParentTag: r.Parent, State: r.State,
+	}
+}
+
+// commanded reads the body of a command and says on whose behalf it is.
+func commanded(w http.ResponseWriter, r *http.Request, v any) (control.By, error) {
+	if err := body(w, r, v); err != nil {
+		return control.By{}, err
+	}
+	return by(r)
+}
+
+func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var n control.NewRequest
+	who, err := commanded(w, r, &n)
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind, err = events.ParseRequestKind(string(n.Kind)); err != nil {
+		return nil, wrong(http.StatusBadRequest, "", "%s", err)
+	}
+	made, answer, err := s.Control.CreateRequest(r.Context(), who, n)
+	return requestAnswer(made, answer), err
+}
+
+func (s *Server) cancelRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var why client.Reason
+	who, err := commanded(w, r, &why)
+	if err != nil {
+		return nil, err
+	}
+	made, answer, err := s.Control.CancelRequest(r.Context(), who, events.RequestID(r.PathValue("request")), why.Reason)
+	return requestAnswer(made, answer), err
+}
+
+func (s *Server) artifactsReady(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var a client.Artifacts
+	who, err := commanded(w, r, &a)
+	if err != nil {
+		return nil, err
+	}
+	made, answer, err := s.Control.ArtifactsReady(r.Context(), who, events.RequestID(r.PathValue("request")), a.Tag, a.ParentTag)
+	return requestAnswer(made, answer), err
+}
+
+func (s *Server) addCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var n control.NewCollector
+	who, err := commanded(w, r, &n)
+	if err != nil {
+		return nil, err
+	}
+	return s.Control.AddCollector(r.Context(), who, n)
+}
+
+func (s *Server) activateCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.toCollector(w, r, func(ctx context.Context, who control.By, name events.CollectorName, _ string) (control.Answer, error) {
+		return s.Control.ActivateCollector(ctx, who, name)
+	})
+}
+
+func (s *Server) deactivateCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.toCollector(w, r, s.Control.DeactivateCollector)
+}
+
+func (s *Server) drainCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.toCollector(w, r, s.Control.DrainCollector)
+}
+
+// toCollector gives a command to the collector that the path names.
+func (s *Server) toCollector(w http.ResponseWriter, r *http.Request,
+	command func(context.Context, control.By, events.CollectorName, string) (control.Answer, error),
+) (any, error) {
+	var why client.Reason
+	who, err := commanded(w, r, &why)
+	if err != nil {
+		return nil, err
+	}
+	name := r.PathValue("name")
+	if err := events.CheckToken("collector", name); err != nil {
+		return nil, wrong(http.StatusBadRequest, "", "%s", err)
+	}
+	return command(r.Context(), who, events.CollectorName(name), why.Reason)
+}
+
+func (s *Server) publish(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	data, err := rawBody(w, r, maxDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	d, err := suite.Parse(data)
+	if err == nil {
+		err = events.CheckToken("suite", string(d.Name))
+	}
+	if err != nil {
+		return nil, wrong(http.StatusBadRequest, "send the canonical form, as `tacho suite show --json` prints it", "%s", err)
+	}
+	who, err := by(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.Control.Publish(r.Context(), who, d)
+	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
+}
+
+func (s *Server) verify(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	if err := body(w, r, &struct{}{}); err != nil {
+		return nil, err
+	}
+	if s.Verify == nil {
+		return nil, wrong(http.StatusNotImplemented, "run `tacho replay --verify` where the database is at hand", "this process cannot replay the log")
+	}
+	if !s.verifying.TryLock() {
+		return nil, wrong(http.StatusConflict, "wait for it and ask again", "a verification is running")
+	}
+	defer s.verifying.Unlock()
+	return s.Verify(r.Context())
+}
