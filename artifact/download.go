@@ -23,9 +23,8 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// request sends a request and returns the response if it is a success; else the error says whether another
-// try may help.
-func (s *Store) request(ctx context.Context, method, url string) (*http.Response, error) {
+// send sends a request and returns whatever the server answers.
+func (s *Store) send(ctx context.Context, method, url string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, &RefusedError{What: url, Reason: "not a URL: correct the suite file: " + err.Error()}
@@ -34,10 +33,17 @@ func (s *Store) request(ctx context.Context, method, url string) (*http.Response
 	// The bytes as they are stored, for they are what checksums are of.
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := s.Client.Do(req)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return resp, err
+}
+
+// request sends a request and returns the response if it is a success; else the error says whether another
+// try may help.
+func (s *Store) request(ctx context.Context, method, url string) (*http.Response, error) {
+	resp, err := s.send(ctx, method, url)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
 		return nil, err
 	}
 	if err := statusError(method, url, resp); err != nil {
@@ -63,22 +69,20 @@ func statusError(method, url string, resp *http.Response) error {
 
 // head asks whether a URL can be downloaded.
 func (s *Store) head(ctx context.Context, url string) error {
-	// Where a server never answers, the client's own limit may be missing.
 	ctx, watch := watched(ctx, s.Stall, url)
 	defer watch.stop()
-	resp, err := s.Client.Do(headRequest(ctx, url))
-	if err == nil && (resp.StatusCode == http.StatusMethodNotAllowed || resp.StatusCode == http.StatusNotImplemented) {
-		resp.Body.Close()
-		resp, err = s.request(ctx, http.MethodGet, url)
-	}
+	resp, err := s.send(ctx, http.MethodHead, url)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
 		return err
 	}
 	resp.Body.Close()
-	return statusError(http.MethodHead, url, resp)
+	if resp.StatusCode != http.StatusMethodNotAllowed && resp.StatusCode != http.StatusNotImplemented {
+		return statusError(http.MethodHead, url, resp)
+	}
+	if resp, err = s.request(ctx, http.MethodGet, url); err != nil {
+		return err
+	}
+	return resp.Body.Close()
 }
 
 // transfer is the body of a download: it counts, hashes and remembers how it ended.
@@ -92,10 +96,11 @@ type transfer struct {
 }
 
 func (t *transfer) Read(p []byte) (int, error) {
+	t.watch.resume()
 	n, err := t.body.Read(p)
+	t.watch.pause()
 	t.sum.Write(p[:n])
 	t.n += int64(n)
-	t.watch.progress()
 	if err != nil {
 		t.err = err
 	}
@@ -112,6 +117,7 @@ func (s *Store) download(ctx context.Context, url string, use func(name string, 
 		return part{}, err
 	}
 	defer resp.Body.Close()
+	watch.pause()
 	t := &transfer{body: resp.Body, watch: watch, sum: sha256.New()}
 	name, _, _ := strings.Cut(url, "?")
 	err = use(name, t)
@@ -123,6 +129,7 @@ func (s *Store) download(ctx context.Context, url string, use func(name string, 
 		return part{}, t.explain(ctx, url, err)
 	}
 	p := part{From: url, SHA256: events.Digest(hex.EncodeToString(t.sum.Sum(nil))), Bytes: t.n}
+	watch.resume()
 	want, err := s.publishedSum(ctx, url)
 	if err != nil {
 		return part{}, err
@@ -181,7 +188,8 @@ func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, er
 	return events.Digest(word), nil
 }
 
-// watch ends a context when nothing has happened for some time.
+// watch ends a context when the network has kept us waiting for too long without a byte. It is paused while
+// the disk does.
 type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -196,7 +204,8 @@ func watched(ctx context.Context, limit time.Duration, url string) (context.Cont
 	return ctx, &watch{cancel, timer, limit}
 }
 
-func (w *watch) progress() { w.timer.Reset(w.limit) }
+func (w *watch) resume() { w.timer.Reset(w.limit) }
+func (w *watch) pause()  { w.timer.Stop() }
 
 func (w *watch) stop() {
 	w.timer.Stop()

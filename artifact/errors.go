@@ -3,6 +3,7 @@ package artifact
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -71,6 +72,18 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// machineFault reports whether the machine and not the archive is the reason.
+func machineFault(err error) bool {
+	for _, fault := range []syscall.Errno{
+		syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EROFS, syscall.EACCES, syscall.EPERM,
+	} {
+		if errors.Is(err, fault) {
+			return true
+		}
+	}
+	return false
+}
+
 // explain turns the system's word for a full disk into a *NoSpaceError.
 func (s *Store) explain(err error) error {
 	var already *NoSpaceError
@@ -104,4 +117,11 @@ func size(n int64) string {
 		return fmt.Sprintf("%d KiB", n>>10)
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// errDiskFull stands for what a program said that we ran.
+var errDiskFull = fmt.Errorf("reported by the program: %w", syscall.ENOSPC)
+
+func containsAny(text string, phrases ...string) bool {
+	return slices.ContainsFunc(phrases, func(p string) bool { return strings.Contains(text, p) })
 }

@@ -50,9 +50,10 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	}()
 	a.c.Logger.Info("job begins", "job", a.spec.ID, "tag", a.spec.Artifact.Tag, "profile", a.spec.Profile, "attempt", a.number)
 	err := a.measure(ctx)
+	cause := context.Cause(ctx)
 	stop(nil)
 	<-prolonged
-	return a.end(context.Cause(ctx), err)
+	return a.end(cause, err)
 }
 
 // measure runs the benchmarks and records the rest of what was measured, also when it is stopped.
@@ -93,10 +94,12 @@ func (a *attempt) end(cause, err error) job.Command {
 		a.note(permanent.Kind, permanent.Error())
 		finish.Outcome, finish.Reason = events.Failure, permanent.Error()
 		return finish
-	case err != nil && cause != nil && !errors.Is(cause, context.Canceled):
-		return job.Release{Token: a.token, Reason: cause.Error()}
-	case err != nil && (errors.Is(err, context.Canceled)):
-		return job.Release{Token: a.token, Reason: "shutdown"}
+	case err != nil && cause != nil:
+		reason := "shutdown"
+		if !errors.Is(cause, context.Canceled) {
+			reason = cause.Error()
+		}
+		return job.Release{Token: a.token, Reason: reason}
 	case err != nil:
 		a.note(events.ErrorTransient, err.Error())
 		return job.Release{Token: a.token, Reason: err.Error(), Transient: true, At: a.c.Clock(), Deadline: a.c.TransientDeadline}

@@ -84,11 +84,15 @@ func (e *ConflictError) Error() string {
 
 // GapError says that the log does not hold every event between two sequences: it was damaged or replaced.
 type GapError struct {
-	// Want is the sequence that had to come next, Got the one that came; 0 when the log ended before.
+	// Want is the sequence that had to come next, 0 when it is not known which one is missing. Got is the
+	// one that came, 0 when the log ended before.
 	Want, Got events.Seq
 }
 
 func (e *GapError) Error() string {
+	if e.Want == 0 {
+		return "the log has a gap: it counts more events than it can give"
+	}
 	if e.Got == 0 {
 		return fmt.Sprintf("the log ends before event %d, which was there before: it was cut or replaced", e.Want)
 	}

@@ -72,7 +72,7 @@ func samples(j events.JobSpec, token events.Seq, b events.Benchmark) events.Test
 // BenchmarkCatchUp compares the folding of a log into an empty database with the reading and decoding of the
 // same log in the same run. The share must be 0.5 at least.
 func BenchmarkCatchUp(b *testing.B) {
-	log := runs(b, 150)
+	log := runs(b, 400)
 	var decoding, projecting time.Duration
 	for b.Loop() {
 		began := time.Now()
@@ -105,7 +105,6 @@ func BenchmarkCatchUp(b *testing.B) {
 		}
 		r.Close()
 	}
-	for k, v := range projector.Spent { fmt.Printf("%8.3f %q\n", v.Seconds(), k) }
 	total := float64(b.N * len(log))
 	b.ReportMetric(total/projecting.Seconds(), "events/s")
 	b.ReportMetric(total/decoding.Seconds(), "decoded/s")

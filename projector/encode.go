@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -87,44 +88,40 @@ func appendJSONText(b []byte, s string) []byte {
 }
 
 // statistics returns the samples of a test case by metric: {"wall-time":[1.5,1.4]}, with null where an
-// iteration does not have the metric.
+// iteration does not have the metric. Metrics come in the order of their names.
 func statistics(iterations []events.Iteration) string {
-	b := make([]byte, 0, 1024)
-	b = append(b, '{')
-	seen := 0
-	for i, it := range iterations {
+	var names []events.Metric
+	for _, it := range iterations {
 		for metric := range it.Metrics {
-			if earlier(iterations[:i], metric) {
-				continue
-			}
-			if seen++; seen > 1 {
-				b = append(b, ',')
-			}
-			b = appendJSONText(b, string(metric))
-			b = append(b, ':', '[')
-			for n, other := range iterations {
-				if n > 0 {
-					b = append(b, ',')
-				}
-				if v, ok := other.Metrics[metric]; ok {
-					b = strconv.AppendFloat(b, v, 'g', -1, 64)
-				} else {
-					b = append(b, "null"...)
-				}
-			}
-			b = append(b, ']')
+			names = append(names, metric)
 		}
+	}
+	slices.Sort(names)
+	b := make([]byte, 0, 1024)
+	for i, metric := range slices.Compact(names) {
+		b = append(b, '{')
+		if i > 0 {
+			b[len(b)-1] = ','
+		}
+		b = appendJSONText(b, string(metric))
+		b = append(b, ':')
+		for n, it := range iterations {
+			b = append(b, '[')
+			if n > 0 {
+				b[len(b)-1] = ','
+			}
+			if v, ok := it.Metrics[metric]; ok {
+				b = strconv.AppendFloat(b, v, 'g', -1, 64)
+			} else {
+				b = append(b, "null"...)
+			}
+		}
+		b = append(b, ']')
+	}
+	if len(b) == 0 {
+		b = append(b, '{')
 	}
 	return string(cleanJSON(append(b, '}')))
-}
-
-func earlier(iterations []events.Iteration, metric events.Metric) bool {
-	for _, it := range iterations {
-		if _, ok := it.Metrics[metric]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // interference returns what disturbed which iteration, by index; nil when all are clean.

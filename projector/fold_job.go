@@ -76,7 +76,7 @@ func (s *state) jobDequeued(m moment, f events.JobDequeued) {
 		return
 	}
 	j.State, j.DequeuedAt, j.Collector, j.Token = events.JobInProgress, pointer(m.at), f.Collector, m.seq
-	j.Attempts, j.Lost, j.Reason = f.Attempt, f.Lost, ""
+	j.Attempts, j.Lost, j.Reason, j.Measured = f.Attempt, f.Lost, "", 0
 	s.dirtyJobs[j.ID] = true
 	s.touchQueue(m)
 }
@@ -172,6 +172,10 @@ func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured) {
 			continue
 		}
 		s.results = append(s.results, resultRow{job: j, fact: f, c: c, at: m.at, seq: m.seq})
+		if !j.State.Terminal() {
+			j.Measured++
+			s.dirtyJobs[j.ID] = true
+		}
 	}
 }
 

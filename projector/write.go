@@ -24,6 +24,7 @@ var errFence = errors.New("the cursor of the tables was moved by somebody else")
 // write stores a batch and what it did in one transaction: all or nothing, and only if the cursor is still
 // where it was. The statements travel together, so that the transaction costs three round trips.
 func (s *session) write(ctx context.Context, b batch) error {
+	t0 := time.Now()
 	statements := &pgx.Batch{}
 	if err := s.state.queueChanges(statements); err != nil {
 		return err
@@ -39,16 +40,12 @@ func (s *session) write(ctx context.Context, b batch) error {
 	if s.notify {
 		statements.Queue(`SELECT pg_notify($1, $2)`, readmodel.Channel, strconv.FormatUint(uint64(b.head.Seq), 10))
 	}
+	Spent["build"] += time.Since(t0); t0 = time.Now()
+	defer func() { Spent["commit"] += time.Since(t0); fmt.Println(b.head.Seq, Spent, cpu(s.conn.PgConn().PID())) }()
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		for _, q := range statements.QueuedQueries {
-			t0 := cpu(s.conn.PgConn().PID())
-			one := &pgx.Batch{}
-			qq := one.Queue(q.SQL, q.Arguments...)
-			qq.Fn = q.Fn
-			if err := tx.SendBatch(ctx, one).Close(); err != nil { return err }
-			Spent[q.SQL[:min(len(q.SQL), 60)]] += cpu(s.conn.PgConn().PID()) - t0
-		}
-		if err := tx.SendBatch(ctx, &pgx.Batch{}).Close(); err != nil {
+		Spent["begin"] += time.Since(t0); t0 = time.Now()
+		defer func() { Spent["send"] += time.Since(t0); t0 = time.Now() }()
+		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
 			return fmt.Errorf("write events %d to %d: %w", s.at.seq+1, b.head.Seq, err)
 		}
 		if !moved {
@@ -216,11 +213,11 @@ func zeroIsNull(t time.Time) *time.Time {
 }
 
 var Spent = map[string]time.Duration{}
-
 func cpu(pid uint32) time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil { panic(err) }
-	var ns int64
-	fmt.Sscan(string(b), &ns)
+	var ns, w int64
+	fmt.Sscan(string(b), &ns, &w)
+	fmt.Println("runq wait", time.Duration(w))
 	return time.Duration(ns)
 }

@@ -106,13 +106,12 @@ type Job struct {
 	Attempts   int        `db:"attempts" json:"attempts"`
 	Lost       int        `db:"lost" json:"lost"`
 	FinishedAt *time.Time `db:"finished_at" json:"finished_at"`
-	// Measured, Skipped and Failed count test cases; they are known when the job has finished.
+	// Measured, Skipped and Failed count test cases; while the job runs, Measured counts those that its attempt
+	// has reported so far, and the others are 0.
 	Measured   int   `db:"measured" json:"measured"`
 	Skipped    int   `db:"skipped" json:"skipped"`
 	Failed     int   `db:"failed" json:"failed"`
 	DurationMS int64 `db:"duration_ms" json:"duration_ms"`
-	// Stored counts the test cases of the newest attempt that are stored already.
-	Stored int `db:"stored" json:"stored"`
 }
 
 // Lane returns the lane that the job is dispatched on.

@@ -65,7 +65,7 @@ func (g *goCommand) plan(p suite.BenchmarkPlan, std string, changes *patches) (P
 	if g.verb == "build" {
 		argv = append(argv, "-o="+out+"/")
 	}
-	env := append(g.env(s.Path("gocache")), "GOMAXPROCS=1", "GOFLAGS="+g.goflags()+" -p=1")
+	env := append(g.env(s.Path("gocache")), "GOMAXPROCS=1", "GOGC=off", "GOFLAGS="+g.goflags()+" -p=1")
 	cmd, err := s.Command(g.src, append(env, g.bench.Env...), append(argv, g.packages...))
 	if err != nil {
 		return Plan{}, err

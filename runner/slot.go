@@ -115,7 +115,23 @@ func (s *Slot) Command(dir string, env, argv []string) (measure.Cmd, error) {
 	case !filepath.IsAbs(path):
 		path = filepath.Join(dir, path)
 	}
-	return measure.Cmd{Path: path, Args: argv[1:], Env: env, Dir: dir, NoNet: true}, nil
+	return measure.Cmd{Path: path, Args: argv[1:], Env: lastWins(env), Dir: dir, NoNet: true}, nil
+}
+
+// lastWins drops the variables that are set again further on. Programs do not agree on which of two counts.
+func lastWins(env []string) []string {
+	last := map[string]int{}
+	for i, e := range env {
+		name, _, _ := strings.Cut(e, "=")
+		last[name] = i
+	}
+	var kept []string
+	for i, e := range env {
+		if name, _, _ := strings.Cut(e, "="); last[name] == i {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // lookPath finds an executable file on the PATH of env; the last PATH counts.

@@ -29,7 +29,6 @@ type stream struct {
 // open begins a stream; close must be called.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string) (st *stream, closed func()) {
 	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(r.Context(), cancel)
 	released := make(chan struct{})
 	watched := make(chan struct{})
 	go func() { // ends with the stream, which waits for it
@@ -45,12 +44,14 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold the messages back
 	s.metrics.streams.Inc()
-	return &stream{w: w, to: http.NewResponseController(w), ctx: ctx}, func() {
+	to := http.NewResponseController(w)
+	return &stream{w: w, to: to, ctx: ctx}, func() {
 		s.metrics.streams.Dec()
 		close(released)
 		<-watched
-		stop()
 		cancel()
+		// The connection may carry other answers later. Where it has no deadlines there is none to take back.
+		_ = to.SetWriteDeadline(time.Time{})
 	}
 }
 

@@ -86,11 +86,18 @@ func (c Config) logsStream() natsjs.StreamConfig {
 	return s
 }
 
-// beats is the configuration of the heartbeats. They live in memory: they are worth nothing later, and
-// would otherwise cost a disk sync each. The marker makes an expiry visible to watchers.
-func (c Config) beats() natsjs.KeyValueConfig {
-	return natsjs.KeyValueConfig{
-		Bucket: beatsBucket, Description: "Tacho: heartbeats of collectors", History: 1,
-		TTL: c.BeatTTL, LimitMarkerTTL: max(time.Second, c.BeatTTL), Storage: natsjs.MemoryStorage, Replicas: c.Replicas,
+// beats is the configuration of the heartbeats: a key-value bucket, spelled out as a stream because it must
+// not cost a disk sync for each beat. A single server keeps it in files that it does not sync, so that the
+// bucket is there after a restart; a cluster keeps it in memory. The marker makes an expiry visible.
+func (c Config) beats() natsjs.StreamConfig {
+	s := natsjs.StreamConfig{
+		Name: beatsStream, Description: "Tacho: heartbeats of collectors", Subjects: []string{beatsPrefix + ">"},
+		Storage: natsjs.MemoryStorage, Replicas: c.Replicas, Retention: natsjs.LimitsPolicy, Discard: natsjs.DiscardNew,
+		MaxMsgsPerSubject: 1, MaxAge: c.BeatTTL, Duplicates: min(dedupeWindow, c.BeatTTL), MaxMsgSize: maxMessage,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true, SubjectDeleteMarkerTTL: max(time.Second, c.BeatTTL),
 	}
+	if c.Replicas == 1 {
+		s.Storage, s.PersistMode = natsjs.FileStorage, natsjs.AsyncPersistMode
+	}
+	return s
 }

@@ -234,6 +234,52 @@ func TestFollowSurvivesRestart(t *testing.T) {
 	}
 }
 
+// TestWaitersSurviveRestart restarts the server under a collector that waits for a job and holds its name.
+func TestWaitersSurviveRestart(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := newRestartable(t)
+	l := open(t, r.nc, jetstream.Config{})
+	if err := l.EnsureLane(ctx, lane); err != nil {
+		t.Fatal(err)
+	}
+	b := eventlog.Beat{Name: "eider", Instance: "1"}
+	if _, err := l.Claim(ctx, b, ""); err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		d   eventlog.Delivery
+		err error
+	}
+	taken := make(chan result)
+	go func() {
+		d, err := l.NextJob(ctx, lane)
+		taken <- result{d, err}
+	}()
+	r.stop()
+	r.start(t)
+	if err := l.Beat(ctx, b); err != nil {
+		t.Fatalf("beat: %v", err)
+	}
+	if _, err := l.Claim(ctx, eventlog.Beat{Name: "eider", Instance: "2"}, ""); !errors.Is(err, eventlog.ErrNameHeld) {
+		t.Fatalf("claim by another: %v", err)
+	}
+	if _, err := l.Append(ctx, eventlog.Append{Subject: events.LaneSubject(lane), Events: []events.Event{dispatched(1)}}); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	got := <-taken
+	if got.err != nil {
+		t.Fatalf("next job: %v", got.err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("the job came after %s", took)
+	}
+	if err := got.d.Ack(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestClosedConnection ends waiting cursors and appends at once.
 func TestClosedConnection(t *testing.T) {
 	r := newRestartable(t)

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ func (l *Log) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, er
 		return nil, fmt.Errorf("follow the log after %d: %w", after, &eventlog.GapError{Want: after})
 	}
 	run, cancel := context.WithCancel(context.Background())
-	c := &cursor{log: l, identity: head.Identity, at: after, ready: make(chan struct{}, 1), cancel: cancel}
+	c := &cursor{log: l, identity: head.Identity, at: after, seen: seen{at: after}, ready: make(chan struct{}, 1), cancel: cancel}
 	c.room.L = &c.mu
 	if err := c.start(ctx); err != nil {
 		cancel()
@@ -55,10 +56,10 @@ type cursor struct {
 	cancel   context.CancelFunc
 	watching sync.WaitGroup
 
-	// at and lastID are the place and the id of the last event that Next gave; Next alone writes them.
-	// tries counts the resyncs since.
+	// at is the place of the last event that Next gave, source the consumer that it came from, tries
+	// counts the resyncs since. Next alone uses them.
 	at     events.Seq
-	lastID string
+	source string
 	tries  int
 
 	ready chan struct{} // has a token when Next should look at the buffer
@@ -74,7 +75,7 @@ type cursor struct {
 	broken error // ends the cursor once the buffer is empty
 }
 
-// seen is the last event that was given, for the watcher.
+// seen is the last event that was given, or where the cursor began, without an id.
 type seen struct {
 	at events.Seq
 	id string
@@ -142,11 +143,12 @@ func (c *cursor) wake() {
 // Next implements eventlog.Cursor.
 func (c *cursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
 	for {
-		batch, err := c.grab(limit)
+		run, batch, err := c.peek(limit)
 		if err != nil {
 			return nil, err
 		}
-		out, err := c.convert(ctx, batch)
+		out, used, err := c.convert(ctx, batch)
+		c.drop(run, batch[:used])
 		if len(out) > 0 || err != nil {
 			return out, err
 		}
@@ -161,56 +163,79 @@ func (c *cursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
 	}
 }
 
-// grab takes up to limit messages out of the buffer.
-func (c *cursor) grab(limit int) ([]natsjs.Msg, error) {
+// peek returns up to limit messages of the buffer and leaves them there.
+func (c *cursor) peek(limit int) (run int, batch []natsjs.Msg, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.buffer) == 0 {
-		return nil, c.broken
+		return c.run, nil, c.broken
 	}
 	n := min(limit, len(c.buffer))
-	batch := c.buffer[:n:n]
-	c.buffer = c.buffer[n:]
-	for _, m := range batch {
+	return c.run, c.buffer[:n:n], nil
+}
+
+// drop takes the first messages out of the buffer, if it is still that of the run.
+func (c *cursor) drop(run int, used []natsjs.Msg) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(used) == 0 || run != c.run {
+		return
+	}
+	for _, m := range used {
 		c.bytes -= len(m.Data())
 	}
-	if len(c.buffer) == 0 {
+	if c.buffer = c.buffer[len(used):]; len(c.buffer) == 0 {
 		c.buffer = nil
 	} else {
 		c.wake()
 	}
 	c.room.Broadcast()
-	return batch, nil
 }
 
-// convert checks that the messages continue what came before. Those before a break are given; the break
-// itself is looked at when it comes first.
-func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) ([]events.Stored, error) {
-	out := make([]events.Stored, 0, len(batch))
+// convert checks that the messages continue what came before, and says how many it used up. It stops
+// before a break, and looks at the break when that comes first.
+//
+// A message of another consumer than before is such a break: the server, or the part of it that has the
+// stream, was another one in between, and may have lost events and given out their sequences again. The
+// log is compared with what was read before anything more is given.
+func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.Stored, used int, err error) {
+	out = make([]events.Stored, 0, len(batch))
 	for _, m := range batch {
-		seq, at, err := parseReply(m.Reply())
+		place, err := parseReply(m.Reply())
 		if err != nil {
-			return nil, err
+			return nil, used, err
 		}
-		if seq <= c.at {
+		if place.seq <= c.at {
+			used++
 			continue
 		}
-		if seq != c.at+1 {
+		if place.consumer != c.source || place.seq != c.at+1 {
 			if len(out) > 0 {
 				break
 			}
-			return nil, c.resync(ctx, seq)
+			if place.consumer != c.source {
+				err = c.check(ctx)
+				c.source = place.consumer
+			}
+			if err == nil && place.seq != c.at+1 {
+				return nil, used, c.resync(ctx, place.seq)
+			}
+			if err != nil {
+				c.source = ""
+				return nil, used, err
+			}
 		}
-		out = append(out, stored(events.Subject(m.Subject()), seq, at, m.Headers(), m.Data()))
-		c.at = seq
+		out = append(out, stored(events.Subject(m.Subject()), place.seq, place.at, m.Headers(), m.Data()))
+		c.at = place.seq
+		used++
 	}
 	if n := len(out); n > 0 {
-		c.lastID, c.tries = out[n-1].Header[events.HeaderID], 0
+		c.tries = 0
 		c.mu.Lock()
-		c.seen = seen{at: c.at, id: c.lastID}
+		c.seen = seen{at: c.at, id: out[n-1].Header[events.HeaderID]}
 		c.mu.Unlock()
 	}
-	return out, nil
+	return out, used, nil
 }
 
 // resync finds out why event got came in place of the next. If the log has the next one, only its
@@ -221,7 +246,7 @@ func (c *cursor) resync(ctx context.Context, got events.Seq) error {
 	c.tries++
 	_, there, err := c.log.one(ctx, query{Seq: c.at + 1})
 	if err != nil {
-		return err
+		return fmt.Errorf("follow the log: %w", err)
 	}
 	if !there || c.tries > resyncs {
 		return gap
@@ -254,8 +279,8 @@ func (c *cursor) watch(ctx context.Context) {
 		case <-changed:
 		case <-tick.C:
 		}
-		if err := c.check(ctx); err != nil {
-			c.fail(err)
+		if gap := new(eventlog.GapError); errors.As(c.check(ctx), &gap) {
+			c.fail(fmt.Errorf("follow the log: %w", gap))
 			return
 		}
 	}
@@ -269,22 +294,23 @@ func (c *cursor) fail(err error) {
 }
 
 // check compares the log with what the cursor read: the same stream, at least as long, and with the same
-// event at the last place. While the server cannot be reached there is nothing to say.
+// event at the last place. Else the error is a *eventlog.GapError; other errors say that it cannot be told
+// now.
 func (c *cursor) check(ctx context.Context) error {
 	c.mu.Lock()
 	last := c.seen
 	c.mu.Unlock()
 	ok, err := c.log.still(ctx, eventlog.Head{Identity: c.identity, Last: last.at})
-	if err == nil && ok && last.at > 0 {
+	if err == nil && ok && last.id != "" {
 		var s events.Stored
 		if s, ok, err = c.log.one(ctx, query{Seq: last.at}); ok {
 			ok = s.Header[events.HeaderID] == last.id
 		}
 	}
-	if err != nil || ok {
-		return nil //nolint:nilerr // an unreachable log is no damaged log
+	if err == nil && !ok {
+		err = &eventlog.GapError{Want: last.at}
 	}
-	return fmt.Errorf("follow the log: %w", &eventlog.GapError{Want: last.at})
+	return err
 }
 
 // still reports whether the log is the one of before and at least as long. On a cluster a new leader

@@ -44,15 +44,22 @@ func damaged(t *testing.T, harm func(t *testing.T, blocks []string, index string
 		t.Fatal(err)
 	}
 	r.stop()
-	files := filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs")
-	blocks, err := filepath.Glob(filepath.Join(files, "*.blk"))
-	if err != nil || len(blocks) == 0 {
-		t.Fatalf("no blocks in %s (%v)", files, err)
-	}
-	slices.Sort(blocks)
-	harm(t, blocks, filepath.Join(files, "index.db"))
+	blocks, index := r.files(t)
+	harm(t, blocks, index)
 	r.start(t)
 	return r, l, cursor
+}
+
+// files returns where the events lie.
+func (r *restartable) files(t *testing.T) (blocks []string, index string) {
+	t.Helper()
+	dir := filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs")
+	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
+	if err != nil || len(blocks) == 0 {
+		t.Fatalf("no blocks in %s (%v)", dir, err)
+	}
+	slices.Sort(blocks)
+	return blocks, filepath.Join(dir, "index.db")
 }
 
 func size(t *testing.T, file string) int64 {
@@ -139,10 +146,9 @@ func TestDamageIsRefused(t *testing.T) {
 	}
 }
 
-// TestReusedSequencesAreNoticed lets a cut log grow beyond where it was before the cursor looks again.
-func TestReusedSequencesAreNoticed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+// small is a log of 20 events and a cursor that has read them.
+func small(t *testing.T, ctx context.Context) (*restartable, *jetstream.Log, eventlog.Cursor) {
+	t.Helper()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})
 	if _, err := l.Append(ctx, appendOf("a", 0, 20)); err != nil {
@@ -152,7 +158,7 @@ func TestReusedSequencesAreNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cursor.Close()
+	t.Cleanup(cursor.Close)
 	for seen := 0; seen < 20; {
 		got, err := cursor.Next(ctx, 20)
 		if err != nil {
@@ -160,35 +166,66 @@ func TestReusedSequencesAreNoticed(t *testing.T) {
 		}
 		seen += len(got)
 	}
+	return r, l, cursor
+}
+
+// TestReusedSequencesAreNoticed lets a cut log grow beyond where it was before the cursor looks again.
+func TestReusedSequencesAreNoticed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, _, cursor := small(t, ctx)
 	r.stop()
-	blocks, err := filepath.Glob(filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs", "*.blk"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	flipBit(t, blocks, "")
+	blocks, index := r.files(t)
+	truncateWithoutIndex(t, blocks, index)
 	// Another process writes on, out of sight of the cursor.
 	address := r.cfg.Listen
 	r.cfg.Listen = ""
 	r.start(t)
 	nc := connect(t, r.srv)
 	other := open(t, nc, jetstream.Config{})
-	if _, err := other.Append(ctx, appendOf("b", 0, 100)); err != nil {
-		t.Fatal(err)
+	if seq, err := other.Append(ctx, appendOf("b", 0, 100)); err != nil || seq == 120 {
+		t.Fatalf("appended up to %d, %v: the log was not cut", seq, err)
 	}
 	nc.Close()
 	r.stop()
 	r.cfg.Listen = address
 	r.start(t)
-	for {
-		got, err := cursor.Next(ctx, 1000)
-		if gap := new(eventlog.GapError); errors.As(err, &gap) {
-			return
+	got, err := cursor.Next(ctx, 1000)
+	if gap := new(eventlog.GapError); !errors.As(err, &gap) || gap.Want != 20 {
+		t.Fatalf("got %d events and %v, want that the log was replaced after event 20", len(got), err)
+	}
+}
+
+// TestUnreadableEventIsNoticed flips a bit of a short log: the server counts all events, checks that pass,
+// and leaves out the one that it cannot read.
+func TestUnreadableEventIsNoticed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, l, _ := small(t, ctx)
+	r.stop()
+	blocks, index := r.files(t)
+	flipBit(t, blocks, index)
+	r.start(t)
+	var gap *eventlog.GapError
+	if got, err := l.Read(ctx, appendOf("a", 0, 1).Subject); !errors.As(err, &gap) {
+		t.Errorf("read gave %d events and %v, want that one is missing", len(got), err)
+	}
+	cursor, err := l.Follow(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cursor.Close()
+	var seen events.Seq
+	for err == nil {
+		var got []events.Stored
+		got, err = cursor.Next(ctx, 1000)
+		for _, e := range got {
+			if seen++; e.Seq != seen {
+				t.Fatalf("event %d came, want %d", e.Seq, seen)
+			}
 		}
-		if err != nil {
-			t.Fatalf("got %v, want that the log has a gap", err)
-		}
-		if len(got) > 0 {
-			t.Logf("events from %d on came before the check", got[0].Seq)
-		}
+	}
+	if !errors.As(err, &gap) || gap.Want != seen+1 {
+		t.Fatalf("after event %d: %v, want the gap", seen, err)
 	}
 }

@@ -156,11 +156,11 @@ func (w wait) leave(sub *nats.Subscription) {
 }
 
 func (w wait) delivery(m *nats.Msg) (*delivery, error) {
-	seq, at, err := parseReply(m.Reply)
+	place, err := parseReply(m.Reply)
 	if err != nil {
 		return nil, err
 	}
-	return &delivery{nc: w.nc, reply: m.Reply, stored: stored(events.Subject(m.Subject), seq, at, m.Header, m.Data)}, nil
+	return &delivery{nc: w.nc, reply: m.Reply, stored: stored(events.Subject(m.Subject), place.seq, place.at, m.Header, m.Data)}, nil
 }
 
 // delivery implements eventlog.Delivery.

@@ -82,11 +82,11 @@ func (l *Log) ReadLog(ctx context.Context, lane events.Lane, job events.JobID, f
 		if err := f(c); err != nil {
 			return err
 		}
-		seq, _, err := parseReply(m.Reply())
+		place, err := parseReply(m.Reply())
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
-		if !follow && seq >= last {
+		if !follow && place.seq >= last {
 			return nil
 		}
 	}

@@ -76,8 +76,8 @@ func (l *Log) ensure(ctx context.Context) error {
 	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.logsStream()); err != nil {
 		return fmt.Errorf("stream %s: %w", logsName, err)
 	}
-	if _, err := l.js.CreateOrUpdateKeyValue(ctx, l.cfg.beats()); err != nil {
-		return fmt.Errorf("bucket %s: %w", beatsBucket, err)
+	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.beats()); err != nil {
+		return fmt.Errorf("stream %s: %w", beatsStream, err)
 	}
 	return nil
 }

@@ -66,62 +66,49 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 
 // aggregate returns the events of a subject after a sequence. The bulk comes from any replica, which may
 // lag or have a hole; on a replicated stream the leader's count tells, and the leader gives the rest.
-func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
-	var out []events.Stored
-	err := persist(ctx, "read", func(ctx context.Context) (err error) {
+func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) (out []events.Stored, err error) {
+	err = persist(ctx, "read", func(ctx context.Context) (err error) {
 		out, err = l.scan(ctx, subject, after)
 		return err
 	})
-	if err != nil || l.cfg.Replicas == 1 {
+	gap := new(eventlog.GapError)
+	if err != nil && !errors.As(err, &gap) || l.cfg.Replicas == 1 {
 		return out, err
 	}
-	for {
-		position := after
-		if len(out) > 0 {
-			position = out[len(out)-1].Seq
-		}
-		next, ok, err := l.first(ctx, subject, position)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		out = append(out, next)
+	if err != nil {
+		out = nil // what one replica cannot give the leader may
 	}
-	if after > 0 {
-		return out, nil
+	if out, err = l.fromLeader(ctx, subject, after, out); err != nil || after > 0 {
+		return out, err
 	}
 	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
 	if err != nil {
 		return nil, err
 	}
-	// More may have been appended since; less is there only if a replica lost some.
-	if count := info.State.Subjects[string(subject)]; count < uint64(len(out)) {
-		return nil, fmt.Errorf("%d events of %s were read and the leader has %d: %w", len(out), subject, count, &eventlog.GapError{Want: out[len(out)-1].Seq})
-	} else if count > uint64(len(out)) {
-		return l.aggregateFromLeader(ctx, subject, count)
+	// More than that may have been appended before the count, and fewer read only if some are lost.
+	if count := info.State.Subjects[string(subject)]; count > uint64(len(out)) {
+		if out, err = l.fromLeader(ctx, subject, 0, nil); err != nil {
+			return nil, err
+		}
+		if count > uint64(len(out)) {
+			return nil, &eventlog.GapError{}
+		}
 	}
 	return out, nil
 }
 
-// aggregateFromLeader reads an aggregate one by one from the leader, at least count events.
-func (l *Log) aggregateFromLeader(ctx context.Context, subject events.Subject, count uint64) ([]events.Stored, error) {
-	var out []events.Stored
-	for position := events.Seq(0); ; {
-		next, ok, err := l.first(ctx, subject, position)
-		if err != nil {
-			return nil, err
+// fromLeader completes what was read of a subject, one by one from the leader.
+func (l *Log) fromLeader(ctx context.Context, subject events.Subject, after events.Seq, out []events.Stored) ([]events.Stored, error) {
+	for {
+		if len(out) > 0 {
+			after = out[len(out)-1].Seq
 		}
-		if !ok {
-			break
+		next, ok, err := l.first(ctx, subject, after)
+		if err != nil || !ok {
+			return out, err
 		}
-		out, position = append(out, next), next.Seq
+		out = append(out, next)
 	}
-	if uint64(len(out)) < count {
-		return nil, fmt.Errorf("%s has %d events and the leader gives %d: %w", subject, count, len(out), &eventlog.GapError{})
-	}
-	return out, nil
 }
 
 // first implements reader.
@@ -155,7 +142,8 @@ func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err e
 	return s, ok, err
 }
 
-// scan returns what one replica has of a subject after a sequence.
+// scan returns what one replica has of a subject after a sequence. The server says how many messages
+// there are and leaves out those that it cannot read: then the error is a *eventlog.GapError.
 func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -169,7 +157,7 @@ func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq
 		return nil, err
 	}
 	var out []events.Stored
-	for {
+	for pending := 0; ; {
 		body, err := json.Marshal(query{Seq: after + 1, NextFor: subject, Batch: scanMessages, MaxBytes: scanBytes})
 		if err != nil {
 			return nil, fmt.Errorf("read: %w", err)
@@ -177,35 +165,47 @@ func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq
 		if err := l.nc.PublishRequest("$JS.API.DIRECT.GET."+l.cfg.Name, inbox, body); err != nil {
 			return nil, err
 		}
-		more, err := l.scanAnswer(ctx, sub, &out)
-		if err != nil || !more {
-			return out, err
+		page, left, err := scanAnswer(ctx, sub)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(page) == 0 && pending > 0:
+			return nil, &eventlog.GapError{}
+		case len(page) == 0:
+			return out, nil
 		}
-		after = out[len(out)-1].Seq
+		out = append(out, page...)
+		if left == 0 {
+			return out, nil
+		}
+		after, pending = page[len(page)-1].Seq, left
 	}
 }
 
-// scanAnswer collects one answer and reports whether there is more to ask for.
-func (l *Log) scanAnswer(ctx context.Context, sub *nats.Subscription, out *[]events.Stored) (more bool, err error) {
+// scanAnswer collects one answer and returns how many more messages there are.
+func scanAnswer(ctx context.Context, sub *nats.Subscription) (page []events.Stored, left int, err error) {
 	for {
 		m, err := nextWithin(ctx, sub)
 		if err != nil {
-			return false, err
+			return nil, 0, err
 		}
 		switch m.Header.Get("Status") {
 		case "":
 			s, _, err := decodeDirect(m)
 			if err != nil {
-				return false, err
+				return nil, 0, err
 			}
-			*out = append(*out, s)
+			page = append(page, s)
 		case "404":
-			return false, nil
+			return nil, 0, nil
 		case "204": // the end of this answer
-			pending, _ := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
-			return pending > 0 && len(*out) > 0, nil
+			left, err := strconv.Atoi(m.Header.Get("Nats-Num-Pending"))
+			if err != nil {
+				return nil, 0, fmt.Errorf("end of an answer: %w", err)
+			}
+			return page, left, nil
 		default:
-			return false, statusError(m)
+			return nil, 0, statusError(m)
 		}
 	}
 }

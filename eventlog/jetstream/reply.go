@@ -13,14 +13,21 @@ import (
 // errReply says that a message did not come from a consumer.
 var errReply = errors.New("message without its place in the log")
 
-// parseReply returns the sequence and the time of a message that a consumer delivered; they are tokens of
-// its reply subject. The old form has 9 tokens,
+// place is where a delivered message lies in the log, and which consumer delivered it.
+type place struct {
+	seq      events.Seq
+	at       time.Time
+	consumer string
+}
+
+// parseReply returns the place of a message that a consumer delivered; it is in the tokens of the reply
+// subject. The old form has 9 tokens,
 //
 //	$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<time>.<pending>
 //
 // the new one two more, domain and account, after ACK, and possibly others at the end.
-func parseReply(reply string) (seq events.Seq, at time.Time, err error) {
-	const sequence, nanoseconds, short, long = 5, 7, 9, 11
+func parseReply(reply string) (place, error) {
+	const consumer, sequence, nanoseconds, short, long = 3, 5, 7, 9, 11
 	var tokens [16]string
 	n, rest := 0, reply
 	for more := true; more && n < len(tokens); n++ {
@@ -29,19 +36,16 @@ func parseReply(reply string) (seq events.Seq, at time.Time, err error) {
 	shift := 0
 	switch {
 	case tokens[0] != "$JS" || tokens[1] != "ACK":
-		return 0, at, fmt.Errorf("%w: %q", errReply, reply)
+		return place{}, fmt.Errorf("%w: %q", errReply, reply)
 	case n >= long:
 		shift = long - short
 	case n != short:
-		return 0, at, fmt.Errorf("%w: %q", errReply, reply)
+		return place{}, fmt.Errorf("%w: %q", errReply, reply)
 	}
-	s, err := strconv.ParseUint(tokens[sequence+shift], 10, 64)
-	if err != nil {
-		return 0, at, fmt.Errorf("%w: %q", errReply, reply)
+	seq, seqErr := strconv.ParseUint(tokens[sequence+shift], 10, 64)
+	ns, timeErr := strconv.ParseInt(tokens[nanoseconds+shift], 10, 64)
+	if seqErr != nil || timeErr != nil {
+		return place{}, fmt.Errorf("%w: %q", errReply, reply)
 	}
-	ns, err := strconv.ParseInt(tokens[nanoseconds+shift], 10, 64)
-	if err != nil {
-		return 0, at, fmt.Errorf("%w: %q", errReply, reply)
-	}
-	return events.Seq(s), time.Unix(0, ns).UTC(), nil
+	return place{seq: events.Seq(seq), at: time.Unix(0, ns).UTC(), consumer: tokens[consumer+shift]}, nil
 }

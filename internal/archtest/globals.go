@@ -158,7 +158,7 @@ func (c *globalCheck) declared() {
 				return true
 			}
 			name, _ := selected(names, e)
-			if (within(pathOf(name), []string{"sync"})) && !slices.Contains([]string{"sync.OnceFunc", "sync.OnceValue", "sync.OnceValues"}, name) {
+			if within(pathOf(name), []string{"sync"}) && !slices.Contains([]string{"sync.OnceFunc", "sync.OnceValue", "sync.OnceValues"}, name) {
 				c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a variable of a package holds a " + name + ", so it is meant to change: keep it in a struct"})
 			}
 			return true

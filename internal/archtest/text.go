@@ -59,7 +59,7 @@ func CheckLengths(texts []Text) (problems []Problem) {
 var promise = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"}, "|") + `)\b`)
 
 // private are directories that exist for one person or on one machine.
-var private = regexp.MustCompile(`(^|[^\w.~/-])/(home|Users|root|work|workspace)/[\w.]+`)
+var private = regexp.MustCompile(`(^|[^\w.~/)}-])/(home|Users|root|work|workspace)/[\w.]+`)
 
 // privateAllowed are directories of that form which are everybody's.
 var privateAllowed = []string{"/home/linuxbrew"}

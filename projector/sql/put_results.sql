@@ -4,7 +4,7 @@ WITH inserted AS (
                         interference, collector, environment, token, attempt, job_id, request_id, definitions,
                         measured_at, seq)
     SELECT suite, tag, benchmark, profile, scenario, backend, target, statistics::json, iterations,
-           interference::jsonb, collector, environment, token, attempt, job_id, request_id, definitions,
+           interference::json, collector, environment, token, attempt, job_id, request_id, definitions,
            measured_at, seq
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
                 $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::text[],

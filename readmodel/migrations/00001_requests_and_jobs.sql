@@ -73,6 +73,7 @@ CREATE TABLE job_queue (
     lost          bigint      NOT NULL DEFAULT 0,
     finished_at   timestamptz,
     finished_seq  bigint,
+    -- Test cases; of a running job those that its current attempt has reported so far.
     measured      bigint      NOT NULL DEFAULT 0,
     skipped       bigint      NOT NULL DEFAULT 0,
     failed        bigint      NOT NULL DEFAULT 0,

@@ -9,11 +9,11 @@ CREATE TABLE result (
     backend      text        NOT NULL,
     target       text        NOT NULL,
     -- Metric to its values, one for each iteration in the order they were taken; null where an iteration
-    -- has no such value.
-    statistics   json       NOT NULL,
+    -- has no such value. Of type json: taking jsonb apart would double the cost of a row.
+    statistics   json        NOT NULL,
     iterations   bigint      NOT NULL,
     -- One text for each iteration that is suspect, keyed by its index; NULL when all are clean.
-    interference jsonb,
+    interference json,
     collector    text        NOT NULL,
     environment  text        NOT NULL,
     token        bigint      NOT NULL,
@@ -26,8 +26,6 @@ CREATE TABLE result (
     -- A test case of an artifact is stored once, and never replaced.
     PRIMARY KEY (suite, tag, benchmark, profile, scenario, backend, target)
 );
--- What one attempt measured; in the order of the log, which makes the index cheap to fill.
-CREATE INDEX result_token ON result (token);
 
 CREATE TABLE error (
     seq        bigint PRIMARY KEY,

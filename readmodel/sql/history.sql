@@ -18,10 +18,10 @@ WITH RECURSIVE ancestor (tag, depth) AS (
     LIMIT @n::bigint
 ), minimum AS (
     SELECT r.benchmark, r.profile, r.scenario, r.backend, r.target, m.metric, r.environment, n.depth, n.tag,
-           (SELECT min(v.value::double precision) FROM jsonb_array_elements_text(m.values) AS v (value)) AS value
+           (SELECT min(v.value::double precision) FROM json_array_elements_text(m.values) AS v (value)) AS value
     FROM nearest n
     JOIN result r ON r.suite = @suite AND r.tag = n.tag
-    CROSS JOIN LATERAL jsonb_each(r.statistics) AS m (metric, values)
+    CROSS JOIN LATERAL json_each(r.statistics) AS m (metric, values)
     WHERE @metric = '' OR m.metric = @metric
 )
 SELECT benchmark, profile, scenario, backend, target, metric, environment,

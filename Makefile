@@ -1,0 +1,91 @@
+# Everything a person or a machine does here. `make check` is what CI runs, no more and no less.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GO      ?= go
+
+# The tools, at the versions that CI uses. They are no dependencies of the module.
+GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+EXHAUSTIVE  := $(GO) run github.com/nishanths/exhaustive/cmd/exhaustive@v0.17.1
+
+# How long a fuzz target runs, and which benchmarks run for how long.
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+# How many packages are tested at once; many of them start servers.
+PARALLEL  ?= 2
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/tacho, a static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/tacho ./cmd/tacho
+
+.PHONY: deps-demo
+deps-demo: ## Install what the demo needs and this machine lacks
+	@.ci/install demo
+
+.PHONY: demo
+demo: deps-demo build ## Benchmark two Go releases with two collectors and compare them
+	bin/tacho up --demo
+
+.PHONY: check
+check: format vet staticcheck exhaustive tidy archtest test ## Run all checks and tests, as CI does
+
+.PHONY: format
+format: ## Check that the code is formatted
+	@unformatted="$$($(GOFUMPT) -l .)"; \
+	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt does it):\n%s\n' "$$unformatted"; exit 1; fi
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(GOFUMPT) -w .
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: staticcheck
+staticcheck:
+	$(STATICCHECK) ./...
+
+# Switches over our own constants are complete, or say //exhaustive:ignore on the line above. A default does
+# not make one complete. Switches over our closed sets of types are checked by internal/archtest.
+.PHONY: exhaustive
+exhaustive:
+	$(EXHAUSTIVE) -test=false -typeonly '^github\.com/tachobench/tacho/' ./...
+
+.PHONY: tidy
+tidy:
+	$(GO) mod tidy -diff
+
+# Before the other tests, because it is the fastest and its findings explain others.
+.PHONY: archtest
+archtest: ## Check the rules of the house: floors, purity, names, lengths
+	$(GO) test ./internal/archtest
+
+.PHONY: test
+test: ## Run all tests with the race detector
+	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME
+	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \
+		echo "fuzz $$(dirname "$$file") $${name#func }"; \
+		$(GO) test -run '^$$' -fuzz "^$${name#func }$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 ./...
+
+.PHONY: docker
+docker: ## Build the images tacho:core and tacho:collector
+	docker build --build-arg VERSION=$(VERSION) --target core -t tacho:core .
+	docker build --build-arg VERSION=$(VERSION) --target collector -t tacho:collector .

@@ -1,0 +1,141 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// command is a program that is run to fetch, build or ask an artifact.
+type command struct {
+	dir  string
+	argv []string
+	// env is set in addition to our own environment; unset is taken out of it.
+	env, unset []string
+	// line takes each line that the program writes to its standard error; may be nil.
+	line func(string)
+}
+
+// run returns what the program wrote to its standard output, and the end of what it said at all. It runs in
+// a process group of its own, of which nothing is left when ctx has ended.
+func (c command) run(ctx context.Context) (output, said string, err error) {
+	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
+	cmd.Dir = c.dir
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if !contains(c.unset, name) {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, c.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var out, all tail
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), io.MultiWriter(&all, &lines{to: c.line})
+	err = cmd.Run()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return out.String(), all.String(), err
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name || strings.HasSuffix(n, "*") && strings.HasPrefix(name, strings.TrimSuffix(n, "*")) {
+			return true
+		}
+	}
+	return false
+}
+
+// probe asks an artifact for its version; "" if the suite says of no way to ask.
+func probe(ctx context.Context, ref Ref, dir string, env ...string) (string, error) {
+	argv := ref.Source.Probe
+	if len(argv) == 0 {
+		return "", nil
+	}
+	if !filepath.IsLocal(argv[0]) {
+		return "", &RefusedError{What: ref.String(), Reason: fmt.Sprintf("the probe %q is not in the artifact: correct the suite file", argv[0])}
+	}
+	const limit = 2 * time.Minute
+	timed, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the probe %s has not ended after %v", strings.Join(argv, " "), limit))
+	defer cancel()
+	c := command{dir: dir, argv: append([]string{filepath.Join(dir, argv[0])}, argv[1:]...), env: env}
+	output, said, err := c.run(timed)
+	if err == nil {
+		return strings.TrimSpace(output), nil
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.ENOEXEC) {
+		return "", &RefusedError{What: ref.String(), Reason: fmt.Sprintf("it does not run on this machine: %s: %v%s", strings.Join(argv, " "), err, indented(said))}
+	}
+	return "", fmt.Errorf("probe %s: %w", strings.Join(argv, " "), err)
+}
+
+// indented returns the output of a program for the end of an error.
+func indented(said string) string {
+	said = strings.TrimSpace(said)
+	if said == "" {
+		return ""
+	}
+	return ":\n\t" + strings.ReplaceAll(said, "\n", "\n\t")
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	// mu guards the rest: both outputs of a program are written at once.
+	mu   sync.Mutex
+	kept []byte
+	cut  bool
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - most; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cut {
+		return "…" + strings.ToValidUTF8(string(t.kept), "")
+	}
+	return string(t.kept)
+}
+
+// lines gives whole lines to a function.
+type lines struct {
+	to   func(string)
+	rest []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	if l.to == nil {
+		return len(p), nil
+	}
+	for _, b := range p {
+		if b != '\n' {
+			l.rest = append(l.rest, b)
+			continue
+		}
+		l.to(string(l.rest))
+		l.rest = l.rest[:0]
+	}
+	return len(p), nil
+}

@@ -1,0 +1,214 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tachobench/tacho/suite"
+)
+
+// A repository is mirrored in an entry of its own, whose exclusive lock is held while git works in it. It is
+// removed like any other entry when it was unused for longest.
+
+// mirror is a repository in the cache, locked.
+type mirror struct {
+	*fetching
+	lock *lock
+}
+
+// openMirror returns the mirror of a repository, empty at first.
+func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
+	key := entryKey(digest("mirror", ref.Source.Repository), nil)
+	l, err := awaitLock(ctx, s.lockFile(key), exclusive, func() {
+		s.Progress(fmt.Sprintf("%s: waiting for another process that uses the repository", ref))
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &mirror{&fetching{manifest: manifest{Suite: ref.Suite}, store: s, ref: ref, key: key, room: &room{store: s, key: key}}, l}
+	if err := m.init(ctx); err != nil {
+		l.unlock()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *mirror) init(ctx context.Context) error {
+	was, err := m.store.readManifest(m.key)
+	if was != nil || err != nil {
+		return err
+	}
+	if err := removeAll(m.dir()); err != nil {
+		return err
+	}
+	if err := m.room.retry(func() error { return os.MkdirAll(m.root(), 0o755) }); err != nil {
+		return err
+	}
+	if err := m.git(ctx, "init", "--quiet", "--bare"); err != nil {
+		return err
+	}
+	return m.counted()
+}
+
+// counted records how large the mirror is now.
+func (m *mirror) counted() error {
+	n, err := treeBytes(m.root())
+	if err != nil {
+		return err
+	}
+	m.Parts = []part{{From: m.ref.Source.Repository, Disk: n, Origin: m.key}}
+	return m.room.retry(func() error { return m.store.writeManifest(m.key, m.manifest) })
+}
+
+func (m *mirror) close() {
+	m.lock.touch()
+	m.lock.unlock()
+}
+
+// git runs git in the mirror. Its errors tell a repository that does not exist from trouble on the way.
+func (m *mirror) git(ctx context.Context, args ...string) error {
+	_, err := runGit(ctx, m.ref, m.root(), args...)
+	return err
+}
+
+func runGit(ctx context.Context, ref Ref, dir string, args ...string) (string, error) {
+	c := command{
+		dir: dir, argv: append([]string{"git"}, args...),
+		env:   []string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"},
+		unset: []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"},
+	}
+	output, said, err := c.run(ctx)
+	if err == nil {
+		return strings.TrimSpace(output), nil
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", &RefusedError{What: ref.String(), Reason: "no git command on PATH: install git"}
+	case !errors.As(err, &exit):
+		return "", err
+	case containsAny(said, "No space left on device", "Disk quota exceeded"):
+		return "", fmt.Errorf("git %s: %w", args[0], errDiskFull)
+	case containsAny(said, "does not appear to be a git repository", "does not exist", "' not found"):
+		return "", &NotThereError{What: ref.String(), Tried: []string{"the repository " + ref.Source.Repository}}
+	case containsAny(said, "not our ref", "couldn't find remote ref", "unadvertised object"):
+		return "", &NotThereError{What: ref.String(), Tried: []string{fmt.Sprintf("%s in %s", ref.Tag, ref.Source.Repository)}}
+	}
+	return "", fmt.Errorf("git %s: %w%s", args[0], err, indented(said))
+}
+
+// resolve returns the commit that the tag names, and asks the repository if the mirror does not know it.
+func (m *mirror) resolve(ctx context.Context) (string, error) {
+	commit, err := m.lookUp(ctx)
+	if commit != "" || err != nil {
+		return commit, err
+	}
+	repository, tag := m.ref.Source.Repository, string(m.ref.Tag)
+	m.store.Progress(fmt.Sprintf("%s: fetching from %s", m.ref, repository))
+	if err := m.fetchRefs(ctx, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"); err != nil {
+		return "", err
+	}
+	if commit, err = m.lookUp(ctx); commit != "" || err != nil {
+		return commit, err
+	}
+	// Servers give commits that no branch has, such as those of merge requests, to whoever asks by name.
+	if isSHA(tag) {
+		if err := m.fetchRefs(ctx, tag); err != nil && !isNotThere(err) {
+			return "", err
+		}
+		if commit, err = m.lookUp(ctx); commit != "" || err != nil {
+			return commit, err
+		}
+	}
+	return "", &NotThereError{What: m.ref.String(), Tried: []string{fmt.Sprintf("commit %s in %s", tag, repository)}}
+}
+
+func (m *mirror) fetchRefs(ctx context.Context, specs ...string) error {
+	args := append([]string{"fetch", "--quiet", "--no-auto-gc", "--", m.ref.Source.Repository}, specs...)
+	if err := m.room.retry(func() error { return m.git(ctx, args...) }); err != nil {
+		return err
+	}
+	return m.counted()
+}
+
+// lookUp returns "" if the mirror does not know the tag.
+func (m *mirror) lookUp(ctx context.Context) (string, error) {
+	commit, err := runGit(ctx, m.ref, m.root(), "rev-parse", "--quiet", "--verify", "--end-of-options", string(m.ref.Tag)+"^{commit}")
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", nil
+	}
+	return commit, err
+}
+
+func isSHA(tag string) bool {
+	return len(tag) == 40 && strings.Trim(tag, "0123456789abcdef") == ""
+}
+
+func (s *Store) readyGit(ctx context.Context, ref Ref) error {
+	m, err := s.openMirror(ctx, ref)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer m.close()
+	_, err = m.resolve(ctx)
+	return s.explain(err)
+}
+
+// fetchGit checks the commit out and builds it where it will stay, since builds remember their directory.
+func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
+	commit, err := s.checkOut(ctx, f)
+	if err != nil {
+		return err
+	}
+	argv := f.ref.Source.Build
+	if len(argv) == 0 {
+		return &RefusedError{What: f.ref.String(), Reason: fmt.Sprintf("artifacts of kind %q need a build command: correct the suite file", suite.ArtifactGit)}
+	}
+	s.Progress(fmt.Sprintf("%s: building commit %.12s", f.ref, commit))
+	_, said, err := command{dir: f.root(), argv: argv}.run(ctx)
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && containsAny(strings.ToLower(said), "no space left on device", "disk quota exceeded"):
+		return noSpace(s.Dir, 0)
+	case errors.As(err, &exit) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission):
+		return &RefusedError{What: f.ref.String(), Reason: fmt.Sprintf("the build of %.12s has failed: %s: %v%s", commit, strings.Join(argv, " "), err, indented(said))}
+	case err != nil:
+		return err
+	}
+	n, err := treeBytes(f.root())
+	if err != nil {
+		return err
+	}
+	f.Version = commit
+	f.Parts = []part{{From: f.ref.Source.Repository + "@" + commit, Disk: n, Origin: f.key}}
+	return f.room.take(n)
+}
+
+// checkOut makes the entry's root a clone at the commit. Its objects are hard links to those of the mirror.
+func (s *Store) checkOut(ctx context.Context, f *fetching) (commit string, err error) {
+	m, err := s.openMirror(ctx, f.ref)
+	if err != nil {
+		return "", err
+	}
+	defer m.close()
+	if commit, err = m.resolve(ctx); err != nil {
+		return "", err
+	}
+	err = f.room.retry(func() error {
+		if err := removeAll(f.root()); err != nil {
+			return err
+		}
+		if _, err := runGit(ctx, f.ref, f.dir(), "clone", "--quiet", "--local", "--no-checkout", "--", m.root(), filepath.Base(f.root())); err != nil {
+			return err
+		}
+		_, err := runGit(ctx, f.ref, f.root(), "checkout", "--quiet", "--detach", commit, "--")
+		return err
+	})
+	return commit, err
+}

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/pgserver"
+)
+
+// core is the log and the database, run by ourselves or by somebody else.
+type core struct {
+	log *jetstream.Log
+	// natsURL is where collectors connect.
+	natsURL string
+	// databaseURL is empty until the database is there.
+	databaseURL string
+
+	nats     *natsserver.Server
+	nc       *nats.Conn
+	postgres *postgres
+	keys     *keyring
+}
+
+// openLog opens the log: in this process, or on the cluster that the configuration names.
+func openLog(ctx context.Context, c config.Config, logger *slog.Logger) (*core, error) {
+	k := &core{keys: &keyring{lanes: map[string]collectorKey{}}}
+	var err error
+	if c.NATS.URL != "" {
+		k.natsURL = c.NATS.URL
+		k.nc, err = connect(c.NATS.URL, c.NATS.Creds, nats.Name("tacho core"), nats.MaxReconnects(-1))
+	} else {
+		err = k.startNATS(directory(c.Data), c.NATS.Listen, logger)
+	}
+	if err == nil {
+		k.log, err = jetstream.Open(ctx, k.nc, jetstream.Config{
+			Replicas: c.NATS.Replicas, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
+		})
+	}
+	if err != nil {
+		k.close()
+		return nil, err
+	}
+	return k, nil
+}
+
+// startNATS runs the server in this process. The port stays the same from one start to the next where it
+// can, so that collectors find the log again.
+func (k *core) startNATS(d directory, listen string, logger *slog.Logger) (err error) {
+	start := func(listen string) error {
+		k.nats, err = natsserver.Start(natsserver.Config{Dir: d.path("log"), Listen: listen, Auth: k.keys, Log: logger})
+		return err
+	}
+	if last := d.read("nats.port"); strings.HasSuffix(listen, ":0") && last != "" && free("127.0.0.1:"+last) {
+		listen = strings.TrimSuffix(listen, "0") + last
+	}
+	if err := start(listen); err != nil {
+		return err
+	}
+	k.natsURL = k.nats.URL()
+	if _, port, err := net.SplitHostPort(strings.TrimPrefix(k.natsURL, "nats://")); err == nil {
+		if err := d.write("nats.port", port); err != nil {
+			return err
+		}
+	}
+	k.nc, err = k.nats.Connect()
+	return err
+}
+
+func free(address string) bool {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// connect connects to a NATS server with the key in a file; without a file the URL says enough.
+func connect(url, seedFile string, options ...nats.Option) (*nats.Conn, error) {
+	if seedFile != "" {
+		text, err := os.ReadFile(seedFile)
+		if err != nil {
+			return nil, fmt.Errorf("read the NATS key: %w", err)
+		}
+		key, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(text))))
+		if err != nil {
+			return nil, fmt.Errorf("the NATS key in %s cannot be read: %w", seedFile, err)
+		}
+		options = append(options, natsserver.KeyOption(key))
+	}
+	nc, err := nats.Connect(url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("NATS does not answer at %s: %w; check nats.url (TACHO_NATS_URL), and that the server runs", redactURL(url), err)
+	}
+	return nc, nil
+}
+
+func redactURL(s string) string {
+	if i := strings.LastIndex(s, "@"); i >= 0 {
+		return s[i+1:]
+	}
+	return s
+}
+
+// startDatabase makes the database available: the one that the configuration names, or our own.
+func (k *core) startDatabase(ctx context.Context, c config.Config, progress func(string), logger *slog.Logger) error {
+	if c.Database.URL != "" {
+		k.databaseURL = c.Database.URL
+		return nil
+	}
+	pg := &postgres{progress: progress, config: pgserver.Config{
+		Dir: directory(c.Data).path("postgres"), BinDir: c.Database.Bin, Cache: directory(c.Data).path("cache"), Progress: progress, Log: logger,
+	}, logger: logger}
+	if err := pg.start(ctx); err != nil {
+		return err
+	}
+	k.postgres, k.databaseURL = pg, pg.server.URL()
+	return nil
+}
+
+func (k *core) close() {
+	if k.postgres != nil {
+		k.postgres.stop()
+	}
+	if k.nc != nil {
+		k.nc.Close()
+	}
+	if k.nats != nil {
+		k.nats.Shutdown()
+	}
+}
+
+// postgres is a Postgres of our own that is started again when it dies.
+type postgres struct {
+	config   pgserver.Config
+	progress func(string)
+	logger   *slog.Logger
+	mu       sync.Mutex
+	server   *pgserver.Server
+}
+
+func (p *postgres) start(ctx context.Context) error {
+	server, err := pgserver.Start(ctx, p.config)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.server = server
+	return nil
+}
+
+// run keeps the server alive until ctx ends. Its address stays the same, so that everybody reconnects.
+func (p *postgres) run(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		server := p.server
+		p.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-server.Done():
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		p.logger.Error("Postgres ended by itself and is started again", "error", server.Err())
+		for err := p.start(ctx); err != nil; err = p.start(ctx) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			p.logger.Error("Postgres does not start, trying again", "error", err)
+			sleep(ctx, time.Second)
+		}
+	}
+}
+
+func (p *postgres) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.server.Stop(ctx); err != nil {
+		p.logger.Warn("Postgres did not stop softly", "error", err)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// keyring admits collectors to the NATS server by the keys that the log knows.
+type keyring struct {
+	mu    sync.RWMutex
+	lanes map[string]collectorKey
+}
+
+type collectorKey struct {
+	name events.CollectorName
+	lane events.Lane
+}
+
+// Permissions implements natsserver.Authenticator.
+func (k *keyring) Permissions(publicKey string) (*natsserver.Permissions, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	c, ok := k.lanes[publicKey]
+	if !ok {
+		return nil, false
+	}
+	p := jetstream.CollectorPermissions(c.name, c.lane)
+	return &natsserver.Permissions{Publish: p.Publish, Subscribe: p.Subscribe}, true
+}
+
+// follow learns keys from the log until ctx ends.
+func (k *keyring) follow(ctx context.Context, log *jetstream.Log) error {
+	cursor, err := log.Follow(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("follow the log for the keys of collectors: %w", err)
+	}
+	defer cursor.Close()
+	for {
+		batch, err := cursor.Next(ctx, 1000)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("follow the log for the keys of collectors: %w", err)
+		}
+		for _, s := range batch {
+			if s.Subject.Family() != "collector" {
+				continue
+			}
+			e, err := events.Decode(s)
+			if errors.Is(err, events.ErrUnknownType) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if f, ok := e.Fact.(events.CollectorRegistered); ok && f.NKey != "" {
+				k.mu.Lock()
+				k.lanes[f.NKey] = collectorKey{f.Name, events.Lane{Target: f.Target, Set: f.Set}}
+				k.mu.Unlock()
+			}
+		}
+	}
+}

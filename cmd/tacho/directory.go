@@ -1,0 +1,185 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+)
+
+// directory is the data directory of a Tacho that runs by itself:
+//
+//	running.json      where it answers, while it runs
+//	token             the bearer token of writes
+//	nats.port         the port of its NATS server, kept so that collectors find it again
+//	log/              the log
+//	postgres/         the projections
+//	credentials/      the keys of the collectors of this machine
+//	cache/, slots/    artifacts, and where programs are measured
+type directory string
+
+// running is what running.json says.
+type running struct {
+	URL     string `json:"url"`
+	NATSURL string `json:"nats_url"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+}
+
+func (d directory) path(parts ...string) string {
+	return filepath.Join(append([]string{string(d)}, parts...)...)
+}
+
+func (d directory) make() error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w; choose another with --data", err)
+	}
+	return nil
+}
+
+// announce writes where the program answers. The file is replaced as a whole.
+func (d directory) announce(r running) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return d.write("running.json", string(text))
+}
+
+func (d directory) withdraw() error {
+	if err := os.Remove(d.path("running.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// find reads where a program on this directory answers; false when none does.
+func (d directory) find() (running, bool) {
+	var r running
+	text, err := os.ReadFile(d.path("running.json"))
+	if err != nil || json.Unmarshal(text, &r) != nil {
+		return running{}, false
+	}
+	return r, true
+}
+
+// write replaces a small file that only its owner may read.
+func (d directory) write(name, text string) error {
+	if err := os.MkdirAll(filepath.Dir(d.path(name)), 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(d.path(name)), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = temporary.WriteString(text)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), d.path(name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+func (d directory) read(name string) string {
+	text, err := os.ReadFile(d.path(name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// token returns the bearer token of the directory, made at the first call.
+func (d directory) token() (string, error) {
+	if t := d.read("token"); t != "" {
+		return t, nil
+	}
+	t := rand.Text()
+	return t, d.write("token", t+"\n")
+}
+
+// credentials are all that a collector must have to work, on whichever machine: who it is, which lane it
+// serves, where the log is, and the secret half of its key.
+type credentials struct {
+	Name    events.CollectorName `json:"name"`
+	Target  events.Target        `json:"target"`
+	Set     events.Set           `json:"set"`
+	NATSURL string               `json:"nats_url,omitempty"`
+	Seed    string               `json:"seed,omitempty"`
+}
+
+func credentialsFile(name events.CollectorName) string {
+	return filepath.Join("credentials", string(name)+".json")
+}
+
+func readCredentials(path string) (credentials, error) {
+	var c credentials
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("the credentials in %s cannot be read: %w", path, err)
+	}
+	return c, nil
+}
+
+// newCredentials returns the credentials of a collector with a new key, or those that are there.
+func (d directory) newCredentials(name events.CollectorName, target events.Target, set events.Set) (c credentials, public string, err error) {
+	c, err = readCredentials(d.path(credentialsFile(name)))
+	if errors.Is(err, os.ErrNotExist) {
+		key, err := nkeys.CreateUser()
+		if err != nil {
+			return c, "", err
+		}
+		seed, err := key.Seed()
+		if err != nil {
+			return c, "", err
+		}
+		c.Seed = string(seed)
+	} else if err != nil {
+		return c, "", err
+	}
+	c.Name, c.Target, c.Set = name, target, set
+	key, err := nkeys.FromSeed([]byte(c.Seed))
+	if err != nil {
+		return c, "", fmt.Errorf("the key of collector %s cannot be read: %w", name, err)
+	}
+	public, err = key.PublicKey()
+	return c, public, err
+}
+
+// keep writes the credentials of a collector.
+func (d directory) keep(c credentials) error {
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	return d.write(credentialsFile(c.Name), string(text)+"\n")
+}
+
+// client returns a client of the running Tacho.
+func (p *program) client() (*client.Client, error) {
+	url, token := p.config.Server, p.config.Token
+	d := directory(p.config.Data)
+	if url == "" {
+		r, ok := d.find()
+		if !ok {
+			return nil, fmt.Errorf("no Tacho runs on %s: start one with `tacho up`, or name one with --data or --server", d)
+		}
+		url = r.URL
+	}
+	if token == "" {
+		token = d.read("token")
+	}
+	return client.New(url, token)
+}

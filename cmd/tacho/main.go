@@ -1,0 +1,160 @@
+// Command tacho is Tacho: continuous benchmarking whose queue is an append-only log.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/internal/measure"
+	"github.com/tachobench/tacho/runner"
+)
+
+// The exit codes; see `tacho --help`.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitRefused = 3
+)
+
+func main() {
+	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	p := &program{
+		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, clock: time.Now,
+		terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	}
+	code := p.main(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// program is the world as the commands see it.
+type program struct {
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	clock          func() time.Time
+	// terminal is set when a person looks at stdout.
+	terminal bool
+	globals  globals
+	config   config.Config
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	Config  string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
+	Data    string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
+	Server  string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
+	Verbose bool   `help:"Log what is going on to stderr." short:"v"`
+}
+
+type commands struct {
+	globals
+
+	Up        upCmd        `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
+	Serve     serveCmd     `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
+	Collector collectorCmd `cmd:"" help:"Register, run and look after collectors."`
+	Request   requestCmd   `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
+	Queue     queueCmd     `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
+	Status    statusCmd    `cmd:"" help:"Show queue, requests and collectors at a glance."`
+	Jobs      jobsCmd      `cmd:"" help:"List jobs."`
+	Logs      logsCmd      `cmd:"" help:"Show the output of a job."`
+	Compare   compareCmd   `cmd:"" help:"Compare the results of two artifacts."`
+	Events    eventsCmd    `cmd:"" help:"Read the log."`
+	Replay    replayCmd    `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
+	Suite     suiteCmd     `cmd:"" help:"Check, show, compare and publish definitions."`
+	Doctor    doctorCmd    `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
+	ShowConf  configCmd    `cmd:"" name:"config" help:"Show the effective configuration."`
+	Version   versionCmd   `cmd:"" help:"Show the version."`
+}
+
+const description = `Tacho benchmarks compilers and programs on dedicated machines. Its queue is an append-only log, from which everything else is built.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted, not found).`
+
+// main runs one command line and returns the exit code.
+func (p *program) main(ctx context.Context, args []string) int {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("tacho"), kong.Description(description), kong.Writers(p.stdout, p.stderr),
+		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
+	if err != nil {
+		fmt.Fprintln(p.stderr, "tacho:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(p.stderr, "tacho: %v\nSee `tacho --help`.\n", err)
+		return exitUsage
+	}
+	p.globals = c.globals
+	if err := p.load(); err != nil {
+		fmt.Fprintln(p.stderr, "tacho:", err)
+		return exitUsage
+	}
+	if err := command.Run(); err != nil {
+		return p.report(ctx, err)
+	}
+	return exitDone
+}
+
+func (p *program) load() (err error) {
+	p.config, err = config.Load(p.globals.Config, p.getenv)
+	if err != nil {
+		return err
+	}
+	if p.globals.Data != "" {
+		p.config.Data = p.globals.Data
+	}
+	if p.globals.Server != "" {
+		p.config.Server = p.globals.Server
+	}
+	return nil
+}
+
+// usageError is an error of whoever typed the command.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// report says what went wrong and returns the exit code that stands for it.
+func (p *program) report(ctx context.Context, err error) int {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return exitFailed
+	}
+	fmt.Fprintln(p.stderr, "tacho:", err)
+	var answer *client.Error
+	var refused *control.RefusedError
+	var usage usageError
+	switch {
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &answer) && answer.Status == 400, errors.As(err, &refused) && refused.Kind == control.Invalid:
+		return exitUsage
+	case errors.As(err, &answer) && answer.Status < 500, errors.As(err, &refused):
+		return exitRefused
+	}
+	return exitFailed
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/website"
+)
+
+// parts runs the parts of Tacho on a core. It is the one place that starts them and waits for them.
+type parts struct {
+	core     *core
+	config   config.Config
+	token    string
+	clock    func() time.Time
+	logger   *slog.Logger
+	registry *prometheus.Registry
+	group    *errgroup.Group
+	ctx      context.Context
+}
+
+func newParts(ctx context.Context, k *core, c config.Config, token string, clock func() time.Time, logger *slog.Logger) *parts {
+	group, ctx := errgroup.WithContext(ctx)
+	return &parts{
+		core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: ctx,
+	}
+}
+
+// run starts a long-lived thing; its error ends all the others.
+func (p *parts) run(f func(context.Context) error) { p.group.Go(func() error { return f(p.ctx) }) }
+
+// background runs what a core needs whichever parts it has.
+func (p *parts) background() {
+	p.run(p.core.log.ServeCollectors)
+	p.run(p.guard)
+	if p.core.nats != nil {
+		p.run(func(ctx context.Context) error { return p.core.keys.follow(ctx, p.core.log) })
+	}
+	if p.core.postgres != nil {
+		p.run(p.core.postgres.run)
+	}
+}
+
+// guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
+// an alarm.
+func (p *parts) guard(ctx context.Context) error {
+	for ctx.Err() == nil {
+		sleep(ctx, time.Minute)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := p.core.log.Verify(ctx); err != nil && ctx.Err() == nil {
+			p.logger.Error("the log is not configured as it must be", "error", err)
+		}
+	}
+	return nil
+}
+
+func (p *parts) scheduler() {
+	s := scheduler.New(scheduler.Config{
+		Log: p.core.log, Dispatch: p.core.log, Presence: p.core.log, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
+		Policy: scheduler.Policy{
+			MaxInProgress:    p.config.Scheduler.MaxInProgress,
+			ArtifactDeadline: p.config.Scheduler.ArtifactDeadline.Std(),
+			ExpansionRetry:   30 * time.Second,
+		},
+		Clock: p.clock, Logger: p.logger.With("part", "scheduler"),
+	})
+	p.run(s.Run)
+}
+
+func (p *parts) projector() {
+	pr := projector.New(projector.Config{
+		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.config.Scheduler.MaxInProgress,
+		Logger: p.logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
+	})
+	p.run(pr.Run)
+}
+
+func (p *parts) control(suites []events.SuiteName) *control.Control {
+	return &control.Control{Log: p.core.log, Dispatch: p.core.log, Clock: p.clock, Suites: suites}
+}
+
+// website serves pages and API on l.
+func (p *parts) website(l net.Listener, suites []events.SuiteName) error {
+	reader, err := readmodel.Open(p.ctx, p.core.databaseURL)
+	if err != nil {
+		return err
+	}
+	site := website.New(website.Config{
+		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token,
+		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
+	})
+	server := &http.Server{Handler: site.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	p.run(site.Run)
+	p.run(func(context.Context) error {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("website: %w", err)
+		}
+		return nil
+	})
+	p.run(func(ctx context.Context) error {
+		<-ctx.Done()
+		soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		err := server.Shutdown(soft)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close()
+		}
+		reader.Close()
+		return err
+	})
+	return nil
+}
+
+// verify proves that the tables are what the log gives.
+func (p *parts) verify(ctx context.Context) (any, error) {
+	return projector.Replay(ctx, p.core.log, p.core.databaseURL, projector.ReplayOptions{
+		Verify: true, MaxInProgress: p.config.Scheduler.MaxInProgress, Logger: p.logger.With("part", "replay"),
+	})
+}
+
+// logger returns where the program's own messages go.
+func (p *program) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if p.globals.Verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level}))
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w; choose another address with --listen, for example --listen 127.0.0.1:0", address, err)
+	}
+	return l, nil
+}

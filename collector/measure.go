@@ -1,0 +1,116 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/runner"
+	"github.com/tachobench/tacho/suite"
+)
+
+// Machine is the Bench of a real machine: it fetches artifacts and measures programs.
+type Machine struct {
+	Artifacts *artifact.Store
+	Runner    *runner.Runner
+	// Slot is the working directory, at a path of the same length on every machine; Cache outlives jobs.
+	Slot, Cache string
+	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
+	Sources map[string]string
+}
+
+// Run implements Bench.
+func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error {
+	plans, err := d.Plan(spec)
+	if err != nil {
+		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
+	missing := 0
+	for _, p := range plans {
+		for _, c := range p.Cases {
+			if !done(c) {
+				missing++
+			}
+		}
+	}
+	if missing == 0 {
+		sink.Log(fmt.Sprintf("nothing to measure: %d benchmarks are planned and all of their test cases have results", len(plans)))
+		return nil
+	}
+	programs, err := m.programs(ctx, d)
+	if err != nil {
+		return err
+	}
+	ref := artifact.Ref{
+		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
+	}
+	sink.Log("fetching " + ref.String())
+	dir, version, release, err := m.Artifacts.Acquire(ctx, ref)
+	if artifact.Permanent(err) {
+		return &PermanentError{Kind: events.ErrorArtifact, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	sink.Log(fmt.Sprintf("measuring %s in %s: %s", ref, dir, version))
+	_, err = m.Runner.Run(ctx, runner.Job{
+		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done,
+		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error { return materialise(programs, b, dir) },
+	}, runnerSink{sink})
+	return err
+}
+
+// programs returns where the measured programs of a suite come from on this machine.
+func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definitions.Programs, error) {
+	root := d.Sources.Root
+	switch root {
+	case suite.SourcesShipped:
+		return definitions.ShippedPrograms(d.Name), nil
+	case suite.SourcesFile:
+		root = string(d.Name)
+	}
+	dir, ok := m.Sources[root]
+	if !ok {
+		return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf(
+			"the programs of suite %s are in %q, which this collector does not know: set it under [sources] in its configuration", d.Name, root)}
+	}
+	if d.Sources.Revision != "" {
+		out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
+		if err != nil {
+			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf("read the revision of %s: %w", dir, err)}
+		}
+		if at := strings.TrimSpace(string(out)); at != d.Sources.Revision {
+			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf(
+				"%s is at revision %s and the definitions want %s: check that one out", dir, at, d.Sources.Revision)}
+		}
+	}
+	return definitions.ProgramsBeside(filepath.Join(dir, "suite.toml")), nil
+}
+
+// materialise writes a program, after making sure that it is the one that the definitions mean.
+func materialise(programs definitions.Programs, b suite.BenchmarkDef, dir string) error {
+	if b.SourceDigest != "" {
+		digest, err := programs.Digest(b.Source)
+		if err != nil {
+			return err
+		}
+		if digest != b.SourceDigest {
+			return fmt.Errorf("the program %s is %s here and %s in the definitions: this collector has another version of it", b.Source, digest, b.SourceDigest)
+		}
+	}
+	return programs.Materialise(b.Source, dir)
+}
+
+// runnerSink is a Sink as the runner calls it.
+type runnerSink struct{ Sink }
+
+// Failed implements runner.Sink.
+func (s runnerSink) Failed(ctx context.Context, f runner.Failure) error {
+	return s.Sink.Failed(ctx, f.Kind, f.Context, f.Case, f.Message)
+}
