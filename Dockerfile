@@ -24,7 +24,7 @@ ENV TACHO_DATA=/var/lib/tacho
 VOLUME /var/lib/tacho
 EXPOSE 8421
 ENTRYPOINT ["tacho"]
-CMD ["help"]
+CMD ["--help"]
 
 # A collector fetches Go releases with the go command and keeps them in its data directory.
 FROM core AS collector

@@ -59,7 +59,7 @@ staticcheck:
 # not make one complete. Switches over our closed sets of types are checked by internal/archtest.
 .PHONY: exhaustive
 exhaustive:
-	$(EXHAUSTIVE) -test=false -typeonly '^github\.com/tachobench/tacho/' ./...
+	$(EXHAUSTIVE) -typeonly '^github\.com/tachobench/tacho/' ./...
 
 .PHONY: tidy
 tidy:

@@ -85,12 +85,18 @@ func (s *Store) head(ctx context.Context, url string) error {
 	return resp.Body.Close()
 }
 
+// progressEvery is how often a long download says how far it is.
+const progressEvery = 5 * time.Second
+
 // transfer is the body of a download: it counts, hashes and remembers how it ended.
 type transfer struct {
 	body  io.Reader
 	watch *watch
 	sum   hash.Hash
 	n     int64
+	// told is called with n, but not often.
+	told func(n int64)
+	next time.Time
 	// err is the reason why the transfer ended early; io.EOF if it did not.
 	err error
 }
@@ -101,15 +107,19 @@ func (t *transfer) Read(p []byte) (int, error) {
 	t.watch.pause()
 	t.sum.Write(p[:n])
 	t.n += int64(n)
+	if now := time.Now(); now.After(t.next) {
+		t.next = now.Add(progressEvery)
+		t.told(t.n)
+	}
 	if err != nil {
 		t.err = err
 	}
 	return n, err
 }
 
-// download fetches a URL and gives its bytes to use as they come. What use has written may be kept only if
+// download fetches a URL for what and gives its bytes to use as they come. What use has written may be kept only if
 // there is no error: then all bytes have come and have the checksum that the server names, if it does.
-func (s *Store) download(ctx context.Context, url string, use func(name string, t *transfer) error) (part, error) {
+func (s *Store) download(ctx context.Context, url, what string, use func(name string, t *transfer) error) (part, error) {
 	ctx, watch := watched(ctx, s.Stall, url)
 	defer watch.stop()
 	resp, err := s.request(ctx, http.MethodGet, url)
@@ -118,7 +128,13 @@ func (s *Store) download(ctx context.Context, url string, use func(name string, 
 	}
 	defer resp.Body.Close()
 	watch.pause()
-	t := &transfer{body: resp.Body, watch: watch, sum: sha256.New()}
+	t := &transfer{body: resp.Body, watch: watch, sum: sha256.New(), next: time.Now().Add(progressEvery), told: func(n int64) {
+		of := ""
+		if resp.ContentLength > 0 {
+			of = " of " + size(resp.ContentLength)
+		}
+		s.Progress(fmt.Sprintf("%s: downloaded %s%s of %s", what, size(n), of, url))
+	}}
 	name, _, _ := strings.Cut(url, "?")
 	err = use(name, t)
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -233,7 +234,7 @@ func (s *Store) obtain(ctx context.Context, ref Ref, family string, components [
 	if err != nil {
 		return nil, err
 	}
-	defer l.unlock()
+	defer l.remove()
 	if h, err := s.find(family, enough); h != nil || err != nil {
 		return h, err
 	}
@@ -251,14 +252,10 @@ func wrap(ref Ref, err error) error {
 
 // release returns the function that lets the entry go. It may be called more than once.
 func (h *held) release() func() {
-	l := h.lock
-	return func() {
-		if l != nil {
-			l.touch()
-			l.unlock()
-			l = nil
-		}
-	}
+	return sync.OnceFunc(func() {
+		h.lock.touch()
+		h.lock.unlock()
+	})
 }
 
 func containsAll(have, want []string) bool {

@@ -33,7 +33,7 @@ func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
 	m := &mirror{&fetching{manifest: manifest{Suite: ref.Suite}, store: s, ref: ref, key: key, room: &room{store: s, key: key}}, l}
 	if err := m.init(ctx); err != nil {
 		l.unlock()
-		return nil, err
+		return nil, errors.Join(err, s.sweepOne(key))
 	}
 	return m, nil
 }

@@ -33,7 +33,12 @@ func (s *Store) acquireGo(ctx context.Context, ref Ref) (dir, version string, re
 	if err != nil {
 		return "", "", nil, err
 	}
-	dir, err = s.runGo(ctx, ref, []string{"GOTOOLCHAIN=" + name}, "env", "GOROOT")
+	progress := func(line string) {
+		if text, ok := strings.CutPrefix(line, "go: downloading "); ok {
+			s.Progress(fmt.Sprintf("%s: downloading %s", ref, text))
+		}
+	}
+	dir, err = s.runGo(ctx, ref, progress, []string{"GOTOOLCHAIN=" + name}, "env", "GOROOT")
 	if err != nil {
 		return "", "", nil, wrap(ref, err)
 	}
@@ -61,27 +66,23 @@ func (s *Store) readyGo(ctx context.Context, ref Ref) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.runGo(ctx, ref, []string{"GOTOOLCHAIN=" + name, "GOPROXY=off"}, "env", "GOROOT"); err == nil || ctx.Err() != nil {
+	if _, err := s.runGo(ctx, ref, nil, []string{"GOTOOLCHAIN=" + name, "GOPROXY=off"}, "env", "GOROOT"); err == nil || ctx.Err() != nil {
 		return err
 	}
 	// The releases of all platforms come out together.
 	module := fmt.Sprintf("golang.org/toolchain@v0.0.1-%s.%s-%s", name, runtime.GOOS, runtime.GOARCH)
-	_, err = s.runGo(ctx, ref, []string{"GOTOOLCHAIN=local", "GO111MODULE=on"}, "list", "-m", module)
+	_, err = s.runGo(ctx, ref, nil, []string{"GOTOOLCHAIN=local", "GO111MODULE=on"}, "list", "-m", module)
 	return err
 }
 
-// runGo runs the go command outside of any module.
-func (s *Store) runGo(ctx context.Context, ref Ref, env []string, args ...string) (string, error) {
+// runGo runs the go command outside of any module and returns its output; line takes what else it says.
+func (s *Store) runGo(ctx context.Context, ref Ref, line func(string), env []string, args ...string) (string, error) {
 	c := command{
 		dir: s.Dir, argv: append([]string{"go"}, args...),
 		env: append(env, "GOWORK=off"),
 		// A go command that runs us has told its children which toolchain they are.
 		unset: []string{"GOROOT", "GOTOOLCHAIN_INTERNAL_*"},
-		line: func(line string) {
-			if text, ok := strings.CutPrefix(line, "go: downloading "); ok {
-				s.Progress(fmt.Sprintf("%s: downloading %s", ref, text))
-			}
-		},
+		line:  line,
 	}
 	output, said, err := c.run(ctx)
 	var exit *exec.ExitError
@@ -98,14 +99,16 @@ func (s *Store) runGo(ctx context.Context, ref Ref, env []string, args ...string
 
 // The go command has no exit codes for these: what it says is all there is.
 var (
-	goNotThere = regexp.MustCompile(`(?i)\b404 not found|\b410 gone|toolchain not available|invalid gotoolchain|invalid toolchain|invalid version|unknown revision|no matching versions`)
+	goNotThere = regexp.MustCompile(`(?i)\b404 not found|\b410 gone|toolchain not available|invalid gotoolchain|invalid toolchain|invalid version|unknown revision|no matching versions|reading file:.*no such file`)
 	goRefused  = regexp.MustCompile(`(?i)checksum mismatch|security error|\b401 unauthorized|\b403 forbidden|disabled by go|checksum database disabled`)
 	goFull     = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded`)
+	goProgress = regexp.MustCompile(`(?m)^go: downloading .*\n`)
 	goPassing  = regexp.MustCompile(`(?i)\b(408|429|5[0-9]{2}) [a-z]`)
 )
 
 // goError says of which kind a failure of the go command is.
 func (s *Store) goError(ctx context.Context, ref Ref, said string, err error) error {
+	said = goProgress.ReplaceAllString(said, "")
 	switch {
 	case goFull.MatchString(said):
 		return noSpace(s.moduleCache(ctx), 0)

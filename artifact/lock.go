@@ -11,8 +11,11 @@ import (
 )
 
 // lock is a flock on a file. It holds between processes and between goroutines (each lock has an open file
-// of its own), and ends with the process at the latest.
-type lock struct{ file *os.File }
+// of its own), and ends with the process at the latest. It is no os.File, which the garbage collector closes.
+type lock struct {
+	fd   int
+	path string
+}
 
 // How a lock is held.
 const (
@@ -23,29 +26,31 @@ const (
 // tryLock takes the lock at path, or returns nil if somebody else's lock is in the way.
 func tryLock(path string, how int) (*lock, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-		if err != nil {
-			return nil, err
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
+		if errors.Is(err, unix.EINTR) {
+			continue
 		}
-		if err := flock(f, how|unix.LOCK_NB); err != nil {
-			f.Close()
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		l := &lock{fd, path}
+		if err := l.flock(how | unix.LOCK_NB); err != nil {
+			l.unlock()
 			if errors.Is(err, unix.EWOULDBLOCK) {
 				return nil, nil
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		// Whoever removes an entry removes its lock's file, too: a lock on a removed file says nothing.
-		mine, err := f.Stat()
-		if err == nil {
-			var there os.FileInfo
-			if there, err = os.Stat(path); err == nil && os.SameFile(mine, there) {
-				return &lock{f}, nil
-			}
+		var mine, there unix.Stat_t
+		if err := unix.Fstat(fd, &mine); err != nil {
+			l.unlock()
+			return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 		}
-		f.Close()
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+		if unix.Stat(path, &there) == nil && mine.Dev == there.Dev && mine.Ino == there.Ino {
+			return l, nil
 		}
+		l.unlock()
 	}
 }
 
@@ -79,24 +84,24 @@ func awaitLock(ctx context.Context, path string, how int, waiting func()) (*lock
 // makes the order of removal worse and nothing else.
 func (l *lock) touch() {
 	now := time.Now()
-	_ = os.Chtimes(l.file.Name(), now, now)
+	_ = os.Chtimes(l.path, now, now)
 }
 
 // share makes an exclusive lock a shared one. The kernel may let somebody else in between, so what was seen
 // before has to be looked at again.
-func (l *lock) share() error { return flock(l.file, shared) }
+func (l *lock) share() error { return l.flock(shared) }
 
 // remove deletes the file of an exclusive lock and ends it.
 func (l *lock) remove() {
-	os.Remove(l.file.Name())
+	os.Remove(l.path)
 	l.unlock()
 }
 
-func (l *lock) unlock() { l.file.Close() }
+func (l *lock) unlock() { unix.Close(l.fd) }
 
-func flock(f *os.File, how int) error {
+func (l *lock) flock(how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), how)
+		err := unix.Flock(l.fd, how)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}

@@ -259,10 +259,13 @@ func leftovers(t testing.TB, s *Store) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(keys, func(key string) bool {
-		m, err := s.readManifest(key)
-		return m != nil && err == nil
-	})
+	var left []string
+	for _, key := range keys {
+		if m, err := s.readManifest(key); m == nil || err != nil {
+			left = append(left, key)
+		}
+	}
+	return left
 }
 
 // tree returns the files below dir with their contents; links as "-> target".

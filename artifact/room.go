@@ -68,6 +68,11 @@ func (s *Store) reserve(key string, want int64) error {
 		return err
 	}
 	defer l.unlock()
+	full := &NoSpaceError{Dir: s.Dir, Needed: want, Free: freeBytes(s.Dir), Limit: s.MaxBytes}
+	if want > s.MaxBytes {
+		// Removing others would not help.
+		return full
+	}
 	for {
 		others, err := s.usage(key)
 		if err != nil {
@@ -81,7 +86,7 @@ func (s *Store) reserve(key string, want int64) error {
 			return err
 		}
 		if !removed {
-			return &NoSpaceError{Dir: s.Dir, Needed: want, Free: freeBytes(s.Dir), Limit: s.MaxBytes}
+			return full
 		}
 	}
 	// The reservation only makes the count of other processes better: on a full disk it may be missing.

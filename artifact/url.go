@@ -146,8 +146,12 @@ func (s *Store) fetchURL(ctx context.Context, f *fetching) error {
 		return err
 	}
 	if base != nil {
-		if err := f.link(s.rootDir(base.key), base.Parts); err != nil {
+		shared, err := f.link(s.rootDir(base.key), base.Parts)
+		if err != nil {
 			return err
+		}
+		if !shared {
+			letGo()
 		}
 	}
 	for _, u := range place.urls {
@@ -159,7 +163,7 @@ func (s *Store) fetchURL(ctx context.Context, f *fetching) error {
 		}
 	}
 	f.Version = string(f.ref.Tag)
-	return checkLinks(f.root())
+	return named(f.ref.String(), checkLinks(f.root()))
 }
 
 // base finds an entry all of whose archives belong to the candidate, so that only the others are missing.
@@ -189,8 +193,9 @@ func (h *held) urls() []string {
 	return urls
 }
 
-// link gives the new entry the files of another one, without copying them.
-func (f *fetching) link(from string, parts []part) error {
+// link gives the new entry the files of another one, without copying them. False means that this cannot be
+// done here, and that the entry is empty again: not all file systems have hard links, and not for all users.
+func (f *fetching) link(from string, parts []part) (bool, error) {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == from {
 			return err
@@ -214,11 +219,15 @@ func (f *fetching) link(from string, parts []part) error {
 			return os.Link(path, to)
 		})
 	})
+	var refused *os.LinkError
+	if errors.As(err, &refused) && !isFull(err) {
+		return false, errors.Join(removeAll(f.root()), os.Mkdir(f.root(), 0o755))
+	}
 	if err != nil {
-		return fmt.Errorf("share the files of what is there: %w", err)
+		return false, fmt.Errorf("share the files of what is there: %w", err)
 	}
 	f.Parts = append(f.Parts, parts...)
-	return nil
+	return true, nil
 }
 
 // addArchive downloads one archive into the entry and merges it with what is there.
@@ -229,7 +238,7 @@ func (s *Store) addArchive(ctx context.Context, f *fetching, url string) error {
 	}
 	s.Progress(fmt.Sprintf("%s: downloading %s", f.ref, url))
 	before := f.room.used
-	p, err := s.download(ctx, url, func(name string, r *transfer) error { return unpack(name, r, stage, f.room) })
+	p, err := s.download(ctx, url, f.ref.String(), func(name string, r *transfer) error { return unpack(name, r, stage, f.room) })
 	if err != nil {
 		return err
 	}
@@ -241,11 +250,14 @@ func (s *Store) addArchive(ctx context.Context, f *fetching, url string) error {
 	return removeAll(stage)
 }
 
-// named says which download an error of its content belongs to.
-func named(url string, err error) error {
+// named says what an error belongs to.
+func named(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.What == "" {
-		return &RefusedError{What: url, Reason: refused.Reason}
+		return &RefusedError{What: what, Reason: refused.Reason}
 	}
-	return fmt.Errorf("%s: %w", url, err)
+	return fmt.Errorf("%s: %w", what, err)
 }

@@ -11,7 +11,9 @@ import (
 )
 
 // Status returns what the status page shows.
-func (c *Client) Status(ctx context.Context) (Status, error) { return get[Status](ctx, c, "status", nil) }
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, "status", nil)
+}
 
 // Queue returns the pending requests in the order in which they will be benchmarked.
 func (c *Client) Queue(ctx context.Context) ([]QueuePlace, error) {

@@ -20,7 +20,7 @@ const forever events.Seq = math.MaxUint64
 
 // batch is what one transaction will hold: events, decoded and made ready for the archive.
 type batch struct {
-	facts  []events.Recorded
+	facts  []fact
 	parked int
 	archive
 	// head and chain are the last event of the batch and its link.
@@ -28,6 +28,30 @@ type batch struct {
 	chain Hash
 	// err ends the following after this batch, whose events came before it.
 	err error
+}
+
+// fact is an event with what can be made of it before its fold: the samples of its test cases as columns.
+type fact struct {
+	events.Recorded
+	samples []samples
+}
+
+// samples are the columns of one measured test case.
+type samples struct {
+	statistics   string
+	interference *string
+}
+
+func newFact(e events.Recorded) fact {
+	measured, ok := e.Fact.(events.TestCasesMeasured)
+	if !ok {
+		return fact{Recorded: e}
+	}
+	f := fact{Recorded: e, samples: make([]samples, len(measured.Cases))}
+	for i, c := range measured.Cases {
+		f.samples[i] = samples{statistics: statistics(c.Iterations), interference: interference(c.Iterations)}
+	}
+	return f
 }
 
 // archive holds the columns of the rows of event.
@@ -100,7 +124,7 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 
 	b.head, b.chain = s, link
 	if parked == "" {
-		b.facts = append(b.facts, e)
+		b.facts = append(b.facts, newFact(e))
 	} else {
 		b.parked++
 	}

@@ -72,7 +72,7 @@ func samples(j events.JobSpec, token events.Seq, b events.Benchmark) events.Test
 // BenchmarkCatchUp compares the folding of a log into an empty database with the reading and decoding of the
 // same log in the same run. The share must be 0.5 at least.
 func BenchmarkCatchUp(b *testing.B) {
-	log := runs(b, 400)
+	log := runs(b, 150)
 	var decoding, projecting time.Duration
 	for b.Loop() {
 		began := time.Now()

@@ -3,6 +3,7 @@ package projector
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"maps"
 	"slices"
 
@@ -39,3 +40,6 @@ func appendPart(b []byte, s string) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
 	return append(b, s...)
 }
+
+// String returns the hash in lower-case hex.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }

@@ -17,7 +17,7 @@ type moment struct {
 // fold changes the state by one event. It cannot fail: if the log says it, it happened. Facts that contradict
 // what came before (a terminal state that would change, a report of an attempt that is not current) change
 // nothing but a counter.
-func (s *state) fold(e events.Recorded) {
+func (s *state) fold(e fact) {
 	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
 	switch f := e.Fact.(type) {
 	case events.RequestCreated:
@@ -59,7 +59,7 @@ func (s *state) fold(e events.Recorded) {
 	case events.AttemptReleased:
 		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
 	case events.TestCasesMeasured:
-		s.testCasesMeasured(m, &f)
+		s.testCasesMeasured(m, &f, e.samples)
 	case events.ErrorRecorded:
 		s.errorRecorded(m, f)
 	case events.CollectorRegistered:

@@ -158,7 +158,7 @@ func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {
 	s.endAttempt(m, a, attemptFinished, f.Reason)
 }
 
-func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured) {
+func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns []samples) {
 	a := s.current(report{f.Lane, f.JobID, f.Token})
 	j := s.jobOn(f.Lane, f.JobID)
 	if a == nil || j == nil || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
@@ -171,7 +171,7 @@ func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured) {
 			s.stale++
 			continue
 		}
-		s.results = append(s.results, resultRow{job: j, fact: f, c: c, at: m.at, seq: m.seq})
+		s.results = append(s.results, resultRow{job: j, fact: f, c: c, samples: columns[i], at: m.at, seq: m.seq})
 		if !j.State.Terminal() {
 			j.Measured++
 			s.dirtyJobs[j.ID] = true

@@ -17,7 +17,7 @@ type wanted struct {
 }
 
 // prefetch reads the rows that the folds of the batch will ask for, so that the folds need no database.
-func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []events.Recorded) error {
+func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) error {
 	w := s.wants(facts)
 	if len(w.requests) > 0 {
 		err := each(ctx, conn, "guest_requests", func(r *requestRow) {
@@ -51,7 +51,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []events.Rec
 	return nil
 }
 
-func (s *state) wants(facts []events.Recorded) wanted {
+func (s *state) wants(facts []fact) wanted {
 	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool)}
 	job := func(id events.JobID) {
 		if s.jobs[id] == nil {

@@ -186,11 +186,12 @@ type queueRow struct {
 	EstimatedEnd   *time.Time       `json:"estimated_end"`
 }
 
-// resultRow is one measured test case; its samples are turned into columns when it is written.
+// resultRow is one measured test case.
 type resultRow struct {
 	job  *jobRow
 	fact *events.TestCasesMeasured
 	c    *events.MeasuredCase
-	at   time.Time
-	seq  events.Seq
+	samples
+	at  time.Time
+	seq events.Seq
 }

@@ -39,6 +39,12 @@ func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Con
 	}
 	config.RuntimeParams["search_path"] = string(schema)
 	config.RuntimeParams["timezone"] = "UTC"
+	// Statements are planned once, when the tables are empty and a scan of all rows looks cheapest. All of them
+	// look up rows by key, so the planner is told to use the indexes
+	// from the start (and not to compile what it then takes for expensive).
+	for _, way := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
+		config.RuntimeParams[way] = "off"
+	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Postgres: %w", err)

@@ -124,9 +124,12 @@ func (w *walker) end() {
 	}
 	id := requestID(tag)
 	ends := []events.Fact{
-		events.RequestCompleted{RequestID: id, Jobs: 4}, events.RequestFailed{RequestID: id, Reason: "jobs failed", FailedJobs: 2},
-		events.RequestCancelled{RequestID: id, Reason: "asked"}, events.RequestExpired{RequestID: id, Reason: "too late"},
-		events.RequestSuperseded{RequestID: id, By: "rother"}, events.RequestExpansionFailed{RequestID: id, Reason: "no set", Failures: 1},
+		events.RequestCompleted{RequestID: id, Jobs: 4},
+		events.RequestFailed{RequestID: id, Reason: "jobs failed", FailedJobs: 2},
+		events.RequestCancelled{RequestID: id, Reason: "asked"},
+		events.RequestExpired{RequestID: id, Reason: "too late"},
+		events.RequestSuperseded{RequestID: id, By: "rother"},
+		events.RequestExpansionFailed{RequestID: id, Reason: "no set", Failures: 1},
 	}
 	w.tell(ends[w.r.IntN(len(ends))])
 }
@@ -210,8 +213,11 @@ func (w *walker) collector() {
 		events.CollectorOnline{Name: name, Instance: "i2", Version: "v2", PID: 8},
 		events.CollectorOffline{Name: name, Instance: "i1", Reason: "silence"},
 		events.CollectorDraining{Name: name, Reason: "asked"},
-		events.CollectorDeactivated{Name: name}, events.CollectorActivated{Name: name}, events.CollectorActivated{Name: "nobody"},
-		events.LaneUnassigned{Lane: l, Name: name}, events.LaneAssigned{Lane: l, Name: name, Standby: true},
+		events.CollectorDeactivated{Name: name},
+		events.CollectorActivated{Name: name},
+		events.CollectorActivated{Name: "nobody"},
+		events.LaneUnassigned{Lane: l, Name: name},
+		events.LaneAssigned{Lane: l, Name: name, Standby: true},
 	}
 	w.tell(facts[w.r.IntN(len(facts))])
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -24,34 +23,28 @@ var errFence = errors.New("the cursor of the tables was moved by somebody else")
 // write stores a batch and what it did in one transaction: all or nothing, and only if the cursor is still
 // where it was. The statements travel together, so that the transaction costs three round trips.
 func (s *session) write(ctx context.Context, b batch) error {
-	t0 := time.Now()
-	statements := &pgx.Batch{}
+	// The cursor comes first: its row is what a second projector has to wait for, and what tells it.
+	statements, moved, answered := &pgx.Batch{}, false, false
+	last := len(b.ids) - 1
+	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, b.ids[last], b.times[last], b.chain[:], s.identity,
+		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf),
+	).Exec(func(tag pgconn.CommandTag) error {
+		moved, answered = tag.RowsAffected() == 1, true
+		return nil
+	})
+	queueArchive(statements, &b.archive)
 	if err := s.state.queueChanges(statements); err != nil {
 		return err
 	}
-	queueArchive(statements, &b.archive)
-	moved := false
-	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, b.ids[len(b.ids)-1], b.times[len(b.times)-1], b.chain[:],
-		s.identity, s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf),
-	).Exec(func(tag pgconn.CommandTag) error {
-		moved = tag.RowsAffected() == 1
-		return nil
-	})
 	if s.notify {
 		statements.Queue(`SELECT pg_notify($1, $2)`, readmodel.Channel, strconv.FormatUint(uint64(b.head.Seq), 10))
 	}
-	Spent["build"] += time.Since(t0); t0 = time.Now()
-	defer func() { Spent["commit"] += time.Since(t0); fmt.Println(b.head.Seq, Spent, cpu(s.conn.PgConn().PID())) }()
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		Spent["begin"] += time.Since(t0); t0 = time.Now()
-		defer func() { Spent["send"] += time.Since(t0); t0 = time.Now() }()
-		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
-			return fmt.Errorf("write events %d to %d: %w", s.at.seq+1, b.head.Seq, err)
+		err := tx.SendBatch(ctx, statements).Close()
+		if answered && !moved {
+			return errFence // whatever came after it
 		}
-		if !moved {
-			return errFence
-		}
-		return nil
+		return wrap(fmt.Sprintf("write events %d to %d", s.at.seq+1, b.head.Seq), err)
 	})
 }
 
@@ -174,7 +167,7 @@ func queueResults(b *pgx.Batch, results []resultRow) {
 	}
 	disturbed, at := make([]*string, n), make([]time.Time, n)
 	for i := range results {
-		disturbed[i], at[i] = interference(results[i].c.Iterations), results[i].at
+		disturbed[i], at[i] = results[i].interference, results[i].at
 	}
 	b.Queue(statement("put_results"),
 		text(func(r *resultRow) string { return string(r.job.Suite) }),
@@ -184,7 +177,7 @@ func queueResults(b *pgx.Batch, results []resultRow) {
 		text(func(r *resultRow) string { return string(r.c.Scenario) }),
 		text(func(r *resultRow) string { return string(r.c.Backend) }),
 		text(func(r *resultRow) string { return string(r.c.Target) }),
-		text(func(r *resultRow) string { return statistics(r.c.Iterations) }),
+		text(func(r *resultRow) string { return r.statistics }),
 		number(func(r *resultRow) int64 { return int64(len(r.c.Iterations)) }),
 		disturbed,
 		text(func(r *resultRow) string { return string(r.fact.Collector) }),
@@ -210,14 +203,4 @@ func zeroIsNull(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-var Spent = map[string]time.Duration{}
-func cpu(pid uint32) time.Duration {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
-	if err != nil { panic(err) }
-	var ns, w int64
-	fmt.Sscan(string(b), &ns, &w)
-	fmt.Println("runq wait", time.Duration(w))
-	return time.Duration(ns)
 }

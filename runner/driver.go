@@ -21,6 +21,7 @@ func Drivers() map[string]Driver {
 	return map[string]Driver{
 		suite.DriverGoBuild: goBuild{},
 		suite.DriverCommand: command{},
+		suite.DriverRust:    rust{},
 	}
 }
 

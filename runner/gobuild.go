@@ -195,4 +195,3 @@ func toolchainKey(tc Toolchain) (string, error) {
 	}
 	return cacheKey(tc.Tag, stamp...), nil
 }
-

@@ -30,8 +30,11 @@ func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 	defer unlock()
 	shared, own := filepath.Join(g.slot.Cache, "go", key), g.slot.Path("gocache")
 	if len(g.bench.Prepare) > 0 {
-		if err := g.fillCache(ctx, shared, generatorPackages()); err != nil {
-			return "", err
+		// Filled once; when something of it is missing later, the generator takes longer, and that is all.
+		if entries, err := os.ReadDir(shared); err == nil && len(entries) == 0 {
+			if err := g.fillCache(ctx, shared, generatorPackages()); err != nil {
+				return "", err
+			}
 		}
 		if err := linkTree(shared, own); err != nil {
 			return "", err

@@ -16,6 +16,8 @@ type Definitions struct {
 	// Categories says which categories of benchmarks a kind of request measures.
 	Categories map[events.RequestKind][]Category `toml:"categories" json:"categories"`
 	Artifact   Artifact                          `toml:"artifact" json:"artifact"`
+	// Demo is what a first run compares; nil for a suite that has none to show.
+	Demo *Demo `toml:"demo" json:"demo,omitempty"`
 
 	Targets    []Target       `toml:"target" json:"targets"`
 	Kinds      []Kind         `toml:"kind" json:"kinds"`
@@ -45,6 +47,14 @@ type Sources struct {
 	Directory string `toml:"directory" json:"-"`
 	// Revision is the git commit that a checkout must be at; empty accepts any and records what it was.
 	Revision string `toml:"revision" json:"revision,omitempty"`
+}
+
+// Demo names two artifacts that everybody can fetch.
+type Demo struct {
+	Parent events.Tag `toml:"parent" json:"parent"`
+	Child  events.Tag `toml:"child" json:"child"`
+	// Benchmarks are name globs that keep the first run short; empty measures all.
+	Benchmarks []string `toml:"benchmarks" json:"benchmarks,omitempty"`
 }
 
 // Defaults hold for every benchmark that does not say otherwise.

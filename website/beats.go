@@ -146,7 +146,7 @@ func shownState(row readmodel.Collector, h *client.Heartbeat, known bool) client
 // silence says in words why a collector is offline of which the log says nothing.
 func silence(row readmodel.Collector) string {
 	if row.OnlineAt == nil {
-		return "never seen: start it with `tacho collector run " + string(row.Name) + "`"
+		return "never seen; start it with: tacho collector run " + string(row.Name)
 	}
 	if row.Online {
 		return "no heartbeat"

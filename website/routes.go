@@ -82,8 +82,10 @@ func (s *Server) api() []route {
 			text("follow", "1: go on until the job ends"),
 		}},
 		{path: "collectors", summary: "All collectors that were ever registered", answer: []client.Collector{}, json: s.collectors},
-		{path: "compare", summary: "The judgement on two artifacts", answer: client.Comparison{}, stream: s.compare, parameters: comparison,
-			other: []string{"text/plain", "text/markdown", "text/csv"}},
+		{
+			path: "compare", summary: "The judgement on two artifacts", answer: client.Comparison{}, stream: s.compare, parameters: comparison,
+			other: []string{"text/plain", "text/markdown", "text/csv"},
+		},
 		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, parameters: []parameter{
 			text("suite", "may be left out when there is one suite alone"), text("tag", "the tag"),
 		}},
@@ -91,8 +93,10 @@ func (s *Server) api() []route {
 			number("after", "behind this sequence, oldest first; 0 is the beginning"), number("before", "ahead of this sequence, newest first"),
 			text("root", "all that began there"), number("cause", "what this event led to"), limit,
 		}, eventFilter...)},
-		{path: "events/stream", summary: "New events as server-sent events, with their sequences as ids", other: []string{"text/event-stream"},
-			stream: s.eventStream, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...)},
+		{
+			path: "events/stream", summary: "New events as server-sent events, with their sequences as ids", other: []string{"text/event-stream"},
+			stream: s.eventStream, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...),
+		},
 		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event},
 		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},

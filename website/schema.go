@@ -3,8 +3,10 @@ package website
 import (
 	"encoding"
 	"encoding/json"
+	"maps"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,3 +95,5 @@ func collect(t reflect.Type, fields map[string]reflect.StructField) {
 		collect(t, fields)
 	}
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

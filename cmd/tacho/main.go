@@ -18,7 +18,6 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/internal/measure"
-	"github.com/tachobench/tacho/runner"
 )
 
 // The exit codes; see `tacho --help`.
@@ -30,7 +29,7 @@ const (
 )
 
 func main() {
-	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
+	if measure.RunShimIfAsked() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

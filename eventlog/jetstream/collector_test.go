@@ -18,6 +18,16 @@ import (
 
 var lane = events.Lane{Target: "linux-x86", Set: 1}
 
+// Both views implement all four ports.
+type ports interface {
+	eventlog.Log
+	eventlog.Dispatch
+	eventlog.Presence
+	eventlog.JobLogs
+}
+
+var _, _ ports = (*jetstream.Log)(nil), (*jetstream.Collector)(nil)
+
 // oneCollector admits one key as the collector "eider".
 type oneCollector struct{ public string }
 

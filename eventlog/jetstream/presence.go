@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ func (c claims) Claim(ctx context.Context, b eventlog.Beat, replaces string) (ho
 			return err
 		}
 		if held := holder.Instance; held != "" && held != b.Instance && held != replaces {
-			return eventlog.ErrNameHeld
+			return c.refuse(ctx, b.Name, at)
 		}
 		return c.put(ctx, b, at)
 	})
@@ -81,7 +82,7 @@ func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
 			return err
 		}
 		if holder.Instance != "" && holder.Instance != b.Instance {
-			return eventlog.ErrNameHeld
+			return c.refuse(ctx, b.Name, at)
 		}
 		return c.put(ctx, b, at)
 	})
@@ -91,8 +92,11 @@ func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
 func (c claims) Release(ctx context.Context, b eventlog.Beat) error {
 	return persist(ctx, "release the name "+string(b.Name), func(ctx context.Context) error {
 		holder, at, err := c.current(ctx, b.Name)
-		if err != nil || holder.Instance != b.Instance {
+		if err != nil {
 			return err
+		}
+		if holder.Instance != b.Instance {
+			return c.confirm(ctx, b.Name, at)
 		}
 		m := &nats.Msg{Subject: beatsPrefix + string(b.Name), Header: nats.Header{headerOperation: {operationDelete}}}
 		_, err = c.publish(ctx, m, at)
@@ -117,6 +121,27 @@ func (c claims) current(ctx context.Context, name events.CollectorName) (b event
 		return b, 0, fmt.Errorf("heartbeat of %s: %w", name, err)
 	}
 	return b, s.Seq, nil
+}
+
+// confirm checks with the leader that the newest message of a name is at the given sequence; errAgain when
+// it is not. What was read came from any replica and may be old, which a write with that sequence expected
+// would find out, but giving up must not rest on it. A collector may not ask the leader; but a write that
+// expects the impossible is refused with the sequence that is there.
+func (c claims) confirm(ctx context.Context, name events.CollectorName, at events.Seq) error {
+	probe := &nats.Msg{Subject: beatsPrefix + string(name), Header: nats.Header{}}
+	_, err := c.publish(ctx, probe, math.MaxInt64)
+	if found, ok := refusedAt(err); ok && found == at {
+		return nil
+	}
+	return fmt.Errorf("%w: the newest heartbeat may be another one: %w", errAgain, err)
+}
+
+// refuse returns eventlog.ErrNameHeld once the leader has confirmed what it rests on.
+func (c claims) refuse(ctx context.Context, name events.CollectorName, at events.Seq) error {
+	if err := c.confirm(ctx, name, at); err != nil {
+		return err
+	}
+	return eventlog.ErrNameHeld
 }
 
 // put replaces the beat at the given sequence. errAgain: something else is there.

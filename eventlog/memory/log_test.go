@@ -29,7 +29,7 @@ func TestSimulatedTime(t *testing.T) {
 		}
 		begun := time.Now()
 		go func() {
-			time.Sleep(24 * time.Hour) // simulated
+			<-time.After(24 * time.Hour) // simulated
 			e := eventlog.NewEvent(events.JobDispatched{Job: events.JobSpec{Target: "t", Set: 1}}, eventlog.Meta{Actor: "test"}, time.Now())
 			if _, err := l.Append(t.Context(), eventlog.Append{Subject: events.LaneSubject(lane), Events: []events.Event{e}}); err != nil {
 				t.Error(err)

@@ -248,7 +248,7 @@ func f(x events.Fact) {
 	switch any(x).(type) { case string: }
 }
 `)
-	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:4: the switch over events.Fact forgets B")
+	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:15: nothing may follow", "queue/a.go:4: the switch over events.Fact forgets B")
 }
 
 func TestTexts(t *testing.T) {

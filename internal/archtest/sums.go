@@ -23,7 +23,7 @@ type sum struct {
 // marked with //sumtype:decl; its types are those of its package that have its unexported method. A switch
 // that is partial on purpose says so with //exhaustive:ignore on the line above, as it does for the linter
 // of switches over constants. A default does not make it complete: the type that is added next year must
-// be met by somebody who thinks about it.
+// be met by somebody who thinks about it. Tests are not looked at: they pick what they need.
 func CheckSums(packages []*Package) (problems []Problem) {
 	var sums []sum
 	for _, p := range packages {
@@ -41,8 +41,21 @@ func CheckSums(packages []*Package) (problems []Problem) {
 	}
 	for _, p := range packages {
 		for _, f := range p.Files {
+			problems = append(problems, misread(p, f)...)
 			if !f.Test {
 				problems = append(problems, partialSwitches(p, f, sums)...)
+			}
+		}
+	}
+	return problems
+}
+
+// misread reports directives in a form that the linter of switches over constants does not accept.
+func misread(p *Package, f *File) (problems []Problem) {
+	for _, group := range f.Syntax.Comments {
+		for _, c := range group.List {
+			if strings.HasPrefix(c.Text, ignoreDirective) && c.Text != ignoreDirective {
+				problems = append(problems, Problem{p.at(f, c), "nothing may follow " + ignoreDirective + ": give the reason on the line above"})
 			}
 		}
 	}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// child is a collector that runs as a process of its own on this machine, so that measuring disturbs
+// nothing here and a crash there is only a crash there.
+type child struct {
+	name   events.CollectorName
+	args   []string
+	stderr io.Writer
+	logger *slog.Logger
+}
+
+// run keeps the process alive until ctx ends: it starts it again, less and less eagerly while it keeps
+// dying. A process that left because it was asked to is not started again.
+func (c child) run(ctx context.Context) error {
+	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond),
+		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	for {
+		began := time.Now()
+		err := c.once(ctx)
+		if ctx.Err() != nil || err == nil {
+			return nil
+		}
+		if time.Since(began) > time.Minute {
+			policy.Reset()
+		}
+		next := policy.NextBackOff()
+		c.logger.Warn("a collector ended and is started again", "collector", c.name, "error", err, "in", next.Round(time.Millisecond))
+		sleep(ctx, next)
+	}
+}
+
+// once runs one process. The thread that starts it must live as long as it does: the kernel ends the
+// process when that thread ends.
+func (c child) once(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, self, c.args...)
+	tail := &tail{}
+	cmd.Stdout, cmd.Stderr = c.stderr, io.MultiWriter(c.stderr, tail)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 15 * time.Second
+	dieWithParent(cmd)
+	if err := cmd.Run(); err != nil {
+		if last := tail.last(); last != "" {
+			return fmt.Errorf("%w: %s", err, last)
+		}
+		return err
+	}
+	return nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - 2048; over > 0 {
+		t.text = t.text[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) last() string {
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	return lines[len(lines)-1]
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+// demo benchmarks two releases, the older as the parent of the newer, and prints how they compare. What was
+// measured is never measured again, so each demo has a data directory of its own; fetched artifacts are
+// shared.
+func (c *upCmd) demo(ctx context.Context, p *program) error {
+	if p.globals.Data == "" && p.getenv("TACHO_DATA") == "" {
+		base := p.config.Data
+		if p.config.Collector.Cache == "" {
+			p.config.Collector.Cache = filepath.Join(base, "cache")
+		}
+		p.config.Data = filepath.Join(base, "demo", p.clock().UTC().Format("20060102-150405"))
+	}
+	if c.Listen == "" {
+		p.config.Listen = "127.0.0.1:0"
+	}
+	return c.serve(ctx, p, func(ctx context.Context, up *upRun) error {
+		d, err := demoSuite(up.suites)
+		if err != nil {
+			return err
+		}
+		if err := c.compare(ctx, up, d); err != nil {
+			return err
+		}
+		if c.Stay || p.terminal && !c.JSON {
+			p.say("Serving the pages until Ctrl-C.")
+			<-ctx.Done()
+		}
+		return nil
+	})
+}
+
+func demoSuite(suites []suite.Definitions) (suite.Definitions, error) {
+	for _, d := range suites {
+		if d.Demo != nil {
+			return d, nil
+		}
+	}
+	return suite.Definitions{}, usagef("none of the suites has a demo: choose one that has with TACHO_SUITE, such as go")
+}
+
+func (c *upCmd) compare(ctx context.Context, up *upRun, d suite.Definitions) error {
+	cl, err := client.New(up.url, "")
+	if err != nil {
+		return err
+	}
+	by := control.By{Actor: up.actor(), Source: "cli", Root: "tacho up --demo"}
+	parameters := events.Parameters{Benchmarks: d.Demo.Benchmarks}
+	var ids []events.RequestID
+	for _, n := range []control.NewRequest{
+		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Parent, Parameters: parameters},
+		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Child, Parent: d.Demo.Parent, Parameters: parameters},
+	} {
+		r, answer, err := up.control.CreateRequest(ctx, by, n)
+		if err != nil {
+			return err
+		}
+		cl, ids = cl.After(answer.Seq), append(ids, r.ID)
+	}
+	up.say("demo       suite %s: %s, and its parent %s", d.Name, d.Demo.Child, d.Demo.Parent)
+	if err := up.await(ctx, cl, ids...); err != nil {
+		return err
+	}
+	q := client.CompareQuery{A: d.Demo.Parent, B: d.Demo.Child, Suite: d.Name}
+	comparison, err := cl.Compare(ctx, q)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		if err := up.json(comparison); err != nil {
+			return err
+		}
+	} else if err := cl.CompareAs(ctx, q, "text", up.stdout); err != nil {
+		return err
+	}
+	page := up.url + "/compare?" + url.Values{"a": {string(q.A)}, "b": {string(q.B)}, "suite": {string(q.Suite)}}.Encode()
+	up.say("\npage       %s\nlook again %s", page, "tacho up --data "+string(up.directory))
+	var failed []string
+	for _, id := range ids {
+		r, err := cl.Request(ctx, string(id))
+		if err != nil {
+			return err
+		}
+		if r.State != events.RequestDone {
+			failed = append(failed, fmt.Sprintf("request %s is %s (%s)", id, r.State, r.Reason))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%s: see `tacho request show` and `tacho logs`", strings.Join(failed, "; "))
+	}
+	return nil
+}

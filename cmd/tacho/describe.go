@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// describe tells an event in one line, without its place and time.
+func describe(f events.Fact) string {
+	switch f := f.(type) {
+	case events.RequestCreated:
+		s := fmt.Sprintf("%s request %s for %s", f.Kind, f.RequestID, short(f.Tag))
+		if f.Parent != "" {
+			s += ", parent " + short(f.Parent)
+		}
+		if f.PR != 0 {
+			s += fmt.Sprintf(", PR %d", f.PR)
+		}
+		return s + ": " + string(f.State)
+	case events.RequestArtifactsReady:
+		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
+	case events.RequestStarted:
+		return fmt.Sprintf("request %s is in progress: %d jobs, %d for its parent, %d shared", f.RequestID, f.Jobs, f.Backfill, len(f.Shared))
+	case events.JobsCreated:
+		return fmt.Sprintf("%d jobs for request %s", len(f.Jobs), f.RequestID)
+	case events.RequestExpansionFailed:
+		return fmt.Sprintf("request %s could not be turned into jobs (%d. time): %s", f.RequestID, f.Failures, f.Reason)
+	case events.RequestCompleted:
+		return fmt.Sprintf("request %s: all %d jobs succeeded", f.RequestID, f.Jobs)
+	case events.RequestFailed:
+		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
+	case events.RequestCancelled:
+		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
+	case events.RequestExpired:
+		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
+	case events.RequestSuperseded:
+		return fmt.Sprintf("request %s by %s", f.RequestID, f.By)
+	case events.RequestAdmitted:
+		return fmt.Sprintf("request %s for %s: %s", f.RequestID, short(f.Tag), f.Reason)
+	case events.BackfillAdmitted:
+		return fmt.Sprintf("%d jobs of the late parent %s for request %s", f.Jobs, short(f.Parent), f.RequestID)
+	case events.JobDispatched:
+		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place)
+	case events.JobDequeued:
+		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
+	case events.JobFinished:
+		s := fmt.Sprintf("job %s: %s, %d test cases measured, %d had results, %d failed, %s", f.JobID, f.Outcome, f.Measured, f.Skipped, f.Failed, duration(f.DurationMS))
+		return join(s, f.Reason)
+	case events.AttemptLost:
+		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
+	case events.AttemptReleased:
+		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
+	case events.AttemptBegan:
+		return fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector)
+	case events.TestCasesMeasured:
+		names := make([]string, 0, len(f.Cases))
+		for _, c := range f.Cases {
+			names = append(names, fmt.Sprintf("%s/%s/%s", c.Benchmark, c.Profile, c.Scenario))
+		}
+		return fmt.Sprintf("%s by %s: %s", short(f.Artifact.Tag), f.Collector, strings.Join(names, ", "))
+	case events.ErrorRecorded:
+		return fmt.Sprintf("%s error of %s, %s: %s", f.Kind, short(f.Artifact.Tag), f.Context, firstLine(f.Message))
+	case events.CollectorRegistered:
+		return fmt.Sprintf("collector %s for lane %s/%d", f.Name, f.Target, f.Set)
+	case events.CollectorActivated:
+		return fmt.Sprintf("collector %s", f.Name)
+	case events.CollectorDeactivated:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorOnline:
+		return fmt.Sprintf("collector %s, version %s, process %d on %s", f.Name, f.Version, f.PID, f.Environment.Host)
+	case events.CollectorOffline:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorDraining:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.LaneAssigned:
+		return fmt.Sprintf("lane %s to collector %s", f.Lane, f.Name)
+	case events.LaneUnassigned:
+		return fmt.Sprintf("lane %s from collector %s", f.Lane, f.Name)
+	case events.DefinitionsPublished:
+		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
+	}
+	return ""
+}
+
+func describeJob(j events.JobSpec) string {
+	s := fmt.Sprintf("job %s (%s %s %s/%s)", j.ID, short(j.Artifact.Tag), j.Kind, j.Backend, j.Profile)
+	if j.Backfill {
+		s += " for the child"
+	}
+	return s
+}
+
+func join(s, reason string) string {
+	if reason == "" {
+		return s
+	}
+	return s + ": " + reason
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// describeStored tells an event of the archive; one that this program does not know is told by its data.
+func describeStored(e readmodel.Event) string {
+	recorded, err := events.Decode(events.Stored{Seq: e.Seq, Subject: e.Subject, StoredAt: e.StoredAt, Header: e.Headers, Data: e.Data})
+	if err != nil {
+		return string(e.Data)
+	}
+	return describe(recorded.Fact)
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+type requestCmd struct {
+	Master         requestMasterCmd         `cmd:"" help:"Ask for a merged commit."`
+	Try            requestTryCmd            `cmd:"" help:"Ask for a try build."`
+	Release        requestReleaseCmd        `cmd:"" help:"Ask for a release."`
+	List           requestListCmd           `cmd:"" help:"List requests, newest first."`
+	Show           requestShowCmd           `cmd:"" help:"Show a request with its jobs."`
+	Cancel         requestCancelCmd         `cmd:"" help:"Withdraw a request."`
+	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Say that the artifact of a try request exists."`
+}
+
+type parameters struct {
+	Suite      events.SuiteName `help:"Suite to measure with; default: the first of the configuration."`
+	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:","`
+	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:","`
+	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:","`
+	Benchmarks []string         `help:"Name globs of benchmarks; default: all." sep:","`
+	Wait       bool             `help:"Wait until the request has ended, and tell how it goes."`
+	JSON       bool             `help:"Print JSON." name:"json"`
+}
+
+func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	n.Suite = c.Suite
+	if n.Suite == "" {
+		suites, err := loadSuites(p.config.Suites[:min(1, len(p.config.Suites))])
+		if err != nil {
+			return err
+		}
+		if len(suites) == 0 {
+			return usagef("which suite is not known: name it with --suite or TACHO_SUITE")
+		}
+		n.Suite = suites[0].Name
+	}
+	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
+	answer, err := cl.CreateRequest(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		known := ""
+		if answer.Existed {
+			known = " (asked for already)"
+		}
+		p.say("request %s for %s: %s%s", answer.RequestID, short(answer.Tag), answer.State, known)
+	}
+	if c.Wait {
+		if err := p.await(ctx, cl.After(answer.Seq), answer.RequestID); err != nil {
+			return err
+		}
+		shown, err := cl.Request(ctx, string(answer.RequestID))
+		if err != nil {
+			return err
+		}
+		answer.State = shown.State
+	}
+	if c.JSON {
+		if err := p.json(answer); err != nil {
+			return err
+		}
+	}
+	if c.Wait && answer.State != events.RequestDone {
+		return fmt.Errorf("request %s is %s: see `tacho request show %s`", answer.RequestID, answer.State, answer.RequestID)
+	}
+	return nil
+}
+
+type requestMasterCmd struct {
+	Tag    events.Tag `arg:"" help:"The commit's SHA, or whatever names the artifact."`
+	Parent events.Tag `help:"Tag of the artifact to compare with."`
+	PR     int        `help:"Pull request that brought the commit." name:"pr"`
+	parameters
+}
+
+// Run asks for the commit.
+func (c *requestMasterCmd) Run(ctx context.Context, p *program) error {
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Master, Tag: c.Tag, Parent: c.Parent, PR: c.PR})
+}
+
+type requestTryCmd struct {
+	Tag    events.Tag `arg:"" optional:"" help:"Tag of the artifact, when it exists already."`
+	Key    string     `help:"What makes the request unique; default: the tag."`
+	Parent events.Tag `help:"Tag of the artifact to compare with."`
+	PR     int        `help:"Pull request." name:"pr"`
+	parameters
+}
+
+// Run asks for the try build.
+func (c *requestTryCmd) Run(ctx context.Context, p *program) error {
+	if c.Tag == "" && c.Key == "" {
+		return usagef("a try request without a tag needs --key, so that asking twice is asking once")
+	}
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Try, Key: c.Key, Tag: c.Tag, Parent: c.Parent, PR: c.PR})
+}
+
+type requestReleaseCmd struct {
+	Tag  events.Tag `arg:"" help:"Name of the release."`
+	Date string     `help:"Date of the release, YYYY-MM-DD."`
+	parameters
+}
+
+// Run asks for the release.
+func (c *requestReleaseCmd) Run(ctx context.Context, p *program) error {
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Release, Tag: c.Tag, ReleasedOn: c.Date})
+}
+
+type requestListCmd struct {
+	State events.RequestState `help:"Only those in this state."`
+	Kind  events.RequestKind  `help:"Only those of this kind."`
+	Limit int                 `help:"At most so many." default:"30"`
+	JSON  bool                `help:"Print JSON." name:"json"`
+}
+
+// Run lists requests.
+func (c *requestListCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Requests(ctx, client.RequestQuery{State: c.State, Kind: c.Kind, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	var rows [][]string
+	for _, r := range list {
+		took := "-"
+		if r.DurationMS != nil {
+			took = duration(*r.DurationMS)
+		}
+		rows = append(rows, []string{
+			string(r.ID), string(r.Kind), short(r.Tag), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took, r.Reason,
+		})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.stdout, "There is no such request.")
+		return nil
+	}
+	return table(p.stdout, []string{"REQUEST", "KIND", "TAG", "PARENT", "STATE", "CREATED", "TOOK", "REASON"}, rows)
+}
+
+type requestShowCmd struct {
+	ID   string `arg:"" help:"Id or tag of the request."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Run shows the request.
+func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	r, err := cl.Request(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(r)
+	}
+	fmt.Fprintf(p.stdout, "%s request %s: %s\n", r.Kind, r.ID, r.State)
+	for _, line := range [][2]string{
+		{"tag", short(r.Tag)},
+		{"parent", short(r.ParentTag)},
+		{"reason", r.Reason},
+		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
+		{"started", moment(r.StartedAt)},
+		{"ended", moment(r.EndedAt)},
+	} {
+		if line[1] != "" && line[1] != "-" {
+			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], line[1])
+		}
+	}
+	if len(r.JobList) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.stdout)
+	return p.jobTable(r.JobList)
+}
+
+func (p *program) jobTable(jobs []readmodel.Job) error {
+	var rows [][]string
+	for _, j := range jobs {
+		took := "-"
+		if j.FinishedAt != nil {
+			took = duration(j.DurationMS)
+		}
+		what := fmt.Sprintf("%s %s/%s", j.Kind, j.Backend, j.Profile)
+		if j.Backfill {
+			what += " (backfill)"
+		}
+		if j.Optional {
+			what += " (optional)"
+		}
+		rows = append(rows, []string{
+			string(j.ID), short(j.Tag), what, j.Lane().String(), string(j.State), fmt.Sprint(j.Attempts),
+			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
+		})
+	}
+	return table(p.stdout, []string{"JOB", "TAG", "WHAT", "LANE", "STATE", "ATTEMPTS", "MEASURED/FAILED", "TOOK", "REASON"}, rows)
+}
+
+type requestCancelCmd struct {
+	ID     events.RequestID `arg:"" help:"Id of the request."`
+	Reason string           `help:"Why; kept in the log."`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Run withdraws the request.
+func (c *requestCancelCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.CancelRequest(ctx, c.ID, c.Reason)
+	if err != nil {
+		return err
+	}
+	return p.requestAnswer(answer, c.JSON)
+}
+
+type requestArtifactsReadyCmd struct {
+	ID     events.RequestID `arg:"" help:"Id of the request."`
+	Tag    events.Tag       `required:"" help:"Tag of the artifact." `
+	Parent events.Tag       `help:"Tag of the artifact to compare with."`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Run says that the artifact exists.
+func (c *requestArtifactsReadyCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.ArtifactsReady(ctx, c.ID, client.Artifacts{Tag: c.Tag, ParentTag: c.Parent})
+	if err != nil {
+		return err
+	}
+	return p.requestAnswer(answer, c.JSON)
+}
+
+func (p *program) requestAnswer(answer client.RequestAnswer, asJSON bool) error {
+	if asJSON {
+		return p.json(answer)
+	}
+	fmt.Fprintf(p.stdout, "request %s for %s is %s\n", answer.RequestID, short(answer.Tag), answer.State)
+	return nil
+}
+
+// errEnded ends the following of events.
+var errEnded = errors.New("ended")
+
+// await tells what happens until all the requests have ended.
+func (p *program) await(ctx context.Context, cl *client.Client, ids ...events.RequestID) error {
+	open := map[events.RequestID]bool{}
+	for _, id := range ids {
+		open[id] = true
+	}
+	teller := newTeller(p, open)
+	defer teller.end()
+	start := events.Seq(0)
+	err := cl.FollowEvents(ctx, client.EventQuery{After: &start}, func(e readmodel.Event) error {
+		if teller.tell(e); len(open) == 0 {
+			return errEnded
+		}
+		return nil
+	})
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/suite"
+)
+
+type suiteCmd struct {
+	Check   suiteCheckCmd   `cmd:"" help:"Check definitions; errors name the line."`
+	Show    suiteShowCmd    `cmd:"" help:"Show definitions."`
+	Diff    suiteDiffCmd    `cmd:"" help:"Show how definitions differ."`
+	Publish suitePublishCmd `cmd:"" help:"Make definitions the current ones of a running Tacho."`
+	List    suiteListCmd    `cmd:"" help:"List the suites that ship."`
+}
+
+type suiteListCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the shipped suites.
+func (c *suiteListCmd) Run(_ context.Context, p *program) error {
+	var rows [][]string
+	var list []map[string]any
+	for _, name := range definitions.Names() {
+		d, err := definitions.Shipped(name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{name, fmt.Sprint(len(d.Benchmarks)), d.Description})
+		list = append(list, map[string]any{"name": name, "benchmarks": len(d.Benchmarks), "description": d.Description, "digest": d.Digest()})
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	return table(p.stdout, []string{"SUITE", "BENCHMARKS", ""}, rows)
+}
+
+type suiteCheckCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print JSON." name:"json"`
+}
+
+// Run checks definitions.
+func (c *suiteCheckCmd) Run(_ context.Context, p *program) error {
+	d, err := definitions.Load(c.Suite)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)})
+	}
+	fmt.Fprintf(p.stdout, "suite %s is good: %d benchmarks, %d targets, digest %s\n", d.Name, len(d.Benchmarks), len(d.Targets), d.Digest())
+	return nil
+}
+
+type suiteShowCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print the canonical JSON that the digest names." name:"json"`
+}
+
+// Run shows definitions.
+func (c *suiteShowCmd) Run(_ context.Context, p *program) error {
+	d, err := definitions.Load(c.Suite)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := fmt.Fprintf(p.stdout, "%s\n", d.Canonical())
+		return err
+	}
+	fmt.Fprintf(p.stdout, "suite %s: %s\ndigest %s\n\n", d.Name, d.Description, d.Digest())
+	fmt.Fprintf(p.stdout, "%-10s %s\n", "targets", names(d.Targets, func(t suite.Target) string {
+		return fmt.Sprintf("%s (%d sets%s)", t.Name, t.Sets, map[bool]string{true: ", optional"}[t.Optional])
+	}))
+	fmt.Fprintf(p.stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string { return string(k.Name) }))
+	fmt.Fprintf(p.stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {
+		return string(x.Name) + map[bool]string{true: " (on request)"}[x.OnRequest]
+	}))
+	fmt.Fprintf(p.stdout, "%-10s %s\n", "backends", names(d.Backends, func(b suite.Backend) string {
+		return string(b.Name) + map[bool]string{true: " (on request)"}[b.OnRequest]
+	}))
+	fmt.Fprintf(p.stdout, "%-10s %s\n\n", "scenarios", names(d.Scenarios, func(s suite.Scenario) string { return string(s.Name) }))
+	var rows [][]string
+	for _, b := range d.Benchmarks {
+		sets := ""
+		for _, t := range sortedKeys(b.Sets) {
+			sets += fmt.Sprintf(" %s/%d", t, b.Sets[t])
+		}
+		rows = append(rows, []string{string(b.Name), string(b.Category), strings.TrimSpace(sets)})
+	}
+	return table(p.stdout, []string{"BENCHMARK", "CATEGORY", "SETS"}, rows)
+}
+
+func names[T any](list []T, name func(T) string) string {
+	var out []string
+	for _, x := range list {
+		out = append(out, name(x))
+	}
+	return strings.Join(out, ", ")
+}
+
+type suiteDiffCmd struct {
+	A    string `arg:"" help:"Name of a shipped suite, or a file."`
+	B    string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Run shows how definitions differ.
+func (c *suiteDiffCmd) Run(_ context.Context, p *program) error {
+	a, err := definitions.Load(c.A)
+	if err != nil {
+		return err
+	}
+	b, err := definitions.Load(c.B)
+	if err != nil {
+		return err
+	}
+	differences := suite.Diff(a, b)
+	if c.JSON {
+		return p.json(differences)
+	}
+	if len(differences) == 0 {
+		fmt.Fprintln(p.stdout, "There is no difference.")
+	}
+	for _, d := range differences {
+		fmt.Fprintln(p.stdout, d)
+	}
+	return nil
+}
+
+type suitePublishCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print JSON." name:"json"`
+}
+
+// Run publishes definitions.
+func (c *suitePublishCmd) Run(ctx context.Context, p *program) error {
+	d, err := definitions.Load(c.Suite)
+	if err != nil {
+		return err
+	}
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.Publish(ctx, d.Canonical())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(answer)
+	}
+	what := "published"
+	if answer.Existed {
+		what = "current already"
+	}
+	fmt.Fprintf(p.stdout, "suite %s, digest %s: %s\n", answer.Suite, answer.Digest, what)
+	return nil
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/suite"
+)
+
+type upCmd struct {
+	Listen     string `help:"Address of the website and API; default: 127.0.0.1:8421." placeholder:"ADDR"`
+	NATSListen string `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
+	Collectors int    `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
+	Demo       bool   `help:"Benchmark two releases as parent and child in a data directory of its own, print the comparison and end."`
+	Stay       bool   `help:"With --demo: keep serving the pages after the comparison."`
+	JSON       bool   `help:"With --demo: print the comparison as JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (c *upCmd) Help() string {
+	return "The first start makes the data directory: the log (an embedded NATS JetStream), a Postgres of its own for the tables, keys and caches. " +
+		"It stops softly on Ctrl-C. Killing it at any moment loses nothing: start it again."
+}
+
+// Run runs everything until ctx ends.
+func (c *upCmd) Run(ctx context.Context, p *program) error {
+	if c.Listen != "" {
+		p.config.Listen = c.Listen
+	}
+	if c.NATSListen != "" {
+		p.config.NATS.Listen = c.NATSListen
+	}
+	if c.Demo {
+		return c.demo(ctx, p)
+	}
+	return c.serve(ctx, p, nil)
+}
+
+// serve runs everything until ctx ends, or until the task that is given, if any, has ended.
+func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Context, up *upRun) error) (err error) {
+	d := directory(p.config.Data)
+	if err := d.make(); err != nil {
+		return err
+	}
+	suites, err := loadSuites(p.config.Suites)
+	if err != nil {
+		return err
+	}
+	logger := p.logger()
+	k, err := openLog(ctx, p.config, logger)
+	if err != nil {
+		return err
+	}
+	defer k.close()
+	p.say("log        %s (%s)", d.path("log"), k.natsURL)
+	token, err := d.token()
+	if err != nil {
+		return err
+	}
+	if p.config.Token != "" {
+		token = p.config.Token
+	}
+	if err := k.startDatabase(ctx, p.config, func(text string) { p.say("database   %s", text) }, logger); err != nil {
+		return err
+	}
+	if err := readmodel.Migrate(ctx, k.databaseURL); err != nil {
+		return err
+	}
+	l, err := listen(p.config.Listen)
+	if err != nil {
+		return err
+	}
+	up := &upRun{program: p, directory: d, suites: suites, url: urlOf(l)}
+	return errors.Join(up.run(ctx, c.Collectors, l, task, func(ctx context.Context) *parts {
+		return newParts(ctx, k, p.config, token, p.clock, logger)
+	}), d.withdraw())
+}
+
+// upRun is one run of everything.
+type upRun struct {
+	*program
+	directory directory
+	suites    []suite.Definitions
+	parts     *parts
+	// children are the collectors.
+	children errgroup.Group
+	url      string
+	control  *control.Control
+}
+
+// run ends when ctx does, when the task has ended, or when a part cannot go on. The collectors end first,
+// while everything that they need to give their jobs back is still there.
+func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task func(context.Context, *upRun) error,
+	make func(context.Context) *parts,
+) error {
+	partsCtx, stopParts := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopParts()
+	u.parts = make(partsCtx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	names := namesOf(u.suites)
+	u.control = u.parts.control(names)
+	u.parts.background()
+	u.parts.projector()
+	u.parts.scheduler()
+	u.parts.run(func(failed context.Context) error {
+		select {
+		case <-ctx.Done():
+		case <-failed.Done():
+		}
+		stop()
+		err := u.children.Wait()
+		stopParts()
+		return err
+	})
+	if err := u.begin(ctx, collectors, l, names); err != nil {
+		stop()
+		return errors.Join(err, u.parts.group.Wait())
+	}
+	if task != nil {
+		u.parts.run(func(context.Context) error {
+			defer stop()
+			return task(ctx, u)
+		})
+	}
+	return u.parts.group.Wait()
+}
+
+func namesOf(suites []suite.Definitions) []events.SuiteName {
+	names := make([]events.SuiteName, 0, len(suites))
+	for _, d := range suites {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// begin publishes the definitions, opens the website and starts the collectors.
+func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names []events.SuiteName) error {
+	by := control.By{Actor: u.actor(), Source: "cli", Root: "tacho up"}
+	for _, d := range u.suites {
+		answer, err := u.control.Publish(ctx, by, d)
+		if err != nil {
+			return err
+		}
+		u.say("suite      %s: %d benchmarks, digest %.12s%s", d.Name, len(d.Benchmarks), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
+	}
+	if err := u.parts.website(l, names); err != nil {
+		return err
+	}
+	if err := u.directory.announce(running{URL: u.url, NATSURL: u.parts.core.natsURL, PID: os.Getpid(), Version: programVersion()}); err != nil {
+		return err
+	}
+	u.say("website    %s", u.url)
+	for _, lane := range hostLanes(u.suites, collectors) {
+		if err := u.startCollector(ctx, by, lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startCollector registers a collector of this machine, if it is not, and keeps a process of it running.
+func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.Lane) error {
+	name := events.CollectorName(fmt.Sprintf("local-%s-%d", lane.Target, lane.Set))
+	c, public, err := u.directory.newCredentials(name, lane.Target, lane.Set)
+	if err != nil {
+		return err
+	}
+	c.NATSURL = u.parts.core.natsURL
+	if err := u.directory.keep(c); err != nil {
+		return err
+	}
+	_, err = u.control.AddCollector(ctx, by, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
+	var refused *control.RefusedError
+	if errors.As(err, &refused) {
+		u.say("collector  %s is not started: %s", name, refused.Reason)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	args := []string{"collector", "run", string(name), "--data", string(u.directory)}
+	if u.globals.Config != "" {
+		args = append(args, "--config", u.globals.Config)
+	}
+	if u.globals.Verbose {
+		args = append(args, "--verbose")
+	}
+	if u.config.Collector.Cache != "" {
+		args = append(args, "--cache", u.config.Collector.Cache)
+	}
+	u.say("collector  %s for lane %s", name, lane)
+	one := child{name: name, args: args, stderr: u.stderr, logger: u.parts.logger}
+	u.children.Go(func() error { return one.run(ctx) })
+	return nil
+}
+
+// hostLanes returns the lanes of the targets that this machine is, at most n of them; all when n is
+// negative.
+func hostLanes(suites []suite.Definitions, n int) []events.Lane {
+	var lanes []events.Lane
+	seen := map[events.Lane]bool{}
+	for _, d := range suites {
+		for _, t := range d.Targets {
+			if t.OS != runtime.GOOS || t.Arch != runtime.GOARCH {
+				continue
+			}
+			for set := range t.Sets {
+				if l := (events.Lane{Target: t.Name, Set: events.Set(set)}); !seen[l] && (n < 0 || len(lanes) < n) {
+					seen[l] = true
+					lanes = append(lanes, l)
+				}
+			}
+		}
+	}
+	return lanes
+}
+
+// loadSuites loads shipped suites by name and others by file.
+func loadSuites(namesOrFiles []string) ([]suite.Definitions, error) {
+	var out []suite.Definitions
+	for _, name := range namesOrFiles {
+		d, err := definitions.Load(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// suiteSources says where the programs of suites that are files lie on this machine.
+func suiteSources(namesOrFiles []string, configured map[string]string) (map[string]string, error) {
+	sources := map[string]string{}
+	for _, name := range namesOrFiles {
+		if filepath.Ext(name) != ".toml" {
+			continue
+		}
+		d, err := definitions.Load(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		sources[string(d.Name)] = filepath.Dir(name)
+	}
+	for name, dir := range configured {
+		sources[name] = dir
+	}
+	return sources, nil
+}
+
+// urlOf returns the URL at which a person reaches the listener.
+func urlOf(l net.Listener) string {
+	address, err := netip.ParseAddrPort(l.Addr().String())
+	if err != nil {
+		return "http://" + l.Addr().String()
+	}
+	if address.Addr().IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d", address.Port())
+	}
+	return "http://" + address.String()
+}
+
+// say prints a line about what is being done. It goes to stderr, so that stdout holds answers alone.
+func (p *program) say(format string, args ...any) {
+	fmt.Fprintln(p.stderr, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// actor is who types the commands.
+func (p *program) actor() events.Actor {
+	if user := p.getenv("USER"); user != "" {
+		return events.Actor("cli:" + user)
+	}
+	return "cli"
+}

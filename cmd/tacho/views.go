@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+)
+
+type queueCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows the queue.
+func (c *queueCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	places, err := cl.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(places)
+	}
+	return p.queueTable(places)
+}
+
+func (p *program) queueTable(places []client.QueuePlace) error {
+	var rows [][]string
+	for _, q := range places {
+		pr := "-"
+		if q.PR != nil {
+			pr = fmt.Sprint(*q.PR)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(q.Position), short(q.Tag), string(q.Kind), pr, string(q.State), moment(q.EstimatedStart), moment(q.EstimatedEnd), q.Reason,
+		})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.stdout, "The queue is empty.")
+		return nil
+	}
+	return table(p.stdout, []string{"", "TAG", "KIND", "PR", "STATE", "START (EST.)", "END (EST.)", "REASON"}, rows)
+}
+
+type statusCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows everything at a glance.
+func (c *statusCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	s, err := cl.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(s)
+	}
+	places, err := cl.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "Queue (log at event %d)\n", s.Cursor.Seq)
+	if err := p.queueTable(places); err != nil {
+		return err
+	}
+	for _, r := range s.InProgress {
+		fmt.Fprintf(p.stdout, "\nIn progress: %s request %s for %s, %d of %d jobs ended\n", r.Kind, r.ID, short(r.Tag), r.Jobs.Success+r.Jobs.Failure+r.Jobs.Cancelled, r.Jobs.Total)
+		if err := p.jobTable(r.JobList); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(p.stdout, "\nCollectors")
+	if err := p.collectorTable(s.Collectors); err != nil {
+		return err
+	}
+	if len(s.Completed) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.stdout, "\nLast ended")
+	var rows [][]string
+	for _, r := range s.Completed {
+		took := "-"
+		if r.DurationMS != nil {
+			took = duration(*r.DurationMS)
+		}
+		rows = append(rows, []string{short(r.Tag), string(r.Kind), string(r.State), moment(r.EndedAt), took, fmt.Sprint(len(r.ErrorList)), r.Reason})
+	}
+	return table(p.stdout, []string{"TAG", "KIND", "STATE", "ENDED", "TOOK", "ERRORS", "REASON"}, rows)
+}
+
+type jobsCmd struct {
+	Request events.RequestID `help:"Only those of a request."`
+	State   events.JobState  `help:"Only those in this state."`
+	Limit   int              `help:"At most so many." default:"100"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+}
+
+// Run lists jobs.
+func (c *jobsCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	jobs, err := cl.Jobs(ctx, client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(jobs)
+	}
+	if len(jobs) == 0 {
+		fmt.Fprintln(p.stdout, "There is no such job.")
+		return nil
+	}
+	return p.jobTable(jobs)
+}
+
+type logsCmd struct {
+	Job    events.JobID `arg:"" help:"Id of the job."`
+	Follow bool         `help:"Go on until the job ends." short:"f"`
+}
+
+// Run shows the output of a job.
+func (c *logsCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	return cl.JobLog(ctx, c.Job, c.Follow, p.stdout)
+}
+
+type compareCmd struct {
+	A      events.Tag       `arg:"" help:"Tag of the artifact to compare with."`
+	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
+	Suite  events.SuiteName `help:"Suite, when both have results of several."`
+	Metric events.Metric    `help:"One metric alone."`
+	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
+	JSON   bool             `help:"The same as --format json." name:"json"`
+}
+
+// Run compares two artifacts.
+func (c *compareCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	q := client.CompareQuery{A: c.A, B: c.B, Suite: c.Suite, Metric: c.Metric}
+	if !c.JSON && c.Format != "json" {
+		return cl.CompareAs(ctx, q, c.Format, p.stdout)
+	}
+	comparison, err := cl.Compare(ctx, q)
+	if err != nil {
+		return err
+	}
+	return p.json(comparison)
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// shortType is the name of a type as people read it: without the version.
+func shortType(name string) string {
+	if i := strings.LastIndex(name, ".v"); i >= 0 {
+		return name[:i]
+	}
+	return name
+}

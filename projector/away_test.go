@@ -1,0 +1,122 @@
+package projector_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// TestPostgresIsKilled kills a server under a projector and starts it again: the projector says that it waits,
+// and goes on without losing or doubling anything.
+func TestPostgresIsKilled(t *testing.T) {
+	dir, err := os.MkdirTemp("", "tacho-pg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	server := startServer(t, dir)
+	log := walk(t, 6, 900)
+	feed := newFeed("log", log[:300]...)
+	said := &warnings{first: make(chan struct{})}
+	if err := readmodel.Migrate(t.Context(), server.URL()); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, projector.Config{Log: feed, URL: server.URL(), BatchSize: 3, Logger: slog.New(said)})
+	reach(t, p, server.URL(), 300)
+
+	for _, end := range []int{600, 900} {
+		feed.add(log[end-300 : end]...) // the server dies somewhere in these
+		killServer(t, dir)
+		<-server.Done()
+		said.await(t)
+		server = startServer(t, dir)
+		reach(t, p, server.URL(), events.Seq(end))
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, feed, server.URL())
+}
+
+func startServer(t *testing.T, dir string) *pgserver.Server {
+	t.Helper()
+	s, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(dir, "pg")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	return s
+}
+
+func killServer(t *testing.T, dir string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "pg", "*", "postmaster.pid"))
+	if err != nil || len(found) != 1 {
+		t.Fatal("no server runs: ", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reach waits until the tables hold the event, over a connection of its own.
+func reach(t *testing.T, p *running, url string, seq events.Seq) {
+	t.Helper()
+	p.await(t, open(t, url), seq)
+}
+
+// warnings notes that the projector warned of something lost.
+type warnings struct {
+	slog.Handler
+	mu    sync.Mutex
+	first chan struct{}
+}
+
+func (w *warnings) Enabled(context.Context, slog.Level) bool { return true }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.Contains(r.Message, "lost Postgres") {
+		select {
+		case <-w.first:
+		default:
+			close(w.first)
+		}
+	}
+	return nil
+}
+
+// await waits for a warning, and from then on for the next one.
+func (w *warnings) await(t *testing.T) {
+	t.Helper()
+	select {
+	case <-w.first:
+	case <-time.After(patience):
+		t.Fatal("the projector did not say that Postgres is away")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.first = make(chan struct{})
+}

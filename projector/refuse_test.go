@@ -1,0 +1,99 @@
+package projector_test
+
+import (
+	"errors"
+	"maps"
+	"testing"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/projector"
+)
+
+// TestLogThatIsNotTheOne starts a projector on tables that were filled from a log, with another log.
+func TestLogThatIsNotTheOne(t *testing.T) {
+	log := walk(t, 1, 120)
+	changed := func(i int, change func(*events.Stored)) []events.Stored {
+		list := append([]events.Stored(nil), log...)
+		list[i].Header = maps.Clone(list[i].Header)
+		change(&list[i])
+		return list
+	}
+	cut := newFeed("log", log...)
+	cut.first = 10
+	for name, c := range map[string]struct {
+		log  *feed
+		want error
+	}{
+		"another identity": {newFeed("another", log...), projector.ErrLogReplaced},
+		"shorter":          {newFeed("log", log[:119]...), projector.ErrLogRegressed},
+		"empty":            {newFeed("log"), projector.ErrLogRegressed},
+		"without its head": {cut, projector.ErrLogCut},
+		"another id at the cursor": {newFeed("log", changed(119, func(s *events.Stored) {
+			s.Header[events.HeaderID] = "other"
+		})...), projector.ErrLogChanged},
+		"other data at the cursor": {newFeed("log", changed(119, func(s *events.Stored) {
+			s.Data = []byte(`{}`)
+		})...), projector.ErrLogChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := project(t, log, 1000)
+			if err := start(t, projector.Config{Log: c.log, URL: url}).wait(t); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestGapStopsTheProjector(t *testing.T) {
+	log := walk(t, 1, 60)
+	holed := append(append([]events.Stored(nil), log[:30]...), log[31:]...)
+	url := database(t)
+	r := open(t, url)
+	p := start(t, projector.Config{Log: newFeed("log", holed...), URL: url, BatchSize: 7})
+	var gap *eventlog.GapError
+	if err := p.wait(t); !errors.As(err, &gap) || gap.Want != 31 || gap.Got != 32 {
+		t.Errorf("got %v", err)
+	}
+	checkSeq(t, r, 30)
+}
+
+// TestUnknownTypeStopsTheProjector: everything before the event is in the tables, nothing after.
+func TestUnknownTypeStopsTheProjector(t *testing.T) {
+	log := walk(t, 1, 60)
+	header := maps.Clone(log[39].Header)
+	header[events.HeaderType] = events.TypePrefix + "request.teleported.v1"
+	log[39].Header = header
+	url := database(t)
+	r := open(t, url)
+	err := start(t, projector.Config{Log: newFeed("log", log...), URL: url}).wait(t)
+	if !errors.Is(err, events.ErrUnknownType) {
+		t.Errorf("got %v", err)
+	}
+	checkSeq(t, r, 39)
+}
+
+// TestSecondProjectorIsFenced lets two projectors write the same tables: one of them stops, and every event
+// took effect once.
+func TestSecondProjectorIsFenced(t *testing.T) {
+	log := walk(t, 5, 2000)
+	url := database(t)
+	r := open(t, url)
+	a := start(t, projector.Config{Log: newFeed("log", log...), URL: url, BatchSize: 1})
+	b := start(t, projector.Config{Log: newFeed("log", log...), URL: url, BatchSize: 1})
+	var fenced *running
+	select {
+	case <-a.done:
+		fenced, a = a, b
+	case <-b.done:
+		fenced = b
+	}
+	if !errors.Is(fenced.err, projector.ErrFenced) {
+		t.Fatalf("got %v", fenced.err)
+	}
+	a.await(t, r, events.Seq(len(log)))
+	if err := a.stop(); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, newFeed("log", log...), url)
+}

@@ -1,0 +1,114 @@
+package website
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/compare"
+	"github.com/tachobench/tacho/events"
+)
+
+// halfBar is how long the bar of the largest change is.
+const halfBar = 50
+
+// changeTable is one metric of a comparison as its page shows it.
+type changeTable struct {
+	compare.Summary
+	// Shared is what all test cases have in common and their names leave out; empty for nothing.
+	Shared string
+	Rows   []changeRow
+}
+
+// changeRow is one test case of a table.
+type changeRow struct {
+	compare.Change
+	Name              string
+	From, To, Percent string
+	// X and Width are those of the bar; no width, no bar.
+	X, Width float64
+}
+
+// changeTables makes a table of each metric. What is significant comes first, the largest change first.
+func changeTables(c client.Comparison) []changeTable {
+	tables := make([]changeTable, len(c.Summaries))
+	for i, s := range c.Summaries {
+		tables[i].Summary = s
+		largest := 0.0
+		var rows []compare.Change
+		for _, ch := range c.Changes {
+			if ch.Metric == s.Metric.Name {
+				rows, largest = append(rows, ch), max(largest, size(ch))
+			}
+		}
+		slices.SortStableFunc(rows, func(a, b compare.Change) int {
+			if a.Significant != b.Significant {
+				if a.Significant {
+					return -1
+				}
+				return 1
+			}
+			if a.Significant {
+				return cmp.Compare(size(b), size(a))
+			}
+			return 0
+		})
+		name, shared := naming(rows)
+		tables[i].Shared = shared
+		for _, ch := range rows {
+			tables[i].Rows = append(tables[i].Rows, newChangeRow(s.Metric, ch, name(ch.Case), largest))
+		}
+	}
+	return tables
+}
+
+func newChangeRow(m compare.MetricInfo, ch compare.Change, name string, largest float64) changeRow {
+	row := changeRow{Change: ch, Name: name, From: m.Format(ch.A.Min), To: m.Format(ch.B.Min), Percent: signed(ch.Relative)}
+	if largest > 0 && ch.Relative != nil {
+		row.Width = math.Round(size(ch)/largest*halfBar*10) / 10
+		if *ch.Relative < 0 {
+			row.X = -row.Width
+		}
+	}
+	return row
+}
+
+// naming returns how to name test cases so that they stay apart, without the backend and the target that all
+// of them have, and those.
+func naming(rows []compare.Change) (name func(events.TestCase) string, shared string) {
+	backend, target := true, true
+	for _, ch := range rows {
+		backend = backend && ch.Case.Backend == rows[0].Case.Backend
+		target = target && ch.Case.Target == rows[0].Case.Target
+	}
+	if len(rows) > 0 && backend {
+		shared = string(rows[0].Case.Backend)
+	}
+	if len(rows) > 0 && target {
+		shared = dotted(shared, string(rows[0].Case.Target))
+	}
+	return func(c events.TestCase) string {
+		parts := []string{string(c.Benchmark), string(c.Profile), string(c.Scenario)}
+		if !backend {
+			parts = append(parts, string(c.Backend))
+		}
+		if !target {
+			parts = append(parts, string(c.Target))
+		}
+		return dotted(parts...)
+	}, shared
+}
+
+// dotted joins what is not empty.
+func dotted(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
+}
+
+func size(ch compare.Change) float64 {
+	if ch.Relative == nil {
+		return 0
+	}
+	return math.Abs(*ch.Relative)
+}

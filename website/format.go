@@ -1,0 +1,145 @@
+package website
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// words are the functions of the templates: how values are said to people. Ages are counted from clock.
+func words(clock func() time.Time, asset func(string) string) template.FuncMap {
+	return template.FuncMap{
+		"asset": asset, "nav": navigation,
+		"moment": moment, "rfc": rfc, "full": full, "clock": timeOfDay,
+		"ago":   func(t time.Time) string { return ago(t.Sub(clock())) },
+		"due":   func(t time.Time) string { return due(t.Sub(clock())) },
+		"ms":    func(n int64) string { return duration(time.Duration(n) * time.Millisecond) },
+		"short": func(v any) string { return short(fmt.Sprint(v)) },
+		"words": func(v any) string { return said(fmt.Sprint(v)) },
+		"list":  list, "plural": plural, "bytes": byteSize, "link": newLink,
+	}
+}
+
+// moment returns the time of a time.Time or *time.Time; nil where there is none.
+func moment(v any) *time.Time {
+	switch t := v.(type) {
+	case time.Time:
+		if !t.IsZero() {
+			return &t
+		}
+	case *time.Time:
+		return t
+	}
+	return nil
+}
+
+func rfc(t time.Time) string       { return t.UTC().Format(time.RFC3339) }
+func full(t time.Time) string      { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func timeOfDay(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
+
+// ago says a distance in time from now, in whole minutes from one minute on: "3 min ago", "in 2 h 5 min".
+func ago(d time.Duration) string {
+	unit := time.Second
+	if d.Abs() >= time.Minute {
+		unit = time.Minute
+	}
+	switch d = d.Truncate(unit); {
+	case d == 0:
+		return "now"
+	case d < 0:
+		return duration(-d) + " ago"
+	}
+	return "in " + duration(d)
+}
+
+// due says when something is expected. An estimate that was missed says nothing about when.
+func due(d time.Duration) string {
+	if d < time.Second {
+		return "any moment"
+	}
+	return ago(d)
+}
+
+// said is how a state or a verdict is said to people.
+func said(s string) string {
+	if s == "none" {
+		return "no change"
+	}
+	return strings.ReplaceAll(s, "_", " ")
+}
+
+// duration says a length of time in the two largest units that matter.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second && d%time.Second != 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return pairOf(int(d/time.Minute), "min", int(d%time.Minute/time.Second), "s")
+	case d < 48*time.Hour:
+		return pairOf(int(d/time.Hour), "h", int(d%time.Hour/time.Minute), "min")
+	}
+	return pairOf(int(d/(24*time.Hour)), "d", int(d%(24*time.Hour)/time.Hour), "h")
+}
+
+func pairOf(n int, unit string, rest int, smaller string) string {
+	if rest == 0 {
+		return fmt.Sprintf("%d %s", n, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, unit, rest, smaller)
+}
+
+// short cuts what looks like a hash; names of releases stay whole.
+func short(s string) string {
+	const enough = 10
+	if len(s) < 32 || strings.Trim(s, "0123456789abcdef") != "" {
+		return s
+	}
+	return s[:enough]
+}
+
+func list(v any) string { return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(v)), ", "), "[]") }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func byteSize(n int64) string {
+	const gib = 1 << 30
+	if n < gib {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/gib)
+}
+
+// signed writes a relative change in percent, with its sign.
+func signed(change *float64) string {
+	if change == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%+.2f %%", *change*100)
+}
+
+// link names a request on a page: by its tag where it has one.
+type link struct {
+	Tag  events.Tag
+	Link string
+}
+
+func newLink(id events.RequestID, tag events.Tag) link { return link{Tag: tag, Link: string(id)} }
+
+// place is an entry of the navigation.
+type place struct{ Path, Name string }
+
+func navigation() []place {
+	return []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}, {"/compare", "Compare"}}
+}

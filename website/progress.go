@@ -1,0 +1,155 @@
+package website
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// progress is how much of something is done; Total is 0 when nobody knows.
+type progress struct {
+	Done, Total int
+	// What is counted, and Label the same for those who hear the page.
+	What, Label string
+}
+
+func progressOf(r readmodel.Request) progress {
+	j := r.Jobs
+	return progress{j.Success + j.Failure + j.Cancelled, j.Total, "jobs", "jobs done"}
+}
+
+// jobView is a job with what is known of it at this moment.
+type jobView struct {
+	Job readmodel.Job
+	// Progress is nil unless it is running.
+	Progress *progress
+	// Benchmark is what is being measured; empty when not known.
+	Benchmark events.Benchmark
+}
+
+// newJobView looks for the heartbeat of the collector that runs the job. Without one it is known what was
+// reported, and not of how many.
+func newJobView(j readmodel.Job, machines []client.Collector) jobView {
+	v := jobView{Job: j}
+	if j.State != events.JobInProgress {
+		return v
+	}
+	for _, m := range machines {
+		if h := m.Heartbeat; m.Name == j.Collector && h != nil && h.JobID == j.ID && h.Total > 0 {
+			v.Benchmark = h.Benchmark
+			v.Progress = &progress{h.Done, h.Total, "test cases", "test cases measured by " + string(m.Name)}
+			return v
+		}
+	}
+	v.Progress = &progress{Done: j.Measured, What: "test cases measured"}
+	return v
+}
+
+// machineView is a collector with its running job.
+type machineView struct {
+	client.Collector
+	// Current is nil when it runs none.
+	Current *jobView
+}
+
+func newMachines(machines []client.Collector) []machineView {
+	list := make([]machineView, len(machines))
+	for i, m := range machines {
+		list[i].Collector = m
+		if m.CurrentJob != nil {
+			v := newJobView(*m.CurrentJob, machines)
+			list[i].Current = &v
+		}
+	}
+	return list
+}
+
+// statusView is the status as its page shows it.
+type statusView struct {
+	client.Status
+	Running  []runningView
+	Machines []machineView
+}
+
+// runningView is a request in progress, lane by lane.
+type runningView struct {
+	readmodel.Request
+	Link         link
+	Progress     progress
+	Lanes        []laneView
+	EstimatedEnd *time.Time
+}
+
+// laneView is what one lane has to do for a request.
+type laneView struct {
+	Lane       events.Lane
+	Key        string
+	Collectors []client.Collector
+	Current    *jobView
+	Jobs       []readmodel.Job
+	Total      int
+	Done       int
+	Failed     int
+}
+
+// Left is how many jobs have not ended.
+func (l laneView) Left() int { return l.Total - l.Done }
+
+func newStatusView(s client.Status) statusView {
+	v := statusView{Status: s, Machines: newMachines(s.Collectors)}
+	for _, r := range s.InProgress {
+		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag), Progress: progressOf(r.Request)}
+		for _, q := range s.Queue {
+			if q.RequestID == r.ID {
+				running.EstimatedEnd = q.EstimatedEnd
+			}
+		}
+		running.Lanes = lanesOf(r, s.Collectors)
+		v.Running = append(v.Running, running)
+	}
+	return v
+}
+
+// lanesOf sorts the jobs of a request by lane.
+func lanesOf(r readmodel.RequestJobs, machines []client.Collector) []laneView {
+	lanes := map[events.Lane]*laneView{}
+	for _, j := range r.JobList {
+		l := lanes[j.Lane()]
+		if l == nil {
+			l = &laneView{Lane: j.Lane(), Key: fmt.Sprintf("%s-%s-%d", r.ID, j.Target, j.Set)}
+			lanes[j.Lane()] = l
+		}
+		l.Jobs = append(l.Jobs, j)
+		l.Total++
+		if j.State.Terminal() {
+			l.Done++
+		}
+		switch j.State {
+		case events.JobFailure:
+			l.Failed++
+		case events.JobInProgress:
+			v := newJobView(j, machines)
+			l.Current = &v
+		case events.JobQueued, events.JobSuccess, events.JobCancelled:
+		}
+	}
+	for _, m := range machines {
+		if l := lanes[m.Lane()]; l != nil && m.Active {
+			l.Collectors = append(l.Collectors, m)
+		}
+	}
+	list := make([]laneView, 0, len(lanes))
+	for _, l := range slices.SortedFunc(maps.Values(lanes), func(a, b *laneView) int {
+		return cmp.Or(strings.Compare(string(a.Lane.Target), string(b.Lane.Target)), cmp.Compare(a.Lane.Set, b.Lane.Set))
+	}) {
+		list = append(list, *l)
+	}
+	return list
+}

@@ -1,0 +1,185 @@
+package sitetest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website"
+)
+
+func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	s.machines()
+	wish := `{"suite":"go","kind":"master","tag":"go1.50"}`
+	for name, c := range map[string]struct {
+		method, path, body string
+		header             map[string]string
+		status             int
+		says               string
+	}{
+		"no such path":        {path: "/api/v1/nothing", status: 404, says: "there is no /api/v1/nothing"},
+		"wrong method":        {method: "DELETE", path: "/api/v1/queue", status: 405, says: "use GET"},
+		"unknown parameter":   {path: "/api/v1/requests?stat=completed", status: 400, says: `unknown parameter "stat": use state, kind`},
+		"parameter twice":     {path: "/api/v1/requests?kind=try&kind=master", status: 400, says: "2 times"},
+		"unknown state":       {path: "/api/v1/requests?state=done", status: 400, says: "waiting_for_artifacts, artifacts_ready, in_progress"},
+		"limit too large":     {path: "/api/v1/jobs?limit=5000", status: 400, says: "1000 at most"},
+		"no lane":             {path: "/api/v1/jobs?lane=amd64", status: 400, says: "target/set"},
+		"no number":           {path: "/api/v1/events?after=x", status: 400, says: "whole number"},
+		"after and before":    {path: "/api/v1/events?after=1&before=3", status: 400, says: "not both"},
+		"unknown request":     {path: "/api/v1/requests/r0", status: 404, says: "request r0: not found"},
+		"unknown job":         {path: "/api/v1/jobs/j0", status: 404, says: "job j0: not found"},
+		"log of unknown job":  {path: "/api/v1/jobs/j0/log", status: 404, says: "job j0: not found"},
+		"unknown event":       {path: "/api/v1/events/99999", status: 404, says: "event 99999: not found"},
+		"no event":            {path: "/api/v1/events/x", status: 400, says: "no sequence"},
+		"unknown definitions": {path: "/api/v1/definitions/00", status: 404, says: "not found"},
+		"nothing to compare":  {path: "/api/v1/compare", status: 400, says: "which artifacts"},
+		"unknown metric":      {path: "/api/v1/compare?b=" + string(sha("b")) + "&metric=cycles", status: 404, says: "metrics are binary-size, instructions:u, wall-time"},
+		"unknown parent":      {path: "/api/v1/compare?b=" + string(sha("a")), status: 404, says: "no parent"},
+		"unknown format":      {path: "/api/v1/compare?b=" + string(sha("b")) + "&format=xml", status: 400, says: "json, text, markdown, csv"},
+		"no token":            {method: "POST", path: "/api/v1/requests", body: wish, header: map[string]string{"Content-Type": "application/json"}, status: 401, says: "TACHO_TOKEN"},
+		"wrong token":         {method: "POST", path: "/api/v1/requests", body: wish, header: map[string]string{"Authorization": "Bearer no"}, status: 401, says: "token is missing or wrong"},
+		"not declared":        {method: "POST", path: "/api/v1/requests", body: wish, header: map[string]string{"Authorization": "Bearer " + token}, status: 415, says: "Content-Type: application/json"},
+		"unknown field":       {method: "POST", path: "/api/v1/requests", body: `{"suit":"go"}`, header: permitted(), status: 400, says: `unknown field "suit"`},
+		"mistyped field":      {method: "POST", path: "/api/v1/requests", body: `{"pr":"seven"}`, header: permitted(), status: 400, says: `field "pr" cannot be a string`},
+		"not JSON":            {method: "POST", path: "/api/v1/requests", body: `{"suite":`, header: permitted(), status: 400, says: "breaks off"},
+		"two values":          {method: "POST", path: "/api/v1/requests", body: wish + wish, header: permitted(), status: 400, says: "something follows"},
+		"large body":          {method: "POST", path: "/api/v1/requests", body: strings.Repeat(" ", 70_000), header: permitted(), status: 413, says: "larger than"},
+		"unknown kind":        {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"nightly","tag":"x"}`, header: permitted(), status: 400, says: "use master, try or release"},
+		"unknown suite":       {method: "POST", path: "/api/v1/requests", body: `{"suite":"c","kind":"master","tag":"x"}`, header: permitted(), status: 404, says: "tacho suite publish"},
+		"unknown profile":     {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"master","tag":"x","parameters":{"profiles":["fast"]}}`, header: permitted(), status: 400, says: "fast"},
+		"cancel nothing":      {method: "POST", path: "/api/v1/requests/r0/cancel", header: permitted(), status: 404, says: "there is no request r0"},
+		"lane held":           {method: "POST", path: "/api/v1/collectors", body: `{"name":"amd-9","target":"linux-amd64","set":0}`, header: permitted(), status: 409, says: "deactivate it first"},
+		"bad definitions":     {method: "POST", path: "/api/v1/definitions", body: `{"version":1,"colour":"red"}`, header: permitted(), status: 400, says: "colour"},
+		"cannot verify":       {method: "POST", path: "/api/v1/replay/verify", header: permitted(), status: 501, says: "tacho replay --verify"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := c.method
+			if method == "" {
+				method = http.MethodGet
+			}
+			resp, body := s.do(method, c.path, c.body, c.header)
+			e := refusal(t, body)
+			if said := e.Message + ": " + e.Next; resp.StatusCode != c.status || !strings.Contains(said, c.says) {
+				t.Errorf("%d, want %d with %q: %s", resp.StatusCode, c.status, c.says, body)
+			}
+			if strings.Contains(body, token) {
+				t.Error("the token is in the answer")
+			}
+		})
+	}
+	if after := s.head(); after != st.head() {
+		t.Errorf("a refused command recorded something")
+	}
+}
+
+func TestANameOfAPartCannotBeTaken(t *testing.T) {
+	s := open(t, nil)
+	header := permitted()
+	header[client.ActorHeader] = "scheduler"
+	resp, body := s.do(http.MethodPost, "/api/v1/requests", `{"suite":"go","kind":"master","tag":"x"}`, header)
+	if resp.StatusCode != http.StatusBadRequest || !strings.Contains(body, "cli:name") {
+		t.Errorf("%s: %s", resp.Status, body)
+	}
+}
+
+func TestWithoutATokenNobodyWrites(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.Token = "" })
+	for _, given := range []string{"", "Bearer ", "Bearer x"} {
+		resp, body := s.do(http.MethodPost, "/api/v1/collectors/amd-0/drain", "", map[string]string{"Authorization": given})
+		if resp.StatusCode != http.StatusForbidden || !strings.Contains(body, "TACHO_TOKEN") {
+			t.Errorf("%q: %s %s", given, resp.Status, body)
+		}
+	}
+}
+
+func TestAReadWaitsForWhatWasWrittenButNotForEver(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.WaitFor = 100 * time.Millisecond })
+	s.stopProjector()
+	if _, err := s.control.Publish(s.ctx, teller(), s.suite); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.now().Definitions(s.ctx)
+	var e *client.Error
+	if !errors.As(err, &e) || e.Status != http.StatusGatewayTimeout || !strings.Contains(e.Message, "at event 0 and not at 1") || !strings.Contains(e.Message, "the log ends at 1") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReadinessSaysWhatIsNotReady(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.MaxLag = 1 })
+	s.until(func() bool { resp, _ := s.get("/readyz"); return resp.StatusCode == http.StatusOK })
+	s.stopProjector()
+	for _, name := range []events.CollectorName{"a", "b"} {
+		if _, err := s.control.AddCollector(s.ctx, teller(), control.NewCollector{Name: name, Target: machine, Standby: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resp, body := s.get("/readyz")
+	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "check that the projector runs") {
+		t.Errorf("%s: %s", resp.Status, body)
+	}
+	if resp, body := s.get("/healthz"); resp.StatusCode != http.StatusOK || body != "ok\n" {
+		t.Errorf("health: %s %q", resp.Status, body)
+	}
+}
+
+func TestPagesAreGuardedAndUnknownOnesAreNotFound(t *testing.T) {
+	s := open(t, nil)
+	s.story()
+	s.machines()
+	for path, status := range map[string]int{
+		"/": 200, "/requests": 200, "/requests/" + string(sha("c")): 200, "/collectors": 200, "/compare": 200, "/static/style.css": 200,
+		"/requests/r0": 404, "/jobs/j0": 404, "/nothing": 404, "/static/nothing": 404, "/compare?a=x&b=y": 404, "/requests?state=odd": 400, "/metrics": 200,
+	} {
+		resp, body := s.get(path)
+		if resp.StatusCode != status {
+			t.Errorf("%s: %s", path, resp.Status)
+		}
+		if !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'self'") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: headers %v", path, resp.Header)
+		}
+		if strings.Contains(body, "style=") || strings.Contains(body, "<script>") || strings.Contains(body, token) {
+			t.Errorf("%s holds something inline, or the token", path)
+		}
+	}
+	if resp, _ := s.do(http.MethodPost, "/", "", nil); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST /: %s", resp.Status)
+	}
+}
+
+func TestAVerificationIsPassedOnOneAtATime(t *testing.T) {
+	began, end := make(chan struct{}), make(chan struct{})
+	s := open(t, func(c *website.Config) {
+		c.Verify = func(context.Context) (any, error) {
+			close(began)
+			<-end
+			return map[string]int{"events": 7}, nil
+		}
+	})
+	first := make(chan string, 1)
+	go func() {
+		report, err := s.client.VerifyReplay(s.ctx)
+		if err != nil {
+			report = []byte(err.Error())
+		}
+		first <- string(report)
+	}()
+	<-began
+	_, err := s.client.VerifyReplay(s.ctx)
+	var e *client.Error
+	if !errors.As(err, &e) || e.Status != http.StatusConflict {
+		t.Errorf("second: %v", err)
+	}
+	close(end)
+	if report := <-first; report != `{"events":7}` {
+		t.Errorf("report %s", report)
+	}
+}

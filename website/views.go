@@ -1,0 +1,168 @@
+package website
+
+import (
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+func (s *Server) noPage(r *http.Request) (view, error) {
+	return view{}, wrong(http.StatusNotFound, "", "there is no page %s", r.URL.Path)
+}
+
+func (s *Server) statusPage(r *http.Request) (view, error) {
+	status, err := s.seen(r)
+	if err != nil {
+		return view{}, err
+	}
+	return view{template: "status", title: "Status", data: newStatusView(status)}, nil
+}
+
+func (s *Server) requestsPage(r *http.Request) (view, error) {
+	f, err := requestFilter(query(r, []parameter{
+		{name: "state"}, {name: "kind"}, {name: "suite"}, {name: "tag"}, {name: "pr"}, {name: "before"}, {name: "limit"},
+	}))
+	if err != nil {
+		return view{}, err
+	}
+	list, err := s.Reader.Requests(r.Context(), f)
+	return view{template: "requests", title: "Requests", data: list}, err
+}
+
+// requestView is a request as its page shows it.
+type requestView struct {
+	readmodel.RequestJobs
+	// Place is nil when it is not in the queue.
+	Place     *readmodel.QueueEntry
+	Progress  progress
+	Rows      []jobView
+	ErrorList []readmodel.JobError
+}
+
+func (s *Server) requestPage(r *http.Request) (view, error) {
+	found, err := s.Reader.FindRequest(r.Context(), r.PathValue("request"))
+	if err != nil {
+		return view{}, err
+	}
+	v := requestView{RequestJobs: found, Progress: progressOf(found.Request)}
+	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
+		return view{}, err
+	}
+	queue, err := s.Reader.Queue(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	if i := slices.IndexFunc(queue, func(q readmodel.QueueEntry) bool { return q.RequestID == found.ID }); i >= 0 {
+		v.Place = &queue[i]
+	}
+	machines, err := s.machines(r)
+	if err != nil {
+		return view{}, err
+	}
+	for _, j := range found.JobList {
+		v.Rows = append(v.Rows, newJobView(j, machines))
+	}
+	return view{template: "request", title: strings.TrimSpace(string(found.Kind) + " " + short(string(found.Tag))), data: v}, nil
+}
+
+func (s *Server) machines(r *http.Request) ([]client.Collector, error) {
+	rows, err := s.Reader.Collectors(r.Context())
+	return s.beats.join(rows), err
+}
+
+// jobPageView is a job as its page shows it.
+type jobPageView struct {
+	jobView
+	AttemptList []readmodel.Attempt
+	ErrorList   []readmodel.JobError
+}
+
+func (s *Server) jobPage(r *http.Request) (view, error) {
+	found, err := s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
+	if err != nil {
+		return view{}, err
+	}
+	machines, err := s.machines(r)
+	if err != nil {
+		return view{}, err
+	}
+	v := jobPageView{newJobView(found.Job, machines), found.AttemptList, found.ErrorList}
+	return view{template: "job", title: "Job " + string(found.ID), data: v}, nil
+}
+
+func (s *Server) collectorsPage(r *http.Request) (view, error) {
+	machines, err := s.machines(r)
+	return view{template: "collectors", title: "Collectors", data: newMachines(machines)}, err
+}
+
+// compareView is the form and, when it was filled in, the comparison.
+type compareView struct {
+	Query   client.CompareQuery
+	Suites  []events.SuiteName
+	Tags    []events.Tag
+	Metrics []events.Metric
+	// Error says why there is no Result.
+	Error  *client.Error
+	Result *client.Comparison
+	Tables []changeTable
+	// Link is the query of the same comparison in the API.
+	Link template.URL
+}
+
+func (s *Server) comparePage(r *http.Request) (view, error) {
+	p := query(r, []parameter{{name: "a"}, {name: "b"}, {name: "suite"}, {name: "metric"}})
+	v := compareView{Query: wantedOf(p)}
+	answer := view{template: "compare", title: "Compare"}
+	suites, err := s.suites(r.Context(), "")
+	var none *client.Error
+	if err != nil && !errors.As(err, &none) { // without definitions the form is empty
+		return answer, err
+	}
+	v.Suites = suites
+	for _, name := range suites {
+		tags, err := s.Reader.Measured(r.Context(), name, 30)
+		if err != nil {
+			return answer, err
+		}
+		v.Tags = append(v.Tags, tags...)
+	}
+	err = p.err
+	if err == nil && v.Query.B != "" {
+		err = s.fill(r, &v)
+	}
+	if err != nil {
+		e, known := explain(err)
+		if !known {
+			return answer, err
+		}
+		v.Error, answer.status = e, e.Status
+	}
+	answer.data = v
+	return answer, nil
+}
+
+// fill adds the comparison to its page.
+func (s *Server) fill(r *http.Request, v *compareView) error {
+	c, err := s.compared(r.Context(), v.Query)
+	if err != nil {
+		return err
+	}
+	v.Result, v.Tables = &c, changeTables(c)
+	v.Query.A = c.A.Tag
+	link := url.Values{"suite": {string(c.Suite)}, "a": {string(c.A.Tag)}, "b": {string(c.B.Tag)}}
+	if v.Query.Metric != "" {
+		link.Set("metric", string(v.Query.Metric))
+	}
+	v.Link = template.URL(link.Encode())
+	for _, t := range v.Tables {
+		v.Metrics = append(v.Metrics, t.Metric.Name)
+	}
+	return nil
+}
