@@ -36,7 +36,7 @@ type Client struct {
 // New returns a client of the Tacho at baseURL ("http://127.0.0.1:8080"; "host:port" is understood). The
 // token is sent with writes only and may be empty for reading.
 func New(baseURL, token string) (*Client, error) {
-	text := strings.TrimRight(baseURL, "/")
+	text := baseURL
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}

@@ -94,6 +94,8 @@ type CompareQuery struct {
 	Suite events.SuiteName
 	// Metric restricts the comparison to one metric; empty compares all.
 	Metric events.Metric
+	// All has text show the test cases of every metric, and not only of the headline metric.
+	All bool
 }
 
 func (q CompareQuery) values() url.Values {
@@ -102,6 +104,9 @@ func (q CompareQuery) values() url.Values {
 	set(query, "b", q.B)
 	set(query, "suite", q.Suite)
 	set(query, "metric", q.Metric)
+	if q.All {
+		query.Set("all", "1")
+	}
 	return query
 }
 

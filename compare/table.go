@@ -16,6 +16,8 @@ type Options struct {
 	Metrics []events.Metric
 	// Brief leaves out test cases that are unchanged.
 	Brief bool
+	// Focus shows the test cases of the headline metric alone, and of the others one sentence.
+	Focus bool
 }
 
 // section is one metric made ready to be shown.
@@ -55,13 +57,13 @@ func sections(c Comparison, o Options) []section {
 			if ch.Metric != s.Metric.Name {
 				continue
 			}
-			if !ch.Judgement.conclusive() {
+			if o.details(s.Metric.Name, c.Headline) && !ch.Judgement.conclusive() {
 				reason := words(ch.Judgement) + ": " + ch.Why
 				if seen[reason]++; seen[reason] == 1 {
 					reasons = append(reasons, reason)
 				}
 			}
-			if !o.Brief || ch.Judgement != Unchanged {
+			if o.details(s.Metric.Name, c.Headline) && (!o.Brief || ch.Judgement != Unchanged) {
 				sec.rows = append(sec.rows, row(s.Metric, name(ch.Case), ch))
 			}
 		}
@@ -72,6 +74,9 @@ func sections(c Comparison, o Options) []section {
 	}
 	return out
 }
+
+// details reports whether the test cases of a metric are shown.
+func (o Options) details(metric, headline events.Metric) bool { return !o.Focus || metric == headline }
 
 func (o Options) shows(metric events.Metric) bool {
 	if len(o.Metrics) == 0 {

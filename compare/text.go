@@ -19,7 +19,12 @@ func Text(w io.Writer, c Comparison, o Options) error {
 	if c.Attention {
 		fmt.Fprintf(&b, "Deserves attention: %s.\n", c.AttentionReason)
 	}
+	var others [][]string
 	for _, s := range sections(c, o) {
+		if !o.details(s.Metric.Name, c.Headline) {
+			others = append(others, []string{printable(string(s.Metric.Name)), printable(s.Sentence)})
+			continue
+		}
 		fmt.Fprintf(&b, "\n%s", printable(string(s.Metric.Name)))
 		if s.shared != "" {
 			fmt.Fprintf(&b, " (%s)", s.shared)
@@ -38,6 +43,10 @@ func Text(w io.Writer, c Comparison, o Options) error {
 			b.WriteString("\n")
 			alignText(&b, append([][]string{{"relevant", "regressed", "improved"}}, ranges...), 0, 0)
 		}
+	}
+	if len(others) > 0 {
+		b.WriteString("\nother metrics\n")
+		alignText(&b, others, 0, 0)
 	}
 	absentText(&b, "New in b", c.New, o)
 	absentText(&b, "Missing in b", c.Missing, o)

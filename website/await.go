@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // errWaitedLong ends the wait of a read for an event.
@@ -22,7 +24,7 @@ func (s *Server) awaited(r *http.Request, p *params) error {
 	if !errors.Is(err, errWaitedLong) {
 		return err
 	}
-	at, err := s.Reader.Cursor(r.Context())
+	at, err := s.cursor(r.Context())
 	if err != nil {
 		return err
 	}
@@ -31,4 +33,13 @@ func (s *Server) awaited(r *http.Request, p *params) error {
 		lag += fmt.Sprintf("; the log ends at %d", head.Last)
 	}
 	return wrong(http.StatusGatewayTimeout, "see /readyz: the projector is slow or does not run, or the log has no such event", "%s", lag)
+}
+
+// cursor returns how far the tables are: at 0 when no projector ever began.
+func (s *Server) cursor(ctx context.Context) (readmodel.Cursor, error) {
+	at, err := s.Reader.Cursor(ctx)
+	if errors.Is(err, readmodel.ErrNotFound) {
+		err = nil
+	}
+	return at, err
 }

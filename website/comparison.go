@@ -20,6 +20,7 @@ import (
 // compare answers a comparison in the form that is asked for.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) error {
 	format := choice(p, "format", []string{"json", "text", "markdown", "csv"})
+	focus := !p.flag("all")
 	if p.err != nil {
 		return p.err
 	}
@@ -32,7 +33,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 		return nil
 	}
 	var out bytes.Buffer
-	contentType, err := render(&out, format, c)
+	contentType, err := render(&out, format, focus, c)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func wantedOf(p *params) client.CompareQuery {
 }
 
 // render writes a comparison for people. What may be missing is said first; CSV has no place for it.
-func render(w io.Writer, format string, c client.Comparison) (contentType string, err error) {
+func render(w io.Writer, format string, focus bool, c client.Comparison) (contentType string, err error) {
 	o := compare.Options{A: string(c.A.Tag), B: string(c.B.Tag)}
 	switch format {
 	case "markdown":
@@ -64,6 +65,7 @@ func render(w io.Writer, format string, c client.Comparison) (contentType string
 		if !c.Complete {
 			fmt.Fprintf(w, "Incomplete: %s\n", c.Incomplete)
 		}
+		o.Focus = focus
 		return "text/plain; charset=utf-8", compare.Text(w, c.Comparison, o)
 	}
 }

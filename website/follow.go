@@ -72,7 +72,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 	if err != nil {
 		return err
 	}
-	at, err := s.Reader.Cursor(r.Context())
+	at, err := s.cursor(r.Context())
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *Server) follow(st *stream, f readmodel.EventFilter, after events.Seq) e
 	defer alive.Stop()
 	for {
 		// The cursor is read before the events: what comes between is seen at the next turn.
-		at, err := s.Reader.Cursor(st.ctx)
+		at, err := s.cursor(st.ctx)
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Server) pingAll(st *stream) error {
 	defer alive.Stop()
 	for {
 		beat := s.beats.changed()
-		at, err := s.Reader.Cursor(st.ctx)
+		at, err := s.cursor(st.ctx)
 		if err != nil {
 			return err
 		}

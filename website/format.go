@@ -126,6 +126,9 @@ func signed(change *float64) string {
 	if change == nil {
 		return "–"
 	}
+	if *change == 0 {
+		return "0 %"
+	}
 	return fmt.Sprintf("%+.2f %%", *change*100)
 }
 

@@ -47,7 +47,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) probe(ctx context.Context) []check {
-	cursor, err := s.Reader.Cursor(ctx)
+	cursor, err := s.cursor(ctx)
 	postgres := check{"postgres", err == nil, "the tables can be read"}
 	if err != nil {
 		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", err)

@@ -67,7 +67,7 @@ func (s *Server) followLog(st *stream, job readmodel.Job, out *logWriter) error 
 // jobEnded returns when the tables say that the job has ended.
 func (s *Server) jobEnded(ctx context.Context, id events.JobID) error {
 	for {
-		at, err := s.Reader.Cursor(ctx)
+		at, err := s.cursor(ctx)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -16,6 +17,9 @@ func (s *Server) status(_ http.ResponseWriter, r *http.Request, _ *params) (any,
 // seen is the status with the heartbeats of now.
 func (s *Server) seen(r *http.Request) (client.Status, error) {
 	rows, err := s.Reader.Status(r.Context())
+	if errors.Is(err, readmodel.ErrNotFound) {
+		return client.Status{}, wrong(http.StatusServiceUnavailable, "wait a moment, and see /readyz if it lasts", "the projector has not begun to fill the tables")
+	}
 	if err != nil {
 		return client.Status{}, err
 	}

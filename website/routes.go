@@ -64,6 +64,7 @@ func (s *Server) api() []route {
 		text("a", "the tag to compare with; the parent of b unless given"), text("b", "the tag that is judged"),
 		text("suite", "may be left out when one suite alone has results of both"), text("metric", "compare this metric only"),
 		text("format", "json (unless given), text, markdown or csv"),
+		text("all", "1: as text, show the test cases of every metric and not only of the headline metric"),
 	}
 	reads := []route{
 		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status},

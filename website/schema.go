@@ -19,6 +19,8 @@ func (s *schemas) of(v any) object { return s.schema(reflect.TypeOf(v)) }
 
 func (s *schemas) schema(t reflect.Type) object {
 	switch {
+	case t.Kind() == reflect.Pointer:
+		return object{"anyOf": []object{s.schema(t.Elem()), {"type": "null"}}}
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[json.RawMessage]():
@@ -27,8 +29,6 @@ func (s *schemas) schema(t reflect.Type) object {
 		return object{"type": "string"}
 	}
 	switch t.Kind() {
-	case reflect.Pointer:
-		return object{"anyOf": []object{s.schema(t.Elem()), {"type": "null"}}}
 	case reflect.Struct:
 		return s.structure(t)
 	case reflect.Slice, reflect.Array:

@@ -43,6 +43,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold the messages back
+	w.WriteHeader(http.StatusOK)
 	s.metrics.streams.Inc()
 	to := http.NewResponseController(w)
 	return &stream{w: w, to: to, ctx: ctx}, func() {

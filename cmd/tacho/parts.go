@@ -40,8 +40,16 @@ func newParts(ctx context.Context, k *core, c config.Config, token string, clock
 	}
 }
 
-// run starts a long-lived thing; its error ends all the others.
-func (p *parts) run(f func(context.Context) error) { p.group.Go(func() error { return f(p.ctx) }) }
+// run starts a long-lived thing; its error ends all the others. To end because everything ends is none.
+func (p *parts) run(f func(context.Context) error) {
+	p.group.Go(func() error {
+		err := f(p.ctx)
+		if p.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	})
+}
 
 // background runs what a core needs whichever parts it has.
 func (p *parts) background() {

@@ -146,6 +146,7 @@ type compareCmd struct {
 	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
 	Suite  events.SuiteName `help:"Suite, when both have results of several."`
 	Metric events.Metric    `help:"One metric alone."`
+	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric."`
 	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
 	JSON   bool             `help:"The same as --format json." name:"json"`
 }
@@ -156,7 +157,7 @@ func (c *compareCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	q := client.CompareQuery{A: c.A, B: c.B, Suite: c.Suite, Metric: c.Metric}
+	q := client.CompareQuery{A: c.A, B: c.B, Suite: c.Suite, Metric: c.Metric, All: c.All}
 	if !c.JSON && c.Format != "json" {
 		return cl.CompareAs(ctx, q, c.Format, p.stdout)
 	}

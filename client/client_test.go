@@ -1,0 +1,203 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	c, err := New(s.URL+"/", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestURLsAreUnderstoodOrRefused(t *testing.T) {
+	for given, want := range map[string]string{
+		"http://host:1/": "http://host:1/requests", "host:1": "http://host:1/requests", "https://host/tacho": "https://host/tacho/requests",
+	} {
+		c, err := New(given, "")
+		if err != nil || c.URL("/requests") != want {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+	for _, given := range []string{"", "ftp://host", "http://", "http://a b"} {
+		if _, err := New(given, ""); err == nil || !strings.Contains(err.Error(), "http://host:port") {
+			t.Errorf("%q: %v", given, err)
+		}
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	s.Close()
+	c, err := New(s.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Queue(within(t))
+	var lost *UnreachableError
+	if !errors.As(err, &lost) || !strings.HasPrefix(err.Error(), "no Tacho answers at "+s.URL+": start one with `tacho up`") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := c.Queue(ctx); !errors.Is(err, context.Canceled) || errors.As(err, &lost) {
+		t.Errorf("a caller that gave up: %v", err)
+	}
+}
+
+func TestAnswersThatSayNo(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want *Error
+	}{
+		"Tacho's":       {`{"error":"no such thing","next":"look elsewhere"}`, &Error{404, "no such thing", "look elsewhere"}},
+		"without next":  {`{"error":"no such thing"}`, &Error{404, "no such thing", ""}},
+		"a proxy's":     {"<html>Not Found</html>", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue", "check that the URL is that of a Tacho"}},
+		"a plain one":   {"not here\n", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue: not here", "check that the URL is that of a Tacho"}},
+		"another JSON":  {`{"message":"no"}`, &Error{404, `URL answered 404 Not Found to GET /api/v1/queue: {"message":"no"}`, "check that the URL is that of a Tacho"}},
+		"nothing at al": {"", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue", "check that the URL is that of a Tacho"}},
+	} {
+		tacho := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, c.body)
+		})
+		_, err := tacho.Queue(within(t))
+		var got *Error
+		if !errors.As(err, &got) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got.Message = strings.ReplaceAll(got.Message, strings.TrimSuffix(tacho.URL("/"), "/"), "URL")
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestTheTokenTravelsWithWritesOnly(t *testing.T) {
+	var seen []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization")+" "+r.Header.Get(ActorHeader))
+		fmt.Fprint(w, `{}`)
+	})
+	c.Actor = "cli:alice"
+	ctx := within(t)
+	if _, err := c.After(7).Status(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CreateRequest(ctx, control.NewRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DrainCollector(ctx, "a/b", ""); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"GET /api/v1/status?wait_for=7  ", "POST /api/v1/requests Bearer secret cli:alice",
+		"POST /api/v1/collectors/a%2Fb/drain Bearer secret cli:alice",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+var errEnough = errors.New("enough")
+
+func TestAStreamThatBreaksIsTakenUpWhereItWas(t *testing.T) {
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		switch len(asked) {
+		case 1: // breaks before the first event
+			fmt.Fprint(w, "event: start\ndata: {\"seq\":4}\n\n")
+		case 2: // breaks in the middle of an event
+			fmt.Fprint(w, ": alive\n\nevent: event\nid: 5\ndata: {\"seq\":5}\n\nevent: event\nid: 6\ndata: {\"se")
+		default:
+			fmt.Fprint(w, "event: later\ndata: x\n\nevent: event\ndata: {\"seq\":6}\n\n")
+		}
+	})
+	var got []events.Seq
+	err := c.FollowEvents(within(t), EventQuery{Type: "request.created.v1"}, func(e readmodel.Event) error {
+		if got = append(got, e.Seq); len(got) == 2 {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]events.Seq{5, 6}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"type=request.created.v1", "after=4&type=request.created.v1", "after=5&type=request.created.v1"}, asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAStreamThatIsRefusedIsNotTriedAgain(t *testing.T) {
+	tries := 0
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		tries++
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":"wrong"}`)
+	})
+	err := c.FollowEvents(within(t), EventQuery{}, func(readmodel.Event) error { return nil })
+	var e *Error
+	if !errors.As(err, &e) || tries != 1 {
+		t.Errorf("%d tries: %v", tries, err)
+	}
+}
+
+func TestMessagesOfAStream(t *testing.T) {
+	text := "data: one\n\n: a comment\n\nevent: two\nid: 7\ndata:2\ndata: more\n\nevent: none\n\ndata: not ended"
+	want := []message{{"", "one"}, {"two", "2\nmore"}}
+	var got []message
+	err := scan(iotest.OneByteReader(strings.NewReader(text)), func(m message) error {
+		got = append(got, m)
+		return nil
+	})
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(message{})); diff != "" || err == nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func FuzzMessagesOfAStream(f *testing.F) {
+	f.Add("event: event\ndata: {}\n\n")
+	f.Add("data\ndata:\n\n:\n\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := scan(strings.NewReader(text), func(m message) error {
+			if m.data == "" || len(m.data)+len(m.name) > len(text) {
+				t.Fatalf("%q gives %+v", text, m)
+			}
+			return nil
+		})
+		if err == nil {
+			t.Fatal("a stream has no end of its own")
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package readmodel_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/pgtest"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func migrated(t *testing.T) string {
+	t.Helper()
+	return pgtest.New(t, "migrated", readmodel.Migrate)
+}
+
+// begun is a migrated database with the cursor that a projector makes first.
+func begun(t *testing.T) (string, *pgx.Conn) {
+	t.Helper()
+	url := migrated(t)
+	conn := connect(t, url)
+	_, err := conn.Exec(t.Context(), `INSERT INTO tacho_g1.projection_cursor
+		(version, seq, event_id, chain, identity, duplicate_results, stale_reports, parked_events)
+		VALUES (1, 0, '', sha256(''), '', 0, 0, 0)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url, conn
+}
+
+func open(t *testing.T, url string) *readmodel.Reader {
+	t.Helper()
+	r, err := readmodel.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func TestMigrateByManyAtOnce(t *testing.T) {
+	url := pgtest.New(t, "empty", nil)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := readmodel.Migrate(t.Context(), url); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if schema, err := readmodel.Live(t.Context(), connect(t, url)); err != nil || schema != "tacho_g1" {
+		t.Errorf("live: %q, %v", schema, err)
+	}
+}
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	if _, err := readmodel.Open(t.Context(), pgtest.New(t, "empty", nil)); !errors.Is(err, readmodel.ErrNotMigrated) {
+		t.Errorf("without tables: %v", err)
+	}
+	_, err := readmodel.Open(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
+	if err == nil || !strings.Contains(err.Error(), "check that it runs") {
+		t.Errorf("without server: %v", err)
+	}
+	if _, err := readmodel.Open(t.Context(), "postgres://%zz"); err == nil {
+		t.Error("a broken URL was taken")
+	}
+}
+
+// TestReaderCannotWrite tries to write in the session of a reader, which has the role tacho_reader and may
+// look at the live tables only.
+func TestReaderCannotWrite(t *testing.T) {
+	_, conn := begun(t)
+	if _, err := conn.Exec(t.Context(), `SET ROLE tacho_reader`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT * FROM tacho.queue`); err != nil {
+		t.Errorf("a reader cannot read: %v", err)
+	}
+	for _, table := range readmodel.Tables() {
+		for _, sql := range []string{"DELETE FROM tacho.", "DELETE FROM tacho_g1.", "TRUNCATE tacho_g1.", "DROP VIEW tacho."} {
+			_, err := conn.Exec(t.Context(), sql+table.Name)
+			var answer *pgconn.PgError
+			if !errors.As(err, &answer) || answer.Code != "42501" {
+				t.Errorf("%s%s: %v", sql, table.Name, err)
+			}
+		}
+	}
+}
+
+func TestEveryQueryOnEmptyTables(t *testing.T) {
+	url, _ := begun(t)
+	r, ctx := open(t, url), t.Context()
+	lane := events.Lane{Target: "t", Set: 1}
+	for name, run := range map[string]func() (int, error){
+		"queue": func() (int, error) { l, err := r.Queue(ctx); return len(l), err },
+		"requests": func() (int, error) {
+			l, err := r.Requests(ctx, readmodel.RequestFilter{PR: 3, Before: 9})
+			return len(l), err
+		},
+		"jobs":        func() (int, error) { l, err := r.Jobs(ctx, readmodel.JobFilter{Lane: &lane}); return len(l), err },
+		"errors":      func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
+		"durations":   func() (int, error) { l, err := r.JobDurations(ctx); return len(l), err },
+		"collectors":  func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },
+		"assignments": func() (int, error) { l, err := r.Assignments(ctx); return len(l), err },
+		"results":     func() (int, error) { l, err := r.Results(ctx, "go", "x"); return len(l), err },
+		"measured":    func() (int, error) { l, err := r.Measured(ctx, "go", 3); return len(l), err },
+		"history":     func() (int, error) { l, err := r.History(ctx, "go", "x", 30, ""); return len(l), err },
+		"events": func() (int, error) {
+			l, err := r.Events(ctx, readmodel.EventFilter{Root: "x", Cause: 1})
+			return len(l), err
+		},
+		"events after": func() (int, error) {
+			l, err := r.Events(ctx, readmodel.EventFilter{After: 1, Before: 9})
+			return len(l), err
+		},
+		"definitions": func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
+		"status":      func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
+	} {
+		if n, err := run(); n != 0 || err != nil {
+			t.Errorf("%s: %d rows, %v", name, n, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"event":              second(r.Event(ctx, 1)),
+		"definition":         second(r.Definition(ctx, "d")),
+		"current definition": second(r.CurrentDefinition(ctx, "go")),
+		"job":                second(r.Job(ctx, "j")),
+		"request":            second(r.Request(ctx, "r")),
+		"request or tag":     second(r.FindRequest(ctx, "r")),
+	} {
+		if !errors.Is(err, readmodel.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestWaitForWakesWithTheNotification(t *testing.T) {
+	url, conn := begun(t)
+	r := open(t, url)
+	done := make(chan error, 1)
+	go func() { done <- r.WaitFor(t.Context(), 5) }()
+	changed := r.Changed(0)
+	for _, seq := range []string{"4", "nonsense", "5"} {
+		if _, err := conn.Exec(t.Context(), `SELECT pg_notify($1, $2)`, readmodel.Channel, seq); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The listener may begin after these: then it reads the cursor, which has to say the same.
+	if _, err := conn.Exec(t.Context(), `UPDATE tacho_g1.projection_cursor SET seq = 5`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT pg_notify($1, '5')`, readmodel.Channel); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	<-changed
+	<-r.Changed(4)
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := r.WaitFor(ctx, 6); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestListenerComesBack: the connection that listens is cut, and who waits is woken all the same.
+func TestListenerComesBack(t *testing.T) {
+	url, conn := begun(t)
+	r := open(t, url)
+	done := make(chan error, 1)
+	go func() { done <- r.WaitFor(t.Context(), 7) }()
+	if _, err := conn.Exec(t.Context(), `UPDATE tacho_g1.projection_cursor SET seq = 7`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestInvariantsOfTheTables writes what no fold would, to see the constraints refuse it.
+func TestInvariantsOfTheTables(t *testing.T) {
+	_, conn := begun(t)
+	if _, err := conn.Exec(t.Context(), `SET search_path TO tacho_g1`); err != nil {
+		t.Fatal(err)
+	}
+	job := func(id, state string) string {
+		return `INSERT INTO job_queue (job_id, request_id, suite, tag, artifact_kind, kind, target, "set", backend, profile,
+			benchmarks, optional, backfill, definitions, state, created_at, created_seq, ordinal)
+			VALUES ('` + id + `', 'r', 'go', 'x', 'master', 'compile', 't', 0, 'gc', 'opt', '{}', false, false, 'd', '` + state +
+			`', now(), length('` + id + `'), 0);`
+	}
+	attempt := func(token string) string {
+		return `INSERT INTO attempt (token, job_id, request_id, target, "set", collector, instance, attempt, lost, version,
+			environment, state, started_at) VALUES (` + token + `, 'j', 'r', 't', 0, 'c', 'i', 1, 0, 'v', 'e', 'running', now());`
+	}
+	for name, sql := range map[string]string{
+		"two jobs of one identity":      job("j", "queued") + job("jj", "queued"),
+		"a state that does not exist":   job("j", "sleeping"),
+		"an ended job without end":      job("j", "success"),
+		"a running job without attempt": job("j", "in_progress"),
+		"two current attempts":          attempt("1") + attempt("2"),
+		"two cursors":                   `INSERT INTO projection_cursor SELECT false, version, seq, event_id, event_time, chain, identity, 0, 0, 0 FROM projection_cursor`,
+		"position 0":                    `INSERT INTO queue VALUES (0, 'r', 0, 'first', true)`,
+		"a place without reason":        `INSERT INTO queue VALUES (1, 'r', 0, '', true)`,
+		"two places of one request":     `INSERT INTO queue VALUES (1, 'r', 0, 'first', true), (2, 'r', 0, 'second', true)`,
+	} {
+		var answer *pgconn.PgError
+		if _, err := conn.Exec(t.Context(), sql); !errors.As(err, &answer) || answer.Code[:2] != "23" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

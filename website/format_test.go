@@ -1,0 +1,129 @@
+package website
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+func TestTimesAreSaidInTheUnitsThatMatter(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "now", 900 * time.Millisecond: "now", -3 * time.Second: "3 s ago", 90 * time.Second: "in 1 min", -90 * time.Minute: "1 h 30 min ago",
+		50 * time.Hour: "in 2 d 2 h", -time.Hour: "1 h ago",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%v is said as %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		12 * time.Millisecond: "12 ms", 2500 * time.Millisecond: "2.5 s", 3 * time.Second: "3 s", 61 * time.Second: "1 min 1 s", 26 * time.Hour: "26 h",
+	} {
+		if got := duration(d); got != want {
+			t.Errorf("%v is said as %q, want %q", d, got, want)
+		}
+	}
+	if got := due(-time.Hour); got != "any moment" {
+		t.Errorf("a missed estimate is said as %q", got)
+	}
+}
+
+func TestHashesAreCutAndNamesAreNot(t *testing.T) {
+	for tag, want := range map[string]string{
+		"0123456789abcdef0123456789abcdef01234567": "0123456789", "go1.25.0": "go1.25.0", "abc123": "abc123",
+		"beta-2026-11-21-with-a-very-long-name-indeed": "beta-2026-11-21-with-a-very-long-name-indeed",
+	} {
+		if got := short(tag); got != want {
+			t.Errorf("%s is cut to %s", tag, got)
+		}
+	}
+}
+
+func TestStateOfACollector(t *testing.T) {
+	beat := &client.Heartbeat{}
+	busy := &client.Heartbeat{Beat: eventlog.Beat{JobID: "j1"}}
+	row := func(change func(*readmodel.Collector)) readmodel.Collector {
+		c := readmodel.Collector{Active: true, Online: true}
+		change(&c)
+		return c
+	}
+	same := func(*readmodel.Collector) {}
+	job := func(c *readmodel.Collector) { c.CurrentJob = &readmodel.Job{} }
+	for name, c := range map[string]struct {
+		row   readmodel.Collector
+		beat  *client.Heartbeat
+		known bool
+		want  client.CollectorState
+	}{
+		"idle":                           {row(same), beat, true, client.CollectorIdle},
+		"busy by heartbeat":              {row(same), busy, true, client.CollectorBenchmarking},
+		"busy by the log":                {row(job), beat, true, client.CollectorBenchmarking},
+		"silent":                         {row(job), nil, true, client.CollectorOffline},
+		"heartbeats not known, busy":     {row(job), nil, false, client.CollectorBenchmarking},
+		"heartbeats not known, idle":     {row(same), nil, false, client.CollectorIdle},
+		"heartbeats not known, left":     {row(func(c *readmodel.Collector) { c.Online = false }), nil, false, client.CollectorOffline},
+		"beats before the log says so":   {row(func(c *readmodel.Collector) { c.Online = false }), beat, true, client.CollectorIdle},
+		"draining":                       {row(func(c *readmodel.Collector) { c.Draining = true }), busy, true, client.CollectorDraining},
+		"drained and gone":               {row(func(c *readmodel.Collector) { c.Draining = true }), nil, true, client.CollectorOffline},
+		"inactive, whatever else it may": {row(func(c *readmodel.Collector) { c.Active = false }), busy, true, client.CollectorInactive},
+	} {
+		if got := shownState(c.row, c.beat, c.known); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestSecretsAreComparedWhole(t *testing.T) {
+	for _, wrong := range []string{"", "s", "secre", "secret ", "Secret", "secretsecret"} {
+		if sameSecret(wrong, "secret") {
+			t.Errorf("%q passes", wrong)
+		}
+	}
+	if !sameSecret("secret", "secret") {
+		t.Error("the secret does not pass")
+	}
+}
+
+func TestSchemasSeeWhatEncodingSees(t *testing.T) {
+	type inner struct {
+		State string `json:"state"`
+		Kept  int    `json:"kept,omitempty"`
+	}
+	type outer struct {
+		inner
+		State  *time.Time `json:"state"`
+		Hidden string     `json:"-"`
+	}
+	s := &schemas{named: object{}}
+	s.of(outer{})
+	want := object{"type": "object", "required": []string{"state"}, "properties": object{
+		"kept": object{"type": "integer"}, "state": object{"anyOf": []object{{"type": "string", "format": "date-time"}, {"type": "null"}}},
+	}}
+	if diff := cmp.Diff(want, s.named["outer"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJobsAreSortedByLane(t *testing.T) {
+	job := func(target events.Target, set events.Set, state events.JobState) readmodel.Job {
+		return readmodel.Job{Target: target, Set: set, State: state}
+	}
+	lanes := lanesOf(readmodel.RequestJobs{JobList: []readmodel.Job{
+		job("b", 0, events.JobQueued), job("a", 1, events.JobFailure), job("a", 0, events.JobSuccess), job("a", 1, events.JobInProgress),
+	}}, nil)
+	var got []string
+	for _, l := range lanes {
+		got = append(got, l.Lane.String())
+	}
+	if diff := cmp.Diff([]string{"a/0", "a/1", "b/0"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if l := lanes[1]; l.Total != 2 || l.Done != 1 || l.Failed != 1 || l.Left() != 1 || l.Current == nil {
+		t.Errorf("%+v", l)
+	}
+}
