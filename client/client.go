@@ -44,6 +44,7 @@ func New(baseURL, token string) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("server URL %q: use the form http://host:port", baseURL)
 	}
+	base.Path = strings.TrimRight(base.Path, "/")
 	return &Client{HTTP: http.DefaultClient, base: base, token: token}, nil
 }
 

@@ -4,6 +4,7 @@
 package docker
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net"
@@ -24,16 +25,37 @@ import (
 
 var update = flag.Bool("update", false, "write nats/collectors.conf")
 
-const target = events.Target("linux-amd64")
+// lane says which collector works where, as `tacho collector run` reads it.
+type lane struct {
+	Name   events.CollectorName `json:"name"`
+	Target events.Target        `json:"target"`
+	Set    events.Set           `json:"set"`
+}
 
-// collectors are those of docker-compose.yml: the name, also of the NATS user, and the lane.
-var collectors = []struct {
-	name     events.CollectorName
-	lane     events.Lane
-	variable string
-}{
-	{"collector-0", events.Lane{Target: target, Set: 0}, "COLLECTOR_0"},
-	{"collector-1", events.Lane{Target: target, Set: 1}, "COLLECTOR_1"},
+func (l lane) lane() events.Lane { return events.Lane{Target: l.Target, Set: l.Set} }
+
+// variable is the name of its rights in the configuration of NATS.
+func (l lane) variable() string { return strings.ToUpper(strings.ReplaceAll(string(l.Name), "-", "_")) }
+
+// collectors reads those of docker-compose.yml.
+func collectors(t *testing.T) (all []lane) {
+	t.Helper()
+	files, err := filepath.Glob("collectors/*.json")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("collectors: %q %v", files, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var l lane
+		if err := json.Unmarshal(text, &l); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		all = append(all, l)
+	}
+	return all
 }
 
 // users are the NATS users and the variables of their passwords.
@@ -46,13 +68,13 @@ func TestCollectorsConf(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("# The rights of the collectors, as package eventlog/jetstream wants them. Written by\n" +
 		"# `go test ./docker -update`, and checked by the test.\n")
-	for _, c := range collectors {
-		p := jetstream.CollectorPermissions(c.name, c.lane)
+	for _, c := range collectors(t) {
+		p := jetstream.CollectorPermissions(c.Name, c.lane())
 		list := func(subjects []string) string {
 			return "[\n      \"" + strings.Join(subjects, "\"\n      \"") + "\"\n    ]"
 		}
 		fmt.Fprintf(&want, "\n%s = {\n  publish: {\n    allow: %s\n  }\n  subscribe: {\n    allow: %s\n  }\n}\n",
-			c.variable, list(p.Publish), list(p.Subscribe))
+			c.variable(), list(p.Publish), list(p.Subscribe))
 	}
 	const name = "nats/collectors.conf"
 	if *update {
@@ -156,24 +178,25 @@ func TestCluster(t *testing.T) {
 	}
 
 	// Each collector reaches its own lane with the adapter that it uses, and nobody else's.
-	for i, own := range collectors {
-		if err := log.EnsureLane(ctx, own.lane); err != nil {
+	all := collectors(t)
+	for i, own := range all {
+		if err := log.EnsureLane(ctx, own.lane()); err != nil {
 			t.Fatal(err)
 		}
-		nc, denied := c.connect(t, string(own.name), jetstream.CollectorOptions(own.name)...)
-		remote, err := jetstream.OpenCollector(ctx, nc, own.name, own.lane)
+		nc, denied := c.connect(t, string(own.Name), jetstream.CollectorOptions(own.Name)...)
+		remote, err := jetstream.OpenCollector(ctx, nc, own.Name, own.lane())
 		if err != nil {
-			t.Fatalf("%s: %v", own.name, err)
+			t.Fatalf("%s: %v", own.Name, err)
 		}
-		draining := eventlog.NewEvent(events.CollectorDraining{Name: own.name}, eventlog.Meta{Actor: "test"}, time.Now())
-		if _, err := remote.Append(ctx, eventlog.Append{Subject: events.CollectorSubject(own.name), Events: []events.Event{draining}}); err != nil {
-			t.Errorf("%s: append about itself: %v", own.name, err)
+		draining := eventlog.NewEvent(events.CollectorDraining{Name: own.Name}, eventlog.Meta{Actor: "test"}, time.Now())
+		if _, err := remote.Append(ctx, eventlog.Append{Subject: events.CollectorSubject(own.Name), Events: []events.Event{draining}}); err != nil {
+			t.Errorf("%s: append about itself: %v", own.Name, err)
 		}
-		other := collectors[1-i]
+		other := all[(i+1)%len(all)]
 		for _, subject := range []string{
-			string(events.WorkSubject(other.lane)), string(events.ResultSubject(other.lane, "j")), string(events.CollectorSubject(other.name)),
-			string(events.LaneSubject(own.lane)), string(events.AdmissionSubject()), string(events.RequestSubject("r")),
-			"$JS.API.CONSUMER.MSG.NEXT.EVENTS." + jetstream.LaneConsumer(other.lane),
+			string(events.WorkSubject(other.lane())), string(events.ResultSubject(other.lane(), "j")), string(events.CollectorSubject(other.Name)),
+			string(events.LaneSubject(own.lane())), string(events.AdmissionSubject()), string(events.RequestSubject("r")),
+			"$JS.API.CONSUMER.MSG.NEXT.EVENTS." + jetstream.LaneConsumer(other.lane()),
 			"$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.INFO.EVENTS", "$JS.API.CONSUMER.CREATE.EVENTS.x", "$SYS.REQ.SERVER.PING",
 		} {
 			wantDenied(t, nc, denied, subject)

@@ -58,6 +58,8 @@ func (s *state) fold(e fact) {
 		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Attempt, f.Lost, f.Reason)
 	case events.AttemptReleased:
 		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
+	case events.AttemptBegan:
+		// It fences the results at the log; JobDequeued, in the same batch, tells the rest.
 	case events.TestCasesMeasured:
 		s.testCasesMeasured(m, &f, e.samples)
 	case events.ErrorRecorded:

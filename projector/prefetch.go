@@ -104,7 +104,7 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.JobID)
 		case events.ErrorRecorded:
 			job(f.JobID)
-		case events.RequestAdmitted, events.CollectorRegistered, events.CollectorActivated,
+		case events.RequestAdmitted, events.AttemptBegan, events.CollectorRegistered, events.CollectorActivated,
 			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
 			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished:
 			// Their rows are in the state, or no fold reads them.

@@ -150,6 +150,7 @@ func (w *walker) dequeue() {
 	}
 	w.token[j.Lane()] = w.tell(dequeued(j, 1+w.r.IntN(3), w.r.IntN(2)))
 	w.current[j.Lane()] = j
+	w.tell(events.AttemptBegan{Lane: j.Lane(), JobID: j.ID, Collector: collectorOf(j.Lane()), Attempt: 1})
 }
 
 // attempt is mostly the current one of a lane.

@@ -24,16 +24,18 @@ func unfoldDiffs(ctx context.Context, s *Slot, src string, b suite.BenchmarkDef)
 	from := []string{src}
 	for _, name := range b.Patches {
 		dir := filepath.Join(src, "patches", filepath.FromSlash(name))
+		from = append(from, dir)
+		_, err := os.Stat(dir)
+		if err == nil || !strings.HasSuffix(name, diffSuffix) {
+			continue // it is in our form, or takePatches says that it is not there
+		}
 		diff, err := os.ReadFile(filepath.Join(src, filepath.FromSlash(name)))
-		if strings.HasSuffix(name, diffSuffix) && err == nil {
-			err = unfold(ctx, s, from, dir, diff)
-		} else if errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(name, diffSuffix) {
-			err = nil // it is in our form, or takePatches says that it is not there
+		if err == nil {
+			err = unfold(ctx, s, from[:len(from)-1], dir, diff)
 		}
 		if err != nil {
 			return fmt.Errorf("patch %s: %w", name, err)
 		}
-		from = append(from, dir)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package website
 import (
 	"fmt"
 	"html/template"
+	"reflect"
 	"strings"
 	"time"
 
@@ -104,7 +105,15 @@ func short(s string) string {
 	return s[:enough]
 }
 
-func list(v any) string { return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(v)), ", "), "[]") }
+// list joins the elements of a slice of any kind of name.
+func list(names any) string {
+	v := reflect.ValueOf(names)
+	all := make([]string, v.Len())
+	for i := range all {
+		all[i] = fmt.Sprint(v.Index(i))
+	}
+	return strings.Join(all, ", ")
+}
 
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -44,6 +44,15 @@ func TestHashesAreCutAndNamesAreNot(t *testing.T) {
 	}
 }
 
+func TestListsAreJoinedAsTheyAre(t *testing.T) {
+	if got := list([]events.Profile{"opt", "debug"}); got != "opt, debug" {
+		t.Errorf("%q", got)
+	}
+	if got := list([]string{"[a-c]*", "x[y]"}); got != "[a-c]*, x[y]" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestStateOfACollector(t *testing.T) {
 	beat := &client.Heartbeat{}
 	busy := &client.Heartbeat{Beat: eventlog.Beat{JobID: "j1"}}

@@ -71,10 +71,16 @@ func newMachines(machines []client.Collector) []machineView {
 	return list
 }
 
+// queueShown is how many places of the queue a page shows; the API has them all.
+const queueShown = 200
+
 // statusView is the status as its page shows it.
 type statusView struct {
 	client.Status
-	Running  []runningView
+	Running []runningView
+	// Places are the first of the queue, Further how many follow.
+	Places   []readmodel.QueueEntry
+	Further  int
 	Machines []machineView
 }
 
@@ -103,7 +109,8 @@ type laneView struct {
 func (l laneView) Left() int { return l.Total - l.Done }
 
 func newStatusView(s client.Status) statusView {
-	v := statusView{Status: s, Machines: newMachines(s.Collectors)}
+	v := statusView{Status: s, Machines: newMachines(s.Collectors), Places: s.Queue[:min(len(s.Queue), queueShown)]}
+	v.Further = len(s.Queue) - len(v.Places)
 	for _, r := range s.InProgress {
 		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag), Progress: progressOf(r.Request)}
 		for _, q := range s.Queue {

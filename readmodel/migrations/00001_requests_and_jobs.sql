@@ -85,7 +85,6 @@ CREATE TABLE job_queue (
     CHECK (state <> 'in_progress' OR (token > 0 AND dequeued_at IS NOT NULL))
 );
 CREATE INDEX job_queue_request ON job_queue (request_id);
-CREATE INDEX job_queue_lane ON job_queue (target, "set", finished_seq);
 CREATE INDEX job_queue_open ON job_queue (job_id) WHERE state IN ('queued', 'in_progress');
 
 CREATE TABLE attempt (

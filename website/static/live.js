@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const regions = () => [...document.querySelectorAll("[data-live]")];
-  if (regions().length === 0 || !window.EventSource) return;
+  if (!document.querySelector("main [data-live]") || !window.EventSource) return;
 
   const sign = document.getElementById("live");
   const say = (state, text) => {

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// binary is the program under test, built by TestMain.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tacho-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binary = filepath.Join(dir, "tacho")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	code := 1
+	if err := build.Run(); err == nil {
+		code = m.Run()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// site is a Tacho that runs by itself, with a suite whose programs sleep.
+type site struct {
+	t    *testing.T
+	dir  string
+	up   *exec.Cmd
+	args []string
+	env  []string
+	log  syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// newSite prepares a data directory, a suite and a quick configuration. Nothing runs yet.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"artifacts/v1", "artifacts/v2", "artifacts/v3", "nap"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "nap", "nap.sh"), []byte("echo napping $1\nexec sleep $1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.NewReplacer("{{os}}", runtime.GOOS, "{{arch}}", runtime.GOARCH, "{{dir}}", dir).Replace(string(text))
+	}
+	for _, name := range []string{"naps.toml", "quick.toml"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(name)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &site{t: t, dir: dir}
+	s.args = []string{"--data", filepath.Join(dir, "data"), "--config", filepath.Join(dir, "quick.toml")}
+	s.env = append(os.Environ(), "TACHO_DATA=", "TACHO_SERVER=", "TACHO_TOKEN=", "TACHO_NATS_URL=", "TACHO_DATABASE_URL=", "TACHO_SUITE=")
+	return s
+}
+
+func (s *site) data(parts ...string) string {
+	return filepath.Join(append([]string{s.dir, "data"}, parts...)...)
+}
+
+// start starts `tacho up` and waits until it answers.
+func (s *site) start() {
+	s.t.Helper()
+	if err := os.Remove(s.data("running.json")); err != nil && !os.IsNotExist(err) {
+		s.t.Fatal(err)
+	}
+	s.up = exec.Command(binary, append([]string{"up", "--listen", "127.0.0.1:0"}, s.args...)...)
+	s.up.Env = s.env
+	s.up.Stdout, s.up.Stderr = &s.log, &s.log
+	s.up.WaitDelay = 10 * time.Second
+	if err := s.up.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	up := s.up
+	ended := make(chan error, 1)
+	go func() { ended <- up.Wait() }()
+	s.t.Cleanup(func() {
+		if err := up.Process.Signal(syscall.SIGINT); err == nil {
+			select {
+			case <-ended:
+			case <-time.After(30 * time.Second):
+				s.t.Errorf("tacho up does not stop:\n%s", s.log.String())
+				if err := up.Process.Kill(); err != nil {
+					s.t.Log(err)
+				}
+			}
+		}
+	})
+	s.eventually("tacho up answers", 60*time.Second, func() bool {
+		select {
+		case err := <-ended:
+			s.t.Fatalf("tacho up ended: %v\n%s", err, s.log.String())
+		default:
+		}
+		c, ok := s.client()
+		if !ok {
+			return false
+		}
+		_, err := c.Status(s.t.Context())
+		return err == nil
+	})
+}
+
+// client returns a client of the running Tacho.
+func (s *site) client() (*client.Client, bool) {
+	text, err := os.ReadFile(s.data("running.json"))
+	if err != nil {
+		return nil, false
+	}
+	var r running
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, false
+	}
+	token, err := os.ReadFile(s.data("token"))
+	if err != nil {
+		return nil, false
+	}
+	c, err := client.New(r.URL, strings.TrimSpace(string(token)))
+	return c, err == nil
+}
+
+// eventually polls a condition of other processes, which send no signal.
+func (s *site) eventually(what string, within time.Duration, ok func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			log, errs, _ := s.run("events", "tail")
+			s.t.Fatalf("not within %s: %s\n%s\n%s%s", within, what, s.log.String(), log, errs)
+		case <-tick.C:
+		}
+	}
+}
+
+// run runs a command to its end and returns what it printed and its exit code.
+func (s *site) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	cmd := exec.Command(binary, append(args, s.args...)...)
+	cmd.Env = s.env
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// must runs a command that has to succeed.
+func (s *site) must(args ...string) string {
+	s.t.Helper()
+	out, errs, code := s.run(args...)
+	if code != 0 {
+		s.t.Fatalf("tacho %s: exit code %d\n%s%s\n%s", strings.Join(args, " "), code, out, errs, s.log.String())
+	}
+	return out
+}
+
+// events returns the whole log.
+func (s *site) events() []events.Recorded {
+	s.t.Helper()
+	var out []events.Recorded
+	for line := range strings.Lines(s.must("events", "export")) {
+		var e readmodel.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			s.t.Fatal(err)
+		}
+		r, err := events.Decode(events.Stored{Seq: e.Seq, Subject: e.Subject, Header: e.Headers, Data: e.Data})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
