@@ -66,7 +66,8 @@ func (c *Collector) askedToLeave(ctx context.Context) bool {
 	if err != nil || !ok {
 		return false
 	}
-	//exhaustive:ignore // only these two ask it to leave
+	// Only these two ask it to leave.
+	//exhaustive:ignore
 	switch last.Fact.(type) {
 	case events.CollectorDraining, events.CollectorDeactivated:
 		return true

@@ -178,7 +178,8 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 	}
 	registered, active := false, false
 	for _, e := range history {
-		//exhaustive:ignore // only what concerns the registration
+		// Only what concerns the registration.
+		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.CollectorRegistered:
 			registered, active = true, true

@@ -35,7 +35,8 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 	attempt := 0
 	for _, e := range history {
 		out.version = e.Seq
-		//exhaustive:ignore // only these two tell what is measured
+		// Only these two tell what is measured.
+		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.AttemptBegan:
 			attempt = f.Attempt

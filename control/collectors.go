@@ -31,7 +31,8 @@ type collector struct {
 }
 
 func evolveCollector(c collector, e events.Recorded) collector {
-	//exhaustive:ignore // only what concerns registration and activity
+	// Only what concerns registration and activity.
+	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.CollectorRegistered:
 		c.registered, c.active = &f, true
@@ -55,7 +56,8 @@ func evolveAssignment(a assignment, e events.Recorded) assignment {
 	if a == nil {
 		a = assignment{}
 	}
-	//exhaustive:ignore // a lane's assignment has these two facts alone
+	// A lane's assignment has these two facts alone.
+	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.LaneAssigned:
 		a[f.Name] = f.Standby

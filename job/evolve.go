@@ -9,7 +9,8 @@ import (
 // Evolve returns the state after f was recorded at seq. Each of a lane's facts carries the whole state:
 // evolving from the zero value with the last fact alone gives the same.
 func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
-	//exhaustive:ignore // only the facts of a lane's work concern it
+	// Only the facts of a lane's work concern it.
+	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDequeued:
 		return Lane{

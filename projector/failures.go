@@ -60,6 +60,12 @@ func missing(err error) bool {
 	return errors.As(err, &answer) && (answer.Code == "42P01" || answer.Code == "3F000")
 }
 
+// divided reports the division by zero by which move_cursor says that it hit no row.
+func divided(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == "22012"
+}
+
 // check compares the log with the cursor as far as its extent tells.
 func check(head eventlog.Head, at position) error {
 	switch {

@@ -158,10 +158,12 @@ func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {
 	s.endAttempt(m, a, attemptFinished, f.Reason)
 }
 
+// testCasesMeasured takes results of the attempt that began last, also when that attempt was given up
+// meanwhile: the collector that continues the job counts them as measured by the same rule, which it can see
+// on the job's own subject (events.AttemptBegan).
 func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns []samples) {
-	a := s.current(report{f.Lane, f.JobID, f.Token})
 	j := s.jobOn(f.Lane, f.JobID)
-	if a == nil || j == nil || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
+	if j == nil || j.Token != f.Token || j.State.Terminal() || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
 		s.stale++
 		return
 	}
@@ -172,10 +174,8 @@ func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns
 			continue
 		}
 		s.results = append(s.results, resultRow{job: j, fact: f, c: c, samples: columns[i], at: m.at, seq: m.seq})
-		if !j.State.Terminal() {
-			j.Measured++
-			s.dirtyJobs[j.ID] = true
-		}
+		j.Measured++
+		s.dirtyJobs[j.ID] = true
 	}
 }
 

@@ -78,13 +78,18 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 }
 
 // each calls f with every row of a statement that gives JSON.
-func each[T any](ctx context.Context, conn *pgx.Conn, name string, f func(*T), args ...any) error {
-	rows, err := conn.Query(ctx, statement(name), args...)
+func each[T any](ctx context.Context, conn *pgx.Conn, name string, f func(*T)) error {
+	rows, err := conn.Query(ctx, statement(name))
 	if err != nil {
 		return err
 	}
+	return collect(rows, f)
+}
+
+// collect calls f with every row of a result of JSON.
+func collect[T any](rows pgx.Rows, f func(*T)) error {
 	var raw []byte
-	_, err = pgx.ForEachRow(rows, []any{&raw}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&raw}, func() error {
 		row := new(T)
 		if err := json.Unmarshal(raw, row); err != nil {
 			return err

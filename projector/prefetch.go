@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,37 +17,39 @@ type wanted struct {
 
 // prefetch reads the rows that the folds of the batch will ask for, so that the folds need no database.
 func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) error {
-	w := s.wants(facts)
-	if len(w.requests) > 0 {
-		err := each(ctx, conn, "guest_requests", func(r *requestRow) {
-			s.addRequest(r)
-			s.guestRequests = append(s.guestRequests, r.ID)
-		}, keys(w.requests))
-		if err != nil {
-			return fmt.Errorf("read the requests of a batch: %w", err)
-		}
-	}
-	guest := func(j *jobRow) {
+	w, queries := s.wants(facts), &pgx.Batch{}
+	guestJob := func(j *jobRow) {
 		if s.jobs[j.ID] == nil { // a job that can change is here already, and newer than its row
 			s.addJob(j)
 			s.guestJobs = append(s.guestJobs, j.ID)
 		}
 	}
+	if len(w.requests) > 0 {
+		queries.Queue(statement("guest_requests"), keys(w.requests)).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(r *requestRow) {
+				s.addRequest(r)
+				s.guestRequests = append(s.guestRequests, r.ID)
+			})
+		})
+	}
 	if len(w.jobs) > 0 {
-		if err := each(ctx, conn, "guest_jobs", guest, keys(w.jobs)); err != nil {
-			return fmt.Errorf("read the jobs of a batch: %w", err)
-		}
+		queries.Queue(statement("guest_jobs"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
+			return collect(rows, guestJob)
+		})
 	}
 	if len(w.made) > 0 {
 		list, err := rowsJSON(w.made)
 		if err != nil {
 			return err
 		}
-		if err := each(ctx, conn, "guest_identities", guest, list); err != nil {
-			return fmt.Errorf("read the jobs alike of a batch: %w", err)
-		}
+		queries.Queue(statement("guest_identities"), list).Query(func(rows pgx.Rows) error {
+			return collect(rows, guestJob)
+		})
 	}
-	return nil
+	if queries.Len() == 0 {
+		return nil
+	}
+	return wrap("read the ended requests and jobs of a batch", conn.SendBatch(ctx, queries).Close())
 }
 
 func (s *state) wants(facts []fact) wanted {

@@ -19,7 +19,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	if !r.Exists() || r.State.Terminal() {
 		return r
 	}
-	//exhaustive:ignore // only the facts of a request concern it
+	// Only the facts of a request concern it.
+	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.RequestArtifactsReady:
 		if r.State == events.WaitingForArtifacts {

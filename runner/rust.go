@@ -33,7 +33,7 @@ import (
 //     diffs NAME.patch in the program (see unfoldDiffs). Patches must not change the dependencies.
 //
 // The metric size:artifact is the size of what the compiler wrote, in bytes: executable, library, metadata or
-// the one file of JSON documentation. A tree of HTML has none.
+// the one file of JSON documentation. A tree of HTML has none, nor has an executable that is only checked.
 //
 // What makes two toolchains comparable: both see the same hash of every crate, which otherwise covers their
 // version and orders hash tables (see settleMetadata); every incremental result is verified, not a sample.
@@ -59,6 +59,8 @@ type rustBuild struct {
 	verb     string
 	flags    []string
 	compiler []string
+	// incremental are further ones of the compiler where it compiles incrementally.
+	incremental []string
 }
 
 func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {
@@ -220,14 +222,15 @@ func faultOf(err error) error {
 }
 
 // verifyAll makes the compiler verify every incremental result that it reuses. Left alone it picks some by
-// their hash, and so other ones after every change of the compiler.
+// their hash, and so other ones after every change of the compiler. Where nothing is reused it would only cost
+// time that nobody else spends.
 func (r *rustBuild) verifyAll(ctx context.Context) error {
 	const flag = "-Zincremental-verify-ich"
 	_, err := r.slot.Do(ctx, r.src, r.env(), []string{filepath.Join(r.bin, "rustc"), flag, "--print=sysroot"})
 	var failed *commandError
 	switch {
 	case err == nil:
-		r.compiler = append(r.compiler, flag)
+		r.incremental = append(r.incremental, flag)
 		return nil
 	case errors.As(err, &failed) && !outOfSpace(err):
 		r.slot.Log("this rustc has no " + flag + ", so it verifies some of the incremental results only: " + failed.tail)
@@ -239,11 +242,11 @@ func (r *rustBuild) verifyAll(ctx context.Context) error {
 // steps makes the steps of one iteration.
 func (r *rustBuild) steps(leaf recording, changes *patches) (Plan, error) {
 	s := r.slot
-	out, incremental := s.Path("out"), s.Path("incremental")
+	out, cache := s.Path("out"), s.Path("incremental")
 	argv := append([]string{filepath.Join(r.bin, r.tool())}, leaf.arguments(out, s.Path("dep-info"))...)
 	env := leaf.environment()
 	var sizes map[events.Metric]string
-	if r.verb != verbRustdoc || slices.Contains(argv, "--output-format=json") {
+	if leaf.writesFiles(r.verb) {
 		sizes = map[events.Metric]string{sizeArtifact: filepath.Join(out, "*")}
 	}
 	plan := Plan{Steps: make([]Step, len(r.plan.Chain))}
@@ -251,7 +254,7 @@ func (r *rustBuild) steps(leaf recording, changes *patches) (Plan, error) {
 	for i, scenario := range r.plan.Chain {
 		whole := argv
 		if scenario.Cache != suite.CacheNone {
-			whole = slices.Concat(argv, []string{"-C", "incremental=" + incremental})
+			whole = slices.Concat(argv, r.incremental, []string{"-C", "incremental=" + cache})
 		}
 		cmd, err := s.Command(leaf.Dir, env, whole)
 		if err != nil {
@@ -261,7 +264,7 @@ func (r *rustBuild) steps(leaf recording, changes *patches) (Plan, error) {
 		switch scenario.Cache {
 		case suite.CacheNone, suite.CacheEmpty:
 			step.Before = func(context.Context) error {
-				return errors.Join(changes.undo(), removeAll(out), removeAll(incremental))
+				return errors.Join(changes.undo(), removeAll(out), removeAll(cache))
 			}
 		case suite.CachePatched:
 			step.Before = func(context.Context) error {

@@ -180,6 +180,19 @@ func (r recording) arguments(out, depInfo string) []string {
 	return args
 }
 
+// writesFiles reports whether the leaf is compiled to files that have a size to speak of.
+func (r recording) writesFiles(verb string) bool {
+	if verb == verbRustdoc {
+		return slices.Contains(r.Args, "--output-format=json")
+	}
+	kind := slices.Index(r.Args, "--crate-type")
+	program := kind >= 0 && kind+1 < len(r.Args) && r.Args[kind+1] == "bin"
+	return !program || slices.ContainsFunc(r.Args, func(a string) bool {
+		kinds, ok := strings.CutPrefix(a, "--emit=")
+		return ok && slices.Contains(strings.Split(kinds, ","), "link")
+	})
+}
+
 // environment returns that of the compiler for measuring: without ours, and without the job server of a cargo
 // that is gone.
 func (r recording) environment() []string {

@@ -100,7 +100,8 @@ func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
 	s.requests[id] = &r
 	delete(s.running, id)
 	delete(s.waiting, id)
-	//exhaustive:ignore // the other states are told by Terminal
+	// The other states are told by Terminal.
+	//exhaustive:ignore
 	switch r.State {
 	case events.InProgress:
 		s.running[id] = true

@@ -129,7 +129,8 @@ func (s *site) checkLog() {
 	attempt := map[events.JobID]int{}
 	measured := map[events.Tag]map[events.TestCase]bool{}
 	for _, e := range s.events() {
-		//exhaustive:ignore // the rest cannot break these rules
+		// The rest cannot break these rules.
+		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.JobDequeued:
 			if id, busy := current[f.Lane]; busy {

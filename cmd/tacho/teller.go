@@ -29,7 +29,8 @@ func (t *teller) tell(e readmodel.Event) {
 	if err != nil {
 		return
 	}
-	//exhaustive:ignore // the rest is no news to who waits
+	// The rest is no news to who waits.
+	//exhaustive:ignore
 	switch f := recorded.Fact.(type) {
 	case events.RequestStarted:
 		t.made += f.Jobs + f.Backfill
