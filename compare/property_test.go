@@ -184,7 +184,7 @@ func FuzzNumbers(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte{})
-	seed(0, math.NaN(), math.Inf(1), math.Inf(-1), 0, -0.0)
+	seed(0, math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1))
 	seed(1, math.MaxFloat64, math.SmallestNonzeroFloat64, -math.MaxFloat64, 1, 1)
 	seed(2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
 	f.Fuzz(func(t *testing.T, in []byte) {

@@ -50,7 +50,7 @@ func TestPostgresIsKilled(t *testing.T) {
 	verify(t, feed, server.URL())
 }
 
-func startServer(t *testing.T, dir string) *pgserver.Server {
+func startServer(t testing.TB, dir string) *pgserver.Server {
 	t.Helper()
 	s, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(dir, "pg")})
 	if err != nil {

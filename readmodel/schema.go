@@ -199,5 +199,5 @@ func migrate(ctx context.Context, url string, conn *pgx.Conn, s Schema) error {
 
 // unreachable says what to do about a database that does not answer.
 func unreachable(err error) error {
-	return fmt.Errorf("Postgres cannot be reached; check that it runs and that the database URL is right: %w", err)
+	return fmt.Errorf("reach Postgres: check that it runs and that the database URL is right: %w", err)
 }

@@ -149,6 +149,25 @@ func TestRustCompilesDependenciesOnce(t *testing.T) {
 	size(t, sink, "full", 1)
 }
 
+// The compiler's own hashes of types show what it hashes: nothing of where a program is compiled.
+func TestRustHashesDoNotDependOnTheSlot(t *testing.T) {
+	files := map[string]string{
+		"Cargo.toml":       manifest + "[dependencies]\nother = { path = \"other\" }\n",
+		"src/main.rs":      "struct Own;\nfn main() {\n    println!(\"{:?} {:?}\", std::any::TypeId::of::<Own>(), std::any::TypeId::of::<other::Theirs>());\n}\n",
+		"other/Cargo.toml": strings.Replace(manifest, "demo", "other", 1),
+		"other/src/lib.rs": "pub struct Theirs;\n",
+	}
+	var seen []string
+	for range 2 {
+		job := rustJob(t, files, fullOnly(rustPlan("demo", 1, "rustc")))
+		runRust(t, job)
+		seen = append(seen, output(t, job))
+	}
+	if seen[0] != seen[1] || seen[0] == "" {
+		t.Errorf("hashes of two compiles at different places: %q", seen)
+	}
+}
+
 func TestRustFailures(t *testing.T) {
 	broken := crate()
 	broken["src/main.rs"] = "fn main() {\n    let x: u32 = \"text\";\n}\n"
