@@ -128,6 +128,9 @@ func (s *Store) Acquire(ctx context.Context, ref Ref) (dir, version string, rele
 	case suite.ArtifactGoToolchain:
 		return s.acquireGo(ctx, ref)
 	case suite.ArtifactURL:
+		if _, err := findPath(ref); err == nil {
+			return s.acquirePath(ctx, ref)
+		}
 		return s.acquireCached(ctx, ref, urlComponents(ref), s.fetchURL)
 	case suite.ArtifactGit:
 		return s.acquireCached(ctx, ref, nil, s.fetchGit)
@@ -148,7 +151,9 @@ func (s *Store) Ready(ctx context.Context, ref Ref) (bool, error) {
 	case suite.ArtifactGoToolchain:
 		err = s.readyGo(ctx, ref)
 	case suite.ArtifactURL:
-		err = s.readyURL(ctx, ref)
+		if _, err = findPath(ref); err != nil {
+			err = s.readyURL(ctx, ref)
+		}
 	case suite.ArtifactGit:
 		err = s.readyGit(ctx, ref)
 	case suite.ArtifactPath:

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,6 +31,8 @@ type Config struct {
 	Suites []string `toml:"suites" json:"suites"`
 	// Token is the bearer token that writing API calls need. Default: one made in the data directory.
 	Token string `toml:"-" json:"-"`
+	// StartWait is how long a start waits for a NATS or Postgres server that does not answer yet.
+	StartWait Duration `toml:"start_wait" json:"start_wait"`
 
 	Database  Database  `toml:"database" json:"database"`
 	NATS      NATS      `toml:"nats" json:"nats"`
@@ -116,7 +117,7 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Default returns the configuration without any file or variable. home is the user's data directory.
 func Default(data string) Config {
 	return Config{
-		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"},
+		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second),
 		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1},
 		Scheduler: Scheduler{
 			MaxInProgress: 1, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
@@ -177,6 +178,8 @@ func (c Config) Check() error {
 	switch {
 	case c.Data == "":
 		return errors.New("data: no directory is known; set --data or TACHO_DATA")
+	case c.StartWait < 0:
+		return errors.New("start_wait: at least 0s")
 	case c.Scheduler.MaxInProgress < 1:
 		return errors.New("scheduler.max_in_progress: at least 1")
 	case c.NATS.Replicas != 1 && c.NATS.Replicas != 3 && c.NATS.Replicas != 5:
@@ -196,22 +199,10 @@ func (c Config) Check() error {
 	case c.Collector.CacheBytes < 1<<20:
 		return errors.New("collector.cache_bytes: at least 1 MiB")
 	}
-	return nil
-}
-
-// Redacted returns the configuration with passwords and tokens blotted out.
-func (c Config) Redacted() Config {
-	c.Token = ""
-	c.Database.URL, c.NATS.URL = redact(c.Database.URL), redact(c.NATS.URL)
-	return c
-}
-
-func redact(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "(not a URL)"
+	if _, err := NATSServers(c.NATS.URL); err != nil {
+		return fmt.Errorf("nats.url (TACHO_NATS_URL): %w", err)
 	}
-	return u.Redacted()
+	return nil
 }
 
 // TOML returns the configuration as a file.

@@ -77,3 +77,66 @@ func TestNoSecretIsShown(t *testing.T) {
 		t.Errorf("what is shown is no valid file: %v", err)
 	}
 }
+
+func TestSecretsInLists(t *testing.T) {
+	for in, want := range map[string]string{
+		"":               "",
+		"nats://h:4222":  "nats://h:4222",
+		"h1:4222, h2":    "nats://h1:4222,nats://h2",
+		"nats://a:s1@h1": "nats://a:xxxxx@h1",
+		"nats://a:s1@h1:1,nats://b:s2@h2:2,tls://c:s3@h3": "nats://a:xxxxx@h1:1,nats://b:xxxxx@h2:2,tls://c:xxxxx@h3",
+		"a:s1@h1:1,b:s2@h2:2":        "nats://a:xxxxx@h1:1,nats://b:xxxxx@h2:2",
+		"nats://s1@h1":               "nats://xxxxx@h1",
+		"nats://a:s1/x@h1,nats://h2": "(not a list of URLs)",
+		"nats://a:s1@h1,":            "(not a list of URLs)",
+	} {
+		if got := RedactNATS(in); got != want {
+			t.Errorf("RedactNATS(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"":                             "",
+		"postgres://u:s1@h/d":          "postgres://u:xxxxx@h/d",
+		"postgres://h/d?password=s1&user=u": "postgres://h/d?password=xxxxx&user=u",
+		"postgres://u:s1@h1:1,h2:2/d":  "(not a plain URL)",
+		"host=h password=s1 dbname=d":  "host=h password=xxxxx dbname=d",
+		`host=h PASSWORD = 's1 \' s2' sslpassword=s3 dbname=d`: "host=h PASSWORD = xxxxx sslpassword=xxxxx dbname=d",
+		`password=s1\ s2 host=h`:       "password=xxxxx host=h",
+	} {
+		if got := RedactDatabase(in); got != want {
+			t.Errorf("RedactDatabase(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestErrorsHoldNoSecret(t *testing.T) {
+	_, err := Load("", env(map[string]string{"HOME": "/h", "TACHO_NATS_URL": "nats://ok:1,nats://u:secret/4@h"}))
+	if err == nil || !strings.Contains(err.Error(), "TACHO_NATS_URL") || !strings.Contains(err.Error(), "server 2") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever the list is, no password of it is shown.
+func FuzzRedactNATS(f *testing.F) {
+	f.Add("nats://a:secret@h1:1,nats://b:secret@h2:2")
+	f.Add("a:secret@h1 , secret@h2")
+	f.Add("nats://a:%73ecret@h?x=secret")
+	f.Fuzz(func(t *testing.T, list string) {
+		servers, err := NATSServers(list)
+		if err != nil {
+			return
+		}
+		shown, err := NATSServers(RedactNATS(list))
+		if err != nil || len(shown) != len(servers) {
+			t.Fatalf("%q is shown as %q", list, RedactNATS(list))
+		}
+		for i, u := range shown {
+			if u.User == nil {
+				continue
+			}
+			if p, ok := u.User.Password(); ok && p != hidden || !ok && u.User.Username() != hidden {
+				t.Errorf("server %d of %q is shown as %s", i+1, list, u)
+			}
+		}
+	})
+}

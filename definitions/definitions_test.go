@@ -50,7 +50,7 @@ func TestEverySuiteThatShipsIsGood(t *testing.T) {
 					t.Errorf("%s: digest %s, in the definitions %s: %v", b.Name, digest, b.SourceDigest, err)
 				}
 				for _, p := range b.Patches {
-					if _, err := os.Stat(filepath.Join(dir, p)); err != nil {
+					if _, err := os.Stat(filepath.Join(dir, "patches", p)); err != nil {
 						t.Errorf("%s: %v", b.Name, err)
 					}
 				}

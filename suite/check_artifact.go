@@ -37,7 +37,8 @@ func (c *checker) artifact(d Definitions) {
 		{"build", ArtifactGit, len(a.Build) > 0, true},
 	} {
 		at := join("artifact", f.key)
-		if a.Kind != f.kind && f.given {
+		local := f.key == "path" && a.Kind == ArtifactURL // what is on the machine already is not fetched
+		if a.Kind != f.kind && f.given && !local {
 			c.report(at, "%s serves artifacts of kind %q only, and this is of kind %q: remove it", at, f.kind, a.Kind)
 		}
 		if a.Kind == f.kind && f.needed && !f.given {

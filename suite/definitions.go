@@ -143,8 +143,9 @@ type MetricInfo struct {
 type Artifact struct {
 	// Kind is "go-toolchain", "url", "git" or "path".
 	Kind string `toml:"kind" json:"kind"`
-	// Path is a template for kind path: a directory on the collector; {tag} and {target} are replaced, and
-	// a leading "~" is the home directory.
+	// Path are templates for kind path, tried in order: a directory on the collector; {tag} and {target} are
+	// replaced, and a leading "~" is the home directory. For kind url they are looked at first: what is on
+	// the machine already is not fetched.
 	Path []string `toml:"path" json:"path,omitempty"`
 	// URLs are templates for kind url, tried in order: {tag} {component} {channel} {target}.
 	URLs []string `toml:"urls" json:"urls,omitempty"`

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// hidden stands where a secret was.
+const hidden = "xxxxx"
+
+// Redacted returns the configuration with passwords and tokens blotted out.
+func (c Config) Redacted() Config {
+	c.Token = ""
+	c.Database.URL, c.NATS.URL = RedactDatabase(c.Database.URL), RedactNATS(c.NATS.URL)
+	return c
+}
+
+// NATSServers reads the URLs of NATS servers from a list with commas, where "nats://" may be left out. An error
+// names the place in the list and never repeats its text, which may hold a password.
+func NATSServers(list string) ([]*url.URL, error) {
+	if strings.TrimSpace(list) == "" {
+		return nil, nil
+	}
+	var servers []*url.URL
+	for i, text := range strings.Split(list, ",") {
+		text = strings.TrimSpace(text)
+		if !strings.Contains(text, "://") {
+			text = "nats://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("server %d of the list is no URL: use the form nats://host:port, or nats://user:password@host:port", i+1)
+		}
+		servers = append(servers, u)
+	}
+	return servers, nil
+}
+
+// RedactNATS returns a list of NATS servers as it may be shown. A user without a password is a token, and is
+// hidden as well.
+func RedactNATS(list string) string {
+	servers, err := NATSServers(list)
+	if err != nil {
+		return "(not a list of URLs)"
+	}
+	shown := make([]string, 0, len(servers))
+	for _, u := range servers {
+		if u.User != nil {
+			if _, ok := u.User.Password(); ok {
+				u.User = url.UserPassword(u.User.Username(), hidden)
+			} else {
+				u.User = url.User(hidden)
+			}
+		}
+		shown = append(shown, u.String())
+	}
+	return strings.Join(shown, ",")
+}
+
+// keyword finds passwords in the other form of a Postgres connection string: "host=h password='p' sslpassword=q".
+var keyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'?|(?:\\.|[^\s\\])*)`)
+
+// RedactDatabase returns the address of a Postgres as it may be shown.
+func RedactDatabase(address string) string {
+	if !strings.Contains(address, "://") {
+		return keyword.ReplaceAllString(address, "${1}"+hidden)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(not a plain URL)"
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "(not a plain URL)"
+	}
+	for name := range query {
+		if strings.Contains(strings.ToLower(name), "password") {
+			query.Set(name, hidden)
+			u.RawQuery = query.Encode()
+		}
+	}
+	return u.Redacted()
+}
