@@ -96,6 +96,15 @@ func (e *PermanentError) Unwrap() error { return e.Err }
 // ErrLeave is returned by Run when the collector was asked to leave: it was drained or deactivated.
 var ErrLeave = errors.New("the collector was asked to leave")
 
+// RegistrationError says that the log does not let this process be that collector. Trying again does not help.
+type RegistrationError struct{ Reason string }
+
+func (e *RegistrationError) Error() string { return e.Reason }
+
+func unfit(format string, args ...any) error {
+	return &RegistrationError{Reason: fmt.Sprintf(format, args...)}
+}
+
 // errLost is the cause with which an attempt is stopped that is not ours any more.
 var errLost = errors.New("the attempt is over: the log took another course")
 
@@ -184,10 +193,10 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 		case events.CollectorRegistered:
 			registered, active = true, true
 			if lane := (events.Lane{Target: f.Target, Set: f.Set}); lane != c.Lane {
-				return fmt.Errorf("collector %s is registered for lane %s and not for %s", c.Name, lane, c.Lane)
+				return unfit("collector %s is registered for lane %s and not for %s: bring the credentials that were made for that lane", c.Name, lane, c.Lane)
 			}
 			if f.OS != "" && f.OS != c.OS || f.Arch != "" && f.Arch != c.Arch {
-				return fmt.Errorf("collector %s measures target %s, which is %s/%s, and this host is %s/%s: run it on a matching host, or register another collector here",
+				return unfit("collector %s measures target %s, which is %s/%s, and this host is %s/%s: run it on a matching host, or register another collector here",
 					c.Name, f.Target, f.OS, f.Arch, c.OS, c.Arch)
 			}
 		case events.CollectorActivated:
@@ -198,9 +207,9 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 	}
 	switch {
 	case !registered:
-		return fmt.Errorf("collector %s is not registered: register it with `tacho collector add %s --target %s --set %d`", c.Name, c.Name, c.Lane.Target, c.Lane.Set)
+		return unfit("collector %s is not registered: register it with `tacho collector add %s --target %s --set %d`", c.Name, c.Name, c.Lane.Target, c.Lane.Set)
 	case !active:
-		return fmt.Errorf("collector %s is not active: activate it with `tacho collector activate %s`", c.Name, c.Name)
+		return unfit("collector %s is not active: activate it with `tacho collector activate %s`", c.Name, c.Name)
 	}
 	return nil
 }

@@ -85,23 +85,24 @@ func TestSecretsInLists(t *testing.T) {
 		"h1:4222, h2":    "nats://h1:4222,nats://h2",
 		"nats://a:s1@h1": "nats://a:xxxxx@h1",
 		"nats://a:s1@h1:1,nats://b:s2@h2:2,tls://c:s3@h3": "nats://a:xxxxx@h1:1,nats://b:xxxxx@h2:2,tls://c:xxxxx@h3",
-		"a:s1@h1:1,b:s2@h2:2":        "nats://a:xxxxx@h1:1,nats://b:xxxxx@h2:2",
-		"nats://s1@h1":               "nats://xxxxx@h1",
-		"nats://a:s1/x@h1,nats://h2": "(not a list of URLs)",
-		"nats://a:s1@h1,":            "(not a list of URLs)",
+		"a:s1@h1:1,b:s2@h2:2":                             "nats://a:xxxxx@h1:1,nats://b:xxxxx@h2:2",
+		"nats://s1@h1":                                    "nats://xxxxx@h1",
+		"nats://a:s1/x@h1,nats://h2":                      "(not a list of URLs)",
+		"nats://a:1/s1@h1":                                "(not a list of URLs)",
+		"nats://a:s1@h1,":                                 "(not a list of URLs)",
 	} {
 		if got := RedactNATS(in); got != want {
 			t.Errorf("RedactNATS(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
-		"":                             "",
-		"postgres://u:s1@h/d":          "postgres://u:xxxxx@h/d",
+		"":                                  "",
+		"postgres://u:s1@h/d":               "postgres://u:xxxxx@h/d",
 		"postgres://h/d?password=s1&user=u": "postgres://h/d?password=xxxxx&user=u",
-		"postgres://u:s1@h1:1,h2:2/d":  "(not a plain URL)",
-		"host=h password=s1 dbname=d":  "host=h password=xxxxx dbname=d",
+		"postgres://u:s1@h1:1,h2:2/d":       "postgres://u:xxxxx@h1:1,h2:2/d", "postgres://u:1/s1@h/d": "(not a plain URL)",
+		"host=h password=s1 dbname=d":                          "host=h password=xxxxx dbname=d",
 		`host=h PASSWORD = 's1 \' s2' sslpassword=s3 dbname=d`: "host=h PASSWORD = xxxxx sslpassword=xxxxx dbname=d",
-		`password=s1\ s2 host=h`:       "password=xxxxx host=h",
+		`password=s1\ s2 host=h`:                               "password=xxxxx host=h",
 	} {
 		if got := RedactDatabase(in); got != want {
 			t.Errorf("RedactDatabase(%q) = %q, want %q", in, got, want)

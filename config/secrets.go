@@ -30,13 +30,17 @@ func NATSServers(list string) ([]*url.URL, error) {
 			text = "nats://" + text
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" {
+		if err != nil || u.Host == "" || misplaced(u) {
 			return nil, fmt.Errorf("server %d of the list is no URL: use the form nats://host:port, or nats://user:password@host:port", i+1)
 		}
 		servers = append(servers, u)
 	}
 	return servers, nil
 }
+
+// misplaced reports whether a password with a "/", "?" or "#" in it, which should have been written as an
+// escape, was read as something else than a password.
+func misplaced(u *url.URL) bool { return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") }
 
 // RedactNATS returns a list of NATS servers as it may be shown. A user without a password is a token, and is
 // hidden as well.
@@ -68,7 +72,7 @@ func RedactDatabase(address string) string {
 		return keyword.ReplaceAllString(address, "${1}"+hidden)
 	}
 	u, err := url.Parse(address)
-	if err != nil {
+	if err != nil || misplaced(u) {
 		return "(not a plain URL)"
 	}
 	query, err := url.ParseQuery(u.RawQuery)

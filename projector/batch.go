@@ -30,6 +30,22 @@ type batch struct {
 	err error
 }
 
+// newBatch has room for n events.
+func newBatch(n int) batch {
+	texts := func() []string { return make([]string, 0, n) }
+	numbers := func() []int64 { return make([]int64, 0, n) }
+	return batch{
+		facts: make([]fact, 0, n),
+		archive: archive{
+			seqs: numbers(), causes: numbers(),
+			subjects: texts(), types: texts(), ids: texts(), sources: texts(), actors: texts(),
+			roots: texts(), headers: texts(), parkedFor: texts(),
+			times: make([]*time.Time, 0, n), storedAt: make([]time.Time, 0, n),
+			data: make([][]byte, 0, n), chains: make([][]byte, 0, n),
+		},
+	}
+}
+
 // fact is an event with what can be made of it before its fold: the samples of its test cases as columns.
 type fact struct {
 	events.Recorded
@@ -81,7 +97,7 @@ func (r *reader) next(ctx context.Context) batch {
 	if err != nil {
 		return batch{err: fmt.Errorf("read the log after event %d: %w", r.at, err)}
 	}
-	var b batch
+	b := newBatch(len(stored))
 	for _, s := range stored {
 		if s.Seq != r.at+1 {
 			b.err = &eventlog.GapError{Want: r.at + 1, Got: s.Seq}

@@ -4,10 +4,10 @@
 //
 // It follows the log from its cursor, takes whatever is there up to a batch, and writes everything that the
 // batch says in one transaction: the archive rows, the tables, the order of the queue, the chain of hashes and
-// the cursor. The cursor moves by an UPDATE that must hit one row, the one that holds the sequence where this
-// projector left it.
+// the cursor, and a notification to the readers. The cursor moves by an UPDATE that must hit one row, the one that
+// holds the sequence where this projector left it.
 //
-//	read, decode, chain ──▶ prefetch ──▶ fold (pure) ──▶ write: one transaction, cursor last, notify
+//	read, decode, chain ──▶ prefetch ──▶ fold (pure) ──▶ write: one transaction, fenced by the cursor
 //	   one batch ahead       ended rows
 //
 // What a crash means: before the commit nothing happened, after it everything did. The log has no

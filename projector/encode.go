@@ -91,9 +91,11 @@ func appendJSONText(b []byte, s string) []byte {
 // iteration does not have the metric. Metrics come in the order of their names.
 func statistics(iterations []events.Iteration) string {
 	var names []events.Metric
-	for _, it := range iterations {
+	for i, it := range iterations {
 		for metric := range it.Metrics {
-			names = append(names, metric)
+			if i == 0 || !has(iterations[i-1], metric) { // mostly all iterations have the same
+				names = append(names, metric)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -122,6 +124,11 @@ func statistics(iterations []events.Iteration) string {
 		b = append(b, '{')
 	}
 	return string(cleanJSON(append(b, '}')))
+}
+
+func has(it events.Iteration, metric events.Metric) bool {
+	_, ok := it.Metrics[metric]
+	return ok
 }
 
 // interference returns what disturbed which iteration, by index; nil when all are clean.

@@ -64,6 +64,9 @@ type rustBuild struct {
 }
 
 func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {
+	if !slices.ContainsFunc(p.Chain, func(s suite.Scenario) bool { return s.Cache == suite.CachePatched }) {
+		p.Benchmark.Patches = nil // nobody needs to be able to apply them
+	}
 	r := &rustBuild{slot: s, bin: filepath.Join(tc.Dir, "bin"), plan: p}
 	if err := r.choose(); err != nil {
 		return Plan{}, err

@@ -8,22 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/measure"
-	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/runner"
 )
 
@@ -56,16 +53,14 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if r, ok := d.find(); ok {
-		creds.NATSURL = r.NATSURL
+		// Only the place: a user that the core has there is not the collector's.
+		creds.NATSURL = hostsOf(r.NATSURL)
 	}
-	answer, err := cl.AddCollector(ctx, control.NewCollector{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: public})
+	file := d.path(credentialsFile(c.Name))
+	answer, err := c.add(ctx, cl, d, creds, public)
 	if err != nil {
 		return err
 	}
-	if err := d.keep(creds); err != nil {
-		return err
-	}
-	file := d.path(credentialsFile(c.Name))
 	lane := events.Lane{Target: c.Target, Set: c.Set}
 	if c.JSON {
 		return p.json(map[string]any{
@@ -78,6 +73,30 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *program) error {
 		fmt.Fprintf(p.stdout, "the NATS cluster must know it:\n%s", jetstream.CollectorPermissions(c.Name, lane).Conf(public))
 	}
 	return nil
+}
+
+// add registers the collector. A new key is kept before the log knows it, for the log never forgets it.
+func (c *collectorAddCmd) add(ctx context.Context, cl *client.Client, d directory, creds credentials, public string) (control.Answer, error) {
+	file := d.path(credentialsFile(c.Name))
+	_, err := os.Stat(file)
+	made := errors.Is(err, os.ErrNotExist)
+	if made {
+		if err := d.keep(creds); err != nil {
+			return control.Answer{}, err
+		}
+	}
+	answer, err := cl.AddCollector(ctx, control.NewCollector{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: public})
+	var refused *client.Error
+	switch {
+	case made && errors.As(err, &refused):
+		return answer, errors.Join(err, os.Remove(file))
+	case made && err == nil && answer.Existed:
+		return answer, errors.Join(&control.RefusedError{Kind: control.Conflict, Reason: fmt.Sprintf(
+			"collector %s is registered already, and its key is not in %s: bring the credentials that were made when it was registered, or choose another name", c.Name, d)}, os.Remove(file))
+	case err != nil:
+		return answer, err
+	}
+	return answer, d.keep(creds)
 }
 
 type collectorListCmd struct {
@@ -109,7 +128,7 @@ func (p *program) collectorTable(list []client.Collector) error {
 		}
 		if h := c.Heartbeat; h != nil {
 			beat = fmt.Sprintf("%s ago", duration(h.AgeMS))
-			if h.JobID != "" {
+			if c.CurrentJob != nil && h.JobID == c.CurrentJob.ID {
 				doing += fmt.Sprintf(" %s %d/%d", h.Benchmark, h.Done, h.Total)
 			}
 		}
@@ -123,9 +142,12 @@ func (p *program) collectorTable(list []client.Collector) error {
 }
 
 type collectorName struct {
-	Name   events.CollectorName `arg:"" help:"Name of the collector."`
-	Reason string               `help:"Why; kept in the log."`
-	JSON   bool                 `help:"Print JSON." name:"json"`
+	Name events.CollectorName `arg:"" help:"Name of the collector."`
+	JSON bool                 `help:"Print JSON." name:"json"`
+}
+
+type because struct {
+	Reason string `help:"Why; kept in the log." placeholder:"TEXT"`
 }
 
 func (c collectorName) run(p *program, what string, call func(*client.Client) (control.Answer, error)) error {
@@ -147,7 +169,10 @@ func (c collectorName) run(p *program, what string, call func(*client.Client) (c
 	return nil
 }
 
-type collectorDrainCmd struct{ collectorName }
+type collectorDrainCmd struct {
+	collectorName
+	because
+}
 
 // Run drains the collector.
 func (c *collectorDrainCmd) Run(ctx context.Context, p *program) error {
@@ -161,7 +186,10 @@ func (c *collectorActivateCmd) Run(ctx context.Context, p *program) error {
 	return c.run(p, "active", func(cl *client.Client) (control.Answer, error) { return cl.ActivateCollector(ctx, c.Name) })
 }
 
-type collectorDeactivateCmd struct{ collectorName }
+type collectorDeactivateCmd struct {
+	collectorName
+	because
+}
 
 // Run deactivates the collector.
 func (c *collectorDeactivateCmd) Run(ctx context.Context, p *program) error {
@@ -207,13 +235,13 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	if url == "" {
 		return usagef("where the log is, is not known: name it with --nats-url or TACHO_NATS_URL")
 	}
-	nc, err := c.connect(url, creds)
+	nc, err := c.connect(ctx, p, url, creds)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
 	lane := events.Lane{Target: creds.Target, Set: creds.Set}
-	log, err := jetstream.OpenCollector(ctx, nc, c.Name, lane)
+	log, err := c.open(ctx, p, nc, lane)
 	if err != nil {
 		return err
 	}
@@ -251,16 +279,43 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	return err
 }
 
-func (c *collectorRunCmd) connect(url string, creds credentials) (*nats.Conn, error) {
-	options := jetstream.CollectorOptions(c.Name)
-	if creds.Seed != "" {
-		key, err := nkeys.FromSeed([]byte(creds.Seed))
-		if err != nil {
-			return nil, fmt.Errorf("the key in the credentials of collector %s cannot be read: %w", c.Name, err)
+// connect connects as the collector. A user in the URL stands for the key of the credentials, and a key in a file
+// that the configuration names stands over both.
+func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, creds credentials) (*nats.Conn, error) {
+	a := access{servers: url, seed: creds.Seed, wait: p.config.StartWait.Std(), say: p.say}
+	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: register it there with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
+		hostsOf(url), c.Name, creds.Target, creds.Set)
+	switch {
+	case p.config.NATS.Creds != "":
+		var err error
+		if a.seed, err = readSeed(p.config.NATS.Creds); err != nil {
+			return nil, err
 		}
-		options = append(options, natsserver.KeyOption(key))
+		a.refused = fmt.Sprintf("the log at %s does not know the key in %s: put it into the configuration of the NATS server, as `tacho collector add` prints it", hostsOf(url), p.config.NATS.Creds)
+	case hasUser(url):
+		a.seed = ""
+		a.refused = fmt.Sprintf("the NATS server at %s refuses the user of the URL: check its name and password", hostsOf(url))
 	}
-	return connect(url, "", options...)
+	return a.connect(ctx, jetstream.CollectorOptions(c.Name)...)
+}
+
+// open opens the log, which may not be there yet when its server already is.
+func (c *collectorRunCmd) open(ctx context.Context, p *program, nc *nats.Conn, lane events.Lane) (*jetstream.Collector, error) {
+	w := newWaiting(p.config.StartWait.Std(), p.say)
+	for {
+		try, cancel := context.WithTimeout(ctx, sayEvery)
+		log, err := jetstream.OpenCollector(try, nc, c.Name, lane)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case !errors.Is(err, eventlog.ErrUnavailable):
+			return log, err
+		case !w.goesOn("NATS answers, and the log on it does not"):
+			return nil, fmt.Errorf("NATS answers at %s, and the log on it does not: start `tacho up` or `tacho serve`, and check that the server permits collector %s what `tacho collector add` prints",
+				hostsOf(nc.ConnectedUrlRedacted()), c.Name)
+		}
+	}
 }
 
 // machine returns what measures on this machine.
@@ -292,35 +347,6 @@ func (p *program) machine(name events.CollectorName, cache string) (*collector.M
 
 func instanceFile(name events.CollectorName) string {
 	return filepath.Join("credentials", string(name)+".instance")
-}
-
-// lockInstance makes sure that no other process on this machine runs the collector. The last instance is
-// therefore known to be dead, and its name can be taken at once.
-func lockInstance(d directory, name events.CollectorName) (unlock func(), err error) {
-	path := d.path("credentials", string(name)+".lock")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder := d.read(filepath.Join("credentials", string(name)+".lock"))
-		return nil, errors.Join(&control.RefusedError{Kind: control.Conflict, Reason: fmt.Sprintf(
-			"collector %s runs already on this machine, as process %s: a name belongs to one process at a time", name, holder)}, f.Close())
-	}
-	if err := f.Truncate(0); err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-	}
-	return func() {
-		if err := f.Close(); err != nil {
-			return
-		}
-	}, nil
 }
 
 // flushEvery bounds how long measured test cases are kept before they are recorded.

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -36,12 +34,12 @@ type core struct {
 }
 
 // openLog opens the log: in this process, or on the cluster that the configuration names.
-func openLog(ctx context.Context, c config.Config, logger *slog.Logger) (*core, error) {
-	k := &core{keys: &keyring{lanes: map[string]collectorKey{}}}
+func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, error) {
+	k, c := &core{keys: &keyring{lanes: map[string]collectorKey{}}}, p.config
 	var err error
 	if c.NATS.URL != "" {
 		k.natsURL = c.NATS.URL
-		k.nc, err = connect(c.NATS.URL, c.NATS.Creds, nats.Name("tacho core"), nats.MaxReconnects(-1))
+		k.nc, err = p.connectCore(ctx, c.StartWait.Std())
 	} else {
 		err = k.startNATS(directory(c.Data), c.NATS.Listen, logger)
 	}
@@ -86,33 +84,6 @@ func free(address string) bool {
 		return false
 	}
 	return l.Close() == nil
-}
-
-// connect connects to a NATS server with the key in a file; without a file the URL says enough.
-func connect(url, seedFile string, options ...nats.Option) (*nats.Conn, error) {
-	if seedFile != "" {
-		text, err := os.ReadFile(seedFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the NATS key: %w", err)
-		}
-		key, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(text))))
-		if err != nil {
-			return nil, fmt.Errorf("the NATS key in %s cannot be read: %w", seedFile, err)
-		}
-		options = append(options, natsserver.KeyOption(key))
-	}
-	nc, err := nats.Connect(url, options...)
-	if err != nil {
-		return nil, fmt.Errorf("NATS does not answer at %s: %w; check nats.url (TACHO_NATS_URL), and that the server runs", redactURL(url), err)
-	}
-	return nc, nil
-}
-
-func redactURL(s string) string {
-	if i := strings.LastIndex(s, "@"); i >= 0 {
-		return s[i+1:]
-	}
-	return s
 }
 
 // startDatabase makes the database available: the one that the configuration names, or our own.

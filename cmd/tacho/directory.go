@@ -176,7 +176,7 @@ func (p *program) client() (*client.Client, error) {
 		if !ok {
 			return nil, fmt.Errorf("no Tacho runs on %s: start one with `tacho up`, or name one with --data or --server", d)
 		}
-		url = r.URL
+		url, p.found = r.URL, &r
 	}
 	if token == "" {
 		token = d.read("token")

@@ -114,8 +114,8 @@ func (p *program) doctorServices(ctx context.Context) []finding {
 	defer cancel()
 	var out []finding
 	if p.config.NATS.URL != "" {
-		f := finding{What: "NATS", Verdict: "good", Detail: redactURL(p.config.NATS.URL)}
-		nc, err := connect(p.config.NATS.URL, p.config.NATS.Creds)
+		f := finding{What: "NATS", Verdict: "good", Detail: hostsOf(p.config.NATS.URL)}
+		nc, err := p.connectCore(ctx, 0)
 		if err != nil {
 			f.Verdict, f.Detail = "bad", err.Error()
 		} else {

@@ -14,16 +14,16 @@ import (
 )
 
 type eventsCmd struct {
-	Tail   eventsTailCmd   `cmd:"" help:"Show the newest events, and with -f those that come."`
+	Tail   eventsTailCmd   `cmd:"" help:"Show events in order: all, or the newest with -n; with -f also those that come."`
 	Show   eventsShowCmd   `cmd:"" help:"Show one event whole."`
 	Export eventsExportCmd `cmd:"" help:"Write all events as JSON lines."`
 }
 
 type eventsTailCmd struct {
-	N       int    `help:"How many; 0 is all." short:"n" default:"0"`
+	N       int    `help:"How many of the newest; 0 is all." short:"n" name:"count" default:"0"`
 	Follow  bool   `help:"Go on with what comes." short:"f"`
-	Type    string `help:"Only one type, such as job.finished.v1."`
-	Subject string `help:"Only one aggregate (request.r12…), or all that begin so when it ends in a dot."`
+	Type    string `help:"Only one type, such as job.finished.v1." placeholder:"TYPE"`
+	Subject string `help:"Only one aggregate (request.r12…), or all that begin so when it ends in a dot." placeholder:"SUBJECT"`
 	JSON    bool   `help:"Print JSON lines." name:"json"`
 }
 
@@ -94,7 +94,7 @@ func (c *eventsShowCmd) Run(ctx context.Context, p *program) error {
 	}
 	e, err := cl.Event(ctx, c.Seq)
 	if err != nil {
-		return err
+		return next(err, "see `tacho events tail -n 20`")
 	}
 	if c.JSON {
 		return p.json(e)
@@ -121,7 +121,7 @@ type replayCmd struct {
 
 // Help is shown by --help.
 func (c *replayCmd) Help() string {
-	return "With --verify a running Tacho is asked. Without it the tables are rebuilt and swapped: stop `tacho up` before, " +
+	return "With --verify a running Tacho is asked, if there is one. Without it the tables are rebuilt and swapped: stop `tacho up` before, " +
 		"or point nats.url and database.url at your own servers, where it may run beside everything else."
 }
 
@@ -153,12 +153,23 @@ func (c *replayCmd) report(ctx context.Context, p *program) (projector.Report, e
 			return report, err
 		}
 		raw, err := cl.VerifyReplay(ctx)
+		if err == nil {
+			return report, json.Unmarshal(raw, &report)
+		}
+		var gone *client.UnreachableError
+		if p.config.Server != "" || !errors.As(err, &gone) {
+			return report, err
+		}
+		// It was killed: the directory is free.
+	}
+	if p.config.NATS.URL == "" {
+		unlock, err := directory(p.config.Data).own()
 		if err != nil {
 			return report, err
 		}
-		return report, json.Unmarshal(raw, &report)
+		defer unlock()
 	}
-	k, err := openLog(ctx, p.config, p.logger())
+	k, err := p.openLog(ctx, p.logger())
 	if err != nil {
 		return report, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -15,8 +16,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/internal/measure"
 )
 
@@ -50,8 +53,10 @@ type program struct {
 	clock          func() time.Time
 	// terminal is set when a person looks at stdout.
 	terminal bool
-	globals  globals
-	config   config.Config
+	// found is the running Tacho that the data directory names, once it was looked up.
+	found   *running
+	globals globals
+	config  config.Config
 }
 
 // globals are the flags that every command takes.
@@ -143,17 +148,42 @@ func (p *program) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return exitFailed
 	}
-	fmt.Fprintln(p.stderr, "tacho:", err)
+	fmt.Fprintln(p.stderr, "tacho:", p.explain(err))
 	var answer *client.Error
 	var refused *control.RefusedError
 	var usage usageError
+	var unfit *collector.RegistrationError
 	switch {
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &answer) && answer.Status == 400, errors.As(err, &refused) && refused.Kind == control.Invalid:
 		return exitUsage
-	case errors.As(err, &answer) && answer.Status < 500, errors.As(err, &refused):
+	case errors.As(err, &answer) && answer.Status < 500, errors.As(err, &refused),
+		errors.As(err, &unfit), errors.Is(err, eventlog.ErrNameHeld):
 		return exitRefused
 	}
 	return exitFailed
+}
+
+// explain names the next step where an error does not know it.
+func (p *program) explain(err error) error {
+	var gone *client.UnreachableError
+	if p.found == nil || !errors.As(err, &gone) {
+		return err
+	}
+	again := "tacho up"
+	if p.globals.Data != "" {
+		again += " --data " + p.globals.Data
+	}
+	return fmt.Errorf("nothing answers at %s any more: the Tacho that ran on %s (process %d) has ended without a word; start it again with `%s`",
+		p.found.URL, p.config.Data, p.found.PID, again)
+}
+
+// next adds the next step to an answer that something was not found.
+func next(err error, step string) error {
+	var answer *client.Error
+	if errors.As(err, &answer) && answer.Status == http.StatusNotFound && answer.Next == "" {
+		answer.Next = step
+	}
+	return err
 }

@@ -22,11 +22,11 @@ type requestCmd struct {
 }
 
 type parameters struct {
-	Suite      events.SuiteName `help:"Suite to measure with; default: the first of the configuration."`
-	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:","`
-	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:","`
-	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:","`
-	Benchmarks []string         `help:"Name globs of benchmarks; default: all." sep:","`
+	Suite      events.SuiteName `help:"Suite to measure with; default: the first of the configuration." placeholder:"NAME"`
+	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Benchmarks []string         `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
 	Wait       bool             `help:"Wait until the request has ended, and tell how it goes."`
 	JSON       bool             `help:"Print JSON." name:"json"`
 }
@@ -82,8 +82,8 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 
 type requestMasterCmd struct {
 	Tag    events.Tag `arg:"" help:"The commit's SHA, or whatever names the artifact."`
-	Parent events.Tag `help:"Tag of the artifact to compare with."`
-	PR     int        `help:"Pull request that brought the commit." name:"pr"`
+	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
+	PR     int        `help:"Pull request that brought the commit." placeholder:"N" name:"pr"`
 	parameters
 }
 
@@ -94,9 +94,9 @@ func (c *requestMasterCmd) Run(ctx context.Context, p *program) error {
 
 type requestTryCmd struct {
 	Tag    events.Tag `arg:"" optional:"" help:"Tag of the artifact, when it exists already."`
-	Key    string     `help:"What makes the request unique; default: the tag."`
-	Parent events.Tag `help:"Tag of the artifact to compare with."`
-	PR     int        `help:"Pull request." name:"pr"`
+	Key    string     `help:"What makes the request unique; default: the tag." placeholder:"TEXT"`
+	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
+	PR     int        `help:"Pull request." placeholder:"N" name:"pr"`
 	parameters
 }
 
@@ -110,7 +110,7 @@ func (c *requestTryCmd) Run(ctx context.Context, p *program) error {
 
 type requestReleaseCmd struct {
 	Tag  events.Tag `arg:"" help:"Name of the release."`
-	Date string     `help:"Date of the release, YYYY-MM-DD."`
+	Date string     `help:"Date of the release." placeholder:"YYYY-MM-DD"`
 	parameters
 }
 
@@ -120,8 +120,8 @@ func (c *requestReleaseCmd) Run(ctx context.Context, p *program) error {
 }
 
 type requestListCmd struct {
-	State events.RequestState `help:"Only those in this state."`
-	Kind  events.RequestKind  `help:"Only those of this kind."`
+	State events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
+	Kind  events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
 	Limit int                 `help:"At most so many." default:"30"`
 	JSON  bool                `help:"Print JSON." name:"json"`
 }
@@ -169,7 +169,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	}
 	r, err := cl.Request(ctx, c.ID)
 	if err != nil {
-		return err
+		return next(err, "see `tacho request list`")
 	}
 	if c.JSON {
 		return p.json(r)
@@ -218,7 +218,7 @@ func (p *program) jobTable(jobs []readmodel.Job) error {
 
 type requestCancelCmd struct {
 	ID     events.RequestID `arg:"" help:"Id of the request."`
-	Reason string           `help:"Why; kept in the log."`
+	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 
@@ -237,8 +237,8 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *program) error {
 
 type requestArtifactsReadyCmd struct {
 	ID     events.RequestID `arg:"" help:"Id of the request."`
-	Tag    events.Tag       `required:"" help:"Tag of the artifact." `
-	Parent events.Tag       `help:"Tag of the artifact to compare with."`
+	Tag    events.Tag       `required:"" help:"Tag of the artifact."`
+	Parent events.Tag       `help:"Tag of the artifact to compare with." placeholder:"TAG"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 

@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-
-	"github.com/tachobench/tacho/config"
-	"github.com/tachobench/tacho/readmodel"
 )
 
 type serveCmd struct {
-	Parts  []string `arg:"" help:"Which parts: scheduler, projector, website." sep:","`
+	Parts  []string `arg:"" help:"Which parts, with commas or spaces between them: scheduler, projector, website."`
 	Listen string   `help:"Address of the website and API." placeholder:"ADDR"`
 }
 
@@ -26,14 +22,9 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if c.Listen != "" {
 		p.config.Listen = c.Listen
 	}
-	wanted := map[string]bool{}
-	for _, part := range c.Parts {
-		switch part {
-		case "scheduler", "projector", "website":
-			wanted[part] = true
-		default:
-			return usagef("unknown part %q: use scheduler, projector or website", part)
-		}
+	wanted, err := partsOf(c.Parts)
+	if err != nil {
+		return err
 	}
 	if p.config.NATS.URL == "" {
 		return usagef("the parts need a NATS cluster: set nats.url (TACHO_NATS_URL), or run everything with `tacho up`")
@@ -45,18 +36,23 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	k, err := openLog(ctx, p.config, p.logger())
+	k, err := p.openLog(ctx, p.logger())
 	if err != nil {
 		return err
 	}
 	defer k.close()
 	k.databaseURL = p.config.Database.URL
+	if wanted["projector"] {
+		err = p.migrate(ctx, k.databaseURL)
+	} else if wanted["website"] {
+		err = p.awaitDatabase(ctx)
+	}
+	if err != nil {
+		return err
+	}
 	parts := newParts(ctx, k, p.config, p.config.Token, p.clock, p.logger())
 	parts.background()
 	if wanted["projector"] {
-		if err := migrate(ctx, p.config); err != nil {
-			return err
-		}
 		parts.projector()
 	}
 	if wanted["scheduler"] {
@@ -72,13 +68,24 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 		}
 		p.say("website    %s", urlOf(l))
 	}
-	p.say("serving    %s", strings.Join(c.Parts, ", "))
+	p.say("serving    %s", strings.Join(sortedKeys(wanted), ", "))
 	return parts.group.Wait()
 }
 
-func migrate(ctx context.Context, c config.Config) error {
-	if err := readmodel.Migrate(ctx, c.Database.URL); err != nil {
-		return fmt.Errorf("prepare the database: %w", err)
+// partsOf reads the names of parts: arguments, each of which may be a list with commas.
+func partsOf(args []string) (map[string]bool, error) {
+	wanted := map[string]bool{}
+	for _, part := range strings.Split(strings.Join(args, ","), ",") {
+		switch part = strings.TrimSpace(part); part {
+		case "scheduler", "projector", "website":
+			wanted[part] = true
+		case "":
+		default:
+			return nil, usagef("unknown part %q: use scheduler, projector or website", part)
+		}
 	}
-	return nil
+	if len(wanted) == 0 {
+		return nil, usagef("no part is named: use scheduler, projector or website")
+	}
+	return wanted, nil
 }

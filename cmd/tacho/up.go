@@ -16,7 +16,6 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -59,13 +58,22 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err != nil {
 		return err
 	}
+	unlock, err := d.own()
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	logger := p.logger()
-	k, err := openLog(ctx, p.config, logger)
+	k, err := p.openLog(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer k.close()
-	p.say("log        %s (%s)", d.path("log"), k.natsURL)
+	if p.config.NATS.URL == "" {
+		p.say("log        %s (%s)", d.path("log"), k.natsURL)
+	} else {
+		p.say("log        %s", hostsOf(k.natsURL))
+	}
 	token, err := d.token()
 	if err != nil {
 		return err
@@ -76,7 +84,7 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err := k.startDatabase(ctx, p.config, func(text string) { p.say("database   %s", text) }, logger); err != nil {
 		return err
 	}
-	if err := readmodel.Migrate(ctx, k.databaseURL); err != nil {
+	if err := p.migrate(ctx, k.databaseURL); err != nil {
 		return err
 	}
 	l, err := listen(p.config.Listen)

@@ -101,8 +101,8 @@ func (c *statusCmd) Run(ctx context.Context, p *program) error {
 }
 
 type jobsCmd struct {
-	Request events.RequestID `help:"Only those of a request."`
-	State   events.JobState  `help:"Only those in this state."`
+	Request events.RequestID `help:"Only those of a request." placeholder:"ID"`
+	State   events.JobState  `help:"Only those in this state: queued, in_progress, success, failure or cancelled." placeholder:"STATE"`
 	Limit   int              `help:"At most so many." default:"100"`
 	JSON    bool             `help:"Print JSON." name:"json"`
 }
@@ -130,6 +130,7 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 type logsCmd struct {
 	Job    events.JobID `arg:"" help:"Id of the job."`
 	Follow bool         `help:"Go on until the job ends." short:"f"`
+	JSON   bool         `help:"Print JSON, when all of it is there." name:"json"`
 }
 
 // Run shows the output of a job.
@@ -138,14 +139,21 @@ func (c *logsCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	return cl.JobLog(ctx, c.Job, c.Follow, p.stdout)
+	if !c.JSON {
+		return next(cl.JobLog(ctx, c.Job, c.Follow, p.stdout), "see `tacho jobs`")
+	}
+	var text strings.Builder
+	if err := cl.JobLog(ctx, c.Job, c.Follow, &text); err != nil {
+		return next(err, "see `tacho jobs`")
+	}
+	return p.json(map[string]string{"job_id": string(c.Job), "log": text.String()})
 }
 
 type compareCmd struct {
 	A      events.Tag       `arg:"" help:"Tag of the artifact to compare with."`
 	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
-	Suite  events.SuiteName `help:"Suite, when both have results of several."`
-	Metric events.Metric    `help:"One metric alone."`
+	Suite  events.SuiteName `help:"Suite, when both have results of several." placeholder:"NAME"`
+	Metric events.Metric    `help:"One metric alone." placeholder:"NAME"`
 	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric."`
 	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
 	JSON   bool             `help:"The same as --format json." name:"json"`

@@ -83,50 +83,84 @@ func (f *Farm) awaitEnd(id events.RequestID) events.Fact {
 // check looks for what must never happen in the whole log: see domain 18.
 func check(t *testing.T, f *Farm) {
 	t.Helper()
-	jobs := map[events.JobID]bool{}
-	current := map[events.Lane]events.JobID{}
-	ended := map[events.JobID]bool{}
-	terminal := map[events.RequestID]bool{}
-	running := 0
+	c := checker{
+		t: t, jobs: map[events.JobID]bool{}, current: map[events.Lane]events.JobID{}, ended: map[events.JobID]bool{},
+		attempt: map[events.JobID]int{}, running: map[events.RequestID]bool{}, terminal: map[events.RequestID]bool{},
+		measured: map[measuredKey]bool{},
+	}
 	for _, e := range f.Events() {
-		switch f := e.Fact.(type) {
-		case events.JobsCreated:
-			for _, j := range f.Jobs {
-				if jobs[j.ID] {
-					t.Errorf("event %d: job %s is made twice", e.Seq, j.ID)
-				}
-				jobs[j.ID] = true
-			}
-		case events.JobDequeued:
-			if id, busy := current[f.Lane]; busy {
-				t.Errorf("event %d: job %s is dequeued while %s is current", e.Seq, f.Job.ID, id)
-			}
-			if ended[f.Job.ID] {
-				t.Errorf("event %d: job %s has ended", e.Seq, f.Job.ID)
-			}
-			current[f.Lane] = f.Job.ID
-		case events.JobFinished:
-			delete(current, f.Lane)
-			if ended[f.JobID] {
-				t.Errorf("event %d: job %s ends twice", e.Seq, f.JobID)
-			}
-			ended[f.JobID] = true
-		case events.AttemptLost:
-			delete(current, f.Lane)
-		case events.AttemptReleased:
-			delete(current, f.Lane)
-		case events.RequestStarted:
-			if running++; running > 1 {
-				t.Errorf("event %d: two requests are in progress", e.Seq)
-			}
-		case events.RequestCompleted, events.RequestFailed, events.RequestCancelled:
-			id := events.RequestID(e.Fact.Subject()[len(events.RequestSubject("")):])
-			if terminal[id] {
-				t.Errorf("event %d: request %s ends twice", e.Seq, id)
-			}
-			terminal[id] = true
-			running = 0
+		c.look(e)
+	}
+}
+
+type checker struct {
+	t        *testing.T
+	jobs     map[events.JobID]bool
+	current  map[events.Lane]events.JobID
+	ended    map[events.JobID]bool
+	attempt  map[events.JobID]int
+	running  map[events.RequestID]bool
+	terminal map[events.RequestID]bool
+	measured map[measuredKey]bool
+}
+
+type measuredKey struct {
+	job  events.JobID
+	test events.TestCase
+}
+
+func (c *checker) look(e events.Recorded) {
+	// The other facts can break none of these rules.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case events.JobsCreated:
+		for _, j := range f.Jobs {
+			c.never(c.jobs[j.ID], e, "job %s is made twice", j.ID)
+			c.jobs[j.ID] = true
 		}
+	case events.JobDequeued:
+		_, busy := c.current[f.Lane]
+		c.never(busy, e, "job %s is dequeued while another is current", f.Job.ID)
+		c.never(c.ended[f.Job.ID], e, "job %s is dequeued and has ended", f.Job.ID)
+		c.current[f.Lane], c.attempt[f.Job.ID] = f.Job.ID, f.Attempt
+	case events.JobFinished:
+		delete(c.current, f.Lane)
+		c.never(c.ended[f.JobID], e, "job %s ends twice", f.JobID)
+		c.ended[f.JobID] = true
+	case events.AttemptLost:
+		delete(c.current, f.Lane)
+	case events.AttemptReleased:
+		delete(c.current, f.Lane)
+	case events.TestCasesMeasured:
+		c.never(f.Attempt != c.attempt[f.JobID], e, "results of attempt %d during attempt %d", f.Attempt, c.attempt[f.JobID])
+		for _, m := range f.Cases {
+			key := measuredKey{f.JobID, m.TestCase}
+			c.never(c.measured[key], e, "%s is measured again", m.TestCase)
+			c.measured[key] = true
+		}
+	case events.RequestStarted:
+		c.running[f.RequestID] = true
+		c.never(len(c.running) > policy.MaxInProgress, e, "%d requests are in progress", len(c.running))
+		c.never(c.terminal[f.RequestID], e, "request %s starts and has ended", f.RequestID)
+	case events.RequestCompleted:
+		c.end(e, f.RequestID)
+	case events.RequestFailed:
+		c.end(e, f.RequestID)
+	case events.RequestCancelled:
+		c.end(e, f.RequestID)
+	}
+}
+
+func (c *checker) end(e events.Recorded, id events.RequestID) {
+	c.never(c.terminal[id], e, "request %s ends twice", id)
+	c.terminal[id] = true
+	delete(c.running, id)
+}
+
+func (c *checker) never(happened bool, e events.Recorded, format string, args ...any) {
+	c.t.Helper()
+	if happened {
+		c.t.Errorf("event %d: "+format, append([]any{e.Seq}, args...)...)
 	}
 }
 

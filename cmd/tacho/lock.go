@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+)
+
+// lock takes a lock that ends with this process, however it ends. Who holds it is written into the file: when
+// that is another process, ok is false and holder its id.
+func (d directory) lock(name string) (unlock func(), holder string, ok bool, err error) {
+	path := d.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, "", false, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, "", false, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, "", false, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+		}
+		return nil, d.read(name), false, f.Close()
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	}
+	if err != nil {
+		return nil, "", false, errors.Join(err, f.Close())
+	}
+	// The kernel lets go of it at the latest when the process ends.
+	return func() { _ = f.Close() }, "", true, nil
+}
+
+// own makes sure that no other process works on the data directory.
+func (d directory) own() (unlock func(), err error) {
+	unlock, holder, ok, err := d.lock("lock")
+	if err != nil {
+		return nil, fmt.Errorf("take the data directory: %w; choose another with --data", err)
+	}
+	if ok {
+		return unlock, nil
+	}
+	at := ""
+	if r, ok := d.find(); ok && strconv.Itoa(r.PID) == holder {
+		at = ", which answers at " + r.URL
+	}
+	return nil, &control.RefusedError{Kind: control.Conflict, Reason: fmt.Sprintf(
+		"the data directory %s is in use by process %s%s: use that one, stop it, or choose another directory with --data", d, holder, at)}
+}
+
+// lockInstance makes sure that no other process on this machine runs the collector. The last instance is
+// therefore known to be dead, and its name can be taken at once.
+func lockInstance(d directory, name events.CollectorName) (unlock func(), err error) {
+	unlock, holder, ok, err := d.lock(filepath.Join("credentials", string(name)+".lock"))
+	if err != nil || ok {
+		return unlock, err
+	}
+	return nil, &control.RefusedError{Kind: control.Conflict, Reason: fmt.Sprintf(
+		"collector %s runs already on this machine, as process %s: a name belongs to one process at a time", name, holder)}
+}

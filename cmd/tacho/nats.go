@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+const (
+	// sayEvery is how often a start says that it still waits for a server.
+	sayEvery = 3 * time.Second
+	// tryEvery is the pause between two tries.
+	tryEvery = 250 * time.Millisecond
+	// unknownKeyWait is how long a key may be unknown: a server that has just started learns keys from the log.
+	unknownKeyWait = 2 * time.Second
+)
+
+// access is how a process comes to its NATS server.
+type access struct {
+	// servers are URLs with commas between them.
+	servers string
+	// seed is the secret half of an nkey; without one the URLs say enough.
+	seed string
+	// refused is what to say when the server does not know us.
+	refused string
+	// wait bounds how long a server that does not answer is waited for, say tells of it.
+	wait time.Duration
+	say  func(format string, args ...any)
+}
+
+// connectCore connects to the cluster that the configuration names, as the core.
+func (p *program) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
+	c := p.config.NATS
+	a := access{servers: c.URL, wait: wait, say: p.say, refused: fmt.Sprintf(
+		"the NATS server at %s refuses us: check the user and password in nats.url (TACHO_NATS_URL), or the key in nats.creds (TACHO_NATS_CREDS)", hostsOf(c.URL))}
+	var err error
+	if a.seed, err = readSeed(c.Creds); err != nil {
+		return nil, err
+	}
+	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1))
+}
+
+// readSeed reads the file that nats.creds names; no file is no seed.
+func readSeed(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the NATS key: %w; check nats.creds (TACHO_NATS_CREDS)", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// connect connects. While no server answers it says so and tries again.
+func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
+	if _, err := config.NATSServers(a.servers); err != nil {
+		return nil, usagef("the address of NATS cannot be read: %w", err)
+	}
+	// A server that was restarted may refuse a key that it has not yet read in the log: try again then, too.
+	options = append(options, nats.IgnoreAuthErrorAbort())
+	keyless := options
+	if a.seed != "" {
+		key, err := nkeys.FromSeed([]byte(a.seed))
+		if err != nil {
+			return nil, fmt.Errorf("the key for NATS is no nkey seed: %w", err)
+		}
+		options = append(options[:len(options):len(options)], natsserver.KeyOption(key))
+	}
+	w := newWaiting(a.wait, a.say)
+	for {
+		nc, err := nats.Connect(a.servers, options...)
+		if errors.Is(err, nats.ErrNkeysNotSupported) {
+			// The server asks nobody for a key.
+			nc, err = nats.Connect(a.servers, keyless...)
+		}
+		switch {
+		case err == nil:
+			return nc, nil
+		case errors.Is(err, nats.ErrAuthorization):
+			if w.passed() >= min(a.wait, unknownKeyWait) {
+				return nil, &control.RefusedError{Kind: control.Conflict, Reason: a.refused}
+			}
+		default:
+			err = fmt.Errorf("NATS does not answer at %s (%w): check nats.url (TACHO_NATS_URL), and that the server runs", hostsOf(a.servers), plainly(err))
+			if !w.goesOn("NATS does not answer at " + hostsOf(a.servers)) {
+				return nil, err
+			}
+		}
+		if sleep(ctx, tryEvery); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// plainly says in words what the client library says of a port on which nobody listens.
+func plainly(err error) error {
+	if errors.Is(err, nats.ErrNoServers) {
+		return errors.New("connection refused")
+	}
+	return err
+}
+
+// hostsOf returns a list of servers as it may be shown: without users and passwords.
+func hostsOf(servers string) string {
+	list, err := config.NATSServers(servers)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	hosts := make([]string, 0, len(list))
+	for _, u := range list {
+		hosts = append(hosts, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(hosts, ",")
+}
+
+// hasUser reports whether a list of servers says who we are.
+func hasUser(servers string) bool {
+	list, err := config.NATSServers(servers)
+	return err == nil && slices.ContainsFunc(list, func(u *url.URL) bool { return u.User != nil })
+}
+
+// waiting says from time to time that something is waited for, up to a bound.
+type waiting struct {
+	began, said time.Time
+	bound       time.Duration
+	say         func(format string, args ...any)
+}
+
+func newWaiting(bound time.Duration, say func(string, ...any)) *waiting {
+	return &waiting{began: time.Now(), bound: bound, say: say}
+}
+
+func (w *waiting) passed() time.Duration { return time.Since(w.began) }
+
+// goesOn reports whether there is time for another try.
+func (w *waiting) goesOn(what string) bool {
+	left := w.bound - w.passed()
+	if left <= 0 {
+		return false
+	}
+	if now := time.Now(); now.Sub(w.said) >= sayEvery {
+		w.said = now
+		w.say("waiting    %s; giving up in %s", what, max(time.Second, left.Round(time.Second)))
+	}
+	return true
+}
