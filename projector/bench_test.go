@@ -112,7 +112,7 @@ func appendTo(b *testing.B, log eventlog.Log, versions map[events.Subject]events
 // same log in the same run, one after the other, several times: the machine may have other work. The share
 // must be 0.5 at least; for a log in memory it is of the decoding alone.
 func BenchmarkCatchUp(b *testing.B) {
-	told := runs(b, 450)
+	told := runs(b, 300)
 	b.Run("jetstream", func(b *testing.B) { catchUp(b, server(b, true, told), len(told)) })
 	b.Run("memory", func(b *testing.B) { catchUp(b, newFeed("log", told...), len(told)) })
 }

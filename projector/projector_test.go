@@ -76,7 +76,7 @@ func open(t testing.TB, url string) *readmodel.Reader {
 }
 
 // await waits until the tables hold the event, or fails when the projector stops before.
-func (p *running) await(t testing.TB, r *readmodel.Reader, seq events.Seq) {
+func (r *running) await(t testing.TB, tables *readmodel.Reader, seq events.Seq) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -84,15 +84,15 @@ func (p *running) await(t testing.TB, r *readmodel.Reader, seq events.Seq) {
 	defer close(stop)
 	go func() {
 		select {
-		case <-p.done:
+		case <-r.done:
 			cancel()
 		case <-stop:
 		}
 	}()
-	if err := r.WaitFor(ctx, seq); err != nil {
+	if err := tables.WaitFor(ctx, seq); err != nil {
 		select {
-		case <-p.done:
-			t.Fatal("the projector stopped: ", p.err)
+		case <-r.done:
+			t.Fatal("the projector stopped: ", r.err)
 		default:
 			t.Fatal(err)
 		}

@@ -75,10 +75,6 @@ type jobRow struct {
 
 func (j *jobRow) lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
 
-func (j *jobRow) artifact() events.Artifact {
-	return events.Artifact{Suite: j.Suite, Tag: j.Tag, Kind: j.ArtifactKind}
-}
-
 // sort is what the job is like as far as its duration is concerned.
 func (j *jobRow) sort() queue.Sort {
 	return queue.Sort{Suite: j.Suite, Lane: j.lane(), Kind: j.Kind, Backend: j.Backend, Profile: j.Profile}

@@ -55,8 +55,10 @@ func (c child) once(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, c.args...)
-	tail := &tail{}
-	cmd.Stdout, cmd.Stderr = c.stderr, io.MultiWriter(c.stderr, tail)
+	tail, lines := &tail{}, &wholeLines{to: c.stderr}
+	defer lines.end()
+	cmd.Stdout = io.MultiWriter(lines, tail)
+	cmd.Stderr = cmd.Stdout
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 15 * time.Second
 	dieWithParent(cmd)

@@ -77,7 +77,11 @@ func (p *program) eventLine(out *bufio.Writer, e readmodel.Event, asJSON bool) e
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
-	_, err := fmt.Fprintf(out, "%6d  %s  %-24s %s\n", e.Seq, e.StoredAt.Local().Format("15:04:05.000"), shortType(e.Type), describeStored(e))
+	line := fmt.Sprintf("%6d  %s  %-24s %s", e.Seq, e.StoredAt.Local().Format("15:04:05.000"), shortType(e.Type), describeStored(e))
+	if p.width != nil {
+		line = cut(line, p.width())
+	}
+	_, err := fmt.Fprintln(out, line)
 	return err
 }
 

@@ -41,6 +41,13 @@ func main() {
 		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, clock: time.Now,
 		terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		p.screen = newScreen(os.Stderr)
+		p.stderr = p.screen
+	}
+	if p.terminal {
+		p.width = func() int { return widthOf(os.Stdout) }
+	}
 	code := p.main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -53,6 +60,10 @@ type program struct {
 	clock          func() time.Time
 	// terminal is set when a person looks at stdout.
 	terminal bool
+	// width is the columns of the terminal that stdout is; nil when it is none.
+	width func() int
+	// screen is the terminal that stderr is; nil when it is none.
+	screen *screen
 	// found is the running Tacho that the data directory names, once it was looked up.
 	found   *running
 	globals globals

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/tachobench/tacho/client"
@@ -261,28 +260,4 @@ func (p *program) requestAnswer(answer client.RequestAnswer, asJSON bool) error 
 	}
 	fmt.Fprintf(p.stdout, "request %s for %s is %s\n", answer.RequestID, short(answer.Tag), answer.State)
 	return nil
-}
-
-// errEnded ends the following of events.
-var errEnded = errors.New("ended")
-
-// await tells what happens until all the requests have ended.
-func (p *program) await(ctx context.Context, cl *client.Client, ids ...events.RequestID) error {
-	open := map[events.RequestID]bool{}
-	for _, id := range ids {
-		open[id] = true
-	}
-	teller := newTeller(p, open)
-	defer teller.end()
-	start := events.Seq(0)
-	err := cl.FollowEvents(ctx, client.EventQuery{After: &start}, func(e readmodel.Event) error {
-		if teller.tell(e); len(open) == 0 {
-			return errEnded
-		}
-		return nil
-	})
-	if errors.Is(err, errEnded) {
-		return nil
-	}
-	return err
 }

@@ -1,26 +1,85 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// teller tells how requests go: on a terminal in one line that changes, elsewhere in plain lines.
-type teller struct {
-	p     *program
-	open  map[events.RequestID]bool
-	began time.Time
-	// jobs of the requests, made and ended; cases are the test cases that were measured.
-	made, ended, cases int
-	running            map[events.CollectorName]string
-	line               bool
+// errEnded ends the following of events.
+var errEnded = errors.New("ended")
+
+// await tells what happens until all the requests have ended.
+func (p *program) await(ctx context.Context, cl *client.Client, ids ...events.RequestID) error {
+	t := &teller{
+		p: p, began: p.clock(), asked: map[events.RequestID]bool{}, open: map[events.RequestID]bool{},
+		jobs: map[events.JobID]bool{}, running: map[events.CollectorName]string{},
+	}
+	var start events.Seq
+	for _, id := range ids {
+		t.asked[id], t.open[id] = true, true
+		first, err := cl.Events(ctx, client.EventQuery{Subject: "request." + string(id), After: new(events.Seq), Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(first) > 0 && (start == 0 || first[0].Seq <= start) {
+			start = first[0].Seq - 1
+		}
+	}
+	stop := t.tick(ctx)
+	defer stop()
+	err := cl.FollowEvents(ctx, client.EventQuery{After: &start}, func(e readmodel.Event) error {
+		if t.tell(e); len(t.open) == 0 {
+			return errEnded
+		}
+		return nil
+	})
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
 }
 
-func newTeller(p *program, open map[events.RequestID]bool) *teller {
-	return &teller{p: p, open: open, began: p.clock(), running: map[events.CollectorName]string{}}
+// teller tells how requests go, in plain lines; on a terminal also in one below them that changes.
+type teller struct {
+	p     *program
+	began time.Time
+	asked map[events.RequestID]bool
+
+	mu sync.Mutex
+	// open are the requests that have not ended, jobs those that belong to them.
+	open map[events.RequestID]bool
+	jobs map[events.JobID]bool
+	// ended counts jobs, cases the test cases that were measured.
+	ended, cases int
+	running      map[events.CollectorName]string
+}
+
+// tick keeps the time in the line of status moving; stop removes the line.
+func (t *teller) tick(ctx context.Context) (stop func()) {
+	if t.p.screen == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			t.show()
+			sleep(ctx, time.Second)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		t.p.screen.show("")
+	}
 }
 
 // tell takes the next event. A request that has ended is removed from the open ones.
@@ -29,65 +88,97 @@ func (t *teller) tell(e readmodel.Event) {
 	if err != nil {
 		return
 	}
-	// The rest is no news to who waits.
+	if t.take(recorded.Fact) {
+		t.p.say("%7s  %-18s %s", t.p.clock().Sub(t.began).Round(100*time.Millisecond), shortType(events.TypeOf(recorded.Fact)), describe(recorded.Fact))
+	}
+	if t.p.screen != nil {
+		t.show()
+	}
+}
+
+// take learns from a fact and reports whether it is news to who waits.
+func (t *teller) take(f events.Fact) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	// The rest is not about requests and their jobs, or no news to who waits.
 	//exhaustive:ignore
-	switch f := recorded.Fact.(type) {
+	switch f := f.(type) {
 	case events.RequestStarted:
-		t.made += f.Jobs + f.Backfill
-		t.say(recorded.Fact)
+		if t.asked[f.RequestID] {
+			for _, id := range f.Shared {
+				t.jobs[id] = true
+			}
+		}
+		return t.asked[f.RequestID]
+	case events.JobsCreated:
+		if t.asked[f.RequestID] {
+			for _, j := range f.Jobs {
+				t.jobs[j.ID] = true
+			}
+		}
+	case events.RequestExpansionFailed:
+		return t.asked[f.RequestID]
 	case events.JobDequeued:
-		t.running[f.Collector] = fmt.Sprintf("%s %s/%s", short(f.Job.Artifact.Tag), f.Job.Backend, f.Job.Profile)
-		t.say(recorded.Fact)
+		if t.jobs[f.Job.ID] {
+			t.running[f.Collector] = fmt.Sprintf("%s %s/%s", short(f.Job.Artifact.Tag), f.Job.Backend, f.Job.Profile)
+		}
+		return t.jobs[f.Job.ID]
 	case events.TestCasesMeasured:
-		t.cases += len(f.Cases)
+		if t.jobs[f.JobID] {
+			t.cases += len(f.Cases)
+		}
 	case events.JobFinished:
-		t.ended++
-		delete(t.running, f.Collector)
-		t.say(recorded.Fact)
-	case events.AttemptLost, events.AttemptReleased, events.ErrorRecorded:
-		t.say(recorded.Fact)
+		if t.jobs[f.JobID] {
+			t.ended++
+			delete(t.running, f.Collector)
+		}
+		return t.jobs[f.JobID]
+	case events.AttemptLost:
+		return t.left(f.JobID, f.Collector)
+	case events.AttemptReleased:
+		return t.left(f.JobID, f.Collector)
+	case events.ErrorRecorded:
+		return t.jobs[f.JobID]
 	case events.RequestCompleted:
-		delete(t.open, f.RequestID)
-		t.say(recorded.Fact)
+		return t.close(f.RequestID)
 	case events.RequestFailed:
-		delete(t.open, f.RequestID)
-		t.say(recorded.Fact)
+		return t.close(f.RequestID)
 	case events.RequestCancelled:
-		delete(t.open, f.RequestID)
-		t.say(recorded.Fact)
+		return t.close(f.RequestID)
 	case events.RequestExpired:
-		delete(t.open, f.RequestID)
-		t.say(recorded.Fact)
+		return t.close(f.RequestID)
 	case events.RequestSuperseded:
-		delete(t.open, f.RequestID)
-		t.say(recorded.Fact)
+		return t.close(f.RequestID)
 	}
-	t.show()
+	return false
 }
 
-func (t *teller) say(f events.Fact) {
-	t.clear()
-	t.p.say("%7s  %-18s %s", t.p.clock().Sub(t.began).Round(100*time.Millisecond), shortType(events.TypeOf(f)), describe(f))
+// left notes that a collector does not execute the job any more.
+func (t *teller) left(id events.JobID, by events.CollectorName) bool {
+	if t.jobs[id] {
+		delete(t.running, by)
+	}
+	return t.jobs[id]
 }
 
-// show writes the line of progress.
+// close notes that a request has ended.
+func (t *teller) close(id events.RequestID) bool {
+	delete(t.open, id)
+	return t.asked[id]
+}
+
+// show shows the line of status.
 func (t *teller) show() {
-	if !t.p.terminal || len(t.open) == 0 {
-		return
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	status := fmt.Sprintf("%s  ", t.p.clock().Sub(t.began).Round(time.Second))
+	if len(t.jobs) == 0 {
+		status += "waiting in the queue"
+	} else {
+		status += fmt.Sprintf("%d of %d jobs, %d test cases", t.ended, len(t.jobs), t.cases)
 	}
-	doing := ""
 	for _, name := range sortedKeys(t.running) {
-		doing += fmt.Sprintf(" · %s: %s", name, t.running[name])
+		status += fmt.Sprintf(" · %s: %s", name, t.running[name])
 	}
-	fmt.Fprintf(t.p.stderr, "\r\x1b[K%s  %d of %d jobs, %d test cases%s", t.p.clock().Sub(t.began).Round(time.Second), t.ended, t.made, t.cases, doing)
-	t.line = true
+	t.p.screen.show(status)
 }
-
-func (t *teller) clear() {
-	if t.line {
-		fmt.Fprint(t.p.stderr, "\r\x1b[K")
-		t.line = false
-	}
-}
-
-func (t *teller) end() { t.clear() }

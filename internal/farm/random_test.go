@@ -45,7 +45,6 @@ type life struct {
 	benches   map[events.Lane]*Bench
 	running   map[events.Lane]*Process
 	instances int
-	tags      []events.Tag
 	requests  []events.RequestID
 }
 
