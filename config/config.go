@@ -80,7 +80,9 @@ type Scheduler struct {
 type Collector struct {
 	// BeatEvery is the pace of heartbeats, and of looking at whether the job is still ours.
 	BeatEvery Duration `toml:"beat_every" json:"beat_every"`
-	// AckWait is after how long a job that nobody reports on is delivered again.
+	// AckWait is after how long a job that nobody reports on is delivered again; collectors report three times
+	// as often. It is also how long a lane may stand still after a crash, so it is short: a job that is
+	// delivered twice is harmless, since the log tells whose it is.
 	AckWait Duration `toml:"ack_wait" json:"ack_wait"`
 	// MaxAttempts is how many executions of a job may be lost to crashes or silence before it fails.
 	MaxAttempts int `toml:"max_attempts" json:"max_attempts"`
@@ -123,7 +125,7 @@ func Default(data string) Config {
 			MaxInProgress: 1, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
 		},
 		Collector: Collector{
-			BeatEvery: Duration(5 * time.Second), AckWait: Duration(time.Minute), MaxAttempts: 3,
+			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
 			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
 		},
 	}

@@ -23,7 +23,7 @@ func describe(f events.Fact) string {
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
-		return fmt.Sprintf("request %s is in progress: %d jobs, %d for its parent, %d shared", f.RequestID, f.Jobs, f.Backfill, len(f.Shared))
+		return fmt.Sprintf("request %s is in progress: %d jobs", f.RequestID, f.Jobs) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
 	case events.JobsCreated:
 		return fmt.Sprintf("%d jobs for request %s", len(f.Jobs), f.RequestID)
 	case events.RequestExpansionFailed:
@@ -47,8 +47,8 @@ func describe(f events.Fact) string {
 	case events.JobDequeued:
 		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
 	case events.JobFinished:
-		s := fmt.Sprintf("job %s: %s, %d test cases measured, %d had results, %d failed, %s", f.JobID, f.Outcome, f.Measured, f.Skipped, f.Failed, duration(f.DurationMS))
-		return join(s, f.Reason)
+		s := fmt.Sprintf("job %s: %s after %s, %d test cases measured", f.JobID, f.Outcome, duration(f.DurationMS), f.Measured)
+		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed"), f.Reason)
 	case events.AttemptLost:
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
 	case events.AttemptReleased:
@@ -91,6 +91,14 @@ func describeJob(j events.JobSpec) string {
 		s += " for the child"
 	}
 	return s
+}
+
+// some mentions a number unless it is 0.
+func some(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
 }
 
 func join(s, reason string) string {

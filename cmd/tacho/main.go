@@ -81,21 +81,23 @@ type globals struct {
 type commands struct {
 	globals
 
-	Up        upCmd        `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
-	Serve     serveCmd     `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
-	Collector collectorCmd `cmd:"" help:"Register, run and look after collectors."`
-	Request   requestCmd   `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
-	Queue     queueCmd     `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
-	Status    statusCmd    `cmd:"" help:"Show queue, requests and collectors at a glance."`
-	Jobs      jobsCmd      `cmd:"" help:"List jobs."`
-	Logs      logsCmd      `cmd:"" help:"Show the output of a job."`
-	Compare   compareCmd   `cmd:"" help:"Compare the results of two artifacts."`
-	Events    eventsCmd    `cmd:"" help:"Read the log."`
-	Replay    replayCmd    `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
-	Suite     suiteCmd     `cmd:"" help:"Check, show, compare and publish definitions."`
-	Doctor    doctorCmd    `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
-	ShowConf  configCmd    `cmd:"" name:"config" help:"Show the effective configuration."`
-	Version   versionCmd   `cmd:"" help:"Show the version."`
+	Up        upCmd         `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
+	Serve     serveCmd      `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
+	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
+	Request   requestCmd    `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
+	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
+	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
+	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
+	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
+	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
+	Events    eventsCmd     `cmd:"" help:"Read the log."`
+	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
+	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
+	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
+	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
+	Complete  completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete commands and flags."`
+	ShowConf  configCmd     `cmd:"" name:"config" help:"Show the effective configuration."`
+	Version   versionCmd    `cmd:"" help:"Show the version."`
 }
 
 const description = `Tacho benchmarks compilers and programs on dedicated machines. Its queue is an append-only log, from which everything else is built.
@@ -106,15 +108,19 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted,
 func (p *program) main(ctx context.Context, args []string) int {
 	var c commands
 	exited := -1
-	parser, err := kong.New(&c, kong.Name("tacho"), kong.Description(description), kong.Writers(p.stdout, p.stderr),
-		kong.Exit(func(code int) { exited = code }), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
+	parser, err := p.parser(ctx, &c, func(code int) { exited = code })
 	if err != nil {
 		fmt.Fprintln(p.stderr, "tacho:", err)
 		return exitFailed
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
+	}
+	if args[0] == completeWord {
+		if err := complete(p.stdout, parser.Model.Node, args[1:]); err != nil {
+			return exitFailed
+		}
+		return exitDone
 	}
 	command, err := parser.Parse(args)
 	if exited >= 0 {
@@ -133,6 +139,11 @@ func (p *program) main(ctx context.Context, args []string) int {
 		return p.report(ctx, err)
 	}
 	return exitDone
+}
+
+func (p *program) parser(ctx context.Context, c *commands, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("tacho"), kong.Description(description), kong.Writers(p.stdout, p.stderr), kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
 }
 
 func (p *program) load() (err error) {

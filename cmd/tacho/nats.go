@@ -86,6 +86,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			// The server asks nobody for a key.
 			nc, err = nats.Connect(a.servers, keyless...)
 		}
+		pause := tryEvery
 		switch {
 		case err == nil:
 			return nc, nil
@@ -93,13 +94,14 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			if w.passed() >= min(a.wait, unknownKeyWait) {
 				return nil, &control.RefusedError{Kind: control.Conflict, Reason: a.refused}
 			}
+			pause = unknownKeyWait / 2
 		default:
 			err = fmt.Errorf("NATS does not answer at %s (%w): check nats.url (TACHO_NATS_URL), and that the server runs", hostsOf(a.servers), plainly(err))
 			if !w.goesOn("NATS does not answer at " + hostsOf(a.servers)) {
 				return nil, err
 			}
 		}
-		if sleep(ctx, tryEvery); ctx.Err() != nil {
+		if sleep(ctx, pause); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}

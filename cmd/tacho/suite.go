@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,7 +47,7 @@ type suiteCheckCmd struct {
 
 // Run checks definitions.
 func (c *suiteCheckCmd) Run(_ context.Context, p *program) error {
-	d, err := definitions.Load(c.Suite)
+	d, err := loadSuite(c.Suite)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ type suiteShowCmd struct {
 
 // Run shows definitions.
 func (c *suiteShowCmd) Run(_ context.Context, p *program) error {
-	d, err := definitions.Load(c.Suite)
+	d, err := loadSuite(c.Suite)
 	if err != nil {
 		return err
 	}
@@ -111,11 +112,11 @@ type suiteDiffCmd struct {
 
 // Run shows how definitions differ.
 func (c *suiteDiffCmd) Run(_ context.Context, p *program) error {
-	a, err := definitions.Load(c.A)
+	a, err := loadSuite(c.A)
 	if err != nil {
 		return err
 	}
-	b, err := definitions.Load(c.B)
+	b, err := loadSuite(c.B)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ type suitePublishCmd struct {
 
 // Run publishes definitions.
 func (c *suitePublishCmd) Run(ctx context.Context, p *program) error {
-	d, err := definitions.Load(c.Suite)
+	d, err := loadSuite(c.Suite)
 	if err != nil {
 		return err
 	}
@@ -160,4 +161,14 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *program) error {
 	}
 	fmt.Fprintf(p.stdout, "suite %s, digest %s: %s\n", answer.Suite, answer.Digest, what)
 	return nil
+}
+
+// loadSuite loads definitions. That they are wrong is a failure; that there are none of that name is wrong usage.
+func loadSuite(nameOrFile string) (suite.Definitions, error) {
+	d, err := definitions.Load(nameOrFile)
+	var problems suite.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return d, usageError{err}
+	}
+	return d, err
 }

@@ -1,0 +1,167 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/measure"
+	"github.com/tachobench/tacho/runner"
+	"github.com/tachobench/tacho/suite"
+)
+
+func TestMain(m *testing.M) {
+	if measure.RunShimIfAsked() {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// notes is a Sink that keeps what it is told.
+type notes struct {
+	measured []events.MeasuredCase
+	failed   []string
+	log      []string
+}
+
+func (n *notes) Started(events.Benchmark, int, int) {}
+func (n *notes) Log(text string)                    { n.log = append(n.log, text) }
+func (n *notes) Measured(_ context.Context, c events.MeasuredCase) error {
+	n.measured = append(n.measured, c)
+	return nil
+}
+
+func (n *notes) Failed(_ context.Context, kind events.ErrorKind, about string, _ *events.TestCase, message string) error {
+	n.failed = append(n.failed, string(kind)+" "+about+": "+message)
+	return nil
+}
+
+// sleepy writes a suite of a program that runs a shell, and an artifact for it.
+func sleepy(t *testing.T, root, revision string) (suite.Definitions, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{"v1", "echo"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := `
+version = 1
+name = "sleepy"
+primary_target = "here"
+sources = { root = "` + root + `", revision = "` + revision + `" }
+defaults = { iterations = 2, timeout = "10s" }
+categories = { master = ["primary"], try = ["primary"], release = ["primary"] }
+target = [{ name = "here", sets = 1, os = "linux", arch = "amd64" }]
+kind = [{ name = "compile", per_set = true, per_backend = true, per_profile = true }]
+profile = [{ name = "p" }]
+backend = [{ name = "b" }]
+scenario = [{ name = "full", cache = "none" }]
+metric = [{ name = "wall-time", unit = "s", class = "time", better = "lower" }]
+
+[artifact]
+kind = "path"
+path = ["` + dir + `/{tag}"]
+driver = "command"
+
+[[benchmark]]
+name = "echo"
+category = "primary"
+sets = { here = 0 }
+command = ["/bin/sh", "{source}/echo.sh"]
+`
+	if err := os.WriteFile(filepath.Join(dir, "echo", "echo.sh"), []byte("echo hello\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "sleepy.toml")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := definitions.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, dir
+}
+
+func machine(t *testing.T, sources map[string]string) *Machine {
+	t.Helper()
+	store, err := artifact.Open(artifact.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	return &Machine{
+		Artifacts: store, Runner: runner.New(runner.Settings{}), Slot: filepath.Join(dir, "slot"), Cache: filepath.Join(dir, "cache"), Sources: sources,
+	}
+}
+
+func jobOf(d suite.Definitions, tag events.Tag) events.JobSpec {
+	return events.JobSpec{
+		ID: "j1", Artifact: events.Artifact{Suite: d.Name, Tag: tag, Kind: events.Master}, Kind: "compile", Target: "here",
+		Backend: "b", Profile: "p", Definitions: d.Digest(),
+	}
+}
+
+func none(events.TestCase) bool { return false }
+
+func TestAMachineMeasuresWhatIsMissing(t *testing.T) {
+	d, dir := sleepy(t, "file", "")
+	m, got := machine(t, map[string]string{"sleepy": dir}), &notes{}
+	if err := m.Run(t.Context(), jobOf(d, "v1"), d, none, got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.measured) != 1 || len(got.measured[0].Iterations) != 2 || len(got.failed) > 0 {
+		t.Fatalf("measured %+v, failed %v", got.measured, got.failed)
+	}
+	if got.measured[0].Iterations[0].Metrics["wall-time"] <= 0 {
+		t.Errorf("no time was measured: %+v", got.measured[0].Iterations[0])
+	}
+	again := &notes{}
+	if err := m.Run(t.Context(), jobOf(d, "v9"), d, func(events.TestCase) bool { return true }, again); err != nil {
+		t.Errorf("nothing is missing, so not even the artifact is needed: %v", err)
+	}
+	if len(again.measured) > 0 || !strings.Contains(strings.Join(again.log, "\n"), "nothing to measure") {
+		t.Errorf("%+v", again)
+	}
+}
+
+func TestWhatAMachineCannotDoIsSaidOnceAndForAll(t *testing.T) {
+	d, dir := sleepy(t, "file", "")
+	elsewhere, _ := sleepy(t, "file", "")
+	elsewhere.Benchmarks[0].SourceDigest = "0000"
+	checkout, _ := sleepy(t, "checkout", "169b07b02")
+	for name, tc := range map[string]struct {
+		d       suite.Definitions
+		tag     events.Tag
+		sources map[string]string
+		kind    events.ErrorKind
+		want    string
+	}{
+		"no such artifact":           {d, "v9", map[string]string{"sleepy": dir}, events.ErrorArtifact, "v9"},
+		"programs nobody knows":      {d, "v1", nil, events.ErrorPrepare, "[sources]"},
+		"no checkout":                {checkout, "v1", map[string]string{"checkout": dir}, events.ErrorPrepare, "revision"},
+		"definitions with a bad job": {func() suite.Definitions { x := d; x.Profiles = nil; return x }(), "v1", map[string]string{"sleepy": dir}, events.ErrorDefinitions, "p"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := machine(t, tc.sources).Run(t.Context(), jobOf(tc.d, tc.tag), tc.d, none, &notes{})
+			permanent, ok := errors.AsType[*PermanentError](err)
+			if !ok || permanent.Kind != tc.kind || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %#v %v, want a permanent %s error with %q", err, err, tc.kind, tc.want)
+			}
+		})
+	}
+	got := &notes{}
+	if err := machine(t, map[string]string{"sleepy": dir}).Run(t.Context(), jobOf(elsewhere, "v1"), elsewhere, none, got); err != nil {
+		t.Log(err)
+	}
+	if len(got.measured) > 0 {
+		t.Error("a program that is not the one of the definitions was measured")
+	}
+}
