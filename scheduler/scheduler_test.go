@@ -1,0 +1,144 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+// faulty is a log whose appends fail for a while, and that may hold a type of event from the future.
+type faulty struct {
+	*memory.Log
+	failures int
+	future   bool
+}
+
+func (f *faulty) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
+	if f.failures > 0 {
+		f.failures--
+		return 0, fmt.Errorf("append: %w", eventlog.ErrUnavailable)
+	}
+	return f.Log.Append(ctx, parts...)
+}
+
+func (f *faulty) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error) {
+	c, err := f.Log.Follow(ctx, after)
+	return &faultyCursor{Cursor: c, future: f.future}, err
+}
+
+type faultyCursor struct {
+	eventlog.Cursor
+	future bool
+}
+
+func (c *faultyCursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
+	batch, err := c.Cursor.Next(ctx, limit)
+	for i := range batch {
+		if c.future {
+			batch[i].Header = map[string]string{events.HeaderType: events.TypePrefix + "request.dreamt.v7"}
+		}
+	}
+	return batch, err
+}
+
+func run(t *testing.T, log *faulty) (ended chan error, stop func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	s := New(Config{
+		Log: log, Dispatch: log.Log, Presence: log.Log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Policy: Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
+	})
+	ended = make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return ended, stop
+}
+
+func ask(t *testing.T, log *memory.Log, n control.NewRequest) events.RequestID {
+	t.Helper()
+	by := control.By{Actor: "test", Source: "test"}
+	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	d := suite.Definitions{
+		Version: 1, Name: "s", PrimaryTarget: "here", Targets: []suite.Target{{Name: "here", Sets: 1}},
+		Kinds:    []suite.Kind{{Name: "compile", PerSet: true, PerBackend: true, PerProfile: true}},
+		Profiles: []suite.Profile{{Name: "p"}}, Backends: []suite.Backend{{Name: "b"}},
+	}
+	if _, err := c.Publish(t.Context(), by, d); err != nil {
+		t.Fatal(err)
+	}
+	n.Suite = "s"
+	r, _, err := c.CreateRequest(t.Context(), by, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.ID
+}
+
+func last(t *testing.T, log *memory.Log, id events.RequestID) events.Fact {
+	t.Helper()
+	e, ok, err := log.Last(t.Context(), events.RequestSubject(id))
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	return e.Fact
+}
+
+func TestADecisionThatCouldNotBeRecordedIsTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &faulty{Log: memory.New(memory.Config{}), failures: 5}
+		ended, stop := run(t, log)
+		id := ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
+		pass(10 * time.Second)
+		if f, ok := last(t, log.Log, id).(events.JobsCreated); !ok || len(f.Jobs) != 1 {
+			t.Errorf("the last word on the request is %#v, want its jobs", f)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnEventFromTheFutureStopsTheScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &faulty{Log: memory.New(memory.Config{}), future: true}
+		ended, stop := run(t, log)
+		defer stop()
+		ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
+		if err := <-ended; !errors.Is(err, events.ErrUnknownType) {
+			t.Errorf("got %v, want that the type is unknown", err)
+		}
+	})
+}
+
+func TestATryExpiresWhenItsArtifactsDoNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &faulty{Log: memory.New(memory.Config{})}
+		ended, stop := run(t, log)
+		id := ask(t, log.Log, control.NewRequest{Kind: events.Try, Key: "comment-1"})
+		pass(7*24*time.Hour - time.Minute)
+		if f, ok := last(t, log.Log, id).(events.RequestCreated); !ok {
+			t.Errorf("too early: %#v", f)
+		}
+		pass(2 * time.Minute)
+		if f, ok := last(t, log.Log, id).(events.RequestExpired); !ok {
+			t.Errorf("not in time: %#v", f)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pass lets the bubble's time pass.
+func pass(d time.Duration) { <-time.After(d) }
