@@ -7,10 +7,10 @@ import (
 )
 
 func TestRustDiffs(t *testing.T) {
-	const first = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4,3 +4,3 @@\n \n fn text() -> &'static str {\n-    \"plain\"\n+    \"first\"\n"
-	const second = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4,3 +4,4 @@\n \n fn text() -> &'static str {\n-    \"first\"\n+    more::TEXT\n }\n+mod more;\n" +
+	const first = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4,4 +4,4 @@\n \n fn text() -> &'static str {\n-    \"plain\"\n+    \"first\"\n }\n"
+	const second = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4,4 +4,5 @@\n \n fn text() -> &'static str {\n-    \"first\"\n+    more::TEXT\n }\n+mod more;\n" +
 		"--- /dev/null\n+++ b/src/more.rs\n@@ -0,0 +1 @@\n+pub const TEXT: &str = \"second\";\n"
-	diffs := map[string]string{"Cargo.toml": manifest, "src/main.rs": plain, "0-first.patch": first, "1-second.patch": strings.Replace(second, "-4,3 +4,4", "-4,4 +4,5", 1)}
+	diffs := map[string]string{"Cargo.toml": manifest, "src/main.rs": plain, "0-first.patch": first, "1-second.patch": second}
 	plan := rustPlan("demo", 2, "rustc")
 	plan.Benchmark.Patches = []string{"0-first.patch", "1-second.patch"}
 	job := rustJob(t, diffs, plan)

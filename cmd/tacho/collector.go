@@ -218,7 +218,8 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	}
 	creds, err := readCredentials(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("no credentials of collector %s in %s: register it with `tacho collector add %s --target … --set …`, or name the file with --credentials", c.Name, file, c.Name)
+		return &control.RefusedError{Kind: control.NotFound, Reason: fmt.Sprintf(
+			"no credentials of collector %s in %s: register it with `tacho collector add %s --target … --set …`, or name the file with --credentials", c.Name, file, c.Name)}
 	}
 	if err != nil {
 		return err

@@ -181,5 +181,9 @@ func (p *program) client() (*client.Client, error) {
 	if token == "" {
 		token = d.read("token")
 	}
-	return client.New(url, token)
+	c, err := client.New(url, token)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
 }

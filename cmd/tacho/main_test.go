@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,13 +104,29 @@ func (s *site) data(parts ...string) string {
 	return filepath.Join(append([]string{s.dir, "data"}, parts...)...)
 }
 
+// replace changes the configuration or the suite before anything runs.
+func (s *site) replace(file, old, replacement string) {
+	s.t.Helper()
+	path := filepath.Join(s.dir, file)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		s.t.Fatalf("%s has no %q", file, old)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // start starts `tacho up` and waits until it answers.
-func (s *site) start() {
+func (s *site) start(flags ...string) {
 	s.t.Helper()
 	if err := os.Remove(s.data("running.json")); err != nil && !os.IsNotExist(err) {
 		s.t.Fatal(err)
 	}
-	s.up = exec.Command(binary, append([]string{"up", "--listen", "127.0.0.1:0"}, s.args...)...)
+	s.up = exec.Command(binary, slices.Concat([]string{"up", "--listen", "127.0.0.1:0"}, flags, s.args)...)
 	s.up.Env = s.env
 	s.up.Stdout, s.up.Stderr = &s.log, &s.log
 	s.up.WaitDelay = 10 * time.Second
@@ -184,7 +201,7 @@ func (s *site) eventually(what string, within time.Duration, ok func() bool) {
 // run runs a command to its end and returns what it printed and its exit code.
 func (s *site) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
-	cmd := exec.Command(binary, append(args, s.args...)...)
+	cmd := exec.Command(binary, slices.Concat(s.args, args)...)
 	cmd.Env = s.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

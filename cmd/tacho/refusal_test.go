@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+)
+
+// Whatever is asked wrongly is refused with one sentence that names the next step, and changes nothing.
+func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	before := len(s.events())
+	for _, c := range []struct {
+		line string
+		code int
+		says string
+	}{
+		{"request master v9 --targets mars", exitUsage, `unknown target "mars": use here`},
+		{"request master v9 --profiles fast", exitUsage, `unknown profile "fast": use quick or slow`},
+		{"request master v9 --backends gcc", exitUsage, `unknown backend "gcc": use any`},
+		{"request master v9 --benchmarks zzz*", exitUsage, "use nap-a"},
+		{"request master v9 --suite nope", exitRefused, "`tacho suite publish`"},
+		{"request try", exitUsage, "--key"},
+		{"request cancel r0", exitRefused, "`tacho request list`"},
+		{"request show r0", exitRefused, "`tacho request list`"},
+		{"logs j0", exitRefused, "`tacho jobs`"},
+		{"trace j0", exitRefused, "`tacho request list` and `tacho jobs`"},
+		{"events show 99999", exitRefused, "`tacho events tail"},
+		{"jobs --state asleep", exitUsage, "queued, in_progress"},
+		{"collector add x --target mars", exitUsage, "they have here (2 sets)"},
+		{"collector add x --target here --set 7", exitUsage, "they have here (2 sets)"},
+		{"collector add local-here-0 --target here --set 1", exitRefused, "names are unique for ever"},
+		{"collector add another --target here --set 1", exitRefused, "--standby"},
+		{"collector run another", exitRefused, "`tacho collector add another"},
+		{"collector drain another", exitRefused, "`tacho collector list`"},
+	} {
+		s.refused(c.code, words(c.line), c.says)
+	}
+	for _, name := range []string{"x", "another"} {
+		if _, err := os.Stat(s.data(credentialsFile(events.CollectorName(name)))); !os.IsNotExist(err) {
+			t.Errorf("a collector that was refused has credentials: %v", err)
+		}
+	}
+	if after := len(s.events()); after > before+2 { // the two collectors may have come online meanwhile
+		t.Errorf("the log has %d events, and had %d before anything was refused", after, before)
+	}
+	s.must("request", "master", "v1", "--wait")
+}
+
+func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {
+	s := newSite(t)
+	s.replace("naps.toml", `category = "secondary"`, `category = "secundary"`)
+	file := s.dir + "/naps.toml"
+	s.refused(exitUsage, words("up"), "naps.toml:", `unknown category "secundary": use primary, secondary or stable`)
+	s.refused(exitFailed, []string{"suite", "check", file}, "naps.toml:", `unknown category "secundary"`)
+	s.replace("naps.toml", `category = "secundary"`, `category = "secondary"`)
+	s.start("--collectors", "0")
+	s.replace("naps.toml", "[artifact]", "[artefact]")
+	s.refused(exitFailed, []string{"suite", "publish", file}, "naps.toml:", `unknown key "artefact"`)
+	if list := s.events(); len(list) != 1 {
+		t.Errorf("the log has %d events, want the definitions of the start alone", len(list))
+	}
+}
+
+func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
+	s := newSite(t)
+	text, err := os.ReadFile(s.dir + "/naps.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := strings.NewReplacer(`name = "naps"`, `name = "far"`, `"here"`, `"moon"`, "here =", "moon =", `os = "`, `os = "not-`).Replace(string(text))
+	if err := os.WriteFile(s.dir+"/far.toml", []byte(far), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.replace("quick.toml", `naps.toml"`, fmt.Sprintf(`naps.toml", "%s/far.toml"`, s.dir))
+	s.start("--collectors", "0")
+	s.must("collector", "add", "near", "--target", "here", "--set", "0")
+	s.must("collector", "add", "far", "--target", "moon", "--set", "0")
+	s.refused(exitRefused, words("collector run far"), "target moon", "run it on a matching host")
+
+	first := s.begin("collector", "run", "near")
+	s.online("near", first.cmd.Process.Pid)
+	s.refused(exitRefused, words("collector run near"), fmt.Sprintf("as process %d", first.cmd.Process.Pid))
+
+	// The same name from another machine, which does not see the lock of this one.
+	other := t.TempDir()
+	if err := directory(other).write("token", directory(s.data()).read("token")); err != nil {
+		t.Fatal(err)
+	}
+	s.refused(exitRefused, []string{"collector", "run", "near", "--credentials", s.data(credentialsFile("near")), "--data", other},
+		fmt.Sprintf("process %d", first.cmd.Process.Pid), "stop it")
+
+	// Registered elsewhere: the key is not here, and the log keeps the one that it has.
+	s.refused(exitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
+	s.stranger(other, "near")
+	s.refused(exitRefused, []string{"collector", "run", "near", "--data", other},
+		"does not know this collector's key", "register it", "`tacho collector add near --target here --set 0`")
+	if code := first.stop(t); code != exitDone {
+		t.Errorf("the collector ends with exit code %d:\n%s", code, first.log.String())
+	}
+	// What was refused has not taken the name: the next process has it at once.
+	s.online("near", s.begin("collector", "run", "near").cmd.Process.Pid)
+}
+
+// stranger puts credentials into a data directory whose key nobody knows.
+func (s *site) stranger(dir string, name events.CollectorName) {
+	s.t.Helper()
+	c, err := readCredentials(s.data(credentialsFile(name)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made, _, err := directory(dir).newCredentials(name, c.Target, c.Set)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	made.NATSURL = c.NATSURL
+	if err := directory(dir).keep(made); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) url() string {
+	s.t.Helper()
+	r, ok := directory(s.data()).find()
+	if !ok {
+		s.t.Fatal("tacho up does not run")
+	}
+	return r.URL
+}
+
+// online waits until that process is the collector, as the log says.
+func (s *site) online(name events.CollectorName, pid int) {
+	s.t.Helper()
+	s.eventually(fmt.Sprintf("collector %s is process %d", name, pid), 30*time.Second, func() bool {
+		c, ok := s.client()
+		if !ok {
+			return false
+		}
+		list, err := c.Collectors(s.t.Context())
+		if err != nil {
+			return false
+		}
+		for _, c := range list {
+			if c.Name == name && c.PID == pid && c.State == client.CollectorIdle {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A second start on a directory is refused; a killed one leaves words behind that say what to do.
+func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
+	s := newSite(t)
+	s.start("--collectors", "0")
+	in := fmt.Sprintf("in use by process %d, which answers at %s", s.up.Process.Pid, s.url())
+	s.refused(exitRefused, words("up --listen 127.0.0.1:0"), in, "--data")
+	s.refused(exitRefused, words("replay"), in)
+	s.must("collector", "add", "near", "--target", "here")
+
+	s.kill(s.up.Process.Pid, "tacho up")
+	url := s.url()
+	s.eventually("the port is closed", 10*time.Second, func() bool {
+		_, errs, _ := s.run("queue")
+		return strings.Contains(errs, "nothing answers")
+	})
+	for _, line := range []string{"queue", "status", "events tail -f", "request master v1"} {
+		s.refused(exitFailed, words(line), "nothing answers at "+url, "`tacho up --data "+s.data()+"`")
+	}
+	s.refused(exitFailed, []string{"collector", "run", "near"}, "NATS does not answer at nats://127.0.0.1:", "connection refused", "that the server runs")
+	s.must("replay", "--verify")
+
+	// A collector that is more patient waits, says so, and works as soon as there is a log.
+	s.replace("quick.toml", `start_wait = "2s"`, `start_wait = "60s"`)
+	waiting := s.begin("collector", "run", "near")
+	waiting.says(s, "waiting    NATS does not answer at nats://127.0.0.1:")
+	s.start("--collectors", "0")
+	s.online("near", waiting.cmd.Process.Pid)
+}
