@@ -94,7 +94,13 @@ func ShippedPrograms(suiteName events.SuiteName) Programs {
 	return Programs{files: sub}
 }
 
-// ProgramsBeside returns the programs of a suite that is a file.
+// ProgramsBeside returns the programs of a suite that is a file. Links that lead out of its directory are not
+// followed.
 func ProgramsBeside(file string) Programs {
-	return Programs{files: os.DirFS(filepath.Dir(file))}
+	root, err := os.OpenRoot(filepath.Dir(file))
+	if err != nil {
+		// Reading the first program says the same about a directory that is not there.
+		return Programs{files: os.DirFS(filepath.Dir(file))}
+	}
+	return Programs{files: root.FS()}
 }

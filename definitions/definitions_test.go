@@ -181,13 +181,34 @@ func TestMaterialiseWritesAWholeProgramOrNothing(t *testing.T) {
 	}
 }
 
-func TestALinkIsNoPartOfAProgram(t *testing.T) {
+func TestALinkIsTheFileThatItLeadsToButNeverOneOutside(t *testing.T) {
 	dir := t.TempDir()
+	programs := func() Programs { return ProgramsBeside(filepath.Join(dir, "x.toml")) }
 	writeFile(t, filepath.Join(dir, "p", "a"), "x\n")
-	if err := os.Symlink("/etc/hostname", filepath.Join(dir, "p", "b")); err != nil {
+	writeFile(t, filepath.Join(dir, "copied", "a"), "x\n")
+	writeFile(t, filepath.Join(dir, "copied", "sub", "b"), "x\n")
+	link := func(to, at string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, at)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(to, filepath.Join(dir, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("../a", "p/sub/b")
+	linked, err := programs().Digest("p")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ProgramsBeside(filepath.Join(dir, "x.toml")).Digest("p"); err == nil {
-		t.Error("a link was followed")
+	if copied, err := programs().Digest("copied"); err != nil || copied != linked {
+		t.Errorf("digest %s, with copies %s, %v", linked, copied, err)
+	}
+	link("/etc/hostname", "out/a")
+	link("../p", "dir/a")
+	for _, p := range []string{"out", "dir"} {
+		if _, err := programs().Digest(p); err == nil {
+			t.Errorf("the link in %s was followed", p)
+		}
 	}
 }

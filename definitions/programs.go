@@ -98,8 +98,10 @@ func (p Programs) directory(root string) ([]txtar.File, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if !d.Type().IsRegular() {
-			return fmt.Errorf("%s is no regular file", name)
+		// A link counts as the file that it leads to, inside of the programs.
+		info, err := fs.Stat(sub, name)
+		if err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is neither a regular file nor a link to one among the programs", name)
 		}
 		data, err := fs.ReadFile(sub, name)
 		files = append(files, txtar.File{Name: name, Data: data})
