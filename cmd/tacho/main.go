@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/internal/measure"
+	"github.com/tachobench/tacho/runner"
 )
 
 // The exit codes; see `tacho --help`.
@@ -32,7 +33,7 @@ const (
 )
 
 func main() {
-	if measure.RunShimIfAsked() {
+	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
