@@ -13,10 +13,14 @@ import (
 )
 
 func (c *Collector) beat() eventlog.Beat {
+	load := 0.0
+	if c.Load != nil {
+		load = c.Load()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return eventlog.Beat{
-		Name: c.Name, Instance: c.Instance, Host: c.Host, PID: c.PID, Version: c.Version, Time: c.Clock().UTC(),
+		Load: load, Name: c.Name, Instance: c.Instance, Host: c.Host, PID: c.PID, Version: c.Version, Time: c.Clock().UTC(),
 		JobID: c.progress.job, Benchmark: c.progress.benchmark, Done: c.progress.done, Total: c.progress.total,
 	}
 }

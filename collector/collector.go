@@ -46,6 +46,8 @@ type Config struct {
 	Environment events.Environment
 	// OS and Arch are what this host is, in Go's words.
 	OS, Arch string
+	// Load tells the machine's load average for the heartbeat; nil leaves it out.
+	Load func() float64
 
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch

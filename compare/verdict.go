@@ -103,7 +103,11 @@ func (s Summary) sentence() string {
 			fmt.Fprintf(&b, "No verdict on %s: none of %s could be judged.", name, plural(s.Cases, "test case"))
 			return b.String()
 		}
-		fmt.Fprintf(&b, "No relevant change in %s", name)
+		if s.conclusive() < s.Cases-s.conclusive() {
+			fmt.Fprintf(&b, "Little can be said on %s", name)
+		} else {
+			fmt.Fprintf(&b, "No relevant change in %s", name)
+		}
 	case Improvement, Regression:
 		fmt.Fprintf(&b, "%s%s in %s", strings.ToUpper(string(s.Verdict[:1])), s.Verdict[1:], name)
 	case Mixed:

@@ -63,6 +63,9 @@ type NATS struct {
 	Listen string `toml:"listen" json:"listen"`
 	// Replicas of the log: 1 on one server, 3 or 5 on a cluster. It is fixed when the log is made.
 	Replicas int `toml:"replicas" json:"replicas"`
+	// MaxBytes is the size at which the log takes no more events, and loses none: the guard against a full
+	// disk. A cluster must grant its account at least as much.
+	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
 }
 
 // Scheduler says how requests and jobs are scheduled.
@@ -120,7 +123,7 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 func Default(data string) Config {
 	return Config{
 		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second),
-		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1},
+		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1, MaxBytes: 64 << 30},
 		Scheduler: Scheduler{
 			MaxInProgress: 1, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
 		},
@@ -186,6 +189,8 @@ func (c Config) Check() error {
 		return errors.New("scheduler.max_in_progress: at least 1")
 	case c.NATS.Replicas != 1 && c.NATS.Replicas != 3 && c.NATS.Replicas != 5:
 		return errors.New("nats.replicas: 1, 3 or 5")
+	case c.NATS.MaxBytes < 1<<20:
+		return errors.New("nats.max_bytes: at least 1 MiB")
 	case c.NATS.Replicas > 1 && c.NATS.URL == "":
 		return errors.New("nats.replicas: more than one replica needs a cluster: set nats.url")
 	case c.Scheduler.OfflineAfter.Std() < time.Second:

@@ -267,7 +267,7 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	conf := p.config.Collector
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: programVersion(),
-		OS: runtime.GOOS, Arch: runtime.GOARCH, Environment: measure.Environment(ctx),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: load, Environment: measure.Environment(ctx),
 		Log: log, Dispatch: log, Presence: log, JobLogs: log, Bench: machine,
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
@@ -300,12 +300,16 @@ func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, c
 	return a.connect(ctx, jetstream.CollectorOptions(c.Name)...)
 }
 
-// open opens the log, which may not be there yet when its server already is.
+// open opens the log. It may not be there yet when its server is, nor the core that answers collectors.
 func (c *collectorRunCmd) open(ctx context.Context, p *program, nc *nats.Conn, lane events.Lane) (*jetstream.Collector, error) {
 	w := newWaiting(p.config.StartWait.Std(), p.say)
 	for {
 		try, cancel := context.WithTimeout(ctx, sayEvery)
 		log, err := jetstream.OpenCollector(try, nc, c.Name, lane)
+		if err == nil {
+			// The core answers this one: nothing works without it.
+			_, err = log.Read(try, events.CollectorSubject(c.Name))
+		}
 		cancel()
 		switch {
 		case ctx.Err() != nil:

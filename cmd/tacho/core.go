@@ -45,7 +45,7 @@ func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, erro
 	}
 	if err == nil {
 		k.log, err = jetstream.Open(ctx, k.nc, jetstream.Config{
-			Replicas: c.NATS.Replicas, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
+			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.MaxBytes, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
 		})
 	}
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/client"
@@ -59,6 +61,14 @@ func (c *upCmd) compare(ctx context.Context, up *upRun, d suite.Definitions) err
 	}
 	by := control.By{Actor: up.actor(), Source: "cli", Root: "tacho up --demo"}
 	parameters := events.Parameters{Benchmarks: d.Demo.Benchmarks}
+	for _, lane := range hostLanes([]suite.Definitions{d}, -1) {
+		if !slices.Contains(parameters.Targets, lane.Target) {
+			parameters.Targets = append(parameters.Targets, lane.Target)
+		}
+	}
+	if len(parameters.Targets) == 0 {
+		return usagef("suite %s has no target for this machine (%s/%s): choose another suite with TACHO_SUITE", d.Name, runtime.GOOS, runtime.GOARCH)
+	}
 	var ids []events.RequestID
 	for _, n := range []control.NewRequest{
 		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Parent, Parameters: parameters},
