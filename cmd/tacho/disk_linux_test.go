@@ -34,7 +34,7 @@ func TestAFullDiskUnderTheCache(t *testing.T) {
 		s.must("request", "master", tag)
 	}
 	full := s.ended("huge")
-	if full.State != events.RequestFailedState {
+	if full.State != events.RequestFailure {
 		t.Fatalf("the request without room is %s: %s", full.State, full.Reason)
 	}
 	if j := full.JobList[0]; !strings.Contains(j.Reason, "is full") || !strings.Contains(j.Reason, cache) || !strings.Contains(j.Reason, "free some space") || j.Attempts < 2 {

@@ -60,7 +60,7 @@ func (c *doctorCmd) Run(ctx context.Context, p *program) error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d things are wrong", bad)
+		return fmt.Errorf("something that Tacho needs is wrong here: see the %d above marked as bad", bad)
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 func natsWith(t *testing.T, o server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, true, true, t.TempDir()
+	o.JetStreamMaxStore = 1 << 50
 	ns, err := server.NewServer(&o)
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,7 @@ func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
 		t.Errorf("a request that fails: exit code %d, %s%s", code, out, errs)
 	}
 	r := s.ended("gone")
-	if r.State != events.RequestFailedState || len(r.JobList) != 1 {
+	if r.State != events.RequestFailure || len(r.JobList) != 1 {
 		t.Fatalf("the request is %s with %d jobs", r.State, len(r.JobList))
 	}
 	j := r.JobList[0]

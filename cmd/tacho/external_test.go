@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/internal/pgserver"
+)
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// The parts run on servers that others run. A collector says who it is by its own key, by a user in the URL, or
+// by a key in a file, and a server that does not know it is told from one that does not answer.
+func TestPartsOnServersOfOthers(t *testing.T) {
+	core, collector := newKey(t), newKey(t)
+	address := natsWith(t, server.Options{
+		Users: []*server.User{{Username: "core", Password: "s3cret"}},
+		Nkeys: []*server.NkeyUser{{Nkey: core.public}, {Nkey: collector.public}},
+	})
+	withUser := "nats://core:s3cret@" + address
+	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(t.TempDir(), "postgres"), Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := pg.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	s := newSite(t)
+	listen := freePort(t)
+	s.env = append(s.env, "TACHO_NATS_URL="+withUser, "TACHO_DATABASE_URL="+pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
+
+	s.begin("serve", "projector,website", "--listen", listen).says(s, "serving    projector, website")
+	byKey := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+core.file)
+	byKey.begin("serve", "scheduler", "projector").says(s, "serving    projector, scheduler")
+	s.must("suite", "publish", s.dir+"/naps.toml")
+	out := s.must("collector", "add", "near", "--target", "here", "--set", "0")
+	if !strings.Contains(out, "nkey: U") {
+		t.Errorf("what the server must know is not said:\n%s", out)
+	}
+
+	own := s.with("TACHO_NATS_URL=nats://" + address)
+	own.refused(exitRefused, words("collector run near"), "does not know this collector's key", "`tacho collector add near --target here --set 0`")
+	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(exitRefused, words("collector run near"), "refuses the user of the URL")
+	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(exitRefused, words("serve scheduler"), "check the user and password in nats.url")
+	s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+newKey(t).file).refused(exitRefused, words("collector run near"), "does not know the key in")
+
+	for _, how := range []*site{s, s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+collector.file)} {
+		p := how.begin("collector", "run", "near")
+		s.eventually("the collector is online", 30*time.Second, func() bool {
+			return strings.Contains(s.must("collector", "list"), "idle")
+		})
+		if code := p.stop(t); code != exitDone {
+			t.Errorf("exit code %d:\n%s", code, p.log.String())
+		}
+		s.eventually("the collector is offline", 30*time.Second, func() bool {
+			return strings.Contains(s.must("collector", "list"), "offline")
+		})
+	}
+}
+
+type natsKey struct{ public, file string }
+
+// newKey makes an nkey, with its seed in a file.
+func newKey(t *testing.T) natsKey {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := natsKey{file: filepath.Join(t.TempDir(), "seed")}
+	if k.public, err = pair.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(k.file, append(seed, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// with is the same site for a process with other variables.
+func (s *site) with(env ...string) *site {
+	return &site{t: s.t, dir: s.dir, args: s.args, env: append(s.env[:len(s.env):len(s.env)], env...)}
+}

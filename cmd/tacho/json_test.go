@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// Every command that reads or asks prints JSON when it is asked to. The commands come from the model itself: one
+// that is new and has no example here fails the test.
+func TestEveryCommandPrintsJSON(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	s.must("request", "master", "v1", "--wait", "--json")
+	s.must("request", "master", "v2", "--parent", "v1", "--wait")
+	job := s.ended("v1").JobList[0].ID
+	naps := s.dir + "/naps.toml"
+	// In an order in which each works.
+	examples := []string{
+		"version", "config", "doctor", "status", "queue", "jobs", "request list", "request show v1", "collector list",
+		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
+		"request try --key pr-8",
+		"request cancel ID", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
+		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
+		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector deactivate spare --reason test",
+		"collector activate local-here-1", "collector drain local-here-1 --reason test",
+	}
+	waiting := ""
+	shown := map[string]bool{}
+	for _, line := range examples {
+		args := words(strings.ReplaceAll(line, "ID", waiting))
+		out, errs, code := s.run(append(args, "--json")...)
+		if code != 0 && args[0] != "doctor" {
+			t.Errorf("tacho %s --json: exit code %d: %s", line, code, errs)
+		}
+		dec := json.NewDecoder(strings.NewReader(out))
+		n := 0
+		for {
+			var v any
+			err := dec.Decode(&v)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Errorf("tacho %s --json: %v:\n%s", line, err, out)
+				break
+			}
+			if answer, ok := v.(map[string]any); ok && strings.HasPrefix(line, "request try --key") {
+				waiting, _ = answer["request_id"].(string)
+			}
+			n++
+		}
+		if n == 0 || n > 1 && args[0] != "events" {
+			t.Errorf("tacho %s --json: %d values", line, n)
+		}
+		shown[args[0]], shown[strings.Join(args[:min(2, len(args))], " ")] = true, true
+	}
+	var c commands
+	parser, err := (&program{stdout: io.Discard, stderr: io.Discard}).parser(t.Context(), &c, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range parser.Model.Leaves(false) {
+		name := strings.TrimPrefix(leaf.Path(), "tacho ")
+		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
+		switch name {
+		case "up", "serve", "collector run", "completion", "events export":
+			// They run on, or have one form alone.
+		default:
+			if !has || !shown[name] {
+				t.Errorf("tacho %s: has --json: %t, is tried here: %t", name, has, shown[name])
+			}
+		}
+	}
+}
+
+func TestEventsComeInOrderAndAsTheyHappen(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	follower := s.begin("events", "tail", "-n", "1", "-f", "--json")
+	s.must("request", "master", "v1", "--wait")
+	all := s.sequences(s.must("events", "tail", "--json"))
+	for i, seq := range all {
+		if seq != i+1 {
+			t.Fatalf("event %d is shown at place %d", seq, i+1)
+		}
+	}
+	if got := s.sequences(s.must("events", "tail", "-n", "20", "--json")); !slices.Equal(got, all[len(all)-20:]) {
+		t.Errorf("the newest 20 of %d events are %v", len(all), got)
+	}
+	if got := s.sequences(s.must("events", "tail", "-n", "2", "--type", "job.finished.v1", "--json")); len(got) != 2 {
+		t.Errorf("two of a type are %v", got)
+	}
+	var seen []int
+	s.eventually("the follower has seen the end", 20*time.Second, func() bool {
+		text := follower.log.String()
+		if end := strings.LastIndexByte(text, '\n'); end >= 0 {
+			seen = s.sequences(text[:end+1])
+		}
+		return len(seen) > 0 && seen[len(seen)-1] >= all[len(all)-1]
+	})
+	for i, seq := range seen {
+		if seq != seen[0]+i {
+			t.Fatalf("the follower sees %v", seen)
+		}
+	}
+
+	story := s.must("trace", "v1")
+	for _, part := range []string{"request.created", "└─ jobs.created", "job.dispatched", "test_cases.measured", "└─ request.completed"} {
+		if !strings.Contains(story, part) {
+			t.Errorf("the trace lacks %q:\n%s", part, story)
+		}
+	}
+	one := s.must("trace", string(s.ended("v1").JobList[0].ID))
+	if strings.Count(one, "job.finished") != 1 || strings.Count(one, "request.created") != 1 || strings.Contains(one, "request.completed") {
+		t.Errorf("the trace of a job is\n%s", one)
+	}
+}
+
+func (s *site) sequences(lines string) []int {
+	s.t.Helper()
+	var out []int
+	for line := range strings.Lines(lines) {
+		var e readmodel.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			s.t.Fatalf("%v: %s", err, line)
+		}
+		out = append(out, int(e.Seq))
+	}
+	return out
+}
