@@ -50,7 +50,7 @@ func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, erro
 	}
 	if err != nil {
 		k.close()
-		return nil, err
+		return nil, explainOpen(err)
 	}
 	return k, nil
 }

@@ -49,10 +49,14 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	listen := freePort(t)
 	s.env = append(s.env, "TACHO_NATS_URL="+withUser, "TACHO_DATABASE_URL="+pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
 
-	s.begin("serve", "projector,website", "--listen", listen).says(s, "serving    projector, website")
-	byKey := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+core.file)
-	byKey.begin("serve", "scheduler", "projector").says(s, "serving    projector, scheduler")
+	first := s.begin("serve", "projector,website", "--listen", listen)
+	first.says(s, "serving    projector, website")
 	s.must("suite", "publish", s.dir+"/naps.toml")
+	s.eventually("it projects", 30*time.Second, func() bool { return strings.Contains(s.must("events", "tail"), "definitions.published") })
+	byKey := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+core.file)
+	second := byKey.begin("serve", "scheduler", "projector")
+	second.says(s, "serving    projector, scheduler")
+	second.says(s, "this one waits for its turn")
 	out := s.must("collector", "add", "near", "--target", "here", "--set", "0")
 	if !strings.Contains(out, "nkey: U") {
 		t.Errorf("what the server must know is not said:\n%s", out)
@@ -76,6 +80,14 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 			return strings.Contains(s.must("collector", "list"), "offline")
 		})
 	}
+
+	// The second projector takes over from the first.
+	if code := first.stop(t); code != exitDone {
+		t.Errorf("exit code %d:\n%s", code, first.log.String())
+	}
+	s.begin("serve", "website", "--listen", listen).says(s, "serving    website")
+	s.must("request", "master", "v3")
+	s.eventually("the request is in the tables", 30*time.Second, func() bool { return strings.Contains(s.must("request", "list"), "v3") })
 }
 
 type natsKey struct{ public, file string }

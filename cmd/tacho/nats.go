@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
 	"github.com/tachobench/tacho/config"
@@ -105,6 +106,18 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// noStorage is what a NATS server answers when the log may become larger than the server may.
+const noStorage = 10047
+
+// explainOpen names the next step where the server that refuses to make the log does not.
+func explainOpen(err error) error {
+	var answer *jetstream.APIError
+	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
+		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower that, or give the server more (max_file_store): %w", err)
+	}
+	return err
 }
 
 // plainly says in words what the client library says of a port on which nobody listens.

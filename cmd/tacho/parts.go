@@ -96,7 +96,11 @@ func (p *parts) projector() {
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.config.Scheduler.MaxInProgress,
 		Logger: p.logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
 	})
-	p.run(pr.Run)
+	if p.config.Database.URL == "" {
+		p.run(pr.Run)
+		return
+	}
+	p.run(func(ctx context.Context) error { return inTurn(ctx, p.config.Database.URL, p.logger, pr.Run) })
 }
 
 func (p *parts) control(suites []events.SuiteName) *control.Control {

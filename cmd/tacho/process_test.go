@@ -36,7 +36,12 @@ func (s *site) beginAs(cmd *exec.Cmd) *process {
 		// The exit code says how it went.
 		_ = cmd.Wait()
 	}()
-	s.t.Cleanup(func() { p.stop(s.t) })
+	s.t.Cleanup(func() {
+		p.stop(s.t)
+		if s.t.Failed() {
+			s.t.Logf("%s said:\n%s", strings.Join(cmd.Args, " "), p.log.String())
+		}
+	})
 	return p
 }
 
