@@ -217,8 +217,15 @@ func (c *Control) DrainCollector(ctx context.Context, by By, name events.Collect
 // target finds the target of a new collector in the published definitions, and refuses a lane that none of
 // them has. Without any definitions every lane will do, on any host.
 func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, error) {
+	if c.Suites == nil {
+		return suite.Target{Name: n.Target}, nil
+	}
+	names, err := c.Suites(ctx)
+	if err != nil {
+		return suite.Target{}, err
+	}
 	var known []string
-	for _, name := range c.Suites {
+	for _, name := range names {
 		d, err := c.current(ctx, name)
 		var refused *RefusedError
 		if errors.As(err, &refused) {

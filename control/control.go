@@ -22,8 +22,8 @@ type Control struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
 	Clock    func() time.Time
-	// Suites are those whose definitions a new collector's lane is checked against.
-	Suites []events.SuiteName
+	// Suites names the suites whose definitions a new collector's lane is checked against; nil checks none.
+	Suites func(context.Context) ([]events.SuiteName, error)
 }
 
 // By says who asked, through which part, and where it began.

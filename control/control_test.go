@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func definitions() suite.Definitions {
 func start(t testing.TB) (*Control, *memory.Log) {
 	t.Helper()
 	log := memory.New(memory.Config{})
-	c := &Control{Log: log, Dispatch: log, Clock: time.Now, Suites: []events.SuiteName{"small"}}
+	c := &Control{Log: log, Dispatch: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{"small"}, nil }}
 	if _, err := c.Publish(t.Context(), by, definitions()); err != nil {
 		t.Fatal(err)
 	}

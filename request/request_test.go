@@ -43,18 +43,24 @@ func TestDecide(t *testing.T) {
 		refused bool
 	}{
 		{
-			"a master request is ready at once", Request{}, Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Parent: "a", PR: 14},
+			"a master request is ready at once",
+			Request{},
+			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Parent: "a", PR: 14},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Parent: "a",
 				PR: 14, Key: "b", State: events.ArtifactsReady,
-			}}, false,
+			}},
+			false,
 		},
 		{
-			"a try without a tag waits for its artifacts", Request{}, Create{Suite: "go", Kind: events.Try, Key: "comment-7"},
+			"a try without a tag waits for its artifacts",
+			Request{},
+			Create{Suite: "go", Kind: events.Try, Key: "comment-7"},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Try, "comment-7"), Kind: events.Try, Suite: "go", Key: "comment-7",
 				State: events.WaitingForArtifacts,
-			}}, false,
+			}},
+			false,
 		},
 		{"asking twice changes nothing", ready, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b"}, nil, false},
 		{"a master needs a tag", Request{}, Create{Kind: events.Master, Key: "x"}, nil, true},
@@ -70,8 +76,10 @@ func TestDecide(t *testing.T) {
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
 		{"a waiting request cannot start", waiting, Start{}, nil, true},
 		{
-			"the start and all jobs are one decision, the backfill first", ready, Start{Definitions: "d", Jobs: jobs[1:], Backfill: jobs[:1]},
-			[]events.Fact{events.RequestStarted{RequestID: "r1", Definitions: "d", Jobs: 1, Backfill: 1}, events.JobsCreated{RequestID: "r1", Jobs: jobs}}, false,
+			"the start and all jobs are one decision, the backfill first", ready,
+			Start{Definitions: "d", Jobs: jobs[1:], Backfill: jobs[:1]},
+			[]events.Fact{events.RequestStarted{RequestID: "r1", Definitions: "d", Jobs: 1, Backfill: 1}, events.JobsCreated{RequestID: "r1", Jobs: jobs}},
+			false,
 		},
 		{"a request starts once", running, Start{}, nil, true},
 		{"late backfill", running, AddBackfill{Jobs: jobs}, []events.Fact{events.JobsCreated{RequestID: "r1", Jobs: jobs}}, false},
@@ -79,17 +87,21 @@ func TestDecide(t *testing.T) {
 
 		{"completed", running, Complete{Jobs: 12}, []events.Fact{events.RequestCompleted{RequestID: "r1", Jobs: 12}}, false},
 		{
-			"failed when a required job failed", running, Complete{Jobs: 12, Failed: 2},
-			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2}}, false,
+			"failed when a required job failed", running,
+			Complete{Jobs: 12, Failed: 2},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2}},
+			false,
 		},
 		{"terminal is final", done, Complete{Jobs: 12, Failed: 2}, nil, false},
 		{"a first failed expansion is noted", ready, FailExpansion{Reason: "x"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 1}}, false},
 		{
-			"the third failed expansion quarantines", twiceFailed, FailExpansion{Reason: "x"},
+			"the third failed expansion quarantines", twiceFailed,
+			FailExpansion{Reason: "x"},
 			[]events.Fact{
 				events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 3},
 				events.RequestFailed{RequestID: "r1", Reason: "quarantined: 3 times it could not be turned into jobs: x"},
-			}, false,
+			},
+			false,
 		},
 		{"cancel", running, Cancel{Reason: "y"}, []events.Fact{events.RequestCancelled{RequestID: "r1", Reason: "y"}}, false},
 		{"cancelling what is done is refused", done, Cancel{}, nil, true},
@@ -124,9 +136,16 @@ func TestManyJobsAreSeveralEvents(t *testing.T) {
 // Whatever happens in whatever order, a terminal state never changes, and only artifacts_ready starts.
 func TestTerminalIsFinal(t *testing.T) {
 	facts := []events.Fact{
-		created(events.ArtifactsReady), created(events.WaitingForArtifacts), events.RequestArtifactsReady{RequestID: "r1", Tag: "b"},
-		events.RequestStarted{RequestID: "r1"}, events.JobsCreated{Jobs: []events.JobSpec{{ID: "j"}}}, events.RequestCompleted{},
-		events.RequestFailed{}, events.RequestCancelled{}, events.RequestExpired{}, events.RequestSuperseded{}, events.RequestExpansionFailed{Failures: 1},
+		created(events.ArtifactsReady), created(events.WaitingForArtifacts),
+		events.RequestArtifactsReady{RequestID: "r1", Tag: "b"},
+		events.RequestStarted{RequestID: "r1"},
+		events.JobsCreated{Jobs: []events.JobSpec{{ID: "j"}}},
+		events.RequestCompleted{},
+		events.RequestFailed{},
+		events.RequestCancelled{},
+		events.RequestExpired{},
+		events.RequestSuperseded{},
+		events.RequestExpansionFailed{Failures: 1},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var r Request

@@ -185,5 +185,6 @@ func (p *program) client() (*client.Client, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	c.Actor = p.actor()
 	return c, nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,15 +104,30 @@ func (p *parts) projector() {
 	p.run(func(ctx context.Context) error { return inTurn(ctx, p.config.Database.URL, p.logger, pr.Run) })
 }
 
-func (p *parts) control(suites []events.SuiteName) *control.Control {
+// control carries out commands; suites says which definitions there are.
+func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
 	return &control.Control{Log: p.core.log, Dispatch: p.core.log, Clock: p.clock, Suites: suites}
 }
 
-// website serves pages and API on l.
-func (p *parts) website(l net.Listener, suites []events.SuiteName) error {
+// website serves pages and API on l. A collector may be added for any suite that was ever published, and for
+// the configured ones, whose publication may be on its way to the tables.
+func (p *parts) website(l net.Listener, configured []events.SuiteName) error {
 	reader, err := readmodel.Open(p.ctx, p.core.databaseURL)
 	if err != nil {
 		return err
+	}
+	suites := func(ctx context.Context) ([]events.SuiteName, error) {
+		published, err := reader.Definitions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := slices.Clone(configured)
+		for _, d := range published {
+			if !slices.Contains(names, d.Suite) {
+				names = append(names, d.Suite)
+			}
+		}
+		return names, nil
 	}
 	site := website.New(website.Config{
 		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token,

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -120,7 +121,7 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	names := namesOf(u.suites)
-	u.control = u.parts.control(names)
+	u.control = u.parts.control(func(context.Context) ([]events.SuiteName, error) { return names, nil })
 	u.parts.background()
 	u.parts.projector()
 	u.parts.scheduler()
@@ -286,10 +287,16 @@ func (p *program) say(format string, args ...any) {
 	fmt.Fprintln(p.stderr, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// actor is who types the commands.
+// actor is who types the commands, in a form that the API takes.
 func (p *program) actor() events.Actor {
-	if user := p.getenv("USER"); user != "" {
-		return events.Actor("cli:" + user)
+	user := strings.Map(func(r rune) rune {
+		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-", r)) {
+			return r
+		}
+		return -1
+	}, p.getenv("USER"))
+	if user == "" || len(user) > 64 {
+		user = fmt.Sprintf("uid-%d", os.Getuid())
 	}
-	return "cli"
+	return events.Actor("cli:" + user)
 }

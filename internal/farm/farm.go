@@ -42,7 +42,9 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Farm{
 		T: t, Log: log, Suite: d, ctx: ctx, cancel: cancel,
-		Control: &control.Control{Log: log, Dispatch: log, Clock: time.Now, Suites: []events.SuiteName{d.Name}},
+		Control: &control.Control{Log: log, Dispatch: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) {
+			return []events.SuiteName{d.Name}, nil
+		}},
 	}
 	if _, err := f.Control.Publish(ctx, By, d); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func open(t *testing.T, change func(*website.Config)) *site {
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
 	s := &site{t: t, ctx: ctx, log: memory.New(memory.Config{BeatTTL: time.Hour}), clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
 	s.suite = definitions(t)
-	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: []events.SuiteName{s.suite.Name}}
+	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}
 	reader, err := readmodel.Open(ctx, url)
 	if err != nil {
 		t.Fatal(err)
