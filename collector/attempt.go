@@ -38,7 +38,8 @@ func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.Jo
 
 // run executes the job and returns the command that ends the attempt; nil when it is not ours any more.
 func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Command {
-	ctx, stop := context.WithCancelCause(ctx)
+	outer := ctx
+	ctx, stop := context.WithCancelCause(outer)
 	defer stop(nil)
 	a.stop = stop
 	a.c.show(a, progress{job: a.spec.ID})
@@ -53,7 +54,7 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	cause := context.Cause(ctx)
 	stop(nil)
 	<-prolonged
-	return a.end(cause, err)
+	return a.end(outer, cause, err)
 }
 
 // measure runs the benchmarks and records the rest of what was measured, also when it is stopped.
@@ -76,13 +77,13 @@ func (a *attempt) measure(ctx context.Context) error {
 	if errors.Is(err, errLost) {
 		return err
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.c.endPatience(ctx))
+	last, cancel := a.c.lasting(ctx)
 	defer cancel()
 	return errors.Join(err, a.sink.flush(last))
 }
 
 // end turns how the run ended into how the attempt ends.
-func (a *attempt) end(cause, err error) job.Command {
+func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 	finish := job.Finish{
 		Token: a.token, Measured: a.sink.measured, Skipped: len(a.done), Failed: a.sink.failed, At: a.c.Clock(),
 	}
@@ -91,7 +92,7 @@ func (a *attempt) end(cause, err error) job.Command {
 	case errors.Is(cause, errLost) || errors.Is(err, errLost):
 		return nil
 	case errors.As(err, &permanent):
-		a.note(permanent.Kind, permanent.Error())
+		a.note(ctx, permanent.Kind, permanent.Error())
 		finish.Outcome, finish.Reason = events.Failure, permanent.Error()
 		return finish
 	case err != nil && cause != nil:
@@ -101,7 +102,7 @@ func (a *attempt) end(cause, err error) job.Command {
 		}
 		return job.Release{Token: a.token, Reason: reason}
 	case err != nil:
-		a.note(events.ErrorTransient, err.Error())
+		a.note(ctx, events.ErrorTransient, err.Error())
 		return job.Release{Token: a.token, Reason: err.Error(), Transient: true, At: a.c.Clock(), Deadline: a.c.TransientDeadline}
 	case a.sink.failed > 0:
 		finish.Outcome = events.Failure
@@ -113,8 +114,8 @@ func (a *attempt) end(cause, err error) job.Command {
 }
 
 // note records an error of the whole job.
-func (a *attempt) note(kind events.ErrorKind, message string) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.c.endPatience(context.Background()))
+func (a *attempt) note(ctx context.Context, kind events.ErrorKind, message string) {
+	ctx, cancel := a.c.lasting(ctx)
 	defer cancel()
 	if err := a.sink.record(ctx, a.errorRecorded(kind, "job", nil, message)); err != nil {
 		a.c.Logger.Warn("an error of the job could not be recorded", "job", a.spec.ID, "error", err, "of", message)

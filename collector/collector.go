@@ -164,7 +164,7 @@ func (c *Collector) sayGoodbye(ctx context.Context, why error) {
 	if errors.Is(why, eventlog.ErrNameHeld) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer cancel()
 	reason := "stopped"
 	if why != nil {

@@ -218,7 +218,7 @@ func (c *Collector) append(ctx context.Context, spec events.JobSpec, facts []eve
 
 // record appends the end of an attempt, unless the log took another course (*job.Refusal).
 func (c *Collector) record(ctx context.Context, root string, end job.Command) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.endPatience(ctx))
+	ctx, cancel := c.lasting(ctx)
 	defer cancel()
 	for {
 		state, version, err := c.laneState(ctx)
@@ -240,11 +240,13 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 	}
 }
 
-// endPatience is how long the end of an attempt is tried to be recorded: for as long as the collector
-// runs, and for a few seconds once it was told to stop.
-func (c *Collector) endPatience(ctx context.Context) time.Duration {
-	if ctx.Err() != nil {
-		return 5 * time.Second
-	}
-	return c.TransientDeadline
+// lasting returns a context for recording what must not be lost: it goes on while the collector runs, and for
+// a few seconds once it was told to stop.
+func (c *Collector) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.TransientDeadline)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(goodbye, cancel) })
+	return lasting, func() { stop(); cancel() }
 }
+
+// goodbye is how long a collector that was told to stop goes on recording.
+const goodbye = 5 * time.Second
