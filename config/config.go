@@ -98,6 +98,10 @@ type Collector struct {
 	CPUs []int `toml:"cpus" json:"cpus"`
 	// Nice is the scheduling priority of measured processes; negative needs root.
 	Nice int `toml:"nice" json:"nice"`
+	// CountInstructions adds the metric "instructions" where hardware does not count them: valgrind counts, in
+	// a pass of its own, what single processes such as a Rust compiler execute. It takes some 5 s and thirty
+	// times the command per test case.
+	CountInstructions bool `toml:"count_instructions" json:"count_instructions"`
 }
 
 // Duration is a time.Duration that is written as "90s" or "2h30m".

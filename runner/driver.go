@@ -28,7 +28,12 @@ func Drivers() map[string]Driver {
 // Plan is what one iteration does. Steps is parallel to the Chain and the Cases of the plan that it was made
 // from. Any prefix of a segment may be run, any number of times: the first step of a segment finds whatever
 // an earlier iteration left and has to bring the slot into its state itself.
-type Plan struct{ Steps []Step }
+type Plan struct {
+	Steps []Step
+	// OneProcess says that the command of a step does its work in one process, whose instructions can
+	// therefore be counted without hardware counters.
+	OneProcess bool
+}
 
 // Step measures one test case once.
 type Step struct {

@@ -30,6 +30,10 @@ type Settings struct {
 	Nice int
 	// DisableASLR lays out their address space the same way every time.
 	DisableASLR bool
+	// CountInstructions adds the metric "instructions", counted by valgrind in a pass of its own, where
+	// valgrind is installed and the driver measures single processes. It makes a case some thirty iterations
+	// longer, and the count is as good as a hardware counter's.
+	CountInstructions bool
 }
 
 // New returns a runner with all drivers.
@@ -83,6 +87,10 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 	if err != nil {
 		return r.prepareFailed(ctx, p, c, err)
 	}
+	counts, err := r.count(ctx, p, c, plan)
+	if err != nil {
+		return err
+	}
 	for iteration := 1; iteration <= p.Iterations && c.missing() > 0; iteration++ {
 		for i := range p.Chain {
 			if !c.needed(i) {
@@ -94,6 +102,9 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 					return err
 				}
 				continue
+			}
+			if n, counted := counts[i]; counted && iteration == 1 {
+				samples[0].Metrics[measure.Instructions] = n
 			}
 			c.add(i, samples)
 			if iteration < p.Iterations || !c.wanted[i] {
@@ -124,6 +135,39 @@ func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) 
 	}
 	return plan, err
 }
+
+// count counts the instructions of the steps that are needed, in one more iteration before the others. What
+// cannot be counted is only logged: a metric is missing then, and the case is measured all the same.
+func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan Plan) (map[int]float64, error) {
+	counts := map[int]float64{}
+	if !r.runner.Settings.CountInstructions || !plan.OneProcess {
+		return counts, nil
+	}
+	for i, s := range plan.Steps {
+		if !c.needed(i) {
+			continue
+		}
+		if s.Before != nil {
+			if err := s.Before(ctx); err != nil {
+				return nil, fmt.Errorf("make ready for counting %s: %w", p.Chain[i].Name, err)
+			}
+		}
+		s.Cmd.DisableASLR, s.Cmd.Timeout = r.runner.Settings.DisableASLR, countingTimeout*p.Timeout
+		n, err := r.runner.Measure.CountInstructions(ctx, s.Cmd)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
+			return counts, nil
+		}
+		counts[i] = n
+	}
+	return counts, nil
+}
+
+// countingTimeout is how much longer a command may take while its instructions are counted.
+const countingTimeout = 50
 
 // step runs one step once and returns its samples, one unless the command printed more. Any error but that
 // of a failed command is a fault.

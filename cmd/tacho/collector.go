@@ -345,7 +345,7 @@ func (p *program) machine(name events.CollectorName, cache string) (*collector.M
 	sum := fnv.New32a()
 	sum.Write([]byte(name))
 	return &collector.Machine{
-		Artifacts: store, Runner: runner.New(runner.Settings{CPUs: conf.CPUs, Nice: conf.Nice, DisableASLR: true}),
+		Artifacts: store, Runner: runner.New(runner.Settings{CPUs: conf.CPUs, Nice: conf.Nice, DisableASLR: true, CountInstructions: conf.CountInstructions}),
 		Slot: filepath.Join(cache, "slots", fmt.Sprintf("%08x", sum.Sum32())), Cache: filepath.Join(cache, "build"), Sources: sources,
 	}, nil
 }
