@@ -37,7 +37,7 @@ type collectorAddCmd struct {
 	Name    events.CollectorName `arg:"" help:"Its name, unique for ever."`
 	Target  events.Target        `required:"" help:"The target that it measures."`
 	Set     events.Set           `help:"The set of benchmarks that it measures." default:"0"`
-	Standby bool                 `help:"Take the lane over when its collector is gone."`
+	Standby bool                 `help:"Share a lane that has a collector already."`
 	JSON    bool                 `help:"Print JSON." name:"json"`
 }
 
