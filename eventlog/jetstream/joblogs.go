@@ -93,15 +93,7 @@ func (l *Log) ReadLog(ctx context.Context, lane events.Lane, job events.JobID, f
 }
 
 // lastChunk returns the sequence of the last chunk that a job has now; 0 when it has none.
-func (l *Log) lastChunk(ctx context.Context, lane events.Lane, job events.JobID) (last events.Seq, err error) {
-	err = persist(ctx, "look for output", func(ctx context.Context) error {
-		m, err := request(ctx, l.nc, &nats.Msg{Subject: "$JS.API.DIRECT.GET." + logsName + "." + logSubject(lane, job)})
-		if err != nil {
-			return err
-		}
-		s, _, err := decodeDirect(m)
-		last = s.Seq
-		return err
-	})
-	return last, err
+func (l *Log) lastChunk(ctx context.Context, lane events.Lane, job events.JobID) (events.Seq, error) {
+	s, _, err := l.oneOf(ctx, logsName, query{LastFor: events.Subject(logSubject(lane, job))})
+	return s.Seq, err
 }

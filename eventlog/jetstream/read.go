@@ -124,6 +124,11 @@ func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, 
 // one returns the message that q asks for, from the leader. A single server answers directly, which is
 // quicker and just as fresh.
 func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err error) {
+	return l.oneOf(ctx, l.cfg.Name, q)
+}
+
+// oneOf is one for any stream. On a replicated one the leader is asked, whose answer is never stale.
+func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return s, false, fmt.Errorf("read: %w", err)
@@ -133,7 +138,7 @@ func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err e
 		ask, decode = "$JS.API.STREAM.MSG.GET.", decodeFromLeader
 	}
 	err = persist(ctx, "read", func(ctx context.Context) error {
-		m, err := request(ctx, l.nc, &nats.Msg{Subject: ask + l.cfg.Name, Data: body})
+		m, err := request(ctx, l.nc, &nats.Msg{Subject: ask + stream, Data: body})
 		if err == nil {
 			s, ok, err = decode(m)
 		}
@@ -271,9 +276,12 @@ func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
 	case answer.Message == nil:
 		return events.Stored{}, false, errors.New("the leader's answer holds no message")
 	}
-	h, err := nats.DecodeHeadersMsg(answer.Message.Header)
-	if err != nil {
-		return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
+	var h nats.Header
+	if len(answer.Message.Header) > 0 { // the output of jobs has none
+		var err error
+		if h, err = nats.DecodeHeadersMsg(answer.Message.Header); err != nil {
+			return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
+		}
 	}
 	return stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
 }
