@@ -80,7 +80,8 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 }
 
 // progress counts the required jobs of a request and those that failed, and tells whether all have ended,
-// together with the required jobs that it asked of its parent. Optional jobs never block.
+// together with the required jobs that it asked of its parent. Optional jobs never block. A job that it
+// shares with a request that was cancelled measured nothing, so it counts as failed.
 func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	ended = true
 	count := func(id events.JobID, backfill bool) {
@@ -93,7 +94,7 @@ func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 			return
 		}
 		jobs++
-		if j.state == events.JobFailure {
+		if j.state == events.JobFailure || j.state == events.JobCancelled {
 			failed++
 		}
 	}

@@ -361,6 +361,28 @@ func TestCancellingStopsTheRunningJobAndTheNextRequestStarts(t *testing.T) {
 	})
 }
 
+// The jobs of an artifact are made once. Whoever shares them with a request that was cancelled gets no results,
+// and must not be told that all went well.
+func TestJobsSharedWithACancelledRequestAreNoSuccess(t *testing.T) {
+	inFarm(t, func(t *testing.T, f *Farm) {
+		f.Start("eider-0", lane0, "a", &Bench{Each: time.Hour})
+		f.Start("eider-1", lane1, "b", &Bench{Each: time.Hour})
+		first := f.master("c1", "")
+		f.Await("a running job", func(f events.Fact) bool { _, ok := f.(events.JobDequeued); return ok })
+		if _, _, err := f.Control.CancelRequest(f.ctx, By, first, "wrong commit"); err != nil {
+			t.Fatal(err)
+		}
+		second := f.request(control.NewRequest{Kind: events.Try, Key: "again", Tag: "c1"})
+		if started := f.awaitStart(second); len(started.Shared) != 12 {
+			t.Errorf("%d jobs are shared, want all 12", len(started.Shared))
+		}
+		failed, ok := f.awaitEnd(second).(events.RequestFailed)
+		if !ok || failed.FailedJobs != 12 {
+			t.Errorf("got %+v, want a failed request", failed)
+		}
+	})
+}
+
 func TestARequestThatCannotBeExpandedIsQuarantinedAndTheQueueGoesOn(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		bench := &Bench{}
