@@ -74,16 +74,6 @@ func Shipped(name string) (suite.Definitions, error) {
 	return suite.Load(name+extension, data, ShippedPrograms(events.SuiteName(name)).digestOf)
 }
 
-// SourceDigest names the content of a program of a shipped suite.
-func SourceDigest(suiteName events.SuiteName, source string) (events.Digest, error) {
-	return ShippedPrograms(suiteName).Digest(source)
-}
-
-// Materialise writes a program of a shipped suite into dir (see Programs.Materialise).
-func Materialise(suiteName events.SuiteName, source, dir string) error {
-	return ShippedPrograms(suiteName).Materialise(source, dir)
-}
-
 // ShippedPrograms returns the programs of a shipped suite.
 func ShippedPrograms(suiteName events.SuiteName) Programs {
 	sub, err := fs.Sub(shipped, string(suiteName))

@@ -40,7 +40,7 @@ func TestEverySuiteThatShipsIsGood(t *testing.T) {
 			}
 			for _, b := range d.Benchmarks {
 				dir := filepath.Join(t.TempDir(), "program")
-				if err := Materialise(d.Name, b.Source, dir); err != nil {
+				if err := ShippedPrograms(d.Name).Materialise(b.Source, dir); err != nil {
 					t.Error(err)
 					continue
 				}
@@ -70,7 +70,7 @@ func TestAnUnknownSuiteIsAnsweredWithTheKnownOnes(t *testing.T) {
 		t.Errorf("absent file: %v", err)
 	}
 	for _, name := range []events.SuiteName{"", "none", "../x"} {
-		if _, err := SourceDigest(name, "x"); err == nil {
+		if _, err := ShippedPrograms(name).Digest("x"); err == nil {
 			t.Errorf("suite %q has a program", name)
 		}
 	}

@@ -146,7 +146,7 @@ func (s *state) jobFinished(m moment, f events.JobFinished) {
 }
 
 // countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not.
-// readmodel's query job_durations has the same condition.
+// The query load_durations has the same condition.
 func countsAsDuration(j *jobRow) bool { return j.State == events.JobSuccess && j.Measured > 0 }
 
 func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {

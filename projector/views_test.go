@@ -207,10 +207,6 @@ func TestOneJobAndOneRequest(t *testing.T) {
 	if err != nil || len(lane) != 1 || lane[0].ID != f.second.ID {
 		t.Errorf("jobs of lane 1: %+v, %v", lane, err)
 	}
-	durations, err := r.JobDurations(t.Context())
-	if err != nil || len(durations) != 1 || durations[0].DurationMS != 90_000 {
-		t.Errorf("durations: %+v, %v", durations, err)
-	}
 	requests, err := r.Requests(t.Context(), readmodel.RequestFilter{State: events.InProgress})
 	if err != nil || len(requests) != 1 || requests[0].Tag != "sha2" {
 		t.Errorf("requests: %+v, %v", requests, err)

@@ -20,11 +20,6 @@ func (r *Reader) Collectors(ctx context.Context) ([]Collector, error) {
 	return list, err
 }
 
-// Assignments returns which collectors serve which lanes, by lane and name.
-func (r *Reader) Assignments(ctx context.Context) ([]Assignment, error) {
-	return all[Assignment](ctx, r.pool, "assignments")
-}
-
 // collectors must be called in a snapshot: it reads three tables.
 func collectors(ctx context.Context, tx pgx.Tx) ([]Collector, error) {
 	list, err := all[Collector](ctx, tx, "collectors")

@@ -64,9 +64,3 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
 }
-
-// JobDurations returns how long the last jobs took that ended as a success and measured something: at most
-// ten of each (lane, suite, kind, backend, profile), in the order in which they finished.
-func (r *Reader) JobDurations(ctx context.Context) ([]JobDuration, error) {
-	return all[JobDuration](ctx, r.pool, "job_durations")
-}

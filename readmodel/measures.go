@@ -33,18 +33,6 @@ type Series struct {
 	Minima []float64    `json:"minima"`
 }
 
-// JobDuration is how long one job took that ended as a success.
-type JobDuration struct {
-	Target      events.Target    `db:"target" json:"target"`
-	Set         events.Set       `db:"set" json:"set"`
-	Suite       events.SuiteName `db:"suite" json:"suite"`
-	Kind        events.JobKind   `db:"kind" json:"kind"`
-	Backend     events.Backend   `db:"backend" json:"backend"`
-	Profile     events.Profile   `db:"profile" json:"profile"`
-	DurationMS  int64            `db:"duration_ms" json:"duration_ms"`
-	FinishedSeq events.Seq       `db:"finished_seq" json:"finished_seq"`
-}
-
 // Event is one row of event: a message of the log as it came, at its place in the chain of hashes.
 type Event struct {
 	Seq     events.Seq     `db:"seq" json:"seq"`

@@ -224,16 +224,6 @@ type Collector struct {
 // Lane returns the lane that the collector was registered for.
 func (c Collector) Lane() events.Lane { return events.Lane{Target: c.Target, Set: c.Set} }
 
-// Assignment is one row of assignment: the collector serves the lane.
-type Assignment struct {
-	Target     events.Target        `db:"target" json:"target"`
-	Set        events.Set           `db:"set" json:"set"`
-	Name       events.CollectorName `db:"name" json:"name"`
-	Standby    bool                 `db:"standby" json:"standby"`
-	AssignedAt time.Time            `db:"assigned_at" json:"assigned_at"`
-	Seq        events.Seq           `db:"seq" json:"seq"`
-}
-
 // Definition is one row of definition.
 type Definition struct {
 	Suite       events.SuiteName `db:"suite" json:"suite"`

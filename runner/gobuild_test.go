@@ -154,7 +154,7 @@ func TestShippedGoPrograms(t *testing.T) {
 	for _, b := range d.Benchmarks {
 		t.Run(string(b.Name), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "program")
-			if err := definitions.Materialise(d.Name, b.Source, dir); err != nil {
+			if err := definitions.ShippedPrograms(d.Name).Materialise(b.Source, dir); err != nil {
 				t.Fatal(err)
 			}
 			changes := filepath.Join(filepath.Dir(dir), "patches")

@@ -20,7 +20,7 @@ func TestRustReplaysWhatCargoRuns(t *testing.T) {
 	plan := fullOnly(rustPlan("demo", 3, "rustc", "--profile", "check"))
 	job := rustJob(t, map[string]string{}, plan)
 	job.Source = func(_ context.Context, _ suite.BenchmarkDef, dir string) error {
-		return definitions.Materialise("rustc-small", "records", dir)
+		return definitions.ShippedPrograms("rustc-small").Materialise("records", dir)
 	}
 	sink := runRust(t, job)
 	dir := filepath.Join(t.TempDir(), "src")
@@ -103,7 +103,7 @@ func TestRustSmallMeasures(t *testing.T) {
 	}
 	job := rustJob(t, nil, plans...)
 	job.Source = func(_ context.Context, b suite.BenchmarkDef, dir string) error {
-		return definitions.Materialise(d.Name, b.Source, dir)
+		return definitions.ShippedPrograms(d.Name).Materialise(b.Source, dir)
 	}
 	if sink := runRust(t, job); len(sink.measured) != 4*len(plans) {
 		t.Errorf("%d cases of %d benchmarks were measured", len(sink.measured), len(plans))

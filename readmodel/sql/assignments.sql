@@ -1,1 +1,0 @@
-SELECT target, "set", name, standby, assigned_at, seq FROM assignment ORDER BY target, "set", name
