@@ -7,13 +7,18 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 )
 
+// dying is how long a lock is waited for: a process that was killed holds what it has until the kernel is done
+// with its last write to the disk.
+const dying = 3 * time.Second
+
 // lock takes a lock that ends with this process, however it ends. Who holds it is written into the file: when
-// that is another process, ok is false and holder its id.
+// that is another process, and it does not end right now, ok is false and holder its id.
 func (d directory) lock(name string) (unlock func(), holder string, ok bool, err error) {
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -23,7 +28,7 @@ func (d directory) lock(name string) (unlock func(), holder string, ok bool, err
 	if err != nil {
 		return nil, "", false, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockWithin(f, dying); err != nil {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, "", false, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 		}
@@ -38,6 +43,16 @@ func (d directory) lock(name string) (unlock func(), holder string, ok bool, err
 	}
 	// The kernel lets go of it at the latest when the process ends.
 	return func() { _ = f.Close() }, "", true, nil
+}
+
+// lockWithin tries for so long to get the lock of a file. It returns syscall.EWOULDBLOCK when another has it.
+func lockWithin(f *os.File, limit time.Duration) error {
+	for until := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 // own makes sure that no other process works on the data directory.
