@@ -93,7 +93,7 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		return nil
 	case errors.As(err, &permanent):
 		a.note(ctx, permanent.Kind, permanent.Error())
-		finish.Outcome, finish.Reason = events.Failure, permanent.Error()
+		finish.Outcome, finish.Reason, finish.Fault = events.Failure, permanent.Error(), permanent.Kind
 		return finish
 	case err != nil && cause != nil:
 		reason := "shutdown"

@@ -30,6 +30,14 @@ func (f CollectorDraining) Subject() Subject      { return CollectorSubject(f.Na
 func (f LaneAssigned) Subject() Subject           { return AssignmentSubject(f.Lane) }
 func (f LaneUnassigned) Subject() Subject         { return AssignmentSubject(f.Lane) }
 func (f DefinitionsPublished) Subject() Subject   { return SuiteSubject(f.Suite) }
+func (f TryQueued) Subject() Subject              { return TrySubject(f.Suite, f.PR) }
+func (f CollectorQuarantined) Subject() Subject   { return CollectorSubject(f.Name) }
+func (f CollectorUpdating) Subject() Subject      { return CollectorSubject(f.Name) }
+func (f LaneTakenOver) Subject() Subject          { return AssignmentSubject(f.Lane) }
+func (f VersionWanted) Subject() Subject          { return VersionSubject() }
+func (f JobsRetired) Subject() Subject            { return RetentionSubject() }
+func (f AlertRaised) Subject() Subject            { return AlertSubject(f.Key) }
+func (f AlertCleared) Subject() Subject           { return AlertSubject(f.Key) }
 
 func (RequestCreated) fact()         {}
 func (RequestArtifactsReady) fact()  {}
@@ -60,3 +68,11 @@ func (CollectorDraining) fact()      {}
 func (LaneAssigned) fact()           {}
 func (LaneUnassigned) fact()         {}
 func (DefinitionsPublished) fact()   {}
+func (TryQueued) fact()              {}
+func (CollectorQuarantined) fact()   {}
+func (CollectorUpdating) fact()      {}
+func (LaneTakenOver) fact()          {}
+func (VersionWanted) fact()          {}
+func (JobsRetired) fact()            {}
+func (AlertRaised) fact()            {}
+func (AlertCleared) fact()           {}

@@ -65,6 +65,17 @@ func exampleFacts() []Fact {
 		CollectorDraining{Name: "eider-1", Reason: "reboot"},
 		LaneAssigned{Lane: lane, Name: "eider-1", Standby: true},
 		LaneUnassigned{Lane: lane, Name: "eider-1"},
+		TryQueued{Suite: "rustc", PR: 14, RequestID: "r0011223344556677"},
+		CollectorQuarantined{Name: "eider-1", Reason: "3 jobs in a row failed for reasons of its own", Jobs: []JobID{"j1", "j2", "j3"}},
+		CollectorUpdating{Name: "eider-1", Instance: "i1", Version: "1.0.0", Wanted: "1.1.0"},
+		LaneTakenOver{Lane: lane, Name: "eider-2", From: "eider-1", Reason: "eider-1 was not heard for 30s"},
+		VersionWanted{Version: "1.1.0", Reason: "new kernel counters"},
+		JobsRetired{EndedBefore: "2026-10-22T09:00:00Z"},
+		AlertRaised{
+			Key: NewAlertKey(AlertOffline, "eider-1"), Kind: AlertOffline, About: "eider-1", Message: "no heartbeat for 1m0s",
+			Action: "start it again with `tacho collector run eider-1`",
+		},
+		AlertCleared{Key: "offline-eider-1", Reason: "it is back"},
 		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
 	}
 }

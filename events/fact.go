@@ -162,11 +162,13 @@ type JobFinished struct {
 	Lost    int     `json:"lost"`
 	Outcome Outcome `json:"outcome"`
 	// Reason says in words why a job failed or was cancelled.
-	Reason     string `json:"reason,omitempty"`
-	Measured   int    `json:"measured"`
-	Skipped    int    `json:"skipped"`
-	Failed     int    `json:"failed"`
-	DurationMS int64  `json:"duration_ms"`
+	Reason string `json:"reason,omitempty"`
+	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
+	Fault      ErrorKind `json:"fault,omitempty"`
+	Measured   int       `json:"measured"`
+	Skipped    int       `json:"skipped"`
+	Failed     int       `json:"failed"`
+	DurationMS int64     `json:"duration_ms"`
 }
 
 // AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.

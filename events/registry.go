@@ -44,6 +44,14 @@ var current = newRegistry(
 	is[LaneAssigned]("lane.assigned.v1"),
 	is[LaneUnassigned]("lane.unassigned.v1"),
 	is[DefinitionsPublished]("definitions.published.v1"),
+	is[TryQueued]("try.queued.v1"),
+	is[CollectorQuarantined]("collector.quarantined.v1"),
+	is[CollectorUpdating]("collector.updating.v1"),
+	is[LaneTakenOver]("lane.taken_over.v1"),
+	is[VersionWanted]("version.wanted.v1"),
+	is[JobsRetired]("jobs.retired.v1"),
+	is[AlertRaised]("alert.raised.v1"),
+	is[AlertCleared]("alert.cleared.v1"),
 )
 
 type entry struct {

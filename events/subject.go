@@ -43,6 +43,20 @@ func CollectorSubject(name CollectorName) Subject {
 // SuiteSubject holds the published definitions of one suite.
 func SuiteSubject(name SuiteName) Subject { return Subject(SubjectPrefix + "suite." + string(name)) }
 
+// TrySubject holds which try request of a pull request is the newest.
+func TrySubject(name SuiteName, pr int) Subject {
+	return Subject(fmt.Sprintf("%spr.%s.%d", SubjectPrefix, name, pr))
+}
+
+// VersionSubject holds which version of the collector program is wanted.
+func VersionSubject() Subject { return SubjectPrefix + "version" }
+
+// RetentionSubject holds until when finished jobs have left the tables.
+func RetentionSubject() Subject { return SubjectPrefix + "retention" }
+
+// AlertSubject holds whether an alert stands.
+func AlertSubject(key AlertKey) Subject { return Subject(SubjectPrefix + "alert." + string(key)) }
+
 func laneSubject(kind string, l Lane) Subject {
 	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
 }

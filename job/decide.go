@@ -19,7 +19,7 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 		}
 		return []events.Fact{events.JobFinished{
 			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
-			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason,
+			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
 			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
 		}}, nil
 	case Lose:
@@ -61,7 +61,7 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 	if c.MaxAttempts > 0 && l.Lost >= c.MaxAttempts {
 		return append(facts, events.JobFinished{
 			Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Collector: c.Collector,
-			Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure,
+			Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorExhausted,
 			Reason: fmt.Sprintf("%d executions were lost to crashes or silence: not tried again", l.Lost),
 		}), nil
 	}
@@ -104,7 +104,7 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 		if c.Deadline > 0 && c.At.Sub(since) >= c.Deadline {
 			return []events.Fact{events.JobFinished{
 				Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
-				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure,
+				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorTransient,
 				Reason:     fmt.Sprintf("transient errors for more than %s, the last: %s", c.Deadline, c.Reason),
 				DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
 			}}, nil

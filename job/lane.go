@@ -81,9 +81,11 @@ type Dequeue struct {
 
 // Finish ends the job of the attempt that Token names.
 type Finish struct {
-	Token                     events.Seq
-	Outcome                   events.Outcome
-	Reason                    string
+	Token   events.Seq
+	Outcome events.Outcome
+	Reason  string
+	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
+	Fault                     events.ErrorKind
 	Measured, Skipped, Failed int
 	At                        time.Time
 }

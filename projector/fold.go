@@ -86,6 +86,8 @@ func (s *state) fold(e fact) {
 		key := assignmentKey{lane: f.Lane, name: f.Name}
 		delete(s.assignments, key)
 		s.dirtyAssignments[key] = true
+	case events.TryQueued, events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
+		events.JobsRetired, events.AlertRaised, events.AlertCleared:
 	case events.DefinitionsPublished:
 		s.newDefinitions = append(s.newDefinitions, definitionRow{
 			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,

@@ -107,7 +107,9 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.JobID)
 		case events.RequestAdmitted, events.AttemptBegan, events.CollectorRegistered, events.CollectorActivated,
 			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
-			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished:
+			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished, events.TryQueued,
+			events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
+			events.JobsRetired, events.AlertRaised, events.AlertCleared:
 			// Their rows are in the state, or no fold reads them.
 		}
 	}

@@ -67,7 +67,7 @@ func (s *state) fold(e events.Recorded) {
 		c.lane, c.active = events.Lane{Target: f.Target, Set: f.Set}, true
 	case events.CollectorActivated:
 		c := s.collector(f.Name)
-		c.active, c.draining = true, false
+		c.active, c.draining, c.quarantined = true, false, false
 	case events.CollectorDeactivated:
 		s.collector(f.Name).active = false
 	case events.CollectorOnline:
@@ -85,6 +85,15 @@ func (s *state) fold(e events.Recorded) {
 		delete(s.lane(f.Lane).collectors, f.Name)
 	case events.DefinitionsPublished:
 		s.foldDefinitions(f)
+	case events.CollectorQuarantined:
+		s.collector(f.Name).quarantined = true
+	case events.CollectorUpdating:
+		if c := s.collector(f.Name); c.instance == f.Instance {
+			c.online = false
+		}
+	case events.LaneTakenOver:
+		s.lane(f.Lane).serving = f.Name
+	case events.TryQueued, events.VersionWanted, events.JobsRetired, events.AlertRaised, events.AlertCleared:
 	}
 }
 

@@ -61,8 +61,10 @@ type laneState struct {
 	dispatched map[uint64]events.JobID
 	// queued are the jobs that wait for dispatch, per request in the order they were made.
 	queued map[events.RequestID][]events.JobID
-	// collectors are those that serve the lane.
+	// collectors are those that are assigned to the lane; serving is the one that took it over, empty while
+	// nobody did.
 	collectors map[events.CollectorName]bool
+	serving    events.CollectorName
 }
 
 type collectorState struct {
@@ -70,7 +72,9 @@ type collectorState struct {
 	active   bool
 	online   bool
 	draining bool
-	instance string
+	// quarantined collectors take no jobs until a person activates them.
+	quarantined bool
+	instance    string
 	// onlineAt is when the process said that it is there.
 	onlineAt time.Time
 }

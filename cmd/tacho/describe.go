@@ -79,6 +79,22 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("lane %s to collector %s", f.Lane, f.Name)
 	case events.LaneUnassigned:
 		return fmt.Sprintf("lane %s from collector %s", f.Lane, f.Name)
+	case events.TryQueued:
+		return fmt.Sprintf("request %s is the newest try of PR %d", f.RequestID, f.PR)
+	case events.CollectorQuarantined:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorUpdating:
+		return fmt.Sprintf("collector %s from version %s to %s", f.Name, f.Version, f.Wanted)
+	case events.LaneTakenOver:
+		return join(fmt.Sprintf("lane %s by collector %s from %s", f.Lane, f.Name, f.From), f.Reason)
+	case events.VersionWanted:
+		return join("collectors should run version "+f.Version, f.Reason)
+	case events.JobsRetired:
+		return "jobs that ended before " + f.EndedBefore + " leave the tables"
+	case events.AlertRaised:
+		return fmt.Sprintf("%s: %s", f.Key, f.Message)
+	case events.AlertCleared:
+		return join(string(f.Key), f.Reason)
 	case events.DefinitionsPublished:
 		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
 	}

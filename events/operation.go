@@ -1,0 +1,122 @@
+package events
+
+// The facts about the operation of a farm: who serves a lane, which version is wanted, what is wrong.
+
+// ---- pr.<suite>.<number> ----
+
+// TryQueued: this try request is the newest of its pull request. It is appended in one batch with
+// RequestCreated, so that at most one try of a pull request waits for its artifacts.
+type TryQueued struct {
+	Suite     SuiteName `json:"suite"`
+	PR        int       `json:"pr"`
+	RequestID RequestID `json:"request_id"`
+}
+
+// ---- collector.<name> ----
+
+// CollectorQuarantined: the collector failed several different jobs in a row for reasons of its own. It takes
+// no more jobs until a person activates it.
+type CollectorQuarantined struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason"`
+	// Jobs are those that it failed, oldest first.
+	Jobs []JobID `json:"jobs"`
+}
+
+// CollectorUpdating: a process of the collector left, between two requests, to be replaced by another version.
+type CollectorUpdating struct {
+	Name     CollectorName `json:"name"`
+	Instance string        `json:"instance"`
+	// Version is the one that left, Wanted the one that is to come.
+	Version string `json:"version"`
+	Wanted  string `json:"wanted"`
+}
+
+// ---- assign.<target>.<set> ----
+
+// LaneTakenOver: from here on Name executes the jobs of the lane, and no longer From.
+type LaneTakenOver struct {
+	Lane   Lane          `json:"lane"`
+	Name   CollectorName `json:"name"`
+	From   CollectorName `json:"from"`
+	Reason string        `json:"reason"`
+}
+
+// ---- version ----
+
+// VersionWanted: collectors that have a supervisor should run this version.
+type VersionWanted struct {
+	// Version is what the program says of itself, or a commit that it is built from.
+	Version string `json:"version"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// ---- retention ----
+
+// JobsRetired: jobs that ended before a time leave the tables. The log keeps them.
+type JobsRetired struct {
+	// EndedBefore is an RFC 3339 time in UTC.
+	EndedBefore string `json:"ended_before"`
+}
+
+// ---- alert.<key> ----
+
+// AlertRaised: something needs a person. It stands until AlertCleared with the same key; raised again with
+// other words it says how things are now.
+type AlertRaised struct {
+	Key  AlertKey  `json:"key"`
+	Kind AlertKind `json:"kind"`
+	// About is the collector, lane, request or source that it concerns; empty for the whole farm.
+	About string `json:"about,omitempty"`
+	// Message says what is wrong, Action what a person can do.
+	Message string `json:"message"`
+	Action  string `json:"action"`
+}
+
+// AlertCleared: what the alert was about is over.
+type AlertCleared struct {
+	Key    AlertKey `json:"key"`
+	Reason string   `json:"reason"`
+}
+
+// AlertKey names one alert: its kind and what it is about, as a token.
+type AlertKey string
+
+// NewAlertKey returns the key of the alert of a kind about something; about may be any text.
+func NewAlertKey(kind AlertKind, about string) AlertKey {
+	key := string(kind) + "-" + about
+	if about == "" {
+		key = string(kind)
+	}
+	if CheckToken("alert", key) != nil {
+		key = string(kind) + "-" + shortHash("alert", about)
+	}
+	return AlertKey(key)
+}
+
+// AlertKind is the closed set of kinds of alert.
+type AlertKind string
+
+// The kinds of alert.
+const (
+	// AlertStalled: there is work and nothing has moved for too long.
+	AlertStalled AlertKind = "stalled"
+	// AlertUnserved: jobs are queued on a lane that no registered collector can serve.
+	AlertUnserved AlertKind = "unserved"
+	// AlertOffline: an active collector is offline.
+	AlertOffline AlertKind = "offline"
+	// AlertQuarantine: a collector or a request was quarantined.
+	AlertQuarantine AlertKind = "quarantine"
+	// AlertLag: the tables are behind the log.
+	AlertLag AlertKind = "lag"
+	// AlertUnreachable: the log could not be reached.
+	AlertUnreachable AlertKind = "unreachable"
+	// AlertSource: a source of commits or releases cannot be polled.
+	AlertSource AlertKind = "source"
+	// AlertUpdate: a collector could not be updated to the version that is wanted.
+	AlertUpdate AlertKind = "update"
+	// AlertOverrun: a job runs much longer than expected.
+	AlertOverrun AlertKind = "overrun"
+	// AlertReport: a report cannot be posted.
+	AlertReport AlertKind = "report"
+)
