@@ -74,6 +74,9 @@ type Scheduler struct {
 	MaxInProgress int `toml:"max_in_progress" json:"max_in_progress"`
 	// ArtifactDeadline is how long a try request waits for its artifacts before it expires.
 	ArtifactDeadline Duration `toml:"artifact_deadline" json:"artifact_deadline"`
+	// Supersede drops a try that has not started when a newer one of its pull request is asked for. Without it
+	// a pull request may have several tries in the queue, and still only one that waits for its artifact.
+	Supersede bool `toml:"supersede" json:"supersede"`
 	// OfflineAfter is the age at which a heartbeat is too old: the collector counts as offline and its
 	// attempt as lost. Shorter reacts faster and is wrong more often.
 	OfflineAfter Duration `toml:"offline_after" json:"offline_after"`
@@ -129,7 +132,7 @@ func Default(data string) Config {
 		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second),
 		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1, MaxBytes: 64 << 30},
 		Scheduler: Scheduler{
-			MaxInProgress: 1, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
+			MaxInProgress: 1, Supersede: true, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
 		},
 		Collector: Collector{
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,

@@ -24,6 +24,8 @@ type Control struct {
 	Clock    func() time.Time
 	// Suites names the suites whose definitions a new collector's lane is checked against; nil checks none.
 	Suites func(context.Context) ([]events.SuiteName, error)
+	// KeepTries leaves older tries of a pull request alone when a newer one is asked for.
+	KeepTries bool
 }
 
 // By says who asked, through which part, and where it began.
@@ -31,6 +33,8 @@ type By struct {
 	Actor  events.Actor
 	Source string
 	Root   string
+	// Cause is the event that led to it; 0 when it began outside the log.
+	Cause events.Seq
 }
 
 // RefusedError says why a command was not carried out. Kind tells what a caller can do about it.
@@ -69,7 +73,7 @@ type Answer struct {
 func (c *Control) events(by By, facts ...events.Fact) []events.Event {
 	out := make([]events.Event, 0, len(facts))
 	for _, f := range facts {
-		out = append(out, eventlog.NewEvent(f, eventlog.Meta{Source: by.Source, Actor: by.Actor, Root: by.Root}, c.Clock()))
+		out = append(out, eventlog.NewEvent(f, eventlog.Meta{Source: by.Source, Actor: by.Actor, Cause: by.Cause, Root: by.Root}, c.Clock()))
 	}
 	return out
 }
@@ -97,67 +101,6 @@ func decide[S any](ctx context.Context, c *Control, by By, subject events.Subjec
 		err = &RefusedError{Kind: Conflict, Reason: refusal.Reason}
 	}
 	return end.state, Answer{Seq: end.seq, Existed: err == nil && !wrote}, err
-}
-
-// NewRequest is a wish to benchmark an artifact.
-type NewRequest struct {
-	Suite events.SuiteName   `json:"suite"`
-	Kind  events.RequestKind `json:"kind"`
-	// Key is the natural key; empty means the tag (master, release) and is required for a try.
-	Key        string            `json:"key"`
-	Tag        events.Tag        `json:"tag"`
-	Parent     events.Tag        `json:"parent_tag"`
-	PR         int               `json:"pr"`
-	ReleasedOn string            `json:"released_on"`
-	Parameters events.Parameters `json:"parameters"`
-}
-
-// CreateRequest records the wish once, however often it is asked, and returns the request.
-func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest) (request.Request, Answer, error) {
-	d, err := c.current(ctx, n.Suite)
-	if err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	parameters, err := d.Normalise(n.Parameters)
-	if err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
-	}
-	if n.Key == "" {
-		if n.Key = string(n.Tag); n.Key == "" {
-			return request.Request{}, Answer{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
-		}
-	}
-	create := request.Create{
-		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
-	}
-	if _, err := request.Decide(request.Request{}, create); err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
-	}
-	return c.onRequest(ctx, by, events.NewRequestID(n.Suite, n.Kind, n.Key), create)
-}
-
-// ArtifactsReady says that the artifact of a waiting request exists.
-func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent})
-}
-
-// CancelRequest withdraws a request; its jobs that run are stopped.
-func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.Cancel{Reason: reason})
-}
-
-func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command) (request.Request, Answer, error) {
-	if err := events.CheckToken("request", string(id)); err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
-	}
-	return decide(ctx, c, by, events.RequestSubject(id),
-		func(r request.Request, e events.Recorded) request.Request { return request.Evolve(r, e.Fact, e.Time) },
-		func(r request.Request) ([]events.Fact, error) {
-			if _, creates := command.(request.Create); !creates && !r.Exists() {
-				return nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
-			}
-			return request.Decide(r, command)
-		})
 }
 
 // current returns the newest definitions of a suite.

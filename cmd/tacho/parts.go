@@ -106,7 +106,9 @@ func (p *parts) projector() {
 
 // control carries out commands; suites says which definitions there are.
 func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
-	return &control.Control{Log: p.core.log, Dispatch: p.core.log, Clock: p.clock, Suites: suites}
+	return &control.Control{
+		Log: p.core.log, Dispatch: p.core.log, Clock: p.clock, Suites: suites, KeepTries: !p.config.Scheduler.Supersede,
+	}
 }
 
 // website serves pages and API on l. A collector may be added for any suite that was ever published, and for

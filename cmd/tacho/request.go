@@ -96,6 +96,7 @@ type requestTryCmd struct {
 	Key    string     `help:"What makes the request unique; default: the tag." placeholder:"TEXT"`
 	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
 	PR     int        `help:"Pull request." placeholder:"N" name:"pr"`
+	Keep   bool       `help:"Leave an older try of the pull request in the queue, instead of superseding it." name:"keep-older"`
 	parameters
 }
 
@@ -104,7 +105,7 @@ func (c *requestTryCmd) Run(ctx context.Context, p *program) error {
 	if c.Tag == "" && c.Key == "" {
 		return usagef("a try request without a tag needs --key, so that asking twice is asking once")
 	}
-	return c.ask(ctx, p, control.NewRequest{Kind: events.Try, Key: c.Key, Tag: c.Tag, Parent: c.Parent, PR: c.PR})
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Try, Key: c.Key, Tag: c.Tag, Parent: c.Parent, PR: c.PR, KeepOlder: c.Keep})
 }
 
 type requestReleaseCmd struct {

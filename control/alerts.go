@@ -1,0 +1,55 @@
+package control
+
+import (
+	"context"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// RaiseAlert says that something needs a person. Without a key it gets that of its kind and what it is about.
+// Raised again in the same words nothing is recorded; in other words it says how things are now.
+func (c *Control) RaiseAlert(ctx context.Context, by By, alert events.AlertRaised) (Answer, error) {
+	if alert.Key == "" {
+		alert.Key = events.NewAlertKey(alert.Kind, alert.About)
+	}
+	if err := events.CheckToken("alert", string(alert.Key)); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	if alert.Kind == "" || alert.Message == "" {
+		return Answer{}, refuse(Invalid, "alert %s: say its kind, and what is wrong in its message", alert.Key)
+	}
+	_, answer, err := decide(ctx, c, by, events.AlertSubject(alert.Key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
+		if stands != nil && *stands == alert {
+			return nil, nil
+		}
+		return []events.Fact{alert}, nil
+	})
+	return answer, err
+}
+
+// ClearAlert says that what an alert was about is over. To clear one that does not stand records nothing.
+func (c *Control) ClearAlert(ctx context.Context, by By, key events.AlertKey, reason string) (Answer, error) {
+	if err := events.CheckToken("alert", string(key)); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	_, answer, err := decide(ctx, c, by, events.AlertSubject(key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
+		if stands == nil {
+			return nil, nil
+		}
+		return []events.Fact{events.AlertCleared{Key: key, Reason: reason}}, nil
+	})
+	return answer, err
+}
+
+// evolveAlert returns the alert that stands; nil when none does.
+func evolveAlert(stands *events.AlertRaised, e events.Recorded) *events.AlertRaised {
+	// A key has these two facts alone.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case events.AlertRaised:
+		return &f
+	case events.AlertCleared:
+		return nil
+	}
+	return stands
+}
