@@ -38,6 +38,17 @@ func (f VersionWanted) Subject() Subject          { return VersionSubject() }
 func (f JobsRetired) Subject() Subject            { return RetentionSubject() }
 func (f AlertRaised) Subject() Subject            { return AlertSubject(f.Key) }
 func (f AlertCleared) Subject() Subject           { return AlertSubject(f.Key) }
+func (f DeliveryReceived) Subject() Subject       { return DeliverySubject(f.Hook, f.Delivery) }
+func (f DeliveryPart) Subject() Subject           { return DeliverySubject(f.Hook, f.Delivery) }
+func (f DeliveryHandled) Subject() Subject        { return DeliverySubject(f.Hook, f.Delivery) }
+func (f RequestBuildFailed) Subject() Subject     { return RequestSubject(f.RequestID) }
+func (f CommentWanted) Subject() Subject          { return OutboxSubject(f.Key) }
+func (f CommentAttempted) Subject() Subject       { return OutboxSubject(f.Key) }
+func (f CommentPosted) Subject() Subject          { return OutboxSubject(f.Key) }
+func (f CommentPostponed) Subject() Subject       { return OutboxSubject(f.Key) }
+func (f CommentRefused) Subject() Subject         { return OutboxSubject(f.Key) }
+func (f LabelsSet) Subject() Subject              { return OutboxSubject(f.Key) }
+func (f CommentMinimised) Subject() Subject       { return OutboxSubject(f.Key) }
 
 func (RequestCreated) fact()         {}
 func (RequestArtifactsReady) fact()  {}
@@ -76,3 +87,14 @@ func (VersionWanted) fact()          {}
 func (JobsRetired) fact()            {}
 func (AlertRaised) fact()            {}
 func (AlertCleared) fact()           {}
+func (DeliveryReceived) fact()       {}
+func (DeliveryPart) fact()           {}
+func (DeliveryHandled) fact()        {}
+func (RequestBuildFailed) fact()     {}
+func (CommentWanted) fact()          {}
+func (CommentAttempted) fact()       {}
+func (CommentPosted) fact()          {}
+func (CommentPostponed) fact()       {}
+func (CommentRefused) fact()         {}
+func (LabelsSet) fact()              {}
+func (CommentMinimised) fact()       {}

@@ -76,6 +76,29 @@ func exampleFacts() []Fact {
 			Action: "start it again with `tacho collector run eider-1`",
 		},
 		AlertCleared{Key: "offline-eider-1", Reason: "it is back"},
+		DeliveryReceived{
+			Hook: "7", Delivery: "5b2b0a3e", Event: "issue_comment", Payload: RawJSON(`{"action":"created"}`), Raw: []byte("x"), Parts: 2,
+			Size: 20, Digest: "d2",
+		},
+		DeliveryPart{Hook: "7", Delivery: "5b2b0a3e", Part: 1, Raw: []byte("{")},
+		DeliveryHandled{
+			Hook: "7", Delivery: "5b2b0a3e", Outcome: DeliveryAccepted, Reason: "a member may do that", Repo: "rust-lang/rust", PR: 14,
+			Comment: 99, Sender: "alice", SenderID: 5, Command: "queue profiles=check", Requests: []RequestID{"r0011223344556677"},
+		},
+		RequestBuildFailed{RequestID: "r0011223344556677", Reason: "the build failed", URL: "https://ci.example/1"},
+		CommentWanted{
+			Key: "report-r0011223344556677", Revision: 2, Purpose: CommentReport, Repo: "rust-lang/rust", PR: 14, Body: "no change",
+			RequestID: "r0011223344556677", Temporary: true, AddLabels: []string{"perf-regression"}, RemoveLabels: []string{"S-waiting-on-perf"},
+		},
+		CommentAttempted{Key: "report-r0011223344556677", Revision: 2, Attempt: 1, Instance: "i1"},
+		CommentPosted{
+			Key: "report-r0011223344556677", Revision: 2, CommentID: 1234, NodeID: "IC_1", URL: "https://github.com/rust-lang/rust/pull/14#issuecomment-1234",
+			Found: true,
+		},
+		CommentPostponed{Key: "report-r0011223344556677", Revision: 2, Attempt: 1, Reason: "GitHub answers 500", Until: "2026-11-21T09:00:00Z"},
+		CommentRefused{Key: "report-r0011223344556677", Revision: 2, Reason: "the pull request is locked"},
+		LabelsSet{Key: "report-r0011223344556677", Revision: 2},
+		CommentMinimised{Key: "answer-1122", Reason: "it was deleted"},
 		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
 	}
 }

@@ -52,6 +52,17 @@ var current = newRegistry(
 	is[JobsRetired]("jobs.retired.v1"),
 	is[AlertRaised]("alert.raised.v1"),
 	is[AlertCleared]("alert.cleared.v1"),
+	is[DeliveryReceived]("delivery.received.v1"),
+	is[DeliveryPart]("delivery.part.v1"),
+	is[DeliveryHandled]("delivery.handled.v1"),
+	is[RequestBuildFailed]("request.build_failed.v1"),
+	is[CommentWanted]("comment.wanted.v1"),
+	is[CommentAttempted]("comment.attempted.v1"),
+	is[CommentPosted]("comment.posted.v1"),
+	is[CommentPostponed]("comment.postponed.v1"),
+	is[CommentRefused]("comment.refused.v1"),
+	is[LabelsSet]("labels.set.v1"),
+	is[CommentMinimised]("comment.minimised.v1"),
 )
 
 type entry struct {

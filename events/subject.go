@@ -57,6 +57,14 @@ func RetentionSubject() Subject { return SubjectPrefix + "retention" }
 // AlertSubject holds whether an alert stands.
 func AlertSubject(key AlertKey) Subject { return Subject(SubjectPrefix + "alert." + string(key)) }
 
+// DeliverySubject holds one delivery of a webhook and what came of it: a redelivery has the same.
+func DeliverySubject(hook HookID, id DeliveryID) Subject {
+	return Subject(SubjectPrefix + "delivery." + string(hook) + "." + string(id))
+}
+
+// OutboxSubject holds one comment that is to stand on GitHub, and the attempts to write it.
+func OutboxSubject(key OutboxKey) Subject { return Subject(SubjectPrefix + "outbox." + string(key)) }
+
 func laneSubject(kind string, l Lane) Subject {
 	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
 }

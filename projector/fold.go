@@ -88,6 +88,13 @@ func (s *state) fold(e fact) {
 		s.dirtyAssignments[key] = true
 	case events.TryQueued, events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
 		events.JobsRetired, events.AlertRaised, events.AlertCleared:
+	case events.RequestBuildFailed:
+		if r := s.openRequest(f.RequestID); r != nil {
+			r.Reason = f.Reason
+		}
+	case events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled:
+	case events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
+		events.LabelsSet, events.CommentMinimised:
 	case events.DefinitionsPublished:
 		s.newDefinitions = append(s.newDefinitions, definitionRow{
 			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,

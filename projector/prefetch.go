@@ -74,6 +74,8 @@ func (s *state) wants(facts []fact) wanted {
 			request(f.RequestID)
 		case events.RequestExpansionFailed:
 			request(f.RequestID)
+		case events.RequestBuildFailed:
+			request(f.RequestID)
 		case events.RequestCompleted:
 			request(f.RequestID)
 		case events.RequestFailed:
@@ -109,7 +111,9 @@ func (s *state) wants(facts []fact) wanted {
 			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
 			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished, events.TryQueued,
 			events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
-			events.JobsRetired, events.AlertRaised, events.AlertCleared:
+			events.JobsRetired, events.AlertRaised, events.AlertCleared, events.DeliveryReceived, events.DeliveryPart,
+			events.DeliveryHandled, events.CommentWanted, events.CommentAttempted, events.CommentPosted,
+			events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
 			// Their rows are in the state, or no fold reads them.
 		}
 	}

@@ -23,6 +23,11 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 	switch c := c.(type) {
 	case ArtifactsReady:
 		return decideArtifactsReady(r, c)
+	case BuildFailed:
+		if r.State != events.WaitingForArtifacts {
+			return nil, nil
+		}
+		return []events.Fact{events.RequestBuildFailed{RequestID: r.ID, Reason: c.Reason, URL: c.URL}}, nil
 	case Start:
 		return decideStart(r, c)
 	case AddBackfill:

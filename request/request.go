@@ -75,6 +75,9 @@ type Create struct {
 // ArtifactsReady says that the artifact of a waiting request exists.
 type ArtifactsReady struct{ Tag, Parent events.Tag }
 
+// BuildFailed says that the try build failed that the request waits for. Another one may follow.
+type BuildFailed struct{ Reason, URL string }
+
 // Start makes the request's jobs and puts it in progress.
 type Start struct {
 	Definitions events.Digest
@@ -104,6 +107,7 @@ type Supersede struct{ By events.RequestID }
 
 func (Create) command()         {}
 func (ArtifactsReady) command() {}
+func (BuildFailed) command()    {}
 func (Start) command()          {}
 func (AddBackfill) command()    {}
 func (FailExpansion) command()  {}

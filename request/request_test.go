@@ -74,6 +74,13 @@ func TestDecide(t *testing.T) {
 		{"artifacts become ready", waiting, ArtifactsReady{Tag: "b", Parent: "a"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
 		{"artifacts that are ready already", ready, ArtifactsReady{Tag: "b", Parent: "a"}, nil, false},
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
+		{
+			"a failed try build is noted, and the request goes on waiting", waiting,
+			BuildFailed{Reason: "x", URL: "u"},
+			[]events.Fact{events.RequestBuildFailed{RequestID: "r1", Reason: "x", URL: "u"}},
+			false,
+		},
+		{"a failed try build of a request that does not wait", ready, BuildFailed{Reason: "x"}, nil, false},
 		{"a waiting request cannot start", waiting, Start{}, nil, true},
 		{
 			"the start and all jobs are one decision, the backfill first", ready,

@@ -93,7 +93,9 @@ func (s *state) fold(e events.Recorded) {
 		}
 	case events.LaneTakenOver:
 		s.lane(f.Lane).serving = f.Name
-	case events.TryQueued, events.VersionWanted, events.JobsRetired, events.AlertRaised, events.AlertCleared:
+	case events.TryQueued, events.VersionWanted, events.JobsRetired, events.AlertRaised, events.AlertCleared,
+		events.RequestBuildFailed, events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.CommentWanted, events.CommentAttempted,
+		events.CommentPosted, events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
 	}
 }
 

@@ -95,6 +95,10 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("%s: %s", f.Key, f.Message)
 	case events.AlertCleared:
 		return join(string(f.Key), f.Reason)
+	case events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.RequestBuildFailed,
+		events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
+		events.LabelsSet, events.CommentMinimised:
+		return describeGitHub(f)
 	case events.DefinitionsPublished:
 		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
 	}

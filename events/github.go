@@ -1,0 +1,218 @@
+package events
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// The facts about GitHub: what it delivered, what came of it, and what is to be said there.
+
+// ---- delivery.<hook>.<id> ----
+
+// DeliveryReceived: GitHub delivered something that its secret signed. It is recorded before it is understood.
+type DeliveryReceived struct {
+	Hook     HookID     `json:"hook"`
+	Delivery DeliveryID `json:"delivery"`
+	// Event is GitHub's name of what happened, such as "issue_comment".
+	Event string `json:"event"`
+	// Payload is the body when it is JSON and fits into an event, Raw when it fits and is none.
+	Payload RawJSON `json:"payload,omitempty"`
+	Raw     []byte  `json:"raw,omitempty"`
+	// Parts counts the DeliveryParts that hold a larger body; they follow in the same batch.
+	Parts int `json:"parts,omitempty"`
+	// Size and Digest are those of the body as it came.
+	Size   int    `json:"size"`
+	Digest Digest `json:"digest"`
+}
+
+// DeliveryPart: one piece of a body that does not fit into an event. Part counts from 1.
+type DeliveryPart struct {
+	Hook     HookID     `json:"hook"`
+	Delivery DeliveryID `json:"delivery"`
+	Part     int        `json:"part"`
+	Raw      []byte     `json:"raw"`
+}
+
+// DeliveryHandled: what came of a delivery. It is appended in one batch with everything that came of it.
+type DeliveryHandled struct {
+	Hook     HookID          `json:"hook"`
+	Delivery DeliveryID      `json:"delivery"`
+	Outcome  DeliveryOutcome `json:"outcome"`
+	// Reason says in words why.
+	Reason string   `json:"reason,omitempty"`
+	Repo   RepoName `json:"repo,omitempty"`
+	PR     int      `json:"pr,omitempty"`
+	// Comment is GitHub's number of the comment that asked; 0 when it was no comment.
+	Comment  int64  `json:"comment,omitempty"`
+	Sender   string `json:"sender,omitempty"`
+	SenderID int64  `json:"sender_id,omitempty"`
+	// Command is what was understood, in its canonical form.
+	Command string `json:"command,omitempty"`
+	// Requests are those that were created or changed.
+	Requests []RequestID `json:"requests,omitempty"`
+}
+
+// DeliveryOutcome is the closed set of what may come of a delivery.
+type DeliveryOutcome string
+
+// The outcomes of a delivery.
+const (
+	// DeliveryAccepted: it was a command, or a message that is believed, and it was carried out.
+	DeliveryAccepted DeliveryOutcome = "accepted"
+	// DeliveryRefused: it was a command that cannot be carried out; the answer says why.
+	DeliveryRefused DeliveryOutcome = "refused"
+	// DeliveryForbidden: its sender may not do that.
+	DeliveryForbidden DeliveryOutcome = "forbidden"
+	// DeliveryIgnored: it does not concern us.
+	DeliveryIgnored DeliveryOutcome = "ignored"
+	// DeliveryMalformed: it cannot be understood.
+	DeliveryMalformed DeliveryOutcome = "malformed"
+)
+
+// ---- request.<id> ----
+
+// RequestBuildFailed: the try build that a request waits for failed. The request goes on waiting for another.
+type RequestBuildFailed struct {
+	RequestID RequestID `json:"request_id"`
+	Reason    string    `json:"reason"`
+	URL       string    `json:"url,omitempty"`
+}
+
+// ---- outbox.<key> ----
+
+// CommentWanted: a comment is to stand on a pull request with this text. A later revision with the same key
+// replaces the text of the same comment.
+type CommentWanted struct {
+	Key      OutboxKey      `json:"key"`
+	Revision int            `json:"revision"`
+	Purpose  CommentPurpose `json:"purpose"`
+	Repo     RepoName       `json:"repo"`
+	PR       int            `json:"pr"`
+	Body     string         `json:"body"`
+	// RequestID is the request that it is about; empty when there is none.
+	RequestID RequestID `json:"request_id,omitempty"`
+	// Temporary comments are minimised once the report of their request stands.
+	Temporary bool `json:"temporary,omitempty"`
+	// AddLabels and RemoveLabels are set and taken away together with the comment.
+	AddLabels    []string `json:"add_labels,omitempty"`
+	RemoveLabels []string `json:"remove_labels,omitempty"`
+}
+
+// CommentAttempted: a process of the reporter is about to write the revision to GitHub. What came of it is
+// unknown until another event says so.
+type CommentAttempted struct {
+	Key      OutboxKey `json:"key"`
+	Revision int       `json:"revision"`
+	// Attempt counts from 1; Instance names the process.
+	Attempt  int    `json:"attempt"`
+	Instance string `json:"instance"`
+}
+
+// CommentPosted: the comment stands on GitHub with the text of the revision.
+type CommentPosted struct {
+	Key       OutboxKey `json:"key"`
+	Revision  int       `json:"revision"`
+	CommentID int64     `json:"comment_id"`
+	NodeID    string    `json:"node_id,omitempty"`
+	URL       string    `json:"url,omitempty"`
+	// Found is set when an earlier attempt, whose answer was lost, had written it.
+	Found bool `json:"found,omitempty"`
+}
+
+// CommentPostponed: GitHub did not take the revision now. It is tried again.
+type CommentPostponed struct {
+	Key      OutboxKey `json:"key"`
+	Revision int       `json:"revision"`
+	Attempt  int       `json:"attempt"`
+	Reason   string    `json:"reason"`
+	// Until is when it is tried again, an RFC 3339 time in UTC.
+	Until string `json:"until"`
+}
+
+// CommentRefused: GitHub will never take the revision, such as on a locked pull request. It is given up.
+type CommentRefused struct {
+	Key      OutboxKey `json:"key"`
+	Revision int       `json:"revision"`
+	Reason   string    `json:"reason"`
+}
+
+// LabelsSet: the labels of the revision stand on the pull request.
+type LabelsSet struct {
+	Key      OutboxKey `json:"key"`
+	Revision int       `json:"revision"`
+}
+
+// CommentMinimised: a temporary comment was folded away on GitHub.
+type CommentMinimised struct {
+	Key OutboxKey `json:"key"`
+	// Reason says why it was given up instead; empty when it was folded away.
+	Reason string `json:"reason,omitempty"`
+}
+
+// CommentPurpose is the closed set of reasons to comment.
+type CommentPurpose string
+
+// The purposes of a comment.
+const (
+	// CommentAnswer answers a command.
+	CommentAnswer CommentPurpose = "answer"
+	// CommentReport is the one report of a request.
+	CommentReport CommentPurpose = "report"
+)
+
+// The names of things on GitHub.
+type (
+	// HookID is GitHub's number of a webhook.
+	HookID string
+	// DeliveryID is GitHub's id of one delivery; a redelivery has the same.
+	DeliveryID string
+	// RepoName is "owner/name".
+	RepoName string
+	// OutboxKey names one comment that is to stand on GitHub.
+	OutboxKey string
+)
+
+var repoPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}$`)
+
+// CheckRepo reports whether r can name a repository.
+func CheckRepo(r RepoName) error {
+	if !repoPattern.MatchString(string(r)) {
+		return fmt.Errorf("repository %q: write it as owner/name", string(r))
+	}
+	return nil
+}
+
+// Split returns the owner and the name of a repository that CheckRepo accepts.
+func (r RepoName) Split() (owner, name string) {
+	owner, name, _ = strings.Cut(string(r), "/")
+	return owner, name
+}
+
+// NewDeliveryID returns the id that GitHub sent as a token. Text that can be none is named by its hash.
+func NewDeliveryID(sent string) DeliveryID {
+	id := strings.ToLower(sent)
+	if CheckToken("delivery", id) != nil {
+		id = "x" + shortHash("delivery", sent)
+	}
+	return DeliveryID(id)
+}
+
+// NewHookID returns the number that GitHub sent as a token; "0" when it sent none.
+func NewHookID(sent string) HookID {
+	switch {
+	case sent == "":
+		return "0"
+	case CheckToken("hook", sent) != nil:
+		return HookID("x" + shortHash("hook", sent))
+	}
+	return HookID(sent)
+}
+
+// AnswerKey names the answer to a delivery, ReportKey the report of a request.
+func AnswerKey(hook HookID, id DeliveryID) OutboxKey {
+	return OutboxKey("answer-" + shortHash("answer", string(hook), string(id)))
+}
+
+// ReportKey names the one report of a request.
+func ReportKey(id RequestID) OutboxKey { return OutboxKey("report-" + string(id)) }
