@@ -71,7 +71,7 @@ func Encode(e Event) (Stored, error) {
 	if e.ID == "" || e.Time.IsZero() || e.Actor == "" || e.Fact == nil {
 		return Stored{}, fmt.Errorf("encode event: id, time, actor and fact are required")
 	}
-	data, err := json.Marshal(e.Fact)
+	data, err := encodeFact(e.Fact)
 	if err != nil {
 		return Stored{}, fmt.Errorf("encode %s: %w", TypeOf(e.Fact), err)
 	}
@@ -88,6 +88,13 @@ func Encode(e Event) (Stored, error) {
 		HeaderRoot:        e.Root,
 	}
 	return Stored{Subject: subject, Header: header, Data: data}, nil
+}
+
+func encodeFact(f Fact) ([]byte, error) {
+	if own, ok := f.(interface{ encode() ([]byte, error) }); ok {
+		return own.encode()
+	}
+	return json.Marshal(f)
 }
 
 // Decode returns the event that s holds, upcast to the newest version of its type. Fields that it does

@@ -127,6 +127,9 @@ type BackfillAdmitted struct {
 type JobDispatched struct {
 	Place uint64  `json:"place"`
 	Job   JobSpec `json:"job"`
+	// Closes is set when, once this job is over, no request that was begun on the lane has a job left for it: a
+	// collector may then be replaced by another version without being replaced inside a request.
+	Closes bool `json:"closes,omitempty"`
 }
 
 // ---- work.<target>.<set> ----
@@ -262,6 +265,8 @@ type CollectorActivated struct {
 type CollectorDeactivated struct {
 	Name   CollectorName `json:"name"`
 	Reason string        `json:"reason,omitempty"`
+	// Now gives the job in hand back at once, without spending an attempt; else it is finished first.
+	Now bool `json:"now,omitempty"`
 }
 
 // CollectorOnline: a process of the collector started.
@@ -271,6 +276,8 @@ type CollectorOnline struct {
 	Version     string        `json:"version"`
 	PID         int           `json:"pid"`
 	Environment Environment   `json:"environment"`
+	// UpdateFailed says why the version that is wanted could not be fetched or built; empty when nothing failed.
+	UpdateFailed string `json:"update_failed,omitempty"`
 }
 
 // CollectorOffline: the collector left, or its heartbeat is too old.

@@ -1,0 +1,190 @@
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+const (
+	// maxBody is the largest body that GitHub sends: https://docs.github.com/webhooks/webhook-events-and-payloads.
+	maxBody = 25 << 20
+	// inline is the largest body that is kept in one event. Larger ones are cut into parts of this size.
+	inline = 256 << 10
+	// appendWithin bounds the wait for the log. GitHub hangs up after 10 seconds and counts the delivery as failed;
+	// it is then asked for again (see Redeliverer).
+	appendWithin = 8 * time.Second
+
+	source = "webhook"
+	// sender is the actor of what GitHub says.
+	sender events.Actor = "github"
+)
+
+// ErrNoSecret says that the webhook has no secret, so that anybody could speak in GitHub's name.
+var ErrNoSecret = errors.New("the webhook has no secret: set TACHO_WEBHOOK_SECRET to the one that GitHub knows, or start with --insecure-dev where nobody else can reach it")
+
+// Receiver takes deliveries. It answers 202 when a delivery is in the log, and never before.
+type Receiver struct {
+	log      eventlog.Log
+	secret   []byte
+	insecure bool
+	clock    func() time.Time
+	logger   *slog.Logger
+	metrics  *Metrics
+}
+
+// NewReceiver returns a receiver of deliveries that secret signed. Without a secret it is refused with ErrNoSecret,
+// unless insecure says that everything is to be believed.
+func NewReceiver(log eventlog.Log, secret []byte, insecure bool, clock func() time.Time, logger *slog.Logger, m *Metrics) (*Receiver, error) {
+	if len(secret) == 0 && !insecure {
+		return nil, ErrNoSecret
+	}
+	return &Receiver{log: log, secret: secret, insecure: len(secret) == 0, clock: clock, logger: logger, metrics: m}, nil
+}
+
+// ServeHTTP takes one delivery.
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	began := r.clock()
+	status, answer := r.receive(w, req)
+	r.metrics.Received.WithLabelValues(fmt.Sprint(status)).Inc()
+	r.metrics.Seconds.Observe(r.clock().Sub(began).Seconds())
+	w.Header().Set("Content-Type", "application/json")
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "10")
+	}
+	w.WriteHeader(status)
+	// GitHub keeps the answer for people who look at the delivery; when it has hung up there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// Answer is what a delivery is answered with.
+type Answer struct {
+	// Seq is where the delivery stands in the log.
+	Seq events.Seq `json:"seq,omitempty"`
+	// Known is set when it had been received before.
+	Known bool   `json:"known,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answer) {
+	if req.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return http.StatusMethodNotAllowed, Answer{Error: "deliveries are sent with POST"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge, Answer{Error: fmt.Sprintf("a delivery has at most %d bytes", maxBody)}
+	case err != nil:
+		return http.StatusBadRequest, Answer{Error: "the body breaks off"}
+	case !r.signed(body, req.Header.Get("X-Hub-Signature-256")):
+		r.logger.Warn("a delivery without the right signature was turned away", "remote", req.RemoteAddr, "event", req.Header.Get("X-GitHub-Event"))
+		return http.StatusUnauthorized, Answer{Error: "X-Hub-Signature-256 is not the signature of this body: check that GitHub and Tacho have the same secret"}
+	}
+	seq, known, err := r.record(req.Context(), req.Header, body)
+	if err != nil {
+		r.logger.Error("a delivery could not be recorded; GitHub is asked for it again", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err)
+		return http.StatusServiceUnavailable, Answer{Error: "the log cannot be reached: deliver it again"}
+	}
+	return http.StatusAccepted, Answer{Seq: seq, Known: known}
+}
+
+// signed checks the signature in constant time. Only SHA-256 counts, whatever else is sent.
+func (r *Receiver) signed(body []byte, signature string) bool {
+	if r.insecure {
+		return true
+	}
+	sent, err := hex.DecodeString(strings.TrimPrefix(signature, "sha256="))
+	if err != nil || !strings.HasPrefix(signature, "sha256=") {
+		return false
+	}
+	mac := hmac.New(sha256.New, r.secret)
+	mac.Write(body)
+	return hmac.Equal(sent, mac.Sum(nil))
+}
+
+// record appends the delivery, once for ever: a redelivery has the same subject, which then exists.
+func (r *Receiver) record(ctx context.Context, header http.Header, body []byte) (seq events.Seq, known bool, err error) {
+	// What GitHub has sent is wanted even when it hangs up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendWithin)
+	defer cancel()
+	facts := delivery(header, body)
+	received := facts[0].(events.DeliveryReceived)
+	meta := eventlog.Meta{Source: source, Actor: sender, Root: "delivery:" + string(received.Delivery)}
+	part := eventlog.Append{Subject: received.Subject()}
+	for _, f := range facts {
+		part.Events = append(part.Events, eventlog.NewEvent(f, meta, r.clock()))
+	}
+	seq, err = r.log.Append(ctx, part)
+	var conflict *eventlog.ConflictError
+	if errors.As(err, &conflict) {
+		return conflict.Actual, true, nil
+	}
+	return seq, false, err
+}
+
+// delivery turns headers and body into facts, without understanding them.
+func delivery(header http.Header, body []byte) []events.Fact {
+	digest := sha256.Sum256(body)
+	f := events.DeliveryReceived{
+		Hook: events.NewHookID(header.Get("X-GitHub-Hook-ID")), Delivery: events.NewDeliveryID(header.Get("X-GitHub-Delivery")),
+		Event: header.Get("X-GitHub-Event"), Size: len(body), Digest: events.Digest(hex.EncodeToString(digest[:])),
+	}
+	if header.Get("X-GitHub-Delivery") == "" {
+		f.Delivery = events.NewDeliveryID("body-" + string(f.Digest[:32]))
+	}
+	if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err == nil && kind == "application/x-www-form-urlencoded" {
+		if form, err := url.ParseQuery(string(body)); err == nil && form.Has("payload") {
+			body = []byte(form.Get("payload"))
+		}
+	}
+	switch {
+	case len(body) <= inline && json.Valid(body):
+		f.Payload = body
+		return []events.Fact{f}
+	case len(body) <= inline:
+		f.Raw = body
+		return []events.Fact{f}
+	}
+	facts := []events.Fact{f}
+	for n := 1; len(body) > 0; n++ {
+		size := min(inline, len(body))
+		facts = append(facts, events.DeliveryPart{Hook: f.Hook, Delivery: f.Delivery, Part: n, Raw: body[:size]})
+		body = body[size:]
+	}
+	f.Parts = len(facts) - 1
+	facts[0] = f
+	return facts
+}
+
+// Body returns the body of a delivery: that of its first event, or of all its parts together.
+func Body(facts []events.Recorded) []byte {
+	var body []byte
+	for _, e := range facts {
+		// Only these hold pieces of it.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.DeliveryReceived:
+			body = append(body, f.Payload...)
+			body = append(body, f.Raw...)
+		case events.DeliveryPart:
+			body = append(body, f.Raw...)
+		}
+	}
+	return body
+}
