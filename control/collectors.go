@@ -226,7 +226,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 	}
 	var known []string
 	for _, name := range names {
-		d, err := c.current(ctx, name)
+		d, err := c.Definitions(ctx, name)
 		var refused *RefusedError
 		if errors.As(err, &refused) {
 			continue

@@ -7,13 +7,11 @@ package control
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -96,15 +94,11 @@ func decide[S any](ctx context.Context, c *Control, by By, subject events.Subjec
 			wrote = err == nil && len(facts) > 0
 			return c.events(by, facts...), err
 		})
-	var refusal *request.Refusal
-	if errors.As(err, &refusal) {
-		err = &RefusedError{Kind: Conflict, Reason: refusal.Reason}
-	}
 	return end.state, Answer{Seq: end.seq, Existed: err == nil && !wrote}, err
 }
 
-// current returns the newest definitions of a suite.
-func (c *Control) current(ctx context.Context, name events.SuiteName) (suite.Definitions, error) {
+// Definitions returns the newest definitions of a suite, or a refusal when none were published.
+func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite.Definitions, error) {
 	if err := events.CheckToken("suite", string(name)); err != nil {
 		return suite.Definitions{}, refuse(Invalid, "%s", err)
 	}

@@ -41,44 +41,14 @@ func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also .
 		return request.Request{}, Answer{}, err
 	}
 	id := events.NewRequestID(n.Suite, n.Kind, create.Key)
-	for range tries {
-		known, err := foldRequest(ctx, c.Log, id)
-		if err != nil {
-			return request.Request{}, Answer{}, err
+	return c.change(ctx, by, id, also, func(known request.Request) ([]events.Fact, []eventlog.Append, error) {
+		facts, err := request.Decide(known, create)
+		if err != nil || len(facts) == 0 || n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
+			return facts, nil, err
 		}
-		facts, err := request.Decide(known.state, create)
-		if err != nil {
-			return request.Request{}, Answer{}, refuse(Conflict, "%s", err)
-		}
-		var parts []eventlog.Append
-		if len(facts) > 0 {
-			parts = append(parts, eventlog.Append{Subject: events.RequestSubject(id), Expected: known.seq, Events: c.events(by, facts...)})
-			if n.Kind == events.Try && n.PR > 0 && !n.KeepOlder {
-				newest, err := c.newestTry(ctx, by, n.Suite, n.PR, id, create.Tag == "")
-				if err != nil {
-					return request.Request{}, Answer{}, err
-				}
-				parts = append(parts, newest...)
-			}
-		}
-		parts = append(parts, also...)
-		if len(parts) == 0 {
-			return known.state, Answer{Seq: known.seq, Existed: true}, nil
-		}
-		seq, err := c.Log.Append(ctx, parts...)
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) && !concerns(also, conflict.Subject) {
-			continue
-		}
-		if err != nil {
-			return request.Request{}, Answer{}, err
-		}
-		for _, f := range facts {
-			known.state = request.Evolve(known.state, f, c.Clock())
-		}
-		return known.state, Answer{Seq: seq, Existed: len(facts) == 0}, nil
-	}
-	return request.Request{}, Answer{}, fmt.Errorf("create request %s: %d times somebody else was first: try again", id, tries)
+		others, err := c.newestTry(ctx, by, n.Suite, n.PR, id, create.Tag == "")
+		return facts, others, err
+	})
 }
 
 func concerns(parts []eventlog.Append, subject events.Subject) bool {
@@ -92,7 +62,7 @@ func concerns(parts []eventlog.Append, subject events.Subject) bool {
 
 // creation checks a wish against the current definitions.
 func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, error) {
-	d, err := c.current(ctx, n.Suite)
+	d, err := c.Definitions(ctx, n.Suite)
 	if err != nil {
 		return request.Create{}, err
 	}
@@ -166,26 +136,73 @@ func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int)
 	return known.state, err == nil && known.state.State == events.WaitingForArtifacts, err
 }
 
-// ArtifactsReady says that the artifact of a waiting request exists.
-func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent})
+// ArtifactsReady says that the artifact of a waiting request exists. also is recorded with it, as by CreateRequest.
+func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent}, also)
 }
 
-// CancelRequest withdraws a request; its jobs that run are stopped.
-func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.Cancel{Reason: reason})
+// BuildFailed says that the try build of a waiting request failed; it goes on waiting. also is recorded with it.
+func (c *Control) BuildFailed(ctx context.Context, by By, id events.RequestID, reason, url string, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.BuildFailed{Reason: reason, URL: url}, also)
 }
 
-func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command) (request.Request, Answer, error) {
+// CancelRequest withdraws a request; its jobs that run are stopped. also is recorded with it.
+func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.Cancel{Reason: reason}, also)
+}
+
+func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
 	if err := events.CheckToken("request", string(id)); err != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
 	}
-	return decide(ctx, c, by, events.RequestSubject(id), evolveRequest, func(r request.Request) ([]events.Fact, error) {
-		if !r.Exists() {
-			return nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
+	return c.change(ctx, by, id, also, func(known request.Request) ([]events.Fact, []eventlog.Append, error) {
+		if !known.Exists() {
+			return nil, nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
 		}
-		return request.Decide(r, command)
+		facts, err := request.Decide(known, command)
+		return facts, nil, err
 	})
+}
+
+// change decides on a request and appends what follows: facts about it, parts about others, and also.
+func (c *Control) change(ctx context.Context, by By, id events.RequestID, also []eventlog.Append,
+	decide func(request.Request) ([]events.Fact, []eventlog.Append, error),
+) (request.Request, Answer, error) {
+	for range tries {
+		known, err := foldRequest(ctx, c.Log, id)
+		if err != nil {
+			return request.Request{}, Answer{}, err
+		}
+		facts, others, err := decide(known.state)
+		var refusal *request.Refusal
+		if errors.As(err, &refusal) {
+			err = refuse(Conflict, "%s", refusal.Reason)
+		}
+		if err != nil {
+			return known.state, Answer{}, err
+		}
+		var parts []eventlog.Append
+		if len(facts) > 0 {
+			parts = append(parts, eventlog.Append{Subject: events.RequestSubject(id), Expected: known.seq, Events: c.events(by, facts...)})
+		}
+		parts = append(append(parts, others...), also...)
+		if len(parts) == 0 {
+			return known.state, Answer{Seq: known.seq, Existed: true}, nil
+		}
+		seq, err := c.Log.Append(ctx, parts...)
+		var conflict *eventlog.ConflictError
+		if errors.As(err, &conflict) && !concerns(also, conflict.Subject) {
+			continue
+		}
+		if err != nil {
+			return request.Request{}, Answer{}, err
+		}
+		for _, f := range facts {
+			known.state = request.Evolve(known.state, f, c.Clock())
+		}
+		return known.state, Answer{Seq: seq, Existed: len(facts) == 0}, nil
+	}
+	return request.Request{}, Answer{}, fmt.Errorf("change request %s: %d times somebody else was first: try again", id, tries)
 }
 
 func foldRequest(ctx context.Context, log eventlog.Log, id events.RequestID) (folded[request.Request], error) {

@@ -28,14 +28,14 @@ func (f floor) String() string {
 var house = map[string]floor{
 	"events": words,
 
-	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense,
+	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense,
 
 	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
-	"definitions": ports,
+	"definitions": ports, "githubapi": ports,
 
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "projector": parts,
-	"reporter": parts, "website": parts,
+	"reporter": parts, "website": parts, "watchdog": parts, "supervisor": parts,
 
 	"cmd/tacho": program,
 

@@ -1,0 +1,190 @@
+package githubapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// perPage is the most that GitHub gives at once.
+const perPage = 100
+
+// Commit is a commit with its parents, the first of which is what it was built on.
+type Commit struct {
+	SHA     events.Tag
+	Parents []events.Tag
+	Message string
+	Time    time.Time
+}
+
+// Commit returns a commit by its SHA, the beginning of one, or the name of a branch.
+func (c *Client) Commit(ctx context.Context, repo events.RepoName, ref string) (Commit, error) {
+	owner, name := repo.Split()
+	found, _, err := c.api.Repositories.GetCommit(ctx, owner, name, ref, &github.ListOptions{PerPage: 1})
+	if err != nil {
+		return Commit{}, explain(fmt.Sprintf("read commit %s of %s", ref, repo), err)
+	}
+	out := Commit{
+		SHA: events.Tag(found.GetSHA()), Message: found.GetCommit().GetMessage(), Time: found.GetCommit().GetCommitter().GetDate().Time,
+	}
+	for _, p := range found.Parents {
+		out.Parents = append(out.Parents, events.Tag(p.GetSHA()))
+	}
+	return out, nil
+}
+
+// Pull is a pull request.
+type Pull struct {
+	Number int
+	Title  string
+	Body   string
+	// Head is the newest commit of its branch.
+	Head events.Tag
+	// Author is who opened it.
+	Author string
+}
+
+// Pull returns a pull request.
+func (c *Client) Pull(ctx context.Context, repo events.RepoName, number int) (Pull, error) {
+	owner, name := repo.Split()
+	p, _, err := c.api.PullRequests.Get(ctx, owner, name, number)
+	if err != nil {
+		return Pull{}, explain(fmt.Sprintf("read pull request %d of %s", number, repo), err)
+	}
+	return Pull{
+		Number: p.GetNumber(), Title: p.GetTitle(), Body: p.GetBody(), Head: events.Tag(p.GetHead().GetSHA()), Author: p.GetUser().GetLogin(),
+	}, nil
+}
+
+// Comment is a comment on a pull request.
+type Comment struct {
+	ID     int64
+	NodeID string
+	URL    string
+	Body   string
+	// Author is who wrote it.
+	Author  string
+	Created time.Time
+}
+
+func comment(c *github.IssueComment) Comment {
+	return Comment{
+		ID: c.GetID(), NodeID: c.GetNodeID(), URL: c.GetHTMLURL(), Body: c.GetBody(), Author: c.GetUser().GetLogin(), Created: c.GetCreatedAt().Time,
+	}
+}
+
+// Comments returns the comments of a pull request that were written or changed since a time, oldest first. The
+// iteration ends with the first error.
+func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[Comment, error] {
+	owner, name := repo.Split()
+	return func(yield func(Comment, error) bool) {
+		o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{PerPage: perPage}}
+		if !since.IsZero() {
+			o.Since = &since
+		}
+		for {
+			page, answer, err := c.api.Issues.ListComments(ctx, owner, name, pr, o)
+			if err != nil {
+				yield(Comment{}, explain(fmt.Sprintf("list the comments of pull request %d of %s", pr, repo), err))
+				return
+			}
+			for _, found := range page {
+				if !yield(comment(found), nil) {
+					return
+				}
+			}
+			if answer.NextPage == 0 {
+				return
+			}
+			o.Page = answer.NextPage
+		}
+	}
+}
+
+// CreateComment writes a comment. After a Fault it may have been written: look for it before trying again.
+func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (Comment, error) {
+	owner, name := repo.Split()
+	made, _, err := c.api.Issues.CreateComment(ctx, owner, name, pr, &github.IssueComment{Body: &body})
+	if err != nil {
+		return Comment{}, explain(fmt.Sprintf("comment on pull request %d of %s", pr, repo), err)
+	}
+	return comment(made), nil
+}
+
+// EditComment replaces the text of a comment.
+func (c *Client) EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (Comment, error) {
+	owner, name := repo.Split()
+	edited, _, err := c.api.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
+	if err != nil {
+		return Comment{}, explain(fmt.Sprintf("edit comment %d of %s", id, repo), err)
+	}
+	return comment(edited), nil
+}
+
+// DeleteComment removes a comment; one that is not there is removed already.
+func (c *Client) DeleteComment(ctx context.Context, repo events.RepoName, id int64) error {
+	owner, name := repo.Split()
+	_, err := c.api.Issues.DeleteComment(ctx, owner, name, id)
+	if err = explain(fmt.Sprintf("delete comment %d of %s", id, repo), err); IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// AddLabels puts labels on a pull request; those that are there stay.
+func (c *Client) AddLabels(ctx context.Context, repo events.RepoName, pr int, labels []string) error {
+	if len(labels) == 0 {
+		return nil
+	}
+	owner, name := repo.Split()
+	_, _, err := c.api.Issues.AddLabelsToIssue(ctx, owner, name, pr, labels)
+	return explain(fmt.Sprintf("label pull request %d of %s", pr, repo), err)
+}
+
+// RemoveLabel takes a label from a pull request; one that is not there is gone already.
+func (c *Client) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, label string) error {
+	owner, name := repo.Split()
+	_, err := c.api.Issues.RemoveLabelForIssue(ctx, owner, name, pr, label)
+	if err = explain(fmt.Sprintf("take label %q from pull request %d of %s", label, pr, repo), err); IsMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// Minimise folds a comment away as outdated.
+func (c *Client) Minimise(ctx context.Context, nodeID string) error {
+	const mutation = `mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { minimizedComment { isMinimized } } }`
+	call := "minimise comment " + nodeID
+	req, err := c.api.NewRequest(http.MethodPost, c.graphql, map[string]any{"query": mutation, "variables": map[string]string{"id": nodeID}})
+	if err != nil {
+		return explain(call, err)
+	}
+	var answer struct {
+		Errors []struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	if _, err := c.api.Do(ctx, req, &answer); err != nil {
+		return explain(call, err)
+	}
+	// GraphQL answers 200 for what it did not do.
+	for _, e := range answer.Errors {
+		kind := Refused
+		switch e.Type {
+		case "NOT_FOUND":
+			kind = Missing
+		case "RATE_LIMITED":
+			kind = Limited
+		}
+		return &Error{Kind: kind, Call: call, Status: http.StatusOK, Err: errors.New(e.Message)}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+// Package githubapi is the port to GitHub: the few calls that Tacho makes, and what their failures mean.
+//
+// It is go-github with three things settled. Who we are: a GitHub App, a token, or nobody (who may read public
+// repositories, slowly). Where GitHub is: github.com or an enterprise server. And what a failure means: an [Error]
+// tells a limit from a refusal from a fault that may go away, and whether what was to be written may have been
+// written all the same.
+package githubapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/google/go-github/v62/github"
+)
+
+// Public is the API of github.com.
+const Public = "https://api.github.com/"
+
+// Config says who we are and where GitHub is.
+type Config struct {
+	// URL is the base of the API: empty for github.com, else such as https://github.example.com/api/v3.
+	URL string
+	// Token is a personal or installation access token.
+	Token string
+	// App is used instead of a token when its ID is set.
+	App App
+	// Timeout bounds one call; 0 is 30 seconds.
+	Timeout time.Duration
+	// Transport carries the calls; nil is http.DefaultTransport.
+	Transport http.RoundTripper
+}
+
+// App is an installed GitHub App.
+type App struct {
+	ID           int64
+	Installation int64
+	// Key is its private key in PEM.
+	Key []byte
+}
+
+// Client speaks to GitHub. It may be used by any number of goroutines.
+type Client struct {
+	api *github.Client
+	// graphql is where GraphQL is asked; it lies beside the REST API.
+	graphql string
+	// may is set when the client says who it is, without which GitHub takes nothing.
+	may bool
+}
+
+// New returns a client; it does not call GitHub yet. It fails for a URL or a key that cannot be used.
+func New(c Config) (*Client, error) {
+	base, err := parseBase(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	transport := c.Transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	if c.App.ID != 0 {
+		app, err := ghinstallation.New(transport, c.App.ID, c.App.Installation, c.App.Key)
+		if err != nil {
+			// The error of a key might quote it.
+			return nil, errors.New("the key of the GitHub App cannot be used: give the private key as GitHub made it, in PEM")
+		}
+		app.BaseURL = strings.TrimSuffix(base.String(), "/")
+		transport = app
+	}
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	api := github.NewClient(&http.Client{Transport: transport, Timeout: timeout})
+	if c.Token != "" && c.App.ID == 0 {
+		api = api.WithAuthToken(c.Token)
+	}
+	api.BaseURL = base
+	return &Client{api: api, graphql: graphqlOf(base), may: c.App.ID != 0 || c.Token != ""}, nil
+}
+
+// MayWrite reports whether the client has credentials: without, GitHub lets it only read.
+func (c *Client) MayWrite() bool { return c.may }
+
+func parseBase(text string) (*url.URL, error) {
+	if text == "" {
+		text = Public
+	}
+	base, err := url.Parse(text)
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil {
+		return nil, fmt.Errorf("%q is no URL of a GitHub API: write it as https://github.example.com/api/v3, without a user", text)
+	}
+	if !strings.HasSuffix(base.Path, "/") {
+		base.Path += "/"
+	}
+	return base, nil
+}
+
+// graphqlOf returns where GraphQL is: beside /api/v3 on an enterprise server, below the root elsewhere.
+func graphqlOf(base *url.URL) string {
+	u := *base
+	u.Path = strings.TrimSuffix(u.Path, "v3/") + "graphql"
+	return u.String()
+}

@@ -1,0 +1,116 @@
+package githubapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/go-github/v62/github"
+)
+
+// Kind is the closed set of what a failed call means.
+type Kind string
+
+// The kinds of failure.
+const (
+	// Fault: GitHub or the way to it is broken for now. What was to be written may have been written.
+	Fault Kind = "fault"
+	// Limited: we ask too much; RetryAfter says how long to wait. Nothing was written.
+	Limited Kind = "limited"
+	// Unauthorized: GitHub does not know who we are. Nothing was written, and a person must act.
+	Unauthorized Kind = "unauthorized"
+	// Missing: what the call names is not there, or we may not see it.
+	Missing Kind = "missing"
+	// Refused: GitHub will not do that, now or later.
+	Refused Kind = "refused"
+)
+
+// Error is a failed call.
+type Error struct {
+	Kind Kind
+	// Call says in words what was asked for.
+	Call string
+	// Status is the HTTP status; 0 when no answer came.
+	Status int
+	// RetryAfter is how long GitHub wants to be left alone; 0 when it did not say.
+	RetryAfter time.Duration
+	Err        error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("GitHub: %s: %v", e.Call, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Temporary reports whether the same call may succeed later without anybody's help.
+func (e *Error) Temporary() bool { return e.Kind == Fault || e.Kind == Limited }
+
+// IsMissing reports whether err says that what was asked for is not there.
+func IsMissing(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Kind == Missing
+}
+
+// explain turns an error of go-github into one of ours; nil stays nil.
+func explain(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{Kind: Fault, Call: call, Err: err}
+	var limit *github.RateLimitError
+	var abuse *github.AbuseRateLimitError
+	var response *github.ErrorResponse
+	switch {
+	case errors.As(err, &limit):
+		e.Kind, e.RetryAfter = Limited, max(time.Until(limit.Rate.Reset.Time), time.Second)
+		e.Err = errors.New("the rate limit is used up")
+	case errors.As(err, &abuse):
+		e.Kind, e.RetryAfter = Limited, time.Minute // what GitHub asks for where it names no time
+		if abuse.RetryAfter != nil {
+			e.RetryAfter = *abuse.RetryAfter
+		}
+		e.Err = errors.New("the secondary rate limit is used up")
+	case errors.As(err, &response) && response.Response != nil:
+		e.Status = response.Response.StatusCode
+		e.Kind = kindOf(e.Status)
+		e.Err = fmt.Errorf("status %d: %s", e.Status, message(response))
+		if after, err := time.ParseDuration(response.Response.Header.Get("Retry-After") + "s"); err == nil {
+			e.RetryAfter = after
+		}
+	case errors.Is(err, context.Canceled):
+		e.Err = context.Canceled
+	}
+	return e
+}
+
+func kindOf(status int) Kind {
+	switch {
+	case status == http.StatusUnauthorized:
+		return Unauthorized
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return Missing
+	case status == http.StatusTooManyRequests:
+		return Limited
+	case status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusConflict:
+		return Refused
+	}
+	return Fault
+}
+
+// message says what GitHub said, without the URL of the call.
+func message(r *github.ErrorResponse) string {
+	text := r.Message
+	for _, e := range r.Errors {
+		if e.Message != "" {
+			text += "; " + e.Message
+		}
+	}
+	if text == "" {
+		text = http.StatusText(r.Response.StatusCode)
+	}
+	return text
+}
