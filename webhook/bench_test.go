@@ -59,7 +59,7 @@ func client() *http.Client {
 }
 
 func deliver(c *http.Client, url string, n int) error {
-	return send(c, request(url, fmt.Sprintf("d%d", n), tenKB(n)))
+	return send(c, post(url, fmt.Sprintf("d%d", n), tenKB(n)))
 }
 
 func send(c *http.Client, req *http.Request) error {
@@ -112,7 +112,7 @@ func BenchmarkDeliveries(b *testing.B) {
 		bodies, requests := make([][]byte, round), make([]*http.Request, round)
 		for i := range round {
 			bodies[i] = tenKB(n + i)
-			requests[i] = request(url, fmt.Sprintf("d%d", n+i), bodies[i])
+			requests[i] = post(url, fmt.Sprintf("d%d", n+i), bodies[i])
 		}
 		raw += inParallel(b, round, func(i int) error {
 			_, err := js.Publish(b.Context(), fmt.Sprintf("raw.%d", n+i), bodies[i-1])

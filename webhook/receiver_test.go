@@ -43,7 +43,7 @@ func sign(body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-func request(url, id string, body []byte) *http.Request {
+func post(url, id string, body []byte) *http.Request {
 	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
@@ -76,7 +76,7 @@ func TestASignedDeliveryIsInTheLogWhenItIsAnswered(t *testing.T) {
 	log := memory.New(memory.Config{})
 	r := newReceiver(t, log)
 	body := []byte(`{"action":"created"}`)
-	answer, a := serve(r, request("/", "5B2B-0a3e", body))
+	answer, a := serve(r, post("/", "5B2B-0a3e", body))
 	if answer.StatusCode != http.StatusAccepted || a.Seq != 1 || a.Known {
 		t.Fatalf("%d %+v", answer.StatusCode, a)
 	}
@@ -88,7 +88,7 @@ func TestASignedDeliveryIsInTheLogWhenItIsAnswered(t *testing.T) {
 		t.Errorf("%+v %s", f, found[0].Root)
 	}
 	for range 4 {
-		if answer, a := serve(r, request("/", "5b2b-0a3e", body)); answer.StatusCode != http.StatusAccepted || !a.Known || a.Seq != 1 {
+		if answer, a := serve(r, post("/", "5b2b-0a3e", body)); answer.StatusCode != http.StatusAccepted || !a.Known || a.Seq != 1 {
 			t.Errorf("redelivered: %d %+v", answer.StatusCode, a)
 		}
 	}
@@ -109,7 +109,7 @@ func TestWhatIsNotSignedIsTurnedAway(t *testing.T) {
 		"cut": sign(body)[:40], "with more": sign(body) + "00",
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request("/", "x", body)
+			req := post("/", "x", body)
 			req.Header.Set("X-Hub-Signature-256", signature)
 			if answer, a := serve(r, req); answer.StatusCode != http.StatusUnauthorized || a.Error == "" {
 				t.Errorf("%d %+v", answer.StatusCode, a)
@@ -130,7 +130,7 @@ func TestAReceiverNeedsASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := request("/", "x", []byte(`{}`))
+	req := post("/", "x", []byte(`{}`))
 	req.Header.Del("X-Hub-Signature-256")
 	if answer, _ := serve(r, req); answer.StatusCode != http.StatusAccepted {
 		t.Errorf("insecure: %d", answer.StatusCode)
@@ -153,7 +153,7 @@ func TestWhatCannotBeUnderstoodIsRecordedAllTheSame(t *testing.T) {
 		"odd-media": {"{}", "; ;", "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request("/", name, []byte(tc.body))
+			req := post("/", name, []byte(tc.body))
 			req.Header.Set("Content-Type", tc.contentType)
 			if answer, a := serve(r, req); answer.StatusCode != http.StatusAccepted {
 				t.Fatalf("%d %+v", answer.StatusCode, a)
@@ -164,11 +164,11 @@ func TestWhatCannotBeUnderstoodIsRecordedAllTheSame(t *testing.T) {
 		})
 	}
 	// Without an id the body names the delivery.
-	req := request("/", "", []byte(`{"n":1}`))
+	req := post("/", "", []byte(`{"n":1}`))
 	if answer, a := serve(r, req); answer.StatusCode != http.StatusAccepted || a.Known {
 		t.Errorf("%d %+v", answer.StatusCode, a)
 	}
-	if _, a := serve(r, request("/", "", []byte(`{"n":1}`))); !a.Known {
+	if _, a := serve(r, post("/", "", []byte(`{"n":1}`))); !a.Known {
 		t.Errorf("the same body again: %+v", a)
 	}
 }
@@ -191,14 +191,14 @@ func TestBodiesAreBounded(t *testing.T) {
 	r := newReceiver(t, log)
 	// The largest that GitHub sends is recorded in parts, all or none.
 	body := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("y"), maxBody-8)...), `"}`...)
-	if answer, a := serve(r, request("/", "large", body)); answer.StatusCode != http.StatusAccepted {
+	if answer, a := serve(r, post("/", "large", body)); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%d %+v", answer.StatusCode, a)
 	}
 	found := read(t, log, "large")
 	if f := found[0].Fact.(events.DeliveryReceived); f.Parts != len(found)-1 || f.Size != len(body) || !bytes.Equal(Body(found), body) {
 		t.Errorf("%d parts of %d, %d bytes", len(found)-1, f.Parts, f.Size)
 	}
-	if answer, _ := serve(r, request("/", "larger", append(body, ' '))); answer.StatusCode != http.StatusRequestEntityTooLarge {
+	if answer, _ := serve(r, post("/", "larger", append(body, ' '))); answer.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("one byte more: %d", answer.StatusCode)
 	}
 	if answer, _ := serve(r, httptest.NewRequest(http.MethodGet, "/", nil)); answer.StatusCode != http.StatusMethodNotAllowed {
@@ -215,11 +215,11 @@ func (away) Append(context.Context, ...eventlog.Append) (events.Seq, error) {
 }
 
 func TestWithoutTheLogNothingIsAccepted(t *testing.T) {
-	answer, a := serve(newReceiver(t, away{}), request("/", "x", []byte(`{}`)))
+	answer, a := serve(newReceiver(t, away{}), post("/", "x", []byte(`{}`)))
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || a.Error == "" {
 		t.Errorf("%d %+v", answer.StatusCode, a)
 	}
-	req := request("/", "x", []byte(`{}`))
+	req := post("/", "x", []byte(`{}`))
 	req.Body = io.NopCloser(&broken{})
 	if answer, _ := serve(newReceiver(t, away{}), req); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("a body that breaks off: %d", answer.StatusCode)

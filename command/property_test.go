@@ -1,0 +1,152 @@
+package command
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// What a command is rendered as asks for the same command, wherever a comment says it.
+func TestRenderedCommandsAreReadAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawCommand(t)
+		before := rapid.SampledFrom([]string{"", "text\n", "> quoted\n", "- ", "@bors try ", "```\ncode\n```\n"}).Draw(t, "before")
+		after := rapid.SampledFrom([]string{"", " ", "\ntext", "\n\n    code", " @bors r+", "\r\n> quoted"}).Draw(t, "after")
+		got, err := rust().Read(before + "@tacho " + want.String() + after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func drawCommand(t *rapid.T) Command {
+	hex := func(least int) *rapid.Generator[string] {
+		return rapid.StringOfN(rapid.RuneFrom([]rune("0123456789abcdef")), least, whole, whole)
+	}
+	switch rapid.IntRange(0, 5).Draw(t, "command") {
+	case 0:
+		return Queue{drawParameters(t)}
+	case 1:
+		return Build{SHA: events.Tag(hex(abbreviated).Draw(t, "sha")), Parameters: drawParameters(t)}
+	case 2:
+		var shas []events.Tag
+		for _, sha := range rapid.SliceOfNDistinct(hex(shortest), 1, 9, rapid.ID[string]).Draw(t, "shas") {
+			shas = append(shas, events.Tag(sha))
+		}
+		return Triage{SHAs: shas}
+	case 3:
+		return Cancel{}
+	case 4:
+		return Status{}
+	}
+	return Help{}
+}
+
+func drawParameters(t *rapid.T) events.Parameters {
+	g := rust()
+	return events.Parameters{
+		Targets:    some(t, "targets", rapid.SampledFrom(g.Targets.known())),
+		Backends:   some(t, "backends", rapid.SampledFrom(g.Backends.known())),
+		Profiles:   some(t, "profiles", rapid.SampledFrom(g.Profiles.known())),
+		Benchmarks: some(t, "benchmarks", rapid.StringMatching(`[a-z*?][a-z0-9.+*?_-]{0,9}(\[a-z\])?`)),
+	}
+}
+
+// some draws distinct values; none is nil.
+func some[T comparable](t *rapid.T, label string, from *rapid.Generator[T]) []T {
+	values := rapid.SliceOfNDistinct(from, 0, 2, rapid.ID[T]).Draw(t, label)
+	if len(values) == 0 {
+		return nil
+	}
+	return values
+}
+
+// FuzzRead holds for every comment: it is read without a panic; what is accepted renders to what is read as the
+// same; a refusal is one line that asks for nothing; and quoted, the comment asks for nothing.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{
+		"@tacho queue", "@bors try @tacho queue backends=llvm,Cranelift profiles=", "@tacho build " + sha + " benchmarks=a*,[b-c]?",
+		"@tacho build https://github.com/o/r/commit/" + sha, "@tacho triage abcd  efgh", "@tacho status\n@tacho help",
+		"```\n@tacho queue\n``", "- > `\\`<!-- @tacho --> 1. \t# ---", "<pre>@tacho</pre> <code> `` @tacho queue ``", "@tacho q`ueue",
+		"- - - 1) a\n\n        @tacho cancel", "\xff@tacho\x00 queue\r@tacho\u2028queue", "@tacho frobnicate `@all` <!-- x -->",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, comment string) {
+		g := rust()
+		got, err := g.Read(comment)
+		if err != nil {
+			checkRefusal(t, g, got, err)
+		}
+		if g.Addressed(comment) != (got != nil || err != nil) {
+			t.Fatalf("addressed %v, read %v, %v", g.Addressed(comment), got, err)
+		}
+		if got != nil {
+			again, err := g.Read("@tacho " + got.String())
+			if err != nil {
+				t.Fatalf("%q is refused: %v", got, err)
+			}
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+		for name, hide := range map[string]func(string) string{
+			"quoted":   func(line string) string { return "> " + line },
+			"indented": func(line string) string { return "    " + line },
+		} {
+			hidden := eachLine(comment, hide)
+			if got, err := g.Read(hidden); got != nil || err != nil {
+				t.Fatalf("%s it asks for something: %q: %v, %v", name, hidden, got, err)
+			}
+		}
+	})
+}
+
+func checkRefusal(t *testing.T, g Grammar, got Command, err error) {
+	t.Helper()
+	var refusal *Refusal
+	switch {
+	case !errors.As(err, &refusal) || got != nil:
+		t.Fatalf("got %v and %v", got, err)
+	case len(refusal.Sentence) > 2000 || strings.ContainsAny(refusal.Sentence, "\n\r\x00"):
+		t.Fatalf("no sentence: %q", refusal.Sentence)
+	}
+	if got, err := g.Read(refusal.Sentence); got != nil || err != nil {
+		t.Fatalf("the refusal asks for something: %q: %v, %v", refusal.Sentence, got, err)
+	}
+}
+
+func eachLine(comment string, do func(string) string) string {
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment), "\n")
+	for i, line := range lines {
+		lines[i] = do(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Comments that are made to be slow are read in time that grows with their length. The bound is far above what
+// any of them takes; quadratic time would take minutes.
+func TestTimeIsLinear(t *testing.T) {
+	for _, piece := range []string{
+		"`", "` `` ", "``` ``", "<!--", "<!-- ", "<code>", "<pre", "<pre>\n", "- ", "- a\n", "* - + ", "1. ", "> ", ">", "@tacho ", "@tacho queue",
+		"@tacho\n", " @tacho x ", "@", "\\", "\t", " ", "=", ",", "#", "~~~\n", "_ ", "a\n    ", "@tacho queue profiles=", "-\t\n",
+	} {
+		for _, before := range []string{"", "@tacho queue ", "@tacho queue profiles=", "x\n"} {
+			n := (MaxComment - len(before)) / len(piece)
+			start := time.Now()
+			_, _ = rust().Read(before + strings.Repeat(piece, n))
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%q and then %q takes %v", before, piece, took)
+			}
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+)
+
+// batch is how many events are folded before the next look at what is due.
+const batch = 1000
+
+// GitHub is what the bot asks GitHub; *githubapi.Client is one.
+type GitHub interface {
+	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
+}
+
+// Artifacts tells whether artifacts are there; *artifact.Store is one.
+type Artifacts interface {
+	Ready(ctx context.Context, ref artifact.Ref) (bool, error)
+}
+
+// Place is where a request stands in the queue.
+type Place struct {
+	RequestID events.RequestID
+	Position  int
+	// Ahead is how many requests are benchmarked before it.
+	Ahead int
+	// Start and End are the estimates; nil when they are unknown.
+	Start, End *time.Time
+}
+
+// Config is what a Bot needs.
+type Config struct {
+	Log       eventlog.Log
+	Control   *control.Control
+	GitHub    GitHub
+	Artifacts Artifacts
+	// Places returns the queue as it is once everything up to a sequence is in the tables. A fault of it only
+	// leaves places and estimates out of answers.
+	Places func(ctx context.Context, at events.Seq) ([]Place, error)
+	Rules  Rules
+	// Client fetches the list of permitted users; nil is http.DefaultClient.
+	Client  *http.Client
+	Clock   func() time.Time
+	Logger  *slog.Logger
+	Metrics *Metrics
+}
+
+// Bot handles deliveries. Run it once.
+type Bot struct {
+	Config
+	permissions *permissions
+	// mu guards state: one goroutine folds the log, another handles what is due.
+	mu    sync.Mutex
+	state *state
+	// news is filled when there may be something to do.
+	news chan struct{}
+}
+
+// NewBot returns a bot; it does nothing before Run.
+func NewBot(c Config) *Bot {
+	client := c.Client
+	if client == nil {
+		client = &http.Client{Timeout: 10 * time.Second}
+	}
+	return &Bot{
+		Config: c, permissions: &permissions{rules: c.Rules, client: client, clock: c.Clock}, state: newState(), news: make(chan struct{}, 1),
+	}
+}
+
+// Run handles deliveries until ctx ends. It returns an error only when it cannot go on: the log has a gap, or
+// holds a type of event that this program does not know.
+func (b *Bot) Run(ctx context.Context) error {
+	cursor, err := b.Log.Follow(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("webhook: follow the log: %w", err)
+	}
+	defer cursor.Close()
+	head, err := b.Log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("webhook: read the head of the log: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.follow(ctx, cursor, head.Last) })
+	g.Go(func() error { return b.work(ctx) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	return nil
+}
+
+// follow folds the log, and calls for work whenever it has read all that is there.
+func (b *Bot) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
+	for {
+		stored, err := cursor.Next(ctx, batch)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		b.mu.Lock()
+		for _, m := range stored {
+			e, err := events.Decode(m)
+			if err != nil {
+				b.mu.Unlock()
+				return err
+			}
+			b.state.fold(e)
+		}
+		caughtUp := b.state.seq >= head && len(stored) < batch
+		b.mu.Unlock()
+		if caughtUp {
+			select {
+			case b.news <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// again is how often work looks at what waits for a time.
+const again = time.Second
+
+// work handles what is due, in the order in which it came.
+func (b *Bot) work(ctx context.Context) error {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	ready := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.news:
+			ready = true
+		case <-tick.C:
+		}
+		if !ready {
+			continue
+		}
+		b.mu.Lock()
+		due, blocked := b.state.due(b.Clock())
+		b.mu.Unlock()
+		for _, p := range due {
+			if ctx.Err() != nil {
+				return nil
+			}
+			b.take(ctx, p, blocked)
+		}
+		b.claim(ctx)
+		b.announce(ctx)
+	}
+}
+
+// claim gives requests the try builds that were told of before them.
+func (b *Bot) claim(ctx context.Context) {
+	b.mu.Lock()
+	claims := b.state.claims()
+	b.mu.Unlock()
+	for _, c := range claims {
+		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.seq}
+		why, err := b.supply(ctx, by, c.Request, c.sha, c.at, func() []eventlog.Append { return nil })
+		if err != nil && ctx.Err() == nil {
+			b.Logger.Warn("a try build cannot be given to its request now; it is tried again", "request", c.ID, "commit", c.sha, "error", err)
+			continue
+		}
+		b.mu.Lock()
+		if why != "" || b.state.built[c.PR] == c.finished {
+			delete(b.state.built, c.PR)
+		}
+		b.mu.Unlock()
+	}
+}
+
+// announce tells people the place in the queue of what they asked for, once its artifact is there.
+func (b *Bot) announce(ctx context.Context) {
+	b.mu.Lock()
+	list := b.state.unannounced()
+	b.mu.Unlock()
+	for _, r := range list {
+		place, known := b.places(ctx, r.changed)[r.ID]
+		w := events.CommentWanted{
+			Key: announcementKey(r.ID), Revision: 1, Purpose: events.CommentAnswer, Repo: b.Rules.Repo, PR: r.PR, RequestID: r.ID, Temporary: true,
+			Body: announcement(r.Request, place, known, b.Rules, b.Clock()),
+		}
+		meta := eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}
+		_, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{eventlog.NewEvent(w, meta, b.Clock())}})
+		var conflict *eventlog.ConflictError
+		if err != nil && !errors.As(err, &conflict) {
+			if ctx.Err() == nil {
+				b.Logger.Warn("an announcement could not be recorded; it is tried again", "request", r.ID, "error", err)
+			}
+			continue
+		}
+		b.mu.Lock()
+		b.state.announced[r.ID] = true
+		b.mu.Unlock()
+	}
+}
+
+// take handles one delivery, or postpones it.
+func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
+	pr, err := b.handle(ctx, p, blocked)
+	var conflict *eventlog.ConflictError
+	if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
+		// Another bot was first, or it is handled: the log tells.
+		return
+	}
+	if _, earlier := blocked[pr]; pr != 0 && !earlier {
+		blocked[pr] = p.first
+	}
+	if errors.Is(err, errBlocked) {
+		return
+	}
+	b.Metrics.Postponed.Inc()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting, ok := b.state.received[p.subject]
+	if !ok {
+		return
+	}
+	waiting.tries, waiting.pr = waiting.tries+1, pr
+	pause := pauseAfter(waiting.tries, err)
+	waiting.after = b.Clock().Add(pause)
+	b.Logger.Warn("a delivery cannot be handled now and is tried again", "delivery", p.id, "event", p.event, "in", pause.Round(time.Second), "error", err)
+}
+
+// errBlocked says that something earlier about the same pull request is not handled yet.
+var errBlocked = errors.New("something earlier about the pull request waits")
+
+// pauseAfter grows with the number of tries, with jitter, up to five minutes; GitHub may ask for longer.
+func pauseAfter(tries int, err error) time.Duration {
+	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(2*time.Second),
+		backoff.WithMaxInterval(5*time.Minute), backoff.WithMaxElapsedTime(0))
+	pause := policy.NextBackOff()
+	for range min(tries, 12) - 1 {
+		pause = policy.NextBackOff()
+	}
+	var failed *githubapi.Error
+	if errors.As(err, &failed) {
+		pause = max(pause, failed.RetryAfter)
+	}
+	return pause
+}

@@ -1,0 +1,571 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/suite"
+)
+
+const (
+	alice   = 1 // a member
+	mallory = 2 // nobody
+	bors    = 3 // the merge bot
+	robot   = 4 // ourselves
+
+	merged  = "2038d4e5f6a7b8c9d0e1f2a3b4c5d6e7f8a9b0c1"
+	parent1 = "1111111111111111111111111111111111111111"
+	parent2 = "2222222222222222222222222222222222222222"
+)
+
+// rig is a bot with everything around it, in a bubble of simulated time.
+type rig struct {
+	t        *testing.T
+	log      *memory.Log
+	receiver *Receiver
+	commits  map[string]githubapi.Commit
+	// mu guards what the servers answer: down makes them fail; missing are tags without artifacts.
+	mu      sync.Mutex
+	down    error
+	missing map[events.Tag]bool
+	rules   Rules
+	n       int
+	stop    []func()
+}
+
+// Commit implements GitHub.
+func (r *rig) Commit(_ context.Context, _ events.RepoName, ref string) (githubapi.Commit, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down != nil {
+		return githubapi.Commit{}, r.down
+	}
+	for sha, c := range r.commits {
+		if strings.HasPrefix(sha, ref) {
+			return c, nil
+		}
+	}
+	return githubapi.Commit{}, &githubapi.Error{Kind: githubapi.Missing, Call: "read it", Err: errors.New("status 404")}
+}
+
+// Ready implements Artifacts.
+func (r *rig) Ready(_ context.Context, ref artifact.Ref) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.missing[ref.Tag], r.down
+}
+
+// servers changes what the servers answer.
+func (r *rig) servers(down error, missing ...events.Tag) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down, r.missing = down, map[events.Tag]bool{}
+	for _, tag := range missing {
+		r.missing[tag] = true
+	}
+}
+
+func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New(memory.Config{})
+		r := &rig{
+			t: t, log: log, receiver: newReceiver(t, log), commits: map[string]githubapi.Commit{
+				merged: {SHA: merged, Parents: []events.Tag{parent1, parent2}, Message: "Auto merge of #14 - a:b, r=<try>"},
+			},
+			rules: Rules{
+				Repo: "rust-lang/rust", Suite: "small", Bot: "tacho", BotID: robot, MergeBots: []int64{bors},
+				Associations: []string{"OWNER", "MEMBER", "COLLABORATOR"}, TryBranches: []string{"automation/bors/try"}, Site: "https://perf.example/",
+			},
+		}
+		if _, err := r.control().Publish(t.Context(), control.By{Actor: "test"}, small()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			for _, stop := range r.stop {
+				stop()
+			}
+		}()
+		test(t, r)
+	})
+}
+
+func (r *rig) control() *control.Control {
+	return &control.Control{Log: r.log, Dispatch: r.log, Clock: time.Now}
+}
+
+func small() suite.Definitions {
+	return suite.Definitions{
+		Version: 1, Name: "small", PrimaryTarget: "here",
+		Targets:  []suite.Target{{Name: "here", Sets: 1, OS: "linux", Arch: "amd64"}, {Name: "there", Sets: 1, OS: "linux", Arch: "arm64", OnRequest: true}},
+		Kinds:    []suite.Kind{{Name: "compile", PerSet: true, PerProfile: true}},
+		Profiles: []suite.Profile{{Name: "check"}, {Name: "opt"}, {Name: "clippy", OnRequest: true}},
+		Backends: []suite.Backend{{Name: "llvm"}, {Name: "cranelift", OnRequest: true}},
+		Benchmarks: []suite.BenchmarkDef{
+			{Name: "regex", Category: suite.Primary}, {Name: "serde", Category: suite.Primary},
+		},
+	}
+}
+
+// run starts a bot.
+func (r *rig) run() {
+	b := NewBot(Config{
+		Log: r.log, Control: r.control(), GitHub: r, Artifacts: r, Rules: r.rules, Clock: time.Now,
+		Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx) }()
+	r.stop = append(r.stop, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
+	})
+}
+
+type comments struct {
+	id          int64
+	user        int64
+	association string
+	body        string
+	pr          int
+	action      string
+	issue       bool
+	repo        string
+}
+
+func (c comments) payload() []byte {
+	if c.pr == 0 {
+		c.pr = 14
+	}
+	if c.action == "" {
+		c.action = "created"
+	}
+	if c.repo == "" {
+		c.repo = "rust-lang/rust"
+	}
+	issue := map[string]any{"number": c.pr, "pull_request": map[string]any{}}
+	if c.issue {
+		delete(issue, "pull_request")
+	}
+	user := map[string]any{"login": map[int64]string{alice: "alice", mallory: "mallory", bors: "bors", robot: "tacho-bot"}[c.user], "id": c.user}
+	text, err := json.Marshal(map[string]any{
+		"action": c.action, "issue": issue, "repository": map[string]any{"full_name": c.repo}, "sender": user,
+		"comment": map[string]any{"id": c.id, "body": c.body, "user": user, "author_association": c.association},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func by(user int64, body string) comments {
+	association := "NONE"
+	if user == alice {
+		association = "MEMBER"
+	}
+	return comments{id: 100, user: user, association: association, body: body}
+}
+
+// deliver has GitHub deliver something, waits until all is quiet, and returns what came of it.
+func (r *rig) deliver(event string, payload []byte) events.DeliveryHandled {
+	r.t.Helper()
+	id := r.post(event, payload)
+	synctest.Wait()
+	return r.handled(id)
+}
+
+func (r *rig) post(event string, payload []byte) string {
+	r.t.Helper()
+	r.n++
+	id := fmt.Sprintf("d%d", r.n)
+	r.postAs(id, event, payload)
+	return id
+}
+
+func (r *rig) postAs(id, event string, payload []byte) {
+	r.t.Helper()
+	req := post("/", id, payload)
+	req.Header.Set("X-GitHub-Event", event)
+	if answer, a := serve(r.receiver, req); answer.StatusCode != http.StatusAccepted {
+		r.t.Fatalf("%d %+v", answer.StatusCode, a)
+	}
+}
+
+func (r *rig) handled(id string) events.DeliveryHandled {
+	r.t.Helper()
+	found := read(r.t, r.log, id)
+	f, ok := found[len(found)-1].Fact.(events.DeliveryHandled)
+	if !ok {
+		r.t.Fatalf("delivery %s is not handled: %T", id, found[len(found)-1].Fact)
+	}
+	return f
+}
+
+// facts returns the facts of the log of one type, oldest first.
+func facts[T events.Fact](r *rig) []T {
+	r.t.Helper()
+	head, err := r.log.Head(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cursor, err := r.log.Follow(context.Background(), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer cursor.Close()
+	var out []T
+	for seq := events.Seq(0); seq < head.Last; {
+		list, err := cursor.Next(context.Background(), 1000)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, m := range list {
+			e, err := events.Decode(m)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			seq = e.Seq
+			if f, ok := e.Fact.(T); ok {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+func (r *rig) lastAnswer() string {
+	r.t.Helper()
+	all := facts[events.CommentWanted](r)
+	if len(all) == 0 {
+		r.t.Fatal("nothing was answered")
+	}
+	return all[len(all)-1].Body
+}
+
+// pass lets simulated time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+const builtMessage = `:sunny: Try build successful
+<!-- homu: {"type":"TryBuildCompleted","builders":{"checks-actions":"https://ci.example/1"},"merge_sha":"` + merged + `"} -->`
+
+func TestQueueThenTryBuildThenReady(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		h := r.deliver("issue_comment", by(alice, "@bors try @tacho queue profiles=Opt,check benchmarks=re*").payload())
+		if h.Outcome != events.DeliveryAccepted || h.Command != "queue profiles=check,opt benchmarks=re*" && h.Command != "queue profiles=opt,check benchmarks=re*" {
+			t.Fatalf("%+v", h)
+		}
+		created := facts[events.RequestCreated](r)
+		if len(created) != 1 || created[0].PR != 14 || created[0].State != events.WaitingForArtifacts || created[0].RequestID != h.Requests[0] {
+			t.Fatalf("%+v", created)
+		}
+		if p := created[0].Parameters; len(p.Profiles) != 2 || p.Benchmarks[0] != "re*" {
+			t.Errorf("parameters %+v", p)
+		}
+		if !strings.Contains(r.lastAnswer(), "Awaiting the try build") {
+			t.Errorf("answer %q", r.lastAnswer())
+		}
+		h = r.deliver("issue_comment", comments{id: 200, user: bors, body: builtMessage}.payload())
+		if h.Outcome != events.DeliveryAccepted {
+			t.Fatalf("%+v", h)
+		}
+		ready := facts[events.RequestArtifactsReady](r)
+		if len(ready) != 1 || ready[0].Tag != merged || ready[0].Parent != parent1 {
+			t.Fatalf("%+v", ready)
+		}
+		wanted := facts[events.CommentWanted](r)
+		last := wanted[len(wanted)-1]
+		if len(wanted) != 2 || !last.Temporary || !strings.Contains(last.Body, "Queued `"+merged+"` with parent `"+parent1) ||
+			!strings.Contains(last.Body, "https://perf.example/compare?a="+parent1+"&b="+merged) {
+			t.Errorf("%+v", last)
+		}
+	})
+}
+
+func TestDeliveriesInAnyOrderAndAgain(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		r.run() // two bots do what one does
+		order, built := by(alice, "@tacho queue").payload(), comments{id: 200, user: bors, body: builtMessage}.payload()
+		for range 5 {
+			r.postAs("built", "issue_comment", built)
+			synctest.Wait()
+			r.postAs("order", "issue_comment", order)
+		}
+		pass(time.Minute)
+		if created, ready := facts[events.RequestCreated](r), facts[events.RequestArtifactsReady](r); len(created) != 1 || len(ready) != 1 {
+			t.Errorf("%d requests, %d ready", len(created), len(ready))
+		}
+		if handled, wanted := facts[events.DeliveryHandled](r), facts[events.CommentWanted](r); len(handled) != 2 || len(wanted) != 2 {
+			t.Errorf("%d handled, %d answers", len(handled), len(wanted))
+		}
+	})
+}
+
+func TestOnlyTheMergeBotIsBelieved(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+		for _, user := range []int64{mallory, alice} {
+			forged := comments{id: 200, user: user, association: "OWNER", body: builtMessage}
+			if h := r.deliver("issue_comment", forged.payload()); h.Outcome != events.DeliveryIgnored || !strings.Contains(h.Reason, "not the merge bot") || h.SenderID != user {
+				t.Errorf("%+v", h)
+			}
+		}
+		if ready := facts[events.RequestArtifactsReady](r); len(ready) != 0 {
+			t.Errorf("%+v", ready)
+		}
+	})
+}
+
+func TestPermissionComesBeforeTheCommand(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.rules.Users = []int64{77}
+		r.run()
+		for _, body := range []string{"@tacho queue", "@tacho frobnicate", "@tacho queue foo=bar"} {
+			h := r.deliver("issue_comment", by(mallory, body).payload())
+			if h.Outcome != events.DeliveryForbidden || h.Command != "" || !strings.Contains(r.lastAnswer(), "Sorry, @mallory") {
+				t.Errorf("%q: %+v %q", body, h, r.lastAnswer())
+			}
+		}
+		n := len(facts[events.CommentWanted](r))
+		if h := r.deliver("issue_comment", by(mallory, "thanks @tacho for the numbers").payload()); h.Outcome != events.DeliveryIgnored {
+			t.Errorf("%+v", h)
+		}
+		if len(facts[events.CommentWanted](r)) != n {
+			t.Error("who asks for nothing is not refused")
+		}
+		if h := r.deliver("issue_comment", comments{id: 9, user: 77, association: "NONE", body: "@tacho help"}.payload()); h.Outcome != events.DeliveryAccepted {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+func TestRefusalsAreAnswered(t *testing.T) {
+	for body, want := range map[string]string{
+		"@tacho queue foo=bar":      "foo",
+		"@tacho queue profiles=Foo": "check",
+		"@tacho build":              "build",
+		"@tacho frobnicate":         "frobnicate",
+		"@tacho build 0123456789abcdef0123456789abcdef01234567": "no commit",
+		"@tacho queue benchmarks=nothing*":                      "matches nothing",
+		"@tacho triage 2038d4e":                                 "",
+	} {
+		t.Run(body, func(t *testing.T) {
+			inRig(t, func(t *testing.T, r *rig) {
+				r.commits[merged] = githubapi.Commit{SHA: merged, Message: "no merge"}
+				r.run()
+				h := r.deliver("issue_comment", by(alice, body).payload())
+				if h.Outcome != events.DeliveryRefused || len(facts[events.RequestCreated](r)) != 0 || len(h.Requests) != 0 {
+					t.Fatalf("%+v", h)
+				}
+				if got := r.lastAnswer(); !strings.Contains(got, want) || !strings.HasSuffix(got, ".") {
+					t.Errorf("answer %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatIsIgnored(t *testing.T) {
+	plain := by(alice, "@tacho queue")
+	for name, change := range map[string]func(*comments){
+		"an edited comment":        func(c *comments) { c.action = "edited" },
+		"an issue":                 func(c *comments) { c.issue = true },
+		"the bot itself":           func(c *comments) { c.user = robot },
+		"the merge bot's quote":    func(c *comments) { c.user = bors },
+		"another repository":       func(c *comments) { c.repo = "a/b" },
+		"a quoted line":            func(c *comments) { c.body = "> @tacho queue" },
+		"code":                     func(c *comments) { c.body = "`@tacho queue`" },
+		"a name inside a word":     func(c *comments) { c.body = "@tachometer queue" },
+		"no mention":               func(c *comments) { c.body = "looks good" },
+		"a message without commit": func(c *comments) { c.user, c.body = bors, `<!-- homu: {"type":"TryBuildCompleted"} -->` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(t *testing.T, r *rig) {
+				r.run()
+				c := plain
+				change(&c)
+				if h := r.deliver("issue_comment", c.payload()); h.Outcome != events.DeliveryIgnored || h.Reason == "" {
+					t.Errorf("%+v", h)
+				}
+				if n := len(facts[events.CommentWanted](r)); n != 0 {
+					t.Errorf("%d answers", n)
+				}
+			})
+		})
+	}
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		for event, want := range map[string]events.DeliveryOutcome{
+			"ping": events.DeliveryIgnored, "issue_comment": events.DeliveryMalformed, "check_suite": events.DeliveryMalformed, "push": events.DeliveryMalformed,
+		} {
+			if h := r.deliver(event, []byte(`[1`)); h.Outcome != want {
+				t.Errorf("%s: %+v", event, h)
+			}
+		}
+	})
+}
+
+func TestFaultsAreWaitedForAndNothingOvertakes(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+		r.servers(&githubapi.Error{Kind: githubapi.Fault, Call: "read it", Status: 500, Err: errors.New("status 500")})
+		built := r.post("issue_comment", comments{id: 200, user: bors, body: builtMessage}.payload())
+		status := r.post("issue_comment", comments{id: 201, user: alice, association: "MEMBER", body: "@tacho status"}.payload())
+		other := r.post("issue_comment", comments{id: 202, user: alice, association: "MEMBER", body: "@tacho status", pr: 15}.payload())
+		pass(time.Hour)
+		for id, want := range map[string]int{built: 1, status: 1, other: 2} {
+			if got := len(read(t, r.log, id)); got != want {
+				t.Errorf("%s has %d events, want %d", id, got, want)
+			}
+		}
+		r.servers(nil)
+		pass(10 * time.Minute)
+		if h := r.handled(built); h.Outcome != events.DeliveryAccepted {
+			t.Errorf("%+v", h)
+		}
+		if h := r.handled(status); h.Outcome != events.DeliveryAccepted || len(facts[events.RequestArtifactsReady](r)) != 1 {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+func TestATryBuildWithoutArtifactsIsToldAfterAWhile(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		r.servers(nil, merged)
+		r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+		built := r.post("issue_comment", comments{id: 200, user: bors, body: builtMessage}.payload())
+		pass(5 * time.Minute)
+		if n := len(read(t, r.log, built)); n != 1 {
+			t.Fatalf("%d events: it is waited for", n)
+		}
+		status := comments{id: 201, user: alice, association: "MEMBER", body: "@tacho status"}
+		if h := r.deliver("issue_comment", status.payload()); h.Outcome != events.DeliveryAccepted {
+			t.Errorf("what comes next does not wait for artifacts: %+v", h)
+		}
+		pass(20 * time.Minute)
+		if h := r.handled(built); h.Outcome != events.DeliveryRefused || !strings.Contains(r.lastAnswer(), "not on their server") {
+			t.Errorf("%+v %q", h, r.lastAnswer())
+		}
+		r.servers(nil)
+		r.deliver("issue_comment", comments{id: 300, user: bors, body: builtMessage}.payload())
+		if n := len(facts[events.RequestArtifactsReady](r)); n != 1 {
+			t.Errorf("%d ready: the request goes on waiting for another build", n)
+		}
+	})
+}
+
+func TestATryBuildThatFailed(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+		r.deliver("issue_comment", comments{id: 200, user: bors, body: `:broken_heart: <!-- homu: {"type":"BuildFailed","builder_url":"https://ci.example/9"} -->`}.payload())
+		failed := facts[events.RequestBuildFailed](r)
+		if len(failed) != 1 || failed[0].URL != "https://ci.example/9" || !strings.Contains(r.lastAnswer(), "[its log](https://ci.example/9)") {
+			t.Errorf("%+v %q", failed, r.lastAnswer())
+		}
+	})
+}
+
+func TestCheckSuitesAndWorkflowRunsTellOfTryBuilds(t *testing.T) {
+	for event, field := range map[string]string{"check_suite": "check_suite", "workflow_run": "workflow_run"} {
+		t.Run(event, func(t *testing.T) {
+			inRig(t, func(t *testing.T, r *rig) {
+				r.run()
+				r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+				say := func(branch, conclusion string) events.DeliveryHandled {
+					return r.deliver(event, fmt.Appendf(nil, `{"action":"completed","%s":{"head_branch":%q,"head_sha":"%s","conclusion":%q},
+						"repository":{"full_name":"rust-lang/rust"},"sender":{"login":"gh","id":9}}`, field, branch, merged, conclusion))
+				}
+				if h := say("main", "success"); h.Outcome != events.DeliveryIgnored {
+					t.Errorf("another branch: %+v", h)
+				}
+				if h := say("automation/bors/try", "neutral"); h.Outcome != events.DeliveryIgnored {
+					t.Errorf("neutral: %+v", h)
+				}
+				if h := say("automation/bors/try", "failure"); h.Outcome != events.DeliveryAccepted || len(facts[events.RequestBuildFailed](r)) != 1 {
+					t.Errorf("failure: %+v", h)
+				}
+				if h := say("automation/bors/try", "success"); h.Outcome != events.DeliveryAccepted || h.PR != 14 || len(facts[events.RequestArtifactsReady](r)) != 1 {
+					t.Errorf("success: %+v", h)
+				}
+			})
+		})
+	}
+}
+
+func TestBuildTriageCancelAndStatus(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		for i, pr := range []int{21, 22} {
+			sha := strings.Repeat(fmt.Sprint(i+5), 40)
+			r.commits[sha] = githubapi.Commit{
+				SHA: events.Tag(sha), Parents: []events.Tag{parent1}, Message: fmt.Sprintf("Unrolled build for #%d\nRollup merge of #%d", pr, pr),
+			}
+		}
+		r.run()
+		if h := r.deliver("issue_comment", by(alice, "@tacho build 2038d4e backends=LLVM").payload()); h.Outcome != events.DeliveryAccepted {
+			t.Fatalf("%+v", h)
+		}
+		created := facts[events.RequestCreated](r)
+		if len(created) != 1 || created[0].Tag != merged || created[0].Parent != parent1 || created[0].State != events.ArtifactsReady {
+			t.Fatalf("%+v", created)
+		}
+		if !strings.Contains(r.lastAnswer(), "Queued `"+merged) {
+			t.Errorf("answer %q", r.lastAnswer())
+		}
+		triage := comments{id: 101, user: alice, association: "MEMBER", body: "@tacho triage 5555555 6666666"}
+		if h := r.deliver("issue_comment", triage.payload()); h.Outcome != events.DeliveryAccepted || len(h.Requests) != 2 {
+			t.Fatalf("%+v", h)
+		}
+		created = facts[events.RequestCreated](r)
+		if len(created) != 3 || created[1].PR != 21 || created[2].PR != 22 || !strings.Contains(r.lastAnswer(), "| #21 |") {
+			t.Fatalf("%+v %q", created, r.lastAnswer())
+		}
+		status := comments{id: 102, user: alice, association: "MEMBER", body: "@tacho status"}
+		r.deliver("issue_comment", status.payload())
+		if !strings.Contains(r.lastAnswer(), "artifacts ready") {
+			t.Errorf("answer %q", r.lastAnswer())
+		}
+		cancel := comments{id: 103, user: alice, association: "MEMBER", body: "@tacho cancel"}
+		if h := r.deliver("issue_comment", cancel.payload()); h.Outcome != events.DeliveryAccepted || len(h.Requests) != 1 {
+			t.Errorf("%+v", h)
+		}
+		if n := len(facts[events.RequestCancelled](r)); n != 1 {
+			t.Errorf("%d cancelled", n)
+		}
+	})
+}
+
+// A push tells whoever polls the branch.
+func TestPushesAreNoted(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run()
+		h := r.deliver("push", []byte(`{"ref":"refs/heads/main","repository":{"full_name":"rust-lang/rust","default_branch":"main"},"sender":{"login":"bors","id":3}}`))
+		if h.Outcome != events.DeliveryAccepted || h.Command != "push main" {
+			t.Errorf("%+v", h)
+		}
+		if h := r.deliver("push", []byte(`{"ref":"refs/tags/v1"}`)); h.Outcome != events.DeliveryIgnored {
+			t.Errorf("%+v", h)
+		}
+	})
+}

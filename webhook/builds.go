@@ -1,0 +1,182 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/request"
+)
+
+// artifactGrace is how long the artifacts of a build that finished are waited for.
+const artifactGrace = 10 * time.Minute
+
+// built handles what is believed of a try build: the request that waits for it gets its artifact, or is told.
+func (d *delivered) built(ctx context.Context, said build) error {
+	waiting, ok, err := d.Control.WaitingTry(ctx, d.Rules.Suite, d.handled.PR)
+	if err != nil {
+		return err
+	}
+	if said.finished {
+		d.handled.Command = builtWord + string(said.sha)
+	}
+	switch {
+	case !ok:
+		return d.end(ctx, events.DeliveryIgnored, "no request of the pull request waits for a try build")
+	case !said.finished:
+		d.handled.Requests = []events.RequestID{waiting.ID}
+		d.answer(waiting.ID, buildFailed(waiting.ID, said, d.Rules))
+		_, _, err := d.Control.BuildFailed(ctx, d.by(), waiting.ID, said.reason, said.url,
+			d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
+		return d.refused(ctx, err)
+	}
+	why, err := d.supply(ctx, d.by(), waiting, said.sha, d.at, func() []eventlog.Append {
+		d.handled.Requests = []events.RequestID{waiting.ID}
+		return d.outcome(events.DeliveryAccepted, "the merge bot says so")
+	})
+	if errors.Is(err, errNotThere) {
+		// What comes next about the pull request, such as cancelling all this, does not wait for artifacts.
+		d.handled.PR = 0
+	}
+	if err != nil {
+		return d.refused(ctx, err)
+	}
+	if why != "" {
+		return d.refuse(ctx, "%s", why)
+	}
+	return nil
+}
+
+// errNotThere says that the artifacts of a build are not on their server yet.
+var errNotThere = errors.New("the artifacts of the try build are not there yet")
+
+// supply gives a request that waits the commit that was built for it, once its artifacts are there. It returns a
+// sentence when the commit cannot be the one. at is when the build was said to be finished.
+func (b *Bot) supply(ctx context.Context, by control.By, waiting request.Request, sha events.Tag, at time.Time,
+	also func() []eventlog.Append,
+) (why string, err error) {
+	commit, err := b.GitHub.Commit(ctx, b.Rules.Repo, string(sha))
+	if githubapi.IsMissing(err) {
+		return fmt.Sprintf("the try build of commit `%s` finished, and there is no such commit in %s", sha, b.Rules.Repo), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(commit.Parents) != 2 {
+		return fmt.Sprintf("the try build of commit `%s` finished, and it is no merge: it has %d parents and not 2", sha, len(commit.Parents)), nil
+	}
+	missing, err := b.missingArtifacts(ctx, commit.SHA, waiting.Parameters)
+	if err != nil {
+		return "", err
+	}
+	if missing != "" {
+		if b.Clock().Sub(at) < artifactGrace {
+			return "", fmt.Errorf("%s for %s: %w", sha, missing, errNotThere)
+		}
+		return fmt.Sprintf("the try build of commit `%s` finished, and its artifacts for `%s` are not on their server: build it again", sha, missing), nil
+	}
+	_, _, err = b.Control.ArtifactsReady(ctx, by, waiting.ID, commit.SHA, commit.Parents[0], also()...)
+	return "", err
+}
+
+// missingArtifacts returns the first of the targets that are asked for whose artifact is not there; empty when all
+// are.
+func (b *Bot) missingArtifacts(ctx context.Context, tag events.Tag, p events.Parameters) (events.Target, error) {
+	definitions, err := b.Control.Definitions(ctx, b.Rules.Suite)
+	if err != nil {
+		return "", err
+	}
+	var components []string
+	for _, backend := range definitions.Backends {
+		for _, profile := range definitions.Profiles {
+			if chosen(p.Backends, backend.Name, backend.OnRequest) && chosen(p.Profiles, profile.Name, profile.OnRequest) {
+				components = append(components, definitions.Components(backend.Name, profile.Name)...)
+			}
+		}
+	}
+	for _, target := range definitions.Targets {
+		if !chosen(p.Targets, target.Name, target.OnRequest) {
+			continue
+		}
+		there, err := b.Artifacts.Ready(ctx, artifact.Ref{
+			Suite: definitions.Name, Source: definitions.Artifact, Tag: tag, Target: target.Name, Components: components,
+		})
+		var refused *artifact.RefusedError
+		if errors.As(err, &refused) {
+			there, err = false, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("look for the artifact of %s: %w", tag, err)
+		}
+		if !there {
+			return target.Name, nil
+		}
+	}
+	return "", nil
+}
+
+func chosen[T comparable](asked []T, name T, onRequest bool) bool {
+	if len(asked) == 0 {
+		return !onRequest
+	}
+	return slices.Contains(asked, name)
+}
+
+// checked handles how the builds of a branch ended.
+func (d *delivered) checked(ctx context.Context) error {
+	var c checked
+	if err := parse(d.body, &c); err != nil {
+		return d.end(ctx, events.DeliveryMalformed, "%s", err)
+	}
+	r := c.CheckSuite
+	if d.event == "workflow_run" {
+		r = c.WorkflowRun
+	}
+	d.handled.Repo, d.handled.Sender, d.handled.SenderID = c.Repository.FullName, login(c.Sender.Login), c.Sender.ID
+	switch {
+	case d.handled.Repo != d.Rules.Repo:
+		return d.end(ctx, events.DeliveryIgnored, "it is about another repository")
+	case r == nil || c.Action != "completed":
+		return d.end(ctx, events.DeliveryIgnored, "nothing was completed")
+	case !slices.Contains(d.Rules.TryBranches, r.HeadBranch):
+		return d.end(ctx, events.DeliveryIgnored, "the branch is not one of try builds")
+	case checkSHA(r.HeadSHA) != nil:
+		return d.end(ctx, events.DeliveryMalformed, "it names no commit")
+	}
+	said := build{sha: r.HeadSHA, url: r.HTMLURL}
+	switch r.Conclusion {
+	case "success":
+		said.finished = true
+	case "failure", "startup_failure":
+		said.reason = "the try build failed"
+	case "timed_out":
+		said.reason = "the try build took too long"
+	case "cancelled":
+		said.reason = "the try build was cancelled"
+	default:
+		return d.end(ctx, events.DeliveryIgnored, "its conclusion says nothing about a build")
+	}
+	commit, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(r.HeadSHA))
+	if githubapi.IsMissing(err) {
+		return d.end(ctx, events.DeliveryIgnored, "its commit is gone")
+	}
+	if err != nil {
+		return err
+	}
+	pr, ok := pullOf(commit.Message)
+	if !ok {
+		return d.end(ctx, events.DeliveryIgnored, "the message of its commit names no pull request")
+	}
+	d.handled.PR = pr
+	if d.overtakes(pr) {
+		return errBlocked
+	}
+	return d.built(ctx, said)
+}

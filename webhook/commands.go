@@ -1,0 +1,195 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tachobench/tacho/command"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+)
+
+// The natural keys of requests that comments ask for.
+const (
+	commentKey = "comment-"
+	triageKey  = "triage-"
+)
+
+// carryOut does what a comment asks for; why says why its author may.
+func (d *delivered) carryOut(ctx context.Context, asked command.Command, why string) error {
+	switch c := asked.(type) {
+	case command.Queue:
+		return d.queue(ctx, c, why)
+	case command.Build:
+		return d.build(ctx, c, why)
+	case command.Triage:
+		return d.triage(ctx, c, why)
+	case command.Cancel:
+		return d.cancel(ctx, why)
+	case command.Status:
+		d.answer("", d.status(ctx))
+	case command.Help:
+		d.answer("", help(d.Rules))
+	}
+	return d.end(ctx, events.DeliveryAccepted, "%s", why)
+}
+
+// refused answers and records a refusal by what carries commands out; other errors are returned as they are.
+func (d *delivered) refused(ctx context.Context, err error) error {
+	var refusal *control.RefusedError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	d.wanted, d.handled.Requests = nil, nil
+	d.answer("", sentence(refusal.Reason))
+	return d.end(ctx, events.DeliveryRefused, "%s", refusal.Reason)
+}
+
+// refuse answers and records why a command is not carried out.
+func (d *delivered) refuse(ctx context.Context, format string, args ...any) error {
+	return d.refused(ctx, &control.RefusedError{Kind: control.Invalid, Reason: fmt.Sprintf(format, args...)})
+}
+
+// queue asks for the try build that will follow.
+func (d *delivered) queue(ctx context.Context, c command.Queue, why string) error {
+	n := control.NewRequest{
+		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), PR: d.handled.PR, Parameters: c.Parameters,
+	}
+	id := d.requests(n)
+	d.answer(id, awaiting(id, d.Rules))
+	_, _, err := d.Control.CreateRequest(ctx, d.by(), n, d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return d.refused(ctx, err)
+}
+
+// requests notes the request that follows from a wish, and returns its id.
+func (d *delivered) requests(n control.NewRequest) events.RequestID {
+	id := events.NewRequestID(n.Suite, n.Kind, n.Key)
+	d.handled.Requests = append(d.handled.Requests, id)
+	return id
+}
+
+// build asks for an artifact that exists. Its answer is the announcement of its place in the queue.
+func (d *delivered) build(ctx context.Context, c command.Build, why string) error {
+	commit, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(c.SHA))
+	if githubapi.IsMissing(err) {
+		return d.refuse(ctx, "there is no commit `%s` in %s", c.SHA, d.Rules.Repo)
+	}
+	if err != nil {
+		return err
+	}
+	missing, err := d.missingArtifacts(ctx, commit.SHA, c.Parameters)
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		return d.refuse(ctx, "commit `%s` has no artifacts for `%s`: ask for it once they are built", commit.SHA, missing)
+	}
+	n := control.NewRequest{
+		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), Tag: commit.SHA, Parent: firstParent(commit),
+		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true,
+	}
+	d.requests(n)
+	_, _, err = d.Control.CreateRequest(ctx, d.by(), n, d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return d.refused(ctx, err)
+}
+
+func firstParent(c githubapi.Commit) events.Tag {
+	if len(c.Parents) == 0 {
+		return ""
+	}
+	return c.Parents[0]
+}
+
+// triage asks, on a rollup, for each unrolled build; its report goes to the pull request that was rolled up.
+func (d *delivered) triage(ctx context.Context, c command.Triage, why string) error {
+	var wishes []control.NewRequest
+	for _, sha := range c.SHAs {
+		commit, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(sha))
+		if githubapi.IsMissing(err) {
+			return d.refuse(ctx, "there is no commit `%s` in %s", sha, d.Rules.Repo)
+		}
+		if err != nil {
+			return err
+		}
+		member, ok := pullOf(commit.Message)
+		if !ok {
+			return d.refuse(ctx, "the message of commit `%s` does not say which pull request it unrolls", sha)
+		}
+		missing, err := d.missingArtifacts(ctx, commit.SHA, events.Parameters{})
+		if err != nil {
+			return err
+		}
+		if missing != "" {
+			return d.refuse(ctx, "commit `%s` has no artifacts for `%s`: ask for it once they are built", commit.SHA, missing)
+		}
+		wishes = append(wishes, control.NewRequest{
+			Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(triageKey, d.handled.Comment, "-", commit.SHA), Tag: commit.SHA,
+			Parent: firstParent(commit), PR: member, KeepOlder: true,
+		})
+	}
+	for _, n := range wishes {
+		d.requests(n)
+	}
+	d.answer("", triaged(wishes, d.handled.Requests, d.Rules))
+	// All but the last may be created twice, which changes nothing; with the last one the comment is handled.
+	last := len(wishes) - 1
+	for _, n := range wishes[:last] {
+		if _, _, err := d.Control.CreateRequest(ctx, d.by(), n); err != nil {
+			return d.refused(ctx, err)
+		}
+	}
+	_, _, err := d.Control.CreateRequest(ctx, d.by(), wishes[last], d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return d.refused(ctx, err)
+}
+
+// cancel withdraws the tries of the pull request that have not ended.
+func (d *delivered) cancel(ctx context.Context, why string) error {
+	d.mu.Lock()
+	all := d.state.ofPull(d.handled.PR)
+	d.mu.Unlock()
+	var cancelled []asked
+	for _, r := range all {
+		if r.Kind != events.Try {
+			continue
+		}
+		_, _, err := d.Control.CancelRequest(ctx, d.by(), r.ID, fmt.Sprintf("%s said so on pull request %d", d.handled.Sender, d.handled.PR))
+		var refusal *control.RefusedError
+		if errors.As(err, &refusal) {
+			continue // it ended meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		cancelled = append(cancelled, r)
+		d.handled.Requests = append(d.handled.Requests, r.ID)
+	}
+	d.answer("", cancelledText(cancelled))
+	return d.end(ctx, events.DeliveryAccepted, "%s", why)
+}
+
+// status tells where the requests of the pull request are.
+func (d *delivered) status(ctx context.Context) string {
+	d.mu.Lock()
+	all, seq := d.state.ofPull(d.handled.PR), d.state.seq
+	d.mu.Unlock()
+	return statusText(all, d.places(ctx, seq), d.Rules, d.Clock())
+}
+
+// places returns the queue by request; nothing when it cannot be had.
+func (b *Bot) places(ctx context.Context, at events.Seq) map[events.RequestID]Place {
+	if b.Places == nil {
+		return nil
+	}
+	list, err := b.Places(ctx, at)
+	if err != nil {
+		b.Logger.Warn("the places in the queue are not known; the answer leaves them out", "error", err)
+		return nil
+	}
+	out := map[events.RequestID]Place{}
+	for _, p := range list {
+		out[p.RequestID] = p
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+)
+
+// Hook is what the Redeliverer asks GitHub; *githubapi.Client is one.
+type Hook interface {
+	Deliveries(ctx context.Context, repo events.RepoName, hook int64, since time.Time) ([]githubapi.Delivery, error)
+	Redeliver(ctx context.Context, repo events.RepoName, hook, id int64) error
+}
+
+// Redeliverer asks GitHub again for deliveries that did not reach the log: GitHub itself never tries again.
+type Redeliverer struct {
+	Log  eventlog.Log
+	Hook Hook
+	Repo events.RepoName
+	// ID is GitHub's number of the webhook.
+	ID int64
+	// Every is how often it looks, Back how far: GitHub keeps deliveries for three days.
+	Every, Back time.Duration
+	Clock       func() time.Time
+	Logger      *slog.Logger
+	// Failing is called with the error of each look, nil for one that went well.
+	Failing func(error)
+}
+
+// settle is how long a delivery is given to be answered before it counts as failed.
+const settle = time.Minute
+
+// Run looks until ctx ends.
+func (r *Redeliverer) Run(ctx context.Context) error {
+	tick := time.NewTicker(r.Every)
+	defer tick.Stop()
+	for {
+		asked, err := r.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			r.Logger.Warn("failed deliveries cannot be asked for now", "error", err)
+		}
+		if asked > 0 {
+			r.Logger.Info("asked GitHub again for deliveries that had failed", "deliveries", asked)
+		}
+		r.Failing(err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look asks once for each delivery of which no attempt succeeded and that the log does not have.
+func (r *Redeliverer) look(ctx context.Context) (asked int, err error) {
+	now := r.Clock()
+	attempts, err := r.Hook.Deliveries(ctx, r.Repo, r.ID, now.Add(-r.Back))
+	if err != nil {
+		return 0, err
+	}
+	delivered := map[string]bool{}
+	for _, a := range attempts {
+		// One that is on its way, or was asked for just now, is left alone.
+		if a.Delivered() || now.Sub(a.At) < settle {
+			delivered[a.GUID] = true
+		}
+	}
+	for _, a := range attempts {
+		if delivered[a.GUID] {
+			continue
+		}
+		delivered[a.GUID] = true
+		_, known, err := r.Log.Last(ctx, events.DeliverySubject(events.NewHookID(fmt.Sprint(r.ID)), events.NewDeliveryID(a.GUID)))
+		if err != nil {
+			return asked, err
+		}
+		if known {
+			continue
+		}
+		if err := r.Hook.Redeliver(ctx, r.Repo, r.ID, a.ID); err != nil && !githubapi.IsMissing(err) {
+			return asked, err
+		}
+		asked++
+	}
+	return asked, nil
+}
