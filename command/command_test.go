@@ -44,6 +44,7 @@ func TestAccepted(t *testing.T) {
 		"in a list":                          {"1. @bors try\n2. @tacho queue", Queue{}},
 		"deep in a list, after a blank line": {"- first\n\n    @tacho queue", Queue{}},
 		"as a heading":                       {"## @tacho queue", Queue{}},
+		"indented, below equals signs":       {"===\n    @tacho queue", Queue{}},
 		"indented a little":                  {"   @tacho queue", Queue{}},
 		"indented, within a paragraph":       {"I wish:\n     @tacho queue", Queue{}},
 		"below a quote":                      {"> should we measure?\n@tacho queue", Queue{}},

@@ -120,7 +120,7 @@ func (b *blocks) text(rest string, column, open int) {
 // begins reports whether a block other than a paragraph begins, and reads it.
 func (b *blocks) begins(rest string) bool {
 	switch {
-	case rest[0] == '>', isRule(rest):
+	case rest[0] == '>', isRule(rest), len(b.paragraph) > 0 && isUnderline(rest):
 		b.endParagraph()
 	case opensFence(rest) != "":
 		b.endParagraph()
@@ -197,12 +197,15 @@ func listMarker(s string, inParagraph bool) (width int, ok bool) {
 	return width, true
 }
 
-// isRule reports a thematic break, or the underline that makes a heading of a paragraph.
+// isUnderline reports what makes a heading of the paragraph above it.
+func isUnderline(s string) bool {
+	s = strings.TrimRight(s, " \t")
+	return strings.Trim(s, "=") == "" || strings.Trim(s, "-") == ""
+}
+
+// isRule reports a thematic break.
 func isRule(s string) bool {
 	s = strings.TrimRight(s, " \t")
-	if strings.Trim(s, "=") == "" {
-		return true
-	}
 	marks := 0
 	for i := range len(s) {
 		switch {
@@ -212,7 +215,7 @@ func isRule(s string) bool {
 			return false
 		}
 	}
-	return marks >= 3 && strings.IndexByte("-_*", s[0]) >= 0 || s == "--"
+	return marks >= 3 && strings.IndexByte("-_*", s[0]) >= 0
 }
 
 func isHeading(s string) bool {

@@ -1,0 +1,157 @@
+package fakegithub
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// token is what a user or an installation of an App shows.
+type token struct {
+	user *User
+	// installation is nil for the token of a user; its tokens expire.
+	installation *installation
+	expires      time.Time
+}
+
+// actor is who makes a request. The zero value is anybody.
+type actor struct {
+	user         *User
+	installation *installation
+	// app is set if the App itself asks, with a JWT; it can do little but get tokens.
+	app *app
+}
+
+func (a actor) anonymous() bool { return a.user == nil && a.app == nil }
+
+func (a actor) login() string {
+	switch {
+	case a.user != nil:
+		return a.user.Login
+	case a.app != nil:
+		return "app/" + a.app.slug
+	}
+	return ""
+}
+
+func (a actor) id() int64 {
+	if a.user == nil {
+		return 0
+	}
+	return a.user.ID
+}
+
+// reaches reports whether a repository is there for the actor.
+func (a actor) reaches(r *repository) bool {
+	return a.installation == nil || len(a.installation.repositories) == 0 || slices.Contains(a.installation.repositories, r.fullName)
+}
+
+// AddToken lets a secret stand for a user, as a personal access token does. It does not expire.
+func (s *Server) AddToken(secret string, user *User) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[secret] = &token{user: user}
+}
+
+// RevokeTokens makes every token that was issued to an installation useless, long before it expires.
+func (s *Server) RevokeTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for secret, t := range s.tokens {
+		if t.installation != nil {
+			delete(s.tokens, secret)
+		}
+	}
+}
+
+// authenticate finds out who makes a call. The caller holds mu.
+func (s *Server) authenticate(c *call) (actor, *answer) {
+	header := c.r.Header.Get("Authorization")
+	if header == "" {
+		return actor{}, nil
+	}
+	secret, _ := bearer(header)
+	wantsApp := strings.HasPrefix(c.path, "/app") || strings.HasPrefix(c.path, "/repos/") && strings.HasSuffix(c.path, "/installation")
+	if authOf(c.r) == JWTAuth || wantsApp {
+		a, why := s.checkJWT(secret)
+		if why == "" && !wantsApp {
+			why = "A JSON web token could not be decoded"
+		}
+		if why != "" {
+			refused := failure(http.StatusUnauthorized, why, "https://docs.github.com/rest")
+			return actor{}, &refused
+		}
+		return actor{app: a}, nil
+	}
+	t := s.tokens[secret]
+	if t == nil || !t.expires.IsZero() && !s.clock().Before(t.expires) {
+		refused := failure(http.StatusUnauthorized, "Bad credentials", "https://docs.github.com/rest")
+		return actor{}, &refused
+	}
+	return actor{user: t.user, installation: t.installation}, nil
+}
+
+// claims are what GitHub reads of the JWT of an App.
+type claims struct {
+	IssuedAt int64 `json:"iat"`
+	Expires  int64 `json:"exp"`
+	// Issuer is the id of the App, as a number or a string.
+	Issuer json.RawMessage `json:"iss"`
+}
+
+// checkJWT returns the App that signed a JWT, or why it is refused, in GitHub's words.
+func (s *Server) checkJWT(jwt string) (*app, string) {
+	const undecoded = "A JSON web token could not be decoded"
+	parts := strings.Split(jwt, ".")
+	if len(parts) != 3 {
+		return nil, undecoded
+	}
+	var head struct {
+		Algorithm string `json:"alg"`
+	}
+	var c claims
+	if !decodePart(parts[0], &head) || !decodePart(parts[1], &c) || head.Algorithm != "RS256" {
+		return nil, undecoded
+	}
+	id, err := strconv.ParseInt(strings.Trim(string(c.Issuer), `"`), 10, 64)
+	a := s.apps[id]
+	if err != nil || a == nil {
+		return nil, "Integration not found"
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	if err != nil || rsa.VerifyPKCS1v15(a.key, crypto.SHA256, sum[:], signature) != nil {
+		return nil, undecoded
+	}
+	now, issued, expires := s.clock(), time.Unix(c.IssuedAt, 0), time.Unix(c.Expires, 0)
+	switch {
+	case issued.After(now.Add(time.Minute)):
+		return nil, "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"
+	case !expires.After(now):
+		return nil, "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires"
+	case expires.After(now.Add(10*time.Minute + time.Second)):
+		return nil, "'Expiration time' claim ('exp') is too far in the future"
+	}
+	return a, ""
+}
+
+func decodePart(part string, into any) bool {
+	decoded, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(decoded, into) == nil
+}
+
+// issue makes a new token of an installation. The caller holds mu.
+func (s *Server) issue(i *installation) (secret string, expires time.Time) {
+	secret = fmt.Sprintf("ghs_%036d", s.newID())
+	expires = s.now().Add(time.Hour)
+	s.tokens[secret] = &token{user: i.app.bot, installation: i, expires: expires}
+	return secret, expires
+}
