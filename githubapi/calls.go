@@ -69,14 +69,16 @@ type Comment struct {
 	NodeID string
 	URL    string
 	Body   string
-	// Author is who wrote it.
-	Author  string
-	Created time.Time
+	// Author is who wrote it, AuthorID GitHub's number of the account.
+	Author   string
+	AuthorID int64
+	Created  time.Time
 }
 
 func comment(c *github.IssueComment) Comment {
 	return Comment{
-		ID: c.GetID(), NodeID: c.GetNodeID(), URL: c.GetHTMLURL(), Body: c.GetBody(), Author: c.GetUser().GetLogin(), Created: c.GetCreatedAt().Time,
+		ID: c.GetID(), NodeID: c.GetNodeID(), URL: c.GetHTMLURL(), Body: c.GetBody(), Author: c.GetUser().GetLogin(), AuthorID: c.GetUser().GetID(),
+		Created: c.GetCreatedAt().Time,
 	}
 }
 

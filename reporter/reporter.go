@@ -1,0 +1,237 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/request"
+)
+
+const (
+	source = "reporter"
+	// batch is how many events are folded before the next look at what is due.
+	batch = 1000
+	// again is how often what waits for a time is looked at.
+	again = time.Second
+	// lease is for how long an attempt of another process is left alone: well over the time that its calls may take.
+	lease = 3 * time.Minute
+	// settle is how long results that come late may go on coming before the report is edited.
+	settle = 2 * time.Minute
+)
+
+// GitHub is where comments are written; *githubapi.Client is one.
+type GitHub interface {
+	Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[githubapi.Comment, error]
+	CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (githubapi.Comment, error)
+	EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (githubapi.Comment, error)
+	DeleteComment(ctx context.Context, repo events.RepoName, id int64) error
+	AddLabels(ctx context.Context, repo events.RepoName, pr int, labels []string) error
+	RemoveLabel(ctx context.Context, repo events.RepoName, pr int, label string) error
+	Minimise(ctx context.Context, nodeID string) error
+}
+
+// Report is the text and the labels of the report of a request.
+type Report struct {
+	Body                    string
+	AddLabels, RemoveLabels []string
+}
+
+// Config is what a Reporter needs.
+type Config struct {
+	Log eventlog.Log
+	// GitHub is nil without credentials: nothing is written then.
+	GitHub GitHub
+	Repo   events.RepoName
+	// BotID is GitHub's number of the account that we write as; 0 when it is not known.
+	BotID int64
+	// Report makes the report of a request that ended, from everything up to a sequence of the log.
+	Report func(ctx context.Context, r request.Request, at events.Seq) (Report, error)
+	// Failing is told the error of every attempt to write, nil for one that went well.
+	Failing func(err error)
+	// Instance names this process; no two ever have the same.
+	Instance string
+	// Pace is how long to wait between two writes, as GitHub asks; 0 is not at all.
+	Pace    time.Duration
+	Clock   func() time.Time
+	Logger  *slog.Logger
+	Metrics *Metrics
+}
+
+// Reporter is one reporter. Run it once.
+type Reporter struct {
+	Config
+	// mu guards state.
+	mu    sync.Mutex
+	state *state
+	news  chan struct{}
+	// paused is until when GitHub wants to be left alone. Only the working goroutine uses it.
+	paused time.Time
+	pace   *rate.Limiter
+}
+
+// New returns a reporter; it does nothing before Run.
+func New(c Config) *Reporter {
+	pace := rate.NewLimiter(rate.Inf, 1)
+	if c.Pace > 0 {
+		pace = rate.NewLimiter(rate.Every(c.Pace), 1)
+	}
+	return &Reporter{Config: c, state: newState(), news: make(chan struct{}, 1), pace: pace}
+}
+
+// Run reports until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of
+// event that this program does not know.
+func (r *Reporter) Run(ctx context.Context) error {
+	cursor, err := r.Log.Follow(ctx, 0)
+	if err != nil {
+		return fmt.Errorf("reporter: follow the log: %w", err)
+	}
+	defer cursor.Close()
+	head, err := r.Log.Head(ctx)
+	if err != nil {
+		return fmt.Errorf("reporter: read the head of the log: %w", err)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.follow(ctx, cursor, head.Last) })
+	g.Go(func() error { return r.work(ctx) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+		return fmt.Errorf("reporter: %w", err)
+	}
+	return nil
+}
+
+func (r *Reporter) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
+	for {
+		stored, err := cursor.Next(ctx, batch)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		r.mu.Lock()
+		for _, m := range stored {
+			e, err := events.Decode(m)
+			if err != nil {
+				r.mu.Unlock()
+				return err
+			}
+			r.state.fold(e)
+		}
+		caughtUp := r.state.seq >= head && len(stored) < batch
+		r.mu.Unlock()
+		if caughtUp {
+			select {
+			case r.news <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// work does what is due whenever there is news, and what waited for a time.
+func (r *Reporter) work(ctx context.Context) error {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	ready := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.news:
+			ready = true
+		case <-tick.C:
+		}
+		if !ready {
+			continue
+		}
+		r.report(ctx)
+		r.write(ctx)
+	}
+}
+
+// report wishes for the reports of requests that ended, and for new texts of those that have late results.
+func (r *Reporter) report(ctx context.Context) {
+	r.mu.Lock()
+	var due []request.Request
+	for _, id := range slices.Sorted(maps.Keys(r.state.ended)) {
+		due = append(due, *r.state.requests[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.state.late)) {
+		if r.Clock().Sub(r.state.late[id].at) >= settle {
+			due = append(due, *r.state.requests[id])
+		}
+	}
+	at := r.state.seq
+	r.mu.Unlock()
+	for _, q := range due {
+		if err := r.want(ctx, q, at); err != nil && ctx.Err() == nil {
+			r.Logger.Warn("a report cannot be made now and is tried again", "request", q.ID, "error", err)
+		}
+	}
+}
+
+// want appends the wish for the report of a request as it is at a sequence of the log, unless that is what is
+// wanted already.
+func (r *Reporter) want(ctx context.Context, q request.Request, at events.Seq) error {
+	made, err := r.Report(ctx, q, at)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	before, known := r.state.outbox[events.ReportKey(q.ID)]
+	wanted := events.CommentWanted{
+		Key: events.ReportKey(q.ID), Revision: 1, Purpose: events.CommentReport, Repo: r.Repo, PR: q.PR, Body: made.Body, RequestID: q.ID,
+		AddLabels: made.AddLabels, RemoveLabels: made.RemoveLabels,
+	}
+	var expected events.Seq
+	root := ""
+	if known {
+		expected, wanted.Revision, root = before.seq, before.wanted.Revision+1, before.root
+	}
+	same := known && before.wanted.Body == made.Body
+	if same {
+		delete(r.state.late, q.ID)
+	}
+	r.mu.Unlock()
+	if same {
+		return nil
+	}
+	_, err = r.append(ctx, expected, at, root, wanted)
+	return err
+}
+
+// append records a fact of the outbox with its last event expected, and returns its place in the log. To be second
+// is no error, and the place is 0 then.
+func (r *Reporter) append(ctx context.Context, expected, cause events.Seq, root string, f events.Fact) (events.Seq, error) {
+	e := eventlog.NewEvent(f, eventlog.Meta{Source: source, Actor: source, Cause: cause, Root: root}, r.Clock())
+	seq, err := r.Log.Append(ctx, eventlog.Append{Subject: f.Subject(), Expected: expected, Events: []events.Event{e}})
+	var conflict *eventlog.ConflictError
+	if errors.As(err, &conflict) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	// What was just recorded counts at once; following the log folds it again, which changes nothing.
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seq > r.state.seq {
+		at := r.state.seq
+		r.state.fold(events.Recorded{Event: e, Seq: seq})
+		r.state.seq = at
+	}
+	return seq, nil
+}

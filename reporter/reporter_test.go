@@ -1,0 +1,510 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/request"
+)
+
+const (
+	repo = events.RepoName("rust-lang/rust")
+	pr   = 14
+)
+
+// rig is a log and a GitHub, in a bubble of simulated time.
+type rig struct {
+	t      *testing.T
+	log    *memory.Log
+	github *fakegithub.Server
+	pulls  fakegithub.Repository
+	bot    *fakegithub.User
+	client *githubapi.Client
+	// mu guards text: what the next report says.
+	mu    sync.Mutex
+	text  string
+	n     int
+	stops []func()
+}
+
+func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fakegithub.Start(t, fakegithub.Config{InProcess: true})
+		r := &rig{t: t, log: memory.New(memory.Config{}), github: server, pulls: server.Repository(string(repo)), bot: server.AddBot("tacho[bot]"), text: "no change"}
+		server.AddToken("secret", r.bot)
+		r.pulls.AddPull(fakegithub.Pull{Number: pr, Title: "Faster", Author: server.AddUser("alice"), Head: strings.Repeat("9", 40)})
+		client, err := githubapi.New(githubapi.Config{URL: server.URL(), Token: "secret", Transport: server.Client().Transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.client = client
+		defer func() {
+			for _, stop := range r.stops {
+				stop()
+			}
+		}()
+		test(t, r)
+	})
+}
+
+func (r *rig) config(log eventlog.Log, github GitHub) Config {
+	r.n++
+	return Config{
+		Log: log, GitHub: github, Repo: repo, BotID: r.bot.ID, Instance: fmt.Sprint("i", r.n), Clock: time.Now, Failing: func(error) {},
+		Report: func(context.Context, request.Request, events.Seq) (Report, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return Report{Body: r.text, AddLabels: []string{"perf-regression"}, RemoveLabels: []string{"S-waiting-on-perf"}}, nil
+		},
+		Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
+	}
+}
+
+// run starts a reporter; what it returns stops it and waits for it.
+func (r *rig) run(c Config) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- New(c).Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.stops = append(r.stops, stop)
+	return stop
+}
+
+func (r *rig) start() (stop func()) { return r.run(r.config(r.log, r.client)) }
+
+func (r *rig) append(parts ...eventlog.Append) {
+	r.t.Helper()
+	if _, err := r.log.Append(context.Background(), parts...); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) record(facts ...events.Fact) {
+	r.t.Helper()
+	for _, f := range facts {
+		last, _, err := r.log.Last(context.Background(), f.Subject())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		e := eventlog.NewEvent(f, eventlog.Meta{Source: "test", Actor: "test", Root: "test"}, time.Now())
+		r.append(eventlog.Append{Subject: f.Subject(), Expected: last.Seq, Events: []events.Event{e}})
+	}
+}
+
+func answer(key events.OutboxKey, body string) events.CommentWanted {
+	return events.CommentWanted{Key: key, Revision: 1, Purpose: events.CommentAnswer, Repo: repo, PR: pr, Body: body, RequestID: "r1", Temporary: true}
+}
+
+// try is a request of a pull request that has ended.
+func (r *rig) try(id events.RequestID, tag events.Tag) {
+	r.record(
+		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "rustc", Tag: tag, Parent: "p", PR: pr, Key: string(id), State: events.ArtifactsReady},
+		events.RequestStarted{RequestID: id}, events.RequestCompleted{RequestID: id},
+	)
+}
+
+// comments returns the bodies of the comments of the pull request, folded ones in brackets.
+func (r *rig) comments() (all []string) {
+	for _, c := range r.pulls.Comments(pr) {
+		body, _, _ := strings.Cut(c.Body, "\n")
+		if c.Minimized {
+			body = "[" + body + "]"
+		}
+		all = append(all, body)
+	}
+	return all
+}
+
+func (r *rig) want(comments ...string) {
+	r.t.Helper()
+	if got := strings.Join(r.comments(), " | "); got != strings.Join(comments, " | ") {
+		r.t.Errorf("comments are %q, want %q", got, strings.Join(comments, " | "))
+	}
+}
+
+// pass lets simulated time pass.
+func pass(d time.Duration) { <-time.After(d); synctest.Wait() }
+
+func count[T events.Fact](r *rig) (n int) {
+	r.t.Helper()
+	head, err := r.log.Head(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cursor, err := r.log.Follow(context.Background(), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer cursor.Close()
+	for seq := events.Seq(0); seq < head.Last; {
+		list, err := cursor.Next(context.Background(), 1000)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, m := range list {
+			e, err := events.Decode(m)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			seq = e.Seq
+			if _, ok := e.Fact.(T); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestAnswersThenOneReport(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.record(answer("answer-1", "awaiting"))
+		pass(time.Second)
+		r.want("awaiting")
+		if body := r.pulls.Comments(pr)[0].Body; body != "awaiting\n\n<!-- tacho:answer-1 -->" {
+			t.Errorf("body %q", body)
+		}
+		r.try("r1", "t1")
+		pass(5 * time.Second)
+		r.want("[awaiting]", "no change")
+		if labels := strings.Join(r.pulls.Labels(pr), " "); labels != "perf-regression" {
+			t.Errorf("labels %q", labels)
+		}
+		// A temporary answer that comes after the report is not written any more.
+		r.record(answer("answer-2", "too late"))
+		pass(time.Minute)
+		r.want("[awaiting]", "no change")
+		if n := count[events.CommentRefused](r); n != 1 {
+			t.Errorf("%d given up", n)
+		}
+		// Whoever starts now finds nothing to do.
+		head, _ := r.log.Head(context.Background())
+		r.start()
+		pass(time.Hour)
+		if after, _ := r.log.Head(context.Background()); after.Last != head.Last {
+			t.Errorf("%d events more", after.Last-head.Last)
+		}
+	})
+}
+
+func TestLateResultsEditTheReport(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		stop := r.start()
+		r.try("r1", "t1")
+		pass(5 * time.Second)
+		r.want("no change")
+		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		r.mu.Lock()
+		r.text = "it got slower"
+		r.mu.Unlock()
+		r.record(late)
+		pass(time.Minute)
+		r.want("no change")
+		// A reporter that starts in between knows it too.
+		stop()
+		r.start()
+		r.record(late)
+		pass(5 * time.Minute)
+		r.want("it got slower")
+		if n := count[events.CommentWanted](r); n != 2 {
+			t.Errorf("%d wishes", n)
+		}
+		// Results that change nothing edit nothing.
+		r.record(late)
+		pass(5 * time.Minute)
+		if n := count[events.CommentPosted](r); n != 2 {
+			t.Errorf("posted %d times", n)
+		}
+	})
+}
+
+func TestGitHubFailsForAnHour(t *testing.T) {
+	for name, fault := range map[string]fakegithub.Fault{
+		"500":     {Do: fakegithub.Status(500)},
+		"drop":    {Do: fakegithub.Drop()},
+		"garbage": {Do: fakegithub.Garbage()},
+		"401":     {Do: fakegithub.Status(401)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(t *testing.T, r *rig) {
+				broken := r.github.Break(fault)
+				r.start()
+				r.try("r1", "t1")
+				pass(time.Hour)
+				if n := broken.Hits(); n < 10 || n > 120 {
+					t.Errorf("GitHub was asked %d times in an hour", n)
+				}
+				r.want()
+				broken.Mend()
+				pass(10 * time.Minute)
+				r.want("no change")
+				if n := count[events.CommentPostponed](r); n < 10 {
+					t.Errorf("postponed %d times", n)
+				}
+			})
+		})
+	}
+}
+
+func TestTheSecondaryLimitIsObeyed(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		broken := r.github.Break(fakegithub.Fault{Method: "POST", Times: 1, Do: fakegithub.SecondaryLimit(10 * time.Minute)})
+		r.start()
+		r.record(answer("answer-1", "one"), answer("answer-2", "two"))
+		pass(9 * time.Minute)
+		r.want()
+		if n := len(r.github.Requests("POST", "")); n != 1 || broken.Hits() != 1 {
+			t.Errorf("GitHub was asked %d times", n)
+		}
+		pass(3 * time.Minute)
+		if got := r.comments(); len(got) != 2 {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func TestAWriteWhoseAnswerWasLostIsFound(t *testing.T) {
+	for name, do := range map[string]fakegithub.Failure{"dropped": fakegithub.Drop(), "500": fakegithub.Status(502), "slow": fakegithub.Slow(time.Minute)} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(t *testing.T, r *rig) {
+				r.github.Break(fakegithub.Fault{Method: "POST", Times: 2, Landed: true, Do: do})
+				r.start()
+				r.try("r1", "t1")
+				pass(10 * time.Minute)
+				r.want("no change")
+				if n := count[events.CommentPosted](r); n != 1 {
+					t.Errorf("posted %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// A comment that quotes ours, marker and all, is not taken for it.
+func TestAQuoteIsNotOurs(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.pulls.Comment(pr, r.github.AddUser("mallory"), "ha\n\n<!-- tacho:report-r1 -->")
+		r.start()
+		r.try("r1", "t1")
+		pass(time.Minute)
+		r.want("ha", "no change")
+	})
+}
+
+func TestWhatGitHubRefusesIsGivenUp(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		broken := r.github.Break(fakegithub.Fault{Method: "POST", Do: fakegithub.Status(422)})
+		r.start()
+		r.try("r1", "t1")
+		pass(time.Hour)
+		if broken.Hits() != 1 || count[events.CommentRefused](r) != 1 {
+			t.Errorf("asked %d times, given up %d times", broken.Hits(), count[events.CommentRefused](r))
+		}
+	})
+}
+
+func TestWithoutCredentialsNothingIsWritten(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run(r.config(r.log, nil))
+		r.try("r1", "t1")
+		pass(time.Hour)
+		if n := count[events.CommentWanted](r); n != 1 || len(r.github.Requests("", "")) != 0 {
+			t.Errorf("%d wishes, %d requests", n, len(r.github.Requests("", "")))
+		}
+		// With credentials they are written.
+		r.start()
+		pass(time.Minute)
+		r.want("no change")
+	})
+}
+
+func TestManyReportersWriteOneComment(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		for range 4 {
+			r.start()
+		}
+		for i := range 5 {
+			r.try(events.RequestID(fmt.Sprint("r", i)), events.Tag(fmt.Sprint("t", i)))
+		}
+		pass(30 * time.Minute)
+		if got := r.comments(); len(got) != 5 {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// One that was paused in the middle of writing, for so long that another wrote instead, removes what it wrote.
+func TestAPausedReporterCleansUp(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		paused := &slow{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
+		r.run(r.config(r.log, paused))
+		r.try("r1", "t1")
+		<-paused.entered
+		r.start()
+		pass(2 * lease)
+		r.want("no change")
+		close(paused.held)
+		pass(time.Minute)
+		r.want("no change")
+		if n := count[events.CommentPosted](r); n != 1 {
+			t.Errorf("posted %d times", n)
+		}
+	})
+}
+
+// slow holds the first comment back.
+type slow struct {
+	GitHub
+	once          sync.Once
+	entered, held chan struct{}
+}
+
+// CreateComment implements GitHub.
+func (s *slow) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (githubapi.Comment, error) {
+	s.once.Do(func() { close(s.entered); <-s.held })
+	return s.GitHub.CreateComment(ctx, repo, pr, body)
+}
+
+// errKilled is what a killed process sees, and nobody else.
+var errKilled = errors.New("this process is dead")
+
+// mortal is the log and GitHub as seen by a process that is killed at a step: before it is carried out, or right
+// after.
+type mortal struct {
+	eventlog.Log
+	GitHub
+	mu    sync.Mutex
+	left  int
+	after bool
+	dead  chan struct{}
+}
+
+func (m *mortal) step(do func() error) error {
+	m.mu.Lock()
+	m.left--
+	dies, dead := m.left == 0, m.left < 0
+	m.mu.Unlock()
+	if dead || dies && !m.after {
+		m.die()
+		return errKilled
+	}
+	err := do()
+	if dies {
+		m.die()
+		return errKilled
+	}
+	return err
+}
+
+func (m *mortal) die() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.dead:
+	default:
+		close(m.dead)
+	}
+}
+
+// Append implements eventlog.Log.
+func (m *mortal) Append(ctx context.Context, parts ...eventlog.Append) (seq events.Seq, err error) {
+	err = m.step(func() error { seq, err = m.Log.Append(ctx, parts...); return err })
+	return seq, err
+}
+
+// CreateComment implements GitHub.
+func (m *mortal) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (c githubapi.Comment, err error) {
+	err = m.step(func() error { c, err = m.GitHub.CreateComment(ctx, repo, pr, body); return err })
+	return c, err
+}
+
+// EditComment implements GitHub.
+func (m *mortal) EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (c githubapi.Comment, err error) {
+	err = m.step(func() error { c, err = m.GitHub.EditComment(ctx, repo, id, body); return err })
+	return c, err
+}
+
+// Comments implements GitHub.
+func (m *mortal) Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[githubapi.Comment, error] {
+	var found iter.Seq2[githubapi.Comment, error]
+	if err := m.step(func() error { found = m.GitHub.Comments(ctx, repo, pr, since); return nil }); err != nil {
+		return func(yield func(githubapi.Comment, error) bool) { yield(githubapi.Comment{}, err) }
+	}
+	return found
+}
+
+// AddLabels implements GitHub.
+func (m *mortal) AddLabels(ctx context.Context, repo events.RepoName, pr int, labels []string) error {
+	return m.step(func() error { return m.GitHub.AddLabels(ctx, repo, pr, labels) })
+}
+
+// RemoveLabel implements GitHub.
+func (m *mortal) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, name string) error {
+	return m.step(func() error { return m.GitHub.RemoveLabel(ctx, repo, pr, name) })
+}
+
+// Minimise implements GitHub.
+func (m *mortal) Minimise(ctx context.Context, node string) error {
+	return m.step(func() error { return m.GitHub.Minimise(ctx, node) })
+}
+
+// Killed before or after any step, and started again: at the end there is one report, the answer is folded away,
+// and the labels are set.
+func TestKilledBetweenAnyTwoSteps(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for k := 1; ; k++ {
+			survived := false
+			t.Run(fmt.Sprintf("step %d, after %v", k, after), func(t *testing.T) {
+				inRig(t, func(t *testing.T, r *rig) {
+					m := &mortal{Log: r.log, GitHub: r.client, left: k, after: after, dead: make(chan struct{})}
+					stop := r.run(r.config(m, m))
+					r.record(answer("answer-1", "awaiting"))
+					pass(time.Minute)
+					r.try("r1", "t1")
+					select {
+					case <-m.dead:
+					case <-time.After(10 * time.Minute):
+						survived = true
+					}
+					stop()
+					r.start()
+					pass(10 * time.Minute)
+					got := strings.Join(r.comments(), " | ")
+					// A report may be there before the answer was written at all.
+					if got != "[awaiting] | no change" && (got != "no change" || survived) {
+						t.Errorf("comments are %q", got)
+					}
+					if labels := strings.Join(r.pulls.Labels(pr), " "); labels != "perf-regression" {
+						t.Errorf("labels %q", labels)
+					}
+				})
+			})
+			if survived {
+				if k < 9 {
+					t.Errorf("only %d steps", k)
+				}
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+)
+
+// write does everything that is due on GitHub, one thing after another.
+func (r *Reporter) write(ctx context.Context) {
+	r.mu.Lock()
+	due := r.state.due(r.Clock(), r.Instance, lease)
+	r.mu.Unlock()
+	waiting := 0
+	for _, t := range due {
+		if t.task == write {
+			waiting++
+		}
+	}
+	r.Metrics.Waiting.Set(float64(waiting))
+	if r.GitHub == nil {
+		return
+	}
+	for _, t := range due {
+		if ctx.Err() != nil || r.Clock().Before(r.paused) {
+			return
+		}
+		var err error
+		switch t.task {
+		case write:
+			err = r.post(ctx, t.entry, r.place)
+		case giveUp:
+			_, err = r.append(ctx, t.seq, t.seq, t.root, events.CommentRefused{Key: t.key, Revision: t.wanted.Revision, Reason: tooLate})
+		case settled:
+			err = r.post(ctx, t.entry, r.settle)
+		case label:
+			err = r.label(ctx, t.entry)
+		case minimise:
+			err = r.minimise(ctx, t.entry)
+		}
+		if err != nil && ctx.Err() == nil {
+			r.Logger.Warn("a comment cannot be written now and is tried again", "comment", t.key, "pr", t.wanted.PR, "error", err)
+		}
+	}
+}
+
+const tooLate = "the report of its request stands already"
+
+// marker is the hidden line by which a comment of ours is found again.
+func marker(key events.OutboxKey) string { return fmt.Sprintf("<!-- tacho:%s -->", key) }
+
+// text is what is written: the body and the marker on a line of its own.
+func (x *entry) text() string {
+	return strings.TrimRight(x.wanted.Body, "\n") + "\n\n" + marker(x.key)
+}
+
+// post makes the newest revision stand, by the given way to write it.
+func (r *Reporter) post(ctx context.Context, x entry, way func(context.Context, entry) (githubapi.Comment, string, error)) error {
+	attempted := events.CommentAttempted{Key: x.key, Revision: x.wanted.Revision, Attempt: x.attempt + 1, Instance: r.Instance}
+	ours, err := r.append(ctx, x.seq, x.seq, x.root, attempted)
+	if err != nil || ours == 0 {
+		return err
+	}
+	made, what, err := way(ctx, x)
+	if err != nil {
+		return r.failed(ctx, x, ours, attempted.Attempt, err)
+	}
+	r.Failing(nil)
+	r.Metrics.Written.WithLabelValues(what).Inc()
+	seq, err := r.append(ctx, ours, ours, x.root, events.CommentPosted{
+		Key: x.key, Revision: x.wanted.Revision, CommentID: made.ID, NodeID: made.NodeID, URL: made.URL, Found: what == found,
+	})
+	if err != nil || seq != 0 {
+		return err
+	}
+	return r.undo(ctx, x, made)
+}
+
+// What was done to make a comment stand.
+const (
+	created = "created"
+	edited  = "edited"
+	found   = "found"
+)
+
+// place edits the comment that stands, or the one that an earlier attempt wrote, or writes it.
+func (r *Reporter) place(ctx context.Context, x entry) (made githubapi.Comment, what string, err error) {
+	if err := r.pace.Wait(ctx); err != nil {
+		return made, "", err
+	}
+	if x.posted > 0 {
+		made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, x.comment, x.text())
+		return made, edited, err
+	}
+	made, there, err := r.find(ctx, x)
+	switch {
+	case err != nil:
+		return made, "", err
+	case !there:
+		made, err = r.GitHub.CreateComment(ctx, x.wanted.Repo, x.wanted.PR, x.text())
+		return made, created, err
+	case strings.TrimSpace(made.Body) != strings.TrimSpace(x.text()):
+		made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, made.ID, x.text())
+	}
+	return made, found, err
+}
+
+// settle looks for a comment that comes too late to be written.
+func (r *Reporter) settle(ctx context.Context, x entry) (made githubapi.Comment, what string, err error) {
+	made, there, err := r.find(ctx, x)
+	if err == nil && !there {
+		err = &githubapi.Error{Kind: githubapi.Refused, Call: "comment", Err: errors.New(tooLate)}
+	}
+	return made, found, err
+}
+
+// early is how much earlier than the wish a comment is looked for: clocks differ.
+const early = time.Hour
+
+// find looks for a comment of ours that ends with the marker.
+func (r *Reporter) find(ctx context.Context, x entry) (githubapi.Comment, bool, error) {
+	for c, err := range r.GitHub.Comments(ctx, x.wanted.Repo, x.wanted.PR, x.wantedAt.Add(-early)) {
+		if err != nil {
+			return githubapi.Comment{}, false, err
+		}
+		// Somebody may quote us, marker and all.
+		if strings.HasSuffix(strings.TrimSpace(c.Body), "\n"+marker(x.key)) && (r.BotID == 0 || c.AuthorID == r.BotID) {
+			return c, true, nil
+		}
+	}
+	return githubapi.Comment{}, false, nil
+}
+
+// undo removes a comment that another process had written too, while this one was away for too long.
+func (r *Reporter) undo(ctx context.Context, x entry, made githubapi.Comment) error {
+	history, err := r.Log.Read(ctx, events.OutboxSubject(x.key))
+	if err != nil {
+		return err
+	}
+	for _, e := range history {
+		if f, ok := e.Fact.(events.CommentPosted); ok && f.CommentID != made.ID {
+			r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.key, "id", made.ID)
+			return r.GitHub.DeleteComment(ctx, x.wanted.Repo, made.ID)
+		}
+	}
+	return nil
+}
+
+// failed records why the attempt at a place of the log came to nothing: for now, or for good.
+func (r *Reporter) failed(ctx context.Context, x entry, at events.Seq, attempt int, cause error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	var failed *githubapi.Error
+	if !errors.As(cause, &failed) {
+		failed = &githubapi.Error{Kind: githubapi.Fault, Err: cause}
+	}
+	r.Metrics.Failed.WithLabelValues(string(failed.Kind)).Inc()
+	if failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing {
+		_, err := r.append(ctx, at, at, x.root, events.CommentRefused{Key: x.key, Revision: x.wanted.Revision, Reason: cause.Error()})
+		return err
+	}
+	r.Failing(cause)
+	until := r.Clock().Add(max(pause(attempt), failed.RetryAfter))
+	if failed.Kind == githubapi.Limited {
+		r.paused = until
+	}
+	_, err := r.append(ctx, at, at, x.root, events.CommentPostponed{
+		Key: x.key, Revision: x.wanted.Revision, Attempt: attempt, Reason: cause.Error(), Until: until.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339),
+	})
+	return err
+}
+
+// pause grows with the number of attempts, with jitter, up to five minutes.
+func pause(attempt int) time.Duration {
+	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(2*time.Second),
+		backoff.WithMaxInterval(5*time.Minute), backoff.WithMaxElapsedTime(0))
+	next := policy.NextBackOff()
+	for range min(attempt, 12) - 1 {
+		next = policy.NextBackOff()
+	}
+	return next
+}
+
+// label sets the labels of the newest revision. To do it twice is to do it once.
+func (r *Reporter) label(ctx context.Context, x entry) error {
+	w := x.wanted
+	err := r.GitHub.AddLabels(ctx, w.Repo, w.PR, w.AddLabels)
+	for _, name := range w.RemoveLabels {
+		if err == nil && !slices.Contains(w.AddLabels, name) {
+			err = r.GitHub.RemoveLabel(ctx, w.Repo, w.PR, name)
+		}
+	}
+	var failed *githubapi.Error
+	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
+		r.Logger.Warn("the labels of a pull request cannot be set", "comment", x.key, "pr", w.PR, "error", err)
+		err = nil
+	}
+	if err != nil {
+		return r.postpone(ctx, x, err)
+	}
+	_, err = r.append(ctx, x.seq, x.seq, x.root, events.LabelsSet{Key: x.key, Revision: w.Revision})
+	return err
+}
+
+// minimise folds a temporary comment away.
+func (r *Reporter) minimise(ctx context.Context, x entry) error {
+	err := r.GitHub.Minimise(ctx, x.node)
+	done := events.CommentMinimised{Key: x.key}
+	var failed *githubapi.Error
+	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
+		done.Reason, err = err.Error(), nil
+	}
+	if err != nil {
+		return r.postpone(ctx, x, err)
+	}
+	r.Metrics.Written.WithLabelValues("minimised").Inc()
+	_, err = r.append(ctx, x.seq, x.seq, x.root, done)
+	return err
+}
+
+// postpone waits with what is left to do for a comment that stands.
+func (r *Reporter) postpone(ctx context.Context, x entry, cause error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(cause, r.failed(ctx, x, x.seq, x.attempt+1, cause))
+}
