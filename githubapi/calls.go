@@ -26,10 +26,18 @@ type Commit struct {
 
 // Commit returns a commit by its SHA, the beginning of one, or the name of a branch.
 func (c *Client) Commit(ctx context.Context, repo events.RepoName, ref string) (Commit, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	found, _, err := c.api.Repositories.GetCommit(ctx, owner, name, ref, &github.ListOptions{PerPage: 1})
 	if err != nil {
-		return Commit{}, explain(fmt.Sprintf("read commit %s of %s", ref, repo), err)
+		err = explain(fmt.Sprintf("read commit %s of %s", ref, repo), err)
+		var failed *Error
+		if errors.As(err, &failed) && failed.Status == http.StatusUnprocessableEntity {
+			// That is how GitHub says that there is no such commit.
+			failed.Kind = Missing
+		}
+		return Commit{}, err
 	}
 	out := Commit{
 		SHA: events.Tag(found.GetSHA()), Message: found.GetCommit().GetMessage(), Time: found.GetCommit().GetCommitter().GetDate().Time,
@@ -53,6 +61,8 @@ type Pull struct {
 
 // Pull returns a pull request.
 func (c *Client) Pull(ctx context.Context, repo events.RepoName, number int) (Pull, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	p, _, err := c.api.PullRequests.Get(ctx, owner, name, number)
 	if err != nil {
@@ -92,7 +102,9 @@ func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, sin
 			o.Since = &since
 		}
 		for {
-			page, answer, err := c.api.Issues.ListComments(ctx, owner, name, pr, o)
+			bounded, cancel := c.within(ctx)
+			page, answer, err := c.api.Issues.ListComments(bounded, owner, name, pr, o)
+			cancel()
 			if err != nil {
 				yield(Comment{}, explain(fmt.Sprintf("list the comments of pull request %d of %s", pr, repo), err))
 				return
@@ -112,6 +124,8 @@ func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, sin
 
 // CreateComment writes a comment. After a Fault it may have been written: look for it before trying again.
 func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (Comment, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	made, _, err := c.api.Issues.CreateComment(ctx, owner, name, pr, &github.IssueComment{Body: &body})
 	if err != nil {
@@ -122,6 +136,8 @@ func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int
 
 // EditComment replaces the text of a comment.
 func (c *Client) EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (Comment, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	edited, _, err := c.api.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
 	if err != nil {
@@ -132,6 +148,8 @@ func (c *Client) EditComment(ctx context.Context, repo events.RepoName, id int64
 
 // DeleteComment removes a comment; one that is not there is removed already.
 func (c *Client) DeleteComment(ctx context.Context, repo events.RepoName, id int64) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	_, err := c.api.Issues.DeleteComment(ctx, owner, name, id)
 	if err = explain(fmt.Sprintf("delete comment %d of %s", id, repo), err); IsMissing(err) {
@@ -145,6 +163,8 @@ func (c *Client) AddLabels(ctx context.Context, repo events.RepoName, pr int, la
 	if len(labels) == 0 {
 		return nil
 	}
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	_, _, err := c.api.Issues.AddLabelsToIssue(ctx, owner, name, pr, labels)
 	return explain(fmt.Sprintf("label pull request %d of %s", pr, repo), err)
@@ -152,6 +172,8 @@ func (c *Client) AddLabels(ctx context.Context, repo events.RepoName, pr int, la
 
 // RemoveLabel takes a label from a pull request; one that is not there is gone already.
 func (c *Client) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, label string) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	_, err := c.api.Issues.RemoveLabelForIssue(ctx, owner, name, pr, label)
 	if err = explain(fmt.Sprintf("take label %q from pull request %d of %s", label, pr, repo), err); IsMissing(err) {
@@ -163,6 +185,8 @@ func (c *Client) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, 
 // Minimise folds a comment away as outdated.
 func (c *Client) Minimise(ctx context.Context, nodeID string) error {
 	const mutation = `mutation($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) { minimizedComment { isMinimized } } }`
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	call := "minimise comment " + nodeID
 	req, err := c.api.NewRequest(http.MethodPost, c.graphql, map[string]any{"query": mutation, "variables": map[string]string{"id": nodeID}})
 	if err != nil {

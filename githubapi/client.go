@@ -7,6 +7,7 @@
 package githubapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -48,6 +49,8 @@ type Client struct {
 	api *github.Client
 	// graphql is where GraphQL is asked; it lies beside the REST API.
 	graphql string
+	// timeout bounds one call.
+	timeout time.Duration
 	// may is set when the client says who it is, without which GitHub takes nothing.
 	may bool
 }
@@ -75,16 +78,21 @@ func New(c Config) (*Client, error) {
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
-	api := github.NewClient(&http.Client{Transport: transport, Timeout: timeout})
+	api := github.NewClient(&http.Client{Transport: transport})
 	if c.Token != "" && c.App.ID == 0 {
 		api = api.WithAuthToken(c.Token)
 	}
 	api.BaseURL = base
-	return &Client{api: api, graphql: graphqlOf(base), may: c.App.ID != 0 || c.Token != ""}, nil
+	return &Client{api: api, graphql: graphqlOf(base), timeout: timeout, may: c.App.ID != 0 || c.Token != ""}, nil
 }
 
 // MayWrite reports whether the client has credentials: without, GitHub lets it only read.
 func (c *Client) MayWrite() bool { return c.may }
+
+// within bounds one call.
+func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.timeout)
+}
 
 func parseBase(text string) (*url.URL, error) {
 	if text == "" {

@@ -30,7 +30,9 @@ func (c *Client) Deliveries(ctx context.Context, repo events.RepoName, hook int6
 	var out []Delivery
 	o := &github.ListCursorOptions{PerPage: perPage}
 	for {
-		page, answer, err := c.api.Repositories.ListHookDeliveries(ctx, owner, name, hook, o)
+		bounded, cancel := c.within(ctx)
+		page, answer, err := c.api.Repositories.ListHookDeliveries(bounded, owner, name, hook, o)
+		cancel()
 		if err != nil {
 			return nil, explain(fmt.Sprintf("list the deliveries of webhook %d of %s", hook, repo), err)
 		}
@@ -49,6 +51,8 @@ func (c *Client) Deliveries(ctx context.Context, repo events.RepoName, hook int6
 
 // Redeliver asks GitHub to deliver once more what an attempt was to deliver.
 func (c *Client) Redeliver(ctx context.Context, repo events.RepoName, hook, id int64) error {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	owner, name := repo.Split()
 	_, _, err := c.api.Repositories.RedeliverHookDelivery(ctx, owner, name, hook, id)
 	// GitHub answers 202, which go-github reports as an error.

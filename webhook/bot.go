@@ -196,6 +196,9 @@ func (b *Bot) announce(ctx context.Context) {
 			Key: announcementKey(r.ID), Revision: 1, Purpose: events.CommentAnswer, Repo: b.Rules.Repo, PR: r.PR, RequestID: r.ID, Temporary: true,
 			Body: announcement(r.Request, place, known, b.Rules, b.Clock()),
 		}
+		if b.Rules.WaitingLabel != "" {
+			w.AddLabels = []string{b.Rules.WaitingLabel}
+		}
 		meta := eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}
 		_, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{eventlog.NewEvent(w, meta, b.Clock())}})
 		var conflict *eventlog.ConflictError

@@ -90,6 +90,10 @@ func (d *delivered) answer(about events.RequestID, text string) {
 		Key: events.AnswerKey(d.hook, d.id), Revision: 1, Purpose: events.CommentAnswer, Repo: d.Rules.Repo, PR: d.handled.PR,
 		Body: text, RequestID: about, Temporary: about != "",
 	})
+	if d.Rules.WaitingLabel != "" && about != "" {
+		last := &d.wanted[len(d.wanted)-1]
+		last.AddLabels = []string{d.Rules.WaitingLabel}
+	}
 }
 
 // comment handles a comment: of the merge bot, or of a person who may ask for something.
@@ -209,6 +213,9 @@ func login(name string) string {
 	return kept[:min(len(kept), 64)]
 }
 
+// PushWord begins the command of a delivery that told of a push; the branch follows.
+const PushWord = "push "
+
 // pushed handles a push: whoever polls the branch looks at it now.
 func (d *delivered) pushed(ctx context.Context) error {
 	var p pushed
@@ -220,6 +227,6 @@ func (d *delivered) pushed(ctx context.Context) error {
 	if !ok {
 		return d.end(ctx, events.DeliveryIgnored, "it is no branch")
 	}
-	d.handled.Command = "push " + branch
+	d.handled.Command = PushWord + branch
 	return d.end(ctx, events.DeliveryAccepted, "whoever polls the branch looks at it now")
 }

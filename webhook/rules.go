@@ -35,6 +35,8 @@ type Rules struct {
 	TryBranches []string
 	// Site is the URL of the website, for links.
 	Site string
+	// WaitingLabel stands on a pull request from a command to the report; empty for none.
+	WaitingLabel string
 }
 
 // permissions decides who may give commands.

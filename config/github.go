@@ -1,0 +1,163 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// GitHub says where GitHub is, who asks it, and whom the bot there listens to.
+type GitHub struct {
+	// API is the base URL of its API; empty is that of github.com, an enterprise server has
+	// https://HOST/api/v3.
+	API string `toml:"api" json:"api"`
+	// Token is who asks. Without one public repositories can be read, 60 times an hour, and nothing is written:
+	// the page /github shows what would be.
+	Token string `toml:"-" json:"-"`
+	// App is used instead of a token when its id is set.
+	App GitHubApp `toml:"app" json:"app"`
+	// DryRun writes nothing on GitHub, whoever we are.
+	DryRun bool `toml:"dry_run" json:"dry_run"`
+
+	// Repo is the repository whose pull requests get comments, "owner/name". Without it there is neither webhook
+	// nor reporter.
+	Repo events.RepoName `toml:"repo" json:"repo"`
+	// Suite measures what comments ask for; default: the first of suites.
+	Suite events.SuiteName `toml:"suite" json:"suite"`
+	// Site is the URL of the website as people reach it, for links in comments; default: the address that it
+	// listens on, which others may not reach.
+	Site string `toml:"site" json:"site"`
+
+	// Secret is what GitHub signs deliveries with; SecretFile is a file that holds it. Without it the webhook
+	// does not start.
+	Secret     string `toml:"-" json:"-"`
+	SecretFile string `toml:"secret_file" json:"secret_file"`
+	// Hook is GitHub's number of the webhook. With it, deliveries that failed are asked for again.
+	Hook int64 `toml:"hook" json:"hook"`
+
+	// Bot is the name that people write after an "@". BotID is GitHub's number of the account that comments for
+	// us: the bot does not listen to it, and takes only its comments for its own.
+	Bot   string `toml:"bot" json:"bot"`
+	BotID int64  `toml:"bot_id" json:"bot_id"`
+	// MergeBots are GitHub's numbers of the accounts whose messages about try builds are believed.
+	MergeBots []int64 `toml:"merge_bots" json:"merge_bots"`
+	// TryBranches are the branches whose check suites and workflow runs tell of try builds, where no merge bot
+	// does.
+	TryBranches []string `toml:"try_branches" json:"try_branches"`
+	// Associations with the repository that may give commands, in GitHub's words. Users are accounts that may
+	// whatever theirs is, and UsersURL names a document with more of them: a JSON list of numbers, or an object
+	// with such a list under "github_ids".
+	Associations []string `toml:"associations" json:"associations"`
+	Users        []int64  `toml:"users" json:"users"`
+	UsersURL     string   `toml:"users_url" json:"users_url"`
+	// Labels are set on pull requests; empty ones are not.
+	Labels GitHubLabels `toml:"labels" json:"labels"`
+}
+
+// GitHubApp is an installed GitHub App.
+type GitHubApp struct {
+	ID           int64 `toml:"id" json:"id"`
+	Installation int64 `toml:"installation" json:"installation"`
+	// KeyFile is a file with its private key, in PEM.
+	KeyFile string `toml:"key_file" json:"key_file"`
+}
+
+// GitHubLabels are the labels that the bot sets.
+type GitHubLabels struct {
+	// Waiting is on a pull request from the command to the report.
+	Waiting string `toml:"waiting" json:"waiting"`
+	// Regression is on one whose report says that a person should look at it.
+	Regression string `toml:"regression" json:"regression"`
+}
+
+func defaultGitHub() GitHub {
+	return GitHub{Bot: "tacho", Associations: []string{"OWNER", "MEMBER", "COLLABORATOR"}}
+}
+
+// environment reads what variables say over the file.
+func (g *GitHub) environment(getenv func(string) string) error {
+	for name, field := range map[string]*string{
+		"TACHO_GITHUB_API": &g.API, "TACHO_GITHUB_TOKEN": &g.Token, "TACHO_WEBHOOK_SECRET": &g.Secret, "TACHO_BOT": &g.Bot,
+	} {
+		if v := getenv(name); v != "" {
+			*field = v
+		}
+	}
+	if v := getenv("TACHO_GITHUB_REPO"); v != "" {
+		g.Repo = events.RepoName(v)
+	}
+	if v := getenv("TACHO_MERGE_BOT_ID"); v != "" {
+		id, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || id <= 0 {
+			return errors.New("TACHO_MERGE_BOT_ID: give GitHub's number of the account")
+		}
+		g.MergeBots = []int64{id}
+	}
+	return nil
+}
+
+var botName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}$`)
+
+func (g GitHub) check() error {
+	for key, text := range map[string]string{
+		"github.api (TACHO_GITHUB_API)": g.API, "github.site": g.Site, "github.users_url": g.UsersURL,
+	} {
+		if err := checkURL(text); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if g.Repo != "" {
+		if err := events.CheckRepo(g.Repo); err != nil {
+			return fmt.Errorf("github.repo (TACHO_GITHUB_REPO): %w", err)
+		}
+	}
+	known := []string{"OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR", "FIRST_TIME_CONTRIBUTOR", "FIRST_TIMER", "MANNEQUIN", "NONE"}
+	for _, a := range g.Associations {
+		if !slices.Contains(known, a) {
+			return fmt.Errorf("github.associations: %q is none of %s", a, strings.Join(known, ", "))
+		}
+	}
+	switch {
+	case !botName.MatchString(g.Bot):
+		return errors.New("github.bot (TACHO_BOT): a name as GitHub has them, without the \"@\"")
+	case g.App.ID != 0 && (g.App.Installation == 0 || g.App.KeyFile == ""):
+		return errors.New("github.app: it needs id, installation and key_file")
+	case slices.Contains(g.MergeBots, 0) || slices.Contains(g.Users, 0):
+		return errors.New("github.merge_bots and github.users: GitHub's numbers of accounts, none of which is 0")
+	}
+	return nil
+}
+
+func checkURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		return errors.New("write it as https://host/path, without a user")
+	}
+	return nil
+}
+
+// WebhookSecret returns what deliveries are signed with, from the variable or the file; nil when there is neither.
+func (g GitHub) WebhookSecret() ([]byte, error) {
+	if g.Secret != "" || g.SecretFile == "" {
+		return []byte(g.Secret), nil
+	}
+	text, err := os.ReadFile(g.SecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("github.secret_file: %w", err)
+	}
+	secret := strings.TrimRight(string(text), "\r\n")
+	if secret == "" {
+		return nil, fmt.Errorf("github.secret_file: %s is empty", g.SecretFile)
+	}
+	return []byte(secret), nil
+}
