@@ -115,12 +115,12 @@ func TestFailuresSayWhatTheyMean(t *testing.T) {
 		after     time.Duration
 		temporary bool
 	}{
-		"500":              {fakegithub.Status(500), githubapi.Fault, 0, true},
-		"502":              {fakegithub.Status(502), githubapi.Fault, 0, true},
-		"no answer":        {fakegithub.Drop(), githubapi.Fault, 0, true},
-		"garbage":          {fakegithub.Garbage(), githubapi.Fault, 0, true},
-		"too slow":         {fakegithub.Hang(), githubapi.Fault, 0, true},
-		"secondary limit":  {fakegithub.SecondaryLimit(2 * time.Minute), githubapi.Limited, 2 * time.Minute, true},
+		"500":             {fakegithub.Status(500), githubapi.Fault, 0, true},
+		"502":             {fakegithub.Status(502), githubapi.Fault, 0, true},
+		"no answer":       {fakegithub.Drop(), githubapi.Fault, 0, true},
+		"garbage":         {fakegithub.Garbage(), githubapi.Fault, 0, true},
+		"too slow":        {fakegithub.Hang(), githubapi.Fault, 0, true},
+		"secondary limit": {fakegithub.SecondaryLimit(2 * time.Minute), githubapi.Limited, 2 * time.Minute, true},
 		// go-github then waits until the hourly limit is reset, which is more than GitHub asks for.
 		"without a time":   {fakegithub.SecondaryLimit(0), githubapi.Limited, time.Hour, true},
 		"too many":         {fakegithub.TooManyRequests(time.Minute), githubapi.Limited, time.Minute, true},
