@@ -73,6 +73,7 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 .PHONY: test
 test: ## Run all tests with the race detector
 	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
+	$(GO) test -run '^TestRandomWorldsKeepTheRules$$' ./scheduler
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME

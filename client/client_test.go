@@ -76,12 +76,12 @@ func TestAnswersThatSayNo(t *testing.T) {
 		body string
 		want *Error
 	}{
-		"Tacho's":       {`{"error":"no such thing","next":"look elsewhere"}`, &Error{404, "no such thing", "look elsewhere"}},
-		"without next":  {`{"error":"no such thing"}`, &Error{404, "no such thing", ""}},
-		"a proxy's":     {"<html>Not Found</html>", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue", "check that the URL is that of a Tacho"}},
-		"a plain one":   {"not here\n", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue: not here", "check that the URL is that of a Tacho"}},
-		"another JSON":  {`{"message":"no"}`, &Error{404, `URL answered 404 Not Found to GET /api/v1/queue: {"message":"no"}`, "check that the URL is that of a Tacho"}},
-		"nothing at al": {"", &Error{404, "URL answered 404 Not Found to GET /api/v1/queue", "check that the URL is that of a Tacho"}},
+		"Tacho's":       {`{"error":"no such thing","next":"look elsewhere"}`, &Error{Status: 404, Message: "no such thing", Next: "look elsewhere"}},
+		"without next":  {`{"error":"no such thing"}`, &Error{Status: 404, Message: "no such thing", Next: ""}},
+		"a proxy's":     {"<html>Not Found</html>", &Error{Status: 404, Message: "URL answered 404 Not Found to GET /api/v1/queue", Next: "check that the URL is that of a Tacho"}},
+		"a plain one":   {"not here\n", &Error{Status: 404, Message: "URL answered 404 Not Found to GET /api/v1/queue: not here", Next: "check that the URL is that of a Tacho"}},
+		"another JSON":  {`{"message":"no"}`, &Error{Status: 404, Message: `URL answered 404 Not Found to GET /api/v1/queue: {"message":"no"}`, Next: "check that the URL is that of a Tacho"}},
+		"nothing at al": {"", &Error{Status: 404, Message: "URL answered 404 Not Found to GET /api/v1/queue", Next: "check that the URL is that of a Tacho"}},
 	} {
 		tacho := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)

@@ -8,16 +8,20 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/tachobench/tacho/events"
 )
 
 // Error is an answer of Tacho that says no. Its JSON form is the body of such an answer.
 type Error struct {
-	// Status is the status code: 400 wrong usage, 401 and 403 not permitted, 404 not found, 409 conflict,
-	// 500 and above a fault.
+	// Status is the status code: 400 wrong usage, 401 and 403 not permitted, 404 not found, 409 conflict, 410 not
+	// in the tables any more, 500 and above a fault.
 	Status int `json:"-"`
 	// Message says what is wrong, Next what to do about it; Next may be empty.
 	Message string `json:"error"`
 	Next    string `json:"next,omitempty"`
+	// RequestID is the request of a job that is not in the tables any more; else empty.
+	RequestID events.RequestID `json:"request_id,omitempty"`
 }
 
 func (e *Error) Error() string {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -86,6 +87,70 @@ func (c *Client) Collectors(ctx context.Context) ([]Collector, error) {
 	return get[[]Collector](ctx, c, "collectors", nil)
 }
 
+// Alerts returns the alerts that stand, and so many of those that are over, newest first.
+func (c *Client) Alerts(ctx context.Context, past int) ([]readmodel.Alert, error) {
+	query := url.Values{}
+	set(query, "past", past)
+	return get[[]readmodel.Alert](ctx, c, "alerts", query)
+}
+
+// DeliveryQuery selects deliveries of GitHub; what is left zero selects all.
+type DeliveryQuery struct {
+	ID      events.DeliveryID
+	Outcome events.DeliveryOutcome
+	// Waiting selects those that are not handled yet.
+	Waiting bool
+	PR      int
+	// Before selects deliveries that came before the event of this sequence.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Deliveries returns the deliveries that q selects, newest first.
+func (c *Client) Deliveries(ctx context.Context, q DeliveryQuery) ([]readmodel.Delivery, error) {
+	query := url.Values{}
+	set(query, "id", q.ID)
+	set(query, "outcome", q.Outcome)
+	set(query, "waiting", q.Waiting)
+	set(query, "pr", q.PR)
+	set(query, "before", q.Before)
+	set(query, "limit", q.Limit)
+	return get[[]readmodel.Delivery](ctx, c, "deliveries", query)
+}
+
+// Delivery returns one delivery with its body.
+func (c *Client) Delivery(ctx context.Context, hook events.HookID, id events.DeliveryID) (DeliveryWithBody, error) {
+	return get[DeliveryWithBody](ctx, c, "deliveries/"+url.PathEscape(string(hook))+"/"+url.PathEscape(string(id)), nil)
+}
+
+// CommentQuery selects comments of the outbox; what is left zero selects all.
+type CommentQuery struct {
+	State   readmodel.CommentState
+	PR      int
+	Request events.RequestID
+	// Before selects comments that were first wanted before the event of this sequence.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Outbox returns the comments that q selects, those that were wanted last first.
+func (c *Client) Outbox(ctx context.Context, q CommentQuery) ([]readmodel.Comment, error) {
+	query := url.Values{}
+	set(query, "state", q.State)
+	set(query, "pr", q.PR)
+	set(query, "request", q.Request)
+	set(query, "before", q.Before)
+	set(query, "limit", q.Limit)
+	return get[[]readmodel.Comment](ctx, c, "outbox", query)
+}
+
+// Comment returns one comment of the outbox.
+func (c *Client) Comment(ctx context.Context, key events.OutboxKey) (readmodel.Comment, error) {
+	return get[readmodel.Comment](ctx, c, "outbox/"+url.PathEscape(string(key)), nil)
+}
+
 // CompareQuery names what is compared.
 type CompareQuery struct {
 	// A is compared with; empty means the parent of B. B is judged.
@@ -94,7 +159,8 @@ type CompareQuery struct {
 	Suite events.SuiteName
 	// Metric restricts the comparison to one metric; empty compares all.
 	Metric events.Metric
-	// All has text show the test cases of every metric, and not only of the headline metric.
+	// All has text show the test cases of every metric, and not only of the headline metric, and Markdown those that
+	// are unchanged, however long it becomes.
 	All bool
 }
 
@@ -111,8 +177,8 @@ func (q CompareQuery) values() url.Values {
 }
 
 // Compare judges one artifact against another.
-func (c *Client) Compare(ctx context.Context, q CompareQuery) (Comparison, error) {
-	return get[Comparison](ctx, c, "compare", q.values())
+func (c *Client) Compare(ctx context.Context, q CompareQuery) (comparison.Comparison, error) {
+	return get[comparison.Comparison](ctx, c, "compare", q.values())
 }
 
 // CompareAs writes a comparison as "text", "markdown" or "csv".
@@ -128,6 +194,14 @@ func (c *Client) Results(ctx context.Context, suite events.SuiteName, tag events
 	set(query, "suite", suite)
 	set(query, "tag", tag)
 	return get[[]readmodel.Result](ctx, c, "results", query)
+}
+
+// Durations returns how long each test case of a suite takes on a target, ordered by test case.
+func (c *Client) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]readmodel.CaseDuration, error) {
+	query := url.Values{}
+	set(query, "suite", suite)
+	set(query, "target", target)
+	return get[[]readmodel.CaseDuration](ctx, c, "durations", query)
 }
 
 // EventQuery selects events; what is left zero selects all.
@@ -158,6 +232,11 @@ func (q EventQuery) values() url.Values {
 	set(query, "cause", q.Cause)
 	set(query, "limit", q.Limit)
 	return query
+}
+
+// WantedVersion returns the version that supervised collectors should run.
+func (c *Client) WantedVersion(ctx context.Context) (WantedVersion, error) {
+	return get[WantedVersion](ctx, c, "wanted-version", nil)
 }
 
 // Events returns a page of the log.

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"encoding/json"
 	"time"
 
-	"github.com/tachobench/tacho/compare"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -28,6 +28,15 @@ type QueuePlace struct {
 	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
 	EstimatedStart *time.Time `json:"estimated_start"`
 	EstimatedEnd   *time.Time `json:"estimated_end"`
+	// Four times of five it starts and ends between these; nil when nobody knows, and for a start that is known.
+	StartEarliest *time.Time `json:"estimated_start_earliest,omitempty"`
+	StartLatest   *time.Time `json:"estimated_start_latest,omitempty"`
+	EndEarliest   *time.Time `json:"estimated_end_earliest,omitempty"`
+	EndLatest     *time.Time `json:"estimated_end_latest,omitempty"`
+	// Overrun: it is in progress and runs longer than expected.
+	Overrun bool `json:"overrun"`
+	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
+	Guessed bool `json:"guessed"`
 }
 
 // CollectorState is the closed set of states of a collector as they are shown: what the log says, and what
@@ -45,6 +54,10 @@ const (
 	CollectorBenchmarking CollectorState = "benchmarking"
 	// CollectorDraining: it finishes its job and takes no other.
 	CollectorDraining CollectorState = "draining"
+	// CollectorUpdating: its process left for the version that is wanted, which has not started yet.
+	CollectorUpdating CollectorState = "updating"
+	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
+	CollectorQuarantined CollectorState = "quarantined"
 )
 
 // Heartbeat is the newest sign of life of a collector's process.
@@ -73,34 +86,6 @@ type Status struct {
 	Collectors []Collector `json:"collectors"`
 }
 
-// Compared is one side of a comparison.
-type Compared struct {
-	Tag events.Tag `json:"tag"`
-	// RequestID and State are those of the newest request for the artifact; empty when there was none and
-	// the results come from a backfill.
-	RequestID events.RequestID    `json:"request_id"`
-	State     events.RequestState `json:"state"`
-	// Cases is how many test cases have results.
-	Cases int `json:"cases"`
-	// Complete is set when its request is completed; else Note says in words what may be missing.
-	Complete bool   `json:"complete"`
-	Note     string `json:"note,omitempty"`
-}
-
-// Comparison is the judgement on two artifacts, and on what it rests.
-type Comparison struct {
-	Suite events.SuiteName `json:"suite"`
-	// Definitions are those that gave metrics and categories their meaning.
-	Definitions events.Digest `json:"definitions"`
-	// A is compared with, B is judged.
-	A Compared `json:"a"`
-	B Compared `json:"b"`
-	// Complete is set when both sides are; else Incomplete says in words what may be missing.
-	Complete   bool   `json:"complete"`
-	Incomplete string `json:"incomplete,omitempty"`
-	compare.Comparison
-}
-
 // RequestAnswer is what a command to a request came to.
 type RequestAnswer struct {
 	control.Answer
@@ -117,6 +102,25 @@ type DefinitionsAnswer struct {
 	control.Answer
 	Suite  events.SuiteName `json:"suite"`
 	Digest events.Digest    `json:"digest"`
+}
+
+// DeliveryWithBody is something that GitHub delivered, with what it sent.
+type DeliveryWithBody struct {
+	readmodel.Delivery
+	// Body is what was delivered when that is JSON, Text when it is not. One of them is left out.
+	Body json.RawMessage `json:"body,omitempty"`
+	Text string          `json:"text,omitempty"`
+}
+
+// WantedVersion is the version that supervised collectors should run.
+type WantedVersion struct {
+	// Version is empty when none was ever wanted.
+	Version string `json:"version"`
+	Reason  string `json:"reason"`
+	// Seq is the event that said so, Actor who did, Since when; 0, empty and nil when nobody did.
+	Seq   events.Seq   `json:"seq"`
+	Actor events.Actor `json:"actor"`
+	Since *time.Time   `json:"since"`
 }
 
 // Reason is the body of commands that may say why.

@@ -39,9 +39,15 @@ func (c *Client) ActivateCollector(ctx context.Context, name events.CollectorNam
 	return c.collector(ctx, name, "activate", "")
 }
 
-// DeactivateCollector stops the dispatch to a collector; its running job ends and its history stays.
-func (c *Client) DeactivateCollector(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
-	return c.collector(ctx, name, "deactivate", reason)
+// DeactivateCollector stops the dispatch to a collector; its running job ends, or is given back, and its history
+// stays.
+func (c *Client) DeactivateCollector(ctx context.Context, name events.CollectorName, how control.Deactivation) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/deactivate", how)
+}
+
+// TakeLaneOver has a collector serve its lane instead of the one that does.
+func (c *Client) TakeLaneOver(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
+	return c.collector(ctx, name, "take-over", reason)
 }
 
 // DrainCollector asks a collector to finish its job and leave.
@@ -51,6 +57,11 @@ func (c *Client) DrainCollector(ctx context.Context, name events.CollectorName, 
 
 func (c *Client) collector(ctx context.Context, name events.CollectorName, verb, reason string) (control.Answer, error) {
 	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/"+verb, Reason{reason})
+}
+
+// WantVersion says which version supervised collectors should run.
+func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "wanted-version", wanted)
 }
 
 // Publish makes definitions, in their canonical JSON form, the current ones of their suite.

@@ -26,8 +26,8 @@ func (c *Collector) beat() eventlog.Beat {
 }
 
 // keepBeating sends the heartbeat from a task of its own, so that a job of hours does not look like death,
-// and looks at the two things that can end work from outside: the fence of the current attempt, and being
-// asked to leave.
+// and looks at what can end work from outside: the fence of the current attempt, another collector that takes
+// the lane over, and being asked to leave.
 func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) error {
 	asked := false
 	for pause(ctx, c.BeatEvery) {
@@ -38,7 +38,11 @@ func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) erro
 			continue
 		}
 		c.lookAtFence(ctx)
-		if !asked && c.askedToLeave(ctx) {
+		c.lookAtVersion(ctx)
+		if err := c.lookAtLane(ctx); err != nil && ctx.Err() == nil {
+			c.Logger.Warn("who serves the lane cannot be read", "error", err)
+		}
+		if c.askedToLeave(ctx) && !asked {
 			asked = true
 			c.Logger.Info("asked to leave: the job in hand is finished first")
 			close(leave)
@@ -62,21 +66,6 @@ func (c *Collector) lookAtFence(ctx context.Context) {
 			a.stop(errLost)
 		}
 	}
-}
-
-// askedToLeave reports whether the newest word about the collector is that it should go.
-func (c *Collector) askedToLeave(ctx context.Context) bool {
-	last, ok, err := c.Log.Last(ctx, events.CollectorSubject(c.Name))
-	if err != nil || !ok {
-		return false
-	}
-	// Only these two ask it to leave.
-	//exhaustive:ignore
-	switch last.Fact.(type) {
-	case events.CollectorDraining, events.CollectorDeactivated:
-		return true
-	}
-	return false
 }
 
 // retry calls f until it succeeds, fails for a reason that will not go away, or ctx ends. Only an

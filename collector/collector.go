@@ -12,6 +12,10 @@
 // attempt lost, the request was cancelled) is refused at 3 or 4 or sees it at the next heartbeat, stops
 // measuring and records nothing more.
 //
+// Several collectors may share a lane. One of them serves it, as the lane's assignment says, and the others
+// stand by: they beat and do not ask for jobs (standby.go). A mistake of a moment is harmless, for the fence
+// lets one of them begin a job.
+//
 // What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same
 // name finds its own unfinished attempt as the last event of the lane's work, counts it as lost and
 // continues with the test cases that have no results. Between 4 and 5 the delivery comes again and is
@@ -30,6 +34,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -54,6 +59,9 @@ type Config struct {
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogs
 	Bench    Bench
+	// Supervised is what a supervisor told this process; nil when nobody would start another version, and the
+	// process then never leaves for one.
+	Supervised *Supervised
 	// Replaces is the instance of a process that is known to be dead and may still hold the name.
 	Replaces string
 
@@ -95,7 +103,8 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// ErrLeave is returned by Run when the collector was asked to leave: it was drained or deactivated.
+// ErrLeave is returned by Run when the collector was asked to leave: it was drained,
+// deactivated or quarantined.
 var ErrLeave = errors.New("the collector was asked to leave")
 
 // RegistrationError says that the log does not let this process be that collector. Trying again does not help.
@@ -117,6 +126,8 @@ type Collector struct {
 	mu       sync.Mutex
 	progress progress
 	attempt  *attempt
+	updates  updates
+	turn     *turn
 }
 
 type progress struct {
@@ -126,11 +137,13 @@ type progress struct {
 }
 
 // New returns a collector; it does nothing before Run.
-func New(c Config) *Collector { return &Collector{Config: c} }
+func New(c Config) *Collector {
+	return &Collector{Config: c, updates: updates{look: make(chan struct{}, 1)}, turn: newTurn()}
+}
 
-// Run executes jobs until ctx ends (nil), the collector is asked to leave (ErrLeave), another process holds
-// its name (eventlog.ErrNameHeld), or it cannot go on. A job in hand is given back to the lane when ctx
-// ends, and finished when asked to leave.
+// Run executes jobs until ctx ends (nil), the collector is asked to leave (ErrLeave), it leaves for another
+// version (ErrUpdate), another process holds its name (eventlog.ErrNameHeld), or it cannot go on. A job in hand is
+// given back to the lane when ctx ends, and finished when asked to leave.
 func (c *Collector) Run(ctx context.Context) error {
 	if err := c.checkRegistration(ctx); err != nil {
 		return err
@@ -142,10 +155,11 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		return fmt.Errorf("collector %s: claim the name: %w", c.Name, err)
 	}
-	if err := c.announce(ctx, events.CollectorOnline{
-		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment,
-	}); err != nil {
+	if err := c.announce(ctx, c.online()); err != nil {
 		return err
+	}
+	if err := c.retry(ctx, func() error { return c.look(ctx) }); err != nil {
+		return fmt.Errorf("collector %s: read who serves lane %s: %w", c.Name, c.Lane, err)
 	}
 	leave := make(chan struct{})
 	g, gctx := errgroup.WithContext(ctx)
@@ -170,7 +184,11 @@ func (c *Collector) sayGoodbye(ctx context.Context, why error) {
 	if why != nil {
 		reason = why.Error()
 	}
-	if err := c.announce(ctx, events.CollectorOffline{Name: c.Name, Instance: c.Instance, Reason: reason}); err != nil {
+	var left events.Fact = events.CollectorOffline{Name: c.Name, Instance: c.Instance, Reason: reason}
+	if errors.Is(why, ErrUpdate) {
+		left = events.CollectorUpdating{Name: c.Name, Instance: c.Instance, Version: c.Version, Wanted: c.wanted()}
+	}
+	if err := c.announce(ctx, left); err != nil {
 		c.Logger.Warn("the departure could not be recorded; the scheduler will notice the silence", "error", err)
 	}
 	if err := c.Presence.Release(ctx, c.beat()); err != nil {
@@ -187,33 +205,33 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("collector %s: read its registration: %w", c.Name, err)
 	}
-	registered, active := false, false
+	var s job.Standing
 	for _, e := range history {
-		// Only what concerns the registration.
-		//exhaustive:ignore
-		switch f := e.Fact.(type) {
-		case events.CollectorRegistered:
-			registered, active = true, true
-			if lane := (events.Lane{Target: f.Target, Set: f.Set}); lane != c.Lane {
-				return unfit("collector %s is registered for lane %s and not for %s: bring the credentials that were made for that lane", c.Name, lane, c.Lane)
-			}
-			if f.OS != "" && f.OS != c.OS || f.Arch != "" && f.Arch != c.Arch {
-				return unfit("collector %s measures target %s, which is %s/%s, and this host is %s/%s: run it on a matching host, or register another collector here",
-					c.Name, f.Target, f.OS, f.Arch, c.OS, c.Arch)
-			}
-		case events.CollectorActivated:
-			active = true
-		case events.CollectorDeactivated:
-			active = false
-		}
+		s = job.Stand(s, e.Fact)
 	}
-	switch {
-	case !registered:
+	if s.Registered == nil {
 		return unfit("collector %s is not registered: register it with `tacho collector add %s --target %s --set %d`", c.Name, c.Name, c.Lane.Target, c.Lane.Set)
-	case !active:
+	}
+	r := *s.Registered
+	switch lane := (events.Lane{Target: r.Target, Set: r.Set}); {
+	case lane != c.Lane:
+		return unfit("collector %s is registered for lane %s and not for %s: bring the credentials that were made for that lane", c.Name, lane, c.Lane)
+	case r.OS != "" && r.OS != c.OS || r.Arch != "" && r.Arch != c.Arch:
+		return unfit("collector %s measures target %s, which is %s/%s, and this host is %s/%s: run it on a matching host, or register another collector here",
+			c.Name, r.Target, r.OS, r.Arch, c.OS, c.Arch)
+	case !s.Active:
 		return unfit("collector %s is not active: activate it with `tacho collector activate %s`", c.Name, c.Name)
+	case s.Quarantined:
+		return unfit("collector %s is quarantined (%s): see to the machine, then activate it with `tacho collector activate %s`", c.Name, s.Reason, c.Name)
 	}
 	return nil
+}
+
+// online is what this process says of itself.
+func (c *Collector) online() events.Fact {
+	return events.CollectorOnline{
+		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
+	}
 }
 
 // announce records a fact about the collector itself.

@@ -37,8 +37,10 @@ func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
 			return ErrLeave
 		default:
 		}
-		delivery, err := c.Dispatch.NextJob(waiting, c.Lane)
+		delivery, err := c.nextUnlessUpdate(waiting)
 		switch {
+		case errors.Is(err, ErrUpdate):
+			return err
 		case waiting.Err() != nil && err != nil:
 			continue
 		case err != nil:
@@ -62,6 +64,9 @@ func (c *Collector) resume(ctx context.Context) error {
 	if state.Phase != job.Current || state.Collector != c.Name {
 		return nil
 	}
+	if !c.mayBegin(ctx) {
+		return c.giveUp(ctx, state)
+	}
 	c.Logger.Info("continuing the job that the last process left", "job", state.JobID)
 	_, err = c.execute(ctx, state.Place, state.Job, 0, "", nil)
 	return err
@@ -77,9 +82,14 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	if !ok {
 		return fmt.Errorf("collector %s: event %d on the lane is no dispatch", c.Name, recorded.Seq)
 	}
-	again, err := c.execute(ctx, dispatched.Place, dispatched.Job, recorded.Seq, recorded.Root, d)
-	if err != nil {
-		return err
+	if c.leaveBefore(ctx, dispatched, d) {
+		return ErrUpdate
+	}
+	again := time.Duration(0)
+	if c.mayBegin(ctx) {
+		if again, err = c.execute(ctx, dispatched.Place, dispatched.Job, recorded.Seq, recorded.Root, d); err != nil {
+			return err
+		}
 	}
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -1,88 +1,155 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
-	"io"
+	"math"
+	"slices"
 	"strings"
 )
 
-// Markdown writes a comparison for a comment on GitHub: the verdict, then the mean, range and count of the
-// relevant changes of each metric, with its test cases folded away. Names stand in code spans, so that
-// none of them mentions a person or breaks a table. It fails only when w does.
-func Markdown(w io.Writer, c Comparison, o Options) error {
-	var b strings.Builder
-	if o.A != "" && o.B != "" {
-		fmt.Fprintf(&b, "Comparison of %s (b) with %s (a).\n\n", codeSpan(o.B), codeSpan(o.A))
-	}
-	fmt.Fprintf(&b, "**%s**\n", plainMarkdown(c.Sentence))
-	if c.Attention {
-		fmt.Fprintf(&b, "\nDeserves attention: %s.\n", c.AttentionReason)
-	}
+// metricBlocks shows each metric: the headline metric open, the others folded away.
+func metricBlocks(c Comparison, o Options) []block {
+	var blocks []block
+	var quiet []string
+	c.Changes = ranked(c.Changes)
 	for _, s := range sections(c, o) {
-		fmt.Fprintf(&b, "\n### %s\n", codeSpan(string(s.Metric.Name)))
-		if s.Metric.Name != c.Headline {
-			fmt.Fprintf(&b, "\n%s\n", plainMarkdown(s.Sentence))
-		}
-		if ranges := s.ranges(); ranges != nil {
-			b.WriteString("\n| relevant | regressed | improved |\n|---|---|---|\n")
-			for _, r := range ranges {
-				fmt.Fprintf(&b, "| %s |\n", strings.Join(r, " | "))
+		name := code(string(s.Metric.Name))
+		if s.Metric.Name == c.Headline {
+			blocks = append(blocks, block{rank: rankVerdict, name: name, open: "\n### " + name + "\n\n" + s.table()})
+			cases := s.cases()
+			cases.rank, cases.name = rankCases, "the test cases of "+name
+			cases.open = "\n<details><summary>" + s.title() + "</summary>\n" + s.reasons()
+			cases.shut = "\n</details>\n"
+			if len(cases.rows) > 0 || len(s.notes) > 0 {
+				blocks = append(blocks, cases)
 			}
-		}
-		if len(s.notes) > 0 {
-			b.WriteString("\n")
-		}
-		for _, note := range s.notes {
-			fmt.Fprintf(&b, "- %s\n", plainMarkdown(note))
-		}
-		if len(s.rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", detailsTitle(s))
-		fmt.Fprintf(&b, "| %s |\n|---|--:|--:|--:|--:|--:|--:|---|\n", strings.Join(columns(), " | "))
-		for _, r := range s.rows {
-			fmt.Fprintf(&b, "| %s", codeSpan(r[0]))
-			for _, cell := range r[1:] {
-				fmt.Fprintf(&b, " | %s", plainMarkdown(cell))
-			}
-			b.WriteString(" |\n")
+		if len(s.rows) == 0 && len(s.notes) == 0 {
+			quiet = append(quiet, name)
+			continue
 		}
-		b.WriteString("\n</details>\n")
+		other := s.cases()
+		other.rank, other.name = rankMetric, name
+		other.open = "\n<details><summary>" + codeHTML(string(s.Metric.Name)) + ": " + s.brief() + "</summary>\n\n" + s.says(name) + "\n"
+		if s.All.Regressed.Count+s.All.Improved.Count > 0 {
+			other.open += "\n" + s.table()
+		}
+		other.open += s.reasons()
+		if s.shared != "" && len(other.rows) > 0 {
+			other.open += "\nAll for " + code(s.shared) + ".\n"
+		}
+		other.shut = "\n</details>\n"
+		blocks = append(blocks, other)
 	}
-	absentMarkdown(&b, "New in b", c.New, o)
-	absentMarkdown(&b, "Missing in b", c.Missing, o)
-	_, err := io.WriteString(w, b.String())
-	return err
+	if len(quiet) > 0 {
+		line := "\nNothing changed in " + strings.Join(quiet, ", ") + ".\n"
+		blocks = append(blocks, block{rank: rankQuiet, name: "the metrics in which nothing changed", open: line})
+	}
+	return blocks
 }
 
-// detailsTitle is what a folded table shows of itself.
-func detailsTitle(s section) string {
+// ranked returns changes with those first that say most: significant ones, the largest first.
+func ranked(changes []Change) []Change {
+	size := func(c Change) float64 {
+		if !c.Significant || c.Relative == nil {
+			return 0
+		}
+		return math.Abs(*c.Relative)
+	}
+	return slices.SortedStableFunc(slices.Values(changes), func(a, b Change) int {
+		return cmp.Or(compareBools(b.Relevant, a.Relevant), compareBools(b.Significant, a.Significant), cmp.Compare(size(b), size(a)))
+	})
+}
+
+// table sums up the relevant changes of a metric as rust-timer does.
+func (s section) table() string {
+	var b strings.Builder
+	b.WriteString("| | mean | range | count |\n|:--|--:|:-:|--:|\n")
+	for _, row := range []struct {
+		name string
+		Range
+	}{
+		{"Regressions ❌ (primary)", s.Primary.Regressed},
+		{"Regressions ❌ (secondary)", s.Secondary.Regressed},
+		{"Improvements ✅ (primary)", s.Primary.Improved},
+		{"Improvements ✅ (secondary)", s.Secondary.Improved},
+		{"All ❌✅ (primary)", s.Primary.Regressed.join(s.Primary.Improved)},
+	} {
+		if row.Count == 0 {
+			fmt.Fprintf(&b, "| %s | - | - | 0 |\n", row.name)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | [%s, %s] | %d |\n", row.name, signed(row.Mean), signed(row.Min), signed(row.Max), row.Count)
+	}
+	return b.String()
+}
+
+// brief is the verdict on a metric in a few words, with the means.
+func (s section) brief() string {
+	var parts []string
+	for _, g := range []struct {
+		words string
+		Group
+	}{{"primary", s.Primary}, {"secondary", s.Secondary}} {
+		if all := g.Regressed.join(g.Improved); all.Count > 0 {
+			parts = append(parts, g.words+" "+signed(all.Mean))
+		}
+	}
+	if len(parts) == 0 {
+		return "no relevant changes"
+	}
+	mark := map[Verdict]string{Regression: "❌", Improvement: "✅", Mixed: "❌✅", NoChange: ""}[s.Verdict]
+	return mark + " " + strings.Join(parts, ", ")
+}
+
+// title is what the folded test cases show of themselves.
+func (s section) title() string {
 	title := plural(len(s.rows), "test case")
+	if hidden := s.Cases - len(s.rows); hidden > 0 {
+		title += fmt.Sprintf(" (%d unchanged not shown)", hidden)
+	}
 	if s.shared != "" {
-		title += ", " + plainMarkdown(s.shared)
+		title += ", " + codeHTML(s.shared)
 	}
 	return title
 }
 
-// absentMarkdown lists what one side lacks.
-func absentMarkdown(b *strings.Builder, title string, absent []Absent, o Options) {
-	var lines []string
+// reasons tell why test cases could not be judged. They are sentences of ours.
+func (s section) reasons() string {
+	if len(s.notes) == 0 {
+		return ""
+	}
+	return "\n- " + strings.Join(s.notes, "\n- ") + "\n"
+}
+
+// cases are the test cases of a metric as rows of a table, with threshold and number of samples.
+func (s section) cases() block {
+	b := block{head: "\n| " + strings.Join(columns(), " | ") + " |\n|---|--:|--:|--:|--:|--:|--:|---|\n"}
+	for _, r := range s.rows {
+		var row strings.Builder
+		row.WriteString("| " + codeSpan(r[0]))
+		for _, text := range r[1:] {
+			row.WriteString(" | " + cell(text))
+		}
+		row.WriteString(" |\n")
+		b.rows = append(b.rows, row.String())
+	}
+	return b
+}
+
+// absentBlock lists what one side lacks.
+func absentBlock(title string, absent []Absent, o Options) block {
+	b := block{rank: rankAbsent, name: strings.ToLower(title[:1]) + title[1:]}
 	for _, a := range absent {
 		if o.shows(a.Metric) {
-			lines = append(lines, fmt.Sprintf("- %s of %s\n", codeSpan(string(a.Metric)), codeSpan(a.Case.String())))
+			b.rows = append(b.rows, fmt.Sprintf("- %s of %s\n", code(string(a.Metric)), code(a.Case.String())))
 		}
 	}
-	if len(lines) > 0 {
-		fmt.Fprintf(b, "\n%s:\n\n%s", title, strings.Join(lines, ""))
+	if len(b.rows) > 0 {
+		b.open = fmt.Sprintf("\n<details><summary>%s: %s</summary>\n\n", title, plural(len(b.rows), "measurement"))
+		b.shut = "\n</details>\n"
 	}
-}
-
-// codeSpan writes a name as code that also holds inside a table.
-func codeSpan(name string) string {
-	return "`" + strings.NewReplacer("`", "'", "|", `\|`).Replace(printable(name)) + "`"
-}
-
-// plainMarkdown keeps foreign words in a sentence from being HTML or a mention.
-func plainMarkdown(s string) string {
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "@", "&#64;", "`", "'", "*", `\*`, "|", `\|`).Replace(printable(s))
+	return b
 }

@@ -170,7 +170,10 @@ func mustRender(t interface{ Fatalf(string, ...any) }, c compare.Comparison) {
 // renderings returns every rendering by the extension of its golden file.
 func renderings() map[string]func(io.Writer, compare.Comparison, compare.Options) error {
 	return map[string]func(io.Writer, compare.Comparison, compare.Options) error{
-		"txt": compare.Text, "md": compare.Markdown, "csv": compare.CSV,
+		"txt": compare.Text, "csv": compare.CSV,
+		"md": func(w io.Writer, c compare.Comparison, o compare.Options) error {
+			return compare.Markdown(w, compare.Report{A: o.A, B: o.B, Comparison: &c}, o)
+		},
 	}
 }
 

@@ -102,7 +102,7 @@ func TestForeignNames(t *testing.T) {
 	s.Case.Benchmark = "a|b`@rust\x1b[2J\n<img>,\""
 	c := compare.Compare([]compare.Series{s})
 	var md, text, table bytes.Buffer
-	if err := errors.Join(compare.Markdown(&md, c, compare.Options{}), compare.Text(&text, c, compare.Options{}), compare.CSV(&table, c, compare.Options{})); err != nil {
+	if err := errors.Join(compare.Markdown(&md, compare.Report{Comparison: &c}, compare.Options{}), compare.Text(&text, c, compare.Options{}), compare.CSV(&table, c, compare.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(md.String(), "| `a\\|b'@rust?[2J?<img>,\"/check/full` |") {

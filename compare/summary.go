@@ -48,6 +48,20 @@ func (r *Range) add(change float64) {
 	r.Mean += (change - r.Mean) / float64(r.Count)
 }
 
+// join returns what two ranges come to together.
+func (r Range) join(o Range) Range {
+	switch {
+	case r.Count == 0:
+		return o
+	case o.Count == 0:
+		return r
+	}
+	share := float64(o.Count) / float64(r.Count+o.Count)
+	return Range{
+		Count: r.Count + o.Count, Mean: r.Mean*(1-share) + o.Mean*share, Min: min(r.Min, o.Min), Max: max(r.Max, o.Max),
+	}
+}
+
 func (g *Group) add(c Change) {
 	if c.Judgement == Improved {
 		g.Improved.add(*c.Relative)
@@ -89,6 +103,6 @@ func summarize(metric MetricInfo, changes []Change) Summary {
 	}
 	s.Verdict = verdictOf(relevant)
 	s.Attention, s.AttentionReason = attentionOf(relevant)
-	s.Sentence = s.sentence()
+	s.Sentence = s.says(string(metric.Name))
 	return s
 }

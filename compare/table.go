@@ -10,14 +10,17 @@ import (
 
 // Options say what a rendering shows. The zero value shows everything.
 type Options struct {
-	// A and B name the two artifacts; empty names leave out the line that would hold them.
+	// A and B name the two artifacts; empty names leave out the line that would hold them. A Report has its own.
 	A, B string
 	// Metrics, where given, are the only ones shown.
 	Metrics []events.Metric
 	// Brief leaves out test cases that are unchanged.
 	Brief bool
-	// Focus shows the test cases of the headline metric alone, and of the others one sentence.
+	// Focus shows the test cases of the headline metric alone, and of the others one sentence. Markdown folds them
+	// away instead.
 	Focus bool
+	// Limit is how many bytes Markdown may have, at least 16 KiB; 0 is any number.
+	Limit int
 }
 
 // section is one metric made ready to be shown.

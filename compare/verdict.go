@@ -90,9 +90,8 @@ func attentionOf(relevant []Change) (attention bool, reason string) {
 	return false, ""
 }
 
-// sentence says a summary in words.
-func (s Summary) sentence() string {
-	name := string(s.Metric.Name)
+// says says a summary in words, with the name of its metric as it is to be written.
+func (s Summary) says(name string) string {
 	if s.Cases == 0 {
 		return fmt.Sprintf("No test case of %s was measured on both sides.", name)
 	}

@@ -38,6 +38,10 @@ type Config struct {
 	NATS      NATS      `toml:"nats" json:"nats"`
 	Scheduler Scheduler `toml:"scheduler" json:"scheduler"`
 	Collector Collector `toml:"collector" json:"collector"`
+	Watchdog  Watchdog  `toml:"watchdog" json:"watchdog"`
+	GitHub    GitHub    `toml:"github" json:"github"`
+	// Pollers are the sources whose new artifacts become requests.
+	Pollers []Poller `toml:"poller" json:"pollers"`
 	// Sources maps the names that definitions give to directories of programs on this machine, such as
 	// rustc-perf = "/srv/rustc-perf/collector/compile-benchmarks".
 	Sources map[string]string `toml:"sources" json:"sources"`
@@ -80,6 +84,15 @@ type Scheduler struct {
 	// OfflineAfter is the age at which a heartbeat is too old: the collector counts as offline and its
 	// attempt as lost. Shorter reacts faster and is wrong more often.
 	OfflineAfter Duration `toml:"offline_after" json:"offline_after"`
+	// TakeoverAfter is how long the collector of a lane may be silent before a standby takes the lane over, with
+	// the job. A lane that changes its machine breaks the series of its results, so it should outlast a restart.
+	TakeoverAfter Duration `toml:"takeover_after" json:"takeover_after"`
+	// QuarantineAfter is how many different jobs in a row a collector may fail for reasons of its own before it
+	// is taken out, and a person has to activate it again; 0 never does.
+	QuarantineAfter int `toml:"quarantine_after" json:"quarantine_after"`
+	// Retention is how long jobs stay in the tables after they ended; 0 is for ever. Results and requests stay
+	// always, and so does the log. Shorter keeps the tables small and tells less about the past.
+	Retention Duration `toml:"retention" json:"retention"`
 }
 
 // Collector says how collectors on this machine work.
@@ -129,15 +142,17 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 // Default returns the configuration without any file or variable. home is the user's data directory.
 func Default(data string) Config {
 	return Config{
-		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second),
+		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second), GitHub: defaultGitHub(),
 		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1, MaxBytes: 64 << 30},
 		Scheduler: Scheduler{
 			MaxInProgress: 1, Supersede: true, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
+			TakeoverAfter: Duration(30 * time.Second), QuarantineAfter: 3, Retention: Duration(30 * 24 * time.Hour),
 		},
 		Collector: Collector{
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
 			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
 		},
+		Watchdog: defaultWatchdog(),
 	}
 }
 
@@ -157,6 +172,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	for name, field := range map[string]*string{
 		"TACHO_DATA": &c.Data, "TACHO_SERVER": &c.Server, "TACHO_TOKEN": &c.Token, "TACHO_DATABASE_URL": &c.Database.URL,
 		"TACHO_PG_BIN": &c.Database.Bin, "TACHO_NATS_URL": &c.NATS.URL, "TACHO_NATS_CREDS": &c.NATS.Creds,
+		"TACHO_ALERT_WEBHOOK": &c.Watchdog.Webhook,
 	} {
 		if v := getenv(name); v != "" {
 			*field = v
@@ -164,6 +180,12 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	}
 	if v := getenv("TACHO_SUITE"); v != "" {
 		c.Suites = filepath.SplitList(v)
+	}
+	if err := c.GitHub.environment(getenv); err != nil {
+		return Config{}, err
+	}
+	for i, p := range c.Pollers {
+		c.Pollers[i] = p.withDefaults()
 	}
 	return c, c.Check()
 }
@@ -202,6 +224,12 @@ func (c Config) Check() error {
 		return errors.New("nats.replicas: more than one replica needs a cluster: set nats.url")
 	case c.Scheduler.OfflineAfter.Std() < time.Second:
 		return errors.New("scheduler.offline_after: at least 1s")
+	case c.Scheduler.TakeoverAfter.Std() < time.Second || c.Scheduler.TakeoverAfter <= c.Collector.BeatEvery:
+		return errors.New("scheduler.takeover_after: at least 1s and above collector.beat_every")
+	case c.Scheduler.QuarantineAfter < 0:
+		return errors.New("scheduler.quarantine_after: at least 0")
+	case c.Scheduler.Retention != 0 && c.Scheduler.Retention.Std() < time.Hour:
+		return errors.New("scheduler.retention: at least 1h, or 0s to keep jobs for ever")
 	case c.Collector.BeatEvery.Std() <= 0 || c.Collector.BeatEvery >= c.Scheduler.OfflineAfter:
 		return errors.New("collector.beat_every: above 0 and below scheduler.offline_after")
 	case c.Collector.AckWait.Std() < time.Second:
@@ -213,10 +241,16 @@ func (c Config) Check() error {
 	case c.Collector.CacheBytes < 1<<20:
 		return errors.New("collector.cache_bytes: at least 1 MiB")
 	}
+	if err := c.Watchdog.check(); err != nil {
+		return err
+	}
 	if _, err := NATSServers(c.NATS.URL); err != nil {
 		return fmt.Errorf("nats.url (TACHO_NATS_URL): %w", err)
 	}
-	return nil
+	if err := c.GitHub.check(); err != nil {
+		return err
+	}
+	return checkPollers(c.Pollers)
 }
 
 // TOML returns the configuration as a file.

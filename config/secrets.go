@@ -12,8 +12,9 @@ const hidden = "xxxxx"
 
 // Redacted returns the configuration with passwords and tokens blotted out.
 func (c Config) Redacted() Config {
-	c.Token = ""
+	c.Token, c.GitHub.Token, c.GitHub.Secret = "", "", ""
 	c.Database.URL, c.NATS.URL = RedactDatabase(c.Database.URL), RedactNATS(c.NATS.URL)
+	c.Watchdog.Webhook = RedactWebhook(c.Watchdog.Webhook)
 	return c
 }
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -23,58 +22,10 @@ type NewCollector struct {
 	NKey string `json:"nkey"`
 }
 
-// collector is what the log says of one.
-type collector struct {
-	registered *events.CollectorRegistered
-	active     bool
-	draining   bool
-}
+func evolveStanding(s job.Standing, e events.Recorded) job.Standing { return job.Stand(s, e.Fact) }
 
-func evolveCollector(c collector, e events.Recorded) collector {
-	// Only what concerns registration and activity.
-	//exhaustive:ignore
-	switch f := e.Fact.(type) {
-	case events.CollectorRegistered:
-		c.registered, c.active = &f, true
-	case events.CollectorActivated:
-		c.active, c.draining = true, false
-	case events.CollectorDeactivated:
-		c.active = false
-	case events.CollectorDraining:
-		c.draining = true
-	case events.CollectorOnline:
-		c.draining = false
-	}
-	return c
-}
-
-// assignment maps the collectors that serve a lane to whether they are standbys.
-type assignment map[events.CollectorName]bool
-
-func evolveAssignment(a assignment, e events.Recorded) assignment {
-	a = maps.Clone(a)
-	if a == nil {
-		a = assignment{}
-	}
-	// A lane's assignment has these two facts alone.
-	//exhaustive:ignore
-	switch f := e.Fact.(type) {
-	case events.LaneAssigned:
-		a[f.Name] = f.Standby
-	case events.LaneUnassigned:
-		delete(a, f.Name)
-	}
-	return a
-}
-
-// holder returns the collector of the lane that is no standby.
-func (a assignment) holder() (events.CollectorName, bool) {
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if !a[name] {
-			return name, true
-		}
-	}
-	return "", false
+func evolveAssignment(a job.Assignment, e events.Recorded) job.Assignment {
+	return job.Assign(a, e.Fact)
 }
 
 // AddCollector registers a collector and assigns it to its lane, in one append. Names are unique for
@@ -95,12 +46,12 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 	wanted := events.CollectorRegistered{
 		Name: n.Name, Target: n.Target, Set: n.Set, Standby: n.Standby, OS: target.OS, Arch: target.Arch, NKey: n.NKey,
 	}
-	return c.assign(ctx, by, n.Name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
-		if known.registered == nil {
+	return c.assign(ctx, by, n.Name, func(known job.Standing) ([]events.Fact, events.CollectorRegistered, error) {
+		if known.Registered == nil {
 			return []events.Fact{wanted}, wanted, nil
 		}
-		r := *known.registered
-		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.active {
+		r := *known.Registered
+		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.Active {
 			return nil, r, nil
 		}
 		return nil, r, refuse(Conflict, "collector %s is registered for lane %s/%d already; names are unique for ever: choose another one, or use `tacho collector activate %s`",
@@ -108,16 +59,16 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 	})
 }
 
-// ActivateCollector lets a collector take jobs again, and ends a wish to drain it.
+// ActivateCollector lets a collector take jobs again, and ends a wish to drain it and a quarantine.
 func (c *Control) ActivateCollector(ctx context.Context, by By, name events.CollectorName) (Answer, error) {
-	return c.assign(ctx, by, name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
-		if known.registered == nil {
+	return c.assign(ctx, by, name, func(known job.Standing) ([]events.Fact, events.CollectorRegistered, error) {
+		if known.Registered == nil {
 			return nil, events.CollectorRegistered{}, unknownCollector(name)
 		}
-		if known.active && !known.draining {
-			return nil, *known.registered, nil
+		if known.Takes() {
+			return nil, *known.Registered, nil
 		}
-		return []events.Fact{events.CollectorActivated{Name: name}}, *known.registered, nil
+		return []events.Fact{events.CollectorActivated{Name: name}}, *known.Registered, nil
 	})
 }
 
@@ -128,10 +79,10 @@ func unknownCollector(name events.CollectorName) error {
 // assign records facts about a collector together with its assignment to its lane, as one append with the
 // versions of both expected.
 func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
-	decision func(collector) ([]events.Fact, events.CollectorRegistered, error),
+	decision func(job.Standing) ([]events.Fact, events.CollectorRegistered, error),
 ) (Answer, error) {
 	for {
-		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveCollector)
+		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveStanding)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -144,14 +95,14 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 		if err != nil {
 			return Answer{}, err
 		}
-		if holder, held := serving.state.holder(); held && !r.Standby && holder != name {
+		if holder, held := serving.state.Regular(); held && !r.Standby && holder != name {
 			return Answer{}, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
 		}
 		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
 			return Answer{}, err
 		}
 		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by, facts...)}}
-		if _, assigned := serving.state[name]; !assigned {
+		if _, assigned := serving.state.Collectors[name]; !assigned {
 			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
 				events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})})
 		}
@@ -164,27 +115,35 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 	}
 }
 
-// DeactivateCollector stops the dispatch to a collector. Its running job ends, its history stays.
-func (c *Control) DeactivateCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
+// Deactivation says how a collector is taken out.
+type Deactivation struct {
+	Reason string `json:"reason,omitempty"`
+	// Now has it give its job back at once, which spends no attempt of the job; else it finishes it first.
+	Now bool `json:"now,omitempty"`
+}
+
+// DeactivateCollector stops the dispatch to a collector. Its running job ends or is given back, as asked; its
+// history stays. One that finishes its job can still be asked to give it back.
+func (c *Control) DeactivateCollector(ctx context.Context, by By, name events.CollectorName, how Deactivation) (Answer, error) {
 	for {
-		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveCollector)
+		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveStanding)
 		if err != nil {
 			return Answer{}, err
 		}
-		if known.state.registered == nil {
+		if known.state.Registered == nil {
 			return Answer{}, unknownCollector(name)
 		}
-		if !known.state.active {
+		if !known.state.Active && (known.state.AtOnce || !how.Now) {
 			return Answer{Seq: known.seq, Existed: true}, nil
 		}
-		lane := events.Lane{Target: known.state.registered.Target, Set: known.state.registered.Set}
+		lane := events.Lane{Target: known.state.Registered.Target, Set: known.state.Registered.Set}
 		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
 		if err != nil {
 			return Answer{}, err
 		}
 		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by,
-			events.CollectorDeactivated{Name: name, Reason: reason})}}
-		if _, assigned := serving.state[name]; assigned {
+			events.CollectorDeactivated{Name: name, Reason: how.Reason, Now: how.Now})}}
+		if _, assigned := serving.state.Collectors[name]; assigned {
 			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
 				events.LaneUnassigned{Lane: lane, Name: name})})
 		}
@@ -202,11 +161,11 @@ func (c *Control) DrainCollector(ctx context.Context, by By, name events.Collect
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	_, answer, err := decide(ctx, c, by, events.CollectorSubject(name), evolveCollector, func(known collector) ([]events.Fact, error) {
+	_, answer, err := decide(ctx, c, by, events.CollectorSubject(name), evolveStanding, func(known job.Standing) ([]events.Fact, error) {
 		switch {
-		case known.registered == nil:
+		case known.Registered == nil:
 			return nil, unknownCollector(name)
-		case known.draining:
+		case known.Draining:
 			return nil, nil
 		}
 		return []events.Fact{events.CollectorDraining{Name: name, Reason: reason}}, nil

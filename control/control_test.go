@@ -126,7 +126,7 @@ func TestALaneHasOneActiveCollectorThatIsNoStandby(t *testing.T) {
 	refused(t, err, Invalid, "here (2 sets)")
 	_, err = add(NewCollector{Name: "C 1", Target: "here"})
 	refused(t, err, Invalid, "lower-case")
-	if _, err := c.DeactivateCollector(t.Context(), by, "a", "new disk"); err != nil {
+	if _, err := c.DeactivateCollector(t.Context(), by, "a", Deactivation{Reason: "new disk"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := add(NewCollector{Name: "d", Target: "here", Set: 0}); err != nil {
@@ -154,7 +154,7 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 			case 1:
 				_, err = c.ActivateCollector(t.Context(), by, name)
 			case 2:
-				_, err = c.DeactivateCollector(t.Context(), by, name, "")
+				_, err = c.DeactivateCollector(t.Context(), by, name, Deactivation{Now: rapid.Bool().Draw(rt, "now")})
 			}
 			if _, ok := errors.AsType[*RefusedError](err); err != nil && !ok {
 				rt.Fatal(err)
@@ -172,19 +172,19 @@ func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 		t.Fatal(err)
 	}
 	holders := 0
-	for name, standby := range serving.state {
+	for name, standby := range serving.state.Collectors {
 		if !standby {
 			holders++
 		}
-		known, err := fold(t.Context(), log, events.CollectorSubject(name), evolveCollector)
+		known, err := fold(t.Context(), log, events.CollectorSubject(name), evolveStanding)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !known.state.active || known.state.registered.Set != lane.Set {
+		if !known.state.Active || known.state.Registered.Set != lane.Set {
 			t.Fatalf("lane %s is served by %s, which is %+v", lane, name, known.state)
 		}
 	}
 	if holders > 1 {
-		t.Fatalf("lane %s has %d collectors: %v", lane, holders, serving.state)
+		t.Fatalf("lane %s has %d collectors: %v", lane, holders, serving.state.Collectors)
 	}
 }

@@ -61,6 +61,26 @@ func Load(nameOrFile string) (suite.Definitions, error) {
 	return d, nil
 }
 
+// LoadDraft is Load for planning: the sets of the suite need not be complete. The name of the file is that which a
+// shipped suite has in its source.
+func LoadDraft(nameOrFile string) (suite.Draft, error) {
+	if strings.HasSuffix(nameOrFile, extension) {
+		data, err := os.ReadFile(nameOrFile)
+		if err != nil {
+			return suite.Draft{}, fmt.Errorf("read suite file: %w", err)
+		}
+		return suite.LoadDraft(nameOrFile, data)
+	}
+	if _, err := Shipped(nameOrFile); err != nil {
+		return suite.Draft{}, err
+	}
+	data, err := shipped.ReadFile(nameOrFile + extension)
+	if err != nil {
+		return suite.Draft{}, fmt.Errorf("read shipped suite: %w", err)
+	}
+	return suite.LoadDraft(nameOrFile+extension, data)
+}
+
 // Shipped returns a suite that ships. The error for an unknown name lists the known ones.
 func Shipped(name string) (suite.Definitions, error) {
 	if !slices.Contains(Names(), name) {

@@ -194,6 +194,52 @@ func BenchmarkVisible(b *testing.B) {
 	b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
 }
 
+// BenchmarkDeepQueue measures one event that changes the queue while 20,000 requests are pending, from the log to
+// a visible row: all are ordered and estimated anew, and those that look different are written. A new request at
+// the end changes one row; a request that ends early changes all of them.
+func BenchmarkDeepQueue(b *testing.B) {
+	const crowd = 20_000
+	s := newStory(b)
+	sha := func(i int) events.Tag { return events.Tag(fmt.Sprintf("%040d", i)) }
+	for i := range 3 {
+		s.request(sha(i), "", i+1)
+	}
+	running := job("running", lanes[0], "opt")
+	s.tell(created("running", "", 1))
+	s.tell(events.RequestStarted{RequestID: requestID("running"), Definitions: "d1", Jobs: 1})
+	s.tell(events.JobsCreated{RequestID: requestID("running"), Jobs: []events.JobSpec{running}})
+	s.tell(dequeued(running, 1, 0))
+	at := s.at
+	for i := range crowd {
+		s.tell(created(sha(i+3), sha(i+2), 7))
+		s.at = at // while it runs as expected
+	}
+	url := database(b)
+	r, log := open(b, url), newFeed("log", s.stored...)
+	p := start(b, projector.Config{Log: log, URL: url})
+	p.await(b, r, events.Seq(len(s.stored)))
+	one := func(f events.Fact) {
+		s.tell(f)
+		log.add(s.stored[len(s.stored)-1])
+		p.await(b, r, events.Seq(len(s.stored)))
+	}
+	next := crowd + 3
+	b.Run("new-request", func(b *testing.B) {
+		for b.Loop() {
+			one(created(sha(next), sha(next-1), 7))
+			s.at = at
+			next++
+		}
+	})
+	b.Run("all-move", func(b *testing.B) {
+		s.at = at.Add(time.Hour) // it overruns, and all that follow move back
+		for b.Loop() {
+			one(created(sha(next), sha(next-1), 7))
+			next++
+		}
+	})
+}
+
 // BenchmarkStatus measures the query behind the status page.
 func BenchmarkStatus(b *testing.B) {
 	log := runs(b, 60)

@@ -20,7 +20,10 @@
 // A fold is a pure function of state and event: no clock, no chance, no order of maps. The tables after event
 // n are therefore the same whatever the batches were, and a replay gives the same rows (Replay proves it).
 // The order of the queue is computed once per batch, from the state after its last event; its estimates are
-// seen from the time of the newest event that can change the queue.
+// seen from the time of the newest event that can change the queue, or of a later one that came a minute after.
+//
+// Jobs leave the tables by an event (fold_retention.go), after which no fold knows them. What estimates are made
+// from is kept in tables of its own, so that it does not leave with them.
 //
 // A fold never fails. An event that is malformed, or that stands on a subject that is not its own, is archived
 // and parked. A report of an attempt that is not its lane's current one changes nothing and is counted. An

@@ -67,40 +67,80 @@ func (s *state) fold(e fact) {
 	case events.CollectorRegistered:
 		s.collectorRegistered(m, f)
 	case events.CollectorActivated:
-		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Active, c.Reason = true, "" })
+		s.changeCollector(m, f.Name, func(c *collectorRow) {
+			c.Active, c.Draining, c.Quarantined, c.Reason = true, false, false, ""
+		})
 	case events.CollectorDeactivated:
 		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Active, c.Reason = false, f.Reason })
 	case events.CollectorOnline:
 		s.collectorOnline(m, f)
+	case events.CollectorUpdating:
+		s.collectorUpdating(m, f)
+	case events.CollectorQuarantined:
+		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Quarantined, c.Reason = true, f.Reason })
 	case events.CollectorOffline:
 		s.collectorOffline(m, f)
 	case events.CollectorDraining:
 		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Draining, c.Reason = true, f.Reason })
 	case events.LaneAssigned:
-		a := assignmentRow{
-			Target: f.Lane.Target, Set: f.Lane.Set, Name: f.Name, Standby: f.Standby, AssignedAt: m.at, Seq: m.seq,
+		key := assignmentKey{lane: f.Lane, name: f.Name}
+		s.assignments[key] = assignmentRow{
+			Target: f.Lane.Target, Set: f.Lane.Set, Name: f.Name, Standby: f.Standby, Serving: s.assignments[key].Serving,
+			AssignedAt: m.at, Seq: m.seq,
 		}
-		s.assignments[a.key()] = a
-		s.dirtyAssignments[a.key()] = true
+		s.dirtyAssignments[key] = true
+		s.assign(f.Lane, f)
 	case events.LaneUnassigned:
+		s.assign(f.Lane, f)
 		key := assignmentKey{lane: f.Lane, name: f.Name}
 		delete(s.assignments, key)
 		s.dirtyAssignments[key] = true
-	case events.TryQueued, events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
-		events.JobsRetired, events.AlertRaised, events.AlertCleared:
+	case events.LaneTakenOver:
+		s.assign(f.Lane, f)
+	case events.TryQueued, events.VersionWanted:
+	case events.JobsRetired:
+		s.jobsRetired(m, f)
+	case events.AlertRaised:
+		s.alertRaised(m, f)
+	case events.AlertCleared:
+		s.alertCleared(m, f)
 	case events.RequestBuildFailed:
 		if r := s.openRequest(f.RequestID); r != nil {
 			r.Reason = f.Reason
 		}
-	case events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled:
-	case events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
-		events.LabelsSet, events.CommentMinimised:
+	case events.DeliveryReceived:
+		s.deliveryReceived(m, f)
+	case events.DeliveryPart:
+		// The body stays in the archive.
+	case events.DeliveryHandled:
+		s.deliveryHandled(m, f)
+	case events.CommentWanted:
+		s.commentWanted(m, f)
+	case events.CommentAttempted:
+		s.commentAttempted(m, f)
+	case events.CommentPosted:
+		s.commentPosted(m, f)
+	case events.CommentPostponed:
+		s.commentPostponed(m, f)
+	case events.CommentRefused:
+		s.commentRefused(m, f)
+	case events.LabelsSet:
+		s.labelsSet(m, f)
+	case events.CommentMinimised:
+		s.commentMinimised(m, f)
 	case events.DefinitionsPublished:
 		s.newDefinitions = append(s.newDefinitions, definitionRow{
 			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,
 		})
 	}
+	if m.at.Sub(s.asOf) >= aMoment {
+		s.touchQueue(m)
+	}
 }
+
+// aMoment is how far estimates may be behind an event that does not change the queue itself. Time passes while a
+// job runs, and whoever reports anything shows how much: the longer a job overruns, the later is the rest.
+const aMoment = time.Minute
 
 // touchQueue notes that the queue may look different after this event. The estimates are seen from the
 // newest such event, so that they depend on the log alone; clocks of writers may step back, this does not.

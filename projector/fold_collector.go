@@ -1,12 +1,16 @@
 package projector
 
-import "github.com/tachobench/tacho/events"
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
 
 // Whether a process of a collector is known to run.
 const (
 	presenceRegistered = "registered"
 	presenceOnline     = "online"
 	presenceOffline    = "offline"
+	presenceUpdating   = "updating"
 )
 
 // collectorRegistered takes the newest registration: a standby may be registered again as the active one.
@@ -35,7 +39,8 @@ func (s *state) changeCollector(m moment, name events.CollectorName, change func
 
 func (s *state) collectorOnline(m moment, f events.CollectorOnline) {
 	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Presence, c.Draining, c.Reason, c.OnlineAt = presenceOnline, false, "", pointer(m.at)
+		c.Presence, c.Draining, c.OnlineAt = presenceOnline, false, pointer(m.at)
+		c.because(f.UpdateFailed)
 		c.Instance, c.Version, c.PID, c.Environment = f.Instance, f.Version, f.PID, pointer(f.Environment)
 	})
 }
@@ -47,6 +52,47 @@ func (s *state) collectorOffline(m moment, f events.CollectorOffline) {
 		return
 	}
 	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Presence, c.Draining, c.Reason, c.OfflineAt = presenceOffline, false, f.Reason, pointer(m.at)
+		c.Presence, c.Draining, c.OfflineAt = presenceOffline, false, pointer(m.at)
+		c.because(f.Reason)
 	})
+}
+
+// because notes why the collector is as it is, unless it was taken out: then that is the reason to be told.
+func (c *collectorRow) because(reason string) {
+	if c.Active && !c.Quarantined {
+		c.Reason = reason
+	}
+}
+
+// collectorUpdating notes that the process has left, and that another version is to come.
+func (s *state) collectorUpdating(m moment, f events.CollectorUpdating) {
+	s.collectorOffline(m, events.CollectorOffline{
+		Name: f.Name, Instance: f.Instance, Reason: "left version " + f.Version + " for version " + f.Wanted,
+	})
+	if c := s.collectors[f.Name]; c != nil && c.Instance == f.Instance {
+		c.Presence = presenceUpdating
+	}
+}
+
+// assign tells of a lane's collectors which one serves it after one event of its assignment.
+func (s *state) assign(lane events.Lane, f events.Fact) {
+	before := job.Assignment{Collectors: map[events.CollectorName]bool{}}
+	for key, row := range s.assignments {
+		if key.lane != lane {
+			continue
+		}
+		before.Collectors[key.name] = row.Standby
+		if row.Serving {
+			before.Serving = key.name
+		}
+	}
+	after := job.Assign(before, f)
+	for name := range before.Collectors {
+		key := assignmentKey{lane: lane, name: name}
+		if row := s.assignments[key]; row.Serving != (name == after.Serving) {
+			row.Serving = !row.Serving
+			s.assignments[key] = row
+			s.dirtyAssignments[key] = true
+		}
+	}
 }

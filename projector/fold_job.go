@@ -2,7 +2,6 @@ package projector
 
 import (
 	"math"
-	"time"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -63,6 +62,7 @@ func (s *state) jobDequeued(m moment, f events.JobDequeued) {
 		if b := s.jobs[before.JobID]; b != nil && b != j && !b.State.Terminal() {
 			b.State = events.JobQueued
 			s.dirtyJobs[b.ID] = true
+			s.touchQueue(m)
 		}
 	}
 	a := &attemptRow{
@@ -140,13 +140,12 @@ func (s *state) jobFinished(m moment, f events.JobFinished) {
 	j.Measured, j.Skipped, j.Failed, j.DurationMS = f.Measured, f.Skipped, f.Failed, f.DurationMS
 	s.dirtyJobs[j.ID] = true
 	if countsAsDuration(j) {
-		s.durations.Add(j.sort(), time.Duration(j.DurationMS)*time.Millisecond)
+		s.tookSoLong(m, j)
 	}
 	s.touchQueue(m)
 }
 
 // countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not.
-// The query load_durations has the same condition.
 func countsAsDuration(j *jobRow) bool { return j.State == events.JobSuccess && j.Measured > 0 }
 
 func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {

@@ -25,7 +25,10 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 		rows[i] = queueRow{
 			Position: p.Position, RequestID: p.ID, Level: p.Level, Reason: p.Reason, Startable: p.Startable,
 			EstimatedStart: cut(forecasts[i].Start), EstimatedEnd: cut(forecasts[i].End),
+			Overrun: forecasts[i].Overrun, Guessed: forecasts[i].Guessed,
 		}
+		rows[i].StartEarliest, rows[i].StartLatest = cutBoth(forecasts[i].StartEarliest, forecasts[i].StartLatest)
+		rows[i].EndEarliest, rows[i].EndLatest = cutBoth(forecasts[i].EndEarliest, forecasts[i].EndLatest)
 		if i >= len(s.queue) || !rows[i].equal(s.queue[i]) {
 			changed = append(changed, rows[i])
 		}
@@ -60,18 +63,41 @@ func (s *state) plans() map[events.RequestID]queue.Plan {
 		}
 	}
 	plans := make(map[events.RequestID]queue.Plan)
+	usual := make(map[*made]queue.Plan) // of requests without parameters: mostly all
 	for _, r := range s.requests {
 		switch {
 		case r.State == events.InProgress:
 			byCreation(jobs[r.ID])
 			plans[r.ID] = s.remaining(jobs[r.ID])
 		case !r.State.Terminal():
-			if t := s.templates[template{suite: r.Suite, kind: r.Kind}]; t != nil && len(t.sorts) > 0 {
-				plans[r.ID] = s.expected(t.fitting(r.Parameters))
+			t := s.template(r)
+			if t == nil {
+				continue
 			}
+			if len(r.Parameters.Targets)+len(r.Parameters.Backends)+len(r.Parameters.Profiles) > 0 {
+				plans[r.ID] = s.expected(t.fitting(r.Parameters))
+				continue
+			}
+			plan, known := usual[t]
+			if !known {
+				plan = s.expected(t.sorts)
+				usual[t] = plan
+			}
+			plans[r.ID] = plan
 		}
 	}
 	return plans
+}
+
+// template returns what a request is expected to be given; nil when nothing like it was ever started. The first
+// of its kind is taken for one of another kind in its suite.
+func (s *state) template(r *requestRow) *made {
+	for _, kind := range []events.RequestKind{r.Kind, events.Master, events.Try, events.Release} {
+		if t := s.templates[template{suite: r.Suite, kind: kind}]; t != nil && len(t.sorts) > 0 {
+			return t
+		}
+	}
+	return nil
 }
 
 func (s *state) remaining(jobs []*jobRow) queue.Plan {
@@ -120,14 +146,27 @@ func (p *planner) work(l events.Lane) *queue.LaneWork {
 
 func (q queueRow) equal(o queueRow) bool {
 	return q.Position == o.Position && q.RequestID == o.RequestID && q.Level == o.Level && q.Reason == o.Reason &&
-		q.Startable == o.Startable && same(q.EstimatedStart, o.EstimatedStart) && same(q.EstimatedEnd, o.EstimatedEnd)
+		q.Startable == o.Startable && q.Overrun == o.Overrun && q.Guessed == o.Guessed &&
+		same(q.EstimatedStart, o.EstimatedStart) && same(q.EstimatedEnd, o.EstimatedEnd) &&
+		same(q.StartEarliest, o.StartEarliest) && same(q.StartLatest, o.StartLatest) &&
+		same(q.EndEarliest, o.EndEarliest) && same(q.EndLatest, o.EndLatest)
 }
 
 func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
+// cut returns a time as the tables have it. What lies beyond their calendar, because of a clock or a duration that
+// is absurd, is as good as unknown.
 func cut(t *time.Time) *time.Time {
-	if t == nil {
+	if t == nil || t.UTC().Year() > 9999 {
 		return nil
 	}
 	return pointer(t.UTC().Truncate(time.Microsecond))
+}
+
+// cutBoth returns both bounds of a range, or none.
+func cutBoth(earliest, latest *time.Time) (*time.Time, *time.Time) {
+	if low, high := cut(earliest), cut(latest); low != nil && high != nil {
+		return low, high
+	}
+	return nil, nil
 }

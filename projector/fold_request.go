@@ -47,6 +47,7 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 		return
 	}
 	r.State, r.Tag, r.Parent, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
+	r.Reason = "" // that an earlier build failed
 	s.touchQueue(m)
 }
 
@@ -57,10 +58,11 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	}
 	r.State, r.StartedAt, r.StartedSeq = events.InProgress, pointer(m.at), pointer(m.seq)
 	r.Definitions, r.Jobs, r.Backfill, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
-	// Jobs that came before the start in the same batch belong to the template too.
+	// Jobs that came before the start in the same batch belong to the template too. What has ended does not: it is
+	// in the state by chance.
 	var jobs []*jobRow
 	for _, j := range s.jobs {
-		if j.RequestID == r.ID && !j.Backfill {
+		if j.RequestID == r.ID && !j.Backfill && !j.State.Terminal() {
 			jobs = append(jobs, j)
 		}
 	}
@@ -69,7 +71,8 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	for _, j := range jobs {
 		t.sorts = append(t.sorts, j.sort())
 	}
-	s.templates[template{suite: r.Suite, kind: r.Kind}] = t
+	key := template{suite: r.Suite, kind: r.Kind}
+	s.templates[key], s.dirtyTemplates[key] = t, true
 	s.touchQueue(m)
 }
 
@@ -118,15 +121,15 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		j := pointer(newJob(spec, f.RequestID))
 		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
 		// The same job is never made twice, by whatever id.
-		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil {
+		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] {
 			s.refused++
 			continue
 		}
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
-		for _, t := range s.templates {
+		for key, t := range s.templates {
 			if t.owner == j.RequestID && !j.Backfill {
-				t.sorts = append(t.sorts, j.sort())
+				t.sorts, s.dirtyTemplates[key] = append(t.sorts, j.sort()), true
 			}
 		}
 	}

@@ -58,16 +58,24 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"assignments", func() error {
 			return each(ctx, conn, "load_assignments", func(a *assignmentRow) { s.assignments[a.key()] = *a })
 		}},
+		{"alerts", func() error {
+			return each(ctx, conn, "load_alerts", func(a *alertRow) { s.alerts[a.Key] = a })
+		}},
 		{"queue", func() error {
 			return each(ctx, conn, "load_queue", func(q *queueRow) { s.queue = append(s.queue, *q) })
 		}},
 		{"durations", func() error {
-			return each(ctx, conn, "load_durations", func(j *jobRow) {
-				s.durations.Add(j.sort(), time.Duration(j.DurationMS)*time.Millisecond)
-			})
+			var rows []*durationsRow
+			err := each(ctx, conn, "load_durations", func(d *durationsRow) { rows = append(rows, d) })
+			s.addDurations(rows)
+			return err
 		}},
 		{"ended requests", func() error { return s.loadEnded(ctx, conn) }},
-		{"templates", func() error { return s.loadTemplates(ctx, conn) }},
+		{"templates", func() error {
+			return each(ctx, conn, "load_expected", func(r *expectedRow) {
+				s.templates[template{suite: r.Suite, kind: r.Kind}] = r.made()
+			})
+		}},
 	}
 	for _, step := range steps {
 		if err := step.load(); err != nil {
@@ -108,35 +116,6 @@ func (s *state) loadEnded(ctx context.Context, conn *pgx.Conn) error {
 	var a artifact
 	_, err = pgx.ForEachRow(rows, []any{&a.suite, &a.tag}, func() error {
 		s.ended[a] = true
-		return nil
-	})
-	return err
-}
-
-func (s *state) loadTemplates(ctx context.Context, conn *pgx.Conn) error {
-	rows, err := conn.Query(ctx, statement("load_templates"))
-	if err != nil {
-		return err
-	}
-	var (
-		key   template
-		owner events.RequestID
-		raw   []byte
-	)
-	_, err = pgx.ForEachRow(rows, []any{&key.suite, &key.kind, &owner, &raw}, func() error {
-		t := s.templates[key]
-		if t == nil {
-			t = &made{owner: owner}
-			s.templates[key] = t
-		}
-		if raw == nil {
-			return nil
-		}
-		var j jobRow
-		if err := json.Unmarshal(raw, &j); err != nil {
-			return err
-		}
-		t.sorts = append(t.sorts, j.sort())
 		return nil
 	})
 	return err

@@ -8,11 +8,13 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// wanted are the rows that a batch names and that the state does not hold: ended ones, or none at all.
+// wanted are the rows that a batch names and that the state does not hold: ended ones, those of GitHub, or none
+// at all.
 type wanted struct {
 	requests map[events.RequestID]bool
 	jobs     map[events.JobID]bool
 	made     []jobRow
+	github   wantedGitHub
 }
 
 // prefetch reads the rows that the folds of the batch will ask for, so that the folds need no database.
@@ -45,11 +47,29 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		queries.Queue(statement("guest_identities"), list).Query(func(rows pgx.Rows) error {
 			return collect(rows, guestJob)
 		})
+		queries.Queue(statement("guest_retired"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
+			var id events.JobID
+			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+				s.retired[id] = true
+				return nil
+			})
+			return err
+		})
+	}
+	if len(w.github.hooks) > 0 {
+		queries.Queue(statement("guest_deliveries"), w.github.hooks, w.github.deliveries).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.Delivery}] = d })
+		})
+	}
+	if len(w.github.outbox) > 0 {
+		queries.Queue(statement("guest_outbox"), w.github.outbox).Query(func(rows pgx.Rows) error {
+			return collect(rows, func(c *outboxRow) { s.outbox[c.Key] = c })
+		})
 	}
 	if queries.Len() == 0 {
 		return nil
 	}
-	return wrap("read the ended requests and jobs of a batch", conn.SendBatch(ctx, queries).Close())
+	return wrap("read the rows that a batch names", conn.SendBatch(ctx, queries).Close())
 }
 
 func (s *state) wants(facts []fact) wanted {
@@ -97,6 +117,9 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.Job.ID)
 		case events.JobDequeued:
 			job(f.Job.ID)
+			if before := s.lanes[f.Lane]; before != nil {
+				job(before.JobID) // its attempt ends here
+			}
 		case events.JobFinished:
 			job(f.JobID)
 		case events.AttemptLost:
@@ -107,13 +130,29 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.JobID)
 		case events.ErrorRecorded:
 			job(f.JobID)
+		case events.DeliveryReceived:
+			w.github.delivery(f.Hook, f.Delivery)
+		case events.DeliveryHandled:
+			w.github.delivery(f.Hook, f.Delivery)
+		case events.CommentWanted:
+			w.github.comment(f.Key)
+		case events.CommentAttempted:
+			w.github.comment(f.Key)
+		case events.CommentPosted:
+			w.github.comment(f.Key)
+		case events.CommentPostponed:
+			w.github.comment(f.Key)
+		case events.CommentRefused:
+			w.github.comment(f.Key)
+		case events.LabelsSet:
+			w.github.comment(f.Key)
+		case events.CommentMinimised:
+			w.github.comment(f.Key)
 		case events.RequestAdmitted, events.AttemptBegan, events.CollectorRegistered, events.CollectorActivated,
 			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
 			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished, events.TryQueued,
 			events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
-			events.JobsRetired, events.AlertRaised, events.AlertCleared, events.DeliveryReceived, events.DeliveryPart,
-			events.DeliveryHandled, events.CommentWanted, events.CommentAttempted, events.CommentPosted,
-			events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
+			events.JobsRetired, events.AlertRaised, events.AlertCleared, events.DeliveryPart:
 			// Their rows are in the state, or no fold reads them.
 		}
 	}

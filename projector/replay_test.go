@@ -67,7 +67,7 @@ func TestVerifyFindsEachChangedRow(t *testing.T) {
 	url := project(t, log, 1000)
 	execute(t, url, `UPDATE tacho_g1.benchmark_request SET reason = 'forged' WHERE tag = 'sha1';
 		DELETE FROM tacho_g1.event WHERE seq = 17;
-		INSERT INTO tacho_g1.assignment VALUES ('moon', 0, 'nobody', false, '2026-01-01', 9)`)
+		INSERT INTO tacho_g1.assignment VALUES ('moon', 0, 'nobody', false, '2026-01-01', 9, false)`)
 	report, err := projector.Replay(t.Context(), newFeed("log", log...), url, projector.ReplayOptions{Verify: true})
 	if err != nil {
 		t.Fatal(err)

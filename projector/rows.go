@@ -131,6 +131,7 @@ type collectorRow struct {
 	Active        bool                 `json:"active"`
 	Presence      string               `json:"presence"`
 	Draining      bool                 `json:"draining"`
+	Quarantined   bool                 `json:"quarantined"`
 	Reason        string               `json:"reason"`
 	Instance      string               `json:"instance"`
 	Version       string               `json:"version"`
@@ -149,6 +150,7 @@ type assignmentRow struct {
 	Set        events.Set           `json:"set"`
 	Name       events.CollectorName `json:"name"`
 	Standby    bool                 `json:"standby"`
+	Serving    bool                 `json:"serving"`
 	AssignedAt time.Time            `json:"assigned_at"`
 	Seq        events.Seq           `json:"seq"`
 }
@@ -180,6 +182,129 @@ type queueRow struct {
 	Startable      bool             `json:"startable"`
 	EstimatedStart *time.Time       `json:"estimated_start"`
 	EstimatedEnd   *time.Time       `json:"estimated_end"`
+	StartEarliest  *time.Time       `json:"estimated_start_earliest"`
+	StartLatest    *time.Time       `json:"estimated_start_latest"`
+	EndEarliest    *time.Time       `json:"estimated_end_earliest"`
+	EndLatest      *time.Time       `json:"estimated_end_latest"`
+	Overrun        bool             `json:"overrun"`
+	Guessed        bool             `json:"guessed"`
+}
+
+// durationsRow is how long the last jobs of a sort took, oldest first.
+type durationsRow struct {
+	Suite        events.SuiteName `json:"suite"`
+	Target       events.Target    `json:"target"`
+	Set          events.Set       `json:"set"`
+	Kind         events.JobKind   `json:"kind"`
+	Backend      events.Backend   `json:"backend"`
+	Profile      events.Profile   `json:"profile"`
+	FinishedSeqs []events.Seq     `json:"finished_seqs"`
+	LengthsMS    []int64          `json:"lengths_ms"`
+}
+
+// maxDurations is as many as the history remembers of a sort.
+const maxDurations = queue.Recent
+
+func (d *durationsRow) sort() queue.Sort {
+	return queue.Sort{
+		Suite: d.Suite, Lane: events.Lane{Target: d.Target, Set: d.Set}, Kind: d.Kind, Backend: d.Backend, Profile: d.Profile,
+	}
+}
+
+// expectedRow is a template.
+type expectedRow struct {
+	Suite     events.SuiteName   `json:"suite"`
+	Kind      events.RequestKind `json:"kind"`
+	RequestID events.RequestID   `json:"request_id"`
+	Jobs      []expectedJob      `json:"jobs"`
+}
+
+// expectedJob is a sort of job in the suite of its row.
+type expectedJob struct {
+	Target  events.Target  `json:"target"`
+	Set     events.Set     `json:"set"`
+	Kind    events.JobKind `json:"kind"`
+	Backend events.Backend `json:"backend"`
+	Profile events.Profile `json:"profile"`
+}
+
+func newExpectedRow(key template, t *made) expectedRow {
+	row := expectedRow{Suite: key.suite, Kind: key.kind, RequestID: t.owner, Jobs: make([]expectedJob, len(t.sorts))}
+	for i, s := range t.sorts {
+		row.Jobs[i] = expectedJob{Target: s.Lane.Target, Set: s.Lane.Set, Kind: s.Kind, Backend: s.Backend, Profile: s.Profile}
+	}
+	return row
+}
+
+func (r *expectedRow) made() *made {
+	t := &made{owner: r.RequestID, sorts: make([]queue.Sort, len(r.Jobs))}
+	for i, j := range r.Jobs {
+		t.sorts[i] = queue.Sort{
+			Suite: r.Suite, Lane: events.Lane{Target: j.Target, Set: j.Set}, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile,
+		}
+	}
+	return t
+}
+
+type alertRow struct {
+	Key           events.AlertKey  `json:"key"`
+	Kind          events.AlertKind `json:"kind"`
+	About         string           `json:"about"`
+	Message       string           `json:"message"`
+	Action        string           `json:"action"`
+	RaisedAt      time.Time        `json:"raised_at"`
+	RaisedSeq     events.Seq       `json:"raised_seq"`
+	ChangedAt     time.Time        `json:"changed_at"`
+	ChangedSeq    events.Seq       `json:"changed_seq"`
+	ClearedAt     *time.Time       `json:"cleared_at"`
+	ClearedSeq    *events.Seq      `json:"cleared_seq"`
+	ClearedReason string           `json:"cleared_reason"`
+}
+
+type deliveryRow struct {
+	Hook        events.HookID          `json:"hook"`
+	Delivery    events.DeliveryID      `json:"delivery"`
+	Event       string                 `json:"event"`
+	Size        int                    `json:"size"`
+	ReceivedAt  time.Time              `json:"received_at"`
+	ReceivedSeq events.Seq             `json:"received_seq"`
+	HandledAt   *time.Time             `json:"handled_at"`
+	HandledSeq  *events.Seq            `json:"handled_seq"`
+	Outcome     events.DeliveryOutcome `json:"outcome"`
+	Reason      string                 `json:"reason"`
+	Repo        events.RepoName        `json:"repo"`
+	PR          *int                   `json:"pr"`
+	Comment     *int64                 `json:"comment"`
+	Sender      string                 `json:"sender"`
+	SenderID    int64                  `json:"sender_id"`
+	Command     string                 `json:"command"`
+	Requests    []events.RequestID     `json:"requests"`
+}
+
+type outboxRow struct {
+	Key            events.OutboxKey      `json:"key"`
+	Revision       int                   `json:"revision"`
+	Purpose        events.CommentPurpose `json:"purpose"`
+	Repo           events.RepoName       `json:"repo"`
+	PR             int                   `json:"pr"`
+	RequestID      events.RequestID      `json:"request_id"`
+	Body           string                `json:"body"`
+	Temporary      bool                  `json:"temporary"`
+	AddLabels      []string              `json:"add_labels"`
+	RemoveLabels   []string              `json:"remove_labels"`
+	State          string                `json:"state"`
+	Attempts       int                   `json:"attempts"`
+	Reason         string                `json:"reason"`
+	Until          *time.Time            `json:"until"`
+	CommentID      *int64                `json:"comment_id"`
+	URL            string                `json:"url"`
+	PostedRevision int                   `json:"posted_revision"`
+	LabelsRevision int                   `json:"labels_revision"`
+	WantedAt       time.Time             `json:"wanted_at"`
+	WantedSeq      events.Seq            `json:"wanted_seq"`
+	RevisedAt      time.Time             `json:"revised_at"`
+	PostedAt       *time.Time            `json:"posted_at"`
+	ChangedSeq     events.Seq            `json:"changed_seq"`
 }
 
 // resultRow is one measured test case.

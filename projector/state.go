@@ -22,10 +22,14 @@ type state struct {
 	lanes       map[events.Lane]*attemptRow // the current attempts
 	collectors  map[events.CollectorName]*collectorRow
 	assignments map[assignmentKey]assignmentRow
+	alerts      map[events.AlertKey]*alertRow // those that stand
+	deliveries  map[deliveryKey]*deliveryRow  // those that the batch names, as of the outbox
+	outbox      map[events.OutboxKey]*outboxRow
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	ended     map[artifact]bool
 	durations queue.History
+	lengths   map[queue.Sort]*durationsRow // what durations was told
 	templates map[template]*made
 	asOf      time.Time
 	queue     []queueRow
@@ -40,6 +44,12 @@ type changes struct {
 	dirtyAttempts    map[events.Seq]*attemptRow
 	dirtyCollectors  map[events.CollectorName]bool
 	dirtyAssignments map[assignmentKey]bool
+	dirtyAlerts      map[events.AlertKey]bool
+	dirtyDeliveries  map[deliveryKey]bool
+	dirtyOutbox      map[events.OutboxKey]bool
+	dirtyDurations   map[*durationsRow]bool
+	dirtyTemplates   map[template]bool
+	retirements      []retirement
 	newDefinitions   []definitionRow
 	results          []resultRow
 	errors           []errorRow
@@ -50,6 +60,8 @@ type changes struct {
 	// Rows that were read for this batch only.
 	guestRequests []events.RequestID
 	guestJobs     []events.JobID
+	// retired are the ids of this batch that are those of jobs which have left the tables.
+	retired map[events.JobID]bool
 }
 
 // artifact names what a parent is looked up by.
@@ -79,7 +91,11 @@ func newState(maxInProgress int) *state {
 		lanes:         make(map[events.Lane]*attemptRow),
 		collectors:    make(map[events.CollectorName]*collectorRow),
 		assignments:   make(map[assignmentKey]assignmentRow),
+		alerts:        make(map[events.AlertKey]*alertRow),
+		deliveries:    make(map[deliveryKey]*deliveryRow),
+		outbox:        make(map[events.OutboxKey]*outboxRow),
 		ended:         make(map[artifact]bool),
+		lengths:       make(map[queue.Sort]*durationsRow),
 		templates:     make(map[template]*made),
 	}
 	s.begin()
@@ -94,11 +110,19 @@ func (s *state) begin() {
 		dirtyAttempts:    make(map[events.Seq]*attemptRow),
 		dirtyCollectors:  make(map[events.CollectorName]bool),
 		dirtyAssignments: make(map[assignmentKey]bool),
+		dirtyAlerts:      make(map[events.AlertKey]bool),
+		dirtyDeliveries:  make(map[deliveryKey]bool),
+		dirtyOutbox:      make(map[events.OutboxKey]bool),
+		dirtyDurations:   make(map[*durationsRow]bool),
+		dirtyTemplates:   make(map[template]bool),
+		retired:          make(map[events.JobID]bool),
 	}
 }
 
 // forget drops what has ended, after it was written.
 func (s *state) forget() {
+	s.forgetAlerts()
+	s.forgetGitHub()
 	for id := range s.dirtyRequests {
 		s.guestRequests = append(s.guestRequests, id)
 	}

@@ -35,7 +35,7 @@ type walker struct {
 
 func (w *walker) step() {
 	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
-	switch w.r.IntN(22) {
+	switch w.r.IntN(27) {
 	case 0, 1:
 		w.create()
 	case 2, 3:
@@ -62,6 +62,14 @@ func (w *walker) step() {
 		w.again()
 	case 21:
 		w.publish()
+	case 22:
+		w.alert()
+	case 23:
+		w.retire()
+	case 24:
+		w.deliver()
+	case 25, 26:
+		w.comment()
 	}
 }
 
@@ -219,6 +227,12 @@ func (w *walker) collector() {
 		events.CollectorActivated{Name: "nobody"},
 		events.LaneUnassigned{Lane: l, Name: name},
 		events.LaneAssigned{Lane: l, Name: name, Standby: true},
+		events.LaneAssigned{Lane: l, Name: "spare", Standby: true},
+		events.LaneUnassigned{Lane: l, Name: "spare"},
+		events.LaneTakenOver{Lane: l, Name: "spare", From: name, Reason: "silence"},
+		events.LaneTakenOver{Lane: l, Name: name, From: "spare"},
+		events.CollectorQuarantined{Name: name, Reason: "3 jobs failed", Jobs: []events.JobID{"j1"}},
+		events.CollectorUpdating{Name: name, Instance: "i1", Version: "v1", Wanted: "v2"},
 	}
 	w.tell(facts[w.r.IntN(len(facts))])
 }
@@ -226,6 +240,32 @@ func (w *walker) collector() {
 func (w *walker) publish() {
 	d := events.Digest(fmt.Sprintf("d%d", w.r.IntN(3)))
 	w.tell(events.DefinitionsPublished{Suite: suite, Digest: d, Content: []byte(`{"note":"a\u0000b"}`)})
+}
+
+// alert raises alerts, in the same words or others, and clears them whether they stand or not.
+func (w *walker) alert() {
+	kind := []events.AlertKind{events.AlertStalled, events.AlertOffline}[w.r.IntN(2)]
+	key := events.NewAlertKey(kind, "eider-0")
+	if w.r.IntN(3) == 0 {
+		w.tell(events.AlertCleared{Key: key, Reason: "it is over"})
+		return
+	}
+	w.tell(events.AlertRaised{
+		Key: key, Kind: kind, About: "eider-0", Message: fmt.Sprintf("words %d\x00", w.r.IntN(2)), Action: "look",
+	})
+}
+
+// retire takes out most of what has ended, or all of it, and then asks for one of those jobs again.
+func (w *walker) retire() {
+	before := w.at.Add(-time.Duration(w.r.IntN(30)) * time.Minute).Format(time.RFC3339Nano)
+	if w.r.IntN(8) == 0 {
+		before = []string{"yesterday", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}[w.r.IntN(3)]
+	}
+	w.tell(events.JobsRetired{EndedBefore: before})
+	if len(w.jobs) > 0 && w.r.IntN(2) == 0 {
+		j := w.jobs[w.r.IntN(len(w.jobs))]
+		w.tell(events.JobsCreated{RequestID: j.RequestID, Jobs: []events.JobSpec{j}})
+	}
 }
 
 // again repeats an earlier event as it was.

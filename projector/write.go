@@ -71,10 +71,24 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 	for name := range s.dirtyCollectors {
 		collectors = append(collectors, s.collectors[name])
 	}
+	alerts := make([]*alertRow, 0, len(s.dirtyAlerts))
+	for key := range s.dirtyAlerts {
+		alerts = append(alerts, s.alerts[key])
+	}
+	deliveries := make([]*deliveryRow, 0, len(s.dirtyDeliveries))
+	for key := range s.dirtyDeliveries {
+		deliveries = append(deliveries, s.deliveries[key])
+	}
+	outbox := make([]*outboxRow, 0, len(s.dirtyOutbox))
+	for key := range s.dirtyOutbox {
+		outbox = append(outbox, s.outbox[key])
+	}
 	s.queueDefinitions(b)
+	s.queueRetirements(b)
 	err := errors.Join(
 		put(b, "put_requests", requests), put(b, "put_jobs", jobs), put(b, "put_attempts", attempts),
 		put(b, "put_collectors", collectors), put(b, "put_errors", s.errors), s.queueAssignments(b),
+		put(b, "put_alerts", alerts), put(b, "put_deliveries", deliveries), put(b, "put_outbox", outbox), s.queueExpectations(b),
 	)
 	if err != nil {
 		return err

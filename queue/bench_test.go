@@ -36,6 +36,34 @@ func BenchmarkOrder50k(b *testing.B) {
 	}
 }
 
+// BenchmarkEstimate50k estimates 50,000 places of which each has 12 jobs on two lanes, and reports how many
+// times longer that takes than a plain sort of the same requests ("x-sort").
+func BenchmarkEstimate50k(b *testing.B) {
+	entries := crowdOf(func(i int) events.Tag { return crowdTag(i - 1) })
+	p := plan(work(set0), work(set1))
+	for i := range 12 {
+		e := doubtful(10, 1, i+1)
+		e.Spread = time.Minute
+		p.Lanes[i%2].Queued = append(p.Lanes[i%2].Queued, e)
+	}
+	plans := make(map[events.RequestID]Plan, crowd)
+	for _, e := range entries {
+		plans[e.ID] = p
+	}
+	places := Order(entries, nil)
+	for _, limit := range []int{1, 4} {
+		b.Run(fmt.Sprintf("limit-%d", limit), func(b *testing.B) {
+			for b.Loop() {
+				if f := Estimate(places, plans, epoch, limit); f[crowd-1].EndLatest == nil {
+					b.Fatal("the last place has no range")
+				}
+			}
+			estimate := b.Elapsed() / time.Duration(b.N)
+			b.ReportMetric(float64(estimate)/float64(plainSort(entries)), "x-sort")
+		})
+	}
+}
+
 // plainSort returns the median of the times that sorting the entries alone takes.
 func plainSort(entries []Entry) time.Duration {
 	var times [5]time.Duration

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -18,21 +19,31 @@ type Sort struct {
 
 // Expected is how long a job is expected to take. Its zero value is "unknown", which is not "no time".
 type Expected struct {
+	// Length is the median of the jobs that the expectation comes from.
 	Length time.Duration
 	Known  bool
+	// Spread is how far one job is from Length, and Doubt how far Length is from the true median, for it comes
+	// from a few jobs: both as standard deviations, and known only if Ranged.
+	Spread, Doubt time.Duration
+	Ranged        bool
+	// Basis is equal where expectations come from the same jobs: they share their doubt.
+	Basis int
 }
 
-// Known returns the expectation of a length; a negative one counts as 0.
+// Known returns the expectation of a length, of which no spread is known; a negative length counts as 0.
 func Known(length time.Duration) Expected { return Expected{Length: max(length, 0), Known: true} }
 
-// recent is how many of the last jobs alike count.
-const recent = 10
+// Recent is how many of the last jobs alike count.
+const Recent = 10
+
+// enough is how many jobs it takes to know how far they spread.
+const enough = 3
 
 // History remembers how long the last jobs took, and tells from them how long the next will take. The zero
 // value is an empty history. It holds the last few durations of each group of jobs only, however many are
 // added. It belongs to one caller at a time.
 type History struct {
-	groups map[group][]time.Duration
+	groups map[group]*sample
 }
 
 // group is a set of jobs alike; coarse groups leave fields empty, and their level keeps them apart from
@@ -40,6 +51,12 @@ type History struct {
 type group struct {
 	level int
 	sort  Sort
+}
+
+// sample holds the last durations of a group, oldest first.
+type sample struct {
+	number int
+	took   []time.Duration
 }
 
 // groupsOf returns the groups that a job belongs to, finest first. All are within one suite, because the
@@ -53,31 +70,84 @@ func groupsOf(s Sort) [4]group {
 	}
 }
 
-// Add records that a job of sort s took so long. Add jobs in the order in which they finished, and only
+// longest bounds what a job is believed to take: more is the mistake of a clock, and must not carry the estimates
+// of a whole queue beyond all calendars.
+const longest = 30 * 24 * time.Hour
+
+// Add records that a job of sort s took so long, 30 days at most. Add jobs in the order in which they finished, and only
 // those that ran to their end: cancelled ones and no-ops would make later ones look short.
 func (h *History) Add(s Sort, took time.Duration) {
 	if h.groups == nil {
-		h.groups = make(map[group][]time.Duration)
+		h.groups = make(map[group]*sample)
 	}
 	for _, g := range groupsOf(s) {
 		list := h.groups[g]
-		if len(list) == recent {
-			copy(list, list[1:])
-			list = list[:recent-1]
+		if list == nil {
+			list = &sample{number: len(h.groups) + 1}
+			h.groups[g] = list
 		}
-		h.groups[g] = append(list, max(took, 0))
+		if len(list.took) == Recent {
+			copy(list.took, list.took[1:])
+			list.took = list.took[:Recent-1]
+		}
+		list.took = append(list.took, min(max(took, 0), longest))
 	}
 }
 
 // Expect returns the median of the last ten jobs of sort s. When there are none, those of the same lane and
 // kind stand in for them, then those of the lane, then those of the suite; else the length is unknown.
+//
+// The spread comes from the same jobs. When they are fewer than three, they are taken to spread as far, in
+// proportion, as those of the next group that has three; when no group has, the spread is unknown.
 func (h *History) Expect(s Sort) Expected {
+	var e Expected
+	from := 0
 	for _, g := range groupsOf(s) {
-		if list := h.groups[g]; len(list) > 0 {
-			return Known(median(list))
+		list := h.groups[g]
+		if list == nil {
+			continue
 		}
+		if !e.Known {
+			e, from = Known(median(list.took)), len(list.took)
+			e.Basis = list.number
+		}
+		if len(list.took) < enough {
+			continue
+		}
+		mean, deviation := moments(list.took)
+		if list.number != e.Basis {
+			if mean == 0 {
+				return e
+			}
+			deviation *= float64(e.Length) / mean
+		}
+		e.Ranged, e.Spread = true, time.Duration(deviation)
+		e.Doubt = time.Duration(medianError * deviation / math.Sqrt(float64(from)))
+		return e
 	}
-	return Expected{}
+	return e
+}
+
+// medianError is by how much a median is a worse guess than a mean, for normal values: the root of π/2.
+const medianError = 1.2533
+
+// caution is by how much a range of four in five must be wider because the deviation itself comes from so few
+// values: the 90 % quantile of Student's t over that of the normal distribution, for n values. [Recent] is the
+// largest n.
+func caution(n int) float64 {
+	return [...]float64{enough: 1.472, 1.278, 1.196, 1.152, 1.124, 1.104, 1.090, 1.079}[n]
+}
+
+// moments returns the mean of a list of three or more, and the standard deviation, cautiously.
+func moments(list []time.Duration) (mean, deviation float64) {
+	for _, d := range list {
+		mean += float64(d) / float64(len(list))
+	}
+	square := 0.0
+	for _, d := range list {
+		square += (float64(d) - mean) * (float64(d) - mean) / float64(len(list)-1)
+	}
+	return mean, math.Sqrt(square) * caution(len(list))
 }
 
 // median returns the middle of a list that is not empty, or the mean of the two in the middle.

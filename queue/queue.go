@@ -27,7 +27,9 @@
 // # The estimates
 //
 // [Estimate] plays the queue forward in time: at most so many requests are in progress at once, and each lane
-// walks the requests in queue order. [History] tells how long a job will take from those that were measured.
+// walks the requests in queue order. [History] tells how long a job will take from those that were measured, and
+// how far they spread; the times of the play carry their spread with them (point.go), so that an estimate is a
+// range that holds four ends of five.
 package queue
 
 import (

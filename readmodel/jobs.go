@@ -2,8 +2,10 @@ package readmodel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -39,7 +41,36 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 	return all[Job](ctx, q, "jobs", args)
 }
 
-// Job returns one job with its attempts and errors, or ErrNotFound.
+// RetiredError says that a job ended long ago and has left the tables. It is an ErrNotFound.
+type RetiredError struct {
+	JobID     events.JobID     `db:"job_id"`
+	RequestID events.RequestID `db:"request_id"`
+	// State is how the job ended, at a time before EndedBefore.
+	State       events.JobState `db:"state"`
+	EndedBefore time.Time       `db:"ended_before"`
+}
+
+func (e *RetiredError) Error() string {
+	return fmt.Sprintf("job %s of request %s ended before %s (%s) and left the tables",
+		e.JobID, e.RequestID, e.EndedBefore.UTC().Format("2006-01-02 15:04 MST"), e.State)
+}
+
+// Is reports that there is no such job.
+func (e *RetiredError) Is(target error) bool { return target == ErrNotFound }
+
+// missing says why there is no such job in the tables.
+func missing(ctx context.Context, tx pgx.Tx, id events.JobID) error {
+	retired, err := one[RetiredError](ctx, tx, "retired", id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return fmt.Errorf("job %s: %w", id, ErrNotFound)
+	case err != nil:
+		return err
+	}
+	return &retired
+}
+
+// Job returns one job with its attempts and errors. Errors: RetiredError, ErrNotFound.
 func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 	var found JobHistory
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {
@@ -48,7 +79,7 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 			return err
 		}
 		if len(list) == 0 {
-			return fmt.Errorf("job %s: %w", id, ErrNotFound)
+			return missing(ctx, tx, id)
 		}
 		found.Job = list[0]
 		if found.AttemptList, err = all[Attempt](ctx, tx, "attempts_of_job", id); err != nil {
@@ -63,4 +94,10 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 // Errors returns what went wrong in the jobs of one request, oldest first. Stale reports are not among them.
 func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
+}
+
+// ErrorsOf returns what went wrong while an artifact was measured, whoever asked for it, oldest first. Stale reports
+// are not among them.
+func (r *Reader) ErrorsOf(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]JobError, error) {
+	return all[JobError](ctx, r.pool, "errors_of_artifact", suite, tag)
 }

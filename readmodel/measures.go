@@ -33,6 +33,16 @@ type Series struct {
 	Minima []float64    `json:"minima"`
 }
 
+// CaseDuration is how long a test case takes.
+type CaseDuration struct {
+	events.TestCase
+	// Seconds is the wall time of all its iterations, the median over the last artifacts; nil when none was
+	// recorded. What a job does around the iterations is not in it.
+	Seconds *float64 `db:"seconds" json:"seconds"`
+	// Artifacts is of how many artifacts it was measured on the machine that measured its benchmark last.
+	Artifacts int `db:"artifacts" json:"artifacts"`
+}
+
 // Event is one row of event: a message of the log as it came, at its place in the chain of hashes.
 type Event struct {
 	Seq     events.Seq     `db:"seq" json:"seq"`
@@ -85,6 +95,9 @@ type Status struct {
 	Collectors []Collector `json:"collectors"`
 	// Definitions are the current ones, without their content.
 	Definitions []Definition `json:"definitions"`
+	// Alerts are those that stand, oldest first; PastAlerts the last that are over, newest first.
+	Alerts     []Alert `json:"alerts"`
+	PastAlerts []Alert `json:"past_alerts"`
 }
 
 // RequestJobs is a request with the jobs that were made for it, in the order of their creation.

@@ -118,12 +118,14 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			l, err := r.Requests(ctx, readmodel.RequestFilter{PR: 3, Before: 9})
 			return len(l), err
 		},
-		"jobs":       func() (int, error) { l, err := r.Jobs(ctx, readmodel.JobFilter{Lane: &lane}); return len(l), err },
-		"errors":     func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
-		"collectors": func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },
-		"results":    func() (int, error) { l, err := r.Results(ctx, "go", "x"); return len(l), err },
-		"measured":   func() (int, error) { l, err := r.Measured(ctx, "go", 3); return len(l), err },
-		"history":    func() (int, error) { l, err := r.History(ctx, "go", "x", 30, ""); return len(l), err },
+		"jobs":                  func() (int, error) { l, err := r.Jobs(ctx, readmodel.JobFilter{Lane: &lane}); return len(l), err },
+		"errors":                func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
+		"errors of an artifact": func() (int, error) { l, err := r.ErrorsOf(ctx, "go", "x"); return len(l), err },
+		"collectors":            func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },
+		"results":               func() (int, error) { l, err := r.Results(ctx, "go", "x"); return len(l), err },
+		"measured":              func() (int, error) { l, err := r.Measured(ctx, "go", 3); return len(l), err },
+		"durations":             func() (int, error) { l, err := r.Durations(ctx, "go", "t"); return len(l), err },
+		"history":               func() (int, error) { l, err := r.History(ctx, "go", "x", 30, ""); return len(l), err },
 		"events": func() (int, error) {
 			l, err := r.Events(ctx, readmodel.EventFilter{Root: "x", Cause: 1})
 			return len(l), err
@@ -132,6 +134,15 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			l, err := r.Events(ctx, readmodel.EventFilter{After: 1, Before: 9})
 			return len(l), err
 		},
+		"deliveries": func() (int, error) {
+			l, err := r.Deliveries(ctx, readmodel.DeliveryFilter{Outcome: events.DeliveryRefused, Waiting: true, PR: 3, Before: 9})
+			return len(l), err
+		},
+		"comments": func() (int, error) {
+			l, err := r.Comments(ctx, readmodel.CommentFilter{State: readmodel.CommentPosted, PR: 3, Request: "r", Before: 9})
+			return len(l), err
+		},
+		"body":        func() (int, error) { b, err := r.DeliveryBody(ctx, "7", "d"); return len(b), err },
 		"definitions": func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
 		"status":      func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
 	} {
@@ -144,6 +155,8 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"definition":         second(r.Definition(ctx, "d")),
 		"current definition": second(r.CurrentDefinition(ctx, "go")),
 		"job":                second(r.Job(ctx, "j")),
+		"delivery":           second(r.Delivery(ctx, "7", "d")),
+		"comment":            second(r.Comment(ctx, "k")),
 		"request":            second(r.Request(ctx, "r")),
 		"request or tag":     second(r.FindRequest(ctx, "r")),
 	} {
@@ -221,15 +234,19 @@ func TestInvariantsOfTheTables(t *testing.T) {
 			environment, state, started_at) VALUES (` + token + `, 'j', 'r', 't', 0, 'c', 'i', 1, 0, 'v', 'e', 'running', now());`
 	}
 	for name, sql := range map[string]string{
-		"two jobs of one identity":      job("j", "queued") + job("jj", "queued"),
-		"a state that does not exist":   job("j", "sleeping"),
-		"an ended job without end":      job("j", "success"),
-		"a running job without attempt": job("j", "in_progress"),
-		"two current attempts":          attempt("1") + attempt("2"),
-		"two cursors":                   `INSERT INTO projection_cursor SELECT false, version, seq, event_id, event_time, chain, identity, 0, 0, 0 FROM projection_cursor`,
-		"position 0":                    `INSERT INTO queue VALUES (0, 'r', 0, 'first', true)`,
-		"a place without reason":        `INSERT INTO queue VALUES (1, 'r', 0, '', true)`,
-		"two places of one request":     `INSERT INTO queue VALUES (1, 'r', 0, 'first', true), (2, 'r', 0, 'second', true)`,
+		"two jobs of one identity":          job("j", "queued") + job("jj", "queued"),
+		"a state that does not exist":       job("j", "sleeping"),
+		"an ended job without end":          job("j", "success"),
+		"a running job without attempt":     job("j", "in_progress"),
+		"two current attempts":              attempt("1") + attempt("2"),
+		"two cursors":                       `INSERT INTO projection_cursor SELECT false, version, seq, event_id, event_time, chain, identity, 0, 0, 0 FROM projection_cursor`,
+		"position 0":                        `INSERT INTO queue VALUES (0, 'r', 0, 'first', true)`,
+		"a place without reason":            `INSERT INTO queue VALUES (1, 'r', 0, '', true)`,
+		"a delivery handled before it came": `INSERT INTO delivery VALUES ('7', 'd', 'e', 1, now(), 5, now(), 4, 'ignored', '', '', NULL, NULL, '', 0, '', '{}')`,
+		"a delivery with half an outcome":   `INSERT INTO delivery VALUES ('7', 'd', 'e', 1, now(), 5, NULL, NULL, 'ignored', '', '', NULL, NULL, '', 0, '', '{}')`,
+		"a posted comment without number": `INSERT INTO outbox VALUES ('k', 1, 'report', 'o/n', 3, '', '', false, '{}', '{}', 'posted', 1, '', NULL,
+			NULL, '', 1, 0, now(), 1, now(), now(), 2)`,
+		"two places of one request": `INSERT INTO queue VALUES (1, 'r', 0, 'first', true), (2, 'r', 0, 'second', true)`,
 	} {
 		var answer *pgconn.PgError
 		if _, err := conn.Exec(t.Context(), sql); !errors.As(err, &answer) || answer.Code[:2] != "23" {

@@ -41,17 +41,19 @@ type requestRow struct {
 	Success    int `db:"jobs_success"`
 	Failure    int `db:"jobs_failure"`
 	Cancelled  int `db:"jobs_cancelled"`
+	Retired    int `db:"jobs_retired"`
 }
 
 func (r requestRow) request() Request {
 	r.Request.Jobs = JobCounts{
 		Total: r.Total, Queued: r.Queued, InProgress: r.InProgress,
-		Success: r.Success, Failure: r.Failure, Cancelled: r.Cancelled,
+		Success: r.Success, Failure: r.Failure, Cancelled: r.Cancelled, Retired: r.Retired,
 	}
 	return r.Request
 }
 
-// Queue returns the pending requests in the order in which they will be benchmarked.
+// Queue returns the pending requests in the order in which they will be benchmarked, with the estimates of the
+// last time that something happened; see Seen.
 func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
 	return all[QueueEntry](ctx, r.pool, "queue")
 }

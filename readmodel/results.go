@@ -14,6 +14,9 @@ import (
 // HistoryDepth is how many ancestors a comparison looks at.
 const HistoryDepth = 30
 
+// durationDepth is of how many artifacts the duration of a test case is the median.
+const durationDepth = 10
+
 // resultRow is a row of result as it is stored: values by metric instead of by iteration.
 type resultRow struct {
 	Suite        events.SuiteName             `db:"suite"`
@@ -121,4 +124,10 @@ func (r *Reader) History(ctx context.Context, suite events.SuiteName, before eve
 		}
 	}
 	return list, nil
+}
+
+// Durations returns how long each test case of a suite takes on a target: the median over the last artifacts of
+// the wall time of all its iterations.
+func (r *Reader) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]CaseDuration, error) {
+	return all[CaseDuration](ctx, r.pool, "durations", pgx.NamedArgs{"suite": suite, "target": target, "n": durationDepth})
 }

@@ -50,6 +50,8 @@ type JobCounts struct {
 	Success    int `json:"success"`
 	Failure    int `json:"failure"`
 	Cancelled  int `json:"cancelled"`
+	// Retired are those, among all of them, that ended long ago and have left the tables.
+	Retired int `json:"retired"`
 }
 
 // QueueEntry is one place of the queue.
@@ -74,6 +76,15 @@ type QueueEntry struct {
 	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
 	EstimatedStart *time.Time `db:"estimated_start" json:"estimated_start"`
 	EstimatedEnd   *time.Time `db:"estimated_end" json:"estimated_end"`
+	// Four times of five it starts and ends between these; nil when nobody knows, and for a start that is known.
+	StartEarliest *time.Time `db:"estimated_start_earliest" json:"estimated_start_earliest,omitempty"`
+	StartLatest   *time.Time `db:"estimated_start_latest" json:"estimated_start_latest,omitempty"`
+	EndEarliest   *time.Time `db:"estimated_end_earliest" json:"estimated_end_earliest,omitempty"`
+	EndLatest     *time.Time `db:"estimated_end_latest" json:"estimated_end_latest,omitempty"`
+	// Overrun: it is in progress and runs longer than expected.
+	Overrun bool `db:"overrun" json:"overrun"`
+	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
+	Guessed bool `db:"guessed" json:"guessed"`
 }
 
 // Job is one row of job_queue.
@@ -187,6 +198,10 @@ const (
 	CollectorIdle         CollectorState = "idle"
 	CollectorBenchmarking CollectorState = "benchmarking"
 	CollectorDraining     CollectorState = "draining"
+	// CollectorUpdating: its process left for another version, which has not started yet.
+	CollectorUpdating CollectorState = "updating"
+	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
+	CollectorQuarantined CollectorState = "quarantined"
 )
 
 // Collector is one row of collector_config with what it does and did.
@@ -200,7 +215,11 @@ type Collector struct {
 	Active   bool                 `db:"active" json:"active"`
 	Online   bool                 `db:"online" json:"online"`
 	Draining bool                 `db:"draining" json:"draining"`
-	// Reason says why it is inactive, offline or draining.
+	// Quarantined is set until a person activates it.
+	Quarantined bool `db:"quarantined" json:"quarantined"`
+	// Serving is set when it executes the jobs of its lane; else it stands by for the one that does.
+	Serving bool `db:"serving" json:"serving"`
+	// Reason says why it is inactive, quarantined, offline, updating or draining.
 	Reason   string `db:"reason" json:"reason"`
 	Instance string `db:"instance" json:"instance"`
 	Version  string `db:"version" json:"version"`

@@ -45,6 +45,12 @@ func Tables() []Table {
 		{"collector_config", []string{"name"}, false},
 		{"assignment", []string{"target", "set", "name"}, false},
 		{"definition", []string{"suite", "digest"}, false},
+		{"job_duration", []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
+		{"expected_jobs", []string{"suite", "kind"}, false},
+		{"retired_job", []string{"job_id"}, false},
+		{"alert", []string{"key"}, false},
+		{"delivery", []string{"hook", "delivery"}, false},
+		{"outbox", []string{"key"}, false},
 		{"event", []string{"seq"}, true},
 		{"projection_cursor", []string{"one"}, false},
 	}

@@ -8,8 +8,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// completedShown is how many ended requests a status shows.
-const completedShown = 10
+const (
+	// completedShown is how many ended requests a status shows, pastAlertsShown how many alerts that are over.
+	completedShown  = 10
+	pastAlertsShown = 5
+)
 
 // Status returns everything that a status page shows, all of it seen at one moment. What heartbeats tell is
 // not in it: whoever shows them asks for them.
@@ -31,7 +34,13 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 		if s.Collectors, err = collectors(ctx, tx); err != nil {
 			return err
 		}
-		s.Definitions, err = definitions(ctx, tx, true)
+		if s.Definitions, err = definitions(ctx, tx, true); err != nil {
+			return err
+		}
+		if s.Alerts, err = all[Alert](ctx, tx, "alerts_standing"); err != nil {
+			return err
+		}
+		s.PastAlerts, err = all[Alert](ctx, tx, "alerts_cleared", pastAlertsShown)
 		return err
 	})
 	return s, err

@@ -23,6 +23,11 @@ type Policy struct {
 	// ExpansionRetry is the pause before a request that could not be turned into jobs is tried again. The
 	// queue goes on meanwhile.
 	ExpansionRetry time.Duration
+	// QuarantineAfter is how many different jobs in a row a collector may fail for reasons of its own before it
+	// is taken out; 0 never does.
+	QuarantineAfter int
+	// Retention is how long jobs stay in the tables after they ended; 0 is for ever.
+	Retention time.Duration
 }
 
 // decision is one all-or-nothing append, taken on the versions that the state has seen.
@@ -40,18 +45,27 @@ type decision struct {
 // the same; what was recorded is not decided again. Each decision stands on subjects of its own, but for
 // admissions: at most one is returned.
 func decide(s *state, p Policy, now time.Time) []decision {
+	if s.owed > 0 {
+		return nil
+	}
 	var out []decision
 	for _, ids := range []map[events.RequestID]bool{s.running, s.waiting} {
-		for _, id := range slices.Sorted(maps.Keys(ids)) {
+		for id := range ids {
 			if d, ok := decideEnd(s, s.pending[id], p, now); ok {
 				out = append(out, d)
 			}
 		}
 	}
+	// Few of those that wait come to their end at once: these are put in order, and not all of them each time.
+	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
 	if d, ok := decideAdmission(s, p, now); ok {
 		out = append(out, d)
 	}
-	for _, l := range slices.SortedFunc(maps.Keys(s.lanes), func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) }) {
+	out = append(out, decideQuarantine(s, p)...)
+	if d, ok := decideRetention(s, p, now); ok {
+		out = append(out, d)
+	}
+	for _, l := range s.laneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
 	return out
@@ -65,7 +79,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 		command = request.Expire{Limit: p.ArtifactDeadline}
 	case r.State == events.InProgress:
 		jobs, failed, ended := progress(s, r)
-		if !ended {
+		if !ended || owesBackfill(s, r) {
 			return decision{}, false
 		}
 		command = request.Complete{Jobs: jobs, Failed: failed}
@@ -145,8 +159,7 @@ func (s *state) entries() []queue.Entry {
 
 // done reports whether a request for the artifact has ended.
 func (s *state) done(name events.SuiteName, tag events.Tag) bool {
-	r, ok := s.requests[s.byTag[artifactKey{name, tag}]]
-	return ok && r.State.Terminal()
+	return s.ended[artifactKey{name, tag}]
 }
 
 func decideStart(s *state, r *request.Request, reason string) decision {
@@ -189,6 +202,16 @@ func decideLateBackfill(s *state, r, parent *request.Request) (decision, bool) {
 	}, true
 }
 
+// owesBackfill reports whether the parent of a request in progress appeared and was not asked for its jobs yet.
+func owesBackfill(s *state, r *request.Request) bool {
+	parent, known := s.parentOf(r)
+	if !known || s.backfilled[r.ID] {
+		return false
+	}
+	_, owes := decideLateBackfill(s, r, parent)
+	return owes
+}
+
 // missing returns those of jobs that do not exist yet.
 func (s *state) missing(jobs []events.JobSpec) []events.JobSpec {
 	var out []events.JobSpec
@@ -203,18 +226,18 @@ func (s *state) missing(jobs []events.JobSpec) []events.JobSpec {
 // expand turns a request into jobs with the definitions that it started with, or the current ones.
 func expand(s *state, r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
 	name := r.Artifact.Suite
-	if err := s.unusable[name]; err != nil {
-		return nil, nil, "", fmt.Errorf("the definitions of suite %s cannot be used: %w", name, err)
-	}
 	digest = r.Definitions
 	if digest == "" {
+		if err := s.unusable[name]; err != nil {
+			return nil, nil, "", fmt.Errorf("the definitions of suite %s cannot be used: %w", name, err)
+		}
 		digest = s.current[name]
 	}
 	d, ok := s.definitions[digest]
 	if !ok {
 		return nil, nil, "", fmt.Errorf("no definitions of suite %s were published", name)
 	}
-	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters}
+	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest}
 	if parent, known := s.parentOf(r); known {
 		wish.Parent = &parent.Artifact
 	}
@@ -245,7 +268,7 @@ func decideLane(s *state, l events.Lane) []decision {
 			}}
 		}
 	}
-	if !lane.served(s) || lane.ahead() > 0 {
+	if !lane.takesJobs(s) || lane.ahead() > 0 {
 		return nil
 	}
 	id, ok := s.nextJob(lane)
@@ -255,14 +278,35 @@ func decideLane(s *state, l events.Lane) []decision {
 	spec := s.jobs[id].spec
 	return []decision{{
 		cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
-		facts: []events.Fact{events.JobDispatched{Place: lane.places + 1, Job: spec}},
+		facts: []events.Fact{events.JobDispatched{Place: lane.places + 1, Job: spec, Closes: s.closes(lane, spec)}},
 	}}
 }
 
-// served reports whether any collector that takes jobs serves the lane.
-func (l *laneState) served(s *state) bool {
-	for name := range l.collectors {
-		if c, ok := s.collectors[name]; ok && c.active {
+// closes reports whether, once the next job is over, no request that was begun on the lane has a job left for it.
+func (s *state) closes(lane *laneState, next events.JobSpec) bool {
+	for id, waiting := range lane.queued {
+		r, ok := s.requests[id]
+		switch {
+		case !ok:
+		case id == next.RequestID && len(waiting) > 1, id != next.RequestID && s.begun(r, next.Lane()):
+			return false
+		}
+	}
+	return true
+}
+
+// begun reports whether a job of the request was dispatched on the lane.
+func (s *state) begun(r *request.Request, l events.Lane) bool {
+	return slices.ContainsFunc(r.Jobs, func(spec events.JobSpec) bool {
+		j, ok := s.jobs[spec.ID]
+		return ok && j.place > 0 && spec.Lane() == l
+	})
+}
+
+// takesJobs reports whether any collector of the lane could take a job, be it by standing by for another.
+func (l *laneState) takesJobs(s *state) bool {
+	for name := range l.assignment.Collectors {
+		if c, ok := s.collectors[name]; ok && c.standing.Active && !c.standing.Quarantined {
 			return true
 		}
 	}
@@ -278,13 +322,12 @@ func (l *laneState) ahead() int {
 	return n
 }
 
-// nextJob returns the next job of a lane: the requests in progress in queue order, of each its jobs in the
-// order they were made.
+// nextJob returns the next job of a lane: the requests that have started in queue order, of each its jobs in the
+// order they were made. One that has ended may have optional jobs left, which are done all the same.
 func (s *state) nextJob(lane *laneState) (events.JobID, bool) {
 	var first *request.Request
 	for id := range lane.queued {
-		r, ok := s.pending[id]
-		if ok && r.State == events.InProgress && (first == nil || startedBefore(r, first)) {
+		if r, ok := s.requests[id]; ok && (first == nil || startedBefore(r, first)) {
 			first = r
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // fold applies one event. It cannot fail: if the log says it, it happened.
 func (s *state) fold(e events.Recorded) {
 	s.seq = e.Seq
+	s.at = e.Time
 	s.versions[e.Fact.Subject()] = e.Seq
 	if e.Time.After(s.newest) {
 		s.newest = e.Time
@@ -25,12 +26,12 @@ func (s *state) fold(e events.Recorded) {
 		s.foldRequest(f.RequestID, f, e.Time)
 	case events.RequestStarted:
 		s.foldRequest(f.RequestID, f, e.Time)
-		if r, ok := s.requests[f.RequestID]; ok {
-			_, s.backfilled[f.RequestID] = s.parentOf(r)
-		}
+		s.owed = f.Jobs + f.Backfill
+		s.backfilled[f.RequestID] = f.Backfill > 0 || s.parentHasAll(f.RequestID)
 	case events.JobsCreated:
 		s.foldRequest(f.RequestID, f, e.Time)
 		s.foldJobs(f)
+		s.owed = max(0, s.owed-len(f.Jobs))
 	case events.RequestExpansionFailed:
 		s.foldRequest(f.RequestID, f, e.Time)
 	case events.RequestCompleted:
@@ -45,8 +46,9 @@ func (s *state) fold(e events.Recorded) {
 	case events.RequestSuperseded:
 		s.foldRequest(f.RequestID, f, e.Time)
 	case events.RequestAdmitted:
+		s.owed = 1
 	case events.BackfillAdmitted:
-		s.backfilled[f.RequestID] = true
+		s.backfilled[f.RequestID], s.owed = true, f.Jobs
 	case events.JobDispatched:
 		s.foldDispatched(f)
 	case events.JobDequeued:
@@ -54,46 +56,46 @@ func (s *state) fold(e events.Recorded) {
 		s.setJob(f.Job.ID, events.JobInProgress)
 	case events.JobFinished:
 		s.foldWork(f.Lane, f, e)
+		s.foldFault(f)
 		s.foldFinished(f)
 	case events.AttemptLost:
 		s.foldWork(f.Lane, f, e)
+		s.foldLoser(f)
 		s.setJob(f.JobID, events.JobQueued)
 	case events.AttemptReleased:
 		s.foldWork(f.Lane, f, e)
 		s.setJob(f.JobID, events.JobQueued)
 	case events.AttemptBegan, events.TestCasesMeasured, events.ErrorRecorded:
 	case events.CollectorRegistered:
-		c := s.collector(f.Name)
-		c.lane, c.active = events.Lane{Target: f.Target, Set: f.Set}, true
+		s.foldCollector(f.Name, f)
 	case events.CollectorActivated:
-		c := s.collector(f.Name)
-		c.active, c.draining, c.quarantined = true, false, false
+		s.foldCollector(f.Name, f)
+		s.collector(f.Name).failed = nil
 	case events.CollectorDeactivated:
-		s.collector(f.Name).active = false
+		s.foldCollector(f.Name, f)
 	case events.CollectorOnline:
-		c := s.collector(f.Name)
-		c.online, c.instance, c.onlineAt, c.draining = true, f.Instance, e.Time, false
+		s.foldCollector(f.Name, f)
+		s.collector(f.Name).updating = false
 	case events.CollectorOffline:
-		if c := s.collector(f.Name); c.instance == f.Instance {
-			c.online = false
-		}
+		s.foldCollector(f.Name, f)
 	case events.CollectorDraining:
-		s.collector(f.Name).draining = true
+		s.foldCollector(f.Name, f)
+	case events.CollectorQuarantined:
+		s.foldCollector(f.Name, f)
+	case events.CollectorUpdating:
+		s.foldCollector(f.Name, f)
+		s.collector(f.Name).updating = true
 	case events.LaneAssigned:
-		s.lane(f.Lane).collectors[f.Name] = true
+		s.foldAssignment(f.Lane, f)
 	case events.LaneUnassigned:
-		delete(s.lane(f.Lane).collectors, f.Name)
+		s.foldAssignment(f.Lane, f)
+	case events.LaneTakenOver:
+		s.foldAssignment(f.Lane, f)
 	case events.DefinitionsPublished:
 		s.foldDefinitions(f)
-	case events.CollectorQuarantined:
-		s.collector(f.Name).quarantined = true
-	case events.CollectorUpdating:
-		if c := s.collector(f.Name); c.instance == f.Instance {
-			c.online = false
-		}
-	case events.LaneTakenOver:
-		s.lane(f.Lane).serving = f.Name
-	case events.TryQueued, events.VersionWanted, events.JobsRetired, events.AlertRaised, events.AlertCleared,
+	case events.JobsRetired:
+		s.retention.retired(f, e.Time)
+	case events.TryQueued, events.VersionWanted, events.AlertRaised, events.AlertCleared,
 		events.RequestBuildFailed, events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.CommentWanted, events.CommentAttempted,
 		events.CommentPosted, events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
 	}
@@ -130,7 +132,24 @@ func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
 		if _, taken := s.byTag[key]; !taken {
 			s.byTag[key] = id
 		}
+		if r.State.Terminal() {
+			s.ended[key] = true
+		}
 	}
+}
+
+// parentHasAll reports whether the parent of a request that just started is known and lacks no job. Whoever
+// started it may not have known the parent yet.
+func (s *state) parentHasAll(id events.RequestID) bool {
+	r, ok := s.requests[id]
+	if !ok {
+		return false
+	}
+	if _, known := s.parentOf(r); !known {
+		return false
+	}
+	_, backfill, _, err := expand(s, r)
+	return err == nil && len(s.missing(backfill)) == 0
 }
 
 func (s *state) foldJobs(f events.JobsCreated) {
@@ -178,6 +197,19 @@ func (s *state) foldWork(l events.Lane, f events.Fact, e events.Recorded) {
 	lane.work = job.Evolve(lane.work, f, e.Seq, e.Time)
 }
 
+func (s *state) foldCollector(name events.CollectorName, f events.Fact) {
+	c := s.collector(name)
+	c.standing = job.Stand(c.standing, f)
+}
+
+func (s *state) foldAssignment(l events.Lane, f events.Fact) {
+	lane := s.lane(l)
+	lane.assignment = job.Assign(lane.assignment, f)
+	if lane.assignment.Serving != "" {
+		lane.served = lane.assignment.Serving
+	}
+}
+
 func (s *state) foldFinished(f events.JobFinished) {
 	delete(s.lane(f.Lane).dispatched, f.Place)
 	switch f.Outcome {
@@ -194,6 +226,9 @@ func (s *state) foldFinished(f events.JobFinished) {
 func (s *state) setJob(id events.JobID, to events.JobState) {
 	if j, ok := s.jobs[id]; ok && !j.state.Terminal() {
 		j.state = to
+		if to.Terminal() {
+			s.retention.add(s.at)
+		}
 	}
 }
 

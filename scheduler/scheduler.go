@@ -14,6 +14,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,9 +39,9 @@ type Config struct {
 	Dispatch eventlog.Dispatch
 	Presence eventlog.Presence
 	Policy   Policy
-	// OfflineAfter is how long a collector may be silent, counted from the start of the scheduler for one
-	// that was never heard; beats expire by themselves after the same time.
-	OfflineAfter time.Duration
+	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost,
+	// TakeoverAfter the same for its lane, when another collector stands by. 0 is 60 and 30 seconds.
+	OfflineAfter, TakeoverAfter time.Duration
 	// Tick is how often time-outs are looked at. 0 is one second.
 	Tick   time.Duration
 	Clock  func() time.Time
@@ -53,10 +54,7 @@ type Scheduler struct {
 	// mu guards state and everything below: events, beats and ticks come from three goroutines.
 	mu    sync.Mutex
 	state *state
-	beats map[events.CollectorName]eventlog.Beat
-	// heard is set once all beats that were there at the start are known.
-	heard   bool
-	started time.Time
+	hearing
 	// lanes are those whose consumer exists.
 	lanes map[events.Lane]bool
 	// wrote is the last sequence that this scheduler appended; it decides again when it has read it.
@@ -65,18 +63,16 @@ type Scheduler struct {
 
 // New returns a scheduler; it does nothing before Run.
 func New(c Config) *Scheduler {
-	if c.Tick == 0 {
-		c.Tick = time.Second
-	}
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.OfflineAfter, c.TakeoverAfter = cmp.Or(c.OfflineAfter, time.Minute), cmp.Or(c.TakeoverAfter, 30*time.Second)
 	return &Scheduler{
-		Config: c, state: newState(), beats: map[events.CollectorName]eventlog.Beat{}, lanes: map[events.Lane]bool{},
+		Config: c, state: newState(), hearing: hearing{heard: map[events.CollectorName]time.Time{}}, lanes: map[events.Lane]bool{},
 	}
 }
 
 // Run follows the log and decides until ctx ends. It returns an error only when it cannot go on: the log
 // has a gap, or holds a type of event that this program does not know.
 func (s *Scheduler) Run(ctx context.Context) error {
-	s.started = s.Clock()
 	cursor, err := s.Log.Follow(ctx, 0)
 	if err != nil {
 		return fmt.Errorf("scheduler: follow the log: %w", err)
@@ -114,6 +110,9 @@ func (s *Scheduler) follow(ctx context.Context, cursor eventlog.Cursor, head eve
 				return err
 			}
 			s.state.fold(e)
+			if f, ok := e.Fact.(events.CollectorOnline); ok {
+				s.hear(f.Name, s.Clock())
+			}
 		}
 		caughtUp := s.state.seq >= head && len(stored) < batch
 		if caughtUp {
@@ -123,7 +122,7 @@ func (s *Scheduler) follow(ctx context.Context, cursor eventlog.Cursor, head eve
 	}
 }
 
-// watch keeps the newest beat of each collector.
+// watch hears the collectors.
 func (s *Scheduler) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := s.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
@@ -131,14 +130,15 @@ func (s *Scheduler) watch(ctx context.Context) error {
 			defer s.mu.Unlock()
 			switch {
 			case b.Name == "":
-				s.heard = true
-			case gone && s.beats[b.Name].Instance == b.Instance:
-				delete(s.beats, b.Name)
-				s.step(ctx)
+				s.listening = true
+				s.begin(s.Clock())
 			case !gone:
-				s.beats[b.Name] = b
+				s.hear(b.Name, s.Clock())
 			}
 		})
+		s.mu.Lock()
+		s.listening = false
+		s.mu.Unlock()
 		if err != nil && ctx.Err() == nil {
 			s.Logger.Warn("heartbeats cannot be watched, trying again", "error", err)
 			wait(ctx, s.Tick)
@@ -151,6 +151,11 @@ func (s *Scheduler) watch(ctx context.Context) error {
 func (s *Scheduler) tick(ctx context.Context, head events.Seq) error {
 	for wait(ctx, s.Tick) {
 		s.mu.Lock()
+		now := s.Clock()
+		if s.stoodStill(now) {
+			s.begin(now)
+		}
+		s.ticked = now
 		if s.state.seq >= head {
 			s.step(ctx)
 		}
@@ -177,7 +182,7 @@ func (s *Scheduler) step(ctx context.Context) {
 		return
 	}
 	now := s.Clock()
-	decisions := append(decide(s.state, s.Policy, now), s.silent(now)...)
+	decisions := append(decide(s.state, s.Policy, now), s.silent(ctx, now)...)
 	for _, d := range decisions {
 		if err := s.carryOut(ctx, d, now); err != nil {
 			var conflict *eventlog.ConflictError

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -28,15 +30,25 @@ type state struct {
 	pending map[events.RequestID]*request.Request
 	// running and waiting are the pending ones in progress and without artifacts.
 	running, waiting map[events.RequestID]bool
-	// byTag finds the first request of an artifact.
+	// byTag finds the first request of an artifact; ended holds the artifacts of which a request has ended.
 	byTag map[artifactKey]events.RequestID
+	ended map[artifactKey]bool
 	// roots says where each request began.
 	roots map[events.RequestID]string
-	// backfilled are requests in progress whose parent was known when their jobs were made.
+	// backfilled are requests in progress that have asked their parent for what it lacked.
 	backfilled map[events.RequestID]bool
+	// owed counts what is still to come of the batch of the newest admission: a batch is written as a whole and
+	// may be read in parts, and nothing is to be decided on half of one.
+	owed int
+
+	// at is the time of the event that is folded.
+	at        time.Time
+	retention retention
 
 	jobs  map[events.JobID]*jobState
 	lanes map[events.Lane]*laneState
+	// laneOrder holds the lanes by name: the order in which they are looked at.
+	laneOrder []events.Lane
 
 	collectors map[events.CollectorName]*collectorState
 	// definitions by digest, and the current digest of each suite.
@@ -51,6 +63,8 @@ type jobState struct {
 	state events.JobState
 	// place is where it was dispatched on its lane; 0 before.
 	place uint64
+	// losers are the collectors that lost an attempt of it.
+	losers []events.CollectorName
 }
 
 type laneState struct {
@@ -61,28 +75,24 @@ type laneState struct {
 	dispatched map[uint64]events.JobID
 	// queued are the jobs that wait for dispatch, per request in the order they were made.
 	queued map[events.RequestID][]events.JobID
-	// collectors are those that are assigned to the lane; serving is the one that took it over, empty while
-	// nobody did.
-	collectors map[events.CollectorName]bool
-	serving    events.CollectorName
+	// assignment says which collectors share the lane and which of them serves it; served is the last that did.
+	assignment job.Assignment
+	served     events.CollectorName
 }
 
 type collectorState struct {
-	lane     events.Lane
-	active   bool
-	online   bool
-	draining bool
-	// quarantined collectors take no jobs until a person activates them.
-	quarantined bool
-	instance    string
-	// onlineAt is when the process said that it is there.
-	onlineAt time.Time
+	standing job.Standing
+	// updating is set while it is away for another version.
+	updating bool
+	// failed are the jobs that it failed in a row for reasons of its own, failure is the last of them.
+	failed  []events.JobID
+	failure string
 }
 
 func newState() *state {
 	return &state{
 		versions: map[events.Subject]events.Seq{}, requests: map[events.RequestID]*request.Request{},
-		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{},
+		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{}, ended: map[artifactKey]bool{},
 		roots: map[events.RequestID]string{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
 		collectors: map[events.CollectorName]*collectorState{}, definitions: map[events.Digest]suite.Definitions{},
 		current: map[events.SuiteName]events.Digest{}, unusable: map[events.SuiteName]error{},
@@ -93,9 +103,11 @@ func (s *state) lane(l events.Lane) *laneState {
 	ls, ok := s.lanes[l]
 	if !ok {
 		ls = &laneState{
-			dispatched: map[uint64]events.JobID{}, queued: map[events.RequestID][]events.JobID{}, collectors: map[events.CollectorName]bool{},
+			dispatched: map[uint64]events.JobID{}, queued: map[events.RequestID][]events.JobID{},
 		}
 		s.lanes[l] = ls
+		at, _ := slices.BinarySearchFunc(s.laneOrder, l, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
+		s.laneOrder = slices.Insert(s.laneOrder, at, l)
 	}
 	return ls
 }

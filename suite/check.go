@@ -22,6 +22,8 @@ type checker struct {
 	file     string
 	places   positions
 	problems Problems
+	// draft leaves out what is said of sets that are not complete.
+	draft bool
 }
 
 // report adds a problem at the key that path names, or at the table around it.

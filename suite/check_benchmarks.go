@@ -22,7 +22,9 @@ func (c *checker) benchmarks(d Definitions) {
 		c.placement(path, d, b)
 		c.program(path, d, b)
 	}
-	c.emptySets(d)
+	if !c.draft {
+		c.emptySets(d)
+	}
 }
 
 func (c *checker) benchmark(path string, d Definitions, b BenchmarkDef) {
@@ -60,6 +62,7 @@ func (c *checker) placement(path string, d Definitions, b BenchmarkDef) {
 	for _, t := range d.Targets {
 		set, placed := b.Sets[t.Name]
 		switch {
+		case kind.PerSet && c.draft && set >= 0 && set < maxSets:
 		case kind.PerSet && !placed:
 			c.report(at, "benchmark %q has no set on target %q: every benchmark of kind %q needs one", b.Name, t.Name, kind.Name)
 		case kind.PerSet && (set < 0 || int(set) >= t.Sets):

@@ -14,6 +14,8 @@ type Request struct {
 	// Parent is the artifact that the results are compared with; nil while it is unknown.
 	Parent     *events.Artifact
 	Parameters events.Parameters
+	// Definitions is the digest of the definitions that expand it, for a caller that knows it; empty computes it.
+	Definitions events.Digest
 }
 
 // Expand turns a request into jobs: own measures its artifact, backfill is the complete wish of the same jobs
@@ -32,7 +34,10 @@ func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err erro
 			return nil, nil, fmt.Errorf("parent: %w", err)
 		}
 	}
-	e := expansion{definitions: d, digest: d.Digest(), request: r, parameters: p}
+	e := expansion{definitions: d, digest: r.Definitions, request: r, parameters: p}
+	if e.digest == "" {
+		e.digest = d.Digest()
+	}
 	for _, k := range d.Kinds {
 		if len(k.Requests) > 0 && !slices.Contains(k.Requests, r.Artifact.Kind) {
 			continue

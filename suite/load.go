@@ -31,13 +31,18 @@ const (
 // the content of a benchmark's source; it is asked once per benchmark when the sources belong to the
 // definitions (root "shipped" or "file"), and may be nil. The error is Problems, all of them in one go.
 func Load(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error)) (Definitions, error) {
+	return loadChecked(file, data, sourceDigest, false)
+}
+
+// loadChecked is Load; a draft may have benchmarks without sets and sets without benchmarks.
+func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error), draft bool) (Definitions, error) {
 	var d Definitions
 	problems, ok := decode(file, data, &d)
 	if !ok {
 		return Definitions{}, problems
 	}
 	d.complete()
-	c := checker{file: file, places: locate(data), problems: problems}
+	c := checker{file: file, places: locate(data), problems: problems, draft: draft}
 	c.check(d)
 	if sourceDigest != nil && d.ownsSources() {
 		for i := range d.Benchmarks {

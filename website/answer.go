@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/readmodel"
@@ -36,11 +37,24 @@ func explain(err error) (e *client.Error, known bool) {
 	var refused *control.RefusedError
 	var notConnected *pgconn.ConnectError
 	var network net.Error
+	var retired *readmodel.RetiredError
+	var incomparable *comparison.Error
 	switch {
 	case errors.As(err, &e):
 		return e, true
+	case errors.As(err, &incomparable):
+		status := http.StatusNotFound
+		if incomparable.Wrong {
+			status = http.StatusBadRequest
+		}
+		return &client.Error{Status: status, Message: incomparable.Message, Next: incomparable.Next}, true
 	case errors.As(err, &refused):
 		return &client.Error{Status: refusalStatus(refused.Kind), Message: refused.Reason}, true
+	case errors.As(err, &retired):
+		return &client.Error{
+			Status: http.StatusGone, Message: retired.Error(), RequestID: retired.RequestID,
+			Next: fmt.Sprintf("its results stay, and the log tells its story: `tacho trace %s`, `tacho events tail`", retired.JobID),
+		}, true
 	case errors.Is(err, readmodel.ErrNotFound):
 		return &client.Error{Status: http.StatusNotFound, Message: err.Error()}, true
 	case errors.Is(err, eventlog.ErrBatchTooLarge):

@@ -133,6 +133,10 @@ func shownState(row readmodel.Collector, h *client.Heartbeat, known bool) client
 	switch {
 	case !row.Active:
 		return client.CollectorInactive
+	case row.Quarantined:
+		return client.CollectorQuarantined
+	case !online && row.State == readmodel.CollectorUpdating:
+		return client.CollectorUpdating
 	case !online:
 		return client.CollectorOffline
 	case row.Draining:

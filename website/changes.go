@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/compare"
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -32,7 +32,7 @@ type changeRow struct {
 }
 
 // changeTables makes a table of each metric. What is significant comes first, the largest change first.
-func changeTables(c client.Comparison) []changeTable {
+func changeTables(c comparison.Comparison) []changeTable {
 	tables := make([]changeTable, len(c.Summaries))
 	for i, s := range c.Summaries {
 		tables[i].Summary = s

@@ -22,6 +22,11 @@
 // The log knows that a collector went offline once somebody has decided so; a heartbeat that ceased is known
 // here at once. What is shown joins the two (see shownState).
 //
+// # Alerts
+//
+// What needs a person comes from the tables, and from the watchdog of the same process where there is one: that
+// the tables are late, or that the log is away, is what tables cannot tell.
+//
 // # Writing
 //
 // Commands need the bearer token of the configuration; without one there, all are refused. The token is

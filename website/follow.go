@@ -169,7 +169,7 @@ func (s *Server) pingAll(st *stream) error {
 	alive := time.NewTicker(aliveEvery)
 	defer alive.Stop()
 	for {
-		beat := s.beats.changed()
+		beat, known := s.beats.changed(), s.signature()
 		at, err := s.cursor(st.ctx)
 		if err != nil {
 			return err
@@ -191,6 +191,7 @@ func (s *Server) pingAll(st *stream) error {
 			case <-beat:
 				moved = true
 			case <-alive.C:
+				moved = s.signature() != known
 				if err := st.alive(); err != nil {
 					return err
 				}

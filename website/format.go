@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // words are the functions of the templates: how values are said to people. Ages are counted from clock.
@@ -15,12 +16,14 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 	return template.FuncMap{
 		"asset": asset, "nav": navigation,
 		"moment": moment, "rfc": rfc, "full": full, "clock": timeOfDay,
-		"ago":   func(t time.Time) string { return ago(t.Sub(clock())) },
-		"due":   func(t time.Time) string { return due(t.Sub(clock())) },
-		"ms":    func(n int64) string { return duration(time.Duration(n) * time.Millisecond) },
-		"short": func(v any) string { return short(fmt.Sprint(v)) },
-		"words": func(v any) string { return said(fmt.Sprint(v)) },
-		"list":  list, "plural": plural, "bytes": byteSize, "link": newLink,
+		"ago":     func(t time.Time) string { return ago(t.Sub(clock())) },
+		"due":     func(t time.Time) string { return due(t.Sub(clock())) },
+		"startOf": func(q readmodel.QueueEntry) estimate { return startOf(q, clock()) },
+		"endOf":   func(q readmodel.QueueEntry) estimate { return endOf(q, clock()) },
+		"ms":      func(n int64) string { return duration(time.Duration(n) * time.Millisecond) },
+		"short":   func(v any) string { return short(fmt.Sprint(v)) },
+		"words":   func(v any) string { return said(fmt.Sprint(v)) },
+		"list":    list, "plural": plural, "prose": prose, "title": alertTitle, "bytes": byteSize, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink,
 	}
 }
 
@@ -43,11 +46,7 @@ func timeOfDay(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
 // ago says a distance in time from now, in whole minutes from one minute on: "3 min ago", "in 2 h 5 min".
 func ago(d time.Duration) string {
-	unit := time.Second
-	if d.Abs() >= time.Minute {
-		unit = time.Minute
-	}
-	switch d = d.Truncate(unit); {
+	switch d = whole(d); {
 	case d == 0:
 		return "now"
 	case d < 0:
@@ -62,6 +61,50 @@ func due(d time.Duration) string {
 		return "any moment"
 	}
 	return ago(d)
+}
+
+// estimate is when something is expected, and how sure that is.
+type estimate struct {
+	At *time.Time
+	// Window says in words between when and when; empty when nobody knows.
+	Window string
+	// From and To are its bounds; nil when nobody knows.
+	From, To *time.Time
+	Guessed  bool
+}
+
+func startOf(q readmodel.QueueEntry, now time.Time) estimate {
+	return estimate{At: q.EstimatedStart, Window: window(q.StartEarliest, q.StartLatest, now), From: q.StartEarliest, To: q.StartLatest}
+}
+
+func endOf(q readmodel.QueueEntry, now time.Time) estimate {
+	return estimate{
+		At: q.EstimatedEnd, Window: window(q.EndEarliest, q.EndLatest, now), From: q.EndEarliest, To: q.EndLatest, Guessed: q.Guessed,
+	}
+}
+
+// window says between when and when something is expected: "10 min to 2 h 5 min". Bounds that are said alike
+// say nothing.
+func window(earliest, latest *time.Time, now time.Time) string {
+	if earliest == nil || latest == nil {
+		return ""
+	}
+	low, high := whole(max(earliest.Sub(now), 0)), whole(latest.Sub(now))
+	switch {
+	case high < time.Second || low == high:
+		return ""
+	case low == 0:
+		return "within " + duration(high)
+	}
+	return duration(low) + " to " + duration(high)
+}
+
+// whole cuts a length of time to what matters of it: whole minutes from one minute on, whole seconds below.
+func whole(d time.Duration) time.Duration {
+	if d.Abs() >= time.Minute {
+		return d.Truncate(time.Minute)
+	}
+	return d.Truncate(time.Second)
 }
 
 // said is how a state or a verdict is said to people.
@@ -124,7 +167,12 @@ func plural(n int, noun string) string {
 
 func byteSize(n int64) string {
 	const gib = 1 << 30
-	if n < gib {
+	switch {
+	case n < 1<<10:
+		return plural(int(n), "byte")
+	case n < 1<<20:
+		return fmt.Sprintf("%d KiB", n>>10)
+	case n < gib:
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%.1f GiB", float64(n)/gib)
@@ -153,5 +201,5 @@ func newLink(id events.RequestID, tag events.Tag) link { return link{Tag: tag, L
 type place struct{ Path, Name string }
 
 func navigation() []place {
-	return []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}, {"/compare", "Compare"}}
+	return []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}, {"/compare", "Compare"}, {"/github", "GitHub"}}
 }

@@ -33,6 +33,26 @@ func TestTimesAreSaidInTheUnitsThatMatter(t *testing.T) {
 	}
 }
 
+func TestWindowsAreSaidAsTimePasses(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	in := func(d time.Duration) *time.Time { t := now.Add(d); return &t }
+	for _, test := range []struct {
+		earliest, latest *time.Time
+		want             string
+	}{
+		{nil, nil, ""},
+		{in(10*time.Minute + 20*time.Second), in(125 * time.Minute), "10 min to 2 h 5 min"},
+		{in(20 * time.Second), in(90 * time.Second), "20 s to 1 min"},
+		{in(-time.Minute), in(90 * time.Minute), "within 1 h 30 min"},
+		{in(-time.Hour), in(-time.Minute), ""},
+		{in(10*time.Minute + 5*time.Second), in(10*time.Minute + 50*time.Second), ""},
+	} {
+		if got := window(test.earliest, test.latest, now); got != test.want {
+			t.Errorf("%v to %v is said as %q, want %q", test.earliest, test.latest, got, test.want)
+		}
+	}
+}
+
 func TestHashesAreCutAndNamesAreNot(t *testing.T) {
 	for tag, want := range map[string]string{
 		"0123456789abcdef0123456789abcdef01234567": "0123456789", "go1.25.0": "go1.25.0", "abc123": "abc123",
@@ -79,6 +99,8 @@ func TestStateOfACollector(t *testing.T) {
 		"beats before the log says so":   {row(func(c *readmodel.Collector) { c.Online = false }), beat, true, client.CollectorIdle},
 		"draining":                       {row(func(c *readmodel.Collector) { c.Draining = true }), busy, true, client.CollectorDraining},
 		"drained and gone":               {row(func(c *readmodel.Collector) { c.Draining = true }), nil, true, client.CollectorOffline},
+		"left for another version":       {row(func(c *readmodel.Collector) { c.Online, c.State = false, readmodel.CollectorUpdating }), nil, true, client.CollectorUpdating},
+		"quarantined, and not gone yet":  {row(func(c *readmodel.Collector) { c.Quarantined = true }), busy, true, client.CollectorQuarantined},
 		"inactive, whatever else it may": {row(func(c *readmodel.Collector) { c.Active = false }), busy, true, client.CollectorInactive},
 	} {
 		if got := shownState(c.row, c.beat, c.known); got != c.want {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // probeWithin bounds each check of readiness.
@@ -15,6 +17,8 @@ const probeWithin = 2 * time.Second
 type readiness struct {
 	Ready  bool    `json:"ready"`
 	Checks []check `json:"checks"`
+	// Alerts are those that this process knows of and that tables may not show.
+	Alerts []readmodel.Alert `json:"alerts,omitempty"`
 }
 
 // check is one thing that the website needs.
@@ -24,17 +28,21 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-// healthz says that the process serves.
+// healthz says that the process serves, and what it knows to be wrong around it: to start it anew would not help.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "ok\n") // whoever asked may have left
+	text := "ok\n"
+	for _, a := range s.local() {
+		text += string(a.Kind) + ": " + a.Message + "\n"
+	}
+	_, _ = io.WriteString(w, text) // whoever asked may have left
 }
 
 // readyz says what works and what does not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
 	defer cancel()
-	answer := readiness{Checks: s.probe(ctx)}
+	answer := readiness{Checks: s.probe(ctx), Alerts: s.local()}
 	answer.Ready = true
 	for _, c := range answer.Checks {
 		answer.Ready = answer.Ready && c.OK

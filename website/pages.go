@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tachobench/tacho/readmodel"
 )
 
 //go:embed templates/*.html
@@ -53,7 +55,7 @@ func newPages(clock func() time.Time) *pages {
 	}
 	layout := template.New("").Funcs(words(clock, p.address))
 	template.Must(layout.ParseFS(templateFiles, "templates/layout.html"))
-	for _, name := range []string{"status", "requests", "request", "job", "collectors", "compare", "error"} {
+	for _, name := range []string{"status", "requests", "request", "job", "collectors", "compare", "github", "comment", "delivery", "error"} {
 		page := template.Must(layout.Clone())
 		p.byName[name] = template.Must(page.ParseFS(templateFiles, "templates/"+name+".html"))
 	}
@@ -101,7 +103,7 @@ func (s *Server) page(read func(*http.Request) (view, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.show(w, r, refusal(wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method)))
+			s.show(w, r, s.refusal(wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method)))
 			return
 		}
 		v, err := read(r)
@@ -109,17 +111,23 @@ func (s *Server) page(read func(*http.Request) (view, error)) http.Handler {
 			if _, known := explain(err); !known {
 				s.fault(r, err)
 			}
-			v = refusal(err)
+			v = s.refusal(err)
 		}
 		s.show(w, r, v)
 	})
 }
 
+// errorView is an error as its page shows it, with what is known to be wrong.
+type errorView struct {
+	Heading, Message, Next string
+	Alerts                 []readmodel.Alert
+}
+
 // refusal is the page that says an error.
-func refusal(err error) view {
+func (s *Server) refusal(err error) view {
 	e, _ := explain(err)
 	heading := http.StatusText(e.Status)
-	return view{template: "error", title: heading, status: e.Status, data: struct{ Heading, Message, Next string }{heading, e.Message, e.Next}}
+	return view{template: "error", title: heading, status: e.Status, data: errorView{heading, e.Message, e.Next, s.local()}}
 }
 
 // show renders a page whole before it sends the first byte, so that a fault is no half page.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
@@ -78,6 +77,8 @@ const queueShown = 200
 type statusView struct {
 	client.Status
 	Running []runningView
+	// Lately are the alerts of the last day that are over.
+	Lately []readmodel.Alert
 	// Places are the first of the queue, Further how many follow.
 	Places   []readmodel.QueueEntry
 	Further  int
@@ -87,10 +88,11 @@ type statusView struct {
 // runningView is a request in progress, lane by lane.
 type runningView struct {
 	readmodel.Request
-	Link         link
-	Progress     progress
-	Lanes        []laneView
-	EstimatedEnd *time.Time
+	Link     link
+	Progress progress
+	Lanes    []laneView
+	// Place is that of the request in the queue; its estimate is empty when it has none.
+	Place readmodel.QueueEntry
 }
 
 // laneView is what one lane has to do for a request.
@@ -109,13 +111,13 @@ type laneView struct {
 func (l laneView) Left() int { return l.Total - l.Done }
 
 func newStatusView(s client.Status) statusView {
-	v := statusView{Status: s, Machines: newMachines(s.Collectors), Places: s.Queue[:min(len(s.Queue), queueShown)]}
+	v := statusView{Status: s, Lately: lately(s.PastAlerts, s.Now), Machines: newMachines(s.Collectors), Places: s.Queue[:min(len(s.Queue), queueShown)]}
 	v.Further = len(s.Queue) - len(v.Places)
 	for _, r := range s.InProgress {
 		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag), Progress: progressOf(r.Request)}
 		for _, q := range s.Queue {
 			if q.RequestID == r.ID {
-				running.EstimatedEnd = q.EstimatedEnd
+				running.Place = q
 			}
 		}
 		running.Lanes = lanesOf(r, s.Collectors)

@@ -1,7 +1,9 @@
 package website
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -23,6 +25,8 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 	if err != nil {
 		return client.Status{}, err
 	}
+	rows.Alerts = s.joined(rows.Alerts)
+	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
 	return client.Status{
 		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(rows.Collectors),
 	}, nil
@@ -34,10 +38,12 @@ func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 		return nil, err
 	}
 	places := make([]client.QueuePlace, len(rows))
-	for i, q := range rows {
+	for i, q := range readmodel.Seen(rows, s.Clock()) {
 		places[i] = client.QueuePlace{
 			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, ParentTag: q.ParentTag, PR: q.PR, State: q.State,
 			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
+			StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
+			Overrun: q.Overrun, Guessed: q.Guessed,
 		}
 	}
 	return places, nil
@@ -105,7 +111,7 @@ func (s *Server) results(_ http.ResponseWriter, r *http.Request, p *params) (any
 	if tag == "" {
 		return nil, wrong(http.StatusBadRequest, "add tag=…", "results of which artifact?")
 	}
-	suites, err := s.suites(r.Context(), events.SuiteName(p.text("suite")))
+	suites, err := s.tables().Suites(r.Context(), events.SuiteName(p.text("suite")))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +121,36 @@ func (s *Server) results(_ http.ResponseWriter, r *http.Request, p *params) (any
 			return list, err
 		}
 	}
-	return nil, s.unmeasured(r.Context(), suites, tag)
+	return nil, s.tables().Unmeasured(r.Context(), suites, tag)
+}
+
+func (s *Server) durations(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	target := events.Target(p.text("target"))
+	if target == "" {
+		return nil, wrong(http.StatusBadRequest, "add target=…", "durations on which target?")
+	}
+	suites, err := s.tables().Suites(r.Context(), events.SuiteName(p.text("suite")))
+	if err != nil {
+		return nil, err
+	}
+	if len(suites) > 1 {
+		return nil, wrong(http.StatusBadRequest, "add suite=…", "durations of which suite?")
+	}
+	return s.Reader.Durations(r.Context(), suites[0], target)
+}
+
+func (s *Server) wantedVersion(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	list, err := s.Reader.Events(r.Context(), readmodel.EventFilter{Subject: events.VersionSubject(), Limit: 1})
+	if err != nil || len(list) == 0 {
+		return client.WantedVersion{}, err
+	}
+	var wanted events.VersionWanted
+	if err := json.Unmarshal(list[0].Data, &wanted); err != nil {
+		return nil, fmt.Errorf("read the wanted version: %w", err)
+	}
+	return client.WantedVersion{
+		Version: wanted.Version, Reason: wanted.Reason, Seq: list[0].Seq, Actor: list[0].Actor, Since: &list[0].StoredAt,
+	}, nil
 }
 
 func (s *Server) events(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {

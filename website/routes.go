@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -60,11 +61,11 @@ func (s *Server) api() []route {
 		text("type", "the stored name, such as request.created.v1"),
 		text("subject", "one aggregate, such as request.r1; all that begin so when it ends in a dot"),
 	}
-	comparison := []parameter{
+	compared := []parameter{
 		text("a", "the tag to compare with; the parent of b unless given"), text("b", "the tag that is judged"),
 		text("suite", "may be left out when one suite alone has results of both"), text("metric", "compare this metric only"),
 		text("format", "json (unless given), text, markdown or csv"),
-		text("all", "1: as text, show the test cases of every metric and not only of the headline metric"),
+		text("all", "1: as text, show the test cases of every metric and not only of the headline metric; as markdown, those that are unchanged, at any length"),
 	}
 	reads := []route{
 		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status},
@@ -82,13 +83,20 @@ func (s *Server) api() []route {
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, parameters: []parameter{
 			text("follow", "1: go on until the job ends"),
 		}},
+		{path: "alerts", summary: "What needs a person: the alerts that stand", answer: []readmodel.Alert{}, json: s.alerts, parameters: []parameter{
+			number("past", "also so many of those that are over, newest first; 0 unless given"),
+		}},
 		{path: "collectors", summary: "All collectors that were ever registered", answer: []client.Collector{}, json: s.collectors},
 		{
-			path: "compare", summary: "The judgement on two artifacts", answer: client.Comparison{}, stream: s.compare, parameters: comparison,
+			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, parameters: compared,
 			other: []string{"text/plain", "text/markdown", "text/csv"},
 		},
+		{path: "wanted-version", summary: "The version that supervised collectors should run", answer: client.WantedVersion{}, json: s.wantedVersion},
 		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, parameters: []parameter{
 			text("suite", "may be left out when there is one suite alone"), text("tag", "the tag"),
+		}},
+		{path: "durations", summary: "How long each test case of a suite takes on a target", answer: []readmodel.CaseDuration{}, json: s.durations, parameters: []parameter{
+			text("suite", "may be left out when there is one suite alone"), text("target", "the target"),
 		}},
 		{path: "events", summary: "The log: newest first, or oldest first with after", answer: []readmodel.Event{}, json: s.events, parameters: append([]parameter{
 			number("after", "behind this sequence, oldest first; 0 is the beginning"), number("before", "ahead of this sequence, newest first"),
@@ -99,6 +107,16 @@ func (s *Server) api() []route {
 			stream: s.eventStream, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...),
 		},
 		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event},
+		{path: "deliveries", summary: "What GitHub delivered and what came of it, newest first", answer: []readmodel.Delivery{}, json: s.deliveries, parameters: []parameter{
+			text("id", "an id of a delivery"), text("outcome", "accepted, refused, forbidden, ignored or malformed"), text("waiting", "1: those that are not handled yet"),
+			number("pr", "a pull request"), number("before", "received before the event of this sequence"), limit,
+		}},
+		{path: "deliveries/{hook}/{id}", summary: "One delivery with its body", answer: client.DeliveryWithBody{}, json: s.delivery},
+		{path: "outbox", summary: "What is to stand on GitHub, wanted last first", answer: []readmodel.Comment{}, json: s.outbox, parameters: []parameter{
+			text("state", "wanted, postponed, posted, refused or minimised"), number("pr", "a pull request"), text("request", "the id of a request"),
+			number("before", "first wanted before the event of this sequence"), limit,
+		}},
+		{path: "outbox/{key}", summary: "One comment", answer: readmodel.Comment{}, json: s.comment},
 		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 	}
@@ -108,8 +126,10 @@ func (s *Server) api() []route {
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
-		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: client.Reason{}, answer: control.Answer{}, json: s.deactivateCollector},
+		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: control.Deactivation{}, answer: control.Answer{}, json: s.deactivateCollector},
 		{path: "collectors/{name}/drain", summary: "Ask a collector to finish its job and leave", body: client.Reason{}, answer: control.Answer{}, json: s.drainCollector},
+		{path: "collectors/{name}/take-over", summary: "Have a collector serve its lane instead of the one that does", body: client.Reason{}, answer: control.Answer{}, json: s.takeLaneOver},
+		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
 		{path: "definitions", summary: "Publish definitions as the current ones of their suite", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
 	}
@@ -138,7 +158,8 @@ func (s *Server) routes() http.Handler {
 	mux.Handle("GET /static/{file}", s.measured("static", http.HandlerFunc(s.static)))
 	for path, page := range map[string]func(*http.Request) (view, error){
 		"/{$}": s.statusPage, "/requests": s.requestsPage, "/requests/{request}": s.requestPage, "/jobs/{job}": s.jobPage,
-		"/collectors": s.collectorsPage, "/compare": s.comparePage, "/": s.noPage,
+		"/collectors": s.collectorsPage, "/compare": s.comparePage, "/github": s.githubPage,
+		"/github/comments/{key}": s.commentPage, "/github/deliveries/{hook}/{id}": s.deliveryPage, "/": s.noPage,
 	} {
 		mux.Handle(path, s.measured("page "+path, s.page(page)))
 	}

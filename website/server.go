@@ -33,11 +33,16 @@ type Config struct {
 	Presence eventlog.Presence
 	// JobLogs holds the output of jobs; without it there is none to show.
 	JobLogs eventlog.JobLogs
+	// Alerts returns those that this process knows of and that the tables may not show: that they are late, that
+	// the log is away. nil knows of none.
+	Alerts func() []readmodel.Alert
 	// Token is the bearer token of writes; empty refuses them.
 	Token string
 	// Verify rebuilds the tables from the log and compares them; the report is passed on as JSON. nil says
 	// that this process cannot.
 	Verify func(ctx context.Context) (report any, err error)
+	// Site is the URL by which others reach the website, for the links of reports; empty leaves them out.
+	Site string
 	// Version is that of the program.
 	Version string
 	// Clock tells the time that ages are counted from; nil is time.Now.

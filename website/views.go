@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -44,6 +45,8 @@ type requestView struct {
 	Progress  progress
 	Rows      []jobView
 	ErrorList []readmodel.JobError
+	// Comments are those about it, newest first.
+	Comments []readmodel.Comment
 }
 
 func (s *Server) requestPage(r *http.Request) (view, error) {
@@ -55,12 +58,15 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
 		return view{}, err
 	}
+	if v.Comments, err = s.Reader.Comments(r.Context(), readmodel.CommentFilter{Request: found.ID}); err != nil {
+		return view{}, err
+	}
 	queue, err := s.Reader.Queue(r.Context())
 	if err != nil {
 		return view{}, err
 	}
 	if i := slices.IndexFunc(queue, func(q readmodel.QueueEntry) bool { return q.RequestID == found.ID }); i >= 0 {
-		v.Place = &queue[i]
+		v.Place = &readmodel.Seen(queue, s.Clock())[i]
 	}
 	machines, err := s.machines(r)
 	if err != nil {
@@ -104,13 +110,13 @@ func (s *Server) collectorsPage(r *http.Request) (view, error) {
 
 // compareView is the form and, when it was filled in, the comparison.
 type compareView struct {
-	Query   client.CompareQuery
+	Query   comparison.Query
 	Suites  []events.SuiteName
 	Tags    []events.Tag
 	Metrics []events.Metric
 	// Error says why there is no Result.
 	Error  *client.Error
-	Result *client.Comparison
+	Result *comparison.Comparison
 	Tables []changeTable
 	// Link is the query of the same comparison in the API.
 	Link template.URL
@@ -120,8 +126,8 @@ func (s *Server) comparePage(r *http.Request) (view, error) {
 	p := query(r, []parameter{{name: "a"}, {name: "b"}, {name: "suite"}, {name: "metric"}})
 	v := compareView{Query: wantedOf(p)}
 	answer := view{template: "compare", title: "Compare"}
-	suites, err := s.suites(r.Context(), "")
-	var none *client.Error
+	suites, err := s.tables().Suites(r.Context(), "")
+	var none *comparison.Error
 	if err != nil && !errors.As(err, &none) { // without definitions the form is empty
 		return answer, err
 	}
@@ -150,7 +156,7 @@ func (s *Server) comparePage(r *http.Request) (view, error) {
 
 // fill adds the comparison to its page.
 func (s *Server) fill(r *http.Request, v *compareView) error {
-	c, err := s.compared(r.Context(), v.Query)
+	c, err := s.tables().Compare(r.Context(), v.Query)
 	if err != nil {
 		return err
 	}

@@ -74,19 +74,35 @@ func (s *Server) activateCollector(w http.ResponseWriter, r *http.Request, _ *pa
 }
 
 func (s *Server) deactivateCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.toCollector(w, r, s.Control.DeactivateCollector)
+	var how control.Deactivation
+	return aboutCollector(w, r, &how, func(ctx context.Context, who control.By, name events.CollectorName) (control.Answer, error) {
+		return s.Control.DeactivateCollector(ctx, who, name, how)
+	})
 }
 
 func (s *Server) drainCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
 	return s.toCollector(w, r, s.Control.DrainCollector)
 }
 
-// toCollector gives a command to the collector that the path names.
+func (s *Server) takeLaneOver(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.toCollector(w, r, s.Control.TakeLaneOver)
+}
+
+// toCollector gives a command that may say why to the collector that the path names.
 func (s *Server) toCollector(w http.ResponseWriter, r *http.Request,
 	command func(context.Context, control.By, events.CollectorName, string) (control.Answer, error),
 ) (any, error) {
 	var why client.Reason
-	who, err := commanded(w, r, &why)
+	return aboutCollector(w, r, &why, func(ctx context.Context, who control.By, name events.CollectorName) (control.Answer, error) {
+		return command(ctx, who, name, why.Reason)
+	})
+}
+
+// aboutCollector reads the body and the name of the collector, and gives the command.
+func aboutCollector(w http.ResponseWriter, r *http.Request, v any,
+	command func(context.Context, control.By, events.CollectorName) (control.Answer, error),
+) (any, error) {
+	who, err := commanded(w, r, v)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +110,16 @@ func (s *Server) toCollector(w http.ResponseWriter, r *http.Request,
 	if err := events.CheckToken("collector", name); err != nil {
 		return nil, wrong(http.StatusBadRequest, "", "%s", err)
 	}
-	return command(r.Context(), who, events.CollectorName(name), why.Reason)
+	return command(r.Context(), who, events.CollectorName(name))
+}
+
+func (s *Server) wantVersion(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var wanted events.VersionWanted
+	who, err := commanded(w, r, &wanted)
+	if err != nil {
+		return nil, err
+	}
+	return s.Control.WantVersion(r.Context(), who, wanted)
 }
 
 func (s *Server) publish(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {

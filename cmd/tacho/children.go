@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
 // child is a collector that runs as a process of its own on this machine, so that measuring disturbs
@@ -23,26 +25,66 @@ type child struct {
 	args   []string
 	stderr io.Writer
 	logger *slog.Logger
+	// standing is what the log says of the collector, say tells a person.
+	standing func(context.Context) (job.Standing, error)
+	say      func(format string, args ...any)
 }
 
 // run keeps the process alive until ctx ends: it starts it again, less and less eagerly while it keeps
-// dying. A process that left because it was asked to is not started again.
+// dying. A process that left because it was asked to is started again once the collector is activated.
 func (c child) run(ctx context.Context) error {
 	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond),
 		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	asked := false
 	for {
+		if c.awaitActive(ctx, asked); ctx.Err() != nil {
+			return nil
+		}
 		began := time.Now()
 		err := c.once(ctx)
-		if ctx.Err() != nil || err == nil {
+		if ctx.Err() != nil {
 			return nil
 		}
 		if time.Since(began) > time.Minute {
 			policy.Reset()
 		}
 		next := policy.NextBackOff()
-		c.logger.Warn("a collector ended and is started again", "collector", c.name, "error", err, "in", next.Round(time.Millisecond))
+		if asked = err == nil; !asked {
+			c.logger.Warn("a collector ended and is started again", "collector", c.name, "error", err, "in", next.Round(time.Millisecond))
+		}
 		sleep(ctx, next)
 	}
+}
+
+// awaitActive waits while the collector may not work, or ctx ends. The wish to drain was about the process that
+// there was: one that left for it stays away until an activation, and another one may start.
+func (c child) awaitActive(ctx context.Context, asked bool) {
+	for told := false; ctx.Err() == nil; sleep(ctx, time.Second) {
+		s, err := c.standing(ctx)
+		if err != nil {
+			c.logger.Warn("whether a collector may start cannot be read, trying again", "collector", c.name, "error", err)
+			continue
+		}
+		s.Draining = s.Draining && asked
+		if s.Takes() {
+			return
+		}
+		if !told {
+			told = true
+			c.say("collector  %s is %s; it starts after `tacho collector activate %s`", c.name, outOf(s), c.name)
+		}
+	}
+}
+
+// outOf says in a word why a collector takes no jobs.
+func outOf(s job.Standing) string {
+	switch {
+	case !s.Active:
+		return "inactive"
+	case s.Quarantined:
+		return "quarantined"
+	}
+	return "drained"
 }
 
 // once runs one process. The thread that starts it must live as long as it does: the kernel ends the
@@ -55,6 +97,10 @@ func (c child) once(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, c.args...)
+	// What is measured must not find a token that collectors have no use for.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "TACHO_GITHUB_TOKEN=") || strings.HasPrefix(v, "TACHO_ALERT_WEBHOOK=")
+	})
 	tail, lines := &tail{}, &wholeLines{to: c.stderr}
 	defer lines.end()
 	cmd.Stdout = io.MultiWriter(lines, tail)

@@ -22,22 +22,26 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/measure"
 	"github.com/tachobench/tacho/runner"
+	"github.com/tachobench/tacho/supervisor"
 )
 
 type collectorCmd struct {
 	Add        collectorAddCmd        `cmd:"" help:"Register a collector for one set of a target."`
 	List       collectorListCmd       `cmd:"" help:"List collectors with what they do."`
 	Run        collectorRunCmd        `cmd:"" help:"Run a registered collector on this machine."`
+	Supervise  collectorSuperviseCmd  `cmd:"" help:"Keep a collector running on this machine, at the wanted version."`
+	Want       collectorWantCmd       `cmd:"" help:"Say, or show, which version supervised collectors should run."`
 	Drain      collectorDrainCmd      `cmd:"" help:"Have a collector finish its job and leave."`
-	Activate   collectorActivateCmd   `cmd:"" help:"Let a collector take jobs again."`
+	Activate   collectorActivateCmd   `cmd:"" help:"Let a collector take jobs again; ends a drain and a quarantine."`
 	Deactivate collectorDeactivateCmd `cmd:"" help:"Stop the dispatch to a collector; its history stays."`
+	Takeover   collectorTakeoverCmd   `cmd:"" help:"Have a collector serve its lane instead of the one that does."`
 }
 
 type collectorAddCmd struct {
 	Name    events.CollectorName `arg:"" help:"Its name, unique for ever."`
 	Target  events.Target        `required:"" help:"The target that it measures."`
 	Set     events.Set           `help:"The set of benchmarks that it measures." default:"0"`
-	Standby bool                 `help:"Share a lane that has a collector already."`
+	Standby bool                 `help:"Stand by for the collector of a lane, and take over when it is gone."`
 	JSON    bool                 `help:"Print JSON." name:"json"`
 }
 
@@ -116,7 +120,15 @@ func (c *collectorListCmd) Run(ctx context.Context, p *program) error {
 	if c.JSON {
 		return p.json(list)
 	}
-	return p.collectorTable(list)
+	wanted, err := cl.WantedVersion(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.collectorTable(list); err != nil {
+		return err
+	}
+	p.tellVersions(list, wanted)
+	return nil
 }
 
 func (p *program) collectorTable(list []client.Collector) error {
@@ -132,7 +144,11 @@ func (p *program) collectorTable(list []client.Collector) error {
 				doing += fmt.Sprintf(" %s %d/%d", h.Benchmark, h.Done, h.Total)
 			}
 		}
-		rows = append(rows, []string{string(c.Name), c.Lane().String(), string(c.State), beat, doing, c.Version})
+		state := string(c.State)
+		if c.Active && !c.Serving {
+			state += ", stands by"
+		}
+		rows = append(rows, []string{string(c.Name), c.Lane().String(), state, beat, doing, c.Version})
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.stdout, "No collector is registered: register one with `tacho collector add`.")
@@ -189,11 +205,30 @@ func (c *collectorActivateCmd) Run(ctx context.Context, p *program) error {
 type collectorDeactivateCmd struct {
 	collectorName
 	because
+	Now bool `help:"Give its job back at once, instead of finishing it first."`
 }
 
 // Run deactivates the collector.
 func (c *collectorDeactivateCmd) Run(ctx context.Context, p *program) error {
-	return c.run(p, "inactive", func(cl *client.Client) (control.Answer, error) { return cl.DeactivateCollector(ctx, c.Name, c.Reason) })
+	return c.run(p, "inactive", func(cl *client.Client) (control.Answer, error) {
+		return cl.DeactivateCollector(ctx, c.Name, control.Deactivation{Reason: c.Reason, Now: c.Now})
+	})
+}
+
+type collectorTakeoverCmd struct {
+	collectorName
+	because
+}
+
+// Help is shown by --help.
+func (c *collectorTakeoverCmd) Help() string {
+	return "A lane that a standby took over stays with it when the first collector returns, so that series change their machine " +
+		"as rarely as can be. This gives the lane back, or to any other collector of it. A running job is finished first."
+}
+
+// Run has the collector take its lane over.
+func (c *collectorTakeoverCmd) Run(ctx context.Context, p *program) error {
+	return c.run(p, "serving its lane", func(cl *client.Client) (control.Answer, error) { return cl.TakeLaneOver(ctx, c.Name, c.Reason) })
 }
 
 type collectorRunCmd struct {
@@ -209,32 +244,46 @@ func (c *collectorRunCmd) Help() string {
 		"killed, it continues where it was at the next start. It should have the machine for itself."
 }
 
-// Run executes jobs until ctx ends.
-func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
+// access returns the credentials of the collector, and where the log is.
+func (c *collectorRunCmd) access(p *program) (creds credentials, url string, err error) {
 	d := directory(p.config.Data)
 	file := c.Credentials
 	if file == "" {
 		file = d.path(credentialsFile(c.Name))
 	}
-	creds, err := readCredentials(file)
+	creds, err = readCredentials(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return &control.RefusedError{Kind: control.NotFound, Reason: fmt.Sprintf(
+		return creds, "", &control.RefusedError{Kind: control.NotFound, Reason: fmt.Sprintf(
 			"no credentials of collector %s in %s: register it with `tacho collector add %s --target … --set …`, or name the file with --credentials", c.Name, file, c.Name)}
 	}
 	if err != nil {
-		return err
+		return creds, "", err
 	}
 	if creds.Name != c.Name {
-		return usagef("the credentials in %s are those of collector %s", file, creds.Name)
+		return creds, "", usagef("the credentials in %s are those of collector %s", file, creds.Name)
 	}
-	url := creds.NATSURL
+	url = creds.NATSURL
 	for _, u := range []string{p.config.NATS.URL, c.NATSURL} {
 		if u != "" {
 			url = u
 		}
 	}
 	if url == "" {
-		return usagef("where the log is, is not known: name it with --nats-url or TACHO_NATS_URL")
+		return creds, "", usagef("where the log is, is not known: name it with --nats-url or TACHO_NATS_URL")
+	}
+	return creds, url, nil
+}
+
+// Run executes jobs until ctx ends.
+func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
+	d := directory(p.config.Data)
+	creds, url, err := c.access(p)
+	if err != nil {
+		return err
+	}
+	orders, err := supervisor.ReadOrders(p.getenv(supervisor.Variable))
+	if err != nil {
+		return usageError{err}
 	}
 	nc, err := c.connect(ctx, p, url, creds)
 	if err != nil {
@@ -268,7 +317,7 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: programVersion(),
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: load, Environment: measure.Environment(ctx),
-		Log: log, Dispatch: log, Presence: log, JobLogs: log, Bench: machine,
+		Log: log, Dispatch: log, Presence: log, JobLogs: log, Bench: machine, Supervised: supervised(orders),
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
 		Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),
@@ -309,6 +358,10 @@ func (c *collectorRunCmd) open(ctx context.Context, p *program, nc *nats.Conn, l
 		if err == nil {
 			// The core answers this one: nothing works without it.
 			_, err = log.Read(try, events.CollectorSubject(c.Name))
+		}
+		if err == nil {
+			// A cluster that was set up for an earlier version does not permit this one yet.
+			_, _, err = log.Last(try, events.AssignmentSubject(lane))
 		}
 		cancel()
 		switch {

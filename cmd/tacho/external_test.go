@@ -49,8 +49,8 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	listen := freePort(t)
 	s.env = append(s.env, "TACHO_NATS_URL="+withUser, "TACHO_DATABASE_URL="+pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
 
-	first := s.begin("serve", "projector,website", "--listen", listen)
-	first.says(s, "serving    projector, website")
+	first := s.begin("serve", "projector,watchdog,website", "--listen", listen)
+	first.says(s, "serving    projector, watchdog, website")
 	s.must("suite", "publish", s.dir+"/naps.toml")
 	s.eventually("it projects", 30*time.Second, func() bool { return strings.Contains(s.must("events", "tail"), "definitions.published") })
 	byKey := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+core.file)

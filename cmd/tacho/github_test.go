@@ -126,6 +126,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 	g := onGitHub(t)
 	g.start()
 	g.listen()
+	g.must("request", "master", parentSHA, "--profiles", "quick", "--benchmarks", "nap-a")
 
 	g.repo.Comment(pull, g.alice, "Let us see.\n\n@bors try @tacho queue profiles=Quick benchmarks=nap-a,nap-b")
 	g.awaitComments("the command is answered", func(c []string) bool { return len(c) == 1 && strings.HasPrefix(c[0], "Awaiting the try build") })
@@ -150,7 +151,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 	}
 	c, _ := g.client()
 	list, err := c.Requests(t.Context(), client.RequestQuery{})
-	if err != nil || len(list) != 1 || list[0].State != events.RequestDone || string(list[0].ParentTag) != parentSHA {
+	if err != nil || len(list) != 2 || list[0].State != events.RequestDone || string(list[0].ParentTag) != parentSHA {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	measured := map[events.Benchmark]bool{}

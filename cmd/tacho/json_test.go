@@ -24,13 +24,14 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	naps := s.dir + "/naps.toml"
 	// In an order in which each works.
 	examples := []string{
-		"version", "config", "doctor", "status", "queue", "jobs", "request list", "request show v1", "collector list",
+		"version", "config", "doctor", "status", "queue", "alerts", "jobs", "request list", "request show v1", "collector list",
 		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
 		"request try --key pr-8",
 		"request cancel ID", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
+		"suite plan-sets " + naps + " --target here",
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector deactivate spare --reason test",
-		"collector activate local-here-1", "collector drain local-here-1 --reason test",
+		"collector activate local-here-1", "collector drain local-here-1 --reason test", "collector want v9 --reason test", "collector want",
 	}
 	waiting := ""
 	shown := map[string]bool{}
@@ -71,7 +72,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		name := strings.TrimPrefix(leaf.Path(), "tacho ")
 		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
 		switch name {
-		case "up", "serve", "collector run", "completion", "events export":
+		case "up", "serve", "collector run", "collector supervise", "completion", "events export":
 			// They run on, or have one form alone.
 		default:
 			if !has || !shown[name] {

@@ -22,6 +22,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/internal/measure"
 	"github.com/tachobench/tacho/runner"
+	"github.com/tachobench/tacho/supervisor"
 )
 
 // The exit codes; see `tacho --help`.
@@ -30,6 +31,8 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2
 	exitRefused = 3
+	// exitUpdate tells the supervisor of a collector to get the wanted version.
+	exitUpdate = supervisor.ExitUpdate
 )
 
 func main() {
@@ -88,12 +91,15 @@ type commands struct {
 	Request   requestCmd    `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
 	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
+	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
 	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
 	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
+	GitHub    githubCmd     `cmd:"" name:"github" help:"Show what GitHub delivered, and what is said there."`
 	Events    eventsCmd     `cmd:"" help:"Read the log."`
 	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
 	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
+	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
 	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
 	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
 	Complete  completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete commands and flags."`
@@ -103,7 +109,7 @@ type commands struct {
 
 const description = `Tacho benchmarks compilers and programs on dedicated machines. Its queue is an append-only log, from which everything else is built.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted, not found).`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted, not found), 75 a supervised collector left for another version.`
 
 // main runs one command line and returns the exit code.
 func (p *program) main(ctx context.Context, args []string) int {
@@ -177,6 +183,8 @@ func (p *program) report(ctx context.Context, err error) int {
 	var usage usageError
 	var unfit *collector.RegistrationError
 	switch {
+	case errors.Is(err, collector.ErrUpdate):
+		return exitUpdate
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &answer) && answer.Status == 400, errors.As(err, &refused) && refused.Kind == control.Invalid:

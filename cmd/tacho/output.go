@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
 // json prints a value as indented JSON.
@@ -22,9 +23,24 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(headings, "\t"))
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(printable(cell))
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
+}
+
+// printable is a text that does nothing to a terminal: what came from GitHub, or from a benchmark, may hold
+// sequences that clear a screen, or that turn the direction of writing.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }
 
 // short cuts a SHA for people; other tags stay.
@@ -43,6 +59,19 @@ func moment(t *time.Time) string {
 		return "-"
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
+}
+
+// window is a range of times; the second one without its day when that is the same.
+func window(earliest, latest *time.Time) string {
+	if earliest == nil || latest == nil {
+		return "-"
+	}
+	low, high := earliest.Local(), latest.Local()
+	layout := "2006-01-02 15:04"
+	if low.Format(time.DateOnly) == high.Format(time.DateOnly) {
+		layout = "15:04"
+	}
+	return low.Format("2006-01-02 15:04") + " – " + high.Format(layout)
 }
 
 func duration(ms int64) string {

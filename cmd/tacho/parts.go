@@ -30,8 +30,12 @@ type parts struct {
 	clock    func() time.Time
 	logger   *slog.Logger
 	registry *prometheus.Registry
-	group    *errgroup.Group
-	ctx      context.Context
+	// suite is what comments and polls ask for unless they say otherwise.
+	suite events.SuiteName
+	// alerts are those that the watchdog of this process knows of; nil without one.
+	alerts func() []readmodel.Alert
+	group  *errgroup.Group
+	ctx    context.Context
 }
 
 func newParts(ctx context.Context, k *core, c config.Config, token string, clock func() time.Time, logger *slog.Logger) *parts {
@@ -82,10 +86,13 @@ func (p *parts) guard(ctx context.Context) error {
 func (p *parts) scheduler() {
 	s := scheduler.New(scheduler.Config{
 		Log: p.core.log, Dispatch: p.core.log, Presence: p.core.log, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
+		TakeoverAfter: p.config.Scheduler.TakeoverAfter.Std(),
 		Policy: scheduler.Policy{
 			MaxInProgress:    p.config.Scheduler.MaxInProgress,
 			ArtifactDeadline: p.config.Scheduler.ArtifactDeadline.Std(),
 			ExpansionRetry:   30 * time.Second,
+			QuarantineAfter:  p.config.Scheduler.QuarantineAfter,
+			Retention:        p.config.Scheduler.Retention.Std(),
 		},
 		Clock: p.clock, Logger: p.logger.With("part", "scheduler"),
 	})
@@ -111,13 +118,23 @@ func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)
 	}
 }
 
-// website serves pages and API on l. A collector may be added for any suite that was ever published, and for
-// the configured ones, whose publication may be on its way to the tables.
-func (p *parts) website(l net.Listener, configured []events.SuiteName) error {
+// reader opens the tables for reading, until everything ends.
+func (p *parts) reader() (*readmodel.Reader, error) {
 	reader, err := readmodel.Open(p.ctx, p.core.databaseURL)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	p.run(func(ctx context.Context) error {
+		<-ctx.Done()
+		reader.Close()
+		return nil
+	})
+	return reader, nil
+}
+
+// website returns the pages and the API. A collector may be added for any suite that was ever published, and for
+// the configured ones, whose publication may be on its way to the tables.
+func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName) http.Handler {
 	suites := func(ctx context.Context) ([]events.SuiteName, error) {
 		published, err := reader.Definitions(ctx)
 		if err != nil {
@@ -132,14 +149,19 @@ func (p *parts) website(l net.Listener, configured []events.SuiteName) error {
 		return names, nil
 	}
 	site := website.New(website.Config{
-		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token,
+		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
 	})
-	server := &http.Server{Handler: site.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	p.run(site.Run)
+	return site.Handler()
+}
+
+// serveHTTP serves until everything ends, and lets what is under way finish.
+func (p *parts) serveHTTP(l net.Listener, h http.Handler) {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	p.run(func(context.Context) error {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("website: %w", err)
+			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil
 	})
@@ -151,10 +173,8 @@ func (p *parts) website(l net.Listener, configured []events.SuiteName) error {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = server.Close()
 		}
-		reader.Close()
 		return err
 	})
-	return nil
 }
 
 // verify proves that the tables are what the log gives.

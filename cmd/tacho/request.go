@@ -156,6 +156,12 @@ func (c *requestListCmd) Run(ctx context.Context, p *program) error {
 	return table(p.stdout, []string{"REQUEST", "KIND", "TAG", "PARENT", "STATE", "CREATED", "TOOK", "REASON"}, rows)
 }
 
+// requestShown is a request with the comments about it.
+type requestShown struct {
+	readmodel.RequestJobs
+	Comments []readmodel.Comment `json:"comments"`
+}
+
 type requestShowCmd struct {
 	ID   string `arg:"" help:"Id or tag of the request."`
 	JSON bool   `help:"Print JSON." name:"json"`
@@ -171,8 +177,12 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return next(err, "see `tacho request list`")
 	}
+	comments, err := cl.Outbox(ctx, client.CommentQuery{Request: r.ID})
+	if err != nil {
+		return err
+	}
 	if c.JSON {
-		return p.json(r)
+		return p.json(requestShown{r, comments})
 	}
 	fmt.Fprintf(p.stdout, "%s request %s: %s\n", r.Kind, r.ID, r.State)
 	for _, line := range [][2]string{
@@ -185,6 +195,13 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	} {
 		if line[1] != "" && line[1] != "-" {
 			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], line[1])
+		}
+	}
+	p.tellRetired(r.Request)
+	if len(comments) > 0 {
+		fmt.Fprintln(p.stdout)
+		if err := p.commentTable(comments); err != nil {
+			return err
 		}
 	}
 	if len(r.JobList) == 0 {

@@ -2,19 +2,24 @@ package main
 
 import (
 	"context"
-	"errors"
+	"net"
+	"net/http"
 	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 type serveCmd struct {
-	Parts  []string `arg:"" help:"Which parts, with commas or spaces between them: scheduler, projector, website."`
-	Listen string   `help:"Address of the website and API." placeholder:"ADDR"`
+	Parts    []string `arg:"" help:"Which parts, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, website."`
+	Insecure bool     `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
+	Listen   string   `help:"Address of the website and API." placeholder:"ADDR"`
 }
 
 // Help is shown by --help.
 func (c *serveCmd) Help() string {
 	return "The log is the NATS cluster of nats.url (TACHO_NATS_URL), the tables are in the Postgres of database.url (TACHO_DATABASE_URL). " +
-		"Any number of schedulers and websites may run; a second projector on the same database waits for the first to end."
+		"Any number of schedulers, pollers, watchdogs, webhooks, reporters and websites may run; a second projector on the same database waits for the first to end."
 }
 
 // Run runs the parts until ctx ends.
@@ -29,8 +34,14 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if p.config.NATS.URL == "" {
 		return usagef("the parts need a NATS cluster: set nats.url (TACHO_NATS_URL), or run everything with `tacho up`")
 	}
-	if p.config.Database.URL == "" && (wanted["projector"] || wanted["website"]) {
-		return usagef("projector and website need a Postgres: set database.url (TACHO_DATABASE_URL), or run everything with `tacho up`")
+	if p.config.Database.URL == "" && (wanted["projector"] || wanted["website"] || wanted["reporter"]) {
+		return usagef("projector, reporter and website need a Postgres: set database.url (TACHO_DATABASE_URL), or run everything with `tacho up`")
+	}
+	if wanted["poller"] && len(p.config.Pollers) == 0 {
+		return usagef("there is nothing to poll: add a [[poller]] to the configuration, and name the file with --config")
+	}
+	if p.config.GitHub.Repo == "" && (wanted["webhook"] || wanted["reporter"]) {
+		return usagef("webhook and reporter need a repository: set github.repo (TACHO_GITHUB_REPO)")
 	}
 	suites, err := loadSuites(p.config.Suites)
 	if err != nil {
@@ -44,7 +55,7 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	k.databaseURL = p.config.Database.URL
 	if wanted["projector"] {
 		err = p.migrate(ctx, k.databaseURL)
-	} else if wanted["website"] {
+	} else if wanted["website"] || wanted["reporter"] {
 		err = p.awaitDatabase(ctx)
 	}
 	if err != nil {
@@ -58,18 +69,60 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if wanted["scheduler"] {
 		parts.scheduler()
 	}
-	if wanted["website"] {
-		l, err := listen(p.config.Listen)
-		if err != nil {
+	if wanted["poller"] {
+		if err := parts.pollers(); err != nil {
 			return err
 		}
-		if err := parts.website(l, namesOf(suites)); err != nil {
-			return errors.Join(err, l.Close())
-		}
-		p.say("website    %s", urlOf(l))
+	}
+	if err := c.serveOver(p, parts, wanted, namesOf(suites)); err != nil {
+		return err
 	}
 	p.say("serving    %s", strings.Join(sortedKeys(wanted), ", "))
 	return parts.group.Wait()
+}
+
+// serveOver runs the parts that read the tables or are reached over HTTP.
+func (c *serveCmd) serveOver(p *program, parts *parts, wanted map[string]bool, suites []events.SuiteName) (err error) {
+	if len(suites) > 0 {
+		parts.suite = suites[0]
+	}
+	var reader *readmodel.Reader
+	if p.config.Database.URL != "" && (wanted["website"] || wanted["reporter"] || wanted["webhook"]) {
+		if reader, err = parts.reader(); err != nil {
+			return err
+		}
+	}
+	var l net.Listener
+	here := ""
+	if wanted["website"] || wanted["webhook"] {
+		if l, err = listen(p.config.Listen); err != nil {
+			return err
+		}
+		here = urlOf(l)
+	}
+	if wanted["watchdog"] {
+		parts.watchdog(here)
+	}
+	if wanted["reporter"] {
+		if err := parts.reporter(here, reader); err != nil {
+			return err
+		}
+	}
+	var hook, site http.Handler
+	if wanted["webhook"] {
+		if hook, err = parts.webhook(here, c.Insecure, reader); err != nil {
+			return usageError{err}
+		}
+		p.say("webhook    %s%s", here, webhookPath)
+	}
+	if wanted["website"] {
+		site = parts.website(reader, suites)
+		p.say("website    %s", here)
+	}
+	if l != nil {
+		parts.serveHTTP(l, withWebhook(site, hook))
+	}
+	return nil
 }
 
 // partsOf reads the names of parts: arguments, each of which may be a list with commas.
@@ -77,15 +130,15 @@ func partsOf(args []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, part := range strings.Split(strings.Join(args, ","), ",") {
 		switch part = strings.TrimSpace(part); part {
-		case "scheduler", "projector", "website":
+		case "scheduler", "projector", "poller", "watchdog", "webhook", "reporter", "website":
 			wanted[part] = true
 		case "":
 		default:
-			return nil, usagef("unknown part %q: use scheduler, projector or website", part)
+			return nil, usagef("unknown part %q: use scheduler, projector, poller, watchdog, webhook, reporter or website", part)
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, usagef("no part is named: use scheduler, projector or website")
+		return nil, usagef("no part is named: use scheduler, projector, poller, watchdog, webhook, reporter or website")
 	}
 	return wanted, nil
 }

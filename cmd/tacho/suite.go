@@ -16,6 +16,7 @@ type suiteCmd struct {
 	Diff    suiteDiffCmd    `cmd:"" help:"Show how definitions differ."`
 	Publish suitePublishCmd `cmd:"" help:"Make definitions the current ones of a running Tacho."`
 	List    suiteListCmd    `cmd:"" help:"List the suites that ship."`
+	Plan    planSetsCmd     `cmd:"" name:"plan-sets" help:"Propose balanced sets for a target, with the fewest moves."`
 }
 
 type suiteListCmd struct {

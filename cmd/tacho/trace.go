@@ -68,7 +68,11 @@ func (c *traceCmd) find(ctx context.Context, cl *client.Client) (readmodel.Event
 	if id = r.ID; errors.As(err, &missing) && missing.Status == 404 {
 		var j readmodel.JobHistory
 		j, err = cl.Job(ctx, events.JobID(c.ID))
-		if errors.As(err, &missing) && missing.Status == 404 {
+		switch {
+		case err == nil || !errors.As(err, &missing):
+		case missing.Status == 410: // the job has left the tables, and the log has it still
+			j.ID, j.RequestID, err = events.JobID(c.ID), missing.RequestID, nil
+		case missing.Status == 404:
 			missing.Message, missing.Next = fmt.Sprintf("%s is no request, job or event", c.ID), "see `tacho request list` and `tacho jobs`"
 		}
 		id, keep = j.RequestID, func(x *effect) bool { return x.Job == j.ID }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -17,12 +18,15 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/suite"
 )
 
 type upCmd struct {
 	Listen     string `help:"Address of the website and API; default: 127.0.0.1:8421." placeholder:"ADDR"`
 	NATSListen string `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
+	Insecure   bool   `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
 	Collectors int    `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
 	Demo       bool   `help:"Benchmark two releases as parent and child in a data directory of its own, print the comparison and end."`
 	Stay       bool   `help:"With --demo: keep serving the pages after the comparison."`
@@ -92,7 +96,7 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err != nil {
 		return err
 	}
-	up := &upRun{program: p, directory: d, suites: suites, url: urlOf(l)}
+	up := &upRun{program: p, directory: d, suites: suites, url: urlOf(l), insecure: c.Insecure, github: task == nil && p.config.GitHub.Repo != ""}
 	return errors.Join(up.run(ctx, c.Collectors, l, task, func(ctx context.Context) *parts {
 		return newParts(ctx, k, p.config, token, p.clock, logger)
 	}), d.withdraw())
@@ -108,6 +112,8 @@ type upRun struct {
 	children errgroup.Group
 	url      string
 	control  *control.Control
+	// github is set when pull requests get comments; insecure when every delivery is believed.
+	github, insecure bool
 }
 
 // run ends when ctx does, when the task has ended, or when a part cannot go on. The collectors end first,
@@ -121,10 +127,14 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	names := namesOf(u.suites)
+	if len(names) > 0 {
+		u.parts.suite = names[0]
+	}
 	u.control = u.parts.control(func(context.Context) ([]events.SuiteName, error) { return names, nil })
 	u.parts.background()
 	u.parts.projector()
 	u.parts.scheduler()
+	u.parts.watchdog(u.url)
 	u.parts.run(func(failed context.Context) error {
 		select {
 		case <-ctx.Done():
@@ -139,13 +149,27 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 		stop()
 		return errors.Join(err, u.parts.group.Wait())
 	}
-	if task != nil {
+	if task == nil {
+		// What a task is about must not wait behind what a source has.
+		if err := u.pollers(); err != nil {
+			stop()
+			return errors.Join(err, u.parts.group.Wait())
+		}
+	} else {
 		u.parts.run(func(context.Context) error {
 			defer stop()
 			return task(ctx, u)
 		})
 	}
 	return u.parts.group.Wait()
+}
+
+// pollers polls the configured sources; their suites are published by now.
+func (u *upRun) pollers() error {
+	for _, c := range u.config.Pollers {
+		u.say("source     %s: %s, every %s", c.Name, placeOf(c), c.Interval.Std())
+	}
+	return u.parts.pollers()
 }
 
 func namesOf(suites []suite.Definitions) []events.SuiteName {
@@ -166,9 +190,15 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		}
 		u.say("suite      %s: %d benchmarks, digest %.12s%s", d.Name, len(d.Benchmarks), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
 	}
-	if err := u.parts.website(l, names); err != nil {
+	reader, err := u.parts.reader()
+	if err != nil {
 		return err
 	}
+	hook, err := u.onGitHub(reader)
+	if err != nil {
+		return err
+	}
+	u.parts.serveHTTP(l, withWebhook(u.parts.website(reader, names), hook))
 	if err := u.directory.announce(running{URL: u.url, NATSURL: u.parts.core.natsURL, PID: os.Getpid(), Version: programVersion()}); err != nil {
 		return err
 	}
@@ -179,6 +209,23 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		}
 	}
 	return nil
+}
+
+// onGitHub takes deliveries and writes comments, as far as there are a repository, a secret and credentials.
+func (u *upRun) onGitHub(reader *readmodel.Reader) (http.Handler, error) {
+	if !u.github {
+		return nil, nil
+	}
+	c := u.config.GitHub
+	if err := u.parts.reporter(u.url, reader); err != nil {
+		return nil, err
+	}
+	if secret, err := c.WebhookSecret(); err != nil || len(secret) == 0 && !u.insecure {
+		u.say("github     %s: comments are written, and none is read: set TACHO_WEBHOOK_SECRET to the one that GitHub knows", c.Repo)
+		return nil, err
+	}
+	u.say("github     %s: deliveries at %s%s, commands after @%s", c.Repo, u.url, webhookPath, c.Bot)
+	return u.parts.webhook(u.url, u.insecure, reader)
 }
 
 // startCollector registers a collector of this machine, if it is not, and keeps a process of it running.
@@ -193,7 +240,18 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		return err
 	}
 	_, err = u.control.AddCollector(ctx, by, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
+	standing := func(ctx context.Context) (job.Standing, error) { return u.standing(ctx, name) }
 	var refused *control.RefusedError
+	if errors.As(err, &refused) {
+		// One that was only taken out may be activated again.
+		s, readErr := standing(ctx)
+		if readErr != nil {
+			return readErr
+		}
+		if r := s.Registered; r != nil && r.Target == lane.Target && r.Set == lane.Set && !s.Active {
+			err = nil
+		}
+	}
 	if errors.As(err, &refused) {
 		u.say("collector  %s is not started: %s", name, refused.Reason)
 		return nil
@@ -212,9 +270,18 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		args = append(args, "--cache", u.config.Collector.Cache)
 	}
 	u.say("collector  %s for lane %s", name, lane)
-	one := child{name: name, args: args, stderr: u.stderr, logger: u.parts.logger}
+	one := child{name: name, args: args, stderr: u.stderr, logger: u.parts.logger, standing: standing, say: u.say}
 	u.children.Go(func() error { return one.run(ctx) })
 	return nil
+}
+
+// standing reads what the log says of a collector.
+func (u *upRun) standing(ctx context.Context, name events.CollectorName) (s job.Standing, err error) {
+	history, err := u.parts.core.log.Read(ctx, events.CollectorSubject(name))
+	for _, e := range history {
+		s = job.Stand(s, e.Fact)
+	}
+	return s, err
 }
 
 // hostLanes returns the lanes of the targets that this machine is, at most n of them; all when n is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 type queueCmd struct {
@@ -39,15 +40,22 @@ func (p *program) queueTable(places []client.QueuePlace) error {
 		if q.PR != nil {
 			pr = fmt.Sprint(*q.PR)
 		}
+		state, end := string(q.State), moment(q.EstimatedEnd)
+		if q.Overrun {
+			state += ", longer than expected"
+		}
+		if q.Guessed {
+			end += " (guessed)"
+		}
 		rows = append(rows, []string{
-			fmt.Sprint(q.Position), short(q.Tag), string(q.Kind), pr, string(q.State), moment(q.EstimatedStart), moment(q.EstimatedEnd), q.Reason,
+			fmt.Sprint(q.Position), short(q.Tag), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), q.Reason,
 		})
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.stdout, "The queue is empty.")
 		return nil
 	}
-	return table(p.stdout, []string{"", "TAG", "KIND", "PR", "STATE", "START (EST.)", "END (EST.)", "REASON"}, rows)
+	return table(p.stdout, []string{"", "TAG", "KIND", "PR", "STATE", "START (EST.)", "END (EST.)", "END BETWEEN", "REASON"}, rows)
 }
 
 type statusCmd struct {
@@ -71,12 +79,18 @@ func (c *statusCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	if len(s.Alerts) > 0 {
+		fmt.Fprintln(p.stdout, "Needs a person")
+		p.alertList(s.Alerts)
+		fmt.Fprintln(p.stdout)
+	}
 	fmt.Fprintf(p.stdout, "Queue (log at event %d)\n", s.Cursor.Seq)
 	if err := p.queueTable(places); err != nil {
 		return err
 	}
 	for _, r := range s.InProgress {
-		fmt.Fprintf(p.stdout, "\nIn progress: %s request %s for %s, %d of %d jobs ended\n", r.Kind, r.ID, short(r.Tag), r.Jobs.Success+r.Jobs.Failure+r.Jobs.Cancelled, r.Jobs.Total)
+		fmt.Fprintf(p.stdout, "\nIn progress: %s request %s for %s, %d of %d jobs ended%s\n", r.Kind, r.ID, short(r.Tag),
+			r.Jobs.Success+r.Jobs.Failure+r.Jobs.Cancelled, r.Jobs.Total, overrun(places, r.ID))
 		if err := p.jobTable(r.JobList); err != nil {
 			return err
 		}
@@ -121,10 +135,43 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 		return p.json(jobs)
 	}
 	if len(jobs) == 0 {
-		fmt.Fprintln(p.stdout, "There is no such job.")
-		return nil
+		return p.noJobs(ctx, cl, c.Request)
 	}
 	return p.jobTable(jobs)
+}
+
+// noJobs says why there are none: those of an old request have left the tables.
+func (p *program) noJobs(ctx context.Context, cl *client.Client, id events.RequestID) error {
+	if id != "" {
+		r, err := cl.Request(ctx, string(id))
+		if err != nil {
+			return next(err, "see `tacho request list`")
+		}
+		if p.tellRetired(r.Request) {
+			return nil
+		}
+	}
+	fmt.Fprintln(p.stdout, "There is no such job.")
+	return nil
+}
+
+// tellRetired says how many jobs of a request have left the tables, and whether there are any.
+func (p *program) tellRetired(r readmodel.Request) bool {
+	if r.Jobs.Retired > 0 {
+		fmt.Fprintf(p.stdout, "%d of %d jobs of request %s ended long ago and left the tables; `tacho trace %s` tells their story.\n",
+			r.Jobs.Retired, r.Jobs.Total, r.ID, r.ID)
+	}
+	return r.Jobs.Retired > 0
+}
+
+// overrun says that a request runs longer than expected, or nothing.
+func overrun(places []client.QueuePlace, id events.RequestID) string {
+	for _, q := range places {
+		if q.RequestID == id && q.Overrun {
+			return ", running longer than expected"
+		}
+	}
+	return ""
 }
 
 type logsCmd struct {

@@ -28,8 +28,8 @@ type Collector struct {
 
 	nc   *nats.Conn
 	lane events.Lane
-	// own may be written, readable may be read; "*" stands for any token.
-	own, readable []events.Subject
+	// own may be written, readable may be read, of shown the last event may be; "*" stands for any token.
+	own, readable, shown []events.Subject
 }
 
 // OpenCollector returns the view of a collector on the log named "EVENTS". It waits until the server
@@ -39,7 +39,8 @@ func OpenCollector(ctx context.Context, nc *nats.Conn, name events.CollectorName
 		puller: puller{nc: nc, stream: defaultName}, claims: newClaims(nc), logWriter: logWriter{nc: nc},
 		nc: nc, lane: lane, own: ownSubjects(name, lane),
 	}
-	c.readable = append([]events.Subject{events.SuiteSubject("*")}, c.own...)
+	c.readable = append([]events.Subject{events.SuiteSubject("*"), events.AssignmentSubject(lane)}, c.own...)
+	c.shown = append(shownSubjects(lane), c.own...)
 	c.appender = appender{nc: nc, stream: defaultName, reads: c}
 	if _, _, err := c.last(ctx, events.WorkSubject(lane)); err != nil {
 		return nil, fmt.Errorf("open the log as collector %s: %w", name, err)
@@ -79,7 +80,7 @@ func (c *Collector) Read(ctx context.Context, subject events.Subject) ([]events.
 
 // Last implements eventlog.Log. On a cluster it may lag by a moment.
 func (c *Collector) Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error) {
-	if err := allowed(c.own, subject); err != nil {
+	if err := allowed(c.shown, subject); err != nil {
 		return events.Recorded{}, false, fmt.Errorf("read: %w", err)
 	}
 	s, ok, err := c.last(ctx, subject)

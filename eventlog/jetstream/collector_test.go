@@ -144,6 +144,26 @@ func TestCollectorWorks(t *testing.T) {
 	if got, err := c.Read(ctx, events.SuiteSubject("go")); err != nil || len(got) != 1 {
 		t.Fatalf("definitions: %v, %v", got, err)
 	}
+	newest, ok, err := c.Last(ctx, events.LaneSubject(lane))
+	must("newest dispatch", err)
+	if !ok || newest.Fact.(events.JobDispatched).Place != 1 {
+		t.Fatalf("newest dispatch %+v", newest)
+	}
+	wanted := eventlog.NewEvent(events.VersionWanted{Version: "v2"}, meta, time.Now())
+	_, err = s.core.Append(ctx, eventlog.Append{Subject: events.VersionSubject(), Events: []events.Event{wanted}})
+	must("want a version", err)
+	if got, ok, err := c.Last(ctx, events.VersionSubject()); err != nil || !ok || got.ID != wanted.ID {
+		t.Fatalf("wanted version: %v, %v", got, err)
+	}
+	assigned := eventlog.NewEvent(events.LaneAssigned{Lane: lane, Name: "eider"}, meta, time.Now())
+	_, err = s.core.Append(ctx, eventlog.Append{Subject: events.AssignmentSubject(lane), Events: []events.Event{assigned}})
+	must("assign", err)
+	if got, ok, err := c.Last(ctx, events.AssignmentSubject(lane)); err != nil || !ok || got.ID != assigned.ID {
+		t.Fatalf("who serves the lane: %v, %v", got, err)
+	}
+	if got, err := c.Read(ctx, events.AssignmentSubject(lane)); err != nil || len(got) != 1 {
+		t.Fatalf("the lane's assignment: %v, %v", got, err)
+	}
 	must("log", c.WriteLog(ctx, lane, eventlog.LogChunk{JobID: "j1", Text: "hello"}))
 	must("ack", d.Ack(ctx))
 	must("release", c.Release(ctx, eventlog.Beat{Name: "eider", Instance: "1"}))
@@ -182,12 +202,12 @@ func TestCollectorIsConfined(t *testing.T) {
 
 	for _, subject := range []string{
 		"tacho.ev.lane.linux-x86.1", "tacho.ev.work.linux-x86.2", "tacho.ev.result.linux-x86.2.j1", "tacho.ev.request.r1",
-		"tacho.ev.admission", "tacho.ev.collector.other", "tacho.ev.assign.linux-x86.1", "tacho.ev.suite.go", "tacho.ev.work.linux-x86.1.x",
-		"tacho.log.linux-x86.2.j1", "tacho.read.work.linux-x86.2", "tacho.read.request.r1", "tacho.read.lane.linux-x86.1", "tacho.read.result.linux-x86.2.j1",
+		"tacho.ev.admission", "tacho.ev.collector.other", "tacho.ev.version", "tacho.ev.assign.linux-x86.1", "tacho.ev.suite.go", "tacho.ev.work.linux-x86.1.x",
+		"tacho.log.linux-x86.2.j1", "tacho.read.work.linux-x86.2", "tacho.read.request.r1", "tacho.read.lane.linux-x86.1", "tacho.read.result.linux-x86.2.j1", "tacho.read.assign.linux-x86.2",
 		"$KV.tacho_beats.other",
 		"$JS.API.INFO", "$JS.API.STREAM.INFO.EVENTS", "$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.UPDATE.EVENTS",
 		"$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "$JS.API.STREAM.PURGE.LOGS", "$JS.API.STREAM.MSG.GET.EVENTS", "$JS.API.STREAM.MSG.DELETE.EVENTS",
-		"$JS.API.STREAM.SNAPSHOT.EVENTS", "$JS.API.DIRECT.GET.EVENTS", "$JS.API.DIRECT.GET.EVENTS.tacho.ev.work.linux-x86.2", "$JS.API.DIRECT.GET.KV_tacho_beats",
+		"$JS.API.STREAM.SNAPSHOT.EVENTS", "$JS.API.DIRECT.GET.EVENTS", "$JS.API.DIRECT.GET.EVENTS.tacho.ev.work.linux-x86.2", "$JS.API.DIRECT.GET.EVENTS.tacho.ev.lane.linux-x86.2", "$JS.API.DIRECT.GET.EVENTS.tacho.ev.admission", "$JS.API.DIRECT.GET.KV_tacho_beats",
 		"$JS.API.DIRECT.GET.KV_tacho_beats.$KV.tacho_beats.other", "$JS.API.CONSUMER.CREATE.EVENTS", "$JS.API.CONSUMER.CREATE.EVENTS.x", "$JS.API.CONSUMER.CREATE.EVENTS.x.tacho.ev.>",
 		"$JS.API.CONSUMER.DURABLE.CREATE.EVENTS.x", "$JS.API.CONSUMER.DELETE.EVENTS.lane-linux-x86-1", "$JS.API.CONSUMER.RESET.EVENTS.lane-linux-x86-1",
 		"$JS.API.CONSUMER.PAUSE.EVENTS.lane-linux-x86-1", "$JS.API.CONSUMER.MSG.NEXT.EVENTS.lane-linux-x86-2", "$JS.API.CONSUMER.INFO.EVENTS.lane-linux-x86-2",

@@ -33,13 +33,23 @@ func CollectorPermissions(name events.CollectorName, lane events.Lane) Permissio
 			"$JS.ACK." + consumer + ".>",
 			"$JS.ACK.*.*." + consumer + ".>", // the newer form, with domain and account
 			readSubject(events.SuiteSubject("*")),
+			readSubject(events.AssignmentSubject(lane)),
 		},
 		Subscribe: []string{collectorInbox(name) + ".>"},
 	}
 	for _, own := range ownSubjects(name, lane) {
 		p.Publish = append(p.Publish, string(own), "$JS.API.DIRECT.GET."+defaultName+"."+string(own), readSubject(own))
 	}
+	for _, shown := range shownSubjects(lane) {
+		p.Publish = append(p.Publish, "$JS.API.DIRECT.GET."+defaultName+"."+string(shown))
+	}
 	return p
+}
+
+// shownSubjects are the aggregates that others write and of which a collector may see the last event: the newest
+// dispatch on its lane, who serves the lane, and which version is wanted.
+func shownSubjects(lane events.Lane) []events.Subject {
+	return []events.Subject{events.LaneSubject(lane), events.AssignmentSubject(lane), events.VersionSubject()}
 }
 
 // ownSubjects are the aggregates that a collector writes.

@@ -32,7 +32,7 @@ var house = map[string]floor{
 
 	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
-	"definitions": ports, "githubapi": ports,
+	"definitions": ports, "githubapi": ports, "comparison": ports,
 
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "projector": parts,
 	"reporter": parts, "website": parts, "watchdog": parts, "supervisor": parts,
@@ -49,8 +49,9 @@ var neighbours = map[string][]string{
 	"eventlog/eventlogtest": {"eventlog"},
 	"control":               {"eventlog"},
 	"runner":                {"artifact"},
+	"comparison":            {"readmodel"},
 	// The shapes that the API answers with are the rows and the wishes themselves.
-	"client": {"control", "eventlog", "readmodel"},
+	"client": {"comparison", "control", "eventlog", "readmodel"},
 }
 
 // known are the packages that internal ones may import: words that they need, and the log.

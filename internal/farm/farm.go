@@ -3,8 +3,6 @@ package farm
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/scheduler"
@@ -53,11 +50,15 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 	return f
 }
 
-// Schedule adds another scheduler.
-func (f *Farm) Schedule(p scheduler.Policy) {
-	s := scheduler.New(scheduler.Config{
+// Schedule adds another scheduler, with a configuration that may be changed.
+func (f *Farm) Schedule(p scheduler.Policy, change ...func(*scheduler.Config)) {
+	config := scheduler.Config{
 		Log: f.Log, Dispatch: f.Log, Presence: f.Log, Policy: p, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	s := scheduler.New(config)
 	f.tasks.Go(func() {
 		if err := s.Run(f.ctx); err != nil {
 			f.T.Error(err)
@@ -74,7 +75,18 @@ func (f *Farm) Stop() {
 // Register registers a collector for a lane.
 func (f *Farm) Register(name events.CollectorName, lane events.Lane) {
 	f.T.Helper()
-	if _, err := f.Control.AddCollector(f.ctx, By, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set}); err != nil {
+	f.add(control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set})
+}
+
+// RegisterStandby registers a further collector for a lane.
+func (f *Farm) RegisterStandby(name events.CollectorName, lane events.Lane) {
+	f.T.Helper()
+	f.add(control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, Standby: true})
+}
+
+func (f *Farm) add(n control.NewCollector) {
+	f.T.Helper()
+	if _, err := f.Control.AddCollector(f.ctx, By, n); err != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -83,17 +95,20 @@ func (f *Farm) Register(name events.CollectorName, lane events.Lane) {
 type Process struct {
 	// Kill ends it like kill -9: nothing more is recorded.
 	Kill func()
+	// Pause stops it like SIGSTOP, as far as anybody else can see: nothing of it reaches the log or comes from
+	// there until Wake.
+	Pause, Wake func()
 	// Stop ends it softly; Ended is closed when it has ended, with Err.
 	Stop  func()
 	Ended chan struct{}
 	Err   error
 }
 
-// Start starts a process of a registered collector.
-func (f *Farm) Start(name events.CollectorName, lane events.Lane, instance string, bench collector.Bench) *Process {
+// Start starts a process of a registered collector, with a configuration that may be changed.
+func (f *Farm) Start(name events.CollectorName, lane events.Lane, instance string, bench collector.Bench, change ...func(*collector.Config)) *Process {
 	ctx, stop := context.WithCancel(f.ctx)
-	gate := &gate{Log: f.Log}
-	p := &Process{Stop: stop, Ended: make(chan struct{})}
+	gate := newGate(f.Log)
+	p := &Process{Stop: stop, Pause: gate.pause, Wake: gate.wake, Ended: make(chan struct{})}
 	p.Kill = func() {
 		gate.shut()
 		stop()
@@ -105,13 +120,17 @@ func (f *Farm) Start(name events.CollectorName, lane events.Lane, instance strin
 			target = t
 		}
 	}
-	c := collector.New(collector.Config{
+	config := collector.Config{
 		Name: name, Lane: lane, Instance: instance, Host: "host", PID: 1, Version: "test", OS: target.OS, Arch: target.Arch,
 		Environment: events.Environment{Fingerprint: "env"},
-		Log:         gate, Dispatch: f.Log, Presence: gate, JobLogs: f.Log, Bench: bench,
+		Log:         gate, Dispatch: gate, Presence: gate, JobLogs: f.Log, Bench: bench,
 		BeatEvery: 5 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3, TransientDeadline: 2 * time.Hour,
 		Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-	})
+	}
+	for _, f := range change {
+		f(&config)
+	}
+	c := collector.New(config)
 	f.tasks.Go(func() {
 		defer close(p.Ended)
 		p.Err = c.Run(ctx)
@@ -181,54 +200,4 @@ func (f *Farm) Pass(d time.Duration) {
 	case <-time.After(d):
 	case <-f.ctx.Done():
 	}
-}
-
-// errKilled is what a killed process gets from the log.
-var errKilled = errors.New("this process is dead")
-
-// gate is the log as one process sees it. Once shut it takes nothing more, so that a process can be killed
-// between any two steps.
-type gate struct {
-	*memory.Log
-	mu   sync.Mutex
-	dead bool
-}
-
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.dead = true
-}
-
-func (g *gate) alive() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.dead {
-		return fmt.Errorf("append: %w", errKilled)
-	}
-	return nil
-}
-
-// Append implements eventlog.Log.
-func (g *gate) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
-	if err := g.alive(); err != nil {
-		return 0, err
-	}
-	return g.Log.Append(ctx, parts...)
-}
-
-// Beat implements eventlog.Presence.
-func (g *gate) Beat(ctx context.Context, b eventlog.Beat) error {
-	if err := g.alive(); err != nil {
-		return err
-	}
-	return g.Log.Beat(ctx, b)
-}
-
-// Release implements eventlog.Presence.
-func (g *gate) Release(ctx context.Context, b eventlog.Beat) error {
-	if err := g.alive(); err != nil {
-		return err
-	}
-	return g.Log.Release(ctx, b)
 }

@@ -83,18 +83,25 @@ func (f *Farm) awaitEnd(id events.RequestID) events.Fact {
 // check looks for what must never happen in the whole log: see domain 18.
 func check(t *testing.T, f *Farm) {
 	t.Helper()
-	c := checker{
-		t: t, jobs: map[events.JobID]bool{}, current: map[events.Lane]events.JobID{}, ended: map[events.JobID]bool{},
-		attempt: map[events.JobID]int{}, running: map[events.RequestID]bool{}, terminal: map[events.RequestID]bool{},
-		measured: map[measuredKey]bool{},
-	}
+	c := newChecker(t, policy.MaxInProgress)
 	for _, e := range f.Events() {
 		c.look(e)
 	}
 }
 
+func newChecker(t *testing.T, maxInProgress int) *checker {
+	return &checker{
+		t: t, maxInProgress: maxInProgress, jobs: map[events.JobID]bool{}, current: map[events.Lane]events.JobID{}, ended: map[events.JobID]bool{},
+		attempt: map[events.JobID]int{}, running: map[events.RequestID]bool{}, terminal: map[events.RequestID]bool{},
+		measured: map[measuredKey]bool{},
+	}
+}
+
 type checker struct {
-	t        *testing.T
+	t *testing.T
+	// maxInProgress is how many requests may be in progress at once.
+	maxInProgress int
+
 	jobs     map[events.JobID]bool
 	current  map[events.Lane]events.JobID
 	ended    map[events.JobID]bool
@@ -140,7 +147,7 @@ func (c *checker) look(e events.Recorded) {
 		}
 	case events.RequestStarted:
 		c.running[f.RequestID] = true
-		c.never(len(c.running) > policy.MaxInProgress, e, "%d requests are in progress", len(c.running))
+		c.never(len(c.running) > c.maxInProgress, e, "%d requests are in progress", len(c.running))
 		c.never(c.terminal[f.RequestID], e, "request %s starts and has ended", f.RequestID)
 	case events.RequestCompleted:
 		c.end(e, f.RequestID)

@@ -1,6 +1,8 @@
-SELECT c.name, c.target, c."set", c.standby, c.nkey, c.active, c.presence = 'online' AS online, c.draining,
+SELECT c.name, c.target, c."set", c.standby, c.nkey, c.active, c.presence = 'online' AS online, c.draining, c.quarantined,
+       EXISTS (SELECT FROM assignment l WHERE l.name = c.name AND l.serving) AS serving,
        CASE
            WHEN NOT c.active THEN 'inactive'
+           WHEN c.quarantined THEN 'quarantined'
            WHEN c.presence <> 'online' THEN c.presence
            WHEN c.draining THEN 'draining'
            WHEN EXISTS (SELECT FROM attempt a WHERE a.collector = c.name AND a.state = 'running') THEN 'benchmarking'

@@ -108,7 +108,9 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill := strings.NewReplacer("{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()))
-	queries := map[string]string{"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/results": "?tag=" + string(sha("a"))}
+	queries := map[string]string{
+		"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/results": "?tag=" + string(sha("a")), "/api/v1/durations": "?target=" + string(machine),
+	}
 	for path, methods := range d.Paths {
 		if !strings.HasPrefix(path, "/api/v1/") {
 			t.Errorf("%s is not of the API", path)

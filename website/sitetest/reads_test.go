@@ -16,6 +16,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/compare"
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -113,6 +114,10 @@ func TestEveryReadOfTheClient(t *testing.T) {
 	if err != nil || len(results) != 3 || len(results[0].Iterations) != 6 {
 		t.Errorf("results: %d, %v", len(results), err)
 	}
+	durations, err := c.Durations(s.ctx, "", machine)
+	if err != nil || len(durations) == 0 || durations[0].Seconds == nil || durations[0].Artifacts < 1 {
+		t.Errorf("durations: %+v, %v", durations, err)
+	}
 	zero := events.Seq(0)
 	oldest, err := c.Events(s.ctx, client.EventQuery{After: &zero, Limit: 2})
 	if err != nil || len(oldest) != 2 || oldest[0].Seq != 1 || oldest[0].Type != "definitions.published.v1" {
@@ -170,7 +175,7 @@ func TestACollectorsStateJoinsLogAndHeartbeat(t *testing.T) {
 		t.Errorf("heartbeat %+v", progress)
 	}
 	st.ask(s.control.DrainCollector(s.ctx, teller(), "amd-0", "new disk"))
-	st.ask(s.control.DeactivateCollector(s.ctx, teller(), "spare", "not needed"))
+	st.ask(s.control.DeactivateCollector(s.ctx, teller(), "spare", control.Deactivation{Reason: "not needed"}))
 	if err := s.log.Release(s.ctx, eventlog.Beat{Name: "amd-1", Instance: "i2"}); err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +224,13 @@ func TestAComparisonJudgesWithTheDefinitions(t *testing.T) {
 	if err != nil || part.Complete || !strings.Contains(part.Incomplete, "1 of 2 jobs are done") || len(part.Missing) != 6 {
 		t.Errorf("while it runs: %+v, %v", part.B, err)
 	}
-	for format, begins := range map[string]string{"text": "Incomplete: The request for c", "markdown": "> **Incomplete:**", "csv": "metric,"} {
+	for format, begins := range map[string]string{"text": "Incomplete: The request for c", "markdown": "Comparison of `c", "csv": "metric,"} {
 		var out strings.Builder
 		if err := s.client.CompareAs(s.ctx, client.CompareQuery{A: sha("b"), B: sha("c")}, format, &out); err != nil || !strings.HasPrefix(out.String(), begins) {
 			t.Errorf("%s: %v, %.80q", format, err, out.String())
+		}
+		if format == "markdown" && !strings.Contains(out.String(), "\n> **Incomplete:** The request for c") {
+			t.Errorf("the report does not say what is missing: %s", out.String())
 		}
 	}
 }

@@ -43,13 +43,21 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 		t.Errorf("cancel: %+v, %v", cancelled, err)
 	}
 	for name, f := range map[string]func() (control.Answer, error){
-		"drain":      func() (control.Answer, error) { return c.DrainCollector(s.ctx, "amd-0", "disk") },
-		"deactivate": func() (control.Answer, error) { return c.DeactivateCollector(s.ctx, "amd-0", "disk") },
-		"activate":   func() (control.Answer, error) { return c.ActivateCollector(s.ctx, "amd-0") },
+		"drain": func() (control.Answer, error) { return c.DrainCollector(s.ctx, "amd-0", "disk") },
+		"deactivate": func() (control.Answer, error) {
+			return c.DeactivateCollector(s.ctx, "amd-0", control.Deactivation{Reason: "disk", Now: true})
+		},
+		"activate": func() (control.Answer, error) { return c.ActivateCollector(s.ctx, "amd-0") },
 	} {
 		if a, err := f(); err != nil || a.Seq == 0 {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
+	}
+	if _, err := c.ActivateCollector(s.ctx, "amd-0"); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := c.TakeLaneOver(s.ctx, "amd-0", "it is back"); err != nil || !a.Existed {
+		t.Errorf("take over a lane that it serves: %+v, %v", a, err)
 	}
 	e, err := s.now().Event(s.ctx, cancelled.Seq)
 	if err != nil || e.Actor != "cli:tester" || e.Source != "website" || !strings.HasPrefix(e.Root, "command ") {

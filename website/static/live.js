@@ -61,6 +61,10 @@
     source.addEventListener("changed", refresh);
     source.addEventListener("error", () => say("off", "not live: the server does not answer"));
   };
+  // Ages and estimates grow old when nothing happens, too.
+  setInterval(() => {
+    if (source && !document.hidden) refresh();
+  }, 60000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden && source) {
       source.close();

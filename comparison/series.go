@@ -1,4 +1,4 @@
-package website
+package comparison
 
 import (
 	"github.com/tachobench/tacho/compare"

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tachobench/tacho/readmodel"
+)
+
+type alertsCmd struct {
+	Past int  `help:"Show so many of those that are over, too." placeholder:"N"`
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows what needs a person.
+func (c *alertsCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Alerts(ctx, c.Past)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.stdout, "Nothing needs you.")
+		return nil
+	}
+	p.alertList(list)
+	return nil
+}
+
+// alertList tells alerts one after the other: their sentences are too long for a table.
+func (p *program) alertList(list []readmodel.Alert) {
+	for _, a := range list {
+		if !a.Standing() {
+			fmt.Fprintf(p.stdout, "%s  %s\n  over since %s: %s\n", a.Kind, a.Message, moment(a.ClearedAt), a.ClearedReason)
+			continue
+		}
+		fmt.Fprintf(p.stdout, "%s  %s\n  since %s\n", a.Kind, a.Message, moment(&a.RaisedAt))
+		if a.Action != "" {
+			fmt.Fprintf(p.stdout, "  to do: %s\n", a.Action)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+type githubCmd struct {
+	Deliveries githubDeliveriesCmd `cmd:"" help:"List what GitHub delivered and what came of it, newest first."`
+	Delivery   githubDeliveryCmd   `cmd:"" help:"Show a delivery with its body."`
+	Outbox     githubOutboxCmd     `cmd:"" help:"List what is to stand on GitHub and how far it came, newest first."`
+	Comment    githubCommentCmd    `cmd:"" help:"Show a comment with its text."`
+}
+
+type githubDeliveriesCmd struct {
+	Outcome events.DeliveryOutcome `help:"Only those with this outcome: accepted, refused, forbidden, ignored or malformed." placeholder:"OUTCOME"`
+	Waiting bool                   `help:"Only those that are not handled yet."`
+	PR      int                    `help:"Only those about a pull request." placeholder:"N" name:"pr"`
+	Limit   int                    `help:"At most so many." default:"30"`
+	JSON    bool                   `help:"Print JSON." name:"json"`
+}
+
+// Run lists deliveries.
+func (c *githubDeliveriesCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Deliveries(ctx, client.DeliveryQuery{Outcome: c.Outcome, Waiting: c.Waiting, PR: c.PR, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.stdout, "There is no such delivery.")
+		return nil
+	}
+	var rows [][]string
+	for _, d := range list {
+		pr := "-"
+		if d.PR != nil {
+			pr = fmt.Sprint(*d.PR)
+		}
+		rows = append(rows, []string{
+			string(d.ID), d.Event, moment(&d.ReceivedAt), orDash(d.Sender), pr, outcome(d), orDash(d.Command), firstLine(d.Reason),
+		})
+	}
+	return table(p.stdout, []string{"DELIVERY", "EVENT", "CAME", "FROM", "PR", "OUTCOME", "UNDERSTOOD", "REASON"}, rows)
+}
+
+func outcome(d readmodel.Delivery) string {
+	if !d.Handled() {
+		return "waiting"
+	}
+	return string(d.Outcome)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+type githubDeliveryCmd struct {
+	ID   string `arg:"" help:"Id of the delivery, or HOOK/ID where two webhooks had the same."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Run shows the delivery.
+func (c *githubDeliveryCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	hook, id, err := c.find(ctx, cl)
+	if err != nil {
+		return err
+	}
+	d, err := cl.Delivery(ctx, hook, id)
+	if err != nil {
+		return next(err, "see `tacho github deliveries`")
+	}
+	if c.JSON {
+		return p.json(d)
+	}
+	p.heading("delivery %s of webhook %s: %s, %s", d.ID, d.Hook, d.Event, outcome(d.Delivery))
+	pr, from := "", d.Sender
+	if d.PR != nil {
+		pr = fmt.Sprintf("%s#%d", d.Repo, *d.PR)
+	}
+	if from != "" {
+		from = fmt.Sprintf("%s (account %d)", from, d.SenderID)
+	}
+	p.facts([][2]string{
+		{"came", moment(&d.ReceivedAt)}, {"handled", moment(d.HandledAt)}, {"from", from}, {"pr", pr}, {"said", d.Command}, {"reason", d.Reason},
+		{"requests", joinIDs(d.Requests)},
+	})
+	fmt.Fprintln(p.stdout)
+	if d.Body != nil {
+		return p.json(d.Body)
+	}
+	fmt.Fprintln(p.stdout, printable(d.Text))
+	return nil
+}
+
+// find returns the names of a delivery, of which the webhook is mostly left out.
+func (c *githubDeliveryCmd) find(ctx context.Context, cl *client.Client) (events.HookID, events.DeliveryID, error) {
+	if hook, id, ok := strings.Cut(c.ID, "/"); ok {
+		return events.HookID(hook), events.DeliveryID(id), nil
+	}
+	list, err := cl.Deliveries(ctx, client.DeliveryQuery{ID: events.DeliveryID(c.ID)})
+	switch {
+	case err != nil:
+		return "", "", err
+	case len(list) == 0:
+		return "", "", &client.Error{Status: http.StatusNotFound, Message: fmt.Sprintf("delivery %s: not found", c.ID), Next: "see `tacho github deliveries`"}
+	case len(list) > 1:
+		return "", "", usagef("%d webhooks had a delivery %s: write %s/%s or another", len(list), c.ID, list[0].Hook, c.ID)
+	}
+	return list[0].Hook, list[0].ID, nil
+}
+
+type githubOutboxCmd struct {
+	State   readmodel.CommentState `help:"Only those in this state: wanted, postponed, posted, refused or minimised." placeholder:"STATE"`
+	PR      int                    `help:"Only those on a pull request." placeholder:"N" name:"pr"`
+	Request events.RequestID       `help:"Only those about a request." placeholder:"ID"`
+	Limit   int                    `help:"At most so many." default:"30"`
+	JSON    bool                   `help:"Print JSON." name:"json"`
+}
+
+// Run lists comments.
+func (c *githubOutboxCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Outbox(ctx, client.CommentQuery{State: c.State, PR: c.PR, Request: c.Request, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.stdout, "There is no such comment.")
+		return nil
+	}
+	return p.commentTable(list)
+}
+
+func (p *program) commentTable(list []readmodel.Comment) error {
+	var rows [][]string
+	for _, c := range list {
+		rows = append(rows, []string{
+			string(c.Key), string(c.Purpose), fmt.Sprintf("%s#%d", c.Repo, c.PR), string(c.State), moment(&c.RevisedAt), fmt.Sprint(c.Attempts),
+			orDash(c.URL), firstLine(c.Reason),
+		})
+	}
+	return table(p.stdout, []string{"COMMENT", "PURPOSE", "PULL REQUEST", "STATE", "WANTED", "ATTEMPTS", "STANDS", "REASON"}, rows)
+}
+
+type githubCommentCmd struct {
+	Key  events.OutboxKey `arg:"" help:"Key of the comment."`
+	JSON bool             `help:"Print JSON." name:"json"`
+}
+
+// Run shows the comment.
+func (c *githubCommentCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	shown, err := cl.Comment(ctx, c.Key)
+	if err != nil {
+		return next(err, "see `tacho github outbox`")
+	}
+	if c.JSON {
+		return p.json(shown)
+	}
+	p.heading("%s on %s#%d: %s", shown.Purpose, shown.Repo, shown.PR, shown.State)
+	until := ""
+	if shown.Until != nil {
+		until = moment(shown.Until)
+	}
+	p.facts([][2]string{
+		{"request", string(shown.RequestID)}, {"text", fmt.Sprintf("number %d, wanted %s", shown.Revision, moment(&shown.RevisedAt))},
+		{"attempts", fmt.Sprint(shown.Attempts)}, {"written", moment(shown.PostedAt)}, {"stands", shown.URL}, {"reason", shown.Reason}, {"again", until},
+		{"labels", labels(shown)},
+	})
+	fmt.Fprintf(p.stdout, "\n%s\n", printable(shown.Body))
+	return nil
+}
+
+func labels(c readmodel.Comment) string {
+	var all []string
+	for _, l := range c.AddLabels {
+		all = append(all, "+"+l)
+	}
+	for _, l := range c.RemoveLabels {
+		all = append(all, "-"+l)
+	}
+	return strings.Join(all, " ")
+}
+
+func joinIDs(ids []events.RequestID) string {
+	all := make([]string, len(ids))
+	for i, id := range ids {
+		all[i] = string(id)
+	}
+	return strings.Join(all, ", ")
+}
+
+func (p *program) heading(format string, args ...any) {
+	fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...)))
+}
+
+// facts prints what is known, line by line, and leaves out what is not.
+func (p *program) facts(lines [][2]string) {
+	for _, line := range lines {
+		if line[1] != "" && line[1] != "-" {
+			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], printable(line[1]))
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Report is everything that is said of an artifact in a comment on GitHub. All text in it is foreign: none of it can
+// mention a person, break a table or open HTML.
+type Report struct {
+	// A is what B is compared with; empty when the parent of B is not known.
+	A, B string
+	// Commit is set when B was built from a commit of its own, Ended when nothing more of it will be measured.
+	Commit, Ended bool
+	// Comparison is nil when there is nothing to compare; Measured is then how many test cases of B have results.
+	Comparison *Comparison
+	Measured   int
+	// Failure says why the request for B failed; empty when it did not. Incomplete says in words what else may be
+	// missing.
+	Failure, Incomplete string
+	// FailedCases and FailedJobs are those of B, in any order.
+	FailedCases []FailedCase
+	FailedJobs  []FailedJob
+	// The URLs are http or https ones; what has none is not linked.
+	ComparisonURL, RequestURL string
+}
+
+// FailedCase is a test case of b that has an error instead of a result.
+type FailedCase struct {
+	Case    events.TestCase
+	Message string
+	// New is set when it did not fail for a.
+	New bool
+}
+
+// FailedJob is a job that failed.
+type FailedJob struct {
+	Name, Reason, URL string
+	// Optional jobs are not needed for their request to be completed.
+	Optional bool
+}
+
+// commentLimit is how many bytes a comment on GitHub may have: its limit is 65,536 characters, and whoever posts it
+// adds a line.
+const commentLimit = 64_500
+
+// smallestLimit is the least that a report can be cut to.
+const smallestLimit = 16 << 10
+
+// CommentOptions returns the options that a comment on GitHub is written with.
+func CommentOptions() Options { return Options{Brief: true, Limit: commentLimit} }
+
+// Markdown writes a report as GitHub shows it: the verdict, what newly fails, a table for each metric with its test
+// cases folded away, largest change first, and everything else that failed. With a Limit in the options it is cut
+// where it hurts least. It fails only when w does.
+func Markdown(w io.Writer, r Report, o Options) error {
+	o.Focus = false
+	limit := 0
+	if o.Limit > 0 {
+		limit = max(o.Limit, smallestLimit)
+	}
+	news, failed := r.failedBlocks()
+	blocks := []block{news}
+	if r.Comparison != nil {
+		blocks = append(blocks, metricBlocks(*r.Comparison, o)...)
+	}
+	blocks = append(blocks, failed...)
+	if r.Comparison != nil {
+		blocks = append(blocks, absentBlock("New in b", r.Comparison.New, o), absentBlock("Missing in b", r.Comparison.Missing, o))
+	}
+	rest := "see the " + link("comparison", r.ComparisonURL)
+	if r.ComparisonURL == "" {
+		rest = "see `tacho compare`"
+	}
+	_, err := io.WriteString(w, fit(r.head(), blocks, rest, limit))
+	return err
+}
+
+// head is what is never cut. Every piece of it is bounded.
+func (r Report) head() string {
+	var b strings.Builder
+	switch {
+	case r.Commit && r.Ended && r.ComparisonURL != "":
+		fmt.Fprintf(&b, "Finished benchmarking commit (%s): %s.\n\n", commit(r.B), link("comparison URL", r.ComparisonURL))
+	case r.Commit && r.Ended:
+		fmt.Fprintf(&b, "Finished benchmarking commit (%s).\n\n", commit(r.B))
+	case r.A != "" && r.B != "" && r.Comparison != nil:
+		fmt.Fprintf(&b, "Comparison of %s (b) with %s (a).\n\n", code(r.B), code(r.A))
+	case r.B != "":
+		fmt.Fprintf(&b, "Report on %s.\n\n", code(r.B))
+	}
+	fmt.Fprintf(&b, "**Overall result: %s**\n\n%s\n", r.overall(), r.explanation())
+	if c := r.Comparison; c != nil && c.Attention {
+		fmt.Fprintf(&b, "\nDeserves attention: %s.\n", c.AttentionReason)
+	}
+	if r.Failure != "" {
+		fmt.Fprintf(&b, "\n> **The request failed:** %s\n", prose(r.Failure))
+	}
+	if r.Incomplete != "" {
+		fmt.Fprintf(&b, "\n> **Incomplete:** %s\n", prose(r.Incomplete))
+	}
+	if r.RequestURL != "" {
+		fmt.Fprintf(&b, "\nSee the %s for jobs and errors.\n", link("request", r.RequestURL))
+	}
+	return b.String()
+}
+
+// overall is the verdict in the words that rust-timer uses.
+func (r Report) overall() string {
+	if r.Comparison == nil {
+		switch {
+		case r.Measured > 0:
+			return "no parent results to compare with"
+		case r.Failure != "" || len(r.FailedCases)+len(r.FailedJobs) > 0:
+			return "❌ nothing could be measured"
+		}
+		return "nothing was measured"
+	}
+	c := *r.Comparison
+	result := map[Verdict]string{
+		Regression: "❌ regressions", Improvement: "✅ improvements", Mixed: "❌✅ regressions and improvements", NoChange: "no relevant changes",
+	}[c.Verdict]
+	judged := len(c.Summaries) > 0 && c.Summaries[0].conclusive() > 0
+	if !judged {
+		result = "nothing could be judged"
+	}
+	var next []string
+	if c.Attention {
+		next = append(next, "deserves attention")
+	}
+	if n := len(newBenchmarks(r.FailedCases)); n > 0 {
+		next = append(next, plural(n, "newly failed benchmark"))
+	}
+	if r.Failure != "" {
+		next = append(next, "not everything could be measured")
+	}
+	switch {
+	case len(next) == 0 && !judged:
+		return result
+	case len(next) == 0:
+		next = append(next, "no action needed")
+	}
+	return result + " - " + strings.Join(next, ", ")
+}
+
+// explanation is the verdict in numbers, or why there is none.
+func (r Report) explanation() string {
+	switch {
+	case r.Comparison != nil && len(r.Comparison.Summaries) > 0:
+		top := r.Comparison.Summaries[0]
+		text := top.says(code(string(top.Metric.Name)))
+		if r.Commit && r.Ended && r.A != "" {
+			text += " Compared with " + commit(r.A) + "."
+		}
+		return text
+	case r.Comparison != nil:
+		return "No test case was measured on both sides."
+	case r.Measured == 0:
+		return fmt.Sprintf("%s has no results.", code(r.B))
+	case r.A == "":
+		return fmt.Sprintf("%s was measured (%s), and its parent is not known.", code(r.B), plural(r.Measured, "test case"))
+	}
+	return fmt.Sprintf("%s was measured (%s), and its parent %s was not.", code(r.B), plural(r.Measured, "test case"), code(r.A))
+}

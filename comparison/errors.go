@@ -1,0 +1,46 @@
+package comparison
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Error says why there is nothing to compare, in words for whoever asked.
+type Error struct {
+	// Wrong is set when the question is at fault, and not what the tables hold.
+	Wrong bool
+	// Message says what is wrong, Next what to do about it.
+	Message, Next string
+}
+
+func (e *Error) Error() string { return e.Message + ": " + e.Next }
+
+func refuse(next, format string, args ...any) error {
+	return &Error{Message: fmt.Sprintf(format, args...), Next: next}
+}
+
+// Unmeasured returns the error that says that a tag has no results in any of the suites, and which tags have some.
+func (t Tables) Unmeasured(ctx context.Context, suites []events.SuiteName, tag events.Tag) error {
+	var known []string
+	for _, name := range suites {
+		tags, err := t.Reader.Measured(ctx, name, 10)
+		if err != nil {
+			return err
+		}
+		for _, tag := range tags {
+			known = append(known, string(tag))
+		}
+	}
+	next := "ask for it with `tacho request master " + string(tag) + "`"
+	if len(known) > 0 {
+		next = "tags with results are " + strings.Join(known, ", ")
+	}
+	in := ""
+	if len(suites) == 1 {
+		in = fmt.Sprintf(" in suite %s", suites[0])
+	}
+	return refuse(next, "%s has no results%s", tag, in)
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPollersHaveDefaults(t *testing.T) {
+	text := `
+[[poller]]
+name = "rust-master"
+kind = "github-commits"
+suite = "rustc"
+repository = "rust-lang/rust"
+
+[[poller]]
+name = "go-releases"
+kind = "go-versions"
+suite = "go"
+keep = 5
+`
+	c, err := Load(file(t, text), env(map[string]string{"HOME": "/h", "TACHO_GITHUB_TOKEN": "ghp_hidden", "TACHO_GITHUB_API": "https://h/api/v3"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Poller{
+		{
+			Name: "rust-master", Kind: GitHubCommits, Suite: "rustc", Repository: "rust-lang/rust",
+			Interval: Duration(2 * time.Minute), Horizon: Duration(29 * 24 * time.Hour), Backlog: 2,
+		},
+		{
+			Name: "go-releases", Kind: GoVersions, Suite: "go", URL: "https://proxy.golang.org/golang.org/toolchain/@v/list",
+			Interval: Duration(time.Hour), Keep: 5,
+		},
+	}
+	if diff := cmp.Diff(want, c.Pollers); diff != "" {
+		t.Error(diff)
+	}
+	if c.GitHub.Token != "ghp_hidden" || c.GitHub.API != "https://h/api/v3" {
+		t.Errorf("%+v", c.GitHub)
+	}
+	shown, err := c.Redacted().TOML()
+	if err != nil || strings.Contains(string(shown), "ghp_hidden") || c.Redacted().GitHub.Token != "" {
+		t.Errorf("%v\n%s", err, shown)
+	}
+	again, err := Load(file(t, string(shown)), env(map[string]string{"HOME": "/h"}))
+	if err != nil || !cmp.Equal(again.Pollers, c.Pollers) {
+		t.Errorf("what is shown is no valid file: %v", err)
+	}
+}
+
+func TestPollersThatCannotWorkAreRefused(t *testing.T) {
+	const head = "[[poller]]\nname = \"a\"\nsuite = \"go\"\n"
+	for name, tc := range map[string]struct{ text, want string }{
+		"name":                      {"[[poller]]\nname = \"A b\"\n", "poller 1: name"},
+		"no suite":                  {"[[poller]]\nname = \"a\"\nkind = \"manifests\"\n", "poller a: suite"},
+		"kind":                      {head + "kind = \"svn\"\n", "use github-commits, git-commits, manifests or go-versions"},
+		"unknown key":               {head + "kind = \"manifests\"\nrepo = \"x\"\n", "unknown key"},
+		"no repository":             {head + "kind = \"github-commits\"\n", "owner/name"},
+		"url of github":             {head + "kind = \"github-commits\"\nrepository = \"a/b\"\nurl = \"https://x\"\n", "github.api"},
+		"no url":                    {head + "kind = \"git-commits\"\n", "git remote"},
+		"an option as url":          {head + "kind = \"git-commits\"\nurl = \"--upload-pack=x\"\n", "git remote"},
+		"a branch that is none":     {head + "kind = \"git-commits\"\nurl = \"/x\"\nbranch = \"-x\"\n", "branch"},
+		"password":                  {head + "kind = \"git-commits\"\nurl = \"https://u:secret@h/x\"\n", "credential helper"},
+		"token":                     {head + "kind = \"manifests\"\nurl = \"https://secret@h/x\"\n", "credential helper"},
+		"no url of a list":          {head + "kind = \"manifests\"\nurl = \"secret\"\n", "https://"},
+		"backlog of releases":       {head + "kind = \"manifests\"\nbacklog = 3\n", "keep"},
+		"keep of commits":           {head + "kind = \"git-commits\"\nurl = \"/x\"\nkeep = 3\n", "backlog"},
+		"candidates of commits":     {head + "kind = \"git-commits\"\nurl = \"/x\"\ncandidates = true\n", "candidates"},
+		"repository of a list":      {head + "kind = \"manifests\"\nrepository = \"a/b\"\n", "url instead"},
+		"interval":                  {head + "kind = \"manifests\"\ninterval = \"1ms\"\n", "interval"},
+		"backlog":                   {head + "kind = \"git-commits\"\nurl = \"/x\"\nbacklog = -1\n", "at least 1"},
+		"two of one name":           {head + "kind = \"manifests\"\n" + head + "kind = \"manifests\"\n", "two of this name"},
+		"the API is no URL":         {"[github]\napi = \"secret\"\n", "github.api"},
+		"the API has a user in URL": {"[github]\napi = \"https://secret@h\"\n", "without a user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(file(t, tc.text), env(map[string]string{"HOME": "/h"}))
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want %q in it and no secret", err, tc.want)
+			}
+		})
+	}
+	for _, url := range []string{"git@github.com:a/b.git", "ssh://git@h/x", "/srv/x", "https://h/x@y"} {
+		if passwordIn(url) {
+			t.Errorf("%s is refused", url)
+		}
+	}
+}

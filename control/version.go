@@ -1,0 +1,23 @@
+package control
+
+import (
+	"context"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// WantVersion says which version collectors that have a supervisor should run. They leave for it between two requests.
+func (c *Control) WantVersion(ctx context.Context, by By, wanted events.VersionWanted) (Answer, error) {
+	if err := events.CheckVersion(wanted.Version); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	_, answer, err := decide(ctx, c, by, events.VersionSubject(),
+		func(_ string, e events.Recorded) string { return e.Fact.(events.VersionWanted).Version },
+		func(current string) ([]events.Fact, error) {
+			if current == wanted.Version {
+				return nil, nil
+			}
+			return []events.Fact{wanted}, nil
+		})
+	return answer, err
+}

@@ -1,0 +1,40 @@
+package projector
+
+import "github.com/tachobench/tacho/events"
+
+// alertRaised begins an alert, or gives the one that stands other words. The state holds those that stand: a
+// row that is over is replaced whole, so it need not be read.
+func (s *state) alertRaised(m moment, f events.AlertRaised) {
+	// As the table has them: a row that was read back must compare like the one that was written.
+	f.About, f.Message, f.Action = cleanText(f.About), cleanText(f.Message), cleanText(f.Action)
+	a := s.alerts[f.Key]
+	if a == nil || a.ClearedAt != nil {
+		a = &alertRow{Key: f.Key, RaisedAt: m.at, RaisedSeq: m.seq}
+		s.alerts[f.Key] = a
+	} else if a.Kind == f.Kind && a.About == f.About && a.Message == f.Message && a.Action == f.Action {
+		return
+	}
+	a.Kind, a.About, a.Message, a.Action = f.Kind, f.About, f.Message, f.Action
+	a.ChangedAt, a.ChangedSeq = m.at, m.seq
+	s.dirtyAlerts[f.Key] = true
+}
+
+// alertCleared ends an alert; one that does not stand is refused.
+func (s *state) alertCleared(m moment, f events.AlertCleared) {
+	a := s.alerts[f.Key]
+	if a == nil || a.ClearedAt != nil {
+		s.refused++
+		return
+	}
+	a.ClearedAt, a.ClearedSeq, a.ClearedReason = pointer(m.at), pointer(m.seq), f.Reason
+	s.dirtyAlerts[f.Key] = true
+}
+
+// forgetAlerts drops what is over.
+func (s *state) forgetAlerts() {
+	for key := range s.dirtyAlerts {
+		if a := s.alerts[key]; a != nil && a.ClearedAt != nil {
+			delete(s.alerts, key)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package projector
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// How far a comment in the outbox came.
+const (
+	commentWanted    = "wanted"
+	commentPostponed = "postponed"
+	commentPosted    = "posted"
+	commentRefused   = "refused"
+	commentMinimised = "minimised"
+)
+
+// deliveryKey is the primary key of a delivery.
+type deliveryKey struct {
+	hook events.HookID
+	id   events.DeliveryID
+}
+
+// deliveryReceived begins a row: the first event of a delivery counts, for a redelivery is the same one.
+func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
+	key := deliveryKey{f.Hook, f.Delivery}
+	if s.deliveries[key] != nil {
+		s.refused++
+		return
+	}
+	s.deliveries[key] = &deliveryRow{
+		Hook: f.Hook, Delivery: f.Delivery, Event: f.Event, Size: f.Size, ReceivedAt: m.at, ReceivedSeq: m.seq, Requests: []events.RequestID{},
+	}
+	s.dirtyDeliveries[key] = true
+}
+
+// deliveryHandled says what came of a delivery, once.
+func (s *state) deliveryHandled(m moment, f events.DeliveryHandled) {
+	key := deliveryKey{f.Hook, f.Delivery}
+	d := s.deliveries[key]
+	if d == nil || d.HandledSeq != nil || f.Outcome == "" {
+		s.refused++
+		return
+	}
+	d.HandledAt, d.HandledSeq = pointer(m.at), pointer(m.seq)
+	d.Outcome, d.Reason, d.Repo, d.Sender, d.SenderID, d.Command = f.Outcome, f.Reason, f.Repo, f.Sender, f.SenderID, f.Command
+	if f.PR != 0 {
+		d.PR = pointer(f.PR)
+	}
+	if f.Comment != 0 {
+		d.Comment = pointer(f.Comment)
+	}
+	d.Requests = append(d.Requests, f.Requests...)
+	s.dirtyDeliveries[key] = true
+}
+
+// commentWanted begins a comment, or gives it another text.
+func (s *state) commentWanted(m moment, f events.CommentWanted) {
+	c := s.outbox[f.Key]
+	if f.Revision < 1 || c != nil && f.Revision <= c.Revision {
+		s.refused++
+		return
+	}
+	if c == nil {
+		c = &outboxRow{Key: f.Key, WantedAt: m.at, WantedSeq: m.seq}
+		s.outbox[f.Key] = c
+	}
+	c.Revision, c.Purpose, c.Repo, c.PR, c.RequestID = f.Revision, f.Purpose, f.Repo, f.PR, f.RequestID
+	c.Body, c.Temporary, c.RevisedAt = f.Body, f.Temporary, m.at
+	c.AddLabels, c.RemoveLabels = append([]string{}, f.AddLabels...), append([]string{}, f.RemoveLabels...)
+	c.State, c.Attempts, c.Reason, c.Until = commentWanted, 0, "", nil
+	s.commentChanged(m, c)
+}
+
+// comment returns the comment if the report is about its newest revision; nil when it is about none that is known,
+// or about one that has been replaced.
+func (s *state) comment(key events.OutboxKey, revision int) *outboxRow {
+	c := s.outbox[key]
+	switch {
+	case c == nil || revision > c.Revision:
+		s.refused++
+	case revision < c.Revision:
+		s.stale++
+	default:
+		return c
+	}
+	return nil
+}
+
+func (s *state) commentChanged(m moment, c *outboxRow) {
+	c.ChangedSeq = m.seq
+	s.dirtyOutbox[c.Key] = true
+}
+
+func (s *state) commentAttempted(m moment, f events.CommentAttempted) {
+	if c := s.comment(f.Key, f.Revision); c != nil {
+		c.Attempts = f.Attempt
+		s.commentChanged(m, c)
+	}
+}
+
+// commentPosted counts for a revision that was replaced meanwhile, too: the comment stands, with an older text.
+func (s *state) commentPosted(m moment, f events.CommentPosted) {
+	c := s.outbox[f.Key]
+	if c == nil || f.Revision > c.Revision || f.Revision <= c.PostedRevision {
+		s.refused++
+		return
+	}
+	c.CommentID, c.URL, c.PostedRevision, c.PostedAt = pointer(f.CommentID), f.URL, f.Revision, pointer(m.at)
+	if f.Revision == c.Revision {
+		c.State, c.Reason, c.Until = commentPosted, "", nil
+	}
+	s.commentChanged(m, c)
+}
+
+// commentPostponed leaves a comment that stands as it is: it is its labels, or its folding away, that wait.
+func (s *state) commentPostponed(m moment, f events.CommentPostponed) {
+	c := s.comment(f.Key, f.Revision)
+	if c == nil || c.State == commentMinimised {
+		return
+	}
+	if c.PostedRevision < c.Revision {
+		c.State = commentPostponed
+	}
+	c.Attempts, c.Reason, c.Until = f.Attempt, f.Reason, instant(f.Until)
+	s.commentChanged(m, c)
+}
+
+// commentRefused gives a comment up; one that stands says why the rest of it was given up.
+func (s *state) commentRefused(m moment, f events.CommentRefused) {
+	c := s.comment(f.Key, f.Revision)
+	if c == nil || c.State == commentMinimised {
+		return
+	}
+	if c.PostedRevision < c.Revision {
+		c.State = commentRefused
+	}
+	c.Reason, c.Until = f.Reason, nil
+	s.commentChanged(m, c)
+}
+
+func (s *state) labelsSet(m moment, f events.LabelsSet) {
+	if c := s.comment(f.Key, f.Revision); c != nil {
+		c.LabelsRevision = f.Revision
+		if c.State == commentPosted {
+			c.Reason, c.Until = "", nil // why the labels had to wait
+		}
+		s.commentChanged(m, c)
+	}
+}
+
+// commentMinimised folds a comment away, or says why it stays as it is.
+func (s *state) commentMinimised(m moment, f events.CommentMinimised) {
+	c := s.outbox[f.Key]
+	if c == nil || c.PostedRevision == 0 || c.State == commentMinimised {
+		s.refused++
+		return
+	}
+	c.Reason = f.Reason
+	if f.Reason == "" {
+		c.State, c.Until = commentMinimised, nil
+	}
+	s.commentChanged(m, c)
+}
+
+// instant reads a time that a writer gave; nil when it is none that a table can hold.
+func instant(text string) *time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.UTC().Year() < 1970 || t.UTC().Year() > 9999 {
+		return nil
+	}
+	return pointer(t.UTC().Truncate(time.Microsecond))
+}
+
+// forgetGitHub drops what the batch has read and written: no row is kept for the next batch, which reads those
+// that it names.
+func (s *state) forgetGitHub() {
+	clear(s.deliveries)
+	clear(s.outbox)
+}
+
+// wantedGitHub are the rows that a batch of facts names.
+type wantedGitHub struct {
+	hooks      []events.HookID
+	deliveries []events.DeliveryID
+	outbox     []events.OutboxKey
+}
+
+func (w *wantedGitHub) delivery(hook events.HookID, id events.DeliveryID) {
+	w.hooks, w.deliveries = append(w.hooks, hook), append(w.deliveries, id)
+}
+
+func (w *wantedGitHub) comment(key events.OutboxKey) { w.outbox = append(w.outbox, key) }

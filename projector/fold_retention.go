@@ -1,0 +1,114 @@
+package projector
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// retirement is what one JobsRetired takes out of the tables. Most jobs that it means are rows that no state
+// holds, so the statement finds them; the rows that the state holds too are named.
+type retirement struct {
+	seq    events.Seq
+	before time.Time
+	// current are the jobs that have the current attempt of a lane: they stay until it is over.
+	current []events.JobID
+	// jobs are those that the state held.
+	jobs []*jobRow
+}
+
+// jobsRetired takes jobs that ended before a time out of the tables, with their attempts. From here on the
+// job is unknown: whatever is reported of it is stale, however the state came by its rows. Only its id is
+// remembered, so that it is never made again. What estimates are made from stays (see durations).
+func (s *state) jobsRetired(m moment, f events.JobsRetired) {
+	before, err := time.Parse(time.RFC3339, f.EndedBefore)
+	if err != nil || before.Year() < 1970 || before.Year() > 9999 {
+		s.refused++
+		return
+	}
+	r := retirement{seq: m.seq, before: before.UTC().Truncate(time.Microsecond)}
+	for _, a := range s.lanes {
+		r.current = append(r.current, a.JobID)
+	}
+	for id, j := range s.jobs {
+		if !j.State.Terminal() || !j.FinishedAt.Before(r.before) || slices.Contains(r.current, id) {
+			continue
+		}
+		r.jobs = append(r.jobs, j)
+		s.retired[id] = true
+		delete(s.jobs, id)
+		delete(s.identities, j.identity())
+		delete(s.dirtyJobs, id)
+	}
+	for token, a := range s.dirtyAttempts {
+		if s.retired[a.JobID] {
+			delete(s.dirtyAttempts, token)
+		}
+	}
+	s.retirements = append(s.retirements, r)
+}
+
+// queueRetirements must come before the statements for jobs and attempts: one id may be on both sides.
+func (s *state) queueRetirements(b *pgx.Batch) {
+	for _, r := range s.retirements {
+		current := append([]events.JobID{}, r.current...)
+		jobs, requests, states := []events.JobID{}, []events.RequestID{}, []events.JobState{}
+		for _, j := range r.jobs {
+			jobs, requests, states = append(jobs, j.ID), append(requests, j.RequestID), append(states, j.State)
+		}
+		b.Queue(statement("retire_jobs"), r.before, current, jobs, requests, states, r.seq)
+	}
+}
+
+// tookSoLong remembers how long a job took that counts for estimates, and forgets the one of its sort that
+// no longer does. The rows of the jobs themselves leave the tables some day.
+func (s *state) tookSoLong(m moment, j *jobRow) {
+	sort := j.sort()
+	d := s.lengths[sort]
+	if d == nil {
+		d = &durationsRow{Suite: j.Suite, Target: j.Target, Set: j.Set, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile}
+		s.lengths[sort] = d
+	}
+	if len(d.FinishedSeqs) == maxDurations {
+		d.FinishedSeqs, d.LengthsMS = slices.Delete(d.FinishedSeqs, 0, 1), slices.Delete(d.LengthsMS, 0, 1)
+	}
+	d.FinishedSeqs, d.LengthsMS = append(d.FinishedSeqs, m.seq), append(d.LengthsMS, j.DurationMS)
+	s.dirtyDurations[d] = true
+	s.durations.Add(sort, time.Duration(j.DurationMS)*time.Millisecond)
+}
+
+// addDurations fills the history as it was: by the order in which the jobs finished.
+func (s *state) addDurations(rows []*durationsRow) {
+	type one struct {
+		*durationsRow
+		at int
+	}
+	var all []one
+	for _, d := range rows {
+		s.lengths[d.sort()] = d
+		for i := range d.FinishedSeqs {
+			all = append(all, one{d, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.FinishedSeqs[a.at], b.FinishedSeqs[b.at]) })
+	for _, d := range all {
+		s.durations.Add(d.sort(), time.Duration(d.LengthsMS[d.at])*time.Millisecond)
+	}
+}
+
+// queueExpectations adds the statements for what estimates are made from.
+func (s *state) queueExpectations(b *pgx.Batch) error {
+	if err := put(b, "put_durations", slices.Collect(maps.Keys(s.dirtyDurations))); err != nil {
+		return err
+	}
+	var rows []expectedRow
+	for key := range s.dirtyTemplates {
+		rows = append(rows, newExpectedRow(key, s.templates[key]))
+	}
+	return put(b, "put_expected", rows)
+}

@@ -1,0 +1,1 @@
+SELECT row_to_json(e) FROM expected_jobs e

@@ -1,0 +1,16 @@
+-- The jobs that ended before $1 leave with their attempts, and a line of each stays. It comes before the jobs
+-- and attempts of the batch are written. $3 to $5 are the jobs that the state knows, some of which have no row
+-- yet, or an older one; of the others the rows decide. $2 have an attempt that is still the current one of its lane.
+WITH known AS (
+    SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS k (job_id, request_id, state)
+), gone AS (
+    DELETE FROM job_queue
+    WHERE (finished_at < $1::timestamptz OR job_id = ANY ($3)) AND job_id <> ALL ($2::text[])
+    RETURNING job_id, request_id, state
+), attempts AS (
+    DELETE FROM attempt WHERE job_id IN (SELECT job_id FROM gone)
+)
+INSERT INTO retired_job (job_id, request_id, state, ended_before, seq)
+SELECT job_id, request_id, state, $1::timestamptz, $6::bigint FROM known
+UNION ALL
+SELECT job_id, request_id, state, $1::timestamptz, $6::bigint FROM gone WHERE job_id NOT IN (SELECT job_id FROM known)

@@ -1,0 +1,52 @@
+package readmodel_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// measure stores one result: a test case of an artifact, measured on a machine.
+func measure(t *testing.T, conn *pgx.Conn, seq int, tag, benchmark, scenario, machine, statistics string) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), `INSERT INTO tacho_g1.result (suite, tag, benchmark, profile, scenario, backend, target, statistics,
+		iterations, collector, environment, token, attempt, job_id, request_id, definitions, measured_at, seq)
+		VALUES ('go', $1, $2, 'opt', $3, 'gc', 't', $4, 2, 'c', $5, 1, 1, 'j', 'r', 'd', now(), $6)`,
+		tag, benchmark, scenario, statistics, machine, seq)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDurationsAreMediansOfWhatTheIterationsTook(t *testing.T) {
+	url, conn := begun(t)
+	for i, sum := range []string{"[1,1]", "[2,2]", "[30,30]"} {
+		measure(t, conn, 10+i, string(rune('a'+i)), "json", "full", "m1", `{"wall-time":`+sum+`,"max-rss":[5,5]}`)
+	}
+	// The machine changed, and one artifact was measured before that.
+	measure(t, conn, 20, "a", "sort", "full", "m1", `{"wall-time":[4,null]}`)
+	measure(t, conn, 21, "b", "sort", "full", "m2", `{"wall-time":[6,0]}`)
+	measure(t, conn, 22, "b", "sort", "incr", "m2", `{"latency":[1,1]}`)
+	// Ten artifacts count, and the eleventh does not.
+	for i := range 11 {
+		measure(t, conn, 40-i, string(rune('a'+i)), "old", "full", "m1", map[bool]string{true: `{"wall-time":[3]}`, false: `{"wall-time":[9999]}`}[i < 10])
+	}
+	test := func(benchmark events.Benchmark, scenario events.Scenario) events.TestCase {
+		return events.TestCase{Benchmark: benchmark, Profile: "opt", Scenario: scenario, Backend: "gc", Target: "t"}
+	}
+	seconds := func(s float64) *float64 { return &s }
+	want := []readmodel.CaseDuration{
+		{TestCase: test("json", "full"), Seconds: seconds(4), Artifacts: 3},
+		{TestCase: test("old", "full"), Seconds: seconds(3), Artifacts: 11},
+		{TestCase: test("sort", "full"), Seconds: seconds(5), Artifacts: 1},
+		{TestCase: test("sort", "incr"), Artifacts: 1},
+	}
+	got, err := open(t, url).Durations(t.Context(), "go", "t")
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

@@ -1,0 +1,188 @@
+package readmodel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Delivery is one row of delivery: something that GitHub delivered, and what came of it. Whoever wrote the comment
+// or the commit that it is about chose most of its words.
+type Delivery struct {
+	Hook events.HookID     `db:"hook" json:"hook"`
+	ID   events.DeliveryID `db:"delivery" json:"delivery"`
+	// Event is GitHub's name of what happened, such as "issue_comment".
+	Event string `db:"event" json:"event"`
+	// Size is that of the body, in bytes.
+	Size        int64      `db:"size" json:"size"`
+	ReceivedAt  time.Time  `db:"received_at" json:"received_at"`
+	ReceivedSeq events.Seq `db:"received_seq" json:"received_seq"`
+	// HandledAt and HandledSeq are nil, and Outcome is empty, until it is handled.
+	HandledAt  *time.Time             `db:"handled_at" json:"handled_at"`
+	HandledSeq *events.Seq            `db:"handled_seq" json:"handled_seq"`
+	Outcome    events.DeliveryOutcome `db:"outcome" json:"outcome"`
+	// Reason says in words why.
+	Reason string          `db:"reason" json:"reason"`
+	Repo   events.RepoName `db:"repo" json:"repo"`
+	// PR and Comment are nil when it is about none.
+	PR       *int   `db:"pr" json:"pr"`
+	Comment  *int64 `db:"comment" json:"comment"`
+	Sender   string `db:"sender" json:"sender"`
+	SenderID int64  `db:"sender_id" json:"sender_id"`
+	// Command is what was understood.
+	Command string `db:"command" json:"command"`
+	// Requests are those that were created or changed.
+	Requests []events.RequestID `db:"requests" json:"requests"`
+}
+
+// Handled reports whether it is known what came of the delivery.
+func (d Delivery) Handled() bool { return d.HandledSeq != nil }
+
+// CommentState is the closed set of how far a comment in the outbox came.
+type CommentState string
+
+// The states of a comment.
+const (
+	// CommentWanted: it is to be written, or its newest text is.
+	CommentWanted CommentState = "wanted"
+	// CommentPostponed: GitHub did not take it; it is tried again.
+	CommentPostponed CommentState = "postponed"
+	// CommentPosted: it stands on GitHub with its newest text.
+	CommentPosted CommentState = "posted"
+	// CommentRefused: its newest text was given up.
+	CommentRefused CommentState = "refused"
+	// CommentMinimised: it stands and is folded away.
+	CommentMinimised CommentState = "minimised"
+)
+
+// CommentStates returns all states of a comment.
+func CommentStates() []CommentState {
+	return []CommentState{CommentWanted, CommentPostponed, CommentPosted, CommentRefused, CommentMinimised}
+}
+
+// Comment is one row of outbox: what is to stand on GitHub, and how far it came.
+type Comment struct {
+	Key events.OutboxKey `db:"key" json:"key"`
+	// Revision is that of Body; PostedRevision stands on GitHub, LabelsRevision is the one whose labels are set. 0
+	// is none.
+	Revision       int                   `db:"revision" json:"revision"`
+	PostedRevision int                   `db:"posted_revision" json:"posted_revision"`
+	LabelsRevision int                   `db:"labels_revision" json:"labels_revision"`
+	Purpose        events.CommentPurpose `db:"purpose" json:"purpose"`
+	Repo           events.RepoName       `db:"repo" json:"repo"`
+	PR             int                   `db:"pr" json:"pr"`
+	// RequestID is the request that it is about; empty when there is none.
+	RequestID events.RequestID `db:"request_id" json:"request_id"`
+	// Body is GitHub's Markdown.
+	Body string `db:"body" json:"body"`
+	// Temporary ones are folded away once the report of their request stands.
+	Temporary    bool         `db:"temporary" json:"temporary"`
+	AddLabels    []string     `db:"add_labels" json:"add_labels"`
+	RemoveLabels []string     `db:"remove_labels" json:"remove_labels"`
+	State        CommentState `db:"state" json:"state"`
+	// Attempts counts those at the newest revision.
+	Attempts int `db:"attempts" json:"attempts"`
+	// Reason says why it is postponed or refused, or why its labels or its folding away are.
+	Reason string `db:"reason" json:"reason"`
+	// Until is when it is tried again; nil when it is not.
+	Until *time.Time `db:"until" json:"until"`
+	// CommentID is GitHub's number, and URL leads there; nil and empty until it stands.
+	CommentID *int64 `db:"comment_id" json:"comment_id"`
+	URL       string `db:"url" json:"url"`
+	// WantedAt is when it was wanted for the first time, RevisedAt when with this text, PostedAt when the text that
+	// stands was written.
+	WantedAt  time.Time  `db:"wanted_at" json:"wanted_at"`
+	WantedSeq events.Seq `db:"wanted_seq" json:"wanted_seq"`
+	RevisedAt time.Time  `db:"revised_at" json:"revised_at"`
+	PostedAt  *time.Time `db:"posted_at" json:"posted_at"`
+	// ChangedSeq is the newest event about it.
+	ChangedSeq events.Seq `db:"changed_seq" json:"changed_seq"`
+}
+
+// DeliveryFilter selects deliveries; what is left zero selects all.
+type DeliveryFilter struct {
+	ID      events.DeliveryID
+	Outcome events.DeliveryOutcome
+	// Waiting selects those that are not handled yet.
+	Waiting bool
+	PR      int
+	// Before selects deliveries that came before the event of this sequence: pages go backwards with it.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Deliveries returns the deliveries that the filter selects, newest first.
+func (r *Reader) Deliveries(ctx context.Context, f DeliveryFilter) ([]Delivery, error) {
+	return all[Delivery](ctx, r.pool, "deliveries", pgx.NamedArgs{
+		"id": f.ID, "outcome": f.Outcome, "waiting": f.Waiting, "pr": f.PR, "before": f.Before, "limit": limit(f.Limit),
+	})
+}
+
+// Delivery returns one delivery, or ErrNotFound.
+func (r *Reader) Delivery(ctx context.Context, hook events.HookID, id events.DeliveryID) (Delivery, error) {
+	d, err := one[Delivery](ctx, r.pool, "delivery", hook, id)
+	if err != nil {
+		return d, fmt.Errorf("delivery %s of hook %s: %w", id, hook, err)
+	}
+	return d, nil
+}
+
+// DeliveryBody returns the body of a delivery as it is in the archive.
+func (r *Reader) DeliveryBody(ctx context.Context, hook events.HookID, id events.DeliveryID) ([]byte, error) {
+	// The parts of a large one come with it, and what came of it follows: nothing else is on its subject.
+	const most = 1000
+	list, err := r.Events(ctx, EventFilter{Subject: events.DeliverySubject(hook, id), Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(list)
+	var body []byte
+	for _, e := range list {
+		var piece struct {
+			Raw     []byte          `json:"raw"`
+			Payload json.RawMessage `json:"payload"`
+		}
+		if e.Parked != "" {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &piece); err != nil {
+			return nil, fmt.Errorf("body of delivery %s in event %d: %w", id, e.Seq, err)
+		}
+		body = append(append(body, piece.Payload...), piece.Raw...)
+	}
+	return body, nil
+}
+
+// CommentFilter selects comments of the outbox; what is left zero selects all.
+type CommentFilter struct {
+	State   CommentState
+	PR      int
+	Request events.RequestID
+	// Before selects comments that were first wanted before the event of this sequence: pages go backwards with it.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Comments returns the comments that the filter selects, those that were wanted last first.
+func (r *Reader) Comments(ctx context.Context, f CommentFilter) ([]Comment, error) {
+	return all[Comment](ctx, r.pool, "comments", pgx.NamedArgs{
+		"state": f.State, "pr": f.PR, "request": f.Request, "before": f.Before, "limit": limit(f.Limit),
+	})
+}
+
+// Comment returns one comment of the outbox, or ErrNotFound.
+func (r *Reader) Comment(ctx context.Context, key events.OutboxKey) (Comment, error) {
+	c, err := one[Comment](ctx, r.pool, "comment", key)
+	if err != nil {
+		return c, fmt.Errorf("comment %s: %w", key, err)
+	}
+	return c, nil
+}

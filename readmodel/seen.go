@@ -1,0 +1,65 @@
+package readmodel
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Seen returns the queue as it looks at a later time at which nothing else has happened. Estimates are projected
+// when something happens, and between two events time alone passes: a request that should have ended by now, and
+// has not, ends now at the earliest, and what should have started by now moves back with all that follows it.
+// What is late by an hour may take another: queue.Estimate has the same rule.
+func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
+	list := make([]QueueEntry, len(queue))
+	delay := time.Duration(0)
+	for i, e := range queue {
+		switch {
+		case e.EstimatedEnd == nil:
+		case e.State == events.InProgress:
+			e.runs(now)
+		default:
+			if delay == 0 && e.EstimatedStart != nil {
+				delay = max(now.Sub(*e.EstimatedStart), 0)
+			}
+			for _, at := range []**time.Time{&e.EstimatedStart, &e.StartEarliest, &e.EstimatedEnd, &e.EndEarliest} {
+				*at = moved(*at, delay)
+			}
+			e.StartLatest, e.EndLatest = moved(e.StartLatest, 2*delay), moved(e.EndLatest, 2*delay)
+		}
+		list[i] = e
+	}
+	return list
+}
+
+// runs lets time pass for a request in progress.
+func (e *QueueEntry) runs(now time.Time) {
+	latest := e.EstimatedEnd
+	if e.EndLatest != nil {
+		latest = e.EndLatest
+	}
+	e.Overrun = e.Overrun || now.After(*latest)
+	late := now.Sub(*e.EstimatedEnd)
+	if e.EndEarliest != nil {
+		e.EndEarliest = notBefore(e.EndEarliest, now)
+		if late > 0 {
+			e.EndLatest = notBefore(e.EndLatest, now.Add(late))
+		}
+	}
+	e.EstimatedEnd = notBefore(e.EstimatedEnd, now)
+}
+
+func notBefore(at *time.Time, floor time.Time) *time.Time {
+	if at.Before(floor) {
+		return &floor
+	}
+	return at
+}
+
+func moved(at *time.Time, by time.Duration) *time.Time {
+	if at == nil || by == 0 {
+		return at
+	}
+	later := at.Add(by)
+	return &later
+}

@@ -1,0 +1,5 @@
+SELECT key, kind, about, message, action, raised_at, raised_seq, changed_at, changed_seq, cleared_at, cleared_seq, cleared_reason
+FROM alert
+WHERE cleared_seq IS NOT NULL
+ORDER BY cleared_seq DESC
+LIMIT $1

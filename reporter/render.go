@@ -1,0 +1,73 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/compare"
+	"github.com/tachobench/tacho/comparison"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/request"
+)
+
+// patience is how long a report waits for the tables to hold what it is about. It is tried again later.
+const patience = 30 * time.Second
+
+var errTablesLate = errors.New("the tables did not get there in time")
+
+// Labels are those that a report sets and takes away; an empty one is left alone.
+type Labels struct {
+	// Waiting stands on a pull request until its report does.
+	Waiting string
+	// Regression stands on a pull request that makes something slower and deserves attention.
+	Regression string
+}
+
+// Tables make reports of what the tables hold. Their Report is that of a Config.
+type Tables struct {
+	Reader *readmodel.Reader
+	// Site is the URL of the website, for links; empty leaves them out.
+	Site   string
+	Labels Labels
+}
+
+// Report returns the report on a request that ended, from tables that hold everything up to at.
+func (t Tables) Report(ctx context.Context, r request.Request, at events.Seq) (Report, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTablesLate)
+	defer cancel()
+	if err := t.Reader.WaitFor(ctx, at); err != nil {
+		return Report{}, fmt.Errorf("report on request %s: %w", r.ID, err)
+	}
+	found, err := comparison.Tables{Reader: t.Reader, Site: t.Site}.ReportOf(ctx, r.ID)
+	if err != nil {
+		return Report{}, fmt.Errorf("report on request %s: %w", r.ID, err)
+	}
+	var body strings.Builder
+	if err := compare.Markdown(&body, found, compare.CommentOptions()); err != nil {
+		return Report{}, fmt.Errorf("write the report on request %s: %w", r.ID, err)
+	}
+	made := Report{Body: body.String()}
+	made.AddLabels, made.RemoveLabels = t.Labels.of(found)
+	return made, nil
+}
+
+// of returns the labels that a report adds and removes.
+func (l Labels) of(r compare.Report) (add, remove []string) {
+	if l.Waiting != "" {
+		remove = append(remove, l.Waiting)
+	}
+	slower := r.Comparison != nil && r.Comparison.Attention &&
+		(r.Comparison.Verdict == compare.Regression || r.Comparison.Verdict == compare.Mixed)
+	switch {
+	case l.Regression == "":
+	case slower:
+		add = append(add, l.Regression)
+	default:
+		remove = append(remove, l.Regression)
+	}
+	return add, remove
+}

@@ -1,0 +1,91 @@
+package reporttest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/reporter"
+)
+
+// expect reports what a report lacks, and what it should not say (after a "!").
+func expect(t *testing.T, r reporter.Report, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if text, unwanted := strings.CutPrefix(want, "!"); strings.Contains(r.Body, text) == unwanted {
+			t.Errorf("wanted %q in\n%s", want, r.Body)
+		}
+	}
+}
+
+func TestARequestThatEndedIsReported(t *testing.T) {
+	s := open(t)
+	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a")})
+	s.run(s.start(parent, "opt"), map[events.Benchmark]float64{"generics": 1, "hello": 1, "parser": 1, "tables": 0})
+	s.tell(events.RequestFailed{RequestID: parent.ID, Reason: "1 of 1 required jobs failed", Jobs: 1, FailedJobs: 1})
+	child := s.request(control.NewRequest{Kind: events.Try, Tag: sha("b"), Parent: sha("a"), PR: 7, Key: "comment 1"})
+	s.run(s.start(child, "opt"), map[events.Benchmark]float64{"generics": 1.05, "hello": 0.97, "parser": 0, "tables": 0})
+	s.tell(events.RequestFailed{RequestID: child.ID, Reason: "1 of 1 required jobs failed", Jobs: 1, FailedJobs: 1})
+	made := s.report(child)
+	expect(t, made,
+		"Finished benchmarking commit ("+string(sha("b"))+"): [comparison URL](https://perf.example/compare?a="+string(sha("a"))+"&b="+string(sha("b"))+"&suite=go).\n",
+		"**Overall result: ❌✅ regressions and improvements - deserves attention, 1 newly failed benchmark, not everything could be measured**",
+		"> **The request failed:** 1 of 1 required jobs failed\n",
+		"> **Incomplete:** The request for "+string(sha("a"))+" failed",
+		"[request](https://perf.example/requests/"+string(child.ID)+")",
+		"### Newly failed benchmarks\n\n- `parser/opt/full/gc/linux-amd64`: `exit status 2: @you broke it`\n\n",
+		"| Regressions ❌ (primary) | +5.00% | [+5.00%, +5.00%] | 1 |", "| Improvements ✅ (secondary) | -3.00% |",
+		"Failed jobs\n\n- [`compile linux-amd64/0 gc opt`](https://perf.example/jobs/", "1 benchmark failed as for the parent", "`tables/opt/full/gc/linux-amd64`",
+		"!more of it", "Nothing changed in `max-rss`.")
+	want := reporter.Report{Body: made.Body, AddLabels: []string{"perf-regression"}, RemoveLabels: []string{"S-waiting-on-perf"}}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLateResultsChangeTheReport: when more of the parent is measured, the text says more.
+func TestLateResultsChangeTheReport(t *testing.T) {
+	s := open(t)
+	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a"), PR: 6})
+	child := s.request(control.NewRequest{Kind: events.Master, Tag: sha("b"), Parent: sha("a"), PR: 7})
+	s.run(s.start(child, "opt"), map[events.Benchmark]float64{"generics": 1.001, "hello": 1})
+	s.tell(events.RequestCompleted{RequestID: child.ID, Jobs: 1})
+	before := s.report(child)
+	expect(t, before, "**Overall result: no parent results to compare with**", "its parent `"+string(sha("a"))+"` was not.", "!compare?")
+	if diff := cmp.Diff([]string{"S-waiting-on-perf", "perf-regression"}, before.RemoveLabels); diff != "" || len(before.AddLabels) > 0 {
+		t.Error(diff, before.AddLabels)
+	}
+	job := s.start(parent, "opt")
+	s.run(job, map[events.Benchmark]float64{"generics": 1})
+	some := s.report(child)
+	expect(t, some, "**Overall result: no relevant changes - no action needed**", "of 1 test case", "Incomplete:** The request for "+string(sha("a"))+" has not ended", "New in b: 2 measurements")
+	if again := s.report(child); again.Body != some.Body {
+		t.Errorf("the same tables give another text:\n%s", cmp.Diff(some.Body, again.Body))
+	}
+	s.tell(events.RequestCompleted{RequestID: parent.ID, Jobs: 1})
+	expect(t, s.report(child), "!Incomplete", "of 1 test case")
+}
+
+func TestAnUnknownParentIsNoFault(t *testing.T) {
+	s := open(t)
+	r := s.request(control.NewRequest{Kind: events.Master, Tag: sha("b"), PR: 7})
+	s.run(s.start(r, "opt"), map[events.Benchmark]float64{"generics": 1})
+	s.tell(events.RequestCompleted{RequestID: r.ID, Jobs: 1})
+	expect(t, s.report(r), "no parent results to compare with", "`"+string(sha("b"))+"` was measured (1 test case), and its parent is not known.")
+}
+
+func TestAQuarantinedRequestSaysWhy(t *testing.T) {
+	s := open(t)
+	r := s.request(control.NewRequest{Kind: events.Try, Tag: sha("b"), Parent: sha("a"), PR: 7, Key: "comment 1"})
+	s.tell(events.RequestExpansionFailed{RequestID: r.ID, Reason: "no such profile", Failures: 3},
+		events.RequestFailed{RequestID: r.ID, Reason: "quarantined: 3 times it could not be turned into jobs: no such profile"})
+	s.tables.Labels = reporter.Labels{}
+	made := s.report(r)
+	expect(t, made, "**Overall result: ❌ nothing could be measured**", "> **The request failed:** quarantined: 3 times it could not be turned into jobs: no such profile\n")
+	if len(made.AddLabels)+len(made.RemoveLabels) > 0 {
+		t.Errorf("labels without names: %+v", made)
+	}
+}

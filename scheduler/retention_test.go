@@ -1,0 +1,195 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+)
+
+// month is a policy that retires jobs after 30 days.
+var month = Policy{MaxInProgress: 1, ExpansionRetry: time.Minute, Retention: 30 * 24 * time.Hour}
+
+func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := New(Config{
+		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Tick: time.Minute, Clock: time.Now,
+		Logger: slog.New(slog.DiscardHandler), Policy: p,
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// endOneJob asks for a request and withdraws it, which ends its job, and returns the request.
+func endOneJob(t *testing.T, log *memory.Log, tag events.Tag) events.RequestID {
+	t.Helper()
+	id := ask(t, log, control.NewRequest{Kind: events.Master, Tag: tag})
+	pass(10 * time.Minute)
+	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	if _, _, err := c.CancelRequest(t.Context(), control.By{Actor: "test", Source: "test"}, id, "not needed"); err != nil {
+		t.Fatal(err)
+	}
+	pass(10 * time.Minute)
+	return id
+}
+
+// retirements returns when jobs were retired, and what was said.
+func retirements(t *testing.T, log *memory.Log) (at []time.Time, before []string) {
+	t.Helper()
+	cursor, err := log.Follow(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cursor.Close()
+	head, err := log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq := events.Seq(0); seq < head.Last; {
+		stored, err := cursor.Next(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range stored {
+			e, err := events.Decode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, ok := e.Fact.(events.JobsRetired); ok {
+				at, before = append(at, e.Time), append(before, f.EndedBefore)
+			}
+			seq = m.Seq
+		}
+	}
+	return at, before
+}
+
+func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New(memory.Config{})
+		defer begin(t, log, month)()
+		defer begin(t, log, month)() // a second one changes nothing
+		first := time.Now()
+		endOneJob(t, log, "a")
+		pass(6 * time.Hour)
+		endOneJob(t, log, "b")
+		pass(29 * 24 * time.Hour)
+		if at, _ := retirements(t, log); len(at) != 0 {
+			t.Errorf("retired too early, at %v", at)
+		}
+		endOneJob(t, log, "c")
+		pass(60 * 24 * time.Hour)
+
+		at, before := retirements(t, log)
+		var after []string
+		for i := range at {
+			after = append(after, at[i].Sub(first).Truncate(time.Hour).String())
+			limit, err := time.Parse(time.RFC3339, before[i])
+			if err != nil || at[i].Sub(limit) < month.Retention || at[i].Sub(limit) > month.Retention+time.Second {
+				t.Errorf("at %v what ended before %s was retired, %v", at[i], before[i], err)
+			}
+		}
+		// a after 30 days, b and c each with the next day's.
+		if diff := cmp.Diff([]string{"720h0m0s", "744h0m0s", "1422h0m0s"}, after); diff != "" {
+			t.Errorf("retirements (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNothingIsRetiredForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New(memory.Config{})
+		defer begin(t, log, Policy{MaxInProgress: 1, ExpansionRetry: time.Minute})()
+		endOneJob(t, log, "a")
+		pass(900 * 24 * time.Hour)
+		if at, _ := retirements(t, log); len(at) != 0 {
+			t.Errorf("retired at %v", at)
+		}
+	})
+}
+
+// A scheduler that starts anew reads what was retired, and that the job exists.
+func TestARetiredJobIsNotMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New(memory.Config{})
+		stop := begin(t, log, month)
+		endOneJob(t, log, "a")
+		pass(32 * 24 * time.Hour)
+		stop()
+		defer begin(t, log, month)()
+		pass(10 * 24 * time.Hour)
+		if at, _ := retirements(t, log); len(at) != 1 {
+			t.Errorf("retired at %v, want once", at)
+		}
+		// A try of the same artifact shares the job, which was cancelled: the request fails and makes none.
+		id := ask(t, log, control.NewRequest{Kind: events.Try, Tag: "a", Key: "again"})
+		pass(time.Hour)
+		if f, ok := last(t, log, id).(events.RequestFailed); !ok {
+			t.Errorf("the last word is %#v", f)
+		}
+	})
+}
+
+// Whatever the order of the times, there is something to retire exactly when a job ended before.
+func TestRetentionKnowsWhatIsLeft(t *testing.T) {
+	epoch := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		var r retention
+		var left []int
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			minute := rapid.IntRange(0, 100).Draw(t, "minute")
+			at := epoch.Add(time.Duration(minute) * time.Minute)
+			if rapid.IntRange(0, 4).Draw(t, "what") == 0 {
+				r.retired(events.JobsRetired{EndedBefore: at.Format(time.RFC3339)}, at)
+				left = slices.DeleteFunc(left, func(m int) bool { return m < minute })
+			} else {
+				r.add(at)
+				left = append(left, minute)
+			}
+			slices.Sort(left)
+			var got []int
+			for _, e := range r.ended {
+				got = append(got, int(e.Sub(epoch)/time.Minute))
+			}
+			if fmt.Sprint(got) != fmt.Sprint(left) {
+				t.Fatalf("left are %v, want %v", got, left)
+			}
+		}
+	})
+}
+
+// What a writer with a clock of its own says holds nobody up for ever.
+func TestRetentionWithWildClocks(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	s := newState()
+	s.retention.add(now.Add(-40 * 24 * time.Hour))
+	for _, test := range []struct {
+		last time.Time
+		due  bool
+	}{
+		{time.Time{}, true}, {now.Add(-25 * time.Hour), true}, {now.Add(-23 * time.Hour), false},
+		{now.Add(2 * time.Second), false}, {now.Add(1000 * time.Hour), true},
+	} {
+		s.retention.last = test.last
+		if _, due := decideRetention(s, month, now); due != test.due {
+			t.Errorf("the last was at %v: due %t, want %t", test.last, due, test.due)
+		}
+	}
+}

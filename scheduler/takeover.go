@@ -1,0 +1,122 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
+
+// limits is how long a collector may be silent before another one takes its lane over, and before its attempt
+// is lost when nobody can.
+type limits struct{ takeover, offline time.Duration }
+
+// updateTime is how long a collector may be away for another version. Fetching and building one takes minutes,
+// and a lane that changes its machine for that would break the series of its results twice.
+const updateTime = 10 * time.Minute
+
+// decideTakeovers returns for each lane whether another collector takes it over, and whether the attempt that is
+// current on it is lost.
+//
+// A lane changes hands at once when a person or the farm took its collector out (deactivated, drained and gone,
+// quarantined), but when it is only silent not before there is work: machines are compared with themselves, so a
+// lane keeps its machine where it can. Between jobs the old one's job goes on; only the attempt of one that is
+// gone is lost.
+func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
+	var out []decision
+	for _, lane := range s.laneOrder {
+		if d, ok := decideTakeover(s, lane, l, silence); ok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func decideTakeover(s *state, name events.Lane, l limits, silence func(events.CollectorName) time.Duration) (decision, bool) {
+	lane := s.lanes[name]
+	fit := func(c events.CollectorName) bool {
+		known, ok := s.collectors[c]
+		return ok && known.standing.Takes() && known.standing.Online && silence(c) < l.takeover
+	}
+	d := decision{what: "take lane over"}
+	serving := lane.assignment.Serving
+	if reason, out := s.out(lane, l.takeover, silence); out {
+		if next, ok := lane.successor(fit); ok {
+			from := serving
+			if from == "" {
+				from = lane.served
+			}
+			d.cause = s.versions[events.CollectorSubject(from)]
+			d.facts = append(d.facts, events.LaneTakenOver{Lane: name, Name: next, From: from, Reason: reason})
+			serving = next
+		}
+	}
+	if reason, lost := s.lostBy(lane, serving, l, silence, fit); lost {
+		facts, err := job.Decide(lane.work, name, job.Lose{Token: lane.work.Token, Reason: reason})
+		if err == nil {
+			d.request, d.facts = lane.work.Job.RequestID, append(d.facts, facts...)
+		}
+		if d.cause == 0 {
+			d.cause, d.what = lane.work.Token, "attempt lost"
+		}
+	}
+	return d, len(d.facts) > 0
+}
+
+// out reports whether the collector that serves the lane is not there to do so, and why.
+func (s *state) out(lane *laneState, after time.Duration, silence func(events.CollectorName) time.Duration) (string, bool) {
+	name := lane.assignment.Serving
+	if name == "" {
+		return "the collector of the lane was deactivated", len(lane.assignment.Collectors) > 0
+	}
+	c := s.collector(name)
+	switch {
+	case c.standing.Quarantined:
+		return fmt.Sprintf("collector %s is quarantined", name), true
+	case c.standing.Draining && !c.standing.Online:
+		return fmt.Sprintf("collector %s was drained", name), true
+	case c.updating:
+		after = max(after, updateTime)
+	}
+	return fmt.Sprintf("collector %s was not heard for %s", name, after), lane.hasWork() && silence(name) >= after
+}
+
+// hasWork reports whether a job is on the lane or waits for it.
+func (l *laneState) hasWork() bool { return len(l.dispatched)+len(l.queued) > 0 }
+
+// successor returns who takes the lane over: of those that are fit the one that is no standby, else the first by
+// name.
+func (l *laneState) successor(fit func(events.CollectorName) bool) (events.CollectorName, bool) {
+	var best events.CollectorName
+	for _, name := range slices.Sorted(maps.Keys(l.assignment.Collectors)) {
+		standby := l.assignment.Collectors[name]
+		if name != l.assignment.Serving && fit(name) && (best == "" || !standby) {
+			best = name
+		}
+	}
+	return best, best != ""
+}
+
+// lostBy reports whether the current attempt of the lane is lost, and why: its collector is gone and another one
+// serves now, or it is silent for so long that it must be taken for dead.
+func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, silence func(events.CollectorName) time.Duration,
+	fit func(events.CollectorName) bool,
+) (string, bool) {
+	holder := lane.work.Collector
+	if lane.work.Phase != job.Current {
+		return "", false
+	}
+	if silence(holder) >= l.offline {
+		return fmt.Sprintf("no heartbeat for %s", l.offline), true
+	}
+	if serving == holder || !fit(serving) {
+		return "", false
+	}
+	if !s.collector(holder).standing.Online {
+		return fmt.Sprintf("its process is gone and collector %s serves the lane", serving), true
+	}
+	return fmt.Sprintf("no heartbeat for %s, and collector %s serves the lane", l.takeover, serving), silence(holder) >= l.takeover
+}

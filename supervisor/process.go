@@ -1,0 +1,132 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ExitUpdate is the exit code of a collector that left, between two requests, for the version that is wanted.
+const ExitUpdate = 75
+
+// Variable is the variable of a collector's environment that holds its Orders.
+const Variable = "TACHO_SUPERVISED"
+
+// softly is how long a process may take to end once it was told to.
+const softly = 20 * time.Second
+
+// Orders are what a supervisor tells the collector that it starts. That there are any says that there is a supervisor.
+type Orders struct {
+	// Hold is a version that cannot be had: the collector does not leave for it before Until.
+	Hold  string    `json:"hold,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+	// Failed says why it cannot be had; the collector writes it into the log.
+	Failed string `json:"failed,omitempty"`
+}
+
+// ReadOrders reads the value of Variable. It returns nil when it is empty: nobody supervises.
+func ReadOrders(value string) (*Orders, error) {
+	if value == "" {
+		return nil, nil
+	}
+	var o Orders
+	if err := json.Unmarshal([]byte(value), &o); err != nil {
+		return nil, fmt.Errorf("the variable %s is set by `tacho collector supervise` alone: unset it: %w", Variable, err)
+	}
+	return &o, nil
+}
+
+// end is how a process ended.
+type end struct {
+	// code is -1 when it was killed or never began; err is set when it did not end with 0, said is its last line.
+	code int
+	err  error
+	said string
+}
+
+// run runs the collector until it ends, softly when ctx does.
+func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
+	told, err := json.Marshal(o)
+	if err != nil {
+		return end{code: -1, err: err}
+	}
+	environ := slices.DeleteFunc(slices.Clone(s.Environ), func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
+	said := &tail{}
+	cmd := exec.CommandContext(ctx, p.path, s.Arguments...)
+	cmd.Env = append(environ, Variable+"="+string(told))
+	cmd.Stdout = io.MultiWriter(s.Output, said)
+	cmd.Stderr = cmd.Stdout
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err = attend(cmd, s.Bind)
+	code := -1
+	if cmd.ProcessState != nil {
+		code = cmd.ProcessState.ExitCode()
+	}
+	return end{code: code, err: err, said: said.last()}
+}
+
+// attend runs a process, in a group of its own, and waits for it. The thread that starts it must live as long as it
+// does: where bind ties the two together, the kernel ends the process when that thread ends.
+func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.WaitDelay = softly
+	if bind != nil {
+		bind(cmd)
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	return cmd.Run()
+}
+
+// command runs a program that ends by itself and returns what it printed; output takes that, too. Its error has the
+// last line of that. With ctx, or after limit, it is ended with all that it started.
+func command(ctx context.Context, limit time.Duration, cmd func(context.Context) *exec.Cmd, bind func(*exec.Cmd), output io.Writer) (string, error) {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := cmd(limited)
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	said, printed := &tail{}, &strings.Builder{}
+	c.Stdout, c.Stderr = io.MultiWriter(printed, said, output), io.MultiWriter(said, output)
+	err := attend(c, bind)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return printed.String(), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case limited.Err() != nil:
+		return "", fmt.Errorf("%s was ended after %s", c.Args[0], limit)
+	case errors.As(err, &exit) && said.last() != "":
+		return "", fmt.Errorf("%w: %s", err, said.last())
+	}
+	return "", err
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if over := len(t.text) - 2048; over > 0 {
+		t.text = t.text[over:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) last() string {
+	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

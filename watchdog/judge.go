@@ -1,0 +1,122 @@
+package watchdog
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Limits say how long something may last before it is said.
+type Limits struct {
+	// OfflineAfter is how long a collector may be silent. It is also how long the watchdog listens before it
+	// calls anybody silent.
+	OfflineAfter time.Duration
+	// StalledAfter is how long nothing may move while there is work.
+	StalledAfter time.Duration
+	// LagEvents is how far the tables may be behind the log, LagFor how long they may stand still or be unreadable.
+	LagEvents uint64
+	LagFor    time.Duration
+}
+
+// What nobody has to choose.
+const (
+	// unservedAfter is how long jobs may be queued on a lane without a collector: a person registers them one
+	// after the other.
+	unservedAfter = time.Minute
+	// farFor is how long the tables may be far behind: a burst of events is no alert.
+	farFor = 5 * time.Second
+	// unreachableAfter is how long the log may be away: an election of a leader is no alert.
+	unreachableAfter = 10 * time.Second
+	// updateFor is how long a collector may take to fetch, build and start another version.
+	updateFor = 15 * time.Minute
+	// overrunTimes and overrunAfter: a job overruns when it takes so many times its expected length, and so long.
+	overrunTimes = 3
+	overrunAfter = 10 * time.Minute
+	// poisonFor is how long a quarantined request is said.
+	poisonFor = 24 * time.Hour
+)
+
+// finding is an alert that should stand, and the event that it follows from.
+type finding struct {
+	events.AlertRaised
+	cause events.Seq
+}
+
+// judgement is what should be said at one moment. Of each alert it holds that it should stand, or that this
+// cannot be told yet; all others should not.
+type judgement struct {
+	*state
+	view   *view
+	limits Limits
+	now    time.Time
+
+	wanted map[events.AlertKey]finding
+	// unsure are alerts that stay as they are, unsureKinds whole kinds of them.
+	unsure      map[events.AlertKey]bool
+	unsureKinds map[events.AlertKind]bool
+}
+
+// judge is the whole decision: a pure function of what the log says, what is perceived, and the time.
+func judge(s *state, v *view, l Limits, now time.Time) *judgement {
+	j := &judgement{
+		state: s, view: v, limits: l, now: now, wanted: map[events.AlertKey]finding{}, unsure: map[events.AlertKey]bool{},
+		unsureKinds: map[events.AlertKind]bool{},
+	}
+	j.quarantine()
+	j.update()
+	j.unserved()
+	j.overrun()
+	j.offline()
+	j.stalled()
+	j.lag()
+	return j
+}
+
+// want says that an alert should stand.
+func (j *judgement) want(cause events.Seq, a events.AlertRaised) {
+	a.Key = events.NewAlertKey(a.Kind, a.About)
+	j.wanted[a.Key] = finding{a, cause}
+}
+
+// doubt says that it cannot be told yet whether an alert should stand.
+func (j *judgement) doubt(kind events.AlertKind, about string) {
+	j.unsure[events.NewAlertKey(kind, about)] = true
+}
+
+// over returns why a standing alert is over; false when it is not, or is nothing to the watchdog.
+func (j *judgement) over(a standing) (reason string, ok bool) {
+	if _, wanted := j.wanted[a.Key]; wanted || j.unsure[a.Key] || j.unsureKinds[a.Kind] {
+		return "", false
+	}
+	switch a.Kind {
+	case events.AlertStalled:
+		return j.stalledOver(), true
+	case events.AlertUnserved:
+		return j.unservedOver(a.About), true
+	case events.AlertOffline:
+		return j.offlineOver(events.CollectorName(a.About)), true
+	case events.AlertQuarantine:
+		return j.quarantineOver(a.About), true
+	case events.AlertLag:
+		return "the tables are up to date again", true
+	case events.AlertUnreachable:
+		return "the log answers again", true
+	case events.AlertUpdate:
+		return "its newest process did not report a failed update", true
+	case events.AlertOverrun:
+		return "the attempt has ended", true
+	case events.AlertSource, events.AlertReport:
+		// Whoever raised them clears them.
+	}
+	return "", false
+}
+
+// hears reports whether silence means something: all heartbeats have been heard for long enough.
+func (j *judgement) hears() bool {
+	return !j.view.listening.IsZero() && j.now.Sub(j.view.listening) >= j.limits.OfflineAfter && j.view.log.silent.IsZero()
+}
+
+// passed reports whether a time is known and lies so far back.
+func (j *judgement) passed(since time.Time, limit time.Duration) bool {
+	return !since.IsZero() && j.now.Sub(since) >= limit
+}

@@ -1,0 +1,91 @@
+package watchdog
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+// A real server goes away and comes back: the webhook and the memory know at once, the log afterwards.
+func TestARealLogGoesAwayAndComesBack(t *testing.T) {
+	conf := natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true}
+	server, err := natsserver.Start(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Shutdown() })
+	conf.Listen = strings.TrimPrefix(server.URL(), "nats://")
+	nc, err := nats.Connect(server.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	log, err := jetstream.Open(t.Context(), nc, jetstream.Config{MaxBytes: 64 << 20, BeatTTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := receive(t)
+	hook := NewHook(r.URL, "", t.TempDir()+"/place")
+	w := New(Config{
+		Log: log, Presence: log, Control: &control.Control{Log: log, Clock: time.Now}, Limits: limits, Hook: hook,
+		Tick: 50 * time.Millisecond, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var task sync.WaitGroup
+	task.Go(func() {
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); task.Wait() })
+	until := func(what string, holds func() bool) {
+		t.Helper()
+		deadline := time.After(patience)
+		for !holds() {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-deadline:
+				t.Fatalf("waiting until %s", what)
+			}
+		}
+	}
+	until("it has begun", func() bool {
+		p, err := readPlace(hook.Place)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return err == nil && p.Identity != "" && w.started && !w.view.listening.IsZero()
+	})
+
+	server.Shutdown()
+	gone := time.Now()
+	until("memory knows", func() bool { return len(w.Local()) == 1 })
+	if took := time.Since(gone); took < unreachableAfter-time.Second || took > unreachableAfter+2*askWithin {
+		t.Errorf("it was said after %s", took)
+	}
+	if n := r.got(t); n.Kind != events.AlertUnreachable || n.State != "raised" || n.Seq != 0 {
+		t.Errorf("the webhook was told %+v", n)
+	}
+	if server, err = natsserver.Start(conf); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.got(t); n.State != "raised" || n.Seq == 0 || !strings.Contains(n.Message, " to ") {
+		t.Errorf("then %+v", n)
+	}
+	if n := r.got(t); n.State != "cleared" || !strings.Contains(n.Reason, "the log answers again since") {
+		t.Errorf("at last %+v", n)
+	}
+	until("memory forgets", func() bool { return len(w.Local()) == 0 })
+	if s, err := log.Read(t.Context(), events.AlertSubject("unreachable")); err != nil || len(s) != 2 {
+		t.Errorf("%d events, %v", len(s), err)
+	}
+}

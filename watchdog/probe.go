@@ -1,0 +1,83 @@
+package watchdog
+
+import (
+	"context"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// probeLog asks the log for its head, again and again.
+func (w *Watchdog) probeLog(ctx context.Context) error {
+	for {
+		asked := w.Clock()
+		asking, cancel := context.WithTimeout(ctx, askWithin)
+		head, err := w.Log.Head(asking)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		w.mu.Lock()
+		w.complain(ctx, "log", w.view.log.silent, err)
+		if err == nil {
+			w.view.log.head, w.view.log.answered = head.Last, true
+			if !w.started {
+				w.started, w.begun = true, head.Last
+			}
+		}
+		w.noteLog(&w.view.log.silent, asked, err)
+		w.mu.Unlock()
+		if !wait(ctx, w.Tick) {
+			return nil
+		}
+	}
+}
+
+// noteLog takes what came of asking the log. After an outage everybody gets the time to be heard again. The
+// caller holds mu.
+func (w *Watchdog) noteLog(since *time.Time, asked time.Time, err error) {
+	now := w.Clock()
+	if over := w.view.log.note(since, asked, now, err, unreachableAfter); over && !w.view.listening.IsZero() {
+		w.view.listening = now
+	}
+}
+
+// probeTables asks the tables for their place, again and again.
+func (w *Watchdog) probeTables(ctx context.Context) error {
+	for {
+		w.mu.Lock()
+		head, known := w.view.log.head, w.view.log.answered
+		w.mu.Unlock()
+		if known {
+			w.askTables(ctx, head)
+		}
+		if !wait(ctx, w.Tick) {
+			return nil
+		}
+	}
+}
+
+func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
+	asked := w.Clock()
+	asking, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	cursor, err := w.Tables.Cursor(asking)
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.complain(ctx, "tables", w.view.tables.failing, err)
+	w.view.tables.note(asked, head, cursor.Seq, err, w.Limits.LagEvents)
+}
+
+// complain counts a probe that failed, and says so when the one before did not fail.
+func (w *Watchdog) complain(ctx context.Context, probe string, since time.Time, err error) {
+	if err == nil {
+		return
+	}
+	w.Metrics.failures.WithLabelValues(probe).Inc()
+	if since.IsZero() {
+		w.Logger.WarnContext(ctx, "a probe is not answered", "probe", probe, "error", err)
+	}
+}

@@ -1,0 +1,145 @@
+package watchdog
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// pair is two watchdogs on one log, without their goroutines. The second one begins later.
+type pair struct {
+	now  time.Time
+	seq  events.Seq
+	dogs []*Watchdog
+	log  []events.Recorded
+}
+
+func (p *pair) add() {
+	w := New(Config{Limits: limits, Clock: func() time.Time { return p.now }})
+	w.started, w.view.listening, w.view.tables.asked = true, p.now, true
+	for _, e := range p.log {
+		w.state.fold(e, e.Time)
+	}
+	p.dogs = append(p.dogs, w)
+}
+
+func (p *pair) tell(f events.Fact) {
+	p.seq++
+	e := events.Recorded{Seq: p.seq, Event: events.Event{Time: p.now, Fact: f}}
+	p.log = append(p.log, e)
+	for _, w := range p.dogs {
+		w.state.fold(e, p.now)
+	}
+}
+
+// settleAll lets both do what they want, until they want nothing.
+func (p *pair) settleAll(t *rapid.T) {
+	for range 4 {
+		quiet := true
+		for _, w := range p.dogs {
+			for _, d := range w.decide() {
+				quiet = false
+				// As the log has it: what stands in the same words, and what does not stand, is not told again.
+				if stands, ok := w.state.standing[d.clear]; d.clear != "" && ok {
+					if p.now.Sub(stands.at) < settle {
+						t.Fatalf("%s is cleared %s after it was raised", d.clear, p.now.Sub(stands.at))
+					}
+					p.tell(events.AlertCleared{Key: d.clear, Reason: d.reason})
+				} else if d.clear == "" && w.state.standing[d.raise.Key].AlertRaised != d.raise {
+					p.tell(d.raise)
+				}
+				w.wrote = p.seq
+				d.done()
+			}
+		}
+		if quiet {
+			return
+		}
+	}
+	t.Fatalf("they go on for ever: %+v", p.log[max(len(p.log)-6, 0):])
+}
+
+func vocabulary() []events.Fact {
+	j1, j2 := spec("j1"), spec("j2")
+	j2.Set, j2.Optional = 2, true
+	facts := []events.Fact{
+		requested(),
+		events.RequestCreated{RequestID: "r2", Suite: "go", State: events.WaitingForArtifacts},
+		events.RequestArtifactsReady{RequestID: "r2", Tag: "t"},
+		events.RequestStarted{RequestID: "r1"},
+		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{j1, j2}},
+		events.JobDispatched{Place: 1, Job: j1},
+		events.JobDispatched{Place: 1, Job: j2},
+		dequeued("j1"), finished("j1", time.Minute),
+		events.AttemptLost{Lane: lane, JobID: "j1"},
+		events.AttemptReleased{Lane: lane, JobID: "j1"},
+		events.RequestCompleted{RequestID: "r1"},
+		events.RequestCancelled{RequestID: "r1"},
+		events.RequestSuperseded{RequestID: "r2"},
+		events.RequestExpansionFailed{RequestID: "r1", Failures: 3, Reason: "no target"},
+		events.RequestFailed{RequestID: "r1"},
+		events.DefinitionsPublished{Suite: "go"},
+		registered(), online(),
+		events.CollectorRegistered{Name: "spare", Target: lane.Target, Set: lane.Set, Standby: true},
+		events.CollectorOnline{Name: "spare", Instance: "i2", UpdateFailed: "no such version"},
+		events.CollectorOffline{Name: "eider", Instance: "i1"},
+		events.CollectorActivated{Name: "eider"},
+		events.CollectorDeactivated{Name: "eider"},
+		events.CollectorDraining{Name: "eider"},
+		events.CollectorQuarantined{Name: "eider", Reason: "three jobs"},
+		events.CollectorUpdating{Name: "eider", Instance: "i1", Wanted: "v2"},
+	}
+	return facts
+}
+
+// Whatever happens, the watchdogs come to an end, and what stands is then what both of them want or doubt.
+func TestWatchdogsAgree(t *testing.T) {
+	facts := vocabulary()
+	rapid.Check(t, func(t *rapid.T) {
+		p := &pair{now: began}
+		p.add()
+		late := rapid.IntRange(0, 30).Draw(t, "late")
+		beat := eventlog.Beat{Name: "eider", Instance: "i1"}
+		for i := range rapid.IntRange(10, 60).Draw(t, "steps") {
+			if i == late {
+				p.add()
+			}
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1, 2:
+				p.tell(rapid.SampledFrom(facts).Draw(t, "fact"))
+			case 3:
+				p.now = p.now.Add(time.Duration(rapid.SampledFrom([]int{1, 6, 61, 700, 1900, 90_000}).Draw(t, "seconds")) * time.Second)
+			case 4:
+				beat.JobID = rapid.SampledFrom([]events.JobID{"", "j1"}).Draw(t, "job")
+				beat.Done += rapid.IntRange(0, 1).Draw(t, "progress")
+				gone := rapid.Bool().Draw(t, "gone")
+				for _, w := range p.dogs {
+					w.view.hear(beat, gone, p.now)
+				}
+			case 5:
+				at := p.seq - min(p.seq, events.Seq(rapid.SampledFrom([]int{0, 1, 200}).Draw(t, "behind")))
+				for _, w := range p.dogs {
+					w.view.tables.note(p.now, p.seq, at, nil, limits.LagEvents)
+				}
+			}
+			p.settleAll(t)
+		}
+		for _, w := range p.dogs {
+			j := judge(w.state, w.view, limits, p.now)
+			for key := range j.wanted {
+				if _, stands := w.state.standing[key]; !stands {
+					t.Fatalf("%s is wanted and does not stand", key)
+				}
+			}
+			for key, a := range w.state.standing {
+				if reason, over := j.over(a); over && p.now.Sub(a.at) >= settle {
+					t.Fatalf("%s stands although %s", key, reason)
+				}
+			}
+		}
+	})
+}

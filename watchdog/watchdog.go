@@ -1,0 +1,251 @@
+// Package watchdog tells people what stands still, is gone or is late, and when that is over.
+//
+//	log ────────▶ fold (state.go, fold.go) ─┐
+//	heartbeats ─▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
+//	log's head, tables' cursor: probes ─────┘        once a tick                                        │
+//	                                                                            webhook (hook.go) ◀─────┘
+//
+// # Raising and clearing
+//
+// The judgement names the alerts that should stand now, and those of which it cannot be told yet; all others of
+// its kinds should not stand. What the log has otherwise is put right. To raise what stands and to clear what
+// does not records nothing, so any number of watchdogs may run, and one that is started finds its own alerts in the
+// log, keeps those that go on and clears those that are over.
+//
+// Two watchdogs may see a thing differently for a moment, and say it in other words. So an alert that stands is
+// raised in other words only when this watchdog itself says it otherwise than a moment ago, and is cleared only
+// after it stood for a few seconds.
+//
+// Silence means something only to who listens: nobody is called silent while the log is being read, while
+// heartbeats are not heard, and for OfflineAfter after either began. What is unknown (the length of a job the
+// like of which never ended, the tables where there is no way to ask them) is compared with nothing.
+//
+// # When the log itself is away
+//
+// Then nothing can be recorded. The alert stands in memory, where pages and metrics of the same process see it
+// (Local), and the webhook hears of it at once, with sequence 0. When the log is back, both its events are
+// recorded, with the true times in their words.
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+const (
+	source = "watchdog"
+	// batch is how many events are folded at once.
+	batch = 1000
+	// askWithin bounds each question to the log or the tables, and each append.
+	askWithin = 5 * time.Second
+	// settle is how long an alert stands at least: two watchdogs do not see everything at the same moment.
+	settle = 5 * time.Second
+)
+
+// Tables are asked how far they are.
+type Tables interface {
+	Cursor(ctx context.Context) (readmodel.Cursor, error)
+}
+
+// Config is what a Watchdog needs.
+type Config struct {
+	Log      eventlog.Log
+	Presence eventlog.Presence
+	// Tables may be nil: then nothing is said of them.
+	Tables Tables
+	// Control records the alerts.
+	Control *control.Control
+	Limits  Limits
+	// Hook is told of every alert, whoever raised it; nil tells nobody.
+	Hook *Hook
+	// Tick is how often everything is looked at. 0 is one second.
+	Tick    time.Duration
+	Clock   func() time.Time
+	Logger  *slog.Logger
+	Metrics *Metrics
+}
+
+// Watchdog is one watchdog. Run it once.
+type Watchdog struct {
+	Config
+	// mu guards everything below: the log, the heartbeats and the probes come from goroutines of their own.
+	mu    sync.Mutex
+	state *state
+	view  *view
+	// begun is the head of the log when it was first heard of; before that much was read nothing is judged.
+	begun   events.Seq
+	started bool
+	// wrote is the last sequence that this watchdog appended; it judges again when it has read it.
+	wrote events.Seq
+	// said are the words of the alerts that this watchdog wants.
+	said map[events.AlertKey]string
+	// local are the alerts that tables may not show.
+	local []readmodel.Alert
+}
+
+// New returns a watchdog; it does nothing before Run.
+func New(c Config) *Watchdog {
+	if c.Tick == 0 {
+		c.Tick = time.Second
+	}
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(nil)
+	}
+	w := &Watchdog{Config: c, state: newState(), view: newView(), said: map[events.AlertKey]string{}}
+	c.Metrics.standing.of(w.shown)
+	return w
+}
+
+// Run watches until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds an
+// event that this program does not know.
+func (w *Watchdog) Run(ctx context.Context) error {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.follow(running) })
+	g.Go(func() error { return w.listen(running) })
+	g.Go(func() error { return w.probeLog(running) })
+	g.Go(func() error { return w.tick(running) })
+	if w.Tables != nil {
+		g.Go(func() error { return w.probeTables(running) })
+	}
+	if w.Hook != nil {
+		g.Go(func() error { return w.Hook.run(running, w.Log, w.Logger, w.Metrics) })
+	}
+	if err := g.Wait(); err != nil && (ctx.Err() == nil || fatal(err)) {
+		return fmt.Errorf("watchdog: %w", err)
+	}
+	return nil
+}
+
+// fatal reports whether nothing helps against an error of reading the log.
+func fatal(err error) bool {
+	var gap *eventlog.GapError
+	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
+}
+
+// Local returns the alerts that stand and that tables may not show: that they are late, and that the log is away.
+func (w *Watchdog) Local() []readmodel.Alert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.local)
+}
+
+// shown returns all alerts that stand, in the log or in memory.
+func (w *Watchdog) shown() []readmodel.Alert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := slices.Clone(w.local)
+	for _, a := range w.state.standing {
+		if !slices.ContainsFunc(list, func(l readmodel.Alert) bool { return l.Key == a.Key }) {
+			list = append(list, row(a))
+		}
+	}
+	return list
+}
+
+func row(a standing) readmodel.Alert {
+	return readmodel.Alert{
+		Key: a.Key, Kind: a.Kind, About: a.About, Message: a.Message, Action: a.Action,
+		RaisedAt: a.at, RaisedSeq: a.seq, ChangedAt: a.at, ChangedSeq: a.seq,
+	}
+}
+
+// follow folds the log. A cursor that breaks is made anew where it was.
+func (w *Watchdog) follow(ctx context.Context) error {
+	for {
+		err := w.read(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if fatal(err) {
+			return err
+		}
+		w.Logger.WarnContext(ctx, "the log cannot be followed, trying again", "error", err)
+		wait(ctx, w.Tick)
+	}
+}
+
+func (w *Watchdog) read(ctx context.Context) error {
+	cursor, err := w.Log.Follow(ctx, w.state.seq) // which follow alone changes
+	if err != nil {
+		return err
+	}
+	defer cursor.Close()
+	for {
+		stored, err := cursor.Next(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := w.fold(stored); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *Watchdog) fold(stored []events.Stored) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range stored {
+		before := len(w.state.standing)
+		if err := w.state.take(m); err != nil {
+			return err
+		}
+		if len(w.state.standing) > before && w.started && m.Seq > w.begun {
+			w.Metrics.raised.Inc()
+		}
+	}
+	return nil
+}
+
+// listen keeps the newest heartbeats.
+func (w *Watchdog) listen(ctx context.Context) error {
+	for ctx.Err() == nil {
+		err := w.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if b.Name == "" {
+				w.view.listening = w.Clock()
+				return
+			}
+			w.view.hear(b, gone, w.Clock())
+		})
+		w.mu.Lock()
+		w.view.deaf()
+		w.mu.Unlock()
+		if ctx.Err() == nil {
+			w.Logger.WarnContext(ctx, "heartbeats cannot be watched, trying again", "error", err)
+			wait(ctx, w.Tick)
+		}
+	}
+	return nil
+}
+
+// tick judges what the events, the beats, the probes and the time come to.
+func (w *Watchdog) tick(ctx context.Context) error {
+	for wait(ctx, w.Tick) {
+		w.step(ctx)
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,222 @@
+package watchdog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// unserved: jobs are queued where nobody takes them.
+func (j *judgement) unserved() {
+	for l, lane := range j.lanes {
+		if lane.unserved.IsZero() {
+			continue
+		}
+		if !j.passed(lane.unserved, unservedAfter) {
+			j.doubt(events.AlertUnserved, l.String())
+			continue
+		}
+		message := fmt.Sprintf("Jobs are queued on lane %s, and %s", l, j.nobody(l))
+		if lane.required == 0 {
+			message += " All of them are optional: no request waits for them."
+		}
+		j.want(lane.cause, events.AlertRaised{
+			Kind: events.AlertUnserved, About: l.String(), Message: message,
+			Action: fmt.Sprintf("Register a collector with `tacho collector add NAME --target %s --set %d`, activate the one that is there with "+
+				"`tacho collector activate NAME`, or cancel the requests.", l.Target, l.Set),
+		})
+	}
+}
+
+// nobody says why a lane has no collector.
+func (j *judgement) nobody(l events.Lane) string {
+	var why []string
+	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
+		c := j.collectors[name]
+		switch {
+		case c.lane != l:
+		case !c.active:
+			why = append(why, string(name)+" is not active")
+		case c.quarantined != "":
+			why = append(why, string(name)+" is quarantined")
+		case c.draining:
+			why = append(why, string(name)+" was asked to take no more jobs")
+		}
+	}
+	if len(why) == 0 {
+		return "no collector is registered for it."
+	}
+	return "no collector takes them: " + strings.Join(why, ", ") + "."
+}
+
+func (j *judgement) unservedOver(about string) string {
+	for l, lane := range j.lanes {
+		if l.String() == about && lane.serving > 0 {
+			return "the lane has a collector"
+		}
+	}
+	return "no job is queued there any more"
+}
+
+// overrun: a job takes much longer than jobs like it took. Where none like it has ended, nothing is known and
+// nothing is said.
+func (j *judgement) overrun() {
+	for _, lane := range j.lanes {
+		for id, job := range lane.running {
+			expected := j.lengths.expect(job.sort())
+			if !expected.Known || !j.passed(job.since, max(overrunTimes*expected.Length, overrunAfter)) {
+				continue
+			}
+			j.want(job.token, events.AlertRaised{
+				Kind: events.AlertOverrun, About: string(id),
+				Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
+					j.describe(job), job.collector, clock(job.since), overrunTimes, span(expected.Length)),
+				Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
+					"request with `tacho request cancel %s`.", id, job.spec.RequestID),
+			})
+		}
+	}
+}
+
+// stalled: there is work, and nothing has moved for too long.
+func (j *judgement) stalled() {
+	if !j.working() {
+		return
+	}
+	if !j.hears() {
+		j.unsureKinds[events.AlertStalled] = true
+		return
+	}
+	moved := later(later(j.moved, j.idle), j.view.grew)
+	// A job that is seen for the first time may have moved just before: that is known when it was watched.
+	if !j.passed(later(moved, j.view.sighted), j.limits.StalledAfter) {
+		if a, stands := j.standing[events.NewAlertKey(events.AlertStalled, "")]; stands && !moved.After(a.at) {
+			j.doubt(events.AlertStalled, "")
+		}
+		return
+	}
+	j.want(0, events.AlertRaised{
+		Kind:    events.AlertStalled,
+		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", clock(moved), strings.Join(j.waits(), "; ")),
+		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
+	})
+}
+
+func (j *judgement) stalledOver() string {
+	if !j.working() {
+		return "there is no work left"
+	}
+	return "work goes on"
+}
+
+// waits says what each request in progress waits for; without one, what the first of the others waits for.
+func (j *judgement) waits() []string {
+	open := map[events.RequestID][]*jobState{}
+	for _, job := range j.jobs {
+		open[job.spec.RequestID] = append(open[job.spec.RequestID], job)
+	}
+	var out, ready []string
+	for _, id := range slices.Sorted(maps.Keys(j.requests)) {
+		r := j.requests[id]
+		// The other states are not startable, or have ended.
+		//exhaustive:ignore
+		switch r.state {
+		case events.InProgress:
+			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.tag), j.hindrance(open[id])))
+		case events.ArtifactsReady:
+			ready = append(ready, fmt.Sprintf("request %s is ready and waits for a scheduler to start it", named(id, r.tag)))
+		}
+	}
+	if len(out) == 0 && len(ready) > 0 {
+		return ready[:1]
+	}
+	return out
+}
+
+// hindrance says what the jobs of a request wait for, lane by lane.
+func (j *judgement) hindrance(jobs []*jobState) string {
+	if len(jobs) == 0 {
+		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
+	}
+	slices.SortFunc(jobs, func(a, b *jobState) int {
+		return cmp.Or(cmp.Compare(a.spec.Lane().String(), b.spec.Lane().String()), cmp.Compare(b.collector, a.collector), cmp.Compare(a.spec.ID, b.spec.ID))
+	})
+	var out []string
+	var last events.Lane
+	for i, job := range jobs {
+		if l := job.spec.Lane(); i == 0 || l != last {
+			last = l
+			out = append(out, j.holdup(l, job))
+		}
+	}
+	return strings.Join(out, ", for ")
+}
+
+// holdup says what a lane waits for; first is the running job of it, or else any.
+func (j *judgement) holdup(l events.Lane, first *jobState) string {
+	if first.collector != "" {
+		if _, heard := j.view.beats[first.collector]; !heard {
+			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.collector, first.spec.ID)
+		}
+		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.spec.ID, first.collector)
+	}
+	if lane, ok := j.lanes[l]; !ok || lane.serving == 0 {
+		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
+		c := j.collectors[name]
+		if _, heard := j.view.beats[name]; c.lane != l || !c.serves() || !heard {
+			continue
+		}
+		if !first.dispatched {
+			return fmt.Sprintf("a scheduler to dispatch its jobs to lane %s", l)
+		}
+		return fmt.Sprintf("collector %s, which is heard and takes no job", name)
+	}
+	return fmt.Sprintf("the collector of lane %s, which is offline", l)
+}
+
+// describe names a job so that a person knows which it is.
+func (j *judgement) describe(job *jobState) string {
+	return fmt.Sprintf("%s (%s %s/%s of %s)", job.spec.ID, job.spec.Kind, job.spec.Backend, job.spec.Profile, short(string(job.spec.Artifact.Tag)))
+}
+
+// named names a request by its tag where it has one.
+func named(id events.RequestID, tag events.Tag) string {
+	if tag == "" {
+		return string(id)
+	}
+	return fmt.Sprintf("%s for %s", id, short(string(tag)))
+}
+
+// short cuts a SHA for people; other names stay.
+func short(s string) string {
+	if len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" {
+		return s[:10]
+	}
+	return s
+}
+
+// sentence ends a reason as a sentence, and cuts one that is too long to be read.
+func sentence(reason string) string {
+	const enough = 300
+	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")
+	if r := []rune(reason); len(r) > enough {
+		reason = string(r[:enough]) + "…"
+	}
+	if strings.HasSuffix(reason, ".") || strings.HasSuffix(reason, "…") {
+		return reason
+	}
+	return reason + "."
+}
+
+// clock says a time to people, in UTC and to the second.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// span says a length to people.
+func span(d time.Duration) string { return d.Round(time.Second).String() }

@@ -1,0 +1,109 @@
+package website
+
+import (
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// pastShownFor is how long the status page shows an alert that is over.
+const pastShownFor = 24 * time.Hour
+
+// local returns the alerts that this process knows of and that tables may not show.
+func (s *Server) local() []readmodel.Alert {
+	if s.Alerts == nil {
+		return nil
+	}
+	return s.Alerts()
+}
+
+// joined adds the local alerts to those of the tables, ahead of them: they say whether the rest can be trusted.
+func (s *Server) joined(rows []readmodel.Alert) []readmodel.Alert {
+	local := s.local()
+	list := slices.Clone(local)
+	for _, a := range rows {
+		if !a.Standing() || !slices.ContainsFunc(local, func(l readmodel.Alert) bool { return l.Key == a.Key }) {
+			list = append(list, a)
+		}
+	}
+	if list == nil {
+		return []readmodel.Alert{}
+	}
+	return list
+}
+
+func (s *Server) alerts(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	past := p.small("past")
+	if p.err == nil && past > 1000 {
+		p.fail("past: at most 1000")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	rows, err := s.Reader.Alerts(r.Context(), past)
+	if err != nil {
+		return nil, err
+	}
+	return s.joined(rows), nil
+}
+
+// lately returns the alerts that were over not long ago.
+func lately(past []readmodel.Alert, now time.Time) []readmodel.Alert {
+	return slices.DeleteFunc(slices.Clone(past), func(a readmodel.Alert) bool {
+		return a.ClearedAt == nil || now.Sub(*a.ClearedAt) > pastShownFor
+	})
+}
+
+// signature changes when the local alerts do.
+func (s *Server) signature() string {
+	var b strings.Builder
+	for _, a := range s.local() {
+		b.WriteString(string(a.Key) + "\x00" + a.Message + "\x00")
+	}
+	return b.String()
+}
+
+// prose shows what stands between backticks as code.
+func prose(text string) template.HTML {
+	var b strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		b.WriteString(part)
+	}
+	return template.HTML(b.String())
+}
+
+// alertTitle says in two words what kind of alert it is.
+func alertTitle(k events.AlertKind) string {
+	switch k {
+	case events.AlertStalled:
+		return "nothing moves"
+	case events.AlertUnserved:
+		return "no collector"
+	case events.AlertOffline:
+		return "offline"
+	case events.AlertQuarantine:
+		return "quarantine"
+	case events.AlertLag:
+		return "tables late"
+	case events.AlertUnreachable:
+		return "log away"
+	case events.AlertSource:
+		return "source"
+	case events.AlertUpdate:
+		return "update"
+	case events.AlertOverrun:
+		return "overrun"
+	case events.AlertReport:
+		return "report"
+	}
+	return string(k)
+}
