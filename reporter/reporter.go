@@ -103,10 +103,10 @@ func (r *Reporter) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reporter: read the head of the log: %w", err)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.follow(ctx, cursor, head.Last) })
-	g.Go(func() error { return r.work(ctx) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.follow(running, cursor, head.Last) })
+	g.Go(func() error { return r.work(running) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("reporter: %w", err)
 	}
 	return nil

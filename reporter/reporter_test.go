@@ -508,3 +508,28 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 		}
 	}
 }
+
+// gapped is a log that was damaged.
+type gapped struct{ eventlog.Log }
+
+// Follow implements eventlog.Log.
+func (gapped) Follow(context.Context, events.Seq) (eventlog.Cursor, error) { return gap{}, nil }
+
+type gap struct{}
+
+// Next implements eventlog.Cursor.
+func (gap) Next(context.Context, int) ([]events.Stored, error) {
+	return nil, &eventlog.GapError{Want: 2, Got: 4}
+}
+
+// Close implements eventlog.Cursor.
+func (gap) Close() {}
+
+func TestADamagedLogIsSaid(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		var gone *eventlog.GapError
+		if err := New(r.config(gapped{r.log}, nil)).Run(t.Context()); !errors.As(err, &gone) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -82,11 +82,11 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("scheduler: read the head of the log: %w", err)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.follow(ctx, cursor, head.Last) })
-	g.Go(func() error { return s.watch(ctx) })
-	g.Go(func() error { return s.tick(ctx, head.Last) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.follow(running, cursor, head.Last) })
+	g.Go(func() error { return s.watch(running) })
+	g.Go(func() error { return s.tick(running, head.Last) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	return nil

@@ -21,6 +21,8 @@ type faulty struct {
 	*memory.Log
 	failures int
 	future   bool
+	// gap makes reading end as on a damaged log.
+	gap bool
 }
 
 func (f *faulty) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
@@ -33,16 +35,19 @@ func (f *faulty) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 
 func (f *faulty) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error) {
 	c, err := f.Log.Follow(ctx, after)
-	return &faultyCursor{Cursor: c, future: f.future}, err
+	return &faultyCursor{Cursor: c, future: f.future, gap: f.gap}, err
 }
 
 type faultyCursor struct {
 	eventlog.Cursor
-	future bool
+	future, gap bool
 }
 
 func (c *faultyCursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
 	batch, err := c.Cursor.Next(ctx, limit)
+	if c.gap {
+		return nil, &eventlog.GapError{Want: 2, Got: 4}
+	}
 	for i := range batch {
 		if c.future {
 			batch[i].Header = map[string]string{events.HeaderType: events.TypePrefix + "request.dreamt.v7"}
@@ -116,6 +121,18 @@ func TestAnEventFromTheFutureStopsTheScheduler(t *testing.T) {
 		ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
 		if err := <-ended; !errors.Is(err, events.ErrUnknownType) {
 			t.Errorf("got %v, want that the type is unknown", err)
+		}
+	})
+}
+
+func TestADamagedLogStopsTheScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &faulty{Log: memory.New(memory.Config{}), gap: true}
+		ended, stop := run(t, log)
+		defer stop()
+		ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
+		if _, ok := errors.AsType[*eventlog.GapError](<-ended); !ok {
+			t.Error("it goes on, or says nothing")
 		}
 	})
 }

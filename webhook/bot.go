@@ -93,10 +93,10 @@ func (b *Bot) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhook: read the head of the log: %w", err)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return b.follow(ctx, cursor, head.Last) })
-	g.Go(func() error { return b.work(ctx) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil || errors.Is(err, events.ErrUnknownType) {
+	g, running := errgroup.WithContext(ctx)
+	g.Go(func() error { return b.follow(running, cursor, head.Last) })
+	g.Go(func() error { return b.work(running) })
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
@@ -566,6 +567,32 @@ func TestPushesAreNoted(t *testing.T) {
 		}
 		if h := r.deliver("push", []byte(`{"ref":"refs/tags/v1"}`)); h.Outcome != events.DeliveryIgnored {
 			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// gapped is a log that was damaged.
+type gapped struct{ eventlog.Log }
+
+// Follow implements eventlog.Log.
+func (gapped) Follow(context.Context, events.Seq) (eventlog.Cursor, error) { return gap{}, nil }
+
+type gap struct{}
+
+// Next implements eventlog.Cursor.
+func (gap) Next(context.Context, int) ([]events.Stored, error) {
+	return nil, &eventlog.GapError{Want: 2, Got: 4}
+}
+
+// Close implements eventlog.Cursor.
+func (gap) Close() {}
+
+func TestADamagedLogIsSaid(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		var gone *eventlog.GapError
+		b := NewBot(Config{Log: gapped{r.log}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		if err := b.Run(t.Context()); !errors.As(err, &gone) {
+			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -158,3 +158,14 @@ func TestJobsAreSortedByLane(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
+
+func TestOpening(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "\n\n## Result\nrest": "Result", "<!-- hidden -->\n> Finished `abc`: [comparison](https://x/y) of both": "Finished abc: comparison of both",
+		strings.Repeat("ä", 300): strings.Repeat("ä", 119) + "…",
+	} {
+		if got := opening(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

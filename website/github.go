@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -178,12 +179,17 @@ func secure(url string) string {
 	return ""
 }
 
-// opening is the first line of a text that says something, without the marks of Markdown before it.
+// marked finds what Markdown shows by other means than words: the address of a link, and the marks of code.
+var marked = regexp.MustCompile("\\]\\([^)]*\\)|[`\\[]")
+
+// opening is the first line of a Markdown text that says something, without its marks.
 func opening(text string) string {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(strings.TrimLeft(line, "# >*_")); line != "" && !strings.HasPrefix(line, "<!--") {
-			return excerpt(line)
+		line = strings.TrimSpace(strings.TrimLeft(line, "# >*_"))
+		if line == "" || strings.HasPrefix(line, "<!--") {
+			continue
 		}
+		return excerpt(marked.ReplaceAllString(line, ""))
 	}
 	return ""
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,7 +47,8 @@ func onGitHub(t *testing.T) *github {
 	g.repo.SetStanding(g.alice, "write", "MEMBER")
 	g.repo.AddPull(fakegithub.Pull{Number: pull, Title: "Make it faster", Author: g.alice, Head: otherSHA})
 	for _, c := range []fakegithub.Commit{
-		{SHA: parentSHA, Message: "parent"}, {SHA: otherSHA, Message: "faster"},
+		{SHA: parentSHA, Message: "parent"},
+		{SHA: otherSHA, Message: "faster"},
 		{SHA: mergeSHA, Parents: []string{parentSHA, otherSHA}, Message: "Auto merge of #14 - alice:faster, r=<try>"},
 	} {
 		g.repo.AddCommit(c)
@@ -212,6 +216,77 @@ func TestKilledBetweenACommentAndItsReport(t *testing.T) {
 	for _, d := range g.hook.Deliveries() {
 		if d.Delivered() && !inLog[events.NewDeliveryID(d.GUID)] {
 			t.Errorf("delivery %s was answered %d and is not in the log", d.GUID, d.StatusCode)
+		}
+	}
+}
+
+// Deliveries come in by many connections while the program is killed. What was answered 202 is in the log; the rest
+// was not answered, and can be delivered again.
+func TestWhatTheWebhookAnsweredIsInTheLog(t *testing.T) {
+	g := onGitHub(t)
+	address := freePort(t)
+	g.start("--listen", address)
+	const writers, most = 8, 400
+	var mu sync.Mutex
+	taken, sent := map[string]bool{}, 0
+	var all sync.WaitGroup
+	deliver := func(id string) bool {
+		body := fmt.Appendf(nil, `{"zen":"%s %s"}`, id, strings.Repeat("x", 10_000))
+		req, err := http.NewRequest(http.MethodPost, "http://"+address+webhookPath, bytes.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		req.Header.Set("X-GitHub-Event", "ping")
+		req.Header.Set("X-GitHub-Delivery", id)
+		req.Header.Set("X-Hub-Signature-256", fakegithub.Sign(hookSecret, body))
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode == http.StatusAccepted
+	}
+	half := make(chan struct{})
+	for w := range writers {
+		all.Go(func() {
+			for i := range most / writers {
+				id := fmt.Sprintf("d-%d-%d", w, i)
+				ok := deliver(id)
+				mu.Lock()
+				if sent++; sent == most/2 {
+					close(half)
+				}
+				taken[id] = ok
+				mu.Unlock()
+			}
+		})
+	}
+	<-half
+	g.kill(g.up.Process.Pid, "tacho up")
+	all.Wait()
+	g.start("--listen", address)
+	n := 0
+	for id, ok := range taken {
+		if ok {
+			n++
+		} else if !deliver(id) {
+			t.Errorf("%s is not taken when it is delivered again", id)
+		}
+	}
+	if n == 0 || n == most {
+		t.Errorf("%d of %d were taken before the end", n, most)
+	}
+	t.Logf("%d of %d were answered 202 before the program was killed", n, most)
+	inLog := map[events.DeliveryID]int{}
+	for _, e := range g.events() {
+		if f, ok := e.Fact.(events.DeliveryReceived); ok {
+			inLog[f.Delivery]++
+		}
+	}
+	for id := range taken {
+		if inLog[events.NewDeliveryID(id)] != 1 {
+			t.Errorf("%s, answered before the end: %v, is %d times in the log", id, taken[id], inLog[events.NewDeliveryID(id)])
 		}
 	}
 }

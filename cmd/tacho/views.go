@@ -201,7 +201,7 @@ type compareCmd struct {
 	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
 	Suite  events.SuiteName `help:"Suite, when both have results of several." placeholder:"NAME"`
 	Metric events.Metric    `help:"One metric alone." placeholder:"NAME"`
-	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric."`
+	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric; as Markdown, also those that are unchanged."`
 	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
 	JSON   bool             `help:"The same as --format json." name:"json"`
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -104,11 +106,15 @@ func (c *githubDeliveryCmd) Run(ctx context.Context, p *program) error {
 		{"came", moment(&d.ReceivedAt)}, {"handled", moment(d.HandledAt)}, {"from", from}, {"pr", pr}, {"said", d.Command}, {"reason", d.Reason},
 		{"requests", joinIDs(d.Requests)},
 	})
-	fmt.Fprintln(p.stdout)
+	text := d.Text
 	if d.Body != nil {
-		return p.json(d.Body)
+		var lines bytes.Buffer
+		if err := json.Indent(&lines, d.Body, "", "  "); err != nil {
+			return fmt.Errorf("body of delivery %s: %w", d.ID, err)
+		}
+		text = lines.String()
 	}
-	fmt.Fprintln(p.stdout, printable(d.Text))
+	fmt.Fprintf(p.stdout, "\n%s\n", printable(text))
 	return nil
 }
 

@@ -69,6 +69,18 @@ func TestLateResultsChangeTheReport(t *testing.T) {
 	expect(t, s.report(child), "!Incomplete", "of 1 test case")
 }
 
+// TestWhatWasMeasuredAfterAllIsNoFailure: an error on record counts only while there is no result.
+func TestWhatWasMeasuredAfterAllIsNoFailure(t *testing.T) {
+	s := open(t)
+	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a")})
+	s.run(s.start(parent, "opt"), map[events.Benchmark]float64{"generics": -1, "hello": 1})
+	s.tell(events.RequestCompleted{RequestID: parent.ID, Jobs: 1})
+	child := s.request(control.NewRequest{Kind: events.Master, Tag: sha("b"), Parent: sha("a"), PR: 7})
+	s.run(s.start(child, "opt"), map[events.Benchmark]float64{"generics": 0, "hello": -1})
+	s.tell(events.RequestCompleted{RequestID: child.ID, Jobs: 1})
+	expect(t, s.report(child), "### Newly failed benchmarks\n\n- `generics/opt/full/gc/linux-amd64`:", "1 newly failed benchmark**", "!hello/opt/full/gc", "!Incomplete")
+}
+
 func TestAnUnknownParentIsNoFault(t *testing.T) {
 	s := open(t)
 	r := s.request(control.NewRequest{Kind: events.Master, Tag: sha("b"), PR: 7})

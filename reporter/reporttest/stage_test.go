@@ -2,6 +2,7 @@ package reporttest
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,7 @@ func (s *stage) job(r request.Request, profile events.Profile) events.JobSpec {
 }
 
 // run measures some benchmarks of a job, each with so many instructions in terms of the usual number; a factor of 0
-// is a failure.
+// is a failure, one below 0 a failure that was made good.
 func (s *stage) run(j events.JobSpec, factors map[events.Benchmark]float64) {
 	s.t.Helper()
 	s.place++
@@ -146,18 +147,20 @@ func (s *stage) run(j events.JobSpec, factors map[events.Benchmark]float64) {
 	}
 	for benchmark, factor := range factors {
 		c := events.TestCase{Benchmark: benchmark, Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target}
-		if factor == 0 {
+		if factor <= 0 {
 			s.tell(events.ErrorRecorded{
 				Lane: j.Lane(), JobID: j.ID, Artifact: j.Artifact, Collector: collectorName, Token: token, Attempt: 1, Kind: events.ErrorBenchmark,
 				Context: string(benchmark), Case: &c, Message: "exit status 2: @you broke it\nmore of it",
 			})
+		}
+		if factor == 0 {
 			end.Failed, end.Outcome, end.Reason = end.Failed+1, events.Failure, "a test case failed"
 			continue
 		}
 		measured := events.MeasuredCase{TestCase: c}
 		for n := range 6 {
 			measured.Iterations = append(measured.Iterations, events.Iteration{Metrics: map[events.Metric]float64{
-				"instructions:u": 1e9 * factor * (1 + float64(n)/1e6), "max-rss": 1e8,
+				"instructions:u": 1e9 * math.Abs(factor) * (1 + float64(n)/1e6), "max-rss": 1e8,
 			}})
 		}
 		m.Cases = append(m.Cases, measured)

@@ -101,13 +101,15 @@ func (d document) object(at string, s schema, v map[string]any) (all []string) {
 func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
+	report := st.github()
 	s.machines()
 	var d document
 	_, body := s.get("/openapi.json")
 	if err := json.Unmarshal([]byte(body), &d); err != nil {
 		t.Fatal(err)
 	}
-	fill := strings.NewReplacer("{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()))
+	fill := strings.NewReplacer("{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()),
+		"{hook}", "7", "{id}", string(told), "{key}", string(report))
 	queries := map[string]string{
 		"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/results": "?tag=" + string(sha("a")), "/api/v1/durations": "?target=" + string(machine),
 	}
