@@ -75,6 +75,10 @@ test: ## Run all tests with the race detector
 	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
 	$(GO) test -run '^TestRandomWorldsKeepTheRules$$' ./scheduler
 
+.PHONY: outage
+outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run
+	TACHO_OUTAGE=full $(GO) test -run '^TestOutagesCostNobodyAJob$$' -count 1 -v -timeout 20m ./cmd/tacho
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \
