@@ -24,7 +24,7 @@ type deliveryKey struct {
 // deliveryReceived begins a row: the first event of a delivery counts, for a redelivery is the same one.
 func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
 	key := deliveryKey{f.Hook, f.Delivery}
-	if s.deliveries[key] != nil {
+	if s.deliveries[key] != nil || !storable(f.Hook) || !storable(f.Delivery) {
 		s.refused++
 		return
 	}
@@ -57,7 +57,7 @@ func (s *state) deliveryHandled(m moment, f events.DeliveryHandled) {
 // commentWanted begins a comment, or gives it another text.
 func (s *state) commentWanted(m moment, f events.CommentWanted) {
 	c := s.outbox[f.Key]
-	if f.Revision < 1 || c != nil && f.Revision <= c.Revision {
+	if f.Revision < 1 || c != nil && f.Revision <= c.Revision || !storable(f.Key) {
 		s.refused++
 		return
 	}
@@ -187,7 +187,13 @@ type wantedGitHub struct {
 }
 
 func (w *wantedGitHub) delivery(hook events.HookID, id events.DeliveryID) {
-	w.hooks, w.deliveries = append(w.hooks, hook), append(w.deliveries, id)
+	if storable(hook) && storable(id) {
+		w.hooks, w.deliveries = append(w.hooks, hook), append(w.deliveries, id)
+	}
 }
 
-func (w *wantedGitHub) comment(key events.OutboxKey) { w.outbox = append(w.outbox, key) }
+func (w *wantedGitHub) comment(key events.OutboxKey) {
+	if storable(key) {
+		w.outbox = append(w.outbox, key)
+	}
+}

@@ -159,10 +159,17 @@ func (s *state) wants(facts []fact) wanted {
 	return w
 }
 
-func keys[K comparable](m map[K]bool) []K {
+// keys returns the names that can be those of a row.
+func keys[K ~string](m map[K]bool) []K {
 	list := make([]K, 0, len(m))
 	for k := range m {
-		list = append(list, k)
+		if storable(k) {
+			list = append(list, k)
+		}
 	}
 	return list
 }
+
+// storable reports whether a table can hold a name as it is. One that it cannot is nobody's: Postgres would not
+// even look for it, and whoever writes such a name must not stop the projector.
+func storable[K ~string](name K) bool { return cleanText(string(name)) == string(name) }

@@ -279,7 +279,7 @@ func (w *walker) junk() {
 		header[k] = v
 	}
 	s.Header = header
-	switch w.r.IntN(4) {
+	switch w.r.IntN(5) {
 	case 0:
 		s.Data = []byte(`{"half`)
 	case 1:
@@ -288,6 +288,9 @@ func (w *walker) junk() {
 		header[events.HeaderTime] = "0000-01-01T00:00:00Z"
 	case 3:
 		header[events.HeaderCause] = "-1"
+	case 4:
+		w.unspeakable()
+		return
 	}
 	w.put(s)
 }

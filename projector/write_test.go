@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tachobench/tacho/events"
 )
 
 // TestBatchIsOneTransaction holds what the writing relies on: the statements of one pgx.Batch take effect
@@ -41,4 +43,18 @@ func TestBatchIsOneTransaction(t *testing.T) {
 			t.Errorf("%d rows stayed, %v", n, err)
 		}
 	}
+}
+
+// unspeakable names what no table can hold.
+func (w *walker) unspeakable() {
+	facts := []events.Fact{
+		events.JobFinished{Lane: lanes[0], JobID: "j\x00", Outcome: events.Success},
+		events.JobDequeued{Lane: lanes[0], Job: events.JobSpec{ID: "j\x00"}},
+		events.RequestExpired{RequestID: "r\x00"},
+		events.DeliveryReceived{Hook: "7\x00", Delivery: "d"},
+		events.DeliveryHandled{Hook: "7\x00", Delivery: "d", Outcome: events.DeliveryIgnored},
+		events.CommentWanted{Key: "k\x00", Revision: 1},
+		events.CommentAttempted{Key: "k\x00", Revision: 1},
+	}
+	w.tell(facts[w.r.IntN(len(facts))])
 }

@@ -184,8 +184,11 @@ func TestRetentionWithWildClocks(t *testing.T) {
 		last time.Time
 		due  bool
 	}{
-		{time.Time{}, true}, {now.Add(-25 * time.Hour), true}, {now.Add(-23 * time.Hour), false},
-		{now.Add(2 * time.Second), false}, {now.Add(1000 * time.Hour), true},
+		{time.Time{}, true},
+		{now.Add(-25 * time.Hour), true},
+		{now.Add(-23 * time.Hour), false},
+		{now.Add(2 * time.Second), false},
+		{now.Add(1000 * time.Hour), true},
 	} {
 		s.retention.last = test.last
 		if _, due := decideRetention(s, month, now); due != test.due {

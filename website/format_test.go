@@ -1,6 +1,7 @@
 package website
 
 import (
+	"strings"
 	"testing"
 	"time"
 

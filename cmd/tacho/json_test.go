@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,14 +12,31 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
 
 // Every command that reads or asks prints JSON when it is asked to. The commands come from the model itself: one
 // that is new and has no example here fails the test.
 func TestEveryCommandPrintsJSON(t *testing.T) {
-	s := newSite(t)
+	s := onGitHub(t)
 	s.start()
+	s.listen()
+	s.repo.Comment(pull, s.alice, "@tacho help")
+	s.awaitComments("the comment is answered", func(c []string) bool { return len(c) == 1 })
+	c, _ := s.client()
+	deliveries, err := c.Deliveries(t.Context(), client.DeliveryQuery{Outcome: events.DeliveryAccepted})
+	if err != nil || len(deliveries) != 1 {
+		t.Fatalf("%+v, %v", deliveries, err)
+	}
+	comments, err := c.Outbox(t.Context(), client.CommentQuery{})
+	if err != nil || len(comments) != 1 {
+		t.Fatalf("%+v, %v", comments, err)
+	}
+	// Tacho has read its configuration: the commands see a source that it does not poll.
+	s.newCommits(filepath.Join(s.dir, "commits"))(1)
+	s.replace("quick.toml", "[scheduler]", fmt.Sprintf("[[poller]]\nname = \"commits\"\nkind = \"git-commits\"\nsuite = \"naps\"\nurl = %q\n[scheduler]", filepath.Join(s.dir, "commits")))
 	s.must("request", "master", "v1", "--wait", "--json")
 	s.must("request", "master", "v2", "--parent", "v1", "--wait")
 	job := s.ended("v1").JobList[0].ID
@@ -30,7 +49,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"request cancel ID", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here",
-		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector deactivate spare --reason test",
+		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",
+		"github deliveries", "github delivery " + string(deliveries[0].ID), "github outbox", "github comment " + string(comments[0].Key),
 		"collector activate local-here-1", "collector drain local-here-1 --reason test", "collector want v9 --reason test", "collector want",
 	}
 	waiting := ""
@@ -63,8 +83,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		}
 		shown[args[0]], shown[strings.Join(args[:min(2, len(args))], " ")] = true, true
 	}
-	var c commands
-	parser, err := (&program{stdout: io.Discard, stderr: io.Discard}).parser(t.Context(), &c, func(int) {})
+	var all commands
+	parser, err := (&program{stdout: io.Discard, stderr: io.Discard}).parser(t.Context(), &all, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestJobsThatLeftTheTablesAreTraced(t *testing.T) {
 	}
 	event := readmodel.Event{Seq: 7, Type: "job.finished.v1", Subject: stored.Subject, Headers: stored.Header, Data: stored.Data}
 	answers := map[string]any{
-		"jobs/j1": gone, "jobs/j1/log": gone, "requests/r1": old, "jobs": []readmodel.Job{}, "events": []readmodel.Event{event},
+		"jobs/j1": gone, "jobs/j1/log": gone, "requests/r1": old, "jobs": []readmodel.Job{}, "outbox": []readmodel.Comment{}, "events": []readmodel.Event{event},
 	}
 	out, errs, code := answering(t, answers, "trace j1")
 	if code != exitDone || !strings.Contains(out, "job j1") {
