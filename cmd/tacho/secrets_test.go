@@ -141,8 +141,20 @@ func noSecretIsShown(t *testing.T, app bool) {
 		seen.crawl(t, base, path)
 	}
 	for _, args := range [][]string{
-		{"config"}, {"config", "--json"}, {"doctor"}, {"status"}, {"alerts"}, {"events", "export"}, {"events", "tail"}, {"github", "deliveries"},
-		{"github", "outbox"}, {"github", "outbox", "--json"}, {"queue"}, {"request", "list"}, {"poller", "list"}, {"collector", "list"},
+		{"config"},
+		{"config", "--json"},
+		{"doctor"},
+		{"status"},
+		{"alerts"},
+		{"events", "export"},
+		{"events", "tail"},
+		{"github", "deliveries"},
+		{"github", "outbox"},
+		{"github", "outbox", "--json"},
+		{"queue"},
+		{"request", "list"},
+		{"poller", "list"},
+		{"collector", "list"},
 	} {
 		out, errs, _ := g.run(args...)
 		seen["tacho "+strings.Join(args, " ")] = out + errs

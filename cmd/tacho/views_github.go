@@ -103,7 +103,12 @@ func (c *githubDeliveryCmd) Run(ctx context.Context, p *program) error {
 		from = fmt.Sprintf("%s (account %d)", from, d.SenderID)
 	}
 	p.facts([][2]string{
-		{"came", moment(&d.ReceivedAt)}, {"handled", moment(d.HandledAt)}, {"from", from}, {"pr", pr}, {"said", d.Command}, {"reason", d.Reason},
+		{"came", moment(&d.ReceivedAt)},
+		{"handled", moment(d.HandledAt)},
+		{"from", from},
+		{"pr", pr},
+		{"said", d.Command},
+		{"reason", d.Reason},
 		{"requests", joinIDs(d.Requests)},
 	})
 	text := d.Text
@@ -198,8 +203,13 @@ func (c *githubCommentCmd) Run(ctx context.Context, p *program) error {
 		until = moment(shown.Until)
 	}
 	p.facts([][2]string{
-		{"request", string(shown.RequestID)}, {"text", fmt.Sprintf("number %d, wanted %s", shown.Revision, moment(&shown.RevisedAt))},
-		{"attempts", fmt.Sprint(shown.Attempts)}, {"written", moment(shown.PostedAt)}, {"stands", shown.URL}, {"reason", shown.Reason}, {"again", until},
+		{"request", string(shown.RequestID)},
+		{"text", fmt.Sprintf("number %d, wanted %s", shown.Revision, moment(&shown.RevisedAt))},
+		{"attempts", fmt.Sprint(shown.Attempts)},
+		{"written", moment(shown.PostedAt)},
+		{"stands", shown.URL},
+		{"reason", shown.Reason},
+		{"again", until},
 		{"labels", labels(shown)},
 	})
 	fmt.Fprintf(p.stdout, "\n%s\n", printable(shown.Body))
