@@ -201,16 +201,16 @@ func (c *Client) Minimise(ctx context.Context, nodeID string) error {
 	if _, err := c.api.Do(ctx, req, &answer); err != nil {
 		return explain(call, err)
 	}
-	// GraphQL answers 200 for what it did not do.
-	for _, e := range answer.Errors {
-		kind := Refused
-		switch e.Type {
-		case "NOT_FOUND":
-			kind = Missing
-		case "RATE_LIMITED":
-			kind = Limited
-		}
-		return &Error{Kind: kind, Call: call, Status: http.StatusOK, Err: errors.New(e.Message)}
+	if len(answer.Errors) == 0 {
+		return nil
 	}
-	return nil
+	// GraphQL answers 200 for what it did not do.
+	kind, first := Refused, answer.Errors[0]
+	switch first.Type {
+	case "NOT_FOUND":
+		kind = Missing
+	case "RATE_LIMITED":
+		kind = Limited
+	}
+	return &Error{Kind: kind, Call: call, Status: http.StatusOK, Err: errors.New(first.Message)}
 }
