@@ -73,7 +73,7 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 .PHONY: test
 test: ## Run all tests with the race detector
 	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
-	$(GO) test -run '^TestRandomWorldsKeepTheRules$$' ./scheduler
+	$(GO) test -run '^TestRandomWorldsKeepTheRules$$|^TestTenThousandRequestsInThirtyDays$$' ./scheduler ./internal/farm
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run

@@ -4,25 +4,29 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// killDescendants kills every process below root. It sees one moment: call it again until nothing is left.
+// killDescendants kills every process below root, parents before their children: a parent that sees its child die
+// must not come to an end of its own. It sees one moment: call it again until nothing is left.
 func killDescendants(root int) {
-	family := map[int]bool{root: true}
-	parents := allParents()
-	for grown := true; grown; {
-		grown = false
-		for pid, parent := range parents {
-			if family[parent] && !family[pid] {
-				family[pid], grown = true, true
-			}
+	children := map[int][]int{}
+	for pid, parent := range allParents() {
+		children[parent] = append(children[parent], pid)
+	}
+	// The processes were read one after the other: a number that was used again must not lead round in circles.
+	family, order := map[int]bool{root: true}, slices.Clone(children[root])
+	for i := 0; i < len(order); i++ {
+		if pid := order[i]; !family[pid] {
+			family[pid] = true
+			order = append(order, children[pid]...)
 		}
 	}
 	delete(family, root)
-	for pid := range family {
+	for _, pid := range order {
 		killIf(pid, func(parent int) bool { return parent == root || family[parent] })
 	}
 }

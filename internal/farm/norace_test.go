@@ -1,0 +1,6 @@
+//go:build !race
+
+package farm
+
+// simulated is how many requests the long simulation runs.
+const simulated = 10_000

@@ -1,0 +1,6 @@
+//go:build race
+
+package farm
+
+// simulated is how many requests the long simulation runs under the race detector, which makes it eight times slower.
+const simulated = 1_000
