@@ -14,6 +14,6 @@
 // event with the time of the next attempt. A process that was paused between 1 and 3 for so long that another took
 // over learns at 4 that it lost, and removes the comment that it wrote.
 //
-// Temporary answers about a request are folded away once its report stands. Without credentials nothing is written,
-// and the wishes stand in the outbox to be looked at.
+// Temporary answers about a request are folded away once its report stands, or there will be none. Without
+// credentials nothing is written, and the wishes stand in the outbox to be looked at.
 package reporter

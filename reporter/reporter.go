@@ -2,6 +2,7 @@ package reporter
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,6 +29,9 @@ const (
 	again = time.Second
 	// lease is for how long an attempt of another process is left alone: well over the time that its calls may take.
 	lease = 3 * time.Minute
+	// within is how long ago a request may have ended that is reported: whoever connects a repository does not want
+	// the history of the farm on it.
+	within = 3 * 24 * time.Hour
 	// settle is how long results that come late may go on coming before the report is edited.
 	settle = 2 * time.Minute
 )
@@ -167,7 +171,12 @@ func (r *Reporter) report(ctx context.Context) {
 	r.mu.Lock()
 	var due []request.Request
 	for _, id := range slices.Sorted(maps.Keys(r.state.ended)) {
-		due = append(due, *r.state.requests[id])
+		q := *r.state.requests[id]
+		if r.Clock().Sub(q.EndedAt) > within {
+			delete(r.state.ended, id)
+			continue
+		}
+		due = append(due, q)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.state.late)) {
 		if r.Clock().Sub(r.state.late[id].at) >= settle {
@@ -201,7 +210,7 @@ func (r *Reporter) want(ctx context.Context, q request.Request, at events.Seq) e
 	if known {
 		expected, wanted.Revision, root = before.seq, before.wanted.Revision+1, before.root
 	}
-	same := known && before.wanted.Body == made.Body
+	same := known && before.digest == sha256.Sum256([]byte(made.Body))
 	if same {
 		delete(r.state.late, q.ID)
 	}

@@ -533,3 +533,39 @@ func TestADamagedLogIsSaid(t *testing.T) {
 		}
 	})
 }
+
+// What was said about a request that is not measured after all is folded away, or not said any more.
+func TestAnswersAboutWhatIsOverAreFoldedAway(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.record(
+			events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.WaitingForArtifacts},
+			answer("answer-1", "awaiting"),
+		)
+		pass(time.Minute)
+		r.want("awaiting")
+		r.record(events.RequestSuperseded{RequestID: "r1", By: "r2"})
+		pass(time.Minute)
+		r.want("[awaiting]")
+		r.record(answer("answer-2", "too late"))
+		pass(time.Minute)
+		r.want("[awaiting]")
+	})
+}
+
+// Whoever connects a repository does not find the history of the farm on it, and one that was away for a night
+// reports what it missed.
+func TestOldRequestsAreNotReported(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.try("r1", "t1")
+		pass(4 * 24 * time.Hour)
+		r.try("r2", "t2")
+		pass(12 * time.Hour)
+		r.start()
+		pass(time.Minute)
+		r.want("no change")
+		if n := count[events.CommentWanted](r); n != 1 {
+			t.Errorf("%d wishes", n)
+		}
+	})
+}

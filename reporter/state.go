@@ -2,6 +2,7 @@ package reporter
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"maps"
 	"slices"
 	"time"
@@ -22,6 +23,8 @@ type state struct {
 	// requests are those of pull requests that were ever seen; ended are those without a report.
 	requests map[events.RequestID]*request.Request
 	ended    map[events.RequestID]events.Seq
+	// dropped are those that ended without being measured: nothing will be reported.
+	dropped map[events.RequestID]bool
 	// reported finds the requests whose report compares an artifact; late are reports of which a side has newer
 	// results, with the time of the newest.
 	reported map[events.Artifact][]events.RequestID
@@ -40,8 +43,10 @@ type entry struct {
 	// seq is the last event about it, at the time of it.
 	seq events.Seq
 	at  time.Time
-	// wanted is the newest revision, wantedAt when the first one was wanted, root where it began.
+	// wanted is the newest revision, without its text once that was written: digest tells it from others. wantedAt
+	// is when the first one was wanted, root where it began.
 	wanted   events.CommentWanted
+	digest   [sha256.Size]byte
 	wantedAt time.Time
 	root     string
 	// attempt counts the attempts at the newest revision; instance made the last one of them, while nothing is
@@ -61,7 +66,7 @@ type entry struct {
 func newState() *state {
 	return &state{
 		outbox: map[events.OutboxKey]*entry{}, open: map[events.OutboxKey]bool{}, about: map[events.RequestID][]events.OutboxKey{},
-		requests: map[events.RequestID]*request.Request{}, ended: map[events.RequestID]events.Seq{},
+		requests: map[events.RequestID]*request.Request{}, ended: map[events.RequestID]events.Seq{}, dropped: map[events.RequestID]bool{},
 		reported: map[events.Artifact][]events.RequestID{}, late: map[events.RequestID]news{},
 	}
 }
@@ -100,8 +105,21 @@ func (s *state) fold(e events.Recorded) {
 	case events.RequestFailed:
 		s.evolve(f.RequestID, e)
 		s.end(f.RequestID, e.Seq)
+	case events.RequestCancelled:
+		s.drop(f.RequestID)
+	case events.RequestExpired:
+		s.drop(f.RequestID)
+	case events.RequestSuperseded:
+		s.drop(f.RequestID)
 	case events.TestCasesMeasured:
 		s.foldResults(f, e)
+	}
+}
+
+// drop notes that a request has ended without being measured: what was said about it meanwhile is over.
+func (s *state) drop(id events.RequestID) {
+	if _, ours := s.requests[id]; ours {
+		s.dropped[id] = true
 	}
 }
 
@@ -132,7 +150,7 @@ func (s *state) foldWanted(f events.CommentWanted, e events.Recorded) {
 			s.about[f.RequestID] = append(s.about[f.RequestID], f.Key)
 		}
 	}
-	x.wanted, x.attempt, x.instance, x.until = f, 0, "", time.Time{}
+	x.wanted, x.digest, x.attempt, x.instance, x.until = f, sha256.Sum256([]byte(f.Body)), 0, "", time.Time{}
 	x.seq, x.at = e.Seq, e.Time
 	s.open[f.Key] = true
 	if f.Key != events.ReportKey(f.RequestID) {
@@ -167,6 +185,10 @@ func (s *state) change(key events.OutboxKey, e events.Recorded, change func(*ent
 	}
 	change(x)
 	x.seq, x.at = e.Seq, e.Time
+	if x.written() {
+		// Years of reports are a lot of text.
+		x.wanted.Body = ""
+	}
 	if s.idle(x) {
 		delete(s.open, key)
 		return
@@ -189,13 +211,13 @@ func (s *state) idle(x *entry) bool {
 	return x.written() && !x.labels() && (x.minimised || !x.wanted.Temporary || x.posted == 0)
 }
 
-// reportStands reports whether the report of a comment's request was written.
-func (s *state) reportStands(x *entry) bool {
+// over reports whether the request of a comment is over: its report stands, or there will be none.
+func (s *state) over(x *entry) bool {
 	if x.wanted.RequestID == "" {
 		return false
 	}
 	report, ok := s.outbox[events.ReportKey(x.wanted.RequestID)]
-	return ok && report.posted > 0
+	return ok && report.posted > 0 || s.dropped[x.wanted.RequestID]
 }
 
 // task is the next thing to do for one comment.
@@ -229,15 +251,15 @@ func (s *state) due(now time.Time, self string, lease time.Duration) []todo {
 			continue
 		}
 		switch {
-		case !x.written() && x.wanted.Temporary && s.reportStands(x) && x.attempt == 0:
+		case !x.written() && x.wanted.Temporary && s.over(x) && x.attempt == 0:
 			out = append(out, todo{*x, giveUp})
-		case !x.written() && x.wanted.Temporary && s.reportStands(x):
+		case !x.written() && x.wanted.Temporary && s.over(x):
 			out = append(out, todo{*x, settled})
 		case !x.written():
 			out = append(out, todo{*x, write})
 		case x.labels():
 			out = append(out, todo{*x, label})
-		case x.wanted.Temporary && x.posted > 0 && !x.minimised && s.reportStands(x):
+		case x.wanted.Temporary && x.posted > 0 && !x.minimised && s.over(x):
 			out = append(out, todo{*x, minimise})
 		}
 	}

@@ -52,7 +52,7 @@ func (r *Reporter) write(ctx context.Context) {
 	}
 }
 
-const tooLate = "the report of its request stands already"
+const tooLate = "its request is over already"
 
 // marker is the hidden line by which a comment of ours is found again.
 func marker(key events.OutboxKey) string { return fmt.Sprintf("<!-- tacho:%s -->", key) }

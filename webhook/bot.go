@@ -185,41 +185,65 @@ func (b *Bot) claim(ctx context.Context) {
 	}
 }
 
-// announce tells people the place in the queue of what they asked for, once its artifact is there.
+// announce tells people the place in the queue of what they asked for, once its artifact is there, and that a wait
+// was in vain.
 func (b *Bot) announce(ctx context.Context) {
 	b.mu.Lock()
-	list := b.state.unannounced()
+	queued, expired := b.state.unannounced(), b.state.inVain()
 	b.mu.Unlock()
-	for _, r := range list {
+	for _, r := range queued {
 		place, known := b.places(ctx, r.changed)[r.ID]
-		w := events.CommentWanted{
-			Key: announcementKey(r.ID), Revision: 1, Purpose: events.CommentAnswer, Repo: b.Rules.Repo, PR: r.PR, RequestID: r.ID, Temporary: true,
-			Body: announcement(r.Request, place, known, b.Rules, b.Clock()),
-		}
+		w := b.about(r, announcementKey(r.ID), announcement(r.Request, place, known, b.Rules, b.Clock()))
+		w.Temporary = true
 		if b.Rules.WaitingLabel != "" {
 			w.AddLabels = []string{b.Rules.WaitingLabel}
 		}
-		meta := eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}
-		_, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{eventlog.NewEvent(w, meta, b.Clock())}})
-		var conflict *eventlog.ConflictError
-		if err != nil && !errors.As(err, &conflict) {
-			if ctx.Err() == nil {
-				b.Logger.Warn("an announcement could not be recorded; it is tried again", "request", r.ID, "error", err)
-			}
-			continue
-		}
-		b.mu.Lock()
-		b.state.announced[r.ID] = true
-		b.mu.Unlock()
+		b.say(ctx, r, w)
 	}
+	for _, r := range expired {
+		w := b.about(r, expiryKey(r.ID), expiry(b.Rules))
+		if b.Rules.WaitingLabel != "" {
+			w.RemoveLabels = []string{b.Rules.WaitingLabel}
+		}
+		b.say(ctx, r, w)
+	}
+}
+
+// about returns a comment on the pull request of a request.
+func (b *Bot) about(r asked, key events.OutboxKey, body string) events.CommentWanted {
+	return events.CommentWanted{
+		Key: key, Revision: 1, Purpose: events.CommentAnswer, Repo: b.Rules.Repo, PR: r.PR, RequestID: r.ID, Body: body,
+	}
+}
+
+// say wants a comment once, whoever else wants it too.
+func (b *Bot) say(ctx context.Context, r asked, w events.CommentWanted) {
+	e := eventlog.NewEvent(w, eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}, b.Clock())
+	_, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{e}})
+	var conflict *eventlog.ConflictError
+	if err != nil && !errors.As(err, &conflict) {
+		if ctx.Err() == nil {
+			b.Logger.Warn("a comment could not be recorded; it is tried again", "comment", w.Key, "error", err)
+		}
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state.said(w)
 }
 
 // take handles one delivery, or postpones it.
 func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
 	pr, err := b.handle(ctx, p, blocked)
 	var conflict *eventlog.ConflictError
-	if err == nil || errors.As(err, &conflict) || ctx.Err() != nil {
-		// Another bot was first, or it is handled: the log tells.
+	if err == nil || errors.As(err, &conflict) {
+		// It is handled, by this bot or by another one: the log tells, and may be read a moment later.
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.state.received, p.subject)
+		return
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	if _, earlier := blocked[pr]; pr != 0 && !earlier {

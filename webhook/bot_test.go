@@ -331,3 +331,21 @@ func TestADamagedLogIsSaid(t *testing.T) {
 		}
 	})
 }
+
+// Who waited in vain is told, once, and nobody goes on waiting for it.
+func TestAnExpiredTryIsTold(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.rules.WaitingLabel = "waiting"
+		r.run()
+		r.run()
+		h := r.deliver("issue_comment", by(alice, "@tacho queue").payload())
+		r.record(events.RequestExpired{RequestID: h.Requests[0], Reason: "its artifacts were not ready"})
+		pass(time.Minute)
+		r.run()
+		pass(time.Minute)
+		all := facts[events.CommentWanted](r)
+		if last := all[len(all)-1]; len(all) != 2 || !strings.Contains(last.Body, "No try build came") || len(last.RemoveLabels) != 1 || last.PR != 14 {
+			t.Errorf("%+v", all)
+		}
+	})
+}

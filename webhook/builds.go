@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/artifact"
@@ -141,7 +142,7 @@ func (d *delivered) checked(ctx context.Context) error {
 	}
 	d.handled.Repo, d.handled.Sender, d.handled.SenderID = c.Repository.FullName, login(c.Sender.Login), c.Sender.ID
 	switch {
-	case d.handled.Repo != d.Rules.Repo:
+	case !strings.EqualFold(string(d.handled.Repo), string(d.Rules.Repo)):
 		return d.end(ctx, events.DeliveryIgnored, "it is about another repository")
 	case r == nil || c.Action != "completed":
 		return d.end(ctx, events.DeliveryIgnored, "nothing was completed")

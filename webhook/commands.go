@@ -166,6 +166,9 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 		d.handled.Requests = append(d.handled.Requests, r.ID)
 	}
 	d.answer("", cancelledText(cancelled))
+	if d.Rules.WaitingLabel != "" {
+		d.wanted[0].RemoveLabels = []string{d.Rules.WaitingLabel}
+	}
 	return d.end(ctx, events.DeliveryAccepted, "%s", why)
 }
 

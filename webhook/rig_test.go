@@ -140,6 +140,19 @@ func (r *rig) run() {
 	})
 }
 
+// record appends a fact of somebody else.
+func (r *rig) record(f events.Fact) {
+	r.t.Helper()
+	last, _, err := r.log.Last(context.Background(), f.Subject())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	e := eventlog.NewEvent(f, eventlog.Meta{Source: "test", Actor: "test"}, time.Now())
+	if _, err := r.log.Append(context.Background(), eventlog.Append{Subject: f.Subject(), Expected: last.Seq, Events: []events.Event{e}}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 type comments struct {
 	id          int64
 	user        int64

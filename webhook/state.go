@@ -21,8 +21,10 @@ type state struct {
 	requests map[events.RequestID]*asked
 	// built are try builds that finished while nobody waited for them, by pull request: the newest.
 	built map[int]finished
-	// announced are requests whose place in the queue was told.
+	// announced are requests whose place in the queue was told; expired are those that waited in vain, and nobody
+	// was told.
 	announced map[events.RequestID]bool
+	expired   map[events.RequestID]asked
 }
 
 // pending is a delivery that waits to be handled.
@@ -68,7 +70,7 @@ type finished struct {
 func newState() *state {
 	return &state{
 		received: map[events.Subject]*pending{}, requests: map[events.RequestID]*asked{}, built: map[int]finished{},
-		announced: map[events.RequestID]bool{},
+		announced: map[events.RequestID]bool{}, expired: map[events.RequestID]asked{},
 	}
 }
 
@@ -94,9 +96,7 @@ func (s *state) fold(e events.Recorded) {
 			s.built[f.PR] = finished{sha: events.Tag(sha), comment: f.Comment, seq: e.Seq, at: e.Time}
 		}
 	case events.CommentWanted:
-		if f.Key == announcementKey(f.RequestID) {
-			s.announced[f.RequestID] = true
-		}
+		s.said(f)
 	case events.RequestCreated:
 		if _, known := s.requests[f.RequestID]; !known && f.PR > 0 {
 			s.requests[f.RequestID] = &asked{
@@ -114,10 +114,30 @@ func (s *state) fold(e events.Recorded) {
 	case events.RequestCancelled:
 		s.evolve(f.RequestID, e)
 	case events.RequestExpired:
+		if r, ok := s.requests[f.RequestID]; ok && r.talkative() {
+			gone := *r
+			gone.changed = e.Seq
+			s.expired[f.RequestID] = gone
+		}
 		s.evolve(f.RequestID, e)
 	case events.RequestSuperseded:
 		s.evolve(f.RequestID, e)
 	}
+}
+
+// said notes that something was said about a request.
+func (s *state) said(w events.CommentWanted) {
+	switch w.Key {
+	case announcementKey(w.RequestID):
+		s.announced[w.RequestID] = true
+	case expiryKey(w.RequestID):
+		delete(s.expired, w.RequestID)
+	}
+}
+
+// talkative reports whether its pull request is told how things go: a comment there asked for it.
+func (r *asked) talkative() bool {
+	return r.Kind == events.Try && !r.quiet && strings.HasPrefix(r.root, "delivery:")
 }
 
 // commentOf returns the number of the comment that a natural key names.
@@ -196,9 +216,18 @@ func (s *state) unannounced() []asked {
 	var out []asked
 	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 		r := s.requests[id]
-		if r.Kind == events.Try && r.State != events.WaitingForArtifacts && !r.quiet && !s.announced[id] && strings.HasPrefix(r.root, "delivery:") {
+		if r.talkative() && r.State != events.WaitingForArtifacts && !s.announced[id] {
 			out = append(out, *r)
 		}
+	}
+	return out
+}
+
+// inVain returns the tries asked for in comments that expired, of which nobody was told.
+func (s *state) inVain() []asked {
+	out := make([]asked, 0, len(s.expired))
+	for _, id := range slices.Sorted(maps.Keys(s.expired)) {
+		out = append(out, s.expired[id])
 	}
 	return out
 }
