@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/internal/pgserver"
+)
+
+// A program that folds the log in another way than the one before fills the tables anew by itself, from the log.
+func TestAnUpgradeFillsTheTablesAnew(t *testing.T) {
+	s := newSite(t)
+	s.start()
+	s.must("request", "master", "v1", "--wait")
+	if err := s.up.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("tacho up ends", 30*time.Second, func() bool { return syscall.Kill(s.up.Process.Pid, 0) != nil })
+
+	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: s.data("postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What another version left: other rows, and its number.
+	for _, sql := range []string{"UPDATE tacho_g1.projection_cursor SET version = version - 1", "DELETE FROM tacho_g1.result", "DELETE FROM tacho_g1.queue"} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := conn.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := pg.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	s.start()
+	s.eventually("the tables are filled anew", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "the tables are filled anew") })
+	s.must("request", "master", "v2", "--parent", "v1", "--wait")
+	if out := s.must("replay", "--verify"); !strings.Contains(out, "identical") {
+		t.Error(out)
+	}
+	if out := s.must("compare", "v1", "v2"); !strings.Contains(out, "wall-time") {
+		t.Error(out)
+	}
+}
