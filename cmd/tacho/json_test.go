@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -26,14 +27,14 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	s.repo.Comment(pull, s.alice, "@tacho help")
 	s.awaitComments("the comment is answered", func(c []string) bool { return len(c) == 1 })
 	c, _ := s.client()
-	deliveries, err := c.Deliveries(t.Context(), client.DeliveryQuery{Outcome: events.DeliveryAccepted})
-	if err != nil || len(deliveries) != 1 {
-		t.Fatalf("%+v, %v", deliveries, err)
-	}
-	comments, err := c.Outbox(t.Context(), client.CommentQuery{})
-	if err != nil || len(comments) != 1 {
-		t.Fatalf("%+v, %v", comments, err)
-	}
+	var deliveries []readmodel.Delivery
+	var comments []readmodel.Comment
+	s.eventually("the tables know of it", 30*time.Second, func() (ok bool) {
+		var errs [2]error
+		deliveries, errs[0] = c.Deliveries(t.Context(), client.DeliveryQuery{Outcome: events.DeliveryAccepted})
+		comments, errs[1] = c.Outbox(t.Context(), client.CommentQuery{})
+		return errors.Join(errs[:]...) == nil && len(deliveries) == 1 && len(comments) == 1
+	})
 	// Tacho has read its configuration: the commands see a source that it does not poll.
 	s.newCommits(filepath.Join(s.dir, "commits"))(1)
 	s.replace("quick.toml", "[scheduler]", fmt.Sprintf("[[poller]]\nname = \"commits\"\nkind = \"git-commits\"\nsuite = \"naps\"\nurl = %q\n[scheduler]", filepath.Join(s.dir, "commits")))

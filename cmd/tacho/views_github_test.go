@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
@@ -24,6 +25,9 @@ func TestGitHubOnTheCommandLine(t *testing.T) {
 	const clears = "\x1b[2J\u202e\u009b2J"
 	g.repo.Comment(pull, g.mallory, "@tacho queue profiles="+clears)
 	g.awaitComments("the other one is answered too", func(c []string) bool { return len(c) == 2 })
+	g.eventually("the tables know that both stand", 30*time.Second, func() bool {
+		return strings.Count(g.must("github", "outbox", "--state", "posted"), "rust-lang/rust#14") == 2
+	})
 
 	list := g.must("github", "deliveries", "--pr", "14")
 	for _, want := range []string{"issue_comment", "alice", "accepted", "queue", "mallory", "forbidden"} {
