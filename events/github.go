@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -226,6 +227,11 @@ func NewHookID(sent string) HookID {
 // AnswerKey names the answer to a delivery, ReportKey the report of a request.
 func AnswerKey(hook HookID, id DeliveryID) OutboxKey {
 	return OutboxKey("answer-" + shortHash("answer", string(hook), string(id)))
+}
+
+// CommentAnswerKey names the answer to a comment, whichever webhook tells of it.
+func CommentAnswerKey(repo RepoName, comment int64) OutboxKey {
+	return OutboxKey("answer-" + shortHash("comment", strings.ToLower(string(repo)), strconv.FormatInt(comment, 10)))
 }
 
 // ReportKey names the one report of a request.

@@ -2,10 +2,13 @@ package githubapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/go-github/v62/github"
@@ -38,6 +41,9 @@ func (c *Client) Commit(ctx context.Context, repo events.RepoName, ref string) (
 			failed.Kind = Missing
 		}
 		return Commit{}, err
+	}
+	if found.GetSHA() == "" {
+		return Commit{}, notTheAnswer(fmt.Sprintf("read commit %s of %s", ref, repo))
 	}
 	out := Commit{
 		SHA: events.Tag(found.GetSHA()), Message: found.GetCommit().GetMessage(), Time: found.GetCommit().GetCommitter().GetDate().Time,
@@ -105,8 +111,15 @@ func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, sin
 			bounded, cancel := c.within(ctx)
 			page, answer, err := c.api.Issues.ListComments(bounded, owner, name, pr, o)
 			cancel()
+			call := fmt.Sprintf("list the comments of pull request %d of %s", pr, repo)
+			if err == nil && page == nil {
+				// No list is not an empty one: who looks for a comment would write it twice.
+				err = notTheAnswer(call)
+			} else {
+				err = explain(call, err)
+			}
 			if err != nil {
-				yield(Comment{}, explain(fmt.Sprintf("list the comments of pull request %d of %s", pr, repo), err))
+				yield(Comment{}, err)
 				return
 			}
 			for _, found := range page {
@@ -131,6 +144,9 @@ func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int
 	if err != nil {
 		return Comment{}, explain(fmt.Sprintf("comment on pull request %d of %s", pr, repo), err)
 	}
+	if made.GetID() == 0 {
+		return Comment{}, notTheAnswer(fmt.Sprintf("comment on pull request %d of %s", pr, repo))
+	}
 	return comment(made), nil
 }
 
@@ -142,6 +158,9 @@ func (c *Client) EditComment(ctx context.Context, repo events.RepoName, id int64
 	edited, _, err := c.api.Issues.EditComment(ctx, owner, name, id, &github.IssueComment{Body: &body})
 	if err != nil {
 		return Comment{}, explain(fmt.Sprintf("edit comment %d of %s", id, repo), err)
+	}
+	if edited.GetID() != id {
+		return Comment{}, notTheAnswer(fmt.Sprintf("edit comment %d of %s", id, repo))
 	}
 	return comment(edited), nil
 }
@@ -175,7 +194,7 @@ func (c *Client) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, 
 	ctx, cancel := c.within(ctx)
 	defer cancel()
 	owner, name := repo.Split()
-	_, err := c.api.Issues.RemoveLabelForIssue(ctx, owner, name, pr, label)
+	_, err := c.api.Issues.RemoveLabelForIssue(ctx, owner, name, pr, url.PathEscape(label))
 	if err = explain(fmt.Sprintf("take label %q from pull request %d of %s", label, pr, repo), err); IsMissing(err) {
 		return nil
 	}
@@ -193,24 +212,31 @@ func (c *Client) Minimise(ctx context.Context, nodeID string) error {
 		return explain(call, err)
 	}
 	var answer struct {
+		Data   json.RawMessage `json:"data"`
 		Errors []struct {
 			Type    string `json:"type"`
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	if _, err := c.api.Do(ctx, req, &answer); err != nil {
+	response, err := c.api.Do(ctx, req, &answer)
+	if err != nil {
 		return explain(call, err)
 	}
-	if len(answer.Errors) == 0 {
+	switch {
+	case len(answer.Errors) == 0 && len(answer.Data) == 0:
+		return notTheAnswer(call)
+	case len(answer.Errors) == 0:
 		return nil
 	}
 	// GraphQL answers 200 for what it did not do.
-	kind, first := Refused, answer.Errors[0]
-	switch first.Type {
-	case "NOT_FOUND":
+	kind, first, after := Refused, answer.Errors[0], time.Duration(0)
+	switch {
+	case first.Type == "NOT_FOUND":
 		kind = Missing
-	case "RATE_LIMITED":
-		kind = Limited
+	case first.Type == "RATE_LIMITED" || limited.MatchString(first.Message):
+		kind, after = Limited, max(retryAfter(response.Header), time.Minute)
+	case strings.HasPrefix(first.Message, "Something went wrong"):
+		kind = Fault
 	}
-	return &Error{Kind: kind, Call: call, Status: http.StatusOK, Err: errors.New(first.Message)}
+	return &Error{Kind: kind, Call: call, Status: http.StatusOK, RetryAfter: after, Err: errors.New(first.Message)}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/google/go-github/v62/github"
@@ -78,8 +80,12 @@ func explain(call string, err error) error {
 		e.Status = response.Response.StatusCode
 		e.Kind = kindOf(e.Status)
 		e.Err = fmt.Errorf("status %d: %s", e.Status, message(response))
-		if after, err := time.ParseDuration(response.Response.Header.Get("Retry-After") + "s"); err == nil {
-			e.RetryAfter = after
+		e.RetryAfter = retryAfter(response.Response.Header)
+		if e.Status == http.StatusForbidden {
+			e.Kind = forbidden(response.Message, e.RetryAfter)
+		}
+		if e.Kind == Limited && e.RetryAfter == 0 {
+			e.RetryAfter = time.Minute
 		}
 	case errors.Is(err, context.Canceled):
 		e.Err = context.Canceled
@@ -99,6 +105,40 @@ func kindOf(status int) Kind {
 		return Refused
 	}
 	return Fault
+}
+
+// retryAfter returns how long GitHub wants to be left alone: until it says, or until the limit that is used up is
+// reset; 0 when it does not say.
+func retryAfter(h http.Header) time.Duration {
+	if seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil && h.Get("X-RateLimit-Remaining") == "0" {
+		return max(time.Until(time.Unix(reset, 0)), time.Second)
+	}
+	return 0
+}
+
+// unauthorized are the words for what a person can set right: who we are may not do that.
+var unauthorized = regexp.MustCompile(`(?i)resource not accessible by|SAML enforcement|IP allow list|account was suspended`)
+
+// limited are the words for a limit that has no other sign.
+var limited = regexp.MustCompile(`(?i)rate limit`)
+
+// forbidden tells the meanings of status 403 apart.
+func forbidden(message string, after time.Duration) Kind {
+	switch {
+	case after > 0 || limited.MatchString(message):
+		return Limited
+	case unauthorized.MatchString(message):
+		return Unauthorized
+	}
+	return Refused
+}
+
+// notTheAnswer is a fault: what came with a status of success is no answer to what was asked.
+func notTheAnswer(call string) error {
+	return &Error{Kind: Fault, Call: call, Status: http.StatusOK, Err: errors.New("the answer is none to this")}
 }
 
 // message says what GitHub said, without the URL of the call.

@@ -20,7 +20,7 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 		return []events.Fact{events.JobFinished{
 			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
-			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
+			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: l.took(c.At),
 		}}, nil
 	case Lose:
 		if err := l.holds(c.Token); err != nil {
@@ -106,7 +106,7 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 				Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorTransient,
 				Reason:     fmt.Sprintf("transient errors for more than %s, the last: %s", c.Deadline, c.Reason),
-				DurationMS: c.At.Sub(l.StartedAt).Milliseconds(),
+				DurationMS: l.took(c.At),
 			}}, nil
 		}
 	}
@@ -132,6 +132,9 @@ func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {
 		Attempt: l.Attempt, Lost: l.Lost + 1, Reason: reason,
 	}
 }
+
+// took returns how long the attempt took, in milliseconds; 0, which is not known, when the clock was set back meanwhile.
+func (l Lane) took(until time.Time) int64 { return max(until.Sub(l.StartedAt).Milliseconds(), 0) }
 
 func formatSince(t time.Time) string {
 	if t.IsZero() {

@@ -219,3 +219,15 @@ func TestInvariantsUnderRandomCommands(t *testing.T) {
 		}
 	})
 }
+
+func TestAClockThatWasSetBackLeavesTheDurationUnknown(t *testing.T) {
+	began := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	running := Lane{Place: 1, Phase: Current, JobID: "j1", Collector: "c", Token: 7, Attempt: 1, StartedAt: began}
+	facts, err := Decide(running, events.Lane{Target: "here"}, Finish{Token: 7, Outcome: events.Success, At: began.Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := facts[0].(events.JobFinished); f.DurationMS != 0 {
+		t.Errorf("it took %d ms", f.DurationMS)
+	}
+}

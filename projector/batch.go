@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -103,7 +102,7 @@ func (r *reader) next(ctx context.Context) batch {
 			b.err = &eventlog.GapError{Want: r.at + 1, Got: s.Seq}
 			return b
 		}
-		e, parked, err := understand(s)
+		e, parked, err := events.Understand(s)
 		if err != nil {
 			b.err = fmt.Errorf("%w: a newer version of Tacho wrote it; update this program and start it again", err)
 			return b
@@ -112,24 +111,6 @@ func (r *reader) next(ctx context.Context) batch {
 		b.add(r, s, e, parked)
 	}
 	return b
-}
-
-// understand decodes an event. The events that no fold may take are parked, with the reason: those whose data
-// is malformed, and those on a subject that is not their own, which is how a writer would reach beyond the
-// subjects that it is allowed.
-func understand(s events.Stored) (e events.Recorded, parked string, err error) {
-	e, err = events.Decode(s)
-	switch {
-	case errors.Is(err, events.ErrUnknownType):
-		return e, "", err
-	case err != nil:
-		return e, err.Error(), nil
-	case e.Fact.Subject() != s.Subject:
-		return e, fmt.Sprintf("the event belongs on %s", e.Fact.Subject()), nil
-	case e.Time.Year() < 1970 || e.Time.Year() > 9999:
-		return e, "the time of the event is out of range", nil
-	}
-	return e, "", nil
 }
 
 func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string) {

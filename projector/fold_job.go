@@ -145,8 +145,11 @@ func (s *state) jobFinished(m moment, f events.JobFinished) {
 	s.touchQueue(m)
 }
 
-// countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not.
-func countsAsDuration(j *jobRow) bool { return j.State == events.JobSuccess && j.Measured > 0 }
+// countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not, and a
+// length that a clock which was set back made unknown is not 0.
+func countsAsDuration(j *jobRow) bool {
+	return j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
+}
 
 func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {
 	if f.Token == 0 {

@@ -12,7 +12,8 @@
 // What a crash means at each step: before 1 nothing happened. Between 1 and 3 the next attempt finds no marker and
 // writes. Between 3 and 4 it finds the marker and goes on from there. GitHub may fail for hours: each failure is an
 // event with the time of the next attempt. A process that was paused between 1 and 3 for so long that another took
-// over learns at 4 that it lost, and removes the comment that it wrote.
+// over learns at 4 that it lost, and removes the comment that it wrote, or gives the one that stands its newest
+// text again.
 //
 // Temporary answers about a request are folded away once its report stands, or there will be none. Without
 // credentials nothing is written, and the wishes stand in the outbox to be looked at.

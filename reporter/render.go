@@ -40,6 +40,9 @@ func (t Tables) Report(ctx context.Context, r request.Request, at events.Seq) (R
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTablesLate)
 	defer cancel()
 	if err := t.Reader.WaitFor(ctx, at); err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, errTablesLate) {
+			err = cause
+		}
 		return Report{}, fmt.Errorf("report on request %s: %w", r.ID, err)
 	}
 	found, err := comparison.Tables{Reader: t.Reader, Site: t.Site}.ReportOf(ctx, r.ID)

@@ -29,8 +29,9 @@ const (
 	again = time.Second
 	// lease is for how long an attempt of another process is left alone: well over the time that its calls may take.
 	lease = 3 * time.Minute
-	// within is how long ago a request may have ended that is reported: whoever connects a repository does not want
-	// the history of the farm on it.
+	// within is how long ago a request may have ended that is reported, and a comment may be wanted that nobody tried
+	// to write: whoever connects a repository does not want the history of the farm on it, nor that of a dry run. Results
+	// older than that have no report made anew, as whoever starts would do after each of them that changed nothing.
 	within = 3 * 24 * time.Hour
 	// settle is how long results that come late may go on coming before the report is edited.
 	settle = 2 * time.Minute
@@ -59,6 +60,8 @@ type Config struct {
 	// GitHub is nil without credentials: nothing is written then.
 	GitHub GitHub
 	Repo   events.RepoName
+	// Suite is the one that measures the repository: the pull requests of others are not here. Empty is every suite.
+	Suite events.SuiteName
 	// BotID is GitHub's number of the account that we write as; 0 when it is not known.
 	BotID int64
 	// Report makes the report of a request that ended, from everything up to a sequence of the log.
@@ -84,6 +87,16 @@ type Reporter struct {
 	// paused is until when GitHub wants to be left alone. Only the working goroutine uses it.
 	paused time.Time
 	pace   *rate.Limiter
+	// retries are reports that could not be made, orphans comments whose attempt was taken over. Only the working
+	// goroutine uses them.
+	retries map[events.RequestID]retry
+	orphans []orphan
+}
+
+// retry is when a report is made again, after so many tries.
+type retry struct {
+	tries int
+	after time.Time
 }
 
 // New returns a reporter; it does nothing before Run.
@@ -92,7 +105,9 @@ func New(c Config) *Reporter {
 	if c.Pace > 0 {
 		pace = rate.NewLimiter(rate.Every(c.Pace), 1)
 	}
-	return &Reporter{Config: c, state: newState(), news: make(chan struct{}, 1), pace: pace}
+	state := newState()
+	state.suite = c.Suite
+	return &Reporter{Config: c, state: state, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]retry{}}
 }
 
 // Run reports until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of
@@ -127,12 +142,14 @@ func (r *Reporter) follow(ctx context.Context, cursor eventlog.Cursor, head even
 		}
 		r.mu.Lock()
 		for _, m := range stored {
-			e, err := events.Decode(m)
+			e, parked, err := events.Understand(m)
 			if err != nil {
 				r.mu.Unlock()
 				return err
 			}
-			r.state.fold(e)
+			if r.state.seq = m.Seq; parked == "" {
+				r.state.fold(e)
+			}
 		}
 		caughtUp := r.state.seq >= head && len(stored) < batch
 		r.mu.Unlock()
@@ -174,20 +191,39 @@ func (r *Reporter) report(ctx context.Context) {
 		q := *r.state.requests[id]
 		if r.Clock().Sub(q.EndedAt) > within {
 			delete(r.state.ended, id)
+			r.state.dropped[id] = true
 			continue
 		}
 		due = append(due, q)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.state.late)) {
-		if r.Clock().Sub(r.state.late[id].at) >= settle {
+		switch age := r.Clock().Sub(r.state.late[id].at); {
+		case age > within:
+			delete(r.state.late, id)
+		case age >= settle:
 			due = append(due, *r.state.requests[id])
 		}
 	}
 	at := r.state.seq
 	r.mu.Unlock()
 	for _, q := range due {
-		if err := r.want(ctx, q, at); err != nil && ctx.Err() == nil {
+		again := r.retries[q.ID]
+		if r.Clock().Before(again.after) {
+			continue
+		}
+		err := r.want(ctx, q, at)
+		if err == nil {
+			delete(r.retries, q.ID)
+			continue
+		}
+		if ctx.Err() == nil {
 			r.Logger.Warn("a report cannot be made now and is tried again", "request", q.ID, "error", err)
+		}
+		again.tries++
+		again.after = r.Clock().Add(pause(again.tries))
+		r.retries[q.ID] = again
+		if errors.Is(err, errTablesLate) {
+			return // so are they for the others, and there are comments to write
 		}
 	}
 }
@@ -211,7 +247,7 @@ func (r *Reporter) want(ctx context.Context, q request.Request, at events.Seq) e
 		expected, wanted.Revision, root = before.seq, before.wanted.Revision+1, before.root
 	}
 	same := known && before.digest == sha256.Sum256([]byte(made.Body))
-	if same {
+	if n, ok := r.state.late[q.ID]; same && ok && n.seq <= at {
 		delete(r.state.late, q.ID)
 	}
 	r.mu.Unlock()

@@ -14,6 +14,8 @@ import (
 // state is what the reporter knows of the log.
 type state struct {
 	seq events.Seq
+	// suite is the one whose requests count; empty for all.
+	suite events.SuiteName
 	// outbox holds every comment that is or was wanted.
 	outbox map[events.OutboxKey]*entry
 	// open are those with something left to do.
@@ -91,7 +93,7 @@ func (s *state) fold(e events.Recorded) {
 	case events.CommentMinimised:
 		s.change(f.Key, e, func(x *entry) { x.minimised = true })
 	case events.RequestCreated:
-		if f.PR > 0 && f.Kind != events.Release {
+		if f.PR > 0 && f.Kind != events.Release && (s.suite == "" || f.Suite == s.suite) {
 			r := request.Evolve(request.Request{}, f, e.Time)
 			s.requests[f.RequestID] = &r
 		}
@@ -201,9 +203,9 @@ func (x *entry) written() bool {
 	return x.posted >= x.wanted.Revision || x.refused >= x.wanted.Revision
 }
 
-// labels reports whether the labels of the newest revision are still to be set.
+// labels reports whether the labels of the newest revision are still to be set. What is folded away asks for none.
 func (x *entry) labels() bool {
-	return x.labelled < x.wanted.Revision && x.refused < x.wanted.Revision && len(x.wanted.AddLabels)+len(x.wanted.RemoveLabels) > 0
+	return !x.minimised && x.labelled < x.wanted.Revision && x.refused < x.wanted.Revision && len(x.wanted.AddLabels)+len(x.wanted.RemoveLabels) > 0
 }
 
 // idle reports whether nothing is left to do. A temporary comment that stands waits for its report.
@@ -220,6 +222,20 @@ func (s *state) over(x *entry) bool {
 	return ok && report.posted > 0 || s.dropped[x.wanted.RequestID]
 }
 
+// leaves returns the labels that a comment set and nobody else takes away: there will be no report about its request,
+// and no other request of the pull request is under way.
+func (s *state) leaves(x *entry) []string {
+	if !s.dropped[x.wanted.RequestID] {
+		return nil
+	}
+	for id, r := range s.requests {
+		if r.PR == x.wanted.PR && !r.State.Terminal() && !s.dropped[id] {
+			return nil
+		}
+	}
+	return x.wanted.AddLabels
+}
+
 // task is the next thing to do for one comment.
 type task int
 
@@ -228,6 +244,8 @@ const (
 	write task = iota
 	// giveUp a temporary comment that comes too late and was certainly not written.
 	giveUp
+	// outdated ones are given up, too: nobody tried to write them for long.
+	outdated
 	// settled finds out whether a temporary comment that comes too late was written all the same.
 	settled
 	// label the pull request.
@@ -255,12 +273,15 @@ func (s *state) due(now time.Time, self string, lease time.Duration) []todo {
 			out = append(out, todo{*x, giveUp})
 		case !x.written() && x.wanted.Temporary && s.over(x):
 			out = append(out, todo{*x, settled})
+		case !x.written() && x.posted == 0 && x.attempt == 0 && now.Sub(x.at) > within:
+			out = append(out, todo{*x, outdated})
 		case !x.written():
 			out = append(out, todo{*x, write})
+		case x.wanted.Temporary && x.posted > 0 && !x.minimised && s.over(x):
+			// Before its labels: what the report took away is not to come back.
+			out = append(out, todo{*x, minimise})
 		case x.labels():
 			out = append(out, todo{*x, label})
-		case x.wanted.Temporary && x.posted > 0 && !x.minimised && s.over(x):
-			out = append(out, todo{*x, minimise})
 		}
 	}
 	return out

@@ -29,6 +29,7 @@ func (r *Reporter) write(ctx context.Context) {
 	if r.GitHub == nil {
 		return
 	}
+	r.cleanUp(ctx)
 	for _, t := range due {
 		if ctx.Err() != nil || r.Clock().Before(r.paused) {
 			return
@@ -38,7 +39,9 @@ func (r *Reporter) write(ctx context.Context) {
 		case write:
 			err = r.post(ctx, t.entry, r.place)
 		case giveUp:
-			_, err = r.append(ctx, t.seq, t.seq, t.root, events.CommentRefused{Key: t.key, Revision: t.wanted.Revision, Reason: tooLate})
+			err = r.giveUp(ctx, t.entry, tooLate)
+		case outdated:
+			err = r.giveUp(ctx, t.entry, tooOld)
 		case settled:
 			err = r.post(ctx, t.entry, r.settle)
 		case label:
@@ -52,7 +55,16 @@ func (r *Reporter) write(ctx context.Context) {
 	}
 }
 
-const tooLate = "its request is over already"
+// Why comments are given up.
+const (
+	tooLate = "its request is over already"
+	tooOld  = "it was wanted too long ago"
+)
+
+func (r *Reporter) giveUp(ctx context.Context, x entry, reason string) error {
+	_, err := r.append(ctx, x.seq, x.seq, x.root, events.CommentRefused{Key: x.key, Revision: x.wanted.Revision, Reason: reason})
+	return err
+}
 
 // marker is the hidden line by which a comment of ours is found again.
 func marker(key events.OutboxKey) string { return fmt.Sprintf("<!-- tacho:%s -->", key) }
@@ -81,7 +93,9 @@ func (r *Reporter) post(ctx context.Context, x entry, way func(context.Context, 
 	if err != nil || seq != 0 {
 		return err
 	}
-	return r.undo(ctx, x, made)
+	r.orphans = append(r.orphans, orphan{x, made})
+	r.cleanUp(ctx)
+	return nil
 }
 
 // What was done to make a comment stand.
@@ -139,19 +153,53 @@ func (r *Reporter) find(ctx context.Context, x entry) (githubapi.Comment, bool, 
 	return githubapi.Comment{}, false, nil
 }
 
-// undo removes a comment that another process had written too, while this one was away for too long.
-func (r *Reporter) undo(ctx context.Context, x entry, made githubapi.Comment) error {
+// orphan is what was written in an attempt that another process had taken over.
+type orphan struct {
+	entry
+	made githubapi.Comment
+}
+
+// cleanUp sets right what attempts did that had been taken over, as soon as it is known what stands instead.
+func (r *Reporter) cleanUp(ctx context.Context) {
+	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool {
+		done, err := r.undo(ctx, o.entry, o.made)
+		if err != nil && ctx.Err() == nil {
+			r.Logger.Warn("what another process wrote too cannot be set right now and is tried again", "comment", o.key, "id", o.made.ID, "error", err)
+		}
+		return done && err == nil
+	})
+}
+
+// undo removes a comment that another process had written too, while this one was away for too long, or gives the
+// one that stands its newest text again. It reports false while it is not known what the other did.
+func (r *Reporter) undo(ctx context.Context, x entry, made githubapi.Comment) (done bool, err error) {
 	history, err := r.Log.Read(ctx, events.OutboxSubject(x.key))
 	if err != nil {
-		return err
+		return false, err
 	}
+	newest, stands, refused := x, int64(0), false
 	for _, e := range history {
-		if f, ok := e.Fact.(events.CommentPosted); ok && f.CommentID != made.ID {
-			r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.key, "id", made.ID)
-			return r.GitHub.DeleteComment(ctx, x.wanted.Repo, made.ID)
+		// The others do not say what stands.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.CommentWanted:
+			newest.wanted, refused = f, false
+		case events.CommentPosted:
+			stands = f.CommentID
+		case events.CommentRefused:
+			refused = true
 		}
 	}
-	return nil
+	switch {
+	case stands == 0 && !refused:
+		return false, nil
+	case stands != made.ID:
+		r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.key, "id", made.ID)
+		return true, r.GitHub.DeleteComment(ctx, x.wanted.Repo, made.ID)
+	case newest.wanted.Revision > x.wanted.Revision:
+		_, err = r.GitHub.EditComment(ctx, x.wanted.Repo, made.ID, newest.text())
+	}
+	return true, err
 }
 
 // failed records why the attempt at a place of the log came to nothing: for now, or for good.
@@ -193,16 +241,11 @@ func pause(attempt int) time.Duration {
 // label sets the labels of the newest revision. To do it twice is to do it once.
 func (r *Reporter) label(ctx context.Context, x entry) error {
 	w := x.wanted
-	err := r.GitHub.AddLabels(ctx, w.Repo, w.PR, w.AddLabels)
+	err := r.unlessRefused(x, r.GitHub.AddLabels(ctx, w.Repo, w.PR, w.AddLabels))
 	for _, name := range w.RemoveLabels {
 		if err == nil && !slices.Contains(w.AddLabels, name) {
-			err = r.GitHub.RemoveLabel(ctx, w.Repo, w.PR, name)
+			err = r.unlessRefused(x, r.GitHub.RemoveLabel(ctx, w.Repo, w.PR, name))
 		}
-	}
-	var failed *githubapi.Error
-	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
-		r.Logger.Warn("the labels of a pull request cannot be set", "comment", x.key, "pr", w.PR, "error", err)
-		err = nil
 	}
 	if err != nil {
 		return r.postpone(ctx, x, err)
@@ -211,8 +254,26 @@ func (r *Reporter) label(ctx context.Context, x entry) error {
 	return err
 }
 
-// minimise folds a temporary comment away.
+// unlessRefused returns nil for a label that GitHub will never take: there may be others.
+func (r *Reporter) unlessRefused(x entry, err error) error {
+	var failed *githubapi.Error
+	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
+		r.Logger.Warn("a label of a pull request cannot be set", "comment", x.key, "pr", x.wanted.PR, "error", err)
+		return nil
+	}
+	return err
+}
+
+// minimise folds a temporary comment away, with the labels that nobody else would take away.
 func (r *Reporter) minimise(ctx context.Context, x entry) error {
+	r.mu.Lock()
+	left := r.state.leaves(&x)
+	r.mu.Unlock()
+	for _, name := range left {
+		if err := r.unlessRefused(x, r.GitHub.RemoveLabel(ctx, x.wanted.Repo, x.wanted.PR, name)); err != nil {
+			return r.postpone(ctx, x, err)
+		}
+	}
 	err := r.GitHub.Minimise(ctx, x.node)
 	done := events.CommentMinimised{Key: x.key}
 	var failed *githubapi.Error

@@ -37,6 +37,8 @@ type decision struct {
 	request events.RequestID
 	what    string
 	facts   []events.Fact
+	// otherwise is recorded instead where the facts are too much for the log; nil for nothing.
+	otherwise []events.Fact
 	// lane must have a consumer before the decision is appended; nil for none.
 	lane *events.Lane
 }
@@ -138,7 +140,7 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	for _, place := range queue.Order(s.entries(), s.done) {
 		r := s.pending[place.ID]
 		if place.State != events.ArtifactsReady || !place.Startable ||
-			r.ExpansionFailures > 0 && now.Before(r.ExpansionFailedAt.Add(p.ExpansionRetry)) {
+			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
 			continue
 		}
 		return decideStart(s, r, place.Reason), true
@@ -183,7 +185,10 @@ func decideStart(s *state, r *request.Request, reason string) decision {
 		return decision{}
 	}
 	admitted := events.RequestAdmitted{RequestID: r.ID, Tag: r.Artifact.Tag, Reason: reason}
-	return decision{cause: cause, request: r.ID, what: "start request", facts: append([]events.Fact{admitted}, facts...)}
+	tooMuch, _ := request.Decide(*r, request.FailExpansion{Reason: "its jobs are too large to be recorded: ask for fewer benchmarks, by shorter names"})
+	return decision{
+		cause: cause, request: r.ID, what: "start request", facts: append([]events.Fact{admitted}, facts...), otherwise: tooMuch,
+	}
 }
 
 func decideLateBackfill(s *state, r, parent *request.Request) (decision, bool) {

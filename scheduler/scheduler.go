@@ -104,13 +104,12 @@ func (s *Scheduler) follow(ctx context.Context, cursor eventlog.Cursor, head eve
 		}
 		s.mu.Lock()
 		for _, m := range stored {
-			e, err := events.Decode(m)
+			fact, err := s.state.take(m)
 			if err != nil {
 				s.mu.Unlock()
 				return err
 			}
-			s.state.fold(e)
-			if f, ok := e.Fact.(events.CollectorOnline); ok {
+			if f, ok := fact.(events.CollectorOnline); ok {
 				s.hear(f.Name, s.Clock())
 			}
 		}
@@ -184,7 +183,12 @@ func (s *Scheduler) step(ctx context.Context) {
 	now := s.Clock()
 	decisions := append(decide(s.state, s.Policy, now), s.silent(ctx, now)...)
 	for _, d := range decisions {
-		if err := s.carryOut(ctx, d, now); err != nil {
+		err := s.carryOut(ctx, d, now)
+		if errors.Is(err, eventlog.ErrBatchTooLarge) && d.otherwise != nil {
+			d.facts = d.otherwise
+			err = s.carryOut(ctx, d, now)
+		}
+		if err != nil {
 			var conflict *eventlog.ConflictError
 			if errors.As(err, &conflict) {
 				s.Logger.Debug("another writer was first", "decision", d.what, "error", err)
@@ -193,7 +197,10 @@ func (s *Scheduler) step(ctx context.Context) {
 			if ctx.Err() == nil {
 				s.Logger.Warn("a decision could not be recorded, trying again", "decision", d.what, "error", err)
 			}
-			return
+			// Without the log nothing can be recorded. What fails for itself keeps nothing else from being done.
+			if ctx.Err() != nil || errors.Is(err, eventlog.ErrUnavailable) {
+				return
+			}
 		}
 	}
 }

@@ -58,9 +58,20 @@ func (c *faultyCursor) Next(ctx context.Context, limit int) ([]events.Stored, er
 
 func run(t *testing.T, log *faulty) (ended chan error, stop func()) {
 	t.Helper()
+	return runOn(t, log)
+}
+
+// runOn runs a scheduler on any log.
+func runOn(t *testing.T, log interface {
+	eventlog.Log
+	eventlog.Dispatch
+	eventlog.Presence
+},
+) (ended chan error, stop func()) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	s := New(Config{
-		Log: log, Dispatch: log.Log, Presence: log.Log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Policy: Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 	})
 	ended = make(chan error, 1)
@@ -72,12 +83,7 @@ func ask(t *testing.T, log *memory.Log, n control.NewRequest) events.RequestID {
 	t.Helper()
 	by := control.By{Actor: "test", Source: "test"}
 	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
-	d := suite.Definitions{
-		Version: 1, Name: "s", PrimaryTarget: "here", Targets: []suite.Target{{Name: "here", Sets: 1}},
-		Kinds:    []suite.Kind{{Name: "compile", PerSet: true, PerBackend: true, PerProfile: true}},
-		Profiles: []suite.Profile{{Name: "p"}}, Backends: []suite.Backend{{Name: "b"}},
-	}
-	if _, err := c.Publish(t.Context(), by, d); err != nil {
+	if _, err := c.Publish(t.Context(), by, small()); err != nil {
 		t.Fatal(err)
 	}
 	n.Suite = "s"
@@ -86,6 +92,15 @@ func ask(t *testing.T, log *memory.Log, n control.NewRequest) events.RequestID {
 		t.Fatal(err)
 	}
 	return r.ID
+}
+
+// small is definitions with one job.
+func small() suite.Definitions {
+	return suite.Definitions{
+		Version: 1, Name: "s", PrimaryTarget: "here", Targets: []suite.Target{{Name: "here", Sets: 1}},
+		Kinds:    []suite.Kind{{Name: "compile", PerSet: true, PerBackend: true, PerProfile: true}},
+		Profiles: []suite.Profile{{Name: "p"}}, Backends: []suite.Backend{{Name: "b"}},
+	}
 }
 
 func last(t *testing.T, log *memory.Log, id events.RequestID) events.Fact {

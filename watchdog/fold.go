@@ -1,7 +1,6 @@
 package watchdog
 
 import (
-	"errors"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -21,11 +20,11 @@ func (s *state) take(m events.Stored) error {
 		s.seq = m.Seq
 		return nil
 	}
-	e, err := events.Decode(m)
+	e, parked, err := events.Understand(m)
 	switch {
-	case errors.Is(err, events.ErrUnknownType):
+	case err != nil:
 		return err
-	case err != nil: // malformed: no fold takes it, and the projector says so
+	case parked != "": // no fold takes it, and the projector says so
 		s.seq = m.Seq
 	default:
 		s.fold(e, m.StoredAt)
@@ -162,7 +161,9 @@ func (s *state) foldCollectors(e events.Recorded, at time.Time) {
 		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.active = false })
 	case events.CollectorOnline:
 		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			c.met, c.draining, c.instance, c.since = true, false, f.Instance, at
+			// A process that was silent for a while and says so again is still to leave.
+			c.draining = c.draining && c.instance == f.Instance
+			c.met, c.instance, c.since = true, f.Instance, at
 			c.updating, c.unfetched = time.Time{}, f.UpdateFailed
 		})
 	case events.CollectorUpdating:

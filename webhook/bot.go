@@ -76,8 +76,10 @@ func NewBot(c Config) *Bot {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
 	}
+	state := newState()
+	state.suite = c.Rules.Suite
 	return &Bot{
-		Config: c, permissions: &permissions{rules: c.Rules, client: client, clock: c.Clock}, state: newState(), news: make(chan struct{}, 1),
+		Config: c, permissions: &permissions{rules: c.Rules, client: client, clock: c.Clock}, state: state, news: make(chan struct{}, 1),
 	}
 }
 
@@ -114,12 +116,14 @@ func (b *Bot) follow(ctx context.Context, cursor eventlog.Cursor, head events.Se
 		}
 		b.mu.Lock()
 		for _, m := range stored {
-			e, err := events.Decode(m)
+			e, parked, err := events.Understand(m)
 			if err != nil {
 				b.mu.Unlock()
 				return err
 			}
-			b.state.fold(e)
+			if b.state.seq = m.Seq; parked == "" {
+				b.state.fold(e)
+			}
 		}
 		caughtUp := b.state.seq >= head && len(stored) < batch
 		b.mu.Unlock()
@@ -168,16 +172,24 @@ func (b *Bot) work(ctx context.Context) error {
 // claim gives requests the try builds that were told of before them.
 func (b *Bot) claim(ctx context.Context) {
 	b.mu.Lock()
-	claims := b.state.claims()
+	claims := b.state.claims(b.Clock())
 	b.mu.Unlock()
 	for _, c := range claims {
 		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.seq}
 		why, err := b.supply(ctx, by, c.Request, c.sha, c.at, func() []eventlog.Append { return nil })
 		if err != nil && ctx.Err() == nil {
 			b.Logger.Warn("a try build cannot be given to its request now; it is tried again", "request", c.ID, "commit", c.sha, "error", err)
-			continue
 		}
 		b.mu.Lock()
+		if err != nil {
+			if b.state.built[c.PR] == c.finished {
+				c.tries++
+				c.finished.after = b.Clock().Add(pauseAfter(c.tries, err))
+				b.state.built[c.PR] = c.finished
+			}
+			b.mu.Unlock()
+			continue
+		}
 		if why != "" || b.state.built[c.PR] == c.finished {
 			delete(b.state.built, c.PR)
 		}
@@ -237,18 +249,20 @@ func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
 	pr, err := b.handle(ctx, p, blocked)
 	var conflict *eventlog.ConflictError
 	if err == nil || errors.As(err, &conflict) {
-		// It is handled, by this bot or by another one: the log tells, and may be read a moment later.
+		// It is handled, by this bot or by another one: the log tells, and may be read a moment later. Until then
+		// nothing else about the pull request is, for it would not see what came of this.
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.state.received, p.subject)
+		if waiting, ok := b.state.received[p.subject]; ok {
+			waiting.done, waiting.pr = true, pr
+			block(blocked, pr, p.first)
+		}
 		return
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	if _, earlier := blocked[pr]; pr != 0 && !earlier {
-		blocked[pr] = p.first
-	}
+	block(blocked, pr, p.first)
 	if errors.Is(err, errBlocked) {
 		return
 	}
@@ -263,6 +277,13 @@ func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
 	pause := pauseAfter(waiting.tries, err)
 	waiting.after = b.Clock().Add(pause)
 	b.Logger.Warn("a delivery cannot be handled now and is tried again", "delivery", p.id, "event", p.event, "in", pause.Round(time.Second), "error", err)
+}
+
+// block notes that something about a pull request waits, unless something earlier does.
+func block(blocked map[int]events.Seq, pr int, first events.Seq) {
+	if _, earlier := blocked[pr]; pr != 0 && !earlier {
+		blocked[pr] = first
+	}
 }
 
 // errBlocked says that something earlier about the same pull request is not handled yet.

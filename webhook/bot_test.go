@@ -91,8 +91,8 @@ func TestPermissionComesBeforeTheCommand(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.rules.Users = []int64{77}
 		r.run()
-		for _, body := range []string{"@tacho queue", "@tacho frobnicate", "@tacho queue foo=bar"} {
-			h := r.deliver("issue_comment", by(mallory, body).payload())
+		for i, body := range []string{"@tacho queue", "@tacho frobnicate", "@tacho queue foo=bar"} {
+			h := r.deliver("issue_comment", from(int64(100+i), mallory, body).payload())
 			if h.Outcome != events.DeliveryForbidden || h.Command != "" || !strings.Contains(r.lastAnswer(), "Sorry, @mallory") {
 				t.Errorf("%q: %+v %q", body, h, r.lastAnswer())
 			}

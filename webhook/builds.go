@@ -31,6 +31,8 @@ func (d *delivered) built(ctx context.Context, said build) error {
 	switch {
 	case !ok:
 		return d.end(ctx, events.DeliveryIgnored, "no request of the pull request waits for a try build")
+	case d.older(waiting.ID):
+		return d.end(ctx, events.DeliveryIgnored, "it is older than the request that waits for a try build")
 	case !said.finished:
 		d.handled.Requests = []events.RequestID{waiting.ID}
 		d.answer(waiting.ID, buildFailed(waiting.ID, said, d.Rules))
@@ -53,6 +55,15 @@ func (d *delivered) built(ctx context.Context, said build) error {
 		return d.refuse(ctx, "%s", why)
 	}
 	return nil
+}
+
+// older reports whether the message was written before the comment that asked for a request: deliveries may come in
+// any order, and the numbers of comments grow with time.
+func (d *delivered) older(id events.RequestID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, known := d.state.requests[id]
+	return known && d.handled.Comment > 0 && d.handled.Comment < r.comment
 }
 
 // errNotThere says that the artifacts of a build are not on their server yet.

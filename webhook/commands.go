@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tachobench/tacho/command"
 	"github.com/tachobench/tacho/control"
@@ -72,7 +73,7 @@ func (d *delivered) requests(n control.NewRequest) events.RequestID {
 
 // build asks for an artifact that exists. Its answer is the announcement of its place in the queue.
 func (d *delivered) build(ctx context.Context, c command.Build, why string) error {
-	commit, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(c.SHA))
+	commit, err := d.commit(ctx, c.SHA)
 	if githubapi.IsMissing(err) {
 		return d.refuse(ctx, "there is no commit `%s` in %s", c.SHA, d.Rules.Repo)
 	}
@@ -95,6 +96,15 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	return d.refused(ctx, err)
 }
 
+// commit returns the commit that a person named. GitHub takes the name of a branch, too, which is none here.
+func (d *delivered) commit(ctx context.Context, sha events.Tag) (githubapi.Commit, error) {
+	found, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(sha))
+	if err == nil && !strings.HasPrefix(string(found.SHA), string(sha)) {
+		err = &githubapi.Error{Kind: githubapi.Missing, Call: fmt.Sprintf("read commit %s", sha), Err: errors.New("it is the name of something else")}
+	}
+	return found, err
+}
+
 func firstParent(c githubapi.Commit) events.Tag {
 	if len(c.Parents) == 0 {
 		return ""
@@ -106,7 +116,7 @@ func firstParent(c githubapi.Commit) events.Tag {
 func (d *delivered) triage(ctx context.Context, c command.Triage, why string) error {
 	var wishes []control.NewRequest
 	for _, sha := range c.SHAs {
-		commit, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(sha))
+		commit, err := d.commit(ctx, sha)
 		if githubapi.IsMissing(err) {
 			return d.refuse(ctx, "there is no commit `%s` in %s", sha, d.Rules.Repo)
 		}

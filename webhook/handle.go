@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/command"
@@ -43,8 +44,17 @@ func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq)
 	default:
 		err = d.end(ctx, events.DeliveryIgnored, "nothing here concerns %s", quoteEvent(p.event))
 	}
+	var conflict *eventlog.ConflictError
+	if errors.As(err, &conflict) && conflict.Subject != d.subject {
+		// What was to be said about the comment is said already.
+		d.wanted, d.handled.Requests = nil, nil
+		err = d.end(ctx, events.DeliveryIgnored, told)
+	}
 	return d.handled.PR, err
 }
+
+// told is why a delivery of a second webhook is ignored.
+const told = "another webhook told of the same comment"
 
 func quoteEvent(name string) string {
 	if name == "" {
@@ -87,13 +97,21 @@ func (d *delivered) outcome(outcome events.DeliveryOutcome, reason string, args 
 // folded away once the report of that request stands.
 func (d *delivered) answer(about events.RequestID, text string) {
 	d.wanted = append(d.wanted, events.CommentWanted{
-		Key: events.AnswerKey(d.hook, d.id), Revision: 1, Purpose: events.CommentAnswer, Repo: d.Rules.Repo, PR: d.handled.PR,
+		Key: d.answerKey(), Revision: 1, Purpose: events.CommentAnswer, Repo: d.Rules.Repo, PR: d.handled.PR,
 		Body: text, RequestID: about, Temporary: about != "",
 	})
 	if d.Rules.WaitingLabel != "" && about != "" {
 		last := &d.wanted[len(d.wanted)-1]
 		last.AddLabels = []string{d.Rules.WaitingLabel}
 	}
+}
+
+// answerKey names the answer to what was delivered.
+func (d *delivered) answerKey() events.OutboxKey {
+	if d.handled.Comment > 0 {
+		return events.CommentAnswerKey(d.Rules.Repo, d.handled.Comment)
+	}
+	return events.AnswerKey(d.hook, d.id)
 }
 
 // comment handles a comment: of the merge bot, or of a person who may ask for something.
@@ -127,12 +145,16 @@ func (d *delivered) comment(ctx context.Context) error {
 	if d.believes(who.ID) {
 		return d.end(ctx, events.DeliveryIgnored, "the merge bot quotes what others asked for")
 	}
-	grammar, err := d.grammar(ctx)
-	if err != nil {
-		return err
+	if who.Type == "Bot" && !slices.Contains(d.Rules.Users, who.ID) {
+		return d.end(ctx, events.DeliveryIgnored, "other bots quote what others asked for")
 	}
-	if !grammar.Addressed(c.Comment.Body) {
+	if !(command.Grammar{Bot: d.Rules.Bot}).Addressed(c.Comment.Body) {
 		return d.end(ctx, events.DeliveryIgnored, "it asks for nothing")
+	}
+	if _, answered, err := d.Log.Last(ctx, events.OutboxSubject(d.answerKey())); err != nil {
+		return err
+	} else if answered {
+		return d.end(ctx, events.DeliveryIgnored, told)
 	}
 	allowed, why, err := d.permissions.decide(ctx, who, c.Comment.AuthorAssociation)
 	if err != nil {
@@ -141,6 +163,10 @@ func (d *delivered) comment(ctx context.Context) error {
 	if !allowed {
 		d.answer("", forbidden(d.handled.Sender, d.Rules))
 		return d.end(ctx, events.DeliveryForbidden, "%s", why)
+	}
+	grammar, err := d.grammar(ctx)
+	if err != nil {
+		return d.refused(ctx, err)
 	}
 	asked, err := grammar.Read(c.Comment.Body)
 	var refusal *command.Refusal

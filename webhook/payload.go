@@ -16,6 +16,8 @@ import (
 type account struct {
 	Login string `json:"login"`
 	ID    int64  `json:"id"`
+	// Type is "Bot" for the account of a GitHub App.
+	Type string `json:"type"`
 }
 
 type repository struct {

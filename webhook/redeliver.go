@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -85,7 +86,12 @@ func (r *Redeliverer) look(ctx context.Context) (asked int, err error) {
 		if known {
 			continue
 		}
-		if err := r.Hook.Redeliver(ctx, r.Repo, r.ID, a.ID); err != nil && !githubapi.IsMissing(err) {
+		err = r.Hook.Redeliver(ctx, r.Repo, r.ID, a.ID)
+		if failed, ok := errors.AsType[*githubapi.Error](err); ok && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
+			r.Logger.Warn("GitHub does not deliver this again", "delivery", a.GUID, "error", err)
+			continue
+		}
+		if err != nil {
 			return asked, err
 		}
 		asked++

@@ -124,11 +124,16 @@ func small() suite.Definitions {
 }
 
 // run starts a bot.
-func (r *rig) run() {
-	b := NewBot(Config{
+func (r *rig) run() { r.start(r.bot()) }
+
+func (r *rig) bot() *Bot {
+	return NewBot(Config{
 		Log: r.log, Control: r.control(), GitHub: r, Artifacts: r, Rules: r.rules, Clock: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
 	})
+}
+
+func (r *rig) start(b *Bot) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()

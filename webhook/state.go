@@ -15,6 +15,8 @@ import (
 // state is what the bot knows of the log: what is still to be handled, and what it needs for that.
 type state struct {
 	seq events.Seq
+	// suite is the one whose requests count; empty for all.
+	suite events.SuiteName
 	// received are the deliveries that were not handled, by their subject.
 	received map[events.Subject]*pending
 	// requests are those with a pull request that have not ended.
@@ -43,6 +45,8 @@ type pending struct {
 	after time.Time
 	tries int
 	pr    int
+	// done is set when it is handled and the log, which tells what came of it, was not read so far.
+	done bool
 }
 
 // asked is a request of a pull request.
@@ -65,6 +69,9 @@ type finished struct {
 	// seq and at are where and when it was said.
 	seq events.Seq
 	at  time.Time
+	// after is when it is tried again to give it to a request, tries how often it was tried.
+	after time.Time
+	tries int
 }
 
 func newState() *state {
@@ -93,12 +100,12 @@ func (s *state) fold(e events.Recorded) {
 	case events.DeliveryHandled:
 		delete(s.received, f.Subject())
 		if sha, ok := strings.CutPrefix(f.Command, builtWord); ok && f.Outcome == events.DeliveryIgnored && f.PR > 0 {
-			s.built[f.PR] = finished{sha: events.Tag(sha), comment: f.Comment, seq: e.Seq, at: e.Time}
+			s.foldBuilt(f.PR, finished{sha: events.Tag(sha), comment: f.Comment, seq: e.Seq, at: e.Time})
 		}
 	case events.CommentWanted:
 		s.said(f)
 	case events.RequestCreated:
-		if _, known := s.requests[f.RequestID]; !known && f.PR > 0 {
+		if _, known := s.requests[f.RequestID]; !known && f.PR > 0 && (s.suite == "" || f.Suite == s.suite) {
 			s.requests[f.RequestID] = &asked{
 				Request: request.Evolve(request.Request{}, f, e.Time), root: e.Root, changed: e.Seq, quiet: strings.HasPrefix(f.Key, triageKey), comment: commentOf(f.Key),
 			}
@@ -122,6 +129,13 @@ func (s *state) fold(e events.Recorded) {
 		s.evolve(f.RequestID, e)
 	case events.RequestSuperseded:
 		s.evolve(f.RequestID, e)
+	}
+}
+
+// foldBuilt keeps the newest build, in whatever order they were told.
+func (s *state) foldBuilt(pr int, f finished) {
+	if f.comment >= s.built[pr].comment {
+		s.built[pr] = f
 	}
 }
 
@@ -175,12 +189,13 @@ func (s *state) ofPull(pr int) []asked {
 	return out
 }
 
-// due returns the deliveries to be handled now, oldest first, and where the oldest stands that waits for a time, by
-// pull request: what is said about one pull request is handled in its order, and nothing overtakes it.
+// due returns the deliveries to be handled now, oldest first, and where the oldest stands that waits for a time, or
+// whose effect is not known here, by pull request: what is said about one pull request is handled in its order, and
+// nothing overtakes it.
 func (s *state) due(now time.Time) (out []pending, blocked map[int]events.Seq) {
 	blocked = map[int]events.Seq{}
 	for _, p := range s.received {
-		if !now.Before(p.after) {
+		if !p.done && !now.Before(p.after) {
 			out = append(out, *p)
 			continue
 		}
@@ -199,12 +214,12 @@ type claim struct {
 }
 
 // claims returns them. Deliveries may come in any order: what counts is that the message is newer than the comment.
-func (s *state) claims() []claim {
+func (s *state) claims(now time.Time) []claim {
 	var out []claim
 	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 		r := s.requests[id]
 		f, ok := s.built[r.PR]
-		if ok && r.State == events.WaitingForArtifacts && r.comment > 0 && f.comment > r.comment {
+		if ok && r.State == events.WaitingForArtifacts && r.comment > 0 && f.comment > r.comment && !now.Before(f.after) {
 			out = append(out, claim{*r, f})
 		}
 	}

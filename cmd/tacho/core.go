@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,7 +34,7 @@ type core struct {
 
 // openLog opens the log: in this process, or on the cluster that the configuration names.
 func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, error) {
-	k, c := &core{keys: &keyring{lanes: map[string]collectorKey{}}}, p.config
+	k, c := &core{keys: newKeyring()}, p.config
 	var err error
 	if c.NATS.URL != "" {
 		k.natsURL = c.NATS.URL
@@ -182,6 +181,9 @@ func sleep(ctx context.Context, d time.Duration) {
 type keyring struct {
 	mu    sync.RWMutex
 	lanes map[string]collectorKey
+	// names are those that were registered. The first registration of a name counts alone: a collector may write
+	// about itself, and must not give itself another lane.
+	names map[events.CollectorName]bool
 }
 
 type collectorKey struct {
@@ -199,6 +201,22 @@ func (k *keyring) Permissions(publicKey string) (*natsserver.Permissions, bool) 
 	}
 	p := jetstream.CollectorPermissions(c.name, c.lane)
 	return &natsserver.Permissions{Publish: p.Publish, Subscribe: p.Subscribe}, true
+}
+
+func newKeyring() *keyring {
+	return &keyring{lanes: map[string]collectorKey{}, names: map[events.CollectorName]bool{}}
+}
+
+// admit notes the key of a collector that was registered.
+func (k *keyring) admit(f events.CollectorRegistered) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.names[f.Name] {
+		return
+	}
+	if k.names[f.Name] = true; f.NKey != "" {
+		k.lanes[f.NKey] = collectorKey{f.Name, events.Lane{Target: f.Target, Set: f.Set}}
+	}
 }
 
 // follow learns keys from the log until ctx ends.
@@ -220,17 +238,13 @@ func (k *keyring) follow(ctx context.Context, log *jetstream.Log) error {
 			if s.Subject.Family() != "collector" {
 				continue
 			}
-			e, err := events.Decode(s)
-			if errors.Is(err, events.ErrUnknownType) {
+			// What cannot be read, or has no business there, registers nobody.
+			e, parked, err := events.Understand(s)
+			if err != nil || parked != "" {
 				continue
 			}
-			if err != nil {
-				return err
-			}
-			if f, ok := e.Fact.(events.CollectorRegistered); ok && f.NKey != "" {
-				k.mu.Lock()
-				k.lanes[f.NKey] = collectorKey{f.Name, events.Lane{Target: f.Target, Set: f.Set}}
-				k.mu.Unlock()
+			if f, ok := e.Fact.(events.CollectorRegistered); ok {
+				k.admit(f)
 			}
 		}
 	}

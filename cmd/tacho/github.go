@@ -135,7 +135,7 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 		Reader: reader, Site: p.site(here), Labels: reporter.Labels{Waiting: c.Labels.Waiting, Regression: c.Labels.Regression},
 	}
 	conf := reporter.Config{
-		Log: p.core.log, Repo: c.Repo, BotID: c.BotID, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
+		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), BotID: c.BotID, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
 		Clock:   p.clock, Logger: logger, Metrics: reporter.NewMetrics(p.registry),
 	}

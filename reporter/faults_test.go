@@ -1,0 +1,256 @@
+package reporter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/request"
+)
+
+// Whoever ends a dry run does not find all that it wished for on the pull requests.
+func TestAnOldWishIsNotWrittenAnyMore(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run(r.config(r.log, nil))
+		r.try("r1", "t1")
+		pass(4 * 24 * time.Hour)
+		r.record(events.CommentWanted{Key: "answer-9", Revision: 1, Purpose: events.CommentAnswer, Repo: repo, PR: pr, Body: "news"})
+		r.start()
+		pass(time.Minute)
+		r.want("news")
+		if n := count[events.CommentRefused](r); n != 1 {
+			t.Errorf("%d given up", n)
+		}
+	})
+}
+
+// Results that came after a report and changed nothing do not have it made anew by whoever starts long after.
+func TestResultsOfLongAgoEditNothing(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		stop := r.start()
+		r.try("r1", "t1")
+		pass(time.Minute)
+		r.record(events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}})
+		pass(5 * time.Minute)
+		stop()
+		pass(4 * 24 * time.Hour)
+		r.mu.Lock()
+		r.text = "other words after an upgrade"
+		r.mu.Unlock()
+		r.start()
+		pass(10 * time.Minute)
+		r.want("no change")
+	})
+}
+
+// Results that come while the report is made are not forgotten, though what was made is what stands.
+func TestResultsThatComeWhileTheReportIsMade(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		c, n := r.config(r.log, r.client), 0
+		c.Report = func(context.Context, request.Request, events.Seq) (Report, error) {
+			if n++; n == 1 {
+				return Report{Body: "no change"}, nil
+			}
+			if n == 2 {
+				r.record(late)
+				<-time.After(time.Second)
+				return Report{Body: "no change"}, nil
+			}
+			return Report{Body: "it got slower"}, nil
+		}
+		r.run(c)
+		r.try("r1", "t1")
+		pass(time.Minute)
+		r.record(late)
+		pass(10 * time.Minute)
+		r.want("it got slower")
+	})
+}
+
+// The numbers of pull requests of other suites are those of other repositories.
+func TestOtherSuitesAreNotReported(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		c := r.config(r.log, r.client)
+		c.Suite = "rustc"
+		r.run(c)
+		r.record(
+			events.RequestCreated{RequestID: "r9", Kind: events.Master, Suite: "llvm", Tag: "t9", PR: pr, Key: "t9", State: events.ArtifactsReady},
+			events.RequestStarted{RequestID: "r9"}, events.RequestCompleted{RequestID: "r9"},
+		)
+		r.try("r1", "t1")
+		pass(time.Minute)
+		r.want("no change")
+	})
+}
+
+// labels refuses or fails to add a label for so many times.
+type labels struct {
+	GitHub
+	mu   sync.Mutex
+	name string
+	kind githubapi.Kind
+	left int
+}
+
+// AddLabels implements GitHub.
+func (l *labels) AddLabels(ctx context.Context, repo events.RepoName, pr int, names []string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(names) > 0 && names[0] == l.name && l.left > 0 {
+		l.left--
+		return &githubapi.Error{Kind: l.kind, Call: "label", Err: errors.New("no")}
+	}
+	return l.GitHub.AddLabels(ctx, repo, pr, names)
+}
+
+const waitingLabel = "S-waiting-on-perf"
+
+// A label of an answer that had to wait is not set once the report took it away.
+func TestALabelThatComesTooLateIsNotSet(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.run(r.config(r.log, &labels{GitHub: r.client, name: waitingLabel, kind: githubapi.Fault, left: 6}))
+		w := answer("answer-1", "awaiting")
+		w.AddLabels = []string{waitingLabel}
+		r.record(w)
+		pass(time.Second)
+		r.try("r1", "t1")
+		pass(time.Hour)
+		r.want("[awaiting]", "no change")
+		if got := strings.Join(r.pulls.Labels(pr), " "); got != "perf-regression" {
+			t.Errorf("labels %q", got)
+		}
+	})
+}
+
+// That one label cannot be set does not leave another one standing.
+func TestALabelThatIsRefusedLeavesNoOther(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		if err := r.client.AddLabels(t.Context(), repo, pr, []string{waitingLabel}); err != nil {
+			t.Fatal(err)
+		}
+		r.run(r.config(r.log, &labels{GitHub: r.client, name: "perf-regression", kind: githubapi.Refused, left: 100}))
+		r.try("r1", "t1")
+		pass(time.Minute)
+		if got := r.pulls.Labels(pr); len(got) != 0 {
+			t.Errorf("labels %q", got)
+		}
+	})
+}
+
+// Whoever cancels elsewhere than in a comment leaves no label behind.
+func TestACancelledRequestLeavesNoLabel(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.start()
+		w := answer("answer-1", "awaiting")
+		w.AddLabels = []string{waitingLabel}
+		r.record(events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.WaitingForArtifacts}, w)
+		pass(time.Minute)
+		other := answer("answer-2", "awaiting, too")
+		other.RequestID, other.AddLabels = "r2", w.AddLabels
+		r.record(events.RequestCreated{RequestID: "r2", Kind: events.Try, Suite: "rustc", PR: pr, Key: "l", State: events.WaitingForArtifacts}, other)
+		pass(time.Minute)
+		r.record(events.RequestCancelled{RequestID: "r1", Reason: "by the command line"})
+		pass(time.Minute)
+		if got := r.pulls.Labels(pr); len(got) != 1 {
+			t.Errorf("labels %q: another request waits", got)
+		}
+		r.record(events.RequestCancelled{RequestID: "r2", Reason: "by the command line"})
+		pass(time.Minute)
+		if got := r.pulls.Labels(pr); len(got) != 0 {
+			t.Errorf("labels %q", got)
+		}
+		r.want("[awaiting]", "[awaiting, too]")
+	})
+}
+
+// A report that cannot be made is not made again each second, and holds nothing else up.
+func TestAReportThatCannotBeMadeIsTriedWithPauses(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		c, n := r.config(r.log, r.client), 0
+		c.Report = func(ctx context.Context, _ request.Request, _ events.Seq) (Report, error) {
+			n++
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+			}
+			return Report{}, errTablesLate
+		}
+		r.run(c)
+		for _, id := range []events.RequestID{"a", "b", "c", "d", "e", "f"} {
+			r.try(id, events.Tag(id))
+		}
+		pass(time.Second)
+		r.record(answer("answer-1", "hello"))
+		pass(2 * patience)
+		r.want("hello")
+		pass(time.Hour)
+		if n > 6*20 {
+			t.Errorf("made %d times in an hour", n)
+		}
+	})
+}
+
+// Both of two that were paused in the middle of writing go on at last: one comment stands.
+func TestTwoPausedReportersCleanUp(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		first := &slow{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
+		second := &slow{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
+		r.run(r.config(r.log, first))
+		r.try("r1", "t1")
+		<-first.entered
+		r.run(r.config(r.log, second))
+		<-second.entered
+		close(first.held)
+		pass(time.Minute)
+		close(second.held)
+		pass(time.Minute)
+		r.want("no change")
+	})
+}
+
+// slowEdit holds the first edit back.
+type slowEdit struct {
+	GitHub
+	once          sync.Once
+	entered, held chan struct{}
+}
+
+// EditComment implements GitHub.
+func (s *slowEdit) EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (githubapi.Comment, error) {
+	s.once.Do(func() { close(s.entered); <-s.held })
+	return s.GitHub.EditComment(ctx, repo, id, body)
+}
+
+// One that was paused in the middle of an edit does not leave its old text behind.
+func TestAPausedEditDoesNotLast(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		say := func(text string) {
+			r.mu.Lock()
+			r.text = text
+			r.mu.Unlock()
+			r.record(late)
+		}
+		paused := &slowEdit{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
+		r.run(r.config(r.log, paused))
+		r.try("r1", "t1")
+		pass(time.Minute)
+		say("slower")
+		<-paused.entered
+		r.start()
+		pass(2 * lease)
+		r.want("slower")
+		say("slowest")
+		pass(2 * lease)
+		r.want("slowest")
+		close(paused.held)
+		pass(time.Minute)
+		r.want("slowest")
+	})
+}
