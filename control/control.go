@@ -8,6 +8,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -20,7 +21,8 @@ type Control struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
 	Clock    func() time.Time
-	// Suites names the suites whose definitions a new collector's lane is checked against; nil checks none.
+	// Suites names the suites whose definitions a new collector's lane is checked against, and that a refusal tells
+	// of; nil checks none.
 	Suites func(context.Context) ([]events.SuiteName, error)
 	// KeepTries leaves older tries of a pull request alone when a newer one is asked for.
 	KeepTries bool
@@ -107,9 +109,28 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite
 		return suite.Definitions{}, err
 	}
 	if !ok {
-		return suite.Definitions{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`", name)
+		return suite.Definitions{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
 	}
 	return suite.Parse(last.Fact.(events.DefinitionsPublished).Content)
+}
+
+// others names the suites that are published, for whoever named one that is not. Where they are not known it says
+// nothing: they are a help, and no part of the answer.
+func (c *Control) others(ctx context.Context, but events.SuiteName) string {
+	if c.Suites == nil {
+		return ""
+	}
+	names, err := c.Suites(ctx)
+	var words []string
+	for _, name := range names {
+		if name != but {
+			words = append(words, string(name))
+		}
+	}
+	if err != nil || len(words) == 0 {
+		return ""
+	}
+	return ", or name another suite: published are " + strings.Join(words, ", ")
 }
 
 // Publish makes definitions the current ones of their suite.

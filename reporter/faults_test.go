@@ -254,3 +254,15 @@ func TestAPausedEditDoesNotLast(t *testing.T) {
 		r.want("slowest")
 	})
 }
+
+// Where no other process can run, what the one before was at is taken up at once.
+func TestAloneNobodyIsWaitedFor(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.record(answer("answer-1", "awaiting"), events.CommentAttempted{Key: "answer-1", Revision: 1, Attempt: 1, Instance: "dead"})
+		c := r.config(r.log, r.client)
+		c.Alone = true
+		r.run(c)
+		pass(5 * time.Second)
+		r.want("awaiting")
+	})
+}

@@ -68,8 +68,10 @@ type Config struct {
 	Report func(ctx context.Context, r request.Request, at events.Seq) (Report, error)
 	// Failing is told the error of every attempt to write, nil for one that went well.
 	Failing func(err error)
-	// Instance names this process; no two ever have the same.
+	// Instance names this process; no two ever have the same. Alone says that no other one can run: what another
+	// was at is over, and is not waited for.
 	Instance string
+	Alone    bool
 	// Pace is how long to wait between two writes, as GitHub asks; 0 is not at all.
 	Pace    time.Duration
 	Clock   func() time.Time

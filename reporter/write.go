@@ -17,7 +17,7 @@ import (
 // write does everything that is due on GitHub, one thing after another.
 func (r *Reporter) write(ctx context.Context) {
 	r.mu.Lock()
-	due := r.state.due(r.Clock(), r.Instance, lease)
+	due := r.state.due(r.Clock(), r.Instance, r.lease())
 	r.mu.Unlock()
 	waiting := 0
 	for _, t := range due {
@@ -64,6 +64,14 @@ const (
 func (r *Reporter) giveUp(ctx context.Context, x entry, reason string) error {
 	_, err := r.append(ctx, x.seq, x.seq, x.root, events.CommentRefused{Key: x.key, Revision: x.wanted.Revision, Reason: reason})
 	return err
+}
+
+// lease is for how long the attempt of another process is left alone.
+func (r *Reporter) lease() time.Duration {
+	if r.Alone {
+		return 0
+	}
+	return lease
 }
 
 // marker is the hidden line by which a comment of ours is found again.

@@ -140,7 +140,7 @@ func (d Definitions) shares(w BalanceWish) ([]Share, error) {
 	case len(shares) == 0:
 		return nil, fmt.Errorf("%s requests measure no benchmark of suite %s that is split into sets: plan for another kind of request", w.For, d.Name)
 	case len(all) == 0:
-		return nil, fmt.Errorf("no benchmark that %s requests measure has a known duration on %s: benchmark an artifact there first, or give durations in a file",
+		return nil, fmt.Errorf("no benchmark that %s requests measure has a known duration on %s: benchmark an artifact there first, or give durations of such benchmarks in a file",
 			w.For, w.Target)
 	}
 	for i := range shares {

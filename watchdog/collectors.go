@@ -109,7 +109,7 @@ func (j *judgement) update() {
 		j.want(c.cause, events.AlertRaised{
 			Kind: events.AlertUpdate, About: string(name),
 			Message: fmt.Sprintf("Collector %s could not be updated and works on with the version that it has: %s", name, sentence(c.unfetched)),
-			Action:  "Look at the output of its supervisor on its machine; it tries again when another version is wanted or when it is started anew.",
+			Action:  "Look at the output of its supervisor on its machine; it tries again by itself, at least once an hour. `tacho collector want` names another version.",
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +97,7 @@ func (c child) once(ctx context.Context) error {
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, self, c.args...)
 	// What is measured must not find a token that collectors have no use for.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "TACHO_GITHUB_TOKEN=") || strings.HasPrefix(v, "TACHO_ALERT_WEBHOOK=")
-	})
+	cmd.Env = withoutTokens(os.Environ())
 	tail, lines := &tail{}, &wholeLines{to: c.stderr}
 	defer lines.end()
 	cmd.Stdout = io.MultiWriter(lines, tail)

@@ -136,6 +136,8 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	}
 	conf := reporter.Config{
 		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), BotID: c.BotID, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
+		// The log in this process has one process at a time.
+		Alone:   p.config.NATS.URL == "",
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
 		Clock:   p.clock, Logger: logger, Metrics: reporter.NewMetrics(p.registry),
 	}

@@ -36,12 +36,14 @@ type parts struct {
 	alerts func() []readmodel.Alert
 	group  *errgroup.Group
 	ctx    context.Context
+	// outer ends a moment before ctx does, which is made from it.
+	outer context.Context
 }
 
 func newParts(ctx context.Context, k *core, c config.Config, token string, clock func() time.Time, logger *slog.Logger) *parts {
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	return &parts{
-		core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: ctx,
+		outer: ctx, core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: inner,
 	}
 }
 
@@ -49,7 +51,7 @@ func newParts(ctx context.Context, k *core, c config.Config, token string, clock
 func (p *parts) run(f func(context.Context) error) {
 	p.group.Go(func() error {
 		err := f(p.ctx)
-		if p.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if (p.ctx.Err() != nil || p.outer.Err() != nil) && errors.Is(err, context.Canceled) {
 			return nil
 		}
 		return err

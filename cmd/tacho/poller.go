@@ -92,6 +92,10 @@ func (c *pollerListCmd) Run(_ context.Context, p *program) error {
 	if c.JSON {
 		return p.json(append([]config.Poller{}, p.config.Pollers...))
 	}
+	if len(p.config.Pollers) == 0 {
+		fmt.Fprintln(p.stdout, "No source is configured: add a [[poller]] to the configuration, and name the file with --config.")
+		return nil
+	}
 	var rows [][]string
 	for _, one := range p.config.Pollers {
 		limit := fmt.Sprintf("newest %d", one.Keep)

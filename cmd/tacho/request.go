@@ -56,7 +56,7 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 		if answer.Existed {
 			known = " (asked for already)"
 		}
-		p.say("request %s for %s: %s%s", answer.RequestID, short(answer.Tag), answer.State, known)
+		p.say("request %s for %s: %s%s", answer.RequestID, askedFor(answer.Tag, n.Key), answer.State, known)
 	}
 	if c.Wait {
 		if err := p.await(ctx, cl.After(answer.Seq), answer.RequestID); err != nil {
@@ -119,6 +119,14 @@ func (c *requestReleaseCmd) Run(ctx context.Context, p *program) error {
 	return c.ask(ctx, p, control.NewRequest{Kind: events.Release, Tag: c.Tag, ReleasedOn: c.Date})
 }
 
+// askedFor names what a request is for: its tag or, of a try that has none yet, the key that it was asked for with.
+func askedFor(tag events.Tag, key string) string {
+	if tag == "" && key != "" {
+		return "key " + key
+	}
+	return short(tag)
+}
+
 type requestListCmd struct {
 	State events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
 	Kind  events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
@@ -146,7 +154,7 @@ func (c *requestListCmd) Run(ctx context.Context, p *program) error {
 			took = duration(*r.DurationMS)
 		}
 		rows = append(rows, []string{
-			string(r.ID), string(r.Kind), short(r.Tag), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took, r.Reason,
+			string(r.ID), string(r.Kind), askedFor(r.Tag, r.Key), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took, r.Reason,
 		})
 	}
 	if len(rows) == 0 {
@@ -187,6 +195,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	fmt.Fprintf(p.stdout, "%s request %s: %s\n", r.Kind, r.ID, r.State)
 	for _, line := range [][2]string{
 		{"tag", short(r.Tag)},
+		{"key", r.Key},
 		{"parent", short(r.ParentTag)},
 		{"reason", r.Reason},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},

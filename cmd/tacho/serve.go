@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/webhook"
 )
 
 type serveCmd struct {
@@ -40,8 +42,8 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if wanted["poller"] && len(p.config.Pollers) == 0 {
 		return usagef("there is nothing to poll: add a [[poller]] to the configuration, and name the file with --config")
 	}
-	if p.config.GitHub.Repo == "" && (wanted["webhook"] || wanted["reporter"]) {
-		return usagef("webhook and reporter need a repository: set github.repo (TACHO_GITHUB_REPO)")
+	if err := c.checkGitHub(p.config.GitHub, wanted); err != nil {
+		return err
 	}
 	suites, err := loadSuites(p.config.Suites)
 	if err != nil {
@@ -79,6 +81,27 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	}
 	p.say("serving    %s", strings.Join(sortedKeys(wanted), ", "))
 	return parts.group.Wait()
+}
+
+// checkGitHub refuses what the parts for GitHub cannot work with, before anything is connected to.
+func (c *serveCmd) checkGitHub(g config.GitHub, wanted map[string]bool) error {
+	if g.Repo == "" && (wanted["webhook"] || wanted["reporter"]) {
+		return usagef("webhook and reporter need a repository: set github.repo (TACHO_GITHUB_REPO)")
+	}
+	if !wanted["webhook"] {
+		if c.Insecure {
+			return usagef("--insecure-dev is for the webhook: name it among the parts, or leave the flag out")
+		}
+		return nil
+	}
+	secret, err := g.WebhookSecret()
+	if err == nil && len(secret) == 0 && !c.Insecure {
+		err = webhook.ErrNoSecret
+	}
+	if err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // serveOver runs the parts that read the tables or are reached over HTTP.

@@ -141,6 +141,8 @@ func versionsOf(name events.CollectorName) string { return filepath.Join("versio
 // source returns where versions come from; nil when none was named.
 func (c *collectorSuperviseCmd) source(p *program) (supervisor.Source, error) {
 	switch {
+	case c.Git != "" && strings.TrimSpace(c.Build) == "":
+		return nil, usagef("--build: name a command, or leave it out for `make build`")
 	case c.Git != "":
 		return supervisor.Git{URL: c.Git, Ref: c.Ref, Build: c.Build, Environ: withoutTokens(os.Environ()), Output: p.stderr, Bind: dieWithParent}, nil
 	case c.Download != "":
@@ -156,7 +158,9 @@ func (c *collectorSuperviseCmd) source(p *program) (supervisor.Source, error) {
 func withoutTokens(environ []string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"TACHO_TOKEN", "TACHO_GITHUB_TOKEN", "TACHO_DATABASE_URL", "TACHO_ALERT_WEBHOOK"}, name)
+		return slices.Contains([]string{
+			"TACHO_TOKEN", "TACHO_GITHUB_TOKEN", "TACHO_WEBHOOK_SECRET", "TACHO_DATABASE_URL", "TACHO_ALERT_WEBHOOK",
+		}, name)
 	})
 }
 

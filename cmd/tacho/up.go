@@ -47,6 +47,9 @@ func (c *upCmd) Run(ctx context.Context, p *program) error {
 	if c.NATSListen != "" {
 		p.config.NATS.Listen = c.NATSListen
 	}
+	if c.Insecure && p.config.GitHub.Repo == "" {
+		return usagef("--insecure-dev is for the webhook, which needs a repository: set github.repo (TACHO_GITHUB_REPO), or leave the flag out")
+	}
 	if c.Demo {
 		return c.demo(ctx, p)
 	}
