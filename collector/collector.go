@@ -155,6 +155,16 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 		return fmt.Errorf("collector %s: claim the name: %w", c.Name, err)
 	}
+	err = c.serve(ctx)
+	if ctx.Err() != nil && !errors.Is(err, eventlog.ErrNameHeld) {
+		err = nil
+	}
+	c.sayGoodbye(ctx, err)
+	return err
+}
+
+// serve says that the process is there, and executes jobs.
+func (c *Collector) serve(ctx context.Context) error {
 	if err := c.announce(ctx, c.online()); err != nil {
 		return err
 	}
@@ -165,12 +175,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.keepBeating(gctx, leave) })
 	g.Go(func() error { return c.work(gctx, leave) })
-	err = g.Wait()
-	if ctx.Err() != nil && !errors.Is(err, eventlog.ErrNameHeld) {
-		err = nil
-	}
-	c.sayGoodbye(ctx, err)
-	return err
+	return g.Wait()
 }
 
 // sayGoodbye records that the process left, unless its name belongs to another one already.
