@@ -166,6 +166,12 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 	})
 }
 
+func TestWhoNamesAnUnknownSuiteIsToldTheKnownOnes(t *testing.T) {
+	c, _ := start(t)
+	_, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "go", Kind: events.Master, Tag: "c1"})
+	refused(t, err, NotFound, "published are small")
+}
+
 func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 	serving, err := fold(t.Context(), log, events.AssignmentSubject(lane), evolveAssignment)
 	if err != nil {

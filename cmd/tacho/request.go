@@ -201,6 +201,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},
 		{"ended", moment(r.EndedAt)},
+		{"newer", string(r.SupersededBy)},
 	} {
 		if line[1] != "" && line[1] != "-" {
 			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], line[1])

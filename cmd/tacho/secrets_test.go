@@ -208,3 +208,13 @@ func (g *github) useApp() (key string) {
 	g.replace("quick.toml", "[github.labels]", fmt.Sprintf("[github.app]\nid = %d\ninstallation = %d\nkey_file = %q\n[github.labels]", id, g.server.Install(id, "rust-lang/rust"), path))
 	return file.String()
 }
+
+// TestCollectorsGetNoTokens: what is measured, and what a build runs, finds none of them in its environment.
+func TestCollectorsGetNoTokens(t *testing.T) {
+	kept := withoutTokens([]string{
+		"PATH=/bin", "TACHO_TOKEN=a", "TACHO_GITHUB_TOKEN=b", "TACHO_WEBHOOK_SECRET=c", "TACHO_DATABASE_URL=d", "TACHO_ALERT_WEBHOOK=e", "TACHO_NATS_URL=f",
+	})
+	if want := []string{"PATH=/bin", "TACHO_NATS_URL=f"}; !slices.Equal(kept, want) {
+		t.Errorf("got %v, want %v", kept, want)
+	}
+}

@@ -223,11 +223,15 @@ func (u *upRun) onGitHub(reader *readmodel.Reader) (http.Handler, error) {
 	if err := u.parts.reporter(u.url, reader); err != nil {
 		return nil, err
 	}
+	writes := "comments are written"
+	if c.DryRun || c.Token == "" && c.App.ID == 0 {
+		writes = "comments are shown on the page /github and not written"
+	}
 	if secret, err := c.WebhookSecret(); err != nil || len(secret) == 0 && !u.insecure {
-		u.say("github     %s: comments are written, and none is read: set TACHO_WEBHOOK_SECRET to the one that GitHub knows", c.Repo)
+		u.say("github     %s: %s, and none is read: set TACHO_WEBHOOK_SECRET to the one that GitHub knows", c.Repo, writes)
 		return nil, err
 	}
-	u.say("github     %s: deliveries at %s%s, commands after @%s", c.Repo, u.url, webhookPath, c.Bot)
+	u.say("github     %s: deliveries at %s%s, commands after @%s; %s", c.Repo, u.url, webhookPath, c.Bot, writes)
 	return u.parts.webhook(u.url, u.insecure, reader)
 }
 

@@ -52,7 +52,7 @@ func (c *githubDeliveriesCmd) Run(ctx context.Context, p *program) error {
 			pr = fmt.Sprint(*d.PR)
 		}
 		rows = append(rows, []string{
-			string(d.ID), d.Event, moment(&d.ReceivedAt), orDash(d.Sender), pr, outcome(d), orDash(d.Command), firstLine(d.Reason),
+			string(d.ID), orDash(d.Event), moment(&d.ReceivedAt), orDash(d.Sender), pr, outcome(d), orDash(d.Command), firstLine(d.Reason),
 		})
 	}
 	return table(p.stdout, []string{"DELIVERY", "EVENT", "CAME", "FROM", "PR", "OUTCOME", "UNDERSTOOD", "REASON"}, rows)

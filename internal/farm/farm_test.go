@@ -215,9 +215,14 @@ func TestJobCountsOfTheRustcDefinitions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFarm(t, func(t *testing.T, f *Farm) {
+				// While another request is in progress it cannot start, and make jobs of its own, before it is cancelled.
+				busy := f.master("busy", "")
+				f.awaitStart(busy)
 				known := f.request(control.NewRequest{Kind: events.Try, Key: "known", Tag: "known"})
-				if _, _, err := f.Control.CancelRequest(f.ctx, By, known, "only its tag is needed"); err != nil {
-					t.Fatal(err)
+				for _, id := range []events.RequestID{known, busy} {
+					if _, _, err := f.Control.CancelRequest(f.ctx, By, id, "only its tag is needed"); err != nil {
+						t.Fatal(err)
+					}
 				}
 				started := f.awaitStart(f.request(tc.request))
 				if started.Jobs != tc.own || started.Backfill != tc.backfills {
