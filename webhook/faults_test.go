@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,12 +149,12 @@ func TestAnOlderBuildDoesNotHideANewerOne(t *testing.T) {
 // counting counts what is asked.
 type counting struct {
 	GitHub
-	n int
+	n atomic.Int64
 }
 
 // Commit implements GitHub.
 func (c *counting) Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error) {
-	c.n++
+	c.n.Add(1)
 	return c.GitHub.Commit(ctx, repo, ref)
 }
 
@@ -168,8 +169,8 @@ func TestClaimsAreTriedWithPauses(t *testing.T) {
 		r.servers(&githubapi.Error{Kind: githubapi.Fault, Call: "read it", Status: 500, Err: errors.New("status 500")})
 		r.deliver("issue_comment", from(100, alice, "@tacho queue").payload())
 		pass(time.Hour)
-		if github.n > 40 {
-			t.Errorf("asked %d times in an hour", github.n)
+		if n := github.n.Load(); n > 40 {
+			t.Errorf("asked %d times in an hour", n)
 		}
 		r.servers(nil)
 		pass(10 * time.Minute)
