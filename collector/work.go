@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -211,6 +212,13 @@ func (c *Collector) append(ctx context.Context, spec events.JobSpec, facts []eve
 	earlier, err := c.readResults(ctx, spec.ID)
 	if err != nil {
 		return nil, err
+	}
+	for _, id := range spec.Earlier() {
+		round, err := c.readResults(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(earlier.done, round.done)
 	}
 	began := eventlog.Append{Subject: events.ResultSubject(c.Lane, spec.ID), Expected: earlier.version, Events: []events.Event{c.event(
 		events.AttemptBegan{Lane: c.Lane, JobID: spec.ID, Collector: c.Name, Attempt: dequeued.Attempt}, cause, root)}}

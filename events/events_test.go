@@ -171,6 +171,18 @@ func TestIDsDependOnEveryPartOfTheIdentity(t *testing.T) {
 	if len(ids) != 9 {
 		t.Errorf("%d different ids of 9 identities", len(ids))
 	}
+	round := JobSpec{ID: NewJobID(a, "compile", lane, "gc", "opt", nil), Artifact: a, Kind: "compile", Target: "t", Set: 1, Backend: "gc", Profile: "opt"}
+	var before []JobID
+	for n := range 4 {
+		if diff := cmp.Diff(before, round.Earlier()); diff != "" || round.Round != n {
+			t.Errorf("round %d, want %d; before it (-want +got):\n%s", round.Round, n, diff)
+		}
+		before = append(before, round.ID)
+		if round = round.Again(); ids[round.ID] {
+			t.Errorf("round %d has the id of another job", round.Round)
+		}
+		ids[round.ID] = true
+	}
 	if NewRequestID("go", Master, "ab") == NewRequestID("go", Try, "ab") {
 		t.Error("a master and a try request share an id")
 	}

@@ -20,10 +20,29 @@ type JobSpec struct {
 	// measures the parent's artifact.
 	RequestID RequestID `json:"request_id"`
 	Backfill  bool      `json:"backfill,omitempty"`
+	// Round counts the jobs of the same identity that were cancelled before this one.
+	Round int `json:"round,omitempty"`
+}
+
+// Again returns the job that takes the place of j once j was cancelled: the same identity in the next round,
+// with an id of its own.
+func (j JobSpec) Again() JobSpec {
+	j.ID, j.Round = JobID("j"+shortHash("again", string(j.ID))), j.Round+1
+	return j
 }
 
 // Lane returns the lane that the job is dispatched on.
 func (j JobSpec) Lane() Lane { return Lane{Target: j.Target, Set: j.Set} }
+
+// Earlier returns the ids of the rounds before j, which were all cancelled.
+func (j JobSpec) Earlier() []JobID {
+	var ids []JobID
+	round := JobSpec{ID: NewJobID(j.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks)}
+	for ; round.Round < j.Round; round = round.Again() {
+		ids = append(ids, round.ID)
+	}
+	return ids
+}
 
 // TestCase is a benchmark with all its parameters.
 type TestCase struct {

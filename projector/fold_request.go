@@ -121,7 +121,7 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		j := pointer(newJob(spec, f.RequestID))
 		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
 		// The same job is never made twice, by whatever id.
-		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] {
+		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] || j.Round < 0 {
 			s.refused++
 			continue
 		}
@@ -145,7 +145,7 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 	return jobRow{
 		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
-		Profile: spec.Profile, Benchmarks: benchmarks, Optional: spec.Optional, Backfill: spec.Backfill,
+		Profile: spec.Profile, Benchmarks: benchmarks, Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued,
 	}
 }

@@ -50,6 +50,7 @@ type jobRow struct {
 	Backend      events.Backend       `json:"backend"`
 	Profile      events.Profile       `json:"profile"`
 	Benchmarks   []string             `json:"benchmarks"`
+	Round        int                  `json:"round"`
 	Optional     bool                 `json:"optional"`
 	Backfill     bool                 `json:"backfill"`
 	Definitions  events.Digest        `json:"definitions"`

@@ -158,12 +158,13 @@ type identity struct {
 	backend    events.Backend
 	profile    events.Profile
 	benchmarks string
+	round      int
 }
 
 func (j *jobRow) identity() identity {
 	return identity{
 		suite: j.Suite, tag: j.Tag, kind: j.Kind, lane: j.lane(), backend: j.Backend, profile: j.Profile,
-		benchmarks: joined(j.Benchmarks),
+		benchmarks: joined(j.Benchmarks), round: j.Round,
 	}
 }
 

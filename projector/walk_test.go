@@ -121,6 +121,10 @@ func (w *walker) start() {
 		again.ID += "x"
 		jobs = append(jobs, again)
 	}
+	if w.r.IntN(3) == 0 { // jobs of its parent that went with a request before
+		next := jobs[1].Again()
+		jobs = append(jobs, next, next.Again())
+	}
 	w.jobs = append(w.jobs, jobs...)
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs})
 }

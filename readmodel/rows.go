@@ -100,13 +100,15 @@ type Job struct {
 	Backend      events.Backend     `db:"backend" json:"backend"`
 	Profile      events.Profile     `db:"profile" json:"profile"`
 	Benchmarks   []string           `db:"benchmarks" json:"benchmarks"`
-	Optional     bool               `db:"optional" json:"optional"`
-	Backfill     bool               `db:"backfill" json:"backfill"`
-	Definitions  events.Digest      `db:"definitions" json:"definitions"`
-	State        events.JobState    `db:"state" json:"state"`
-	Reason       string             `db:"reason" json:"reason"`
-	CreatedAt    time.Time          `db:"created_at" json:"created_at"`
-	DispatchedAt *time.Time         `db:"dispatched_at" json:"dispatched_at"`
+	// Round counts the jobs of the same identity that were cancelled before this one.
+	Round        int             `db:"round" json:"round"`
+	Optional     bool            `db:"optional" json:"optional"`
+	Backfill     bool            `db:"backfill" json:"backfill"`
+	Definitions  events.Digest   `db:"definitions" json:"definitions"`
+	State        events.JobState `db:"state" json:"state"`
+	Reason       string          `db:"reason" json:"reason"`
+	CreatedAt    time.Time       `db:"created_at" json:"created_at"`
+	DispatchedAt *time.Time      `db:"dispatched_at" json:"dispatched_at"`
 	// Place counts the dispatches of the lane from 1; 0 before the dispatch.
 	Place uint64 `db:"place" json:"place"`
 	// DequeuedAt, Collector and Token are those of the newest attempt.

@@ -173,11 +173,11 @@ func decideStart(s *state, r *request.Request, reason string) decision {
 	}
 	start := request.Start{Definitions: digest}
 	for _, spec := range own {
-		if _, exists := s.jobs[spec.ID]; exists {
+		if spec, lacks := s.lacks(spec); lacks {
+			start.Jobs = append(start.Jobs, spec)
+		} else {
 			start.Shared = append(start.Shared, spec.ID)
-			continue
 		}
-		start.Jobs = append(start.Jobs, spec)
 	}
 	start.Backfill = s.missing(backfill)
 	facts, err := request.Decide(*r, start)
@@ -217,15 +217,36 @@ func owesBackfill(s *state, r *request.Request) bool {
 	return owes
 }
 
-// missing returns those of jobs that do not exist yet.
+// missing returns those of jobs that are to be made, each in its round.
 func (s *state) missing(jobs []events.JobSpec) []events.JobSpec {
 	var out []events.JobSpec
 	for _, spec := range jobs {
-		if _, exists := s.jobs[spec.ID]; !exists {
+		if spec, lacks := s.lacks(spec); lacks {
 			out = append(out, spec)
 		}
 	}
 	return out
+}
+
+// lacks returns the job in its newest round, and whether that is still to be made. A job that went with the
+// request that had it made is made again for the next one that needs it.
+func (s *state) lacks(spec events.JobSpec) (events.JobSpec, bool) {
+	for {
+		j, exists := s.jobs[spec.ID]
+		if !exists || !s.withdrawn(j) {
+			return spec, !exists
+		}
+		spec = spec.Again()
+	}
+}
+
+// withdrawn reports whether a job was cancelled, or will be as soon as its lane is told.
+func (s *state) withdrawn(j *jobState) bool {
+	if j.state.Terminal() {
+		return j.state == events.JobCancelled
+	}
+	r, ok := s.requests[j.spec.RequestID]
+	return ok && r.State == events.RequestStopped
 }
 
 // expand turns a request into jobs with the definitions that it started with, or the current ones.
@@ -259,7 +280,7 @@ func decideLane(s *state, l events.Lane) []decision {
 		if !ok {
 			continue
 		}
-		if r, ok := s.requests[j.spec.RequestID]; !ok || r.State != events.RequestStopped {
+		if !s.withdrawn(j) {
 			continue
 		}
 		var command job.Command = job.Withdraw{Place: place, Job: j.spec, Reason: "its request was cancelled"}

@@ -109,7 +109,7 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 	case events.RequestStarted:
 		l.start(e, f, seen)
 	case events.JobsCreated:
-		l.makeJobs(e, f)
+		l.makeJobs(e, f, seen)
 	case events.RequestExpansionFailed:
 		r := l.living(f.RequestID)
 		r.failures++
@@ -226,6 +226,7 @@ func (l *lawyer) start(e events.Recorded, f events.RequestStarted, seen events.S
 	l.running++
 	l.never(l.running > l.policy.MaxInProgress, "%d requests are in progress", l.running)
 	for _, id := range f.Shared {
+		l.never(l.withdrawn(id, seen), "request %s shares job %s, which was withdrawn", f.RequestID, id)
 		r.stand = append(r.stand, l.job(id))
 	}
 	l.owed, l.owedBy, l.ownBegan = f.Jobs+f.Backfill, f.RequestID, map[events.Lane]bool{}
@@ -275,7 +276,7 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 	return true
 }
 
-func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated) {
+func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.Seq) {
 	r := l.living(f.RequestID)
 	l.never(r.state != events.InProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
 	late := l.owed == 0
@@ -283,7 +284,7 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated) {
 		identity := identity{spec.Artifact, spec.Kind, spec.Lane(), spec.Backend, spec.Profile}
 		_, exists := l.jobs[spec.ID]
 		twin, same := l.identity[identity]
-		l.never(exists || same, "job %s is made twice, before as %s", spec.ID, twin)
+		l.never(exists || same && !l.withdrawn(twin, seen), "job %s is made twice, before as %s", spec.ID, twin)
 		l.never(spec.RequestID != f.RequestID, "a job of %s is made for %s", spec.RequestID, f.RequestID)
 		l.never(late && !spec.Backfill, "job %s of the request itself is made after the start", spec.ID)
 		t := &task{spec: spec, created: e.Seq, measured: map[events.TestCase]bool{}}
@@ -303,6 +304,16 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated) {
 			l.owed--
 		}
 	}
+}
+
+// withdrawn reports whether a job had gone with its request, as far as was seen, so that it is made again.
+func (l *lawyer) withdrawn(id events.JobID, seen events.Seq) bool {
+	t := l.jobs[id]
+	if t.ended > 0 && t.ended <= seen {
+		return t.outcome == events.Cancelled
+	}
+	r := l.requests[t.spec.RequestID]
+	return r.state == events.RequestStopped && r.ended <= seen
 }
 
 // complete checks that nothing is left of a request in progress, and that the end counts right.

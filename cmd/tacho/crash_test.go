@@ -128,10 +128,13 @@ func (s *site) checkLog() {
 	ended := map[events.JobID]bool{}
 	attempt := map[events.JobID]int{}
 	measured := map[events.Tag]map[events.TestCase]bool{}
+	cancelled := map[events.RequestID]bool{}
 	for _, e := range s.events() {
 		// The rest cannot break these rules.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
+		case events.RequestCancelled:
+			cancelled[f.RequestID] = true
 		case events.JobDequeued:
 			if id, busy := current[f.Lane]; busy {
 				s.t.Errorf("event %d: job %s is dequeued while %s is current", e.Seq, f.Job.ID, id)
@@ -145,7 +148,7 @@ func (s *site) checkLog() {
 			if ended[f.JobID] {
 				s.t.Errorf("event %d: job %s ends twice", e.Seq, f.JobID)
 			}
-			if ended[f.JobID] = true; f.Outcome != events.Success {
+			if ended[f.JobID] = true; f.Outcome != events.Success && !cancelled[f.RequestID] {
 				s.t.Errorf("event %d: job %s: %s %s", e.Seq, f.JobID, f.Outcome, f.Reason)
 			}
 		case events.AttemptLost:

@@ -57,6 +57,9 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 			known = " (asked for already)"
 		}
 		p.say("request %s for %s: %s%s", answer.RequestID, askedFor(answer.Tag, n.Key), answer.State, known)
+		if answer.Existed && answer.State == events.RequestStopped && n.Tag != "" {
+			p.say("an end never changes; to have it measured after all: tacho request try %s --key NAME", n.Tag)
+		}
 	}
 	if c.Wait {
 		if err := p.await(ctx, cl.After(answer.Seq), answer.RequestID); err != nil {

@@ -453,3 +453,31 @@ func TestALateParentIsBackfilledBeforeTheChildCompletes(t *testing.T) {
 		f.awaitEnd(child)
 	})
 }
+
+// A job that is made again after a cancel goes on where the cancelled one stopped.
+func TestWhatWasMeasuredBeforeACancelIsNotMeasuredAgain(t *testing.T) {
+	inFarm(t, func(t *testing.T, f *Farm) {
+		bench := &Bench{Each: time.Minute}
+		f.Start("eider-0", lane0, "p0", bench)
+		f.Start("eider-1", lane1, "p1", bench)
+		n := control.NewRequest{Kind: events.Try, Key: "k1", Tag: "t1", Parameters: events.Parameters{Profiles: []events.Profile{"check"}}}
+		first := f.request(n)
+		f.Pass(10 * time.Minute)
+		if _, _, err := f.Control.CancelRequest(f.ctx, By, first, "changed my mind"); err != nil {
+			t.Fatal(err)
+		}
+		f.Pass(time.Minute)
+		n.Key = "k2"
+		f.awaitAnyEnd(f.request(n))
+		skipped := 0
+		for _, e := range f.Events() {
+			if done, ok := e.Fact.(events.JobFinished); ok && done.Outcome == events.Success {
+				skipped += done.Skipped
+			}
+		}
+		// A process that is told to stop loses the test case at hand, on each of the two lanes.
+		if skipped < 16 || skipped > 22 {
+			t.Errorf("%d test cases were not measured again, want about 20", skipped)
+		}
+	})
+}

@@ -338,6 +338,71 @@ func TestRulesOfCancelling(t *testing.T) {
 				c2/a success`,
 		},
 		{
+			name: "what was cancelled is measured after all when another request asks for it",
+			play: func(s *story) {
+				s.bench.Each = time.Hour
+				first := s.try("k1", 0, "t1", "")
+				s.work(time.Minute)
+				s.cancel(first)
+				second := s.try("k2", 0, "t1", "")
+				s.until(second)
+				s.until(s.try("k3", 0, "t1", ""))
+			},
+			of: "started cancelled finished dequeued completed",
+			log: `started k1: 1 own, 0 of its parent, 0 shared
+				dequeued t1/a, attempt 1
+				cancelled k1
+				started k2: 1 own, 0 of its parent, 0 shared
+				finished attempt 1: cancelled
+				dequeued t1/a again, attempt 1
+				finished attempt 1: success
+				completed k2
+				started k3: 0 own, 0 of its parent, 1 shared
+				completed k3`,
+			end: `k1 cancelled
+				k2 completed
+				k3 completed
+				t1/a cancelled
+				t1/a again success`,
+		},
+		{
+			name: "jobs of a parent that went with a cancelled child are made again for the next child",
+			play: func(s *story) {
+				s.work(0)
+				s.until(s.master("c1", ""))
+				x := events.Parameters{Profiles: []events.Profile{"x"}}
+				s.bench.Each = time.Hour
+				first := s.create(control.NewRequest{Kind: events.Try, Key: "k1", Tag: "t1", Parent: "c1", Parameters: x})
+				s.Pass(time.Minute)
+				s.cancel(first)
+				s.until(s.create(control.NewRequest{Kind: events.Try, Key: "k2", Tag: "t2", Parent: "c1", Parameters: x}))
+			},
+			of: "started cancelled finished dequeued completed",
+			log: `started c1: 1 own, 0 of its parent, 0 shared
+				dequeued c1/a, attempt 1
+				finished attempt 1: success
+				completed c1
+				started k1: 1 own, 1 of its parent, 0 shared
+				dequeued c1/x, attempt 1
+				cancelled k1
+				started k2: 1 own, 1 of its parent, 0 shared
+				finished attempt 1: cancelled
+				finished attempt 0: cancelled
+				dequeued c1/x again, attempt 1
+				finished attempt 1: success
+				dequeued t2/x, attempt 1
+				finished attempt 1: success
+				completed k2`,
+			end: `c1 completed
+				k1 cancelled
+				k2 completed
+				c1/a success
+				c1/x cancelled
+				t1/x cancelled
+				c1/x again success
+				t2/x success`,
+		},
+		{
 			name: "a request that has ended cannot be cancelled, expired or made ready: terminal is final",
 			play: func(s *story) {
 				s.work(0)

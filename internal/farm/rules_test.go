@@ -232,13 +232,13 @@ func (s *story) line(f events.Fact) string {
 	return ""
 }
 
-// jobName is tag/profile, with the lane unless it is the first one.
+// jobName is tag/profile, with the lane unless it is the first one, and with "again" after each round but the first.
 func jobName(spec events.JobSpec) string {
 	name := fmt.Sprintf("%s/%s", spec.Artifact.Tag, spec.Profile)
 	if spec.Lane() != laneHere {
 		name += " on " + spec.Lane().String()
 	}
-	return name
+	return name + strings.Repeat(" again", spec.Round)
 }
 
 // outcome is the state of every request and of every job at the end.

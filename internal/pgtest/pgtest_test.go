@@ -26,7 +26,11 @@ func run(ctx context.Context, url, sql string) (n int, err error) {
 	return n, errors.Join(err, conn.Close(ctx))
 }
 
+// runs counts the runs of tests whose template must be a new one: a process has each for good.
+var runs atomic.Int32
+
 func TestEachTestHasItsOwnCopy(t *testing.T) {
+	facts := fmt.Sprintf("facts%d", runs.Add(1))
 	var prepared atomic.Int32
 	prepare := func(ctx context.Context, url string) error {
 		prepared.Add(1)
@@ -41,7 +45,7 @@ func TestEachTestHasItsOwnCopy(t *testing.T) {
 		for i := range 6 {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				url := New(t, "facts", prepare)
+				url := New(t, facts, prepare)
 				if _, err := run(t.Context(), url, "INSERT INTO fact VALUES (2) RETURNING n"); err != nil {
 					t.Fatal(err)
 				}
@@ -80,10 +84,10 @@ func TestFailedTemplateFailsEveryTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := 0
+	name, calls := fmt.Sprintf("broken%d", runs.Add(1)), 0
 	broken := func(context.Context, string) error { calls++; return errors.New("no such migration") }
 	for range 2 {
-		if _, err := s.template("broken", broken); err == nil || !strings.Contains(err.Error(), "no such migration") {
+		if _, err := s.template(name, broken); err == nil || !strings.Contains(err.Error(), "no such migration") {
 			t.Errorf("template = %v, want the failure", err)
 		}
 	}

@@ -1,7 +1,7 @@
-INSERT INTO job_queue (job_id, request_id, suite, tag, artifact_kind, kind, target, "set", backend, profile, benchmarks, optional,
+INSERT INTO job_queue (job_id, request_id, suite, tag, artifact_kind, kind, target, "set", backend, profile, benchmarks, round, optional,
     backfill, definitions, state, reason, created_at, created_seq, ordinal, dispatched_at, place, dequeued_at,
     collector, token, attempts, lost, finished_at, finished_seq, measured, skipped, failed, duration_ms)
-SELECT job_id, request_id, suite, tag, artifact_kind, kind, target, "set", backend, profile, benchmarks, optional,
+SELECT job_id, request_id, suite, tag, artifact_kind, kind, target, "set", backend, profile, benchmarks, round, optional,
        backfill, definitions, state, reason, created_at, created_seq, ordinal, dispatched_at, place, dequeued_at,
        collector, token, attempts, lost, finished_at, finished_seq, measured, skipped, failed, duration_ms
 FROM json_populate_recordset(NULL::job_queue, $1::json)
