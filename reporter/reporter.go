@@ -23,8 +23,6 @@ import (
 
 const (
 	source = "reporter"
-	// batch is how many events are folded before the next look at what is due.
-	batch = 1000
 	// again is how often what waits for a time is looked at.
 	again = time.Second
 	// lease is for how long an attempt of another process is left alone: well over the time that its calls may take.
@@ -115,17 +113,8 @@ func New(c Config) *Reporter {
 // Run reports until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of
 // event that this program does not know.
 func (r *Reporter) Run(ctx context.Context) error {
-	cursor, err := r.Log.Follow(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("reporter: follow the log: %w", err)
-	}
-	defer cursor.Close()
-	head, err := r.Log.Head(ctx)
-	if err != nil {
-		return fmt.Errorf("reporter: read the head of the log: %w", err)
-	}
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.follow(running, cursor, head.Last) })
+	g.Go(func() error { return eventlog.Fold(running, r.Log, r.fold) })
 	g.Go(func() error { return r.work(running) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("reporter: %w", err)
@@ -133,35 +122,26 @@ func (r *Reporter) Run(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reporter) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
-	for {
-		stored, err := cursor.Next(ctx, batch)
+// fold folds events, and calls for work whenever it has read all that is there.
+func (r *Reporter) fold(stored []events.Stored, current bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range stored {
+		e, parked, err := events.Understand(m)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
-		r.mu.Lock()
-		for _, m := range stored {
-			e, parked, err := events.Understand(m)
-			if err != nil {
-				r.mu.Unlock()
-				return err
-			}
-			if r.state.seq = m.Seq; parked == "" {
-				r.state.fold(e)
-			}
-		}
-		caughtUp := r.state.seq >= head && len(stored) < batch
-		r.mu.Unlock()
-		if caughtUp {
-			select {
-			case r.news <- struct{}{}:
-			default:
-			}
+		if r.state.seq = m.Seq; parked == "" {
+			r.state.fold(e)
 		}
 	}
+	if current {
+		select {
+		case r.news <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // work does what is due whenever there is news, and what waited for a time.

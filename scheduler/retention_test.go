@@ -126,7 +126,7 @@ func TestNothingIsRetiredForEver(t *testing.T) {
 }
 
 // A scheduler that starts anew reads what was retired, and that the job exists.
-func TestARetiredJobIsNotMadeAgain(t *testing.T) {
+func TestARetiredJobIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})
 		stop := begin(t, log, month)
@@ -138,10 +138,10 @@ func TestARetiredJobIsNotMadeAgain(t *testing.T) {
 		if at, _ := retirements(t, log); len(at) != 1 {
 			t.Errorf("retired at %v, want once", at)
 		}
-		// A try of the same artifact shares the job, which was cancelled: the request fails and makes none.
+		// The job was cancelled: a try of the same artifact makes it in its next round.
 		id := ask(t, log, control.NewRequest{Kind: events.Try, Tag: "a", Key: "again"})
 		pass(time.Hour)
-		if f, ok := last(t, log, id).(events.RequestFailed); !ok {
+		if f, ok := last(t, log, id).(events.JobsCreated); !ok || len(f.Jobs) != 1 || f.Jobs[0].Round != 1 {
 			t.Errorf("the last word is %#v", f)
 		}
 	})

@@ -30,9 +30,6 @@ import (
 
 const source = "scheduler"
 
-// batch is how many events are folded before the next look at what to decide.
-const batch = 1000
-
 // Config is what a Scheduler needs.
 type Config struct {
 	Log      eventlog.Log
@@ -59,6 +56,8 @@ type Scheduler struct {
 	lanes map[events.Lane]bool
 	// wrote is the last sequence that this scheduler appended; it decides again when it has read it.
 	wrote events.Seq
+	// caughtUp is set once it has read all that was there.
+	caughtUp bool
 }
 
 // New returns a scheduler; it does nothing before Run.
@@ -73,52 +72,36 @@ func New(c Config) *Scheduler {
 // Run follows the log and decides until ctx ends. It returns an error only when it cannot go on: the log
 // has a gap, or holds a type of event that this program does not know.
 func (s *Scheduler) Run(ctx context.Context) error {
-	cursor, err := s.Log.Follow(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("scheduler: follow the log: %w", err)
-	}
-	defer cursor.Close()
-	head, err := s.Log.Head(ctx)
-	if err != nil {
-		return fmt.Errorf("scheduler: read the head of the log: %w", err)
-	}
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.follow(running, cursor, head.Last) })
+	g.Go(func() error {
+		return eventlog.Fold(running, s.Log, func(stored []events.Stored, current bool) error { return s.take(running, stored, current) })
+	})
 	g.Go(func() error { return s.watch(running) })
-	g.Go(func() error { return s.tick(running, head.Last) })
+	g.Go(func() error { return s.tick(running) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
 	return nil
 }
 
-// follow folds the log and decides whenever it has read all that is there.
-func (s *Scheduler) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
-	for {
-		stored, err := cursor.Next(ctx, batch)
+// take folds events, and decides when it has read all that is there.
+func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range stored {
+		fact, err := s.state.take(m)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
-		s.mu.Lock()
-		for _, m := range stored {
-			fact, err := s.state.take(m)
-			if err != nil {
-				s.mu.Unlock()
-				return err
-			}
-			if f, ok := fact.(events.CollectorOnline); ok {
-				s.hear(f.Name, s.Clock())
-			}
+		if f, ok := fact.(events.CollectorOnline); ok {
+			s.hear(f.Name, s.Clock())
 		}
-		caughtUp := s.state.seq >= head && len(stored) < batch
-		if caughtUp {
-			s.step(ctx)
-		}
-		s.mu.Unlock()
 	}
+	if current {
+		s.caughtUp = true
+		s.step(ctx)
+	}
+	return nil
 }
 
 // watch hears the collectors.
@@ -147,7 +130,7 @@ func (s *Scheduler) watch(ctx context.Context) error {
 }
 
 // tick decides what only time decides.
-func (s *Scheduler) tick(ctx context.Context, head events.Seq) error {
+func (s *Scheduler) tick(ctx context.Context) error {
 	for wait(ctx, s.Tick) {
 		s.mu.Lock()
 		now := s.Clock()
@@ -155,7 +138,7 @@ func (s *Scheduler) tick(ctx context.Context, head events.Seq) error {
 			s.begin(now)
 		}
 		s.ticked = now
-		if s.state.seq >= head {
+		if s.caughtUp {
 			s.step(ctx)
 		}
 		s.mu.Unlock()

@@ -19,9 +19,6 @@ import (
 	"github.com/tachobench/tacho/githubapi"
 )
 
-// batch is how many events are folded before the next look at what is due.
-const batch = 1000
-
 // GitHub is what the bot asks GitHub; *githubapi.Client is one.
 type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
@@ -86,17 +83,8 @@ func NewBot(c Config) *Bot {
 // Run handles deliveries until ctx ends. It returns an error only when it cannot go on: the log has a gap, or
 // holds a type of event that this program does not know.
 func (b *Bot) Run(ctx context.Context) error {
-	cursor, err := b.Log.Follow(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("webhook: follow the log: %w", err)
-	}
-	defer cursor.Close()
-	head, err := b.Log.Head(ctx)
-	if err != nil {
-		return fmt.Errorf("webhook: read the head of the log: %w", err)
-	}
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return b.follow(running, cursor, head.Last) })
+	g.Go(func() error { return eventlog.Fold(running, b.Log, b.fold) })
 	g.Go(func() error { return b.work(running) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("webhook: %w", err)
@@ -104,36 +92,26 @@ func (b *Bot) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow folds the log, and calls for work whenever it has read all that is there.
-func (b *Bot) follow(ctx context.Context, cursor eventlog.Cursor, head events.Seq) error {
-	for {
-		stored, err := cursor.Next(ctx, batch)
+// fold folds events, and calls for work whenever it has read all that is there.
+func (b *Bot) fold(stored []events.Stored, current bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, m := range stored {
+		e, parked, err := events.Understand(m)
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
 			return err
 		}
-		b.mu.Lock()
-		for _, m := range stored {
-			e, parked, err := events.Understand(m)
-			if err != nil {
-				b.mu.Unlock()
-				return err
-			}
-			if b.state.seq = m.Seq; parked == "" {
-				b.state.fold(e)
-			}
-		}
-		caughtUp := b.state.seq >= head && len(stored) < batch
-		b.mu.Unlock()
-		if caughtUp {
-			select {
-			case b.news <- struct{}{}:
-			default:
-			}
+		if b.state.seq = m.Seq; parked == "" {
+			b.state.fold(e)
 		}
 	}
+	if current {
+		select {
+		case b.news <- struct{}{}:
+		default:
+		}
+	}
+	return nil
 }
 
 // again is how often work looks at what waits for a time.

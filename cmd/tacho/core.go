@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
@@ -221,20 +222,8 @@ func (k *keyring) admit(f events.CollectorRegistered) {
 
 // follow learns keys from the log until ctx ends.
 func (k *keyring) follow(ctx context.Context, log *jetstream.Log) error {
-	cursor, err := log.Follow(ctx, 0)
-	if err != nil {
-		return fmt.Errorf("follow the log for the keys of collectors: %w", err)
-	}
-	defer cursor.Close()
-	for {
-		batch, err := cursor.Next(ctx, 1000)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("follow the log for the keys of collectors: %w", err)
-		}
-		for _, s := range batch {
+	err := eventlog.Fold(ctx, log, func(stored []events.Stored, _ bool) error {
+		for _, s := range stored {
 			if s.Subject.Family() != "collector" {
 				continue
 			}
@@ -247,5 +236,10 @@ func (k *keyring) follow(ctx context.Context, log *jetstream.Log) error {
 				k.admit(f)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("learn the keys of collectors: %w", err)
 	}
+	return nil
 }

@@ -373,20 +373,26 @@ func TestCancellingStopsTheRunningJobAndTheNextRequestStarts(t *testing.T) {
 	})
 }
 
-// The jobs of an artifact are made once. Whoever shares them with a request that was cancelled gets no results,
-// and must not be told that all went well.
+// The jobs of an artifact are made once. Whoever shares them with a request that is cancelled meanwhile gets no
+// results, and must not be told that all went well.
 func TestJobsSharedWithACancelledRequestAreNoSuccess(t *testing.T) {
-	inFarm(t, func(t *testing.T, f *Farm) {
+	synctest.Test(t, func(t *testing.T) {
+		two := policy
+		two.MaxInProgress = 2
+		f := New(t, rustc(t), two)
+		defer f.Stop()
+		f.Register("eider-0", lane0)
+		f.Register("eider-1", lane1)
 		f.Start("eider-0", lane0, "a", &Bench{Each: time.Hour})
 		f.Start("eider-1", lane1, "b", &Bench{Each: time.Hour})
 		first := f.master("c1", "")
-		f.Await("a running job", func(f events.Fact) bool { _, ok := f.(events.JobDequeued); return ok })
-		if _, _, err := f.Control.CancelRequest(f.ctx, By, first, "wrong commit"); err != nil {
-			t.Fatal(err)
-		}
+		f.awaitStart(first)
 		second := f.request(control.NewRequest{Kind: events.Try, Key: "again", Tag: "c1"})
 		if started := f.awaitStart(second); len(started.Shared) != 12 {
 			t.Errorf("%d jobs are shared, want all 12", len(started.Shared))
+		}
+		if _, _, err := f.Control.CancelRequest(f.ctx, By, first, "wrong commit"); err != nil {
+			t.Fatal(err)
 		}
 		failed, ok := f.awaitEnd(second).(events.RequestFailed)
 		if !ok || failed.FailedJobs != 12 {
