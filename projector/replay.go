@@ -164,7 +164,7 @@ func (r *replay) build(ctx context.Context, to events.Seq) error {
 // swap makes the rebuilt tables the live ones, unless the live ones are ahead; then it says how far. The lock
 // lets a running projector end its transaction, and finds its next one without tables.
 func (r *replay) swap(ctx context.Context, conn *pgx.Conn) (swapped bool, behind events.Seq, err error) {
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	err = readmodel.Exclusively(ctx, conn, func(tx pgx.Tx) error {
 		cursor := pgx.Identifier{string(r.live), "projection_cursor"}.Sanitize()
 		if _, err := tx.Exec(ctx, "LOCK TABLE "+cursor+" IN ACCESS EXCLUSIVE MODE"); err != nil {
 			return fmt.Errorf("hold the live tables: %w", err)

@@ -74,6 +74,44 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 	}
 }
 
+// A reader in the middle of its transaction holds one view and wants another, while a migration takes them all. Neither
+// may fail; the migration waits.
+func TestMigrateLetsReadersEnd(t *testing.T) {
+	url, watch := begun(t)
+	reader := connect(t, url)
+	tables := readmodel.Tables()
+	tx, err := reader.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT FROM tacho."+tables[len(tables)-1].Name); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- readmodel.Migrate(t.Context(), url) }()
+	for waits := false; !waits; {
+		if err := watch.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range tables {
+		if _, err := tx.Exec(t.Context(), "SELECT FROM tacho."+table.Name); err != nil {
+			t.Fatalf("the reader reads %s: %v", table.Name, err)
+		}
+	}
+	select {
+	case err := <-migrated:
+		t.Fatalf("the migration ended, %v, and a reader held a view", err)
+	default:
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if _, err := readmodel.Open(t.Context(), pgtest.New(t, "empty", nil)); !errors.Is(err, readmodel.ErrNotMigrated) {
 		t.Errorf("without tables: %v", err)

@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -81,10 +83,7 @@ func Migrate(ctx context.Context, url string) error {
 		if err := migrate(ctx, url, conn, live); err != nil {
 			return err
 		}
-		if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return Publish(ctx, tx, live) }); err != nil {
-			return err
-		}
-		return nil
+		return Exclusively(ctx, conn, func(tx pgx.Tx) error { return Publish(ctx, tx, live) })
 	})
 }
 
@@ -126,6 +125,27 @@ func CreateNext(ctx context.Context, url string) (Schema, error) {
 		return migrate(ctx, url, conn, next)
 	})
 	return next, err
+}
+
+// Exclusively runs f in a transaction that takes tables and views away from their readers for a moment. A reader that
+// holds one and wants another is not to wait for f while f waits for it: then f gives up what it has, and is run again
+// until ctx ends. Postgres would find the two after a second and end either of them with an error.
+func Exclusively(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
+	again := backoff.WithContext(backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(0)), ctx)
+	return backoff.Retry(func() error {
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '300ms'"); err != nil {
+				return fmt.Errorf("limit the wait for locks: %w", err)
+			}
+			return f(tx)
+		})
+		var answer *pgconn.PgError
+		if err == nil || errors.As(err, &answer) && (answer.Code == "55P03" || answer.Code == "40P01") { // not within the time; a deadlock
+			return err
+		}
+		return backoff.Permanent(err)
+	}, again)
 }
 
 // Publish makes the views show the schema, in the caller's transaction. The generation that was live before

@@ -183,12 +183,16 @@ func (p *parts) alarm(kind events.AlertKind, about, action string) func(error) {
 	}
 }
 
-// withWebhook puts the webhook beside the pages.
+// withWebhook puts the webhook beside the pages. Where none runs, GitHub is told so: it shows the answer to whoever
+// set up the webhook, and the delivery counts as failed, so that it is asked for again once there is one.
 func withWebhook(site, hook http.Handler) http.Handler {
-	if hook == nil {
-		return site
-	}
 	mux := http.NewServeMux()
+	if hook == nil {
+		hook = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no webhook runs here: `tacho up` needs github.repo and TACHO_WEBHOOK_SECRET for one, `tacho serve` its part webhook",
+				http.StatusServiceUnavailable)
+		})
+	}
 	mux.Handle(webhookPath, hook)
 	if site != nil {
 		mux.Handle("/", site)

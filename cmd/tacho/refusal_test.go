@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -40,6 +42,14 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		{"collector drain another", exitRefused, "`tacho collector list`"},
 	} {
 		s.refused(c.code, words(c.line), c.says)
+	}
+	answer, err := http.Post(s.url()+webhookPath, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if said, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(said), "TACHO_WEBHOOK_SECRET") {
+		t.Errorf("a delivery where no webhook runs is answered %s, %v:\n%s", answer.Status, err, said)
 	}
 	for _, name := range []string{"x", "another"} {
 		if _, err := os.Stat(s.data(credentialsFile(events.CollectorName(name)))); !os.IsNotExist(err) {
