@@ -79,7 +79,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	switch {
 	case r.State == events.WaitingForArtifacts && p.ArtifactDeadline > 0 && now.Sub(r.CreatedAt) > p.ArtifactDeadline:
 		command = request.Expire{Limit: p.ArtifactDeadline}
-	case r.State == events.InProgress:
+	case r.State == events.InProgress && s.open[r.ID] == 0:
 		jobs, failed, ended := progress(s, r)
 		if !ended || owesBackfill(s, r) {
 			return decision{}, false
@@ -245,7 +245,12 @@ func (s *state) withdrawn(j *jobState) bool {
 	if j.state.Terminal() {
 		return j.state == events.JobCancelled
 	}
-	r, ok := s.requests[j.spec.RequestID]
+	return s.stopped(j.spec.RequestID)
+}
+
+// stopped reports whether a request was cancelled.
+func (s *state) stopped(id events.RequestID) bool {
+	r, ok := s.requests[id]
 	return ok && r.State == events.RequestStopped
 }
 
@@ -275,22 +280,16 @@ func expand(s *state, r *request.Request) (own, backfill []events.JobSpec, diges
 // jobs of cancelled requests that are on the lane already.
 func decideLane(s *state, l events.Lane) []decision {
 	lane := s.lanes[l]
-	for _, place := range slices.Sorted(maps.Keys(lane.dispatched)) {
-		j, ok := s.jobs[lane.dispatched[place]]
-		if !ok {
-			continue
-		}
-		if !s.withdrawn(j) {
-			continue
-		}
-		var command job.Command = job.Withdraw{Place: place, Job: j.spec, Reason: "its request was cancelled"}
+	for _, place := range s.cancelled(lane) {
+		spec := s.jobs[lane.dispatched[place]].spec
+		var command job.Command = job.Withdraw{Place: place, Job: spec, Reason: "its request was cancelled"}
 		if lane.work.Phase == job.Current && lane.work.Place == place {
 			command = job.Finish{Token: lane.work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.newest}
 		}
 		facts, err := job.Decide(lane.work, l, command)
 		if err == nil && len(facts) > 0 {
 			return []decision{{
-				cause: s.versions[events.RequestSubject(j.spec.RequestID)], request: j.spec.RequestID, what: "cancel job", facts: facts,
+				cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "cancel job", facts: facts,
 			}}
 		}
 	}
@@ -306,6 +305,21 @@ func decideLane(s *state, l events.Lane) []decision {
 		cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
 		facts: []events.Fact{events.JobDispatched{Place: lane.places + 1, Job: spec, Closes: s.closes(lane, spec)}},
 	}}
+}
+
+// cancelled returns the places of a lane that hold jobs of cancelled requests, in order.
+func (s *state) cancelled(lane *laneState) []uint64 {
+	if !lane.stopping {
+		return nil
+	}
+	var places []uint64
+	for place, id := range lane.dispatched {
+		if j, ok := s.jobs[id]; ok && s.stopped(j.spec.RequestID) {
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	return places
 }
 
 // closes reports whether, once the next job is over, no request that was begun on the lane has a job left for it.

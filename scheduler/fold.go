@@ -47,6 +47,9 @@ func (s *state) fold(e events.Recorded) {
 		s.foldRequest(f.RequestID, f, e.Time)
 	case events.RequestStarted:
 		s.foldRequest(f.RequestID, f, e.Time)
+		for _, id := range f.Shared {
+			s.waitFor(id, f.RequestID)
+		}
 		s.owed = f.Jobs + f.Backfill
 		s.backfilled[f.RequestID] = f.Backfill > 0 || s.parentHasAll(f.RequestID)
 	case events.JobsCreated:
@@ -145,6 +148,7 @@ func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
 	if r.State.Terminal() {
 		delete(s.pending, id)
 		delete(s.backfilled, id)
+		delete(s.open, id)
 	} else {
 		s.pending[id] = &r
 	}
@@ -175,12 +179,20 @@ func (s *state) parentHasAll(id events.RequestID) bool {
 
 func (s *state) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
-		if _, exists := s.jobs[spec.ID]; exists {
-			continue
+		if _, exists := s.jobs[spec.ID]; !exists {
+			s.jobs[spec.ID] = &jobState{spec: spec, state: events.JobQueued}
+			lane := s.lane(spec.Lane())
+			lane.queued[f.RequestID] = append(lane.queued[f.RequestID], spec.ID)
 		}
-		s.jobs[spec.ID] = &jobState{spec: spec, state: events.JobQueued}
-		lane := s.lane(spec.Lane())
-		lane.queued[f.RequestID] = append(lane.queued[f.RequestID], spec.ID)
+		s.waitFor(spec.ID, f.RequestID)
+	}
+}
+
+// waitFor counts a required job that a request in progress waits for.
+func (s *state) waitFor(id events.JobID, r events.RequestID) {
+	if j, ok := s.jobs[id]; ok && !j.spec.Optional && !j.state.Terminal() && s.running[r] {
+		j.waiters = append(j.waiters, r)
+		s.open[r]++
 	}
 }
 
@@ -192,6 +204,10 @@ func (s *state) cancelQueued(id events.RequestID) {
 			s.setJob(j, events.JobCancelled)
 		}
 		delete(lane.queued, id)
+		for _, j := range lane.dispatched {
+			known, ok := s.jobs[j]
+			lane.stopping = lane.stopping || ok && known.spec.RequestID == id
+		}
 	}
 }
 
@@ -201,6 +217,7 @@ func (s *state) foldDispatched(f events.JobDispatched) {
 	lane.dispatched[f.Place] = f.Job.ID
 	if j, ok := s.jobs[f.Job.ID]; ok {
 		j.place = f.Place
+		lane.stopping = lane.stopping || s.stopped(j.spec.RequestID)
 	}
 	waiting := lane.queued[f.Job.RequestID]
 	if i := slices.Index(waiting, f.Job.ID); i >= 0 {
@@ -232,7 +249,9 @@ func (s *state) foldAssignment(l events.Lane, f events.Fact) {
 }
 
 func (s *state) foldFinished(f events.JobFinished) {
-	delete(s.lane(f.Lane).dispatched, f.Place)
+	lane := s.lane(f.Lane)
+	delete(lane.dispatched, f.Place)
+	lane.stopping = lane.stopping && len(lane.dispatched) > 0
 	switch f.Outcome {
 	case events.Success:
 		s.setJobOn(f.Lane, f.JobID, events.JobSuccess)
@@ -256,6 +275,12 @@ func (s *state) setJob(id events.JobID, to events.JobState) {
 		j.state = to
 		if to.Terminal() {
 			s.retention.add(s.at)
+			for _, r := range j.waiters {
+				if s.open[r] > 0 {
+					s.open[r]--
+				}
+			}
+			j.waiters = nil
 		}
 	}
 }

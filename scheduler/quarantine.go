@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tachobench/tacho/events"
@@ -46,12 +45,16 @@ func (s *state) foldLoser(f events.AttemptLost) {
 
 // decideQuarantine takes collectors out that failed too many jobs in a row, before they fail all of them.
 func decideQuarantine(s *state, p Policy) []decision {
-	var out []decision
-	for _, name := range slices.Sorted(maps.Keys(s.collectors)) {
-		c := s.collectors[name]
-		if p.QuarantineAfter == 0 || len(c.failed) < p.QuarantineAfter || c.standing.Quarantined || !c.standing.Active {
-			continue
+	var failing []events.CollectorName
+	for name, c := range s.collectors {
+		if p.QuarantineAfter > 0 && len(c.failed) >= p.QuarantineAfter && !c.standing.Quarantined && c.standing.Active {
+			failing = append(failing, name)
 		}
+	}
+	slices.Sort(failing)
+	var out []decision
+	for _, name := range failing {
+		c := s.collectors[name]
 		out = append(out, decision{
 			cause: s.versions[events.CollectorSubject(name)], what: "quarantine collector",
 			facts: []events.Fact{events.CollectorQuarantined{

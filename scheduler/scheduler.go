@@ -58,6 +58,8 @@ type Scheduler struct {
 	wrote events.Seq
 	// caughtUp is set once it has read all that was there.
 	caughtUp bool
+	// news is set while something was folded that may decide something, and nothing was decided on it.
+	news bool
 }
 
 // New returns a scheduler; it does nothing before Run.
@@ -84,7 +86,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
-// take folds events, and decides when it has read all that is there.
+// take folds events, and decides when it has read all that is there. Reports of results, which come most often, decide
+// nothing.
 func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,13 +96,17 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 		if err != nil {
 			return err
 		}
+		s.news = s.news || fact != nil
 		if f, ok := fact.(events.CollectorOnline); ok {
 			s.hear(f.Name, s.Clock())
 		}
 	}
 	if current {
 		s.caughtUp = true
-		s.step(ctx)
+		if s.news {
+			s.news = false
+			s.step(ctx)
+		}
 	}
 	return nil
 }

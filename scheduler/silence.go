@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -86,12 +85,16 @@ func (s *Scheduler) reachable(ctx context.Context, now time.Time) bool {
 
 // decideOffline records that collectors are gone that are said to be online and are silent.
 func decideOffline(s *state, after time.Duration, silence func(events.CollectorName) time.Duration) []decision {
-	var out []decision
-	for _, name := range slices.Sorted(maps.Keys(s.collectors)) {
-		c := s.collectors[name]
-		if !c.standing.Online || silence(name) < after {
-			continue
+	var gone []events.CollectorName
+	for name, c := range s.collectors {
+		if c.standing.Online && silence(name) >= after {
+			gone = append(gone, name)
 		}
+	}
+	slices.Sort(gone)
+	var out []decision
+	for _, name := range gone {
+		c := s.collectors[name]
 		out = append(out, decision{
 			cause: s.versions[events.CollectorSubject(name)], what: "collector offline",
 			facts: []events.Fact{events.CollectorOffline{Name: name, Instance: c.standing.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},

@@ -35,6 +35,8 @@ type state struct {
 	ended map[artifactKey]bool
 	// roots says where each request began.
 	roots map[events.RequestID]string
+	// open counts the required jobs that requests in progress wait for.
+	open map[events.RequestID]int
 	// backfilled are requests in progress that have asked their parent for what it lacked.
 	backfilled map[events.RequestID]bool
 	// owed counts what is still to come of the batch of the newest admission: a batch is written as a whole and
@@ -63,6 +65,8 @@ type jobState struct {
 	state events.JobState
 	// place is where it was dispatched on its lane; 0 before.
 	place uint64
+	// waiters are the requests that wait for it, each as often as it counts it.
+	waiters []events.RequestID
 	// losers are the collectors that lost an attempt of it.
 	losers []events.CollectorName
 }
@@ -73,6 +77,8 @@ type laneState struct {
 	places uint64
 	// dispatched are the jobs by place, from the oldest that has not ended.
 	dispatched map[uint64]events.JobID
+	// stopping is set while jobs of cancelled requests may be among the dispatched ones.
+	stopping bool
 	// queued are the jobs that wait for dispatch, per request in the order they were made.
 	queued map[events.RequestID][]events.JobID
 	// assignment says which collectors share the lane and which of them serves it; served is the last that did.
@@ -93,7 +99,7 @@ func newState() *state {
 	return &state{
 		versions: map[events.Subject]events.Seq{}, requests: map[events.RequestID]*request.Request{},
 		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{}, ended: map[artifactKey]bool{},
-		roots: map[events.RequestID]string{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
+		roots: map[events.RequestID]string{}, open: map[events.RequestID]int{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
 		collectors: map[events.CollectorName]*collectorState{}, definitions: map[events.Digest]suite.Definitions{},
 		current: map[events.SuiteName]events.Digest{}, unusable: map[events.SuiteName]error{},
 	}

@@ -81,7 +81,10 @@ func (s *state) out(lane *laneState, after time.Duration, silence func(events.Co
 	case c.updating:
 		after = max(after, updateTime)
 	}
-	return fmt.Sprintf("collector %s was not heard for %s", name, after), lane.hasWork() && silence(name) >= after
+	if !lane.hasWork() || silence(name) < after {
+		return "", false
+	}
+	return fmt.Sprintf("collector %s was not heard for %s", name, after), true
 }
 
 // hasWork reports whether a job is on the lane or waits for it.

@@ -344,6 +344,7 @@ func TestRulesOfCancelling(t *testing.T) {
 				first := s.try("k1", 0, "t1", "")
 				s.work(time.Minute)
 				s.cancel(first)
+				s.Pass(time.Second)
 				second := s.try("k2", 0, "t1", "")
 				s.until(second)
 				s.until(s.try("k3", 0, "t1", ""))
@@ -352,8 +353,8 @@ func TestRulesOfCancelling(t *testing.T) {
 			log: `started k1: 1 own, 0 of its parent, 0 shared
 				dequeued t1/a, attempt 1
 				cancelled k1
-				started k2: 1 own, 0 of its parent, 0 shared
 				finished attempt 1: cancelled
+				started k2: 1 own, 0 of its parent, 0 shared
 				dequeued t1/a again, attempt 1
 				finished attempt 1: success
 				completed k2
@@ -375,6 +376,7 @@ func TestRulesOfCancelling(t *testing.T) {
 				first := s.create(control.NewRequest{Kind: events.Try, Key: "k1", Tag: "t1", Parent: "c1", Parameters: x})
 				s.Pass(time.Minute)
 				s.cancel(first)
+				s.Pass(time.Second)
 				s.until(s.create(control.NewRequest{Kind: events.Try, Key: "k2", Tag: "t2", Parent: "c1", Parameters: x}))
 			},
 			of: "started cancelled finished dequeued completed",
@@ -385,9 +387,9 @@ func TestRulesOfCancelling(t *testing.T) {
 				started k1: 1 own, 1 of its parent, 0 shared
 				dequeued c1/x, attempt 1
 				cancelled k1
-				started k2: 1 own, 1 of its parent, 0 shared
 				finished attempt 1: cancelled
 				finished attempt 0: cancelled
+				started k2: 1 own, 1 of its parent, 0 shared
 				dequeued c1/x again, attempt 1
 				finished attempt 1: success
 				dequeued t2/x, attempt 1

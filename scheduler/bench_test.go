@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+// crowd is a scheduler that knows lanes, each with a collector at work and jobs that wait, and requests that wait.
+type crowd struct {
+	s     *Scheduler
+	seq   events.Seq
+	lanes []events.Lane
+	// turns counts the jobs that ended.
+	turns int
+}
+
+func newCrowd(lanes, jobs, requests int) *crowd {
+	log := memory.New(memory.Config{})
+	c := &crowd{s: New(Config{
+		Log: log, Dispatch: log, Presence: log, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
+		Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+	})}
+	c.s.listening, c.s.since, c.s.ticked = true, noon, noon
+	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.ArtifactsReady}
+	c.fold(started, events.RequestStarted{RequestID: "r1", Jobs: lanes * jobs})
+	for i := range lanes {
+		lane := events.Lane{Target: "here", Set: events.Set(i)}
+		name := events.CollectorName(fmt.Sprintf("c%d", i))
+		c.lanes = append(c.lanes, lane)
+		c.fold(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set}, events.LaneAssigned{Lane: lane, Name: name},
+			events.CollectorOnline{Name: name, Instance: "i"})
+		made := events.JobsCreated{RequestID: "r1"}
+		for n := range jobs {
+			made.Jobs = append(made.Jobs, events.JobSpec{
+				ID: events.JobID(fmt.Sprintf("j%d-%d", i, n)), RequestID: "r1", Target: lane.Target, Set: lane.Set,
+				Artifact: events.Artifact{Suite: "s", Tag: "t1", Kind: events.Master},
+			})
+		}
+		c.fold(made)
+	}
+	for i := range requests {
+		tag := events.Tag(fmt.Sprintf("w%d", i))
+		c.fold(events.RequestCreated{
+			RequestID: events.RequestID("r" + tag), Kind: events.Master, Suite: "s", Tag: tag, Key: string(tag), State: events.ArtifactsReady,
+		})
+	}
+	c.decide()
+	for i, lane := range c.lanes {
+		c.dequeue(i, c.s.state.lanes[lane].places)
+	}
+	c.decide()
+	return c
+}
+
+func (c *crowd) fold(facts ...events.Fact) {
+	for _, f := range facts {
+		c.seq++
+		c.s.state.fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: c.seq})
+	}
+}
+
+// decide does what a step does, but for the log: what is decided has happened.
+func (c *crowd) decide() {
+	for _, d := range append(decide(c.s.state, c.s.Policy, noon), c.s.silent(context.Background(), noon)...) {
+		c.fold(d.facts...)
+	}
+}
+
+func (c *crowd) dequeue(i int, place uint64) {
+	lane := c.lanes[i]
+	s := c.s.state.lanes[lane]
+	c.fold(events.JobDequeued{
+		Lane: lane, Place: place, Job: c.s.state.jobs[s.dispatched[place]].spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
+	})
+}
+
+// turn is the life of a job as the scheduler sees it: the one before ends, it is dequeued, the next one is dispatched.
+func (c *crowd) turn() {
+	i := c.turns % len(c.lanes)
+	c.turns++
+	work := c.s.state.lanes[c.lanes[i]].work
+	c.fold(events.JobFinished{Lane: c.lanes[i], Place: work.Place, JobID: work.JobID, RequestID: "r1", Collector: work.Collector, Outcome: events.Success})
+	c.decide()
+	c.dequeue(i, work.Place+1)
+	c.decide()
+}
+
+// BenchmarkDecide takes a farm of the size that one machine is to hold: 1,000 collectors, 100,000 jobs that wait and
+// 50,000 requests behind them. A turn is one job: two looks at all that there is to decide. It is compared with the
+// synced append of one event, of which a turn makes three or more.
+func BenchmarkDecide(b *testing.B) {
+	const lanes, jobs, requests = 1000, 100, 50_000
+	c := newCrowd(lanes, jobs, requests)
+	left := (jobs - 2) * lanes
+	for b.Loop() {
+		if left--; left < 0 {
+			b.StopTimer()
+			c, left = newCrowd(lanes, jobs, requests), (jobs-2)*lanes
+			b.StartTimer()
+		}
+		c.turn()
+	}
+	turn := b.Elapsed() / time.Duration(b.N)
+	raw := rawAppend(b)
+	b.ReportMetric(float64(turn.Microseconds()), "µs/job")
+	b.ReportMetric(float64(raw.Microseconds()), "raw-µs/append")
+	b.ReportMetric(float64(turn)/float64(raw), "times-raw")
+}
+
+// rawAppend is how long a synced append of one event takes.
+func rawAppend(b *testing.B) time.Duration {
+	b.Helper()
+	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Shutdown()
+	nc, err := server.Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer nc.Close()
+	log, err := jetstream.Open(b.Context(), nc, jetstream.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 300
+	subject := events.CollectorSubject("c1")
+	began := time.Now()
+	var at events.Seq
+	for range n {
+		at, err = log.Append(b.Context(), eventlog.Append{Subject: subject, Expected: at, Events: []events.Event{
+			eventlog.NewEvent(events.CollectorActivated{Name: "c1"}, eventlog.Meta{Source: "bench", Actor: "bench"}, noon),
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began) / n
+}
