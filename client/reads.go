@@ -48,8 +48,8 @@ func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Requ
 }
 
 // Request returns the request of that id, or the newest of that tag, with its jobs.
-func (c *Client) Request(ctx context.Context, idOrTag string) (readmodel.RequestJobs, error) {
-	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(idOrTag), nil)
+func (c *Client) Request(ctx context.Context, name string) (readmodel.RequestJobs, error) {
+	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(name), nil)
 }
 
 // JobQuery selects jobs; what is left zero selects all.

@@ -17,7 +17,9 @@ type QueuePlace struct {
 	RequestID events.RequestID   `json:"request_id"`
 	Kind      events.RequestKind `json:"kind"`
 	// Tag is empty while a try request waits for its artifact.
-	Tag       events.Tag `json:"tag"`
+	Tag events.Tag `json:"tag"`
+	// Key is what the request was asked for with; it tells apart those that have no tag yet.
+	Key       string     `json:"key"`
 	ParentTag events.Tag `json:"parent_tag"`
 	// PR is nil when there is no pull request.
 	PR    *int                `json:"pr"`

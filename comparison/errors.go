@@ -34,13 +34,13 @@ func (t Tables) Unmeasured(ctx context.Context, suites []events.SuiteName, tag e
 			known = append(known, string(tag))
 		}
 	}
-	next := "ask for it with `tacho request master " + string(tag) + "`"
+	in, of := "", ""
+	if len(suites) == 1 {
+		in, of = " in suite "+string(suites[0]), " --suite "+string(suites[0])
+	}
+	next := "ask for it with `tacho request master " + string(tag) + of + "`"
 	if len(known) > 0 {
 		next = "tags with results are " + strings.Join(known, ", ")
-	}
-	in := ""
-	if len(suites) == 1 {
-		in = fmt.Sprintf(" in suite %s", suites[0])
 	}
 	return refuse(next, "%s has no results%s", tag, in)
 }

@@ -197,7 +197,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 			if t.Name == n.Target && int(n.Set) < t.Sets {
 				return t, nil
 			}
-			known = append(known, fmt.Sprintf("%s (%d sets)", t.Name, t.Sets))
+			known = append(known, fmt.Sprintf("%s (%d set%s)", t.Name, t.Sets, map[bool]string{true: "s"}[t.Sets > 1]))
 		}
 	}
 	if len(known) == 0 {

@@ -152,8 +152,8 @@ func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID,
 }
 
 func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
-	if err := events.CheckToken("request", string(id)); err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	if events.CheckToken("request", string(id)) != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%q is no id of a request: `tacho request show TAG` tells it", id)
 	}
 	return c.change(ctx, by, id, also, func(known request.Request) ([]events.Fact, []eventlog.Append, error) {
 		if !known.Exists() {

@@ -62,7 +62,9 @@ type QueueEntry struct {
 	Kind      events.RequestKind `db:"kind" json:"kind"`
 	Suite     events.SuiteName   `db:"suite" json:"suite"`
 	Tag       events.Tag         `db:"tag" json:"tag"`
-	ParentTag events.Tag         `db:"parent_tag" json:"parent_tag"`
+	// Key is what the request was asked for with; it tells apart those that have no tag yet.
+	Key       string     `db:"key" json:"key"`
+	ParentTag events.Tag `db:"parent_tag" json:"parent_tag"`
 	// PR is nil when there is no pull request.
 	PR    *int                `db:"pr" json:"pr"`
 	State events.RequestState `db:"state" json:"state"`

@@ -189,13 +189,15 @@ func signed(change *float64) string {
 	return fmt.Sprintf("%+.2f %%", *change*100)
 }
 
-// link names a request on a page: by its tag where it has one.
+// link names a request on a page: by its tag, or by its key while it has none.
 type link struct {
-	Tag  events.Tag
-	Link string
+	Tag       events.Tag
+	Key, Link string
 }
 
-func newLink(id events.RequestID, tag events.Tag) link { return link{Tag: tag, Link: string(id)} }
+func newLink(id events.RequestID, tag events.Tag, key string) link {
+	return link{Tag: tag, Key: key, Link: string(id)}
+}
 
 // place is an entry of the navigation.
 type place struct{ Path, Name string }

@@ -114,7 +114,7 @@ func newStatusView(s client.Status) statusView {
 	v := statusView{Status: s, Lately: lately(s.PastAlerts, s.Now), Machines: newMachines(s.Collectors), Places: s.Queue[:min(len(s.Queue), queueShown)]}
 	v.Further = len(s.Queue) - len(v.Places)
 	for _, r := range s.InProgress {
-		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag), Progress: progressOf(r.Request)}
+		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag, r.Key), Progress: progressOf(r.Request)}
 		for _, q := range s.Queue {
 			if q.RequestID == r.ID {
 				running.Place = q

@@ -40,7 +40,8 @@ func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 	places := make([]client.QueuePlace, len(rows))
 	for i, q := range readmodel.Seen(rows, s.Clock()) {
 		places[i] = client.QueuePlace{
-			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, ParentTag: q.ParentTag, PR: q.PR, State: q.State,
+			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, Key: q.Key, ParentTag: q.ParentTag,
+			PR: q.PR, State: q.State,
 			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
 			StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
 			Overrun: q.Overrun, Guessed: q.Guessed,

@@ -228,7 +228,38 @@ func (c *collectorTakeoverCmd) Help() string {
 
 // Run has the collector take its lane over.
 func (c *collectorTakeoverCmd) Run(ctx context.Context, p *program) error {
-	return c.run(p, "serving its lane", func(cl *client.Client) (control.Answer, error) { return cl.TakeLaneOver(ctx, c.Name, c.Reason) })
+	var before []client.Collector
+	err := c.run(p, "serving its lane", func(cl *client.Client) (answer control.Answer, err error) {
+		if before, err = cl.Collectors(ctx); err != nil {
+			return answer, err
+		}
+		return cl.TakeLaneOver(ctx, c.Name, c.Reason)
+	})
+	if err == nil && !c.JSON {
+		c.tellAbsent(p, before)
+	}
+	return err
+}
+
+// tellAbsent says what comes next when the lane was given to a collector that is not there, or taken from one.
+func (c *collectorTakeoverCmd) tellAbsent(p *program, before []client.Collector) {
+	var lane events.Lane
+	for _, known := range before {
+		if known.Name == c.Name {
+			lane = known.Lane()
+		}
+	}
+	for _, known := range before {
+		switch {
+		case known.State != client.CollectorOffline || known.Lane() != lane:
+		case known.Name == c.Name:
+			p.say("collector %s is offline: start it with `tacho collector run %s` on its machine; until then jobs wait, unless another collector takes the lane over", c.Name, c.Name)
+		case known.Serving && known.CurrentJob != nil:
+			p.say("collector %s is offline: its job goes on with %s once it was silent for scheduler.takeover_after; when it returns, it stands by", known.Name, c.Name)
+		case known.Serving:
+			p.say("collector %s is offline: when it returns it stands by, until `tacho collector takeover %s`", known.Name, known.Name)
+		}
+	}
 }
 
 type collectorRunCmd struct {
@@ -295,6 +326,9 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	if err := fastEnough(p.config.Collector.BeatEvery.Std(), log.BeatTTL()); err != nil {
+		return err
+	}
 	machine, err := p.machine(c.Name, c.Cache)
 	if err != nil {
 		return err
@@ -312,6 +346,9 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	last := d.read(instanceFile(c.Name))
 	if err := d.write(instanceFile(c.Name), instance); err != nil {
 		return err
+	}
+	if p.screen != nil {
+		p.say("collector  %s waits for jobs of lane %s at %s, until Ctrl-C", c.Name, lane, hostsOf(url))
 	}
 	conf := p.config.Collector
 	err = collector.New(collector.Config{
@@ -374,6 +411,15 @@ func (c *collectorRunCmd) open(ctx context.Context, p *program, nc *nats.Conn, l
 				hostsOf(nc.ConnectedUrlRedacted()), c.Name)
 		}
 	}
+}
+
+// fastEnough refuses a pace of heartbeats at which the core would take the collector for dead between two of them.
+func fastEnough(pace, lives time.Duration) error {
+	if lives == 0 || pace < lives {
+		return nil
+	}
+	return usagef("collector.beat_every is %s, and the core takes a collector for dead after %s without a heartbeat (scheduler.offline_after): set beat_every here to %s or less",
+		pace, lives, max(lives/3, time.Millisecond))
 }
 
 // machine returns what measures on this machine.

@@ -23,12 +23,15 @@ func describe(f events.Fact) string {
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
-		return fmt.Sprintf("request %s is in progress: %d jobs", f.RequestID, f.Jobs) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
+		return fmt.Sprintf("request %s is in progress: %s", f.RequestID, several(f.Jobs, "job")) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
 	case events.JobsCreated:
-		return fmt.Sprintf("%d jobs for request %s", len(f.Jobs), f.RequestID)
+		return fmt.Sprintf("%s for request %s", several(len(f.Jobs), "job"), f.RequestID)
 	case events.RequestExpansionFailed:
 		return fmt.Sprintf("request %s could not be turned into jobs (%d. time): %s", f.RequestID, f.Failures, f.Reason)
 	case events.RequestCompleted:
+		if f.Jobs == 1 {
+			return fmt.Sprintf("request %s: its job succeeded", f.RequestID)
+		}
 		return fmt.Sprintf("request %s: all %d jobs succeeded", f.RequestID, f.Jobs)
 	case events.RequestFailed:
 		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
@@ -41,13 +44,13 @@ func describe(f events.Fact) string {
 	case events.RequestAdmitted:
 		return fmt.Sprintf("request %s for %s: %s", f.RequestID, short(f.Tag), f.Reason)
 	case events.BackfillAdmitted:
-		return fmt.Sprintf("%d jobs of the late parent %s for request %s", f.Jobs, short(f.Parent), f.RequestID)
+		return fmt.Sprintf("%s of the late parent %s for request %s", several(f.Jobs, "job"), short(f.Parent), f.RequestID)
 	case events.JobDispatched:
 		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place)
 	case events.JobDequeued:
 		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
 	case events.JobFinished:
-		s := fmt.Sprintf("job %s: %s after %s, %d test cases measured", f.JobID, f.Outcome, duration(f.DurationMS), f.Measured)
+		s := fmt.Sprintf("job %s: %s after %s, %s measured", f.JobID, f.Outcome, duration(f.DurationMS), several(f.Measured, "test case"))
 		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed"), f.Reason)
 	case events.AttemptLost:
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)

@@ -187,7 +187,7 @@ func (p *program) doctorSuites() finding {
 	}
 	var known []string
 	for _, d := range suites {
-		known = append(known, fmt.Sprintf("%s (%d benchmarks)", d.Name, len(d.Benchmarks)))
+		known = append(known, fmt.Sprintf("%s (%s)", d.Name, several(len(d.Benchmarks), "benchmark")))
 	}
 	return finding{What: "suites", Verdict: "good", Detail: strings.Join(known, ", ")}
 }

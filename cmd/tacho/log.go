@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
@@ -31,6 +33,9 @@ type eventsTailCmd struct {
 func (c *eventsTailCmd) Run(ctx context.Context, p *program) error {
 	cl, err := p.client()
 	if err != nil {
+		return err
+	}
+	if err := knownType(c.Type); err != nil {
 		return err
 	}
 	out := bufio.NewWriter(p.stdout)
@@ -68,6 +73,24 @@ func (c *eventsTailCmd) Run(ctx context.Context, p *program) error {
 	return cl.FollowEvents(ctx, q, func(e readmodel.Event) error {
 		return errors.Join(p.eventLine(out, e, c.JSON), out.Flush())
 	})
+}
+
+// knownType refuses a type of which there never is an event. Lines of events show types without their version.
+func knownType(name string) error {
+	known := events.Types()
+	if name == "" || slices.Contains(known, name) {
+		return nil
+	}
+	var meant []string
+	for _, t := range known {
+		if shortType(t) == name {
+			meant = append(meant, t)
+		}
+	}
+	if len(meant) == 0 {
+		meant = known
+	}
+	return usagef("unknown type of event %q: use %s", name, strings.Join(meant, ", "))
 }
 
 // page is how many events are asked for at once.

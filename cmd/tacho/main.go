@@ -134,7 +134,7 @@ func (p *program) main(ctx context.Context, args []string) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(p.stderr, "tacho: %v\nSee `tacho --help`.\n", err)
+		fmt.Fprintf(p.stderr, "tacho: %v\nSee `%s --help`.\n", err, wanted(err))
 		return exitUsage
 	}
 	p.globals = c.globals
@@ -146,6 +146,15 @@ func (p *program) main(ctx context.Context, args []string) int {
 		return p.report(ctx, err)
 	}
 	return exitDone
+}
+
+// wanted is the command that a wrong command line came as far as.
+func wanted(err error) string {
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
+		return "tacho"
+	}
+	return wrong.Context.Selected().FullPath()
 }
 
 func (p *program) parser(ctx context.Context, c *commands, exit func(code int)) (*kong.Kong, error) {
@@ -198,6 +207,10 @@ func (p *program) report(ctx context.Context, err error) int {
 
 // explain names the next step where an error does not know it.
 func (p *program) explain(err error) error {
+	var answer *client.Error
+	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
+		return errors.New("the token is missing or wrong: put that of the server into TACHO_TOKEN; `tacho up` keeps it in the file token of its data directory")
+	}
 	var gone *client.UnreachableError
 	if p.found == nil || !errors.As(err, &gone) {
 		return err

@@ -54,6 +54,14 @@ func short[T ~string](tag T) string {
 	return string(tag)
 }
 
+// several counts things: "1 job", "2 jobs".
+func several(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}
+
 func moment(t *time.Time) string {
 	if t == nil {
 		return "-"
@@ -61,17 +69,21 @@ func moment(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// window is a range of times; the second one without its day when that is the same.
+// window is a range of times; the second one without its day when that is the same, and with seconds when they matter.
 func window(earliest, latest *time.Time) string {
 	if earliest == nil || latest == nil {
 		return "-"
 	}
 	low, high := earliest.Local(), latest.Local()
-	layout := "2006-01-02 15:04"
-	if low.Format(time.DateOnly) == high.Format(time.DateOnly) {
-		layout = "15:04"
+	clock := "15:04"
+	if high.Sub(low) < time.Minute {
+		clock = time.TimeOnly
 	}
-	return low.Format("2006-01-02 15:04") + " – " + high.Format(layout)
+	layout := "2006-01-02 " + clock
+	if low.Format(time.DateOnly) == high.Format(time.DateOnly) {
+		layout = clock
+	}
+	return low.Format("2006-01-02 "+clock) + " – " + high.Format(layout)
 }
 
 func duration(ms int64) string {

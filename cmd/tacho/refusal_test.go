@@ -29,6 +29,12 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		{"request master v9 --suite nope", exitRefused, "`tacho suite publish`"},
 		{"request try", exitUsage, "--key"},
 		{"request cancel r0", exitRefused, "`tacho request list`"},
+		{"request cancel V9", exitUsage, "`tacho request show TAG`"},
+		{"jobs --request r0", exitRefused, "`tacho request list`"},
+		{"events tail --type job.finished", exitUsage, "use job.finished.v1"},
+		{"up --stay", exitUsage, "add --demo"},
+		{"request master", exitUsage, "See `tacho request master --help`."},
+		{"frobnicate", exitUsage, "See `tacho --help`."},
 		{"request show r0", exitRefused, "`tacho request list`"},
 		{"logs j0", exitRefused, "`tacho jobs`"},
 		{"trace j0", exitRefused, "`tacho request list` and `tacho jobs`"},
@@ -124,6 +130,11 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 	}
 	// What was refused has not taken the name: the next process has it at once.
 	s.online("near", s.begin("collector", "run", "near").cmd.Process.Pid)
+
+	// On another machine, whose configuration knows nothing of the core's.
+	s.replace("quick.toml", `offline_after = "3s"`, `offline_after = "9s"`)
+	s.replace("quick.toml", `beat_every = "300ms"`, `beat_every = "3s"`)
+	s.refused(exitUsage, words("collector run near"), "beat_every is 3s", "for dead after 3s", "set beat_every here to 1s or less")
 }
 
 // stranger puts credentials into a data directory whose key nobody knows.

@@ -174,7 +174,7 @@ type requestShown struct {
 }
 
 type requestShowCmd struct {
-	ID   string `arg:"" help:"Id or tag of the request."`
+	ID   string `arg:"" help:"Id, tag or key of the request."`
 	JSON bool   `help:"Print JSON." name:"json"`
 }
 
@@ -195,11 +195,17 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	if c.JSON {
 		return p.json(requestShown{r, comments})
 	}
+	pr := ""
+	if r.PR != nil {
+		pr = fmt.Sprint(*r.PR)
+	}
 	fmt.Fprintf(p.stdout, "%s request %s: %s\n", r.Kind, r.ID, r.State)
 	for _, line := range [][2]string{
 		{"tag", short(r.Tag)},
 		{"key", r.Key},
 		{"parent", short(r.ParentTag)},
+		{"pr", pr},
+		{"suite", string(r.Suite)},
 		{"reason", r.Reason},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},

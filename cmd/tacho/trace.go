@@ -13,7 +13,7 @@ import (
 )
 
 type traceCmd struct {
-	ID   string `arg:"" help:"Id or tag of a request, id of a job, or sequence of an event."`
+	ID   string `arg:"" help:"Id, tag or key of a request, id of a job, or sequence of an event."`
 	JSON bool   `help:"Print JSON." name:"json"`
 }
 

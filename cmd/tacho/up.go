@@ -28,8 +28,8 @@ type upCmd struct {
 	NATSListen string `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
 	Insecure   bool   `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
 	Collectors int    `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
-	Demo       bool   `help:"Benchmark two releases as parent and child in a data directory of its own, print the comparison and end."`
-	Stay       bool   `help:"With --demo: keep serving the pages after the comparison."`
+	Demo       bool   `help:"Benchmark two releases as parent and child in a data directory of its own, and print the comparison; on a terminal the pages stay until Ctrl-C."`
+	Stay       bool   `help:"With --demo: keep serving the pages after the comparison, also where there is no terminal."`
 	JSON       bool   `help:"With --demo: print the comparison as JSON." name:"json"`
 }
 
@@ -52,6 +52,9 @@ func (c *upCmd) Run(ctx context.Context, p *program) error {
 	}
 	if c.Demo {
 		return c.demo(ctx, p)
+	}
+	if c.Stay || c.JSON {
+		return usagef("--stay and --json are about the comparison of a demo: add --demo, or leave them out")
 	}
 	return c.serve(ctx, p, nil)
 }
@@ -191,7 +194,7 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		if err != nil {
 			return err
 		}
-		u.say("suite      %s: %d benchmarks, digest %.12s%s", d.Name, len(d.Benchmarks), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
+		u.say("suite      %s: %s, digest %.12s%s", d.Name, several(len(d.Benchmarks), "benchmark"), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
 	}
 	reader, err := u.parts.reader()
 	if err != nil {

@@ -48,7 +48,7 @@ func (p *program) queueTable(places []client.QueuePlace) error {
 			end += " (guessed)"
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(q.Position), short(q.Tag), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), q.Reason,
+			fmt.Sprint(q.Position), askedFor(q.Tag, q.Key), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), q.Reason,
 		})
 	}
 	if len(rows) == 0 {
@@ -115,7 +115,7 @@ func (c *statusCmd) Run(ctx context.Context, p *program) error {
 }
 
 type jobsCmd struct {
-	Request events.RequestID `help:"Only those of a request." placeholder:"ID"`
+	Request events.RequestID `help:"Only those of a request: its id, tag or key." placeholder:"ID"`
 	State   events.JobState  `help:"Only those in this state: queued, in_progress, success, failure or cancelled." placeholder:"STATE"`
 	Limit   int              `help:"At most so many." default:"100"`
 	JSON    bool             `help:"Print JSON." name:"json"`
@@ -127,7 +127,7 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := cl.Jobs(ctx, client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit})
+	jobs, err := c.jobsOf(ctx, cl)
 	if err != nil {
 		return err
 	}
@@ -135,17 +135,35 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 		return p.json(jobs)
 	}
 	if len(jobs) == 0 {
-		return p.noJobs(ctx, cl, c.Request)
+		return p.noJobs(ctx, cl, string(c.Request))
 	}
 	return p.jobTable(jobs)
 }
 
+// jobsOf lists jobs; a request may be named by its tag or key, too.
+func (c *jobsCmd) jobsOf(ctx context.Context, cl *client.Client) ([]readmodel.Job, error) {
+	q := client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit}
+	jobs, err := cl.Jobs(ctx, q)
+	if err != nil || len(jobs) > 0 || c.Request == "" {
+		return jobs, err
+	}
+	r, err := cl.Request(ctx, string(c.Request))
+	if err != nil {
+		return nil, next(err, "see `tacho request list`")
+	}
+	if r.ID == c.Request {
+		return jobs, nil
+	}
+	q.Request = r.ID
+	return cl.Jobs(ctx, q)
+}
+
 // noJobs says why there are none: those of an old request have left the tables.
-func (p *program) noJobs(ctx context.Context, cl *client.Client, id events.RequestID) error {
-	if id != "" {
-		r, err := cl.Request(ctx, string(id))
+func (p *program) noJobs(ctx context.Context, cl *client.Client, request string) error {
+	if request != "" {
+		r, err := cl.Request(ctx, request)
 		if err != nil {
-			return next(err, "see `tacho request list`")
+			return err
 		}
 		if p.tellRetired(r.Request) {
 			return nil

@@ -42,7 +42,7 @@ func (c *githubDeliveriesCmd) Run(ctx context.Context, p *program) error {
 		return p.json(list)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.stdout, "There is no such delivery.")
+		p.nothing(*c == githubDeliveriesCmd{Limit: c.Limit}, "GitHub has delivered nothing yet.", "There is no such delivery.")
 		return nil
 	}
 	var rows [][]string
@@ -56,6 +56,14 @@ func (c *githubDeliveriesCmd) Run(ctx context.Context, p *program) error {
 		})
 	}
 	return table(p.stdout, []string{"DELIVERY", "EVENT", "CAME", "FROM", "PR", "OUTCOME", "UNDERSTOOD", "REASON"}, rows)
+}
+
+// nothing says why a list is empty: there is nothing at all, or nothing of what was asked for.
+func (p *program) nothing(everything bool, none, noSuch string) {
+	if everything {
+		noSuch = none
+	}
+	fmt.Fprintln(p.stdout, noSuch)
 }
 
 func outcome(d readmodel.Delivery) string {
@@ -162,7 +170,7 @@ func (c *githubOutboxCmd) Run(ctx context.Context, p *program) error {
 		return p.json(list)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(p.stdout, "There is no such comment.")
+		p.nothing(*c == githubOutboxCmd{Limit: c.Limit}, "Nothing is to stand on GitHub yet.", "There is no such comment.")
 		return nil
 	}
 	return p.commentTable(list)

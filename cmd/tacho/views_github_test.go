@@ -13,10 +13,13 @@ import (
 func TestGitHubOnTheCommandLine(t *testing.T) {
 	g := onGitHub(t)
 	g.start()
-	if out := g.must("github", "deliveries"); out != "There is no such delivery.\n" {
+	if out := g.must("github", "deliveries"); out != "GitHub has delivered nothing yet.\n" {
 		t.Errorf("%q", out)
 	}
-	if out := g.must("github", "outbox"); out != "There is no such comment.\n" {
+	if out := g.must("github", "outbox"); out != "Nothing is to stand on GitHub yet.\n" {
+		t.Errorf("%q", out)
+	}
+	if out := g.must("github", "outbox", "--pr", "14"); out != "There is no such comment.\n" {
 		t.Errorf("%q", out)
 	}
 	g.listen()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -68,7 +69,7 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 			Position: 3, RequestID: "r3", Tag: "v3", Kind: events.Release, State: events.ArtifactsReady, Reason: "release",
 			EstimatedStart: at(23, 0), EstimatedEnd: at(24, 0), Guessed: true,
 		},
-		{Position: 4, RequestID: "r4", Kind: events.Try, State: events.WaitingForArtifacts, Reason: "waits"},
+		{Position: 4, RequestID: "r4", Key: "mine", Kind: events.Try, State: events.WaitingForArtifacts, Reason: "waits"},
 	}
 	running := readmodel.RequestJobs{Request: readmodel.Request{ID: "r1", Tag: "v1", Kind: events.Master}}
 	status := client.Status{Status: readmodel.Status{InProgress: []readmodel.RequestJobs{running}}}
@@ -83,6 +84,7 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 	contains(t, "what overruns", lines[1], "in_progress, longer than expected", "2026-03-01 12:00:00", "2026-03-01 12:00 – 12:40")
 	contains(t, "what ends tomorrow", lines[2], "2026-03-01 22:00 – 2026-03-02 01:10")
 	contains(t, "what is guessed", lines[3], "2026-03-02 00:00:00 (guessed)")
+	contains(t, "what has no tag yet", lines[4], "key mine")
 	if strings.Contains(lines[4], "2026") {
 		t.Errorf("nothing is known of what waits: %s", lines[4])
 	}
@@ -100,6 +102,31 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 	for _, name := range []string{"estimated_start_earliest", "estimated_start_latest", "estimated_end_earliest", "estimated_end_latest"} {
 		if _, there := got[3][name]; there {
 			t.Errorf("%s is there, and nobody knows it", name)
+		}
+	}
+}
+
+func TestTakingALaneOverTellsWhoIsAbsent(t *testing.T) {
+	collector := func(name events.CollectorName, state client.CollectorState, set events.Set, serving bool, j *readmodel.Job) client.Collector {
+		row := readmodel.Collector{Name: name, Target: "here", Set: set, Serving: serving, Active: true, CurrentJob: j}
+		return client.Collector{Collector: row, State: state}
+	}
+	elsewhere := collector("far", client.CollectorOffline, 1, true, nil)
+	for _, c := range []struct {
+		what  string
+		first client.Collector
+		spare client.CollectorState
+		says  string
+	}{
+		{"both are there", collector("first", client.CollectorIdle, 0, true, nil), client.CollectorIdle, ""},
+		{"the other one is gone", collector("first", client.CollectorOffline, 0, true, nil), client.CollectorIdle, "`tacho collector takeover first`"},
+		{"it is gone in a job", collector("first", client.CollectorOffline, 0, true, &readmodel.Job{}), client.CollectorIdle, "its job goes on with spare"},
+		{"it is not there itself", collector("first", client.CollectorIdle, 0, true, nil), client.CollectorOffline, "`tacho collector run spare`"},
+	} {
+		list := []client.Collector{elsewhere, c.first, collector("spare", c.spare, 0, false, nil)}
+		out, errs, code := answering(t, map[string]any{"collectors": list, "collectors/spare/take-over": control.Answer{Seq: 9}}, "collector takeover spare")
+		if code != exitDone || out != "collector spare is serving its lane\n" || (c.says == "") != (errs == "") || !strings.Contains(errs, c.says) {
+			t.Errorf("%s: exit code %d: %s%s", c.what, code, out, errs)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -30,6 +32,8 @@ type Collector struct {
 	lane events.Lane
 	// own may be written, readable may be read, of shown the last event may be; "*" stands for any token.
 	own, readable, shown []events.Subject
+	// beatTTL is what the core said with its last answer, in nanoseconds.
+	beatTTL atomic.Int64
 }
 
 // OpenCollector returns the view of a collector on the log named "EVENTS". It waits until the server
@@ -71,12 +75,15 @@ func (c *Collector) Read(ctx context.Context, subject events.Subject) ([]events.
 	if err := allowed(c.readable, subject); err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
-	found, err := askCore(ctx, c.nc, subject, readRequest{})
+	found, err := c.askCore(ctx, subject, readRequest{})
 	if err != nil {
 		return nil, err
 	}
 	return decodeAll(subject, found)
 }
+
+// BeatTTL returns how long a heartbeat lives, as the core said when it last answered a Read; 0 when it did not say.
+func (c *Collector) BeatTTL() time.Duration { return time.Duration(c.beatTTL.Load()) }
 
 // Last implements eventlog.Log. On a cluster it may lag by a moment.
 func (c *Collector) Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error) {
@@ -96,7 +103,7 @@ func (c *Collector) Last(ctx context.Context, subject events.Subject) (events.Re
 
 // first implements reader, through the core.
 func (c *Collector) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
-	found, err := askCore(ctx, c.nc, subject, readRequest{After: after, First: true})
+	found, err := c.askCore(ctx, subject, readRequest{After: after, First: true})
 	if err != nil || len(found) == 0 {
 		return events.Stored{}, false, err
 	}

@@ -98,6 +98,11 @@ func TestCollectorWorks(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
+	_, err = c.Read(ctx, events.CollectorSubject("eider"))
+	must("read", err)
+	if ttl := c.BeatTTL(); ttl != short.BeatTTL {
+		t.Errorf("the core says that heartbeats live %s, want %s", ttl, short.BeatTTL)
+	}
 	_, err = c.Claim(ctx, eventlog.Beat{Name: "eider", Instance: "1"}, "")
 	must("claim", err)
 	must("beat", c.Beat(ctx, eventlog.Beat{Name: "eider", Instance: "1", Done: 1}))

@@ -33,6 +33,8 @@ const (
 	headerSeq = "Tacho-Seq"
 	headerAt  = "Tacho-Stored-At"
 	headerEnd = "Tacho-End" // the number of events; with an error in the body when there was one
+	// headerBeatTTL tells with the end how long a heartbeat lives, which collectors may not look up.
+	headerBeatTTL = "Tacho-Beat-TTL"
 	// readQueue is the group of which one member answers each request; readsAtOnce bounds one member.
 	readQueue   = "tacho-core"
 	readsAtOnce = 8
@@ -104,7 +106,7 @@ func (l *Log) serveRead(ctx context.Context, m *nats.Msg) {
 			return
 		}
 	}
-	end := &nats.Msg{Subject: m.Reply, Header: nats.Header{headerEnd: {strconv.Itoa(len(found))}}}
+	end := &nats.Msg{Subject: m.Reply, Header: nats.Header{headerEnd: {strconv.Itoa(len(found))}, headerBeatTTL: {l.cfg.BeatTTL.String()}}}
 	if err != nil {
 		end.Data = []byte(err.Error())
 	}
@@ -112,26 +114,26 @@ func (l *Log) serveRead(ctx context.Context, m *nats.Msg) {
 }
 
 // askCore reads through the core.
-func askCore(ctx context.Context, nc *nats.Conn, subject events.Subject, req readRequest) (found []events.Stored, err error) {
+func (c *Collector) askCore(ctx context.Context, subject events.Subject, req readRequest) (found []events.Stored, err error) {
 	err = persist(ctx, "read "+string(subject)+" through the core", func(ctx context.Context) error {
-		found, err = askOnce(ctx, nc, subject, req)
+		found, err = c.askOnce(ctx, subject, req)
 		return err
 	})
 	return found, err
 }
 
-func askOnce(ctx context.Context, nc *nats.Conn, subject events.Subject, req readRequest) ([]events.Stored, error) {
+func (c *Collector) askOnce(ctx context.Context, subject events.Subject, req readRequest) ([]events.Stored, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, fmt.Errorf("ask: %w", err)
 	}
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
+	inbox := c.nc.NewInbox()
+	sub, err := c.nc.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := errors.Join(sub.SetPendingLimits(-1, -1), nc.PublishRequest(readSubject(subject), inbox, body)); err != nil {
+	if err := errors.Join(sub.SetPendingLimits(-1, -1), c.nc.PublishRequest(readSubject(subject), inbox, body)); err != nil {
 		return nil, err
 	}
 	var found []events.Stored
@@ -149,6 +151,10 @@ func askOnce(ctx context.Context, nc *nats.Conn, subject events.Subject, req rea
 				return nil, fmt.Errorf("%w: the core says: %s", errAgain, m.Data)
 			case end != strconv.Itoa(len(found)):
 				return nil, fmt.Errorf("%w: %d of %s events arrived", errAgain, len(found), end)
+			}
+			// A core of an earlier version does not say it.
+			if ttl, err := time.ParseDuration(m.Header.Get(headerBeatTTL)); err == nil {
+				c.beatTTL.Store(int64(ttl))
 			}
 			return found, nil
 		}

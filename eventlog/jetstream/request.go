@@ -41,7 +41,10 @@ func persist(ctx context.Context, operation string, try func(context.Context) er
 	for transient(last) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w: %w", operation, eventlog.ErrUnavailable, errors.Join(last, ctx.Err()))
+			if !errors.Is(last, ctx.Err()) {
+				last = fmt.Errorf("%w: %w", last, ctx.Err())
+			}
+			return fmt.Errorf("%s: %w: %w", operation, eventlog.ErrUnavailable, last)
 		case <-time.After(pause.NextBackOff()):
 		}
 		if last = try(ctx); last == nil {

@@ -102,6 +102,14 @@ func TestEveryReadOfTheClient(t *testing.T) {
 			t.Errorf("request %s: %+v, %v", name, r, err)
 		}
 	}
+	if r, err := c.Request(s.ctx, "comment 7"); err != nil || r.ID != queue[2].RequestID {
+		t.Errorf("the request of key comment 7: %+v, %v", r, err)
+	}
+	for _, path := range []string{"/", "/requests", "/requests/" + string(queue[2].RequestID)} {
+		if _, page := s.get(path); !strings.Contains(page, "key comment 7") {
+			t.Errorf("%s does not tell which try has no tag yet", path)
+		}
+	}
 	jobs, err := c.Jobs(s.ctx, client.JobQuery{Request: st.running, Open: true, Lane: &events.Lane{Target: machine}})
 	if err != nil || len(jobs) != 1 || jobs[0].ID != st.work.ID {
 		t.Errorf("jobs: %+v, %v", jobs, err)
