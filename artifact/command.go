@@ -25,7 +25,7 @@ type command struct {
 }
 
 // run returns what the program wrote to its standard output, and the end of what it said at all. It runs in
-// a process group of its own, of which nothing is left when ctx has ended.
+// a process group of its own, of which nothing is left in the end: it would disturb what is measured next.
 func (c command) run(ctx context.Context) (output, said string, err error) {
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir = c.dir
@@ -42,6 +42,9 @@ func (c command) run(ctx context.Context) (output, said string, err error) {
 	var out, all tail
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), io.MultiWriter(&all, &lines{to: c.line})
 	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly nobody is left
+	}
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

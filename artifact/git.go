@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,11 +130,29 @@ func (m *mirror) resolve(ctx context.Context) (string, error) {
 }
 
 func (m *mirror) fetchRefs(ctx context.Context, specs ...string) error {
+	if err := m.removeLocks(); err != nil {
+		return err
+	}
 	args := append([]string{"fetch", "--quiet", "--no-auto-gc", "--", m.ref.Source.Repository}, specs...)
 	if err := m.room.retry(func() error { return m.git(ctx, args...) }); err != nil {
 		return err
 	}
 	return m.counted()
+}
+
+// removeLocks removes the lock files of a git command that was killed. No other runs now: the mirror is locked.
+func (m *mirror) removeLocks() error {
+	return filepath.WalkDir(m.root(), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "objects":
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(d.Name(), ".lock"):
+			return os.Remove(path)
+		}
+		return nil
+	})
 }
 
 // lookUp returns "" if the mirror does not know the tag.
@@ -178,7 +197,7 @@ func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
 		return noSpace(s.Dir, 0)
 	case errors.As(err, &exit) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission):
 		return &RefusedError{What: f.ref.String(), Reason: fmt.Sprintf("the build of %.12s has failed: %s: %v%s", commit, strings.Join(argv, " "), err, indented(said))}
-	case err != nil:
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is a success of which something was left running
 		return err
 	}
 	n, err := treeBytes(f.root())

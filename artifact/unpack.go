@@ -96,11 +96,33 @@ type unpacker struct {
 	parentName string
 }
 
-func (u *unpacker) all(in io.Reader) error {
+// tarBlock is what a tar archive consists of.
+const tarBlock = 512
+
+// counted is a reader that counts its bytes.
+type counted struct {
+	io.Reader
+	n int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (u *unpacker) all(archive io.Reader) error {
+	in := &counted{Reader: archive}
 	tr := tar.NewReader(in)
 	for {
+		before := in.n
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
+			// The reader takes the end of its input for that of the archive. An archive has an end of its own,
+			// a block of zeros at least; where nothing is compressed, nothing else tells half a download.
+			if in.n-before < tarBlock {
+				return io.ErrUnexpectedEOF
+			}
 			break
 		}
 		if err != nil {

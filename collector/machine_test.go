@@ -136,7 +136,7 @@ func TestWhatAMachineCannotDoIsSaidOnceAndForAll(t *testing.T) {
 	d, dir := sleepy(t, "file", "")
 	elsewhere, _ := sleepy(t, "file", "")
 	elsewhere.Benchmarks[0].SourceDigest = "0000"
-	checkout, _ := sleepy(t, "checkout", "169b07b02")
+	checkout, _ := sleepy(t, "checkout", strings.Repeat("1", 40))
 	for name, tc := range map[string]struct {
 		d       suite.Definitions
 		tag     events.Tag

@@ -82,6 +82,9 @@ func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definition
 	}
 	if d.Sources.Revision != "" {
 		out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
+		if ctx.Err() != nil {
+			return definitions.Programs{}, context.Cause(ctx) // it was stopped, and has not failed
+		}
 		if err != nil {
 			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf("read the revision of %s: %w", dir, err)}
 		}

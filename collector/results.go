@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,8 +11,13 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// flushAt is how many measured test cases are recorded at once at the latest.
-const flushAt = 50
+const (
+	// flushAt is how many measured test cases are recorded at once at the latest.
+	flushAt = 50
+	// flushBytes is how large test cases may be that are recorded together: an event has to stay below a
+	// megabyte, and the runner keeps a single test case below this.
+	flushBytes = 768 << 10
+)
 
 // earlier is what the log holds of a job's results.
 type earlier struct {
@@ -56,8 +62,10 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 type sink struct {
 	a *attempt
 	// version is the last event of the job's results, which only the current attempt adds to.
-	version          events.Seq
-	pending          []events.MeasuredCase
+	version events.Seq
+	pending []events.MeasuredCase
+	// bytes is how large pending is as JSON.
+	bytes            int
 	flushed          time.Time
 	measured, failed int
 	log              *logWriter
@@ -77,7 +85,16 @@ func (s *sink) Log(text string) { s.log.write(text) }
 
 // Measured implements Sink.
 func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
-	s.pending = append(s.pending, c)
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("record the results of %s: %w", c.Benchmark, err)
+	}
+	if s.bytes+len(text) > flushBytes {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	s.pending, s.bytes = append(s.pending, c), s.bytes+len(text)
 	s.measured++
 	if len(s.pending) < flushAt && s.a.c.Clock().Sub(s.flushed) < s.a.c.FlushEvery {
 		return nil
@@ -99,15 +116,18 @@ func (s *sink) flush(ctx context.Context) error {
 	}
 	a := s.a
 	cases := s.pending
-	s.pending = nil
+	s.pending, s.bytes = nil, 0
 	return s.record(ctx, events.TestCasesMeasured{
 		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: a.spec.Artifact, Collector: a.c.Name, Token: a.token, Attempt: a.number,
 		Definitions: a.spec.Definitions, Environment: a.c.Environment.Fingerprint, Cases: cases,
 	})
 }
 
-// record appends a fact to the job's results, or tells that the attempt is lost.
+// record appends a fact to the job's results, or tells that the attempt is lost. It goes on for a while when
+// ctx ends: an append that is broken off may be in the log or not, and what was measured would be lost.
 func (s *sink) record(ctx context.Context, f events.Fact) error {
+	ctx, cancel := outlasting(ctx)
+	defer cancel()
 	part := eventlog.Append{
 		Subject: f.Subject(), Expected: s.version, Events: []events.Event{s.a.c.event(f, s.a.token, s.a.root)},
 	}

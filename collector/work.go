@@ -261,9 +261,16 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 // lasting returns a context for recording what must not be lost: it goes on while the collector runs, and for
 // a few seconds once it was told to stop.
 func (c *Collector) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.TransientDeadline)
+	longer, cancel := outlasting(ctx)
+	limited, stop := context.WithTimeout(longer, c.TransientDeadline)
+	return limited, func() { stop(); cancel() }
+}
+
+// outlasting returns a context that ends a few seconds after ctx does.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(goodbye, cancel) })
-	return lasting, func() { stop(); cancel() }
+	return longer, func() { stop(); cancel() }
 }
 
 // goodbye is how long a collector that was told to stop goes on recording.

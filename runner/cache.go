@@ -35,38 +35,55 @@ func cacheKey(tag events.Tag, parts ...string) string {
 
 // lockCache makes the entry cache/driver/key, a directory, and holds it against all other processes until
 // unlock is called. On the way it deletes entries that were not used for longest, unless they are held.
-// While it waits for another process it looks again every now and then, until ctx ends.
 func lockCache(ctx context.Context, cache, driver, key string) (unlock func(), err error) {
 	dir := filepath.Join(cache, driver)
 	if err := os.MkdirAll(filepath.Join(dir, key), 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
+	file, err := awaitLock(ctx, filepath.Join(dir, key+lockSuffix))
+	if err != nil {
+		return nil, fmt.Errorf("lock the cache: %w", err)
+	}
+	// Whoever held it before may have deleted the entry.
+	now := time.Now()
+	err = errors.Join(os.MkdirAll(filepath.Join(dir, key), 0o755), os.Chtimes(file.Name(), now, now))
+	if err == nil {
+		err = prune(dir, key)
+	}
+	if err != nil {
+		_ = file.Close() // which unlocks it
+		return nil, fmt.Errorf("make the cache: %w", err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// lockSlot holds a slot against all other processes until unlock is called: one that was taken for dead, and
+// goes on for a moment, must not empty the slot of its successor.
+func lockSlot(ctx context.Context, slot string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(slot), 0o755); err != nil {
+		return nil, fmt.Errorf("make the slot: %w", err)
+	}
+	file, err := awaitLock(ctx, slot+lockSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("lock the slot: %w", err)
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// awaitLock returns the locked file. While another process holds it, it looks again every now and then, until ctx
+// ends.
+func awaitLock(ctx context.Context, name string) (*os.File, error) {
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
-		file, err := tryLock(filepath.Join(dir, key+lockSuffix))
-		if err != nil {
-			return nil, fmt.Errorf("lock the cache: %w", err)
+		if file, err := tryLock(name); file != nil || err != nil {
+			return file, err
 		}
-		if file == nil {
-			select {
-			case <-ctx.Done():
-				return nil, fmt.Errorf("wait for the lock of the cache: %w", context.Cause(ctx))
-			case <-again.C:
-				continue
-			}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for another process: %w", context.Cause(ctx))
+		case <-again.C:
 		}
-		// Whoever held it before may have deleted the entry.
-		now := time.Now()
-		err = errors.Join(os.MkdirAll(filepath.Join(dir, key), 0o755), os.Chtimes(file.Name(), now, now))
-		if err == nil {
-			err = prune(dir, key)
-		}
-		if err != nil {
-			_ = file.Close() // which unlocks it
-			return nil, fmt.Errorf("make the cache: %w", err)
-		}
-		return func() { _ = file.Close() }, nil
 	}
 }
 

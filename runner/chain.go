@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/suite"
 )
@@ -12,10 +15,17 @@ type chain struct {
 	// wanted[i] says that case i is to be measured and has not failed.
 	wanted  []bool
 	samples [][]events.Iteration
+	// bytes is how large the samples of each case are as JSON.
+	bytes []int
 }
 
+// maxCaseBytes bounds the samples of one test case: they are kept in memory, and become part of one event,
+// which must stay below a megabyte. A thousand iterations with all that a machine can measure fit.
+const maxCaseBytes = 768 << 10
+
 func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
-	c := &chain{plan: p, wanted: make([]bool, len(p.Cases)), samples: make([][]events.Iteration, len(p.Cases))}
+	n := len(p.Cases)
+	c := &chain{plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), bytes: make([]int, n)}
 	for i, tc := range p.Cases {
 		c.wanted[i] = done == nil || !done(tc)
 	}
@@ -59,8 +69,24 @@ func (c *chain) missing() int {
 	return n
 }
 
-func (c *chain) add(i int, samples []events.Iteration) {
+// add keeps the samples of one run of step i if its case is wanted, unless it then has more than can be recorded.
+func (c *chain) add(i int, samples []events.Iteration) error {
+	if !c.wanted[i] {
+		return nil
+	}
+	text, err := json.Marshal(samples)
+	if err != nil {
+		return fmt.Errorf("keep the samples of %s: %w", c.plan.Chain[i].Name, err)
+	}
+	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
+		return &commandError{
+			argv: []string{string(c.plan.Benchmark.Name)},
+			what: fmt.Sprintf("has yielded more than can be recorded of one test case (%d KiB, after %d samples): let it print fewer, or lower its iterations",
+				maxCaseBytes>>10, len(c.samples[i])+len(samples)),
+		}
+	}
 	c.samples[i] = append(c.samples[i], samples...)
+	return nil
 }
 
 func (c *chain) measured(i int) events.MeasuredCase {

@@ -111,7 +111,7 @@ func goBroken(t *testing.T, job runner.Job) {
 	missing.Benchmark.Patches = []string{"1-none"}
 	job.Plans = []suite.BenchmarkPlan{missing}
 	sink = recorder{}
-	if _, err = newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 1 ||
+	if _, err = newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 4 ||
 		!strings.Contains(sink.failures[0].Message, "patches/1-none") {
 		t.Errorf("error %v, failures %+v", err, sink.failures)
 	}
@@ -138,7 +138,7 @@ func checkNoPrograms(t *testing.T, job runner.Job) {
 func TestGoBuildNoToolchain(t *testing.T) {
 	job := jobOf(t, goProgram(), goPlan())
 	var sink recorder
-	if _, err := newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 1 ||
+	if _, err := newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 4 ||
 		!strings.Contains(sink.failures[0].Message, "is no Go toolchain") {
 		t.Errorf("error %v, failures %+v", err, sink.failures)
 	}

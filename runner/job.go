@@ -43,7 +43,7 @@ type Sink interface {
 	Started(benchmark events.Benchmark, done, total int)
 	// Measured: the last iteration of a test case is over.
 	Measured(ctx context.Context, c events.MeasuredCase) error
-	// Failed: a test case, or a whole benchmark, cannot be measured.
+	// Failed: a test case cannot be measured; of a benchmark that cannot be prepared each is reported.
 	Failed(ctx context.Context, f Failure) error
 	// Log takes a line, or some, of what is going on.
 	Log(text string)
@@ -54,7 +54,7 @@ type Failure struct {
 	Kind events.ErrorKind
 	// Context is the benchmark.
 	Context string
-	// Case is the test case; nil means all of the benchmark that were still to be measured.
+	// Case is the test case.
 	Case *events.TestCase
 	// Message says what happened, with the end of what the command printed.
 	Message string

@@ -45,6 +45,14 @@ func New(s Settings) *Runner {
 // counted; the error is then nil. An error means that the job did not come to its end: ErrInterrupted,
 // ErrTransient, or what the sink returned.
 func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
+	unlock, err := lockSlot(ctx, job.Slot)
+	switch {
+	case ctx.Err() != nil:
+		return Summary{}, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	case err != nil:
+		return Summary{}, fmt.Errorf("%w: %w", ErrTransient, err)
+	}
+	defer unlock()
 	run := &run{runner: r, job: job, sink: sink}
 	for _, p := range job.Plans {
 		run.total += len(p.Cases)
@@ -97,6 +105,9 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 				continue
 			}
 			samples, err := r.step(ctx, p, i, iteration, plan.Steps[i])
+			if err == nil {
+				err = c.add(i, samples)
+			}
 			if err != nil {
 				if err := r.caseFailed(ctx, p, c, i, err); err != nil {
 					return err
@@ -106,7 +117,6 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 			if n, counted := counts[i]; counted && iteration == 1 {
 				samples[0].Metrics[measure.Instructions] = n
 			}
-			c.add(i, samples)
 			if iteration < p.Iterations || !c.wanted[i] {
 				continue
 			}
@@ -149,7 +159,9 @@ func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan P
 		}
 		if s.Before != nil {
 			if err := s.Before(ctx); err != nil {
-				return nil, fmt.Errorf("make ready for counting %s: %w", p.Chain[i].Name, err)
+				// The step will meet the same, and there it is the failure of its test case.
+				r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
+				return counts, ctx.Err()
 			}
 		}
 		s.Cmd.DisableASLR, s.Cmd.Timeout = r.runner.Settings.DisableASLR, countingTimeout*p.Timeout
@@ -220,14 +232,24 @@ func (r *run) logSettings(took map[string]string) {
 	}
 }
 
-// prepareFailed reports that nothing of a benchmark can be measured.
+// prepareFailed reports that nothing of a benchmark can be measured: of each test case, since that is what
+// artifacts are compared by.
 func (r *run) prepareFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, err error) error {
 	if stop := r.stops(ctx, err); stop != nil {
 		return stop
 	}
-	r.summary.Failed += c.missing()
-	f := Failure{Kind: events.ErrorPrepare, Context: string(p.Benchmark.Name), Message: err.Error()}
-	return r.failed(ctx, f)
+	r.sink.Log(fmt.Sprintf("%s failed: %v", p.Benchmark.Name, err))
+	for i := range p.Cases {
+		if !c.wanted[i] {
+			continue
+		}
+		r.summary.Failed++
+		f := Failure{Kind: events.ErrorPrepare, Context: string(p.Benchmark.Name), Case: &p.Cases[i], Message: err.Error()}
+		if err := r.failed(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // caseFailed reports that step i failed, and with it all later cases of its segment.
@@ -250,6 +272,7 @@ func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i
 		}
 		r.summary.Failed++
 		f := Failure{Kind: kind, Context: string(p.Benchmark.Name), Case: &p.Cases[j], Message: message}
+		r.sink.Log(fmt.Sprintf("%s failed: %s", f.Context, f.Message))
 		if err := r.failed(ctx, f); err != nil {
 			return err
 		}
@@ -258,7 +281,6 @@ func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i
 }
 
 func (r *run) failed(ctx context.Context, f Failure) error {
-	r.sink.Log(fmt.Sprintf("%s failed: %s", f.Context, f.Message))
 	if err := r.sink.Failed(ctx, f); err != nil {
 		return fmt.Errorf("report the failure of %s: %w", f.Context, err)
 	}

@@ -153,15 +153,15 @@ func TestRunPreparationFailure(t *testing.T) {
 		planOf(shell("good", "true"), suite.DriverCommand, 1))
 	var sink recorder
 	got, err := newRunner().Run(t.Context(), job, &sink)
-	if err != nil || got != (runner.Summary{Measured: 4, Failed: 8}) || len(sink.failures) != 2 {
+	if err != nil || got != (runner.Summary{Measured: 4, Failed: 8}) || len(sink.failures) != 8 {
 		t.Fatalf("Run = %+v, %v; failures %+v", got, err, sink.failures)
 	}
-	f := sink.failures[0]
-	if f.Kind != events.ErrorPrepare || f.Case != nil || !strings.Contains(f.Message, "no such thing") {
-		t.Errorf("failure %+v", f)
-	}
-	if f := sink.failures[1]; !strings.Contains(f.Message, `no driver "steam"`) {
-		t.Errorf("failure %+v", f)
+	// Each test case has its failure: reports tell by it what failed that did not fail before.
+	for i, f := range sink.failures {
+		plan, want := job.Plans[i/4], []string{"no such thing", `no driver "steam"`}[i/4]
+		if f.Kind != events.ErrorPrepare || f.Case == nil || *f.Case != plan.Cases[i%4] || !strings.Contains(f.Message, want) {
+			t.Errorf("failure %+v", f)
+		}
 	}
 	if diff := cmp.Diff([]string{"bad 0/12", "odd 4/12", "good 8/12"}, sink.started); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)

@@ -156,10 +156,22 @@ func (r *rustBuild) env() []string {
 		"RUSTC_WRAPPER=",
 		"RUSTC_WORKSPACE_WRAPPER=",
 	)
+	if !r.configured() {
+		// Those of a configuration above the slot, such as the user's: they would be measured along.
+		env = append(env, "RUSTFLAGS=", "RUSTDOCFLAGS=")
+	}
 	if home := r.cargoHome(); home != "" {
 		env = append(env, "CARGO_HOME="+home)
 	}
 	return append(env, r.plan.Benchmark.Env...)
+}
+
+// configured reports whether the program has a configuration of cargo of its own, whose flags are part of it.
+func (r *rustBuild) configured() bool {
+	return slices.ContainsFunc([]string{"config.toml", "config"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(r.src, ".cargo", name))
+		return err == nil
+	})
 }
 
 // cargoHome returns where the dependencies of the program are, or nothing when it has none that cargo would

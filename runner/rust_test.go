@@ -216,7 +216,7 @@ func TestRustWithoutAToolchain(t *testing.T) {
 	job := rustJob(t, crate(), rustPlan("demo", 1, "rustc"))
 	job.Toolchain.Dir = t.TempDir()
 	var sink recorder
-	if _, err := newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 1 {
+	if _, err := newRunner().Run(t.Context(), job, &sink); err != nil || len(sink.failures) != 4 {
 		t.Fatalf("%v, failures %v", err, sink.failures)
 	}
 	if got := sink.failures[0].Message; !strings.Contains(got, "needs bin/cargo in the toolchain") {

@@ -15,6 +15,8 @@ import (
 const (
 	maxIterations = 1000
 	maxSets       = 256
+	// maxTimeout is far above any measured command, and its multiples are durations still.
+	maxTimeout = 24 * time.Hour
 )
 
 // checker collects what is wrong with definitions that could be decoded.
@@ -41,6 +43,9 @@ func (c *checker) check(d Definitions) {
 	if d.Sources.Directory != "" {
 		c.localPath("sources.directory", "sources.directory", d.Sources.Directory)
 	}
+	if d.Sources.Revision != "" && !commitHash.MatchString(d.Sources.Revision) {
+		c.report("sources.revision", "sources.revision %q: use the whole hash of a commit, as git rev-parse HEAD prints it", d.Sources.Revision)
+	}
 	c.iterations("defaults.iterations", d.Defaults.Iterations)
 	c.timeout("defaults.timeout", d.Defaults.Timeout)
 	c.categories(d)
@@ -52,6 +57,32 @@ func (c *checker) check(d Definitions) {
 	c.metrics(d)
 	c.artifact(d)
 	c.benchmarks(d)
+	c.demo(d)
+}
+
+// commitHash is what a collector finds as the revision of a checkout.
+var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+func (c *checker) demo(d Definitions) {
+	if d.Demo == nil {
+		return
+	}
+	for _, side := range []struct {
+		key string
+		tag events.Tag
+	}{{"demo.parent", d.Demo.Parent}, {"demo.child", d.Demo.Child}} {
+		if err := events.CheckTag(side.tag); err != nil {
+			c.report(side.key, "%s: %v", side.key, err)
+		}
+	}
+	if d.Demo.Child == d.Demo.Parent {
+		c.report("demo.child", "demo.child is demo.parent: name two artifacts to compare")
+	}
+	for i, g := range d.Demo.Benchmarks {
+		if _, err := d.globs([]string{g}); err != nil {
+			c.report(index("demo.benchmarks", i), "demo.benchmarks: %v", err)
+		}
+	}
 }
 
 func (c *checker) categories(d Definitions) {
@@ -214,6 +245,9 @@ func (c *checker) timeout(path, text string) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
 		c.report(path, "timeout %q: use a duration above 0, such as \"90s\" or \"5m\"", text)
+	}
+	if d > maxTimeout {
+		c.report(path, "timeout %q: use a duration of at most %.0fh: it limits one command", text, maxTimeout.Hours())
 	}
 }
 

@@ -44,6 +44,20 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		{`sources = { root = "shipped" }`, `sources = { root = "shipped", directory = "/etc" }`, `sources.directory "/etc": use a relative path with slashes and without ".."`},
 		{`iterations = 3, timeout = "5m"`, `iterations = 1001, timeout = "5m"`, `iterations is 1001: use 1 to 1000`},
 		{`iterations = 3, timeout = "5m"`, `iterations = 3, timeout = "5 minutes"`, `timeout "5 minutes": use a duration above 0, such as "90s" or "5m"`},
+		{`iterations = 3, timeout = "5m"`, `iterations = 3, timeout = "2000000h"`, `timeout "2000000h": use a duration of at most 24h: it limits one command`},
+		{`sources = { root = "shipped" }`, `sources = { root = "mine", revision = "main" }`, `sources.revision "main": use the whole hash of a commit, as git rev-parse HEAD prints it`},
+		{
+			`defaults = { iterations = 3, timeout = "5m" }`, `defaults = { iterations = 3, timeout = "5m" }` + "\n" + `demo = { parent = "go1", child = "" }`,
+			`demo.child: tag "": use 1 to 128 letters, digits, '.', '_', '+' or '-', starting with a letter or digit`,
+		},
+		{
+			`defaults = { iterations = 3, timeout = "5m" }`, `defaults = { iterations = 3, timeout = "5m" }` + "\n" + `demo = { parent = "go1", child = "go1" }`,
+			`demo.child is demo.parent: name two artifacts to compare`,
+		},
+		{
+			`defaults = { iterations = 3, timeout = "5m" }`, `defaults = { iterations = 3, timeout = "5m" }` + "\n" + `demo = { parent = "go1", child = "go2", benchmarks = ["tab*", "nothing*"] }`,
+			`demo.benchmarks: benchmarks "nothing*" matches nothing: use tables, Generics, json or sort, or patterns with *`,
+		},
 		{`master = ["primary", "secondary"]`, `master = ["primary", "tertiary"]`, `unknown category "tertiary": use primary, secondary or stable`},
 		{`release = ["stable"]`, `nightly = ["stable"]`, `unknown kind of request "nightly": use master, try or release`},
 		{`release = ["stable"]`, `release = []`, `categories.release is missing: list what a release request measures of primary, secondary or stable`},
