@@ -94,6 +94,10 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		}
 		return nil, c.unreachable(err)
 	}
+	if resp.Request.Method != method {
+		resp.Body.Close()
+		return nil, c.redirected(resp)
+	}
 	if resp.StatusCode/100 != 2 {
 		defer resp.Body.Close()
 		return nil, c.refused(resp)

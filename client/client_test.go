@@ -201,3 +201,40 @@ func FuzzMessagesOfAStream(f *testing.F) {
 		}
 	})
 }
+
+// A write that is sent on becomes a read, whose answer must not be taken for that of the write.
+func TestACommandThatIsSentOnWasNotCarriedOut(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, "/tacho"+r.URL.Path, http.StatusMovedPermanently)
+			return
+		}
+		fmt.Fprint(w, `{"version":"v1","seq":7}`)
+	})
+	answer, err := c.WantVersion(within(t), events.VersionWanted{Version: "v9"})
+	if err == nil || !strings.Contains(err.Error(), "was not carried out") || !strings.Contains(err.Error(), "/tacho/api/v1/wanted-version") {
+		t.Errorf("%+v: %v", answer, err)
+	}
+}
+
+func TestAStreamOutlivesAMomentWithoutTables(t *testing.T) {
+	calls := 0
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if calls++; calls == 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"error":"Postgres cannot be reached"}`)
+			return
+		}
+		fmt.Fprintf(w, "event: event\ndata: {\"seq\":%d}\n\n", calls)
+	})
+	enough := errors.New("enough")
+	err := c.FollowEvents(within(t), EventQuery{}, func(e readmodel.Event) error {
+		if e.Seq == 3 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) {
+		t.Errorf("%v", err)
+	}
+}

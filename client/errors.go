@@ -73,3 +73,23 @@ func (c *Client) refused(resp *http.Response) error {
 	}
 	return e
 }
+
+// redirected says that something between sent a command elsewhere, where it arrived as a read: nothing was done.
+func (c *Client) redirected(resp *http.Response) error {
+	return &Error{
+		Status:  http.StatusMisdirectedRequest,
+		Message: fmt.Sprintf("%s sends commands on to %s, and this one was not carried out", c.base.Redacted(), resp.Request.URL.Redacted()),
+		Next:    "name the server by the URL that it is sent on to",
+	}
+}
+
+// passing reports whether a stream that broke is worth asking for again: nobody answers, or who answers says that
+// what is behind it is away.
+func passing(err error) bool {
+	var lost *UnreachableError
+	var no *Error
+	if errors.As(err, &no) {
+		return no.Status == http.StatusBadGateway || no.Status == http.StatusServiceUnavailable || no.Status == http.StatusGatewayTimeout
+	}
+	return errors.As(err, &lost)
+}

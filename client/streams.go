@@ -49,8 +49,7 @@ func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmode
 	err := backoff.Retry(func() error {
 		resp, err := c.call(ctx, http.MethodGet, "events/stream", q.values(), nil)
 		if err != nil {
-			var lost *UnreachableError
-			if connected && errors.As(err, &lost) {
+			if connected && passing(err) {
 				return err
 			}
 			return backoff.Permanent(err)

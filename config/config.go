@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -76,7 +77,7 @@ type NATS struct {
 type Scheduler struct {
 	// MaxInProgress is how many requests are benchmarked at once. 1 keeps their jobs apart.
 	MaxInProgress int `toml:"max_in_progress" json:"max_in_progress"`
-	// ArtifactDeadline is how long a try request waits for its artifacts before it expires.
+	// ArtifactDeadline is how long a try request waits for its artifacts before it expires; 0 is for ever.
 	ArtifactDeadline Duration `toml:"artifact_deadline" json:"artifact_deadline"`
 	// Supersede drops a try that has not started when a newer one of its pull request is asked for. Without it
 	// a pull request may have several tries in the queue, and still only one that waits for its artifact.
@@ -178,6 +179,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			*field = v
 		}
 	}
+	c.Token = strings.TrimSpace(c.Token) // made of a file, it ends in a line feed, which no header can carry
 	if v := getenv("TACHO_SUITE"); v != "" {
 		c.Suites = filepath.SplitList(v)
 	}
@@ -204,7 +206,13 @@ func decode(path string, text []byte, c *Config) error {
 		line, column := bad.Position()
 		return fmt.Errorf("%s:%d:%d: %s", path, line, column, bad.Error())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := checkUnits(text); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // Check returns an error that names the first value that cannot work.
@@ -212,6 +220,9 @@ func (c Config) Check() error {
 	switch {
 	case c.Data == "":
 		return errors.New("data: no directory is known; set --data or TACHO_DATA")
+	case c.Listen == "":
+		// An empty address would be every interface of the machine.
+		return errors.New("listen: name an address, such as 127.0.0.1:8421")
 	case c.StartWait < 0:
 		return errors.New("start_wait: at least 0s")
 	case c.Scheduler.MaxInProgress < 1:
@@ -222,6 +233,8 @@ func (c Config) Check() error {
 		return errors.New("nats.max_bytes: at least 1 MiB")
 	case c.NATS.Replicas > 1 && c.NATS.URL == "":
 		return errors.New("nats.replicas: more than one replica needs a cluster: set nats.url")
+	case c.Scheduler.ArtifactDeadline < 0:
+		return errors.New("scheduler.artifact_deadline: above 0s, or 0s to wait for ever")
 	case c.Scheduler.OfflineAfter.Std() < time.Second:
 		return errors.New("scheduler.offline_after: at least 1s")
 	case c.Scheduler.TakeoverAfter.Std() < time.Second || c.Scheduler.TakeoverAfter <= c.Collector.BeatEvery:

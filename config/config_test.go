@@ -45,6 +45,16 @@ func TestErrorsNameThePlace(t *testing.T) {
 		"duration":      {"[scheduler]\noffline_after = \"soon\"\n", "soon"},
 		"out of bounds": {"[scheduler]\nmax_in_progress = 0\n", "scheduler.max_in_progress"},
 		"beats":         {"[collector]\nbeat_every = \"2m\"\n", "collector.beat_every"},
+		"no unit":       {"[scheduler]\nartifact_deadline = 30\n", "scheduler.artifact_deadline: 30 has no unit"},
+		"in a list":     {"[[poller]]\nname = \"x\"\ninterval = 120\n", "poller.interval: 120 has no unit"},
+		"negative":      {"[scheduler]\nartifact_deadline = \"-1h\"\n", "scheduler.artifact_deadline"},
+		"everywhere":    {"listen = \"\"\n", "listen: name an address"},
+		"link":          {"[watchdog]\nlink = \"javascript:alert(1)\"\n", "watchdog.link"},
+		"half an app":   {"[github.app]\ninstallation = 3\nkey_file = \"k\"\n", "github.app"},
+		"negative app":  {"[github.app]\nid = -1\ninstallation = 3\nkey_file = \"k\"\n", "github.app"},
+		"hook":          {"[github]\nhook = -3\n", "github.hook"},
+		"account":       {"[github]\nusers = [-1]\n", "github.users"},
+		"suite":         {"[github]\nsuite = \"A b\"\n", "github.suite"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(file(t, tc.text), env(map[string]string{"HOME": "/h"}))
@@ -58,9 +68,20 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
+// A secret that was read from a file ends in a line feed, which no header can carry and nobody sees.
+func TestSecretsOfFilesMayEndInALineFeed(t *testing.T) {
+	c, err := Load("", env(map[string]string{
+		"HOME": "/h", "TACHO_TOKEN": "a\n", "TACHO_GITHUB_TOKEN": "b\r\n", "TACHO_WEBHOOK_SECRET": " c\n",
+	}))
+	if err != nil || c.Token != "a" || c.GitHub.Token != "b" || c.GitHub.Secret != " c" {
+		t.Errorf("%q, %q, %q: %v", c.Token, c.GitHub.Token, c.GitHub.Secret, err)
+	}
+}
+
 func TestNoSecretIsShown(t *testing.T) {
 	c, err := Load("", env(map[string]string{
 		"HOME": "/h", "TACHO_TOKEN": "secret-1", "TACHO_DATABASE_URL": "postgres://u:secret-2@h/d", "TACHO_NATS_URL": "nats://u:secret-3@h",
+		"TACHO_SERVER": "https://u:secret-4@h",
 	}))
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ type GitHub struct {
 	// Suite measures what comments ask for; default: the first of suites.
 	Suite events.SuiteName `toml:"suite" json:"suite"`
 	// Site is the URL of the website as people reach it, for links in comments; default: the address that it
-	// listens on, which others may not reach.
+	// listens on, which others may not reach. Behind a proxy on the same machine the website answers to this name
+	// alone, and to those without a dot.
 	Site string `toml:"site" json:"site"`
 
 	// Secret is what GitHub signs deliveries with; SecretFile is a file that holds it. Without it the webhook
@@ -90,6 +91,7 @@ func (g *GitHub) environment(getenv func(string) string) error {
 			*field = v
 		}
 	}
+	g.Token, g.Secret = strings.TrimSpace(g.Token), strings.TrimRight(g.Secret, "\r\n")
 	if v := getenv("TACHO_GITHUB_REPO"); v != "" {
 		g.Repo = events.RepoName(v)
 	}
@@ -127,13 +129,22 @@ func (g GitHub) check() error {
 	switch {
 	case !botName.MatchString(g.Bot):
 		return errors.New("github.bot (TACHO_BOT): a name as GitHub has them, without the \"@\"")
-	case g.App.ID != 0 && (g.App.Installation == 0 || g.App.KeyFile == ""):
+	case g.App != (GitHubApp{}) && (g.App.ID <= 0 || g.App.Installation <= 0 || g.App.KeyFile == ""):
 		return errors.New("github.app: it needs id, installation and key_file")
-	case slices.Contains(g.MergeBots, 0) || slices.Contains(g.Users, 0):
-		return errors.New("github.merge_bots and github.users: GitHub's numbers of accounts, none of which is 0")
+	case slices.ContainsFunc(g.MergeBots, notNumbered) || slices.ContainsFunc(g.Users, notNumbered):
+		return errors.New("github.merge_bots and github.users: GitHub's numbers of accounts, all of which are above 0")
+	case g.Hook < 0 || g.BotID < 0:
+		return errors.New("github.hook and github.bot_id: GitHub's numbers, or 0 for none")
+	}
+	if g.Suite != "" {
+		if err := events.CheckToken("suite", string(g.Suite)); err != nil {
+			return fmt.Errorf("github.suite: %w", err)
+		}
 	}
 	return nil
 }
+
+func notNumbered(id int64) bool { return id <= 0 }
 
 func checkURL(text string) error {
 	if text == "" {

@@ -14,6 +14,7 @@ const hidden = "xxxxx"
 func (c Config) Redacted() Config {
 	c.Token, c.GitHub.Token, c.GitHub.Secret = "", "", ""
 	c.Database.URL, c.NATS.URL = RedactDatabase(c.Database.URL), RedactNATS(c.NATS.URL)
+	c.Server = redactServer(c.Server)
 	c.Watchdog.Webhook = RedactWebhook(c.Watchdog.Webhook)
 	return c
 }
@@ -62,6 +63,18 @@ func RedactNATS(list string) string {
 		shown = append(shown, u.String())
 	}
 	return strings.Join(shown, ",")
+}
+
+// redactServer returns the URL of a Tacho as it may be shown: a proxy before it may want a password.
+func redactServer(address string) string {
+	if !strings.Contains(address, "@") {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || misplaced(u) {
+		return "(not a plain URL)"
+	}
+	return u.Redacted()
 }
 
 // keyword finds passwords in the other form of a Postgres connection string: "host=h password='p' sslpassword=q".

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"time"
 )
@@ -36,6 +37,9 @@ func (w Watchdog) check() error {
 		return errors.New("watchdog.lag_events: at least 1")
 	case w.LagFor.Std() < time.Second:
 		return errors.New("watchdog.lag_for: at least 1s")
+	}
+	if err := checkURL(w.Link); err != nil {
+		return fmt.Errorf("watchdog.link: %w", err)
 	}
 	if u, err := url.Parse(w.Webhook); w.Webhook != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return errors.New("watchdog.webhook (TACHO_ALERT_WEBHOOK): use a URL such as https://chat.example/hooks/TOKEN")

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -28,6 +31,9 @@ type NewRequest struct {
 // tries bounds how often a command on several aggregates starts again. Each conflict means that another
 // writer got through.
 const tries = 16
+
+// maxKey bounds the natural key of a request, which names it to people while it has no tag.
+const maxKey = 256
 
 // CreateRequest records the wish once, however often it is asked, and returns the request.
 //
@@ -75,6 +81,8 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 		return request.Create{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
 	case n.Key == "":
 		n.Key = string(n.Tag)
+	case len(n.Key) > maxKey || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
+		return request.Create{}, refuse(Invalid, "the key of a request is a line of at most %d bytes, as it stands in lists: choose a shorter one, without control characters", maxKey)
 	}
 	if n.KeepOlder && n.Tag == "" {
 		return request.Create{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
@@ -138,6 +146,13 @@ func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int)
 
 // ArtifactsReady says that the artifact of a waiting request exists. also is recorded with it, as by CreateRequest.
 func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
+	err := events.CheckTag(tag)
+	if err == nil && parent != "" {
+		err = events.CheckTag(parent)
+	}
+	if err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	}
 	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent}, also)
 }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -167,4 +168,22 @@ func TestAtMostOneTryOfAPullRequestWaits(t *testing.T) {
 			rt.Fatalf("%v all wait", waiting)
 		}
 	})
+}
+
+func TestAKeyIsALine(t *testing.T) {
+	c, _ := start(t)
+	for _, key := range []string{strings.Repeat("w", 257), "a\x00b", "two\nlines", "\x1b[31mred", "\xff"} {
+		_, _, err := c.CreateRequest(t.Context(), by, try(key, "", 14))
+		refused(t, err, Invalid, "a line of at most 256 bytes")
+	}
+	create(t, c, try("Überraschung: <b>comment 7</b>", "", 14))
+}
+
+func TestArtifactsAndParentsAreNoPaths(t *testing.T) {
+	c, _ := start(t)
+	id := create(t, c, try("k", "", 14))
+	for _, names := range [][2]events.Tag{{"../x", "a"}, {"", "a"}, {"x", "../../a"}, {"x", "a\x00"}} {
+		_, _, err := c.ArtifactsReady(t.Context(), by, id, names[0], names[1])
+		refused(t, err, Invalid, "starting with a letter or digit")
+	}
 }

@@ -121,6 +121,11 @@ func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {
 	if err := events.CheckTag(c.Tag); err != nil {
 		return nil, refuse("%s", err)
 	}
+	if c.Parent != "" {
+		if err := events.CheckTag(c.Parent); err != nil {
+			return nil, refuse("parent: %s", err)
+		}
+	}
 	if r.Artifact.Tag == c.Tag && r.State != events.WaitingForArtifacts {
 		return nil, nil
 	}

@@ -73,6 +73,7 @@ func TestDecide(t *testing.T) {
 
 		{"artifacts become ready", waiting, ArtifactsReady{Tag: "b", Parent: "a"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
 		{"artifacts that are ready already", ready, ArtifactsReady{Tag: "b", Parent: "a"}, nil, false},
+		{"the parent of an artifact is no path", waiting, ArtifactsReady{Tag: "b", Parent: "../a"}, nil, true},
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
 		{
 			"a failed try build is noted, and the request goes on waiting", waiting,

@@ -3,7 +3,9 @@ package website
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -46,6 +48,25 @@ func by(r *http.Request) (control.By, error) {
 		return control.By{}, err
 	}
 	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String()}, nil
+}
+
+// addressed refuses who reaches this machine from itself by a name that is not its own: a page elsewhere may have
+// its own name point here, and its reader's browser would read for it what others cannot reach. Names without a dot
+// are nobody's to give away.
+func (s *Server) addressed(next http.Handler) http.Handler {
+	site := ""
+	if u, err := url.Parse(s.Site); err == nil {
+		site = u.Hostname()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimSuffix((&url.URL{Host: r.Host}).Hostname(), ".")
+		own := !strings.Contains(name, ".") || net.ParseIP(name) != nil || strings.HasSuffix(strings.ToLower(name), ".localhost") || strings.EqualFold(name, site)
+		if local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); own || !ok || !local.IP.IsLoopback() {
+			next.ServeHTTP(w, r)
+			return
+		}
+		s.refuse(w, r, wrong(http.StatusMisdirectedRequest, "ask for localhost, or set github.site to the URL by which people reach it", "this Tacho is not known as %s", name))
+	})
 }
 
 // secured sets the headers that keep a browser from doing with a page what it is not meant for. Scripts and

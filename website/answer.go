@@ -9,7 +9,10 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -66,10 +69,19 @@ func explain(err error) (e *client.Error, known bool) {
 		}, false
 	case errors.Is(err, context.DeadlineExceeded):
 		return &client.Error{Status: http.StatusGatewayTimeout, Message: "this took too long", Next: "see /readyz for what is slow"}, false
-	case errors.As(err, &notConnected), errors.As(err, &network), errors.Is(err, readmodel.ErrNotMigrated):
+	case errors.As(err, &notConnected), errors.As(err, &network), hungUp(err), errors.Is(err, readmodel.ErrNotMigrated):
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached", Next: "see /readyz, and the log of the server"}, false
 	}
 	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
+}
+
+// hungUp reports whether Postgres left in the middle of a query, as it does when it stops or is started again.
+func hungUp(err error) bool {
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		return strings.HasPrefix(said.Code, "57P") // an operator intervened
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
 func refusalStatus(kind control.RefusalKind) int {
@@ -137,9 +149,14 @@ func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error
 	if errors.As(err, &large) {
 		return nil, wrong(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", large.Limit)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, wrong(http.StatusRequestTimeout, "send it again", "the body did not arrive in time")
+	}
 	if err != nil {
 		return nil, wrong(http.StatusBadRequest, "send it again", "the body broke off")
 	}
+	// What the command does may take longer than its body.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(data) > 0 && (err != nil || kind != "application/json") {
 		return nil, wrong(http.StatusUnsupportedMediaType, "send the header Content-Type: application/json", "the body is not declared as JSON")
 	}

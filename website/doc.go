@@ -31,5 +31,6 @@
 //
 // Commands need the bearer token of the configuration; without one there, all are refused. The token is
 // compared in constant time, never logged and on no page; there are no cookies, so no other site can write in
-// a visitor's name.
+// a visitor's name. Reading needs no token; so that no other site reads through a visitor of this machine, a name
+// that is not its own is refused there (see addressed).
 package website

@@ -21,7 +21,7 @@ func eventFilter(p *params) (readmodel.EventFilter, error) {
 	f := readmodel.EventFilter{
 		After: p.seq("after"), Before: p.seq("before"), Type: p.text("type"), Root: p.text("root"), Cause: p.seq("cause"), Limit: p.limit(),
 	}
-	if p.values.Has("after") && f.Before > 0 {
+	if p.text("after") != "" && f.Before > 0 {
 		p.fail("give after or before, not both")
 	}
 	subject := events.Subject(p.text("subject"))
@@ -77,7 +77,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 		return err
 	}
 	after := at.Seq
-	if p.values.Has("after") {
+	if p.text("after") != "" {
 		after = f.After
 	}
 	if last, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 63); err == nil {

@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,9 +56,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) probe(ctx context.Context) []check {
-	cursor, err := s.cursor(ctx)
-	postgres := check{"postgres", err == nil, "the tables can be read"}
-	if err != nil {
+	cursor, err := s.Reader.Cursor(ctx)
+	unfilled := errors.Is(err, readmodel.ErrNotFound)
+	postgres := check{"postgres", err == nil || unfilled, "the tables can be read"}
+	if !postgres.OK {
 		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", err)
 		postgres.Detail = "the tables cannot be read; see the log of the server"
 	}
@@ -71,8 +73,12 @@ func (s *Server) probe(ctx context.Context) []check {
 	switch {
 	case !postgres.OK || !log.OK:
 		projection.Detail = "not known without both Postgres and the log"
+	case unfilled:
+		projection.Detail = "the projector has not begun to fill the tables: check that it runs"
 	case cursor.Identity != "" && cursor.Identity != head.Identity:
 		projection.Detail = "the tables were made of another log: run `tacho replay`"
+	case cursor.Seq > head.Last: // the log was asked last, and only grows
+		projection.Detail = fmt.Sprintf("the tables are at event %d and the log ends at %d: it was restored from an older copy; run `tacho replay`", cursor.Seq, head.Last)
 	case head.Last > cursor.Seq && uint64(head.Last-cursor.Seq) > s.MaxLag:
 		projection.Detail = fmt.Sprintf("the tables are at event %d of %d, more than %d behind: check that the projector runs", cursor.Seq, head.Last, s.MaxLag)
 	default:

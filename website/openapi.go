@@ -46,7 +46,7 @@ func describe(table []route, version string) object {
 	}
 }
 
-func operation(rt route, schemas *schemas) object {
+func operation(rt route, answered *schemas) object {
 	o := object{"summary": rt.summary, "operationId": operationID(rt)}
 	var parameters []object
 	for _, name := range pathParameters(rt.path) {
@@ -64,19 +64,22 @@ func operation(rt route, schemas *schemas) object {
 	}
 	content := object{}
 	if rt.answer != nil {
-		content["application/json"] = object{"schema": schemas.of(rt.answer)}
+		content["application/json"] = object{"schema": answered.of(rt.answer)}
 	}
 	for _, kind := range rt.other {
 		content[kind] = object{"schema": object{"type": "string"}}
 	}
-	no := object{"description": "An error", "content": object{"application/json": object{"schema": schemas.of(client.Error{})}}}
+	no := object{"description": "An error", "content": object{"application/json": object{"schema": answered.of(client.Error{})}}}
 	responses := object{"200": object{"description": "The answer", "content": content}, "default": no}
 	if rt.writes() {
 		o["security"] = []object{{"token": []string{}}}
+	}
+	if statusOf(rt, rt.answer) == http.StatusCreated {
 		responses["201"] = object{"description": "Something new was recorded", "content": content}
 	}
 	if rt.body != nil {
-		o["requestBody"] = object{"content": object{"application/json": object{"schema": schemas.of(rt.body)}}}
+		sent := &schemas{named: answered.named, sent: true}
+		o["requestBody"] = object{"content": object{"application/json": object{"schema": sent.of(rt.body)}}}
 	}
 	o["responses"] = responses
 	return o

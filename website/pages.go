@@ -106,7 +106,11 @@ func (s *Server) page(read func(*http.Request) (view, error)) http.Handler {
 			s.show(w, r, s.refusal(wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method)))
 			return
 		}
-		v, err := read(r)
+		var v view
+		err := illegible()
+		if legible(r.URL.Path) {
+			v, err = read(r)
+		}
 		if err != nil {
 			if _, known := explain(err); !known {
 				s.fault(r, err)

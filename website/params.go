@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -32,15 +33,28 @@ func query(r *http.Request, known []parameter) *params {
 	for _, k := range known {
 		names = append(names, k.name)
 	}
+	if !legible(r.URL.Path) {
+		p.err = illegible()
+	}
 	for name, values := range p.values {
 		switch {
 		case !slices.Contains(names, name):
 			p.fail("unknown parameter %q: use %s", name, orNone(names))
 		case len(values) > 1:
 			p.fail("parameter %q is given %d times", name, len(values))
+		case !legible(values[0]):
+			p.fail("parameter %q is no text: send UTF-8 without the character 0", name)
 		}
 	}
 	return p
+}
+
+// legible reports whether the tables can hold a text: Postgres takes neither what is no UTF-8 nor the character 0,
+// and would answer with a fault.
+func legible(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+func illegible() error {
+	return wrong(http.StatusBadRequest, "send UTF-8 without the character 0", "the path of the URL is no text")
 }
 
 func orNone(names []string) string {

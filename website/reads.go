@@ -159,7 +159,7 @@ func (s *Server) events(_ http.ResponseWriter, r *http.Request, p *params) (any,
 	if err != nil {
 		return nil, err
 	}
-	if p.values.Has("after") && f.After == 0 {
+	if p.text("after") != "" && f.After == 0 {
 		return s.fromTheBeginning(r.Context(), f)
 	}
 	return s.Reader.Events(r.Context(), f)

@@ -3,6 +3,7 @@ package website
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -163,12 +164,16 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.Handle(path, s.measured("page "+path, s.page(page)))
 	}
-	return secured(mux)
+	return secured(s.addressed(mux))
 }
 
 // serve makes the handler of one route.
 func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rt.writes() {
+			// Who sends a body slowly would hold the connection for ever. Where there are no deadlines, nobody is slow.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.BodyWithin))
+		}
 		p := query(r, rt.known())
 		err := p.err
 		if err == nil && rt.writes() {

@@ -12,7 +12,11 @@ import (
 )
 
 // schemas makes JSON Schemas of the Go types that travel as JSON. Structs are named once and referred to.
-type schemas struct{ named object }
+type schemas struct {
+	named object
+	// sent is set for what callers send: they may leave fields out, which answers do not.
+	sent bool
+}
 
 // of returns the schema of the type of v.
 func (s *schemas) of(v any) object { return s.schema(reflect.TypeOf(v)) }
@@ -51,6 +55,9 @@ func (s *schemas) schema(t reflect.Type) object {
 
 func (s *schemas) structure(t reflect.Type) object {
 	name := titled(path.Base(t.PkgPath()), t.Name())
+	if s.sent {
+		name += ".sent"
+	}
 	ref := object{"$ref": "#/components/schemas/" + name}
 	if s.named[name] != nil {
 		return ref
@@ -68,7 +75,9 @@ func (s *schemas) structure(t reflect.Type) object {
 			required = append(required, name)
 		}
 	}
-	made["required"] = required
+	if !s.sent {
+		made["required"] = required
+	}
 	return ref
 }
 

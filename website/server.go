@@ -55,6 +55,8 @@ type Config struct {
 	MaxLag uint64
 	// WaitFor bounds how long a read waits for an event that it named; 0 means 10 s.
 	WaitFor time.Duration
+	// BodyWithin bounds how long the body of a command may take to arrive; 0 means 30 s.
+	BodyWithin time.Duration
 	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
 	PingEvery time.Duration
 }
@@ -90,6 +92,9 @@ func New(c Config) *Server {
 	}
 	if c.WaitFor == 0 {
 		c.WaitFor = 10 * time.Second
+	}
+	if c.BodyWithin == 0 {
+		c.BodyWithin = 30 * time.Second
 	}
 	if c.PingEvery == 0 {
 		c.PingEvery = time.Second

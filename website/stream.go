@@ -39,6 +39,9 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 		case <-released:
 		}
 	}()
+	if r.Method == http.MethodHead {
+		cancel() // the header is the whole answer, and the next call waits behind it on the same connection
+	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")

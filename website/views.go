@@ -2,6 +2,7 @@ package website
 
 import (
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -27,14 +28,36 @@ func (s *Server) statusPage(r *http.Request) (view, error) {
 }
 
 func (s *Server) requestsPage(r *http.Request) (view, error) {
-	f, err := requestFilter(query(r, []parameter{
+	p := query(r, []parameter{
 		{name: "state"}, {name: "kind"}, {name: "suite"}, {name: "tag"}, {name: "pr"}, {name: "before"}, {name: "limit"},
-	}))
+	})
+	f, err := requestFilter(p)
 	if err != nil {
 		return view{}, err
 	}
+	shown := requestsShown
+	if f.Limit > 0 {
+		shown = f.Limit
+	}
+	f.Limit = shown + 1
 	list, err := s.Reader.Requests(r.Context(), f)
-	return view{template: "requests", title: "Requests", data: list}, err
+	v := requestsView{List: list}
+	if len(list) > shown {
+		v.List = list[:shown]
+		p.values.Set("before", fmt.Sprint(v.List[shown-1].CreatedSeq))
+		v.Older = template.URL(p.values.Encode())
+	}
+	return view{template: "requests", title: "Requests", data: v}, err
+}
+
+// requestsShown is how many requests a page shows unless its reader says otherwise.
+const requestsShown = 100
+
+// requestsView is a page of requests.
+type requestsView struct {
+	List []readmodel.Request
+	// Older is the query of the next page; empty when there is none.
+	Older template.URL
 }
 
 // requestView is a request as its page shows it.

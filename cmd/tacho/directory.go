@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,22 +171,38 @@ func (d directory) keep(c credentials) error {
 
 // client returns a client of the running Tacho.
 func (p *program) client() (*client.Client, error) {
-	url, token := p.config.Server, p.config.Token
-	d := directory(p.config.Data)
-	if url == "" {
+	address := p.config.Server
+	if address == "" {
+		d := directory(p.config.Data)
 		r, ok := d.find()
 		if !ok {
 			return nil, fmt.Errorf("no Tacho runs on %s: start one with `tacho up`, or name one with --data or --server", d)
 		}
-		url, p.found = r.URL, &r
+		address, p.found = r.URL, &r
 	}
-	if token == "" {
-		token = d.read("token")
-	}
-	c, err := client.New(url, token)
+	c, err := client.New(address, p.token(address))
 	if err != nil {
 		return nil, usageError{err}
 	}
 	c.Actor = p.actor()
 	return c, nil
+}
+
+// token returns the token to send to a server: that of the directory is for a Tacho of this machine, and nobody
+// else's business.
+func (p *program) token(address string) string {
+	if p.config.Token != "" || p.found == nil && !onThisMachine(address) {
+		return p.config.Token
+	}
+	return directory(p.config.Data).read("token")
+}
+
+// onThisMachine reports whether a URL leads no further than to this machine.
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -28,6 +28,8 @@ const (
 	// redeliverEvery is how often deliveries that failed are looked for, redeliverBack how far: GitHub keeps them
 	// for three days.
 	redeliverEvery, redeliverBack = 10 * time.Minute, 3 * 24 * time.Hour
+	// deliveryWithin is how long GitHub may take to send a delivery; it waits 10 s for the answer.
+	deliveryWithin = 30 * time.Second
 	// commentPace is what GitHub asks for between two writes.
 	commentPace = time.Second
 )
@@ -193,11 +195,20 @@ func withWebhook(site, hook http.Handler) http.Handler {
 				http.StatusServiceUnavailable)
 		})
 	}
-	mux.Handle(webhookPath, hook)
+	mux.Handle(webhookPath, inTime(hook, deliveryWithin))
 	if site != nil {
 		mux.Handle("/", site)
 	}
 	return mux
+}
+
+// inTime bounds how long the body of a delivery may take to arrive: anybody may begin one.
+func inTime(next http.Handler, within time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Where there are no deadlines, nobody is slow.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // pushed is somebody who polls a branch.

@@ -18,8 +18,11 @@ func jsonNumber(n events.Seq) string { return strconv.FormatUint(uint64(n), 10) 
 // document is what the tests need of an OpenAPI document.
 type document struct {
 	Paths map[string]map[string]struct {
-		Parameters []struct{ Name, In string }
-		Responses  map[string]struct {
+		Parameters  []struct{ Name, In string }
+		RequestBody struct {
+			Content map[string]struct{ Schema schema }
+		}
+		Responses map[string]struct {
 			Content map[string]struct{ Schema schema }
 		}
 	}
@@ -151,6 +154,16 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 			if resp, body := s.get(fill.Replace(path) + "?" + p.Name + "=1"); strings.Contains(body, "unknown parameter") {
 				t.Errorf("GET %s with %s: %s", path, p.Name, resp.Status)
 			}
+		}
+	}
+	// What is accepted is described as such: fields may be left out.
+	wish := map[string]any{"suite": "go", "kind": "master", "tag": "go1.50", "parameters": map[string]any{"profiles": []any{"debug"}}}
+	for _, fault := range d.faults("wish", d.Paths["/api/v1/requests"]["post"].RequestBody.Content["application/json"].Schema, wish) {
+		t.Error(fault)
+	}
+	for path, want := range map[string]bool{"/api/v1/requests": true, "/api/v1/replay/verify": false} {
+		if _, described := d.Paths[path]["post"].Responses["201"]; described != want {
+			t.Errorf("POST %s is described with 201: %v, want %v", path, described, want)
 		}
 	}
 	if len(d.Paths) < 20 {

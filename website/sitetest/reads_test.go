@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"html"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -252,6 +253,41 @@ func TestAnUnknownTagNamesThoseWithResults(t *testing.T) {
 		e := refusal(t, body)
 		if resp.StatusCode != http.StatusNotFound || !strings.Contains(e.Message, "nope has no results") || !strings.Contains(e.Next, string(sha("b"))) {
 			t.Errorf("%s: %s %s", path, resp.Status, body)
+		}
+	}
+}
+
+// Page by page every request is shown once, with the filter that the first page had.
+func TestOlderRequestsAreAPageFurther(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	s.machines()
+	link, next := regexp.MustCompile(`<a href="(/requests\?[^"]*)">Older requests`), "/requests?kind=master&limit=1"
+	for _, want := range []events.RequestID{st.running, st.child, st.parent} {
+		_, body := s.get(next)
+		for _, id := range []events.RequestID{st.running, st.child, st.parent, st.release} {
+			if strings.Contains(body, string(id)) != (id == want) {
+				t.Errorf("%s: request %s is shown, or not, against expectation", next, id)
+			}
+		}
+		next = ""
+		if found := link.FindStringSubmatch(body); found != nil {
+			next = html.UnescapeString(found[1])
+		}
+	}
+	if next != "" {
+		t.Errorf("after the last page: %s", next)
+	}
+}
+
+func TestAnEmptyParameterIsNotGiven(t *testing.T) {
+	s := open(t, nil)
+	s.story()
+	s.machines()
+	for _, path := range []string{"/api/v1/events?limit=1&after=", "/api/v1/events?limit=1&after=&before=" + jsonNumber(s.head()+1)} {
+		resp, body := s.get(path + "&wait_for=" + jsonNumber(s.head()))
+		if resp.StatusCode != http.StatusOK || !strings.HasPrefix(body, `[{"seq":`+jsonNumber(s.head())+",") {
+			t.Errorf("%s: %s: %.200s, want the newest event", path, resp.Status, body)
 		}
 	}
 }

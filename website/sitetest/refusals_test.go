@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/pgtest"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website"
 )
 
@@ -55,6 +60,11 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		"unknown kind":        {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"nightly","tag":"x"}`, header: permitted(), status: 400, says: "use master, try or release"},
 		"unknown suite":       {method: "POST", path: "/api/v1/requests", body: `{"suite":"c","kind":"master","tag":"x"}`, header: permitted(), status: 404, says: "tacho suite publish"},
 		"unknown profile":     {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"master","tag":"x","parameters":{"profiles":["fast"]}}`, header: permitted(), status: 400, says: "fast"},
+		"no text in a path":   {path: "/api/v1/requests/a%00b", status: 400, says: "the path of the URL is no text"},
+		"no text in a log":    {path: "/api/v1/jobs/%ff/log", status: 400, says: "the path of the URL is no text"},
+		"no text in a query":  {path: "/api/v1/results?tag=%ff", status: 400, says: `parameter "tag" is no text`},
+		"tag is a path":       {method: "POST", path: "/api/v1/requests/" + string(st.try) + "/artifacts-ready", body: `{"tag":"../x"}`, header: permitted(), status: 400, says: "starting with a letter or digit"},
+		"parent is a path":    {method: "POST", path: "/api/v1/requests/" + string(st.try) + "/artifacts-ready", body: `{"tag":"x","parent_tag":"../x"}`, header: permitted(), status: 400, says: "starting with a letter or digit"},
 		"cancel nothing":      {method: "POST", path: "/api/v1/requests/r0/cancel", header: permitted(), status: 404, says: "there is no request r0"},
 		"lane held":           {method: "POST", path: "/api/v1/collectors", body: `{"name":"amd-9","target":"linux-amd64","set":0}`, header: permitted(), status: 409, says: "deactivate it first"},
 		"bad definitions":     {method: "POST", path: "/api/v1/definitions", body: `{"version":1,"colour":"red"}`, header: permitted(), status: 400, says: "colour"},
@@ -131,6 +141,67 @@ func TestReadinessSaysWhatIsNotReady(t *testing.T) {
 	}
 }
 
+// ending is a log of which nothing is known but its end.
+type ending struct{ atomic.Pointer[eventlog.Head] }
+
+func (e *ending) Head(context.Context) (eventlog.Head, error) { return *e.Load(), nil }
+
+func TestTablesThatNobodyFillsOrThatAreAheadOfTheLogAreNotReady(t *testing.T) {
+	var end ending
+	end.Store(&eventlog.Head{})
+	s := open(t, func(c *website.Config) { c.Log = &end })
+	s.story()
+	s.machines()
+	if _, err := s.now().Status(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	older, err := s.log.Head(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older.Last--
+	end.Store(&older)
+	if resp, body := s.get("/readyz"); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "restored from an older copy") {
+		t.Errorf("ahead of the log: %s: %s", resp.Status, body)
+	}
+
+	url := pgtest.New(t, "migrated", readmodel.Migrate)
+	reader, err := readmodel.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	answer := httptest.NewRecorder()
+	website.New(website.Config{Reader: reader, Log: &end}).Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "has not begun") {
+		t.Errorf("without a projector: %d: %s", answer.Code, answer.Body)
+	}
+}
+
+// A page elsewhere whose name is made to point to this machine reads nothing through its visitor's browser.
+func TestAForeignNameForThisMachineIsRefused(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.Site = "https://Perf.example/tacho" })
+	for host, status := range map[string]int{
+		"evil.example": 421, "evil.example:8421": 421, "127.0.0.1.evil.example": 421, "evil.example.": 421,
+		"localhost:8421": 200, "bench": 200, "127.0.0.1": 200, "[::1]:8421": 200, "tacho.localhost": 200, "perf.example": 200, "perf.example:443": 200,
+	} {
+		for _, path := range []string{"/api/v1/definitions", "/requests"} {
+			req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.http.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != status {
+				t.Errorf("%s as %s: %s", path, host, resp.Status)
+			}
+		}
+	}
+}
+
 func TestPagesAreGuardedAndUnknownOnesAreNotFound(t *testing.T) {
 	s := open(t, nil)
 	s.story()
@@ -138,6 +209,7 @@ func TestPagesAreGuardedAndUnknownOnesAreNotFound(t *testing.T) {
 	for path, status := range map[string]int{
 		"/": 200, "/requests": 200, "/requests/" + string(sha("c")): 200, "/collectors": 200, "/compare": 200, "/static/style.css": 200,
 		"/requests/r0": 404, "/jobs/j0": 404, "/nothing": 404, "/static/nothing": 404, "/compare?a=x&b=y": 404, "/requests?state=odd": 400, "/metrics": 200,
+		"/requests/%00": 400, "/jobs/%ff": 400, "/github/comments/%00": 400, "/github/deliveries/7/%ff": 400, "/compare?b=%00": 400, "/requests?tag=%ff": 400,
 	} {
 		resp, body := s.get(path)
 		if resp.StatusCode != status {

@@ -28,7 +28,7 @@ func environment(n string) events.Environment {
 type story struct {
 	*site
 	// parent and child are done; running has one job finished and one at work.
-	parent, child, running, release events.RequestID
+	parent, child, running, release, try events.RequestID
 	// work is the job that amd-0 is at.
 	work  events.JobSpec
 	token events.Seq
@@ -57,7 +57,7 @@ func (s *site) story() *story {
 	st.work = jobs[0]
 	st.token = st.dequeue(st.work, "amd-0")
 	st.release = st.request(control.NewRequest{Suite: "go", Kind: events.Release, Tag: "go1.99.0", ReleasedOn: "2026-11-20"})
-	st.request(control.NewRequest{Suite: "go", Kind: events.Try, Key: "comment 7", PR: 14, Parent: sha("c")})
+	st.try = st.request(control.NewRequest{Suite: "go", Kind: events.Try, Key: "comment 7", PR: 14, Parent: sha("c")})
 	s.beat(eventlog.Beat{Name: "amd-0", Instance: "i1", Host: "bench-1", PID: 41, Version: "v1.2.3", JobID: st.work.ID, Benchmark: "tables", Done: 1, Total: 2, Load: 1.02})
 	s.beat(eventlog.Beat{Name: "amd-1", Instance: "i2", Host: "bench-2", PID: 42, Version: "v1.2.3", Load: 0.1})
 	s.clock.advance(5 * time.Second)

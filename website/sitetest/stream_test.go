@@ -167,3 +167,19 @@ func TestTheOutputOfAJobIsFollowedToItsEnd(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A HEAD of a stream has no end that a reader would see, and the next call on the connection waits behind it.
+func TestTheHeaderOfAStreamIsAnAnswer(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	s.machines()
+	for _, path := range []string{"/events", "/api/v1/events/stream", "/api/v1/jobs/" + string(st.work.ID) + "/log?follow=1"} {
+		resp, body := s.do(http.MethodHead, path, "", nil)
+		if resp.StatusCode != http.StatusOK || body != "" {
+			t.Errorf("HEAD %s: %s %q", path, resp.Status, body)
+		}
+		if resp, _ := s.get("/healthz"); resp.StatusCode != http.StatusOK {
+			t.Errorf("after HEAD %s: %s", path, resp.Status)
+		}
+	}
+}

@@ -1,12 +1,17 @@
 package sitetest
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website"
 )
 
 func TestEveryWriteOfTheClient(t *testing.T) {
@@ -62,5 +67,26 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 	e, err := s.now().Event(s.ctx, cancelled.Seq)
 	if err != nil || e.Actor != "cli:tester" || e.Source != "website" || !strings.HasPrefix(e.Root, "command ") {
 		t.Errorf("event: %+v, %v", e, err)
+	}
+}
+
+// Who sends the body of a command slowly is told so, and holds nothing for ever: with the token or without it.
+func TestABodyHasToArriveInTime(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.BodyWithin = 100 * time.Millisecond })
+	for given, want := range map[string]string{token: "HTTP/1.1 408", "wrong": "HTTP/1.1 401"} {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(s.ctx, "tcp", s.http.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /api/v1/requests HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", given)
+		answer, err := io.ReadAll(conn) // until the server closes the connection
+		if err != nil || !strings.HasPrefix(string(answer), want) {
+			t.Errorf("%s: %v: %.200s", want, err, answer)
+		}
 	}
 }

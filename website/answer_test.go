@@ -1,0 +1,24 @@
+package website
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Who reads while Postgres is started again is told to come back, and not that Tacho is at fault.
+func TestAPostgresThatLeavesIsAway(t *testing.T) {
+	for want, list := range map[int][]error{
+		http.StatusServiceUnavailable:  {&pgconn.PgError{Code: "57P01"}, &pgconn.PgError{Code: "57P03"}, io.ErrUnexpectedEOF},
+		http.StatusInternalServerError: {&pgconn.PgError{Code: "42P01"}, &pgconn.PgError{Code: "57014"}},
+	} {
+		for _, err := range list {
+			if e, known := explain(fmt.Errorf("query queue: %w", err)); e.Status != want || known {
+				t.Errorf("%v: %d, known %v", err, e.Status, known)
+			}
+		}
+	}
+}
