@@ -135,6 +135,22 @@ func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, sin
 	}
 }
 
+// Comment returns a comment on a pull request.
+func (c *Client) Comment(ctx context.Context, repo events.RepoName, id int64) (Comment, error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
+	owner, name := repo.Split()
+	call := fmt.Sprintf("read comment %d of %s", id, repo)
+	found, _, err := c.api.Issues.GetComment(ctx, owner, name, id)
+	if err != nil {
+		return Comment{}, explain(call, err)
+	}
+	if found.GetID() != id {
+		return Comment{}, notTheAnswer(call)
+	}
+	return comment(found), nil
+}
+
 // CreateComment writes a comment. After a Fault it may have been written: look for it before trying again.
 func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (Comment, error) {
 	ctx, cancel := c.within(ctx)

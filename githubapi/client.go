@@ -47,6 +47,8 @@ type App struct {
 // Client speaks to GitHub. It may be used by any number of goroutines.
 type Client struct {
 	api *github.Client
+	// app speaks as the App itself, which may do little but say who it is; nil for a token.
+	app *github.Client
 	// graphql is where GraphQL is asked; it lies beside the REST API.
 	graphql string
 	// timeout bounds one call.
@@ -65,14 +67,18 @@ func New(c Config) (*Client, error) {
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
+	var app *github.Client
 	if c.App.ID != 0 {
-		app, err := ghinstallation.New(transport, c.App.ID, c.App.Installation, c.App.Key)
+		itself, err := ghinstallation.NewAppsTransport(transport, c.App.ID, c.App.Key)
 		if err != nil {
 			// The error of a key might quote it.
 			return nil, errors.New("the key of the GitHub App cannot be used: give the private key as GitHub made it, in PEM")
 		}
-		app.BaseURL = strings.TrimSuffix(base.String(), "/")
-		transport = app
+		app = github.NewClient(&http.Client{Transport: itself})
+		app.BaseURL = base
+		installed := ghinstallation.NewFromAppsTransport(itself, c.App.Installation)
+		installed.BaseURL = strings.TrimSuffix(base.String(), "/")
+		transport = installed
 	}
 	timeout := c.Timeout
 	if timeout == 0 {
@@ -83,7 +89,7 @@ func New(c Config) (*Client, error) {
 		api = api.WithAuthToken(c.Token)
 	}
 	api.BaseURL = base
-	return &Client{api: api, graphql: graphqlOf(base), timeout: timeout, may: c.App.ID != 0 || c.Token != ""}, nil
+	return &Client{api: api, app: app, graphql: graphqlOf(base), timeout: timeout, may: c.App.ID != 0 || c.Token != ""}, nil
 }
 
 // MayWrite reports whether the client has credentials: without, GitHub lets it only read.

@@ -1,14 +1,18 @@
 package githubapi
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"time"
 
+	"github.com/bradleyfalzon/ghinstallation/v2"
 	"github.com/google/go-github/v62/github"
 )
 
@@ -66,6 +70,7 @@ func explain(call string, err error) error {
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
 	var response *github.ErrorResponse
+	var noToken *ghinstallation.HTTPError
 	switch {
 	case errors.As(err, &limit):
 		e.Kind, e.RetryAfter = Limited, max(time.Until(limit.Rate.Reset.Time), time.Second)
@@ -87,10 +92,30 @@ func explain(call string, err error) error {
 		if e.Kind == Limited && e.RetryAfter == 0 {
 			e.RetryAfter = time.Minute
 		}
+	case errors.As(err, &noToken) && noToken.Response != nil:
+		e.refuseToken(noToken)
 	case errors.Is(err, context.Canceled):
 		e.Err = context.Canceled
 	}
 	return e
+}
+
+// refuseToken explains that the App got no token. What was asked for was never asked, so nothing of it is missing or
+// refused: a person must look at the App, unless GitHub is broken or wants to be left alone.
+func (e *Error) refuseToken(answer *ghinstallation.HTTPError) {
+	defer answer.Response.Body.Close()
+	var said struct{ Message string }
+	// Without words the status must do.
+	_ = json.NewDecoder(io.LimitReader(answer.Response.Body, 1<<16)).Decode(&said)
+	e.Status, e.RetryAfter = answer.Response.StatusCode, retryAfter(answer.Response.Header)
+	e.Err = fmt.Errorf("installation %d of the App gets no token: status %d: %s", answer.InstallationID, e.Status, cmp.Or(said.Message, http.StatusText(e.Status)))
+	switch e.Kind = kindOf(e.Status); {
+	case e.Kind == Fault:
+	case e.Kind == Limited, e.Status == http.StatusForbidden && forbidden(said.Message, e.RetryAfter) == Limited:
+		e.Kind, e.RetryAfter = Limited, cmp.Or(e.RetryAfter, time.Minute)
+	default:
+		e.Kind = Unauthorized
+	}
 }
 
 func kindOf(status int) Kind {

@@ -2,10 +2,6 @@ package githubapi_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"strings"
@@ -175,13 +171,9 @@ func TestTheHourlyLimit(t *testing.T) {
 
 func TestAnAppSpeaksForItself(t *testing.T) {
 	w := start(t)
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, text := newKey(t)
 	app := w.AddApp(7, "tacho", &key.PublicKey)
 	installation := w.Install(7, repo)
-	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	c := w.client(t, githubapi.Config{App: githubapi.App{ID: 7, Installation: installation, Key: text}})
 	made, err := c.CreateComment(t.Context(), repo, 14, "hello")
 	if err != nil || made.AuthorID != app.ID || !c.MayWrite() {

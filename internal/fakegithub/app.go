@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -128,8 +129,11 @@ func whoAmI(c *call) answer {
 }
 
 func getUser(c *call) answer {
-	if u := c.s.users[c.names["login"]]; u != nil {
-		return ok(u.shape())
+	for login, u := range c.s.users {
+		// GitHub knows a name in any case.
+		if strings.EqualFold(login, c.names["login"]) {
+			return ok(u.shape())
+		}
 	}
 	return notFound()
 }

@@ -79,7 +79,6 @@ func TestBadCredentials(t *testing.T) {
 	good := object{"iat": now.Unix(), "exp": now.Unix() + 600, "iss": appID}
 	for name, secret := range map[string]string{
 		"another key":     jwt(t, other, good),
-		"another App":     jwt(t, key, object{"iat": now.Unix(), "exp": now.Unix() + 600, "iss": 13}),
 		"expired":         jwt(t, key, object{"iat": now.Unix() - 600, "exp": now.Unix(), "iss": appID}),
 		"from the future": jwt(t, key, object{"iat": now.Unix() + 90, "exp": now.Unix() + 600, "iss": appID}),
 		"too long":        jwt(t, key, object{"iat": now.Unix(), "exp": now.Unix() + 700, "iss": appID}),
@@ -90,6 +89,10 @@ func TestBadCredentials(t *testing.T) {
 		if err == nil || response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	stranger := jwt(t, key, object{"iat": now.Unix(), "exp": now.Unix() + 600, "iss": 13})
+	if _, response, err := client(t, w.Server, "/").WithAuthToken(stranger).Apps.Get(ctx, ""); err == nil || response.StatusCode != http.StatusNotFound {
+		t.Errorf("another App: %v", err)
 	}
 	body := "x"
 	for name, api := range map[string]*github.Client{
@@ -104,5 +107,39 @@ func TestBadCredentials(t *testing.T) {
 	}
 	if _, _, err := client(t, w.Server, "/").Repositories.Get(ctx, "rust-lang", "rust"); err != nil {
 		t.Errorf("anybody may look: %v", err)
+	}
+}
+
+// Who asks is told who they are: a user by the token, an App by its JWT. The token of an installation stands for no user.
+func TestWhoAsks(t *testing.T) {
+	w, ctx := start(t, Config{}), t.Context()
+	key, now := newKey(t), time.Now().Unix()
+	bot := w.AddApp(appID, "tacho-app", &key.PublicKey)
+	if me, _, err := w.api.Users.Get(ctx, ""); err != nil || me.GetID() != w.bot.ID || me.GetLogin() != "tacho[bot]" {
+		t.Errorf("the user of a token: %v, %v", me, err)
+	}
+	app := client(t, w.Server, "/").WithAuthToken(jwt(t, key, object{"iat": now - 60, "exp": now + 540, "iss": appID}))
+	if found, _, err := app.Apps.Get(ctx, ""); err != nil || found.GetSlug() != "tacho-app" {
+		t.Errorf("the App of a JWT: %v, %v", found, err)
+	}
+	installed := client(t, w.Server, "/").WithAuthToken(w.InstallationToken(w.Install(appID)))
+	if found, _, err := installed.Users.Get(ctx, "Tacho-App%5Bbot%5D"); err != nil || found.GetID() != bot.ID || found.GetType() != "Bot" {
+		t.Errorf("the user of an App: %v, %v", found, err)
+	}
+	for name, tc := range map[string]struct {
+		api    *github.Client
+		login  string
+		status int
+	}{
+		"of an installation":  {installed, "", http.StatusForbidden},
+		"of an App":           {app, "", http.StatusUnauthorized},
+		"of nobody":           {client(t, w.Server, "/"), "", http.StatusUnauthorized},
+		"that is wrong":       {client(t, w.Server, "/").WithAuthToken("wrong"), "", http.StatusUnauthorized},
+		"who is not there":    {w.api, "other%5Bbot%5D", http.StatusNotFound},
+		"asked for by an App": {app, "tacho-app%5Bbot%5D", http.StatusUnauthorized},
+	} {
+		if _, response, err := tc.api.Users.Get(ctx, tc.login); err == nil || response.StatusCode != tc.status {
+			t.Errorf("the user %s: %v, want %d", name, err, tc.status)
+		}
 	}
 }

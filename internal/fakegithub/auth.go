@@ -86,7 +86,11 @@ func (s *Server) authenticate(c *call) (actor, *answer) {
 			why = "A JSON web token could not be decoded"
 		}
 		if why != "" {
-			refused := failure(http.StatusUnauthorized, why, "https://docs.github.com/rest")
+			status := http.StatusUnauthorized
+			if why == noApp {
+				status = http.StatusNotFound
+			}
+			refused := failure(status, why, "https://docs.github.com/rest")
 			return actor{}, &refused
 		}
 		return actor{app: a}, nil
@@ -107,6 +111,9 @@ type claims struct {
 	Issuer json.RawMessage `json:"iss"`
 }
 
+// noApp is what GitHub says, with 404, of a JWT whose issuer is no App.
+const noApp = "Integration not found"
+
 // checkJWT returns the App that signed a JWT, or why it is refused, in GitHub's words.
 func (s *Server) checkJWT(jwt string) (*app, string) {
 	const undecoded = "A JSON web token could not be decoded"
@@ -124,7 +131,7 @@ func (s *Server) checkJWT(jwt string) (*app, string) {
 	id, err := strconv.ParseInt(strings.Trim(string(c.Issuer), `"`), 10, 64)
 	a := s.apps[id]
 	if err != nil || a == nil {
-		return nil, "Integration not found"
+		return nil, noApp
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
@@ -146,6 +153,22 @@ func (s *Server) checkJWT(jwt string) (*app, string) {
 func decodePart(part string, into any) bool {
 	decoded, err := base64.RawURLEncoding.DecodeString(part)
 	return err == nil && json.Unmarshal(decoded, into) == nil
+}
+
+// InstallationToken returns a new token of an installation, such as a run of GitHub Actions has. It expires after an
+// hour, and stands for no user: GET /user is refused.
+func (s *Server) InstallationToken(installation int64) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.apps {
+		for _, i := range a.installations {
+			if i.id == installation {
+				secret, _ := s.issue(i)
+				return secret
+			}
+		}
+	}
+	panic(fmt.Sprintf("fake GitHub: there is no installation %d", installation))
 }
 
 // issue makes a new token of an installation. The caller holds mu.
