@@ -234,3 +234,23 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A comment ends with the line that finds it again; what only quotes the line does not.
+func TestTheMarkerEndsAComment(t *testing.T) {
+	key := ReportKey("r1")
+	for body, want := range map[string]OutboxKey{
+		"slower\n\n" + key.Marker():                  key,
+		"slower\r\n\r\n" + key.Marker() + "\r\n\r\n": key,
+		key.Marker():                     key,
+		"> " + key.Marker():              "",
+		key.Marker() + "\nwhat is this?": "",
+		"slower " + key.Marker():         "",
+		"<!-- tacho: -->":                "",
+		"<!-- tacho:x":                   "",
+		"":                               "",
+	} {
+		if got, ok := MarkerOf(body); got != want || ok != (want != "") {
+			t.Errorf("%q: got %q, %v, want %q", body, got, ok, want)
+		}
+	}
+}

@@ -236,3 +236,20 @@ func CommentAnswerKey(repo RepoName, comment int64) OutboxKey {
 
 // ReportKey names the one report of a request.
 func ReportKey(id RequestID) OutboxKey { return OutboxKey("report-" + string(id)) }
+
+const markerBegins, markerEnds = "<!-- tacho:", " -->"
+
+// Marker is the hidden line that ends the comment: by it the comment is found again. Anybody can write it.
+func (k OutboxKey) Marker() string { return markerBegins + string(k) + markerEnds }
+
+// MarkerOf returns the key in the hidden line that ends a comment; false when there is no such line.
+func MarkerOf(body string) (OutboxKey, bool) {
+	body = strings.TrimSpace(body)
+	last := body[strings.LastIndexByte(body, '\n')+1:]
+	rest, begins := strings.CutPrefix(strings.TrimSpace(last), markerBegins)
+	key, ends := strings.CutSuffix(rest, markerEnds)
+	if !begins || !ends || key == "" {
+		return "", false
+	}
+	return OutboxKey(key), true
+}

@@ -92,9 +92,6 @@ func New(c Config) (*Client, error) {
 	return &Client{api: api, app: app, graphql: graphqlOf(base), timeout: timeout, may: c.App.ID != 0 || c.Token != ""}, nil
 }
 
-// MayWrite reports whether the client has credentials: without, GitHub lets it only read.
-func (c *Client) MayWrite() bool { return c.may }
-
 // within bounds one call.
 func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout)

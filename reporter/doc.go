@@ -5,8 +5,8 @@
 //
 //  1. it appends CommentAttempted, with the last event of the outbox expected, so that one process at a time is at it;
 //  2. it looks for a comment of ours with the hidden marker of the wish, in case an attempt before this one had
-//     written it and its answer was lost;
-//  3. it creates the comment, or edits the one that stands when the wish has a new text;
+//     written it and its answer was lost; one with the marker by another account is none, for anybody can write it;
+//  3. it creates the comment, or edits the one that stands when the wish has a new text and that one is ours;
 //  4. it appends CommentPosted with the number of the comment, then sets labels and appends LabelsSet.
 //
 // What a crash means at each step: before 1 nothing happened. Between 1 and 3 the next attempt finds no marker and

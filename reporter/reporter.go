@@ -37,6 +37,7 @@ const (
 
 // GitHub is where comments are written; *githubapi.Client is one.
 type GitHub interface {
+	Comment(ctx context.Context, repo events.RepoName, id int64) (githubapi.Comment, error)
 	Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[githubapi.Comment, error]
 	CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (githubapi.Comment, error)
 	EditComment(ctx context.Context, repo events.RepoName, id int64, body string) (githubapi.Comment, error)
@@ -55,13 +56,13 @@ type Report struct {
 // Config is what a Reporter needs.
 type Config struct {
 	Log eventlog.Log
-	// GitHub is nil without credentials: nothing is written then.
+	// GitHub is nil without credentials: nothing is written then. Self is the account that it writes as, which whoever
+	// may write always knows: comments of others are not ours, whatever stands in them.
 	GitHub GitHub
+	Self   githubapi.Account
 	Repo   events.RepoName
 	// Suite is the one that measures the repository: the pull requests of others are not here. Empty is every suite.
 	Suite events.SuiteName
-	// BotID is GitHub's number of the account that we write as; 0 when it is not known.
-	BotID int64
 	// Report makes the report of a request that ended, from everything up to a sequence of the log.
 	Report func(ctx context.Context, r request.Request, at events.Seq) (Report, error)
 	// Failing is told the error of every attempt to write, nil for one that went well.
@@ -110,9 +111,15 @@ func New(c Config) *Reporter {
 	return &Reporter{Config: c, state: state, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]retry{}}
 }
 
+// errNobody says that a reporter was made that could not tell its comments from those of others.
+var errNobody = errors.New("reporter: comments are to be written, and nobody said by which account: give it the one that GitHub names")
+
 // Run reports until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of
-// event that this program does not know.
+// event that this program does not know; or when it may write and does not know who it is.
 func (r *Reporter) Run(ctx context.Context) error {
+	if r.GitHub != nil && r.Self.ID <= 0 {
+		return errNobody
+	}
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return eventlog.Fold(running, r.Log, r.fold) })
 	g.Go(func() error { return r.work(running) })

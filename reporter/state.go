@@ -56,10 +56,9 @@ type entry struct {
 	attempt  int
 	instance string
 	until    time.Time
-	// posted is the revision that stands; 0 for none. comment and node name it.
+	// posted is the revision that stands; 0 for none. comment is GitHub's number of it.
 	posted  int
 	comment int64
-	node    string
 	// refused and labelled are the newest revisions that were given up and whose labels are set.
 	refused, labelled int
 	minimised         bool
@@ -83,7 +82,7 @@ func (s *state) fold(e events.Recorded) {
 	case events.CommentAttempted:
 		s.change(f.Key, e, func(x *entry) { x.attempt, x.instance, x.until = f.Attempt, f.Instance, time.Time{} })
 	case events.CommentPosted:
-		s.change(f.Key, e, func(x *entry) { x.posted, x.comment, x.node, x.instance = f.Revision, f.CommentID, f.NodeID, "" })
+		s.change(f.Key, e, func(x *entry) { x.posted, x.comment, x.instance = f.Revision, f.CommentID, "" })
 	case events.CommentPostponed:
 		s.change(f.Key, e, func(x *entry) { x.instance, x.until = "", timeOf(f.Until) })
 	case events.CommentRefused:

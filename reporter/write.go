@@ -3,7 +3,6 @@ package reporter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -74,12 +73,9 @@ func (r *Reporter) lease() time.Duration {
 	return lease
 }
 
-// marker is the hidden line by which a comment of ours is found again.
-func marker(key events.OutboxKey) string { return fmt.Sprintf("<!-- tacho:%s -->", key) }
-
 // text is what is written: the body and the marker on a line of its own.
 func (x *entry) text() string {
-	return strings.TrimRight(x.wanted.Body, "\n") + "\n\n" + marker(x.key)
+	return strings.TrimRight(x.wanted.Body, "\n") + "\n\n" + x.key.Marker()
 }
 
 // post makes the newest revision stand, by the given way to write it.
@@ -113,14 +109,23 @@ const (
 	found   = "found"
 )
 
-// place edits the comment that stands, or the one that an earlier attempt wrote, or writes it.
+// place edits the comment that stands, or the one that an earlier attempt wrote, or writes it. What the log says to
+// stand may be of another account: one that we wrote as before, or a stranger's that an older version took for ours.
+// It is left alone, and a comment of our own says the new text.
 func (r *Reporter) place(ctx context.Context, x entry) (made githubapi.Comment, what string, err error) {
 	if err := r.pace.Wait(ctx); err != nil {
 		return made, "", err
 	}
 	if x.posted > 0 {
-		made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, x.comment, x.text())
-		return made, edited, err
+		stands, err := r.GitHub.Comment(ctx, x.wanted.Repo, x.comment)
+		if err != nil {
+			return made, "", err
+		}
+		if r.Self.Is(stands.AuthorID) {
+			made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, x.comment, x.text())
+			return made, edited, err
+		}
+		r.Logger.Warn("the comment that stands is not ours: it is left alone, and another one is written", "comment", x.key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
 	}
 	made, there, err := r.find(ctx, x)
 	switch {
@@ -147,14 +152,13 @@ func (r *Reporter) settle(ctx context.Context, x entry) (made githubapi.Comment,
 // early is how much earlier than the wish a comment is looked for: clocks differ.
 const early = time.Hour
 
-// find looks for a comment of ours that ends with the marker.
+// find looks for a comment of ours that ends with the marker. Anybody can write the marker; nobody can be us.
 func (r *Reporter) find(ctx context.Context, x entry) (githubapi.Comment, bool, error) {
 	for c, err := range r.GitHub.Comments(ctx, x.wanted.Repo, x.wanted.PR, x.wantedAt.Add(-early)) {
 		if err != nil {
 			return githubapi.Comment{}, false, err
 		}
-		// Somebody may quote us, marker and all.
-		if strings.HasSuffix(strings.TrimSpace(c.Body), "\n"+marker(x.key)) && (r.BotID == 0 || c.AuthorID == r.BotID) {
+		if key, ok := events.MarkerOf(c.Body); ok && key == x.key && r.Self.Is(c.AuthorID) {
 			return c, true, nil
 		}
 	}
@@ -272,7 +276,11 @@ func (r *Reporter) unlessRefused(x entry, err error) error {
 	return err
 }
 
-// minimise folds a temporary comment away, with the labels that nobody else would take away.
+// notOurs is why a comment is not folded away.
+const notOurs = "it is a comment of another account"
+
+// minimise folds a temporary comment away, with the labels that nobody else would take away. A comment of another
+// account stays as it is.
 func (r *Reporter) minimise(ctx context.Context, x entry) error {
 	r.mu.Lock()
 	left := r.state.leaves(&x)
@@ -282,8 +290,15 @@ func (r *Reporter) minimise(ctx context.Context, x entry) error {
 			return r.postpone(ctx, x, err)
 		}
 	}
-	err := r.GitHub.Minimise(ctx, x.node)
 	done := events.CommentMinimised{Key: x.key}
+	stands, err := r.GitHub.Comment(ctx, x.wanted.Repo, x.comment)
+	switch {
+	case err != nil:
+	case !r.Self.Is(stands.AuthorID):
+		done.Reason = notOurs
+	default:
+		err = r.GitHub.Minimise(ctx, stands.NodeID)
+	}
 	var failed *githubapi.Error
 	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
 		done.Reason, err = err.Error(), nil
@@ -291,7 +306,9 @@ func (r *Reporter) minimise(ctx context.Context, x entry) error {
 	if err != nil {
 		return r.postpone(ctx, x, err)
 	}
-	r.Metrics.Written.WithLabelValues("minimised").Inc()
+	if done.Reason == "" {
+		r.Metrics.Written.WithLabelValues("minimised").Inc()
+	}
 	_, err = r.append(ctx, x.seq, x.seq, x.root, done)
 	return err
 }

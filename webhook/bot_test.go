@@ -142,6 +142,8 @@ func TestWhatIsIgnored(t *testing.T) {
 		"an edited comment":        func(c *comments) { c.action = "edited" },
 		"an issue":                 func(c *comments) { c.issue = true },
 		"the bot itself":           func(c *comments) { c.user = robot },
+		"the bot itself, marked":   func(c *comments) { c.user, c.body = robot, c.body+"\n\n"+events.ReportKey("r1").Marker() },
+		"what is marked as ours":   func(c *comments) { c.body += "\n\n" + events.ReportKey("r1").Marker() },
 		"the merge bot's quote":    func(c *comments) { c.user = bors },
 		"another repository":       func(c *comments) { c.repo = "a/b" },
 		"a quoted line":            func(c *comments) { c.body = "> @tacho queue" },

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,7 +91,7 @@ func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
 				merged: {SHA: merged, Parents: []events.Tag{parent1, parent2}, Message: "Auto merge of #14 - a:b, r=<try>"},
 			},
 			rules: Rules{
-				Repo: "rust-lang/rust", Suite: "small", Bot: "tacho", BotID: robot, MergeBots: []int64{bors},
+				Repo: "rust-lang/rust", Suite: "small", Bot: "tacho", Self: githubapi.Account{ID: robot, Login: "tacho-bot"}, MergeBots: []int64{bors},
 				Associations: []string{"OWNER", "MEMBER", "COLLABORATOR"}, TryBranches: []string{"automation/bors/try"}, Site: "https://perf.example/",
 			},
 		}
@@ -159,8 +160,10 @@ func (r *rig) record(f events.Fact) {
 }
 
 type comments struct {
-	id          int64
-	user        int64
+	id   int64
+	user int64
+	// login is another name than the account has here.
+	login       string
 	association string
 	body        string
 	pr          int
@@ -183,7 +186,8 @@ func (c comments) payload() []byte {
 	if c.issue {
 		delete(issue, "pull_request")
 	}
-	user := map[string]any{"login": map[int64]string{alice: "alice", mallory: "mallory", bors: "bors", robot: "tacho-bot"}[c.user], "id": c.user}
+	login := cmp.Or(c.login, map[int64]string{alice: "alice", mallory: "mallory", bors: "bors", robot: "tacho-bot"}[c.user])
+	user := map[string]any{"login": login, "id": c.user}
 	text, err := json.Marshal(map[string]any{
 		"action": c.action, "issue": issue, "repository": map[string]any{"full_name": c.repo}, "sender": user,
 		"comment": map[string]any{"id": c.id, "body": c.body, "user": user, "author_association": c.association},

@@ -8,20 +8,24 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
 )
 
 // Rules say whom the bot listens to, and where.
 type Rules struct {
 	Repo  events.RepoName
 	Suite events.SuiteName
-	// Bot is the name that people write after an "@"; BotID is GitHub's number of the account that comments
-	// for us, which the bot never listens to; 0 when it is not known.
-	Bot   string
-	BotID int64
+	// Bot is the name that people write after an "@".
+	Bot string
+	// Self is the account that comments for us, which the bot never listens to. It has a login when GitHub named it. Where
+	// GitHub was not asked, for want of credentials, whoever has the name of the bot is taken for it too: not to know who
+	// one is never means to listen to oneself.
+	Self githubapi.Account
 	// MergeBots are the accounts whose messages about try builds are believed.
 	MergeBots []int64
 	// Associations are GitHub's words for who may give commands, such as "MEMBER"; Users are accounts that
@@ -37,6 +41,14 @@ type Rules struct {
 	Site string
 	// WaitingLabel stands on a pull request from a command to the report; empty for none.
 	WaitingLabel string
+}
+
+// itself reports whether an account is the bot's own.
+func (r Rules) itself(who account) bool {
+	if r.Self.Login != "" {
+		return r.Self.Is(who.ID)
+	}
+	return r.Self.Is(who.ID) || strings.EqualFold(who.Login, r.Bot) || strings.EqualFold(who.Login, r.Bot+"[bot]")
 }
 
 // permissions decides who may give commands.

@@ -58,7 +58,7 @@ func (p *program) awaitDatabase(ctx context.Context) error {
 	}
 }
 
-// tryTimeout bounds one try to connect to a Postgres.
+// tryTimeout bounds one try to connect to a Postgres, or to ask GitHub who we are.
 const tryTimeout = 5 * time.Second
 
 // innermost returns the first cause of an error, without all that was said around it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/measure"
 )
 
@@ -34,6 +35,7 @@ func (c *doctorCmd) Run(ctx context.Context, p *program) error {
 	findings := []finding{p.doctorData(), p.doctorSpace()}
 	findings = append(findings, doctorTools()...)
 	findings = append(findings, p.doctorServices(ctx)...)
+	findings = append(findings, p.doctorGitHub(ctx)...)
 	findings = append(findings, doctorMetrics(ctx)...)
 	findings = append(findings, p.doctorSuites())
 	bad := 0
@@ -137,6 +139,30 @@ func (p *program) doctorServices(ctx context.Context) []finding {
 		f.Detail += ", " + err.Error()
 	}
 	return append(out, f)
+}
+
+// doctorGitHub tries the credentials for the repository that gets comments.
+func (p *program) doctorGitHub(ctx context.Context) []finding {
+	c := p.config.GitHub
+	if c.Repo == "" {
+		return nil
+	}
+	f := finding{What: "GitHub", Verdict: "good"}
+	if !writesComments(c) {
+		f.Verdict, f.Detail = "note", fmt.Sprintf("%s: %s", c.Repo, howWritten(c, githubapi.Account{}))
+		f.Next = "set TACHO_GITHUB_TOKEN or github.app, and leave github.dry_run out"
+		return []finding{f}
+	}
+	api, err := gitHub(c)
+	if err != nil {
+		return []finding{{What: f.What, Verdict: "bad", Detail: err.Error()}}
+	}
+	self, err := askWho(ctx, api, c)
+	if err != nil {
+		return []finding{{What: f.What, Verdict: "bad", Detail: err.Error()}}
+	}
+	f.Detail = fmt.Sprintf("%s: %s", c.Repo, howWritten(c, self))
+	return []finding{f}
 }
 
 func (p *program) doctorPostgres() finding {

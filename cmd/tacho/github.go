@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/reporter"
 	"github.com/tachobench/tacho/webhook"
@@ -33,20 +31,6 @@ const (
 	// commentPace is what GitHub asks for between two writes.
 	commentPace = time.Second
 )
-
-// gitHub returns the client that the configuration describes.
-func (p *parts) gitHub() (*githubapi.Client, error) {
-	c := p.config.GitHub
-	conf := githubapi.Config{URL: c.API, Token: c.Token}
-	if c.App.ID != 0 {
-		key, err := os.ReadFile(c.App.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("github.app.key_file: %w", err)
-		}
-		conf.App = githubapi.App{ID: c.App.ID, Installation: c.App.Installation, Key: key}
-	}
-	return githubapi.New(conf)
-}
 
 func (p *parts) githubSuite() events.SuiteName {
 	if p.config.GitHub.Suite != "" {
@@ -76,7 +60,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	if err != nil {
 		return nil, err
 	}
-	api, err := p.gitHub()
+	api, err := gitHub(p.config.GitHub)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +71,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	conf := webhook.Config{
 		Log: p.core.log, Control: p.control(nil), GitHub: api, Artifacts: store, Clock: p.clock, Logger: logger, Metrics: metrics,
 		Rules: webhook.Rules{
-			Repo: c.Repo, Suite: p.githubSuite(), Bot: c.Bot, BotID: c.BotID, MergeBots: c.MergeBots, Associations: c.Associations,
+			Repo: c.Repo, Suite: p.githubSuite(), Bot: c.Bot, Self: p.self, MergeBots: c.MergeBots, Associations: c.Associations,
 			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting,
 		},
 	}
@@ -129,7 +113,7 @@ func placesIn(ctx context.Context, reader *readmodel.Reader, at events.Seq) ([]w
 // reporter writes what is to be said on GitHub.
 func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	c, logger := p.config.GitHub, p.logger.With("part", "reporter")
-	api, err := p.gitHub()
+	api, err := gitHub(p.config.GitHub)
 	if err != nil {
 		return err
 	}
@@ -137,13 +121,13 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 		Reader: reader, Site: p.site(here), Labels: reporter.Labels{Waiting: c.Labels.Waiting, Regression: c.Labels.Regression},
 	}
 	conf := reporter.Config{
-		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), BotID: c.BotID, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
+		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
 		// The log in this process has one process at a time.
 		Alone:   p.config.NATS.URL == "",
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
 		Clock:   p.clock, Logger: logger, Metrics: reporter.NewMetrics(p.registry),
 	}
-	if api.MayWrite() && !c.DryRun {
+	if writesComments(c) {
 		conf.GitHub = api
 	}
 	p.run(reporter.New(conf).Run)

@@ -15,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 const (
@@ -67,13 +68,12 @@ func onGitHub(t *testing.T) *github {
 [github]
 repo = "rust-lang/rust"
 api = %q
-bot_id = %d
 merge_bots = [%d]
 site = "https://perf.example"
 [github.labels]
 waiting = "S-waiting-on-perf"
 regression = "perf-regression"
-`, server.URL()+"/api/v3", g.bot.ID, g.bors.ID)
+`, server.URL()+"/api/v3", g.bors.ID)
 	if err := os.WriteFile(path, conf, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +136,17 @@ func TestFromACommentToTheReport(t *testing.T) {
 	g.awaitComments("the command is answered", func(c []string) bool { return len(c) == 1 && strings.HasPrefix(c[0], "Awaiting the try build") })
 	g.eventually("the waiting label is set", 10*time.Second, func() bool { return strings.Join(g.repo.Labels(pull), " ") == "S-waiting-on-perf" })
 
+	// Somebody writes what the report is found by before the report is there, and GitHub would let the bot write into it.
+	g.repo.SetStanding(g.bot, "write", "MEMBER")
+	c, _ := g.client()
+	var asked []readmodel.Request
+	g.eventually("the request is in the tables", 30*time.Second, func() bool {
+		var err error
+		asked, err = c.Requests(t.Context(), client.RequestQuery{PR: pull})
+		return err == nil && len(asked) == 1
+	})
+	eve := g.server.AddUser("eve")
+	g.repo.Comment(pull, eve, "ha\n\n"+events.ReportKey(asked[0].ID).Marker())
 	// Somebody says that a build finished which is none.
 	g.repo.Comment(pull, g.mallory, built(otherSHA))
 	g.repo.Comment(pull, g.bors, built(mergeSHA))
@@ -147,13 +158,23 @@ func TestFromACommentToTheReport(t *testing.T) {
 	})
 	g.eventually("the waiting label is gone", 10*time.Second, func() bool { return len(g.repo.Labels(pull)) == 0 })
 
-	report := g.repo.Comments(pull)[len(g.repo.Comments(pull))-1].Body
+	comments := g.repo.Comments(pull)
+	report := comments[len(comments)-1].Body
+	for _, c := range comments {
+		if c.Author.ID == eve.ID && (len(c.Edits) > 0 || c.Minimized) {
+			t.Errorf("the comment of somebody else was touched: %+v", c)
+		}
+	}
+	// The bot may ask for everything, and obeys itself in nothing.
+	g.repo.Comment(pull, g.bot, "@tacho queue profiles=quick")
+	g.eventually("the bot's own command is ignored", 30*time.Second, func() bool {
+		return strings.Contains(g.must("github", "deliveries"), "the bot does not listen to itself")
+	})
 	for _, want := range []string{mergeSHA, "https://perf.example/compare?", "wall-time"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report has no %q:\n%s", want, report)
 		}
 	}
-	c, _ := g.client()
 	list, err := c.Requests(t.Context(), client.RequestQuery{})
 	if err != nil || len(list) != 2 || list[0].State != events.RequestDone || string(list[0].ParentTag) != parentSHA {
 		t.Fatalf("%+v, %v", list, err)

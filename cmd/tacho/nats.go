@@ -160,9 +160,11 @@ func newWaiting(bound time.Duration, say func(string, ...any)) *waiting {
 
 func (w *waiting) passed() time.Duration { return time.Since(w.began) }
 
+func (w *waiting) left() time.Duration { return w.bound - w.passed() }
+
 // goesOn reports whether there is time for another try.
 func (w *waiting) goesOn(what string) bool {
-	left := w.bound - w.passed()
+	left := w.left()
 	if left <= 0 {
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/scheduler"
@@ -30,6 +31,8 @@ type parts struct {
 	clock    func() time.Time
 	logger   *slog.Logger
 	registry *prometheus.Registry
+	// self is the account that comments are written as.
+	self githubapi.Account
 	// suite is what comments and polls ask for unless they say otherwise.
 	suite events.SuiteName
 	// alerts are those that the watchdog of this process knows of; nil without one.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -189,24 +188,27 @@ func noSecretIsShown(t *testing.T, app bool) {
 // useApp has Tacho be a GitHub App instead of a user with a token, and returns its private key.
 func (g *github) useApp() (key string) {
 	g.t.Helper()
+	const id = 77
+	public, path, text := writeKey(g.t, g.dir)
+	g.bot = g.server.AddApp(id, "tacho-app", public)
+	g.replace("quick.toml", "[github]\n", fmt.Sprintf("[github]\nbot_id = %d\n", g.bot.ID))
+	g.replace("quick.toml", "[github.labels]", fmt.Sprintf("[github.app]\nid = %d\ninstallation = %d\nkey_file = %q\n[github.labels]", id, g.server.Install(id, "rust-lang/rust"), path))
+	return text
+}
+
+// writeKey makes the private key of an App, as text and in a file, and returns its public half.
+func writeKey(t *testing.T, dir string) (public *rsa.PublicKey, path, text string) {
+	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
-	const id = 77
-	user := g.bot
-	g.bot = g.server.AddApp(id, "tacho-app", &private.PublicKey)
-	g.replace("quick.toml", fmt.Sprintf("bot_id = %d", user.ID), fmt.Sprintf("bot_id = %d", g.bot.ID))
-	var file bytes.Buffer
-	if err := pem.Encode(&file, &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)}); err != nil {
-		g.t.Fatal(err)
+	path = filepath.Join(dir, "app.pem")
+	file := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	path := filepath.Join(g.dir, "app.pem")
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
-	g.replace("quick.toml", "[github.labels]", fmt.Sprintf("[github.app]\nid = %d\ninstallation = %d\nkey_file = %q\n[github.labels]", id, g.server.Install(id, "rust-lang/rust"), path))
-	return file.String()
+	return &private.PublicKey, path, string(file)
 }
 
 // TestCollectorsGetNoTokens: what is measured, and what a build runs, finds none of them in its environment.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/webhook"
 )
@@ -21,7 +22,8 @@ type serveCmd struct {
 // Help is shown by --help.
 func (c *serveCmd) Help() string {
 	return "The log is the NATS cluster of nats.url (TACHO_NATS_URL), the tables are in the Postgres of database.url (TACHO_DATABASE_URL). " +
-		"Any number of schedulers, pollers, watchdogs, webhooks, reporters and websites may run; a second projector on the same database waits for the first to end."
+		"Any number of schedulers, pollers, watchdogs, webhooks, reporters and websites may run; a second projector on the same database waits for the first to end. " +
+		"Webhook and reporter ask GitHub at the start which account their credentials are of, and do not start without an answer."
 }
 
 // Run runs the parts until ctx ends.
@@ -49,6 +51,13 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	var self githubapi.Account
+	if wanted["webhook"] || wanted["reporter"] {
+		if self, err = p.identify(ctx); err != nil {
+			return err
+		}
+		p.say("github     %s: %s", p.config.GitHub.Repo, howWritten(p.config.GitHub, self))
+	}
 	k, err := p.openLog(ctx, p.logger())
 	if err != nil {
 		return err
@@ -64,6 +73,7 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	parts := newParts(ctx, k, p.config, p.config.Token, p.clock, p.logger())
+	parts.self = self
 	parts.background()
 	if wanted["projector"] {
 		parts.projector()

@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/suite"
@@ -36,6 +37,7 @@ type upCmd struct {
 // Help is shown by --help.
 func (c *upCmd) Help() string {
 	return "The first start makes the data directory: the log (an embedded NATS JetStream), a Postgres of its own for the tables, keys and caches. " +
+		"With a repository (github.repo) and credentials it first asks GitHub which account comments are written as, and does not start without an answer. " +
 		"It stops softly on Ctrl-C. Killing it at any moment loses nothing: start it again."
 }
 
@@ -74,6 +76,12 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 		return err
 	}
 	defer unlock()
+	up := &upRun{program: p, directory: d, suites: suites, insecure: c.Insecure, github: task == nil && p.config.GitHub.Repo != ""}
+	if up.github {
+		if up.self, err = p.identify(ctx); err != nil {
+			return err
+		}
+	}
 	logger := p.logger()
 	k, err := p.openLog(ctx, logger)
 	if err != nil {
@@ -102,7 +110,7 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err != nil {
 		return err
 	}
-	up := &upRun{program: p, directory: d, suites: suites, url: urlOf(l), insecure: c.Insecure, github: task == nil && p.config.GitHub.Repo != ""}
+	up.url = urlOf(l)
 	return errors.Join(up.run(ctx, c.Collectors, l, task, func(ctx context.Context) *parts {
 		return newParts(ctx, k, p.config, token, p.clock, logger)
 	}), d.withdraw())
@@ -118,8 +126,10 @@ type upRun struct {
 	children errgroup.Group
 	url      string
 	control  *control.Control
-	// github is set when pull requests get comments; insecure when every delivery is believed.
+	// github is set when pull requests get comments; insecure when every delivery is believed. self is the account that
+	// comments are written as.
 	github, insecure bool
+	self             githubapi.Account
 }
 
 // run ends when ctx does, when the task has ended, or when a part cannot go on. The collectors end first,
@@ -130,6 +140,7 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 	partsCtx, stopParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopParts()
 	u.parts = make(partsCtx)
+	u.parts.self = u.self
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	names := namesOf(u.suites)
@@ -226,10 +237,7 @@ func (u *upRun) onGitHub(reader *readmodel.Reader) (http.Handler, error) {
 	if err := u.parts.reporter(u.url, reader); err != nil {
 		return nil, err
 	}
-	writes := "comments are written"
-	if c.DryRun || c.Token == "" && c.App.ID == 0 {
-		writes = "comments are shown on the page /github and not written"
-	}
+	writes := howWritten(c, u.self)
 	if secret, err := c.WebhookSecret(); err != nil || len(secret) == 0 && !u.insecure {
 		u.say("github     %s: %s, and none is read: set TACHO_WEBHOOK_SECRET to the one that GitHub knows", c.Repo, writes)
 		return nil, err
