@@ -32,7 +32,8 @@ type Config struct {
 	Suites []string `toml:"suites" json:"suites"`
 	// Token is the bearer token that writing API calls need. Default: one made in the data directory.
 	Token string `toml:"-" json:"-"`
-	// StartWait is how long a start waits for a NATS or Postgres server that does not answer yet.
+	// StartWait is how long a start waits for a NATS or Postgres server that does not answer yet, and for GitHub to
+	// say which account comments are written as.
 	StartWait Duration `toml:"start_wait" json:"start_wait"`
 
 	Database  Database  `toml:"database" json:"database"`

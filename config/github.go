@@ -44,7 +44,8 @@ type GitHub struct {
 	Hook int64 `toml:"hook" json:"hook"`
 
 	// Bot is the name that people write after an "@". BotID is GitHub's number of the account that comments for
-	// us: the bot does not listen to it, and takes only its comments for its own.
+	// us; default: what GitHub says of the credentials. Where both are known they must agree, or nothing starts. It
+	// is not needed: set it where nothing is written, so that the bot still does not listen to that account.
 	Bot   string `toml:"bot" json:"bot"`
 	BotID int64  `toml:"bot_id" json:"bot_id"`
 	// MergeBots are GitHub's numbers of the accounts whose messages about try builds are believed.
