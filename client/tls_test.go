@@ -37,7 +37,7 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ca != "" {
-			a, err := tlsfiles.OpenAuthorities(ca, nil)
+			a, err := tlsfiles.OpenAuthorities(nil, ca)
 			if err != nil {
 				t.Fatal(err)
 			}

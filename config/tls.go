@@ -29,7 +29,8 @@ type NATSTLS struct {
 	// ClientCert and ClientKey are the pair that clients show to a server that asks for one; default: none.
 	ClientCert string `toml:"client_cert" json:"client_cert"`
 	ClientKey  string `toml:"client_key" json:"client_key"`
-	// ServerName is the name that clients expect in the server's certificate; default: the host of the URL.
+	// ServerName is the name that clients expect in the server's certificate; default: what the credentials of a
+	// collector say, else the host of the URL.
 	ServerName string `toml:"server_name" json:"server_name"`
 }
 

@@ -76,10 +76,11 @@ type program struct {
 
 // globals are the flags that every command takes.
 type globals struct {
-	Config  string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
-	Data    string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
-	Server  string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
-	Verbose bool   `help:"Log what is going on to stderr." short:"v"`
+	Config   string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
+	Data     string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
+	Server   string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
+	ServerCA string `help:"CA of that server, or its own certificate; default: what the data directory says." placeholder:"FILE" type:"path" name:"server-ca"`
+	Verbose  bool   `help:"Log what is going on to stderr." short:"v"`
 }
 
 type commands struct {
@@ -173,6 +174,7 @@ func (p *program) load() (err error) {
 	if p.globals.Server != "" {
 		p.config.Server = p.globals.Server
 	}
+	override(&p.config.ServerCA, p.globals.ServerCA)
 	return nil
 }
 

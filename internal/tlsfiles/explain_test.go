@@ -51,7 +51,7 @@ func open(t *testing.T, p tlstest.Pair) *Pair {
 
 func believe(t *testing.T, ca *tlstest.CA) *Authorities {
 	t.Helper()
-	a, err := OpenAuthorities(ca.File, nil)
+	a, err := OpenAuthorities(nil, ca.File)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ type watched[T any] struct {
 	// told is the stamp of the last change that was complained about.
 	told   string
 	looked time.Time
+	// changed is told of each new value, before anybody gets it.
+	changed func(T)
 }
 
 // watch reads the files for the first time; then an error is the caller's.
@@ -57,12 +59,23 @@ func (w *watched[T]) get() T {
 	switch {
 	case err == nil:
 		w.value, w.good, w.told = value, s, ""
+		if w.changed != nil {
+			w.changed(value)
+		}
 		w.log.Info("the files of TLS have changed and were read again", "files", strings.Join(w.files, ", "))
 	case w.told != s:
 		w.told = s
 		w.log.Warn("the files of TLS have changed and cannot be used: what they held before stays in use", "error", err)
 	}
 	return w.value
+}
+
+// follow calls f with the value and, from then on, with each new one.
+func (w *watched[T]) follow(f func(T)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = f
+	f(w.value)
 }
 
 // stamp changes when a file does.

@@ -8,9 +8,12 @@
 package tlsfiles
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -43,6 +46,11 @@ func (p *Pair) Current() *tls.Certificate {
 	return c
 }
 
+// Follow calls f with the certificates that the pair shows, as PEM, and again before it shows others.
+func (p *Pair) Follow(f func(text string)) {
+	p.files.follow(func(c *tls.Certificate) { f(textOf(c.Certificate...)) })
+}
+
 // Name returns a name that the certificate is valid for; empty when it has none.
 func (p *Pair) Name() string {
 	leaf := p.Current().Leaf
@@ -66,26 +74,40 @@ type Authorities struct {
 	fixed *x509.CertPool
 }
 
-// OpenAuthorities reads a file of certificates. One that is itself shown by a server may stand there, too: then that
-// one is believed and no other.
-func OpenAuthorities(file string, log *slog.Logger) (*Authorities, error) {
-	files, err := watch(log, func() (*x509.CertPool, error) {
-		text, err := readFile("the CA file", file)
-		if err != nil {
-			return nil, err
-		}
-		return poolOf("the CA file "+file, text, time.Now())
-	}, file)
+// OpenAuthorities reads files of certificates, one of which at least must be good. A certificate that is itself shown
+// by a server may stand there, too: then that one is believed and no other.
+func OpenAuthorities(log *slog.Logger, names ...string) (*Authorities, error) {
+	files, err := watch(log, func() (*x509.CertPool, error) { return readPool(names, time.Now()) }, names...)
 	if err != nil {
 		return nil, err
 	}
 	return &Authorities{files: files}, nil
 }
 
+func readPool(names []string, now time.Time) (*x509.CertPool, error) {
+	all, good := x509.NewCertPool(), false
+	var wrong error
+	for _, name := range names {
+		text, err := readFile("the CA file", name)
+		if err == nil {
+			err = addTo(all, "the CA file "+name, text, now)
+		}
+		if err != nil {
+			wrong = errors.Join(wrong, err)
+			continue
+		}
+		good = true
+	}
+	if !good {
+		return nil, wrong
+	}
+	return all, nil
+}
+
 // ParseAuthorities reads certificates from a PEM text. name says in errors where it comes from.
 func ParseAuthorities(name, text string) (*Authorities, error) {
-	pool, err := poolOf(name, []byte(text), time.Now())
-	if err != nil {
+	pool := x509.NewCertPool()
+	if err := addTo(pool, name, []byte(text), time.Now()); err != nil {
 		return nil, err
 	}
 	return &Authorities{fixed: pool}, nil
@@ -102,13 +124,12 @@ func (a *Authorities) Pool() *x509.CertPool {
 	return a.files.get()
 }
 
-// poolOf returns the certificates of a text, at least one of which must be valid now.
-func poolOf(name string, text []byte, now time.Time) (*x509.CertPool, error) {
+// addTo adds the certificates of a text, at least one of which must be valid now.
+func addTo(pool *x509.CertPool, name string, text []byte, now time.Time) error {
 	certs, err := certificatesIn(name, text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	pool := x509.NewCertPool()
 	var wrong error
 	good := false
 	for _, c := range certs {
@@ -120,14 +141,40 @@ func poolOf(name string, text []byte, now time.Time) (*x509.CertPool, error) {
 		good = true
 	}
 	if !good {
-		return nil, wrong
+		return wrong
 	}
-	return pool, nil
+	return nil
 }
 
-// Trust returns what clients elsewhere must believe to reach a server that shows the first certificate of a file, as
-// PEM: the root that the file holds, else its last certificate. It is empty when this system believes the certificate
-// without it.
+// Check returns an error when the authorities have not signed the certificate of a pair, or not for a host. An empty
+// host stands for a client, which has none.
+func (a *Authorities) Check(p *Pair, host string) error {
+	chain, err := x509.ParseCertificates(bytes.Join(p.Current().Certificate, nil))
+	if err != nil {
+		return err
+	}
+	usage := x509.ExtKeyUsageServerAuth
+	if host == "" {
+		usage = x509.ExtKeyUsageClientAuth
+	}
+	_, err = chain[0].Verify(x509.VerifyOptions{DNSName: host, Roots: a.Pool(), Intermediates: poolWith(chain[1:]), KeyUsages: []x509.ExtKeyUsage{usage}})
+	if err != nil {
+		return fmt.Errorf("the certificate %s in %s does not fit: %w", describe(chain[0]), p.cert, err)
+	}
+	return nil
+}
+
+func poolWith(certs []*x509.Certificate) *x509.CertPool {
+	pool := x509.NewCertPool()
+	for _, c := range certs {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// Trust returns what clients elsewhere must believe to reach a server, as PEM. Of a file of CAs that is all. Of the
+// file that the server shows, it is the root if it is there, else the last certificate, and nothing if this system
+// believes the first one already.
 func Trust(file string) (string, error) {
 	text, err := readFile("the certificate", file)
 	if err != nil {
@@ -137,11 +184,10 @@ func Trust(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	between := x509.NewCertPool()
-	for _, c := range chain[1:] {
-		between.AddCert(c)
+	if chain[0].IsCA {
+		return textOf(rawOf(chain)...), nil
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Intermediates: between}); err == nil {
+	if _, err := chain[0].Verify(x509.VerifyOptions{Intermediates: poolWith(chain[1:])}); err == nil {
 		return "", nil
 	}
 	top := chain[len(chain)-1]
@@ -150,7 +196,24 @@ func Trust(file string) (string, error) {
 			top = c
 		}
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: top.Raw})), nil
+	return textOf(top.Raw), nil
+}
+
+func rawOf(certs []*x509.Certificate) [][]byte {
+	raw := make([][]byte, 0, len(certs))
+	for _, c := range certs {
+		raw = append(raw, c.Raw)
+	}
+	return raw
+}
+
+// textOf returns certificates as PEM.
+func textOf(certs ...[]byte) string {
+	var b strings.Builder
+	for _, der := range certs {
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return b.String()
 }
 
 // Server returns how a server shows the pair. With authorities, it takes only clients with a certificate of theirs.

@@ -2,6 +2,7 @@ package tlsfiles
 
 import (
 	"bytes"
+	"crypto/x509"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -102,6 +103,8 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 			}
 		}
 		next := func() { time.Sleep(lookEvery) }
+		var followed []string
+		p.Follow(func(text string) { followed = append(followed, text) })
 
 		ca.IssueTo(files, tlstest.Leaf{Name: "second"})
 		shows("first", 0) // it was looked at in this second
@@ -141,6 +144,10 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 		next()
 		shows("fourth", 4)
 
+		if len(followed) != 4 || followed[3] != string(read(t, files.Cert)) {
+			t.Errorf("%d certificates were followed", len(followed))
+		}
+
 		// One that was not renewed in time is told of, and shown: there is no better one.
 		time.Sleep(2 * time.Hour)
 		shows("fourth", 5)
@@ -155,7 +162,7 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 func TestAuthoritiesFollowTheirFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := tlstest.NewCA(t, "one"), tlstest.NewCA(t, "two")
-		a, err := OpenAuthorities(one.File, nil)
+		a, err := OpenAuthorities(nil, one.File)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +187,7 @@ func TestAuthoritiesThatCannotBeUsedAreExplained(t *testing.T) {
 		"a key":   {old.Key, `no certificate but "PRIVATE KEY"`},
 		"nothing": {old.Key + "x", "the CA file"},
 	} {
-		if _, err := OpenAuthorities(tc.file, nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := OpenAuthorities(nil, tc.file); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -190,7 +197,12 @@ func TestAuthoritiesThatCannotBeUsedAreExplained(t *testing.T) {
 	// One good certificate among old ones is enough.
 	ca := tlstest.NewCA(t, "good")
 	both := write(t, filepath.Join(t.TempDir(), "both"), append(read(t, old.Cert), read(t, ca.File)...))
-	if _, err := OpenAuthorities(both, nil); err != nil {
+	for _, files := range [][]string{{both}, {old.Key + "x", ca.File}, {ca.File, old.Cert}} {
+		if _, err := OpenAuthorities(nil, files...); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := OpenAuthorities(nil, old.Cert, old.Key); err == nil || !strings.Contains(err.Error(), "has expired") || !strings.Contains(err.Error(), "PRIVATE KEY") {
 		t.Error(err)
 	}
 }
@@ -251,9 +263,8 @@ func FuzzPair(f *testing.F) {
 		if (pair == nil) == (err == nil) || err != nil && err.Error() == "" {
 			t.Errorf("%v, %v", pair, err)
 		}
-		pool, err := poolOf("c", cert, time.Now())
-		if (pool == nil) == (err == nil) {
-			t.Errorf("%v, %v", pool, err)
+		if err := addTo(x509.NewCertPool(), "c", cert, time.Now()); err != nil && err.Error() == "" {
+			t.Error("an error without words")
 		}
 	})
 }
