@@ -149,13 +149,7 @@ type webConn struct {
 
 func dialWeb(t *testing.T, address string, ca *tlstest.CA) *webConn {
 	t.Helper()
-	text, err := os.ReadFile(ca.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(text)
-	c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: pool, ServerName: "bench.example.org"})
+	c, err := tls.Dial("tcp", address, &tls.Config{RootCAs: poolOf(t, ca), ServerName: "bench.example.org"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +157,17 @@ func dialWeb(t *testing.T, address string, ca *tlstest.CA) *webConn {
 	w := &webConn{t: t, c: c, r: bufio.NewReader(c)}
 	w.get()
 	return w
+}
+
+func poolOf(t *testing.T, ca *tlstest.CA) *x509.CertPool {
+	t.Helper()
+	text, err := os.ReadFile(ca.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return pool
 }
 
 func (w *webConn) get() {
@@ -274,4 +279,31 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.with("TACHO_NATS_URL=tls://"+l.Addr().String(), "TACHO_NATS_CA="+ca.File).refused(exitFailed, words("serve scheduler"), "connection refused")
+}
+
+// A part of its own takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
+func TestAPartServesOverTLS(t *testing.T) {
+	ca := tlstest.NewCA(t, "bench CA")
+	files := ca.Issue(tlstest.Leaf{Name: "hook"})
+	s := newSite(t)
+	s.env = append(s.env, "TACHO_NATS_URL=nats://"+natsWith(t, server.Options{}), "TACHO_GITHUB_REPO=rust-lang/rust", "TACHO_TLS_CERT="+files.Cert, "TACHO_TLS_KEY="+files.Key)
+	listen := freePort(t)
+	s.begin("serve", "webhook", "--insecure-dev", "--listen", listen).says(s, "webhook    https://"+listen+webhookPath)
+	c, err := tls.Dial("tcp", listen, &tls.Config{RootCAs: poolOf(t, ca), NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if p := c.ConnectionState().NegotiatedProtocol; p != "h2" {
+		t.Errorf("protocol %q", p)
+	}
+
+	out, _, _ := s.run("doctor")
+	if !strings.Contains(out, "note  TLS of the website") || !strings.Contains(out, "it ends in 0 days") {
+		t.Error(out)
+	}
+	out, _, code := s.with("TACHO_NATS_CA="+files.Key, "TACHO_TLS_KEY="+ca.File).run("doctor")
+	if code != exitFailed || !strings.Contains(out, "bad   TLS of the website") || !strings.Contains(out, "bad   CA of the log's server") {
+		t.Error(code, out)
+	}
 }

@@ -124,7 +124,9 @@ func TestBothSidesFollowTheirFiles(t *testing.T) {
 		// The new pair is shown within a second.
 	}
 	write(t, one.File, read(t, two.File))
-	server := func() *tls.Config { return &tls.Config{InsecureSkipVerify: true, GetClientCertificate: look.Config().GetClientCertificate} }
+	server := func() *tls.Config {
+		return &tls.Config{InsecureSkipVerify: true, GetClientCertificate: look.Config().GetClientCertificate}
+	}
 	for dial(address, server()) != nil {
 		// The new CA is believed within another.
 	}

@@ -64,6 +64,9 @@ func (p *Pair) Name() string {
 	return ""
 }
 
+// Until returns when the certificate ends.
+func (p *Pair) Until() time.Time { return p.Current().Leaf.NotAfter }
+
 // Fits reports whether the certificate is valid for a host.
 func (p *Pair) Fits(host string) bool { return p.Current().Leaf.VerifyHostname(host) == nil }
 
