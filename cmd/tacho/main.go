@@ -59,9 +59,12 @@ func main() {
 
 // program is the world as the commands see it.
 type program struct {
+	// Both show text of others without what a terminal would obey; see cleanly.
 	stdout, stderr io.Writer
-	getenv         func(string) string
-	clock          func() time.Time
+	// raw is stdout for what must arrive byte for byte.
+	raw    io.Writer
+	getenv func(string) string
+	clock  func() time.Time
 	// terminal is set when a person looks at stdout.
 	terminal bool
 	// width is the columns of the terminal that stdout is; nil when it is none.
@@ -114,6 +117,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted,
 
 // main runs one command line and returns the exit code.
 func (p *program) main(ctx context.Context, args []string) int {
+	defer p.cleanly()()
 	var c commands
 	exited := -1
 	parser, err := p.parser(ctx, &c, func(code int) { exited = code })
