@@ -92,8 +92,6 @@ func (s Settings) believe(shown *x509.Certificate) string {
 // ofInvalid explains a certificate that cannot be good for anybody now.
 func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string) string {
 	c, now := invalid.Cert, time.Now()
-	// The other reasons are rare, and the library's words for them must do.
-	//exhaustive:ignore
 	switch {
 	case invalid.Reason == x509.Expired && now.Before(c.NotBefore):
 		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: put the clock of this machine right, or wait", address, describe(c), day(c.NotBefore), day(now))
@@ -102,6 +100,7 @@ func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string
 	case invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the certificate of %s %s is not one for servers: its operator must make one with the extended key usage serverAuth", address, describe(c))
 	}
+	// The other reasons are rare, and the library's words for them must do.
 	return fmt.Sprintf("the certificate of %s %s cannot be used (%v): its operator must make another one%s", address, describe(c), invalid, ifSet(", or you check ", s.CA))
 }
 
