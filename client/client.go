@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,8 +23,8 @@ const ActorHeader = "Tacho-Actor"
 
 // Client calls one Tacho. Its methods may be called at once from any number of goroutines.
 type Client struct {
-	// HTTP carries the calls; New sets http.DefaultClient. It must not bound the whole call by a timeout,
-	// since streams last; bound calls by their contexts.
+	// HTTP carries the calls; New sets http.DefaultClient, Secure another. It must not bound the whole call by a
+	// timeout, since streams last; bound calls by their contexts.
 	HTTP *http.Client
 	// Actor is who asks, on record with each write; empty leaves it to the server.
 	Actor events.Actor
@@ -46,6 +47,13 @@ func New(baseURL, token string) (*Client, error) {
 	}
 	base.Path = strings.TrimRight(base.Path, "/")
 	return &Client{HTTP: http.DefaultClient, base: base, token: token}, nil
+}
+
+// Secure has the client look at the server's certificate as conf says.
+func (c *Client) Secure(conf *tls.Config) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = conf
+	c.HTTP = &http.Client{Transport: t}
 }
 
 // URL returns the address of a page or path of the server, such as "/requests/r1".

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
 // Error is an answer of Tacho that says no. Its JSON form is the body of such an answer.
@@ -45,11 +46,15 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the fault of the connection.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// unreachable tells a connection that failed from a caller that gave up.
+// unreachable tells a server that cannot be trusted from one that is not there.
 func (c *Client) unreachable(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
 		err = failed.Err
+	}
+	var distrust *tlsfiles.Error
+	if said := tlsfiles.Explain(err, c.base.Redacted(), tlsfiles.Settings{CA: "server_ca (--server-ca, TACHO_SERVER_CA)"}); errors.As(said, &distrust) {
+		return said
 	}
 	return &UnreachableError{URL: c.base.Redacted(), Err: err}
 }
@@ -64,7 +69,12 @@ func (c *Client) refused(resp *http.Response) error {
 		return c.unreachable(err)
 	}
 	e := &Error{Status: resp.StatusCode}
-	if json.Unmarshal(body, e) != nil || e.Message == "" {
+	switch {
+	case json.Unmarshal(body, e) == nil && e.Message != "":
+	case resp.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
+		e.Message = c.base.Redacted() + " speaks TLS alone"
+		e.Next = "write its address with https://"
+	default:
 		e.Message = fmt.Sprintf("%s answered %s to %s %s", c.base.Redacted(), resp.Status, resp.Request.Method, resp.Request.URL.Path)
 		if text := strings.TrimSpace(string(body)); text != "" && len(text) < 200 && !strings.Contains(text, "<") {
 			e.Message += ": " + text

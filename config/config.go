@@ -25,8 +25,11 @@ type Config struct {
 	Data string `toml:"data" json:"data"`
 	// Server is the URL where a running Tacho answers; default: what the data directory says.
 	Server string `toml:"server" json:"server"`
+	// ServerCA is a file with the CAs that clients of that server believe, instead of those of the system; a
+	// self-signed certificate of the server may stand there, too. Default: what the data directory says.
+	ServerCA string `toml:"server_ca" json:"server_ca"`
 	// Listen is the address of the website and API. "127.0.0.1:0" takes a free port; an address that others
-	// reach should stand behind TLS.
+	// reach should have TLS, its own (tls.cert) or that of a proxy.
 	Listen string `toml:"listen" json:"listen"`
 	// Suites are the definitions to publish: names of shipped ones (go, rustc, rustc-small) or files.
 	Suites []string `toml:"suites" json:"suites"`
@@ -36,6 +39,7 @@ type Config struct {
 	// say which account comments are written as.
 	StartWait Duration `toml:"start_wait" json:"start_wait"`
 
+	TLS       TLS       `toml:"tls" json:"tls"`
 	Database  Database  `toml:"database" json:"database"`
 	NATS      NATS      `toml:"nats" json:"nats"`
 	Scheduler Scheduler `toml:"scheduler" json:"scheduler"`
@@ -72,6 +76,8 @@ type NATS struct {
 	// MaxBytes is the size at which the log takes no more events, and loses none: the guard against a full
 	// disk. A cluster must grant its account at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
+
+	NATSTLS
 }
 
 // Scheduler says how requests and jobs are scheduled.
@@ -180,6 +186,11 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			*field = v
 		}
 	}
+	for name, field := range c.tlsVariables() {
+		if v := getenv(name); v != "" {
+			*field = v
+		}
+	}
 	c.Token = strings.TrimSpace(c.Token) // made of a file, it ends in a line feed, which no header can carry
 	if v := getenv("TACHO_SUITE"); v != "" {
 		c.Suites = filepath.SplitList(v)
@@ -254,6 +265,9 @@ func (c Config) Check() error {
 		return errors.New("collector.transient_deadline: above 0")
 	case c.Collector.CacheBytes < 1<<20:
 		return errors.New("collector.cache_bytes: at least 1 MiB")
+	}
+	if err := c.CheckTLS(); err != nil {
+		return err
 	}
 	if err := c.Watchdog.check(); err != nil {
 		return err

@@ -36,13 +36,14 @@ func (c *alertsCmd) Run(ctx context.Context, p *program) error {
 // alertList tells alerts one after the other: their sentences are too long for a table.
 func (p *program) alertList(list []readmodel.Alert) {
 	for _, a := range list {
+		p.heading("%s  %s", a.Kind, a.Message)
 		if !a.Standing() {
-			fmt.Fprintf(p.stdout, "%s  %s\n  over since %s: %s\n", a.Kind, a.Message, moment(a.ClearedAt), a.ClearedReason)
+			p.heading("  over since %s: %s", moment(a.ClearedAt), a.ClearedReason)
 			continue
 		}
-		fmt.Fprintf(p.stdout, "%s  %s\n  since %s\n", a.Kind, a.Message, moment(&a.RaisedAt))
+		p.heading("  since %s", moment(&a.RaisedAt))
 		if a.Action != "" {
-			fmt.Fprintf(p.stdout, "  to do: %s\n", a.Action)
+			p.heading("  to do: %s", a.Action)
 		}
 	}
 }

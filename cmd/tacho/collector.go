@@ -59,6 +59,12 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *program) error {
 	if r, ok := d.find(); ok {
 		// Only the place: a user that the core has there is not the collector's.
 		creds.NATSURL = hostsOf(r.NATSURL)
+		err = creds.trust(r.NATSCA, r.NATSServerName)
+	} else {
+		err = creds.trust(p.config.NATS.CA, p.config.NATS.ServerName)
+	}
+	if err != nil {
+		return err
 	}
 	file := d.path(credentialsFile(c.Name))
 	answer, err := c.add(ctx, cl, d, creds, public)
@@ -267,6 +273,7 @@ type collectorRunCmd struct {
 	Credentials string               `help:"Its credentials; default: those in the data directory." type:"path" placeholder:"FILE"`
 	NATSURL     string               `help:"Where the log is; default: what the credentials say." name:"nats-url" placeholder:"URL"`
 	Cache       string               `help:"Directory of fetched artifacts." type:"path" placeholder:"DIR"`
+	TLS         natsClientTLS        `embed:""`
 }
 
 // Help is shown by --help.
@@ -277,6 +284,9 @@ func (c *collectorRunCmd) Help() string {
 
 // access returns the credentials of the collector, and where the log is.
 func (c *collectorRunCmd) access(p *program) (creds credentials, url string, err error) {
+	if err := c.TLS.apply(&p.config); err != nil {
+		return creds, "", err
+	}
 	d := directory(p.config.Data)
 	file := c.Credentials
 	if file == "" {
@@ -372,9 +382,12 @@ func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, c
 	a := access{servers: url, seed: creds.Seed, wait: p.config.StartWait.Std(), say: p.say}
 	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: register it there with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
 		hostsOf(url), c.Name, creds.Target, creds.Set)
+	var err error
+	if a.look, err = p.natsClient(creds); err != nil {
+		return nil, err
+	}
 	switch {
 	case p.config.NATS.Creds != "":
-		var err error
 		if a.seed, err = readSeed(p.config.NATS.Creds); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,7 @@ type core struct {
 	databaseURL string
 
 	nats     *natsserver.Server
+	secured  *natsTLS
 	nc       *nats.Conn
 	postgres *postgres
 	keys     *keyring
@@ -40,7 +42,7 @@ func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, erro
 	if c.NATS.URL != "" {
 		k.natsURL = c.NATS.URL
 		k.nc, err = p.connectCore(ctx, c.StartWait.Std())
-	} else {
+	} else if k.secured, err = secureNATS(c.NATS, directory(c.Data), logger); err == nil {
 		err = k.startNATS(directory(c.Data), c.NATS.Listen, logger)
 	}
 	if err == nil {
@@ -59,7 +61,7 @@ func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, erro
 // can, so that collectors find the log again.
 func (k *core) startNATS(d directory, listen string, logger *slog.Logger) (err error) {
 	start := func(listen string) error {
-		k.nats, err = natsserver.Start(natsserver.Config{Dir: d.path("log"), Listen: listen, Auth: k.keys, Log: logger})
+		k.nats, err = natsserver.Start(natsserver.Config{Dir: d.path("log"), Listen: listen, TLS: k.secured.config(), Auth: k.keys, Log: logger})
 		return err
 	}
 	if last := d.read("nats.port"); strings.HasSuffix(listen, ":0") && last != "" && free("127.0.0.1:"+last) {
@@ -69,8 +71,8 @@ func (k *core) startNATS(d directory, listen string, logger *slog.Logger) (err e
 		return err
 	}
 	k.natsURL = k.nats.URL()
-	if _, port, err := net.SplitHostPort(strings.TrimPrefix(k.natsURL, "nats://")); err == nil {
-		if err := d.write("nats.port", port); err != nil {
+	if u, err := url.Parse(k.natsURL); err == nil {
+		if err := d.write("nats.port", u.Port()); err != nil {
 			return err
 		}
 	}

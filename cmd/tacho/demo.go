@@ -56,6 +56,9 @@ func demoSuite(suites []suite.Definitions) (suite.Definitions, error) {
 
 func (c *upCmd) compare(ctx context.Context, up *upRun, d suite.Definitions) error {
 	cl, err := client.New(up.url, "")
+	if err == nil {
+		err = up.secure(cl, &up.here)
+	}
 	if err != nil {
 		return err
 	}

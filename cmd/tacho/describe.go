@@ -101,7 +101,7 @@ func describe(f events.Fact) string {
 	case events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.RequestBuildFailed,
 		events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
 		events.LabelsSet, events.CommentMinimised:
-		return printable(describeGitHub(f))
+		return describeGitHub(f)
 	case events.DefinitionsPublished:
 		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
 	}

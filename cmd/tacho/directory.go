@@ -22,6 +22,7 @@ import (
 //	running.json      where it answers, while it runs
 //	token             the bearer token of writes
 //	nats.port         the port of its NATS server, kept so that collectors find it again
+//	web.pem           the certificate that the website shows, nats.pem that of the NATS server
 //	log/              the log
 //	postgres/         the projections
 //	credentials/      the keys of the collectors of this machine
@@ -32,6 +33,14 @@ type directory string
 type running struct {
 	URL     string `json:"url"`
 	NATSURL string `json:"nats_url"`
+	// CA are files with the certificate that it shows, which this machine's commands believe; none without TLS.
+	// ServerName is a name in it, where the host of URL is none.
+	CA         []string `json:"ca,omitempty"`
+	ServerName string   `json:"server_name,omitempty"`
+	// NATSCA is a file that clients of the log's server believe, NATSServerName what they find in its certificate.
+	NATSCA         string `json:"nats_ca,omitempty"`
+	NATSServerName string `json:"nats_server_name,omitempty"`
+
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 }
@@ -110,13 +119,17 @@ func (d directory) token() (string, error) {
 }
 
 // credentials are all that a collector must have to work, on whichever machine: who it is, which lane it
-// serves, where the log is, and the secret half of its key.
+// serves, where the log is, and the secret half of its key. CA and ServerName say by what it knows the log's server:
+// certificates in PEM, and a name in the one that is shown.
 type credentials struct {
 	Name    events.CollectorName `json:"name"`
 	Target  events.Target        `json:"target"`
 	Set     events.Set           `json:"set"`
 	NATSURL string               `json:"nats_url,omitempty"`
 	Seed    string               `json:"seed,omitempty"`
+
+	CA         string `json:"ca,omitempty"`
+	ServerName string `json:"server_name,omitempty"`
 }
 
 func credentialsFile(name events.CollectorName) string {
@@ -183,6 +196,9 @@ func (p *program) client() (*client.Client, error) {
 	c, err := client.New(address, p.token(address))
 	if err != nil {
 		return nil, usageError{err}
+	}
+	if err := p.secure(c, p.found); err != nil {
+		return nil, err
 	}
 	c.Actor = p.actor()
 	return c, nil

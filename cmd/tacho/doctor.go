@@ -34,6 +34,7 @@ type finding struct {
 func (c *doctorCmd) Run(ctx context.Context, p *program) error {
 	findings := []finding{p.doctorData(), p.doctorSpace()}
 	findings = append(findings, doctorTools()...)
+	findings = append(findings, p.doctorTLS()...)
 	findings = append(findings, p.doctorServices(ctx)...)
 	findings = append(findings, p.doctorGitHub(ctx)...)
 	findings = append(findings, doctorMetrics(ctx)...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -38,7 +39,11 @@ func (c *eventsTailCmd) Run(ctx context.Context, p *program) error {
 	if err := knownType(c.Type); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(p.stdout)
+	to := p.stdout
+	if c.JSON {
+		to = p.jsonOut()
+	}
+	out := bufio.NewWriter(to)
 	defer out.Flush()
 	q := client.EventQuery{Type: c.Type, Subject: c.Subject, Limit: c.N}
 	if c.N == 0 {
@@ -100,7 +105,7 @@ func (p *program) eventLine(out *bufio.Writer, e readmodel.Event, asJSON bool) e
 	if asJSON {
 		return json.NewEncoder(out).Encode(e)
 	}
-	line := fmt.Sprintf("%6d  %s  %-24s %s", e.Seq, e.StoredAt.Local().Format("15:04:05.000"), shortType(e.Type), describeStored(e))
+	line := fmt.Sprintf("%6d  %s  %-24s %s", e.Seq, e.StoredAt.Local().Format("15:04:05.000"), shortType(e.Type), visible.Line(describeStored(e)))
 	if p.width != nil {
 		line = cut(line, p.width())
 	}
@@ -126,12 +131,12 @@ func (c *eventsShowCmd) Run(ctx context.Context, p *program) error {
 	if c.JSON {
 		return p.json(e)
 	}
-	fmt.Fprintf(p.stdout, "event %d: %s\n%s\n\n", e.Seq, shortType(e.Type), describeStored(e))
+	fmt.Fprintf(p.stdout, "event %d: %s\n%s\n\n", e.Seq, shortType(e.Type), visible.Line(describeStored(e)))
 	for _, name := range sortedKeys(e.Headers) {
-		fmt.Fprintf(p.stdout, "%-16s %s\n", name, e.Headers[name])
+		fmt.Fprintf(p.stdout, "%-16s %s\n", name, visible.Line(e.Headers[name]))
 	}
 	fmt.Fprintf(p.stdout, "%-16s %s\n%-16s %s\n%-16s %s\n\n", "subject", e.Subject, "stored at", e.StoredAt.UTC().Format("2006-01-02T15:04:05.000Z"), "chain", e.Chain)
-	return p.json(e.Data)
+	return p.shownJSON(e.Data)
 }
 
 type eventsExportCmd struct{}

@@ -59,9 +59,12 @@ func main() {
 
 // program is the world as the commands see it.
 type program struct {
+	// Both show text of others without what a terminal would obey; see cleanly.
 	stdout, stderr io.Writer
-	getenv         func(string) string
-	clock          func() time.Time
+	// raw is stdout for what must arrive byte for byte.
+	raw    io.Writer
+	getenv func(string) string
+	clock  func() time.Time
 	// terminal is set when a person looks at stdout.
 	terminal bool
 	// width is the columns of the terminal that stdout is; nil when it is none.
@@ -76,10 +79,11 @@ type program struct {
 
 // globals are the flags that every command takes.
 type globals struct {
-	Config  string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
-	Data    string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
-	Server  string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
-	Verbose bool   `help:"Log what is going on to stderr." short:"v"`
+	Config   string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
+	Data     string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
+	Server   string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
+	ServerCA string `help:"CA of that server, or its own certificate; default: what the data directory says." placeholder:"FILE" type:"path" name:"server-ca"`
+	Verbose  bool   `help:"Log what is going on to stderr." short:"v"`
 }
 
 type commands struct {
@@ -113,6 +117,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted,
 
 // main runs one command line and returns the exit code.
 func (p *program) main(ctx context.Context, args []string) int {
+	defer p.cleanly()()
 	var c commands
 	exited := -1
 	parser, err := p.parser(ctx, &c, func(code int) { exited = code })
@@ -173,6 +178,7 @@ func (p *program) load() (err error) {
 	if p.globals.Server != "" {
 		p.config.Server = p.globals.Server
 	}
+	override(&p.config.ServerCA, p.globals.ServerCA)
 	return nil
 }
 

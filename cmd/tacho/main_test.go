@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -178,6 +179,9 @@ func (s *site) client() (*client.Client, bool) {
 		return nil, false
 	}
 	c, err := client.New(r.URL, strings.TrimSpace(string(token)))
+	if err == nil {
+		err = (&program{stderr: io.Discard}).secure(c, &r)
+	}
 	return c, err == nil
 }
 

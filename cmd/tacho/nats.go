@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
 const (
@@ -36,6 +37,8 @@ type access struct {
 	seed string
 	// refused is what to say when the server does not know us.
 	refused string
+	// look says which servers are believed, and what they are shown.
+	look tlsfiles.Client
 	// wait bounds how long a server that does not answer is waited for, say tells of it.
 	wait time.Duration
 	say  func(format string, args ...any)
@@ -48,6 +51,9 @@ func (p *program) connectCore(ctx context.Context, wait time.Duration) (*nats.Co
 		"the NATS server at %s refuses us: check the user and password in nats.url (TACHO_NATS_URL), or the key in nats.creds (TACHO_NATS_CREDS)", hostsOf(c.URL))}
 	var err error
 	if a.seed, err = readSeed(c.Creds); err != nil {
+		return nil, err
+	}
+	if a.look, err = p.natsClient(credentials{}); err != nil {
 		return nil, err
 	}
 	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1))
@@ -71,7 +77,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 		return nil, usagef("the address of NATS cannot be read: %w", err)
 	}
 	// A server that was restarted may refuse a key that it has not yet read in the log: try again then, too.
-	options = append(options, nats.IgnoreAuthErrorAbort())
+	options = append(append(options, nats.IgnoreAuthErrorAbort()), tlsOptions(a.look)...)
 	keyless := options
 	if a.seed != "" {
 		key, err := nkeys.FromSeed([]byte(a.seed))
@@ -97,6 +103,9 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			}
 			pause = unknownKeyWait / 2
 		default:
+			if said := explainTLS(err, a.servers, a.look); said != nil {
+				return nil, said
+			}
 			err = fmt.Errorf("NATS does not answer at %s (%w): check nats.url (TACHO_NATS_URL), and that the server runs", hostsOf(a.servers), plainly(err))
 			if !w.goesOn("NATS does not answer at " + hostsOf(a.servers)) {
 				return nil, err

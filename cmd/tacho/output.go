@@ -7,12 +7,40 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"github.com/tachobench/tacho/internal/visible"
 )
 
+// cleanly has everything that is printed from now on go through a writer that shows what a terminal would obey, and
+// returns what has to be done at the end. Whoever needs the bytes themselves asks for them: see exactly.
+func (p *program) cleanly() (end func()) {
+	stdout, stderr := visible.NewWriter(p.stdout), visible.NewWriter(p.stderr)
+	p.raw, p.stdout, p.stderr = p.stdout, stdout, stderr
+	return func() {
+		// There is nobody left to tell of an error.
+		_, _ = stdout.Flush(), stderr.Flush()
+	}
+}
+
+// exactly is stdout for what programs read: byte for byte, unless a person looks at it.
+func (p *program) exactly(onTerminal io.Writer) io.Writer {
+	if p.terminal {
+		return onTerminal
+	}
+	return p.raw
+}
+
+// jsonOut is stdout for JSON. It is the same JSON on a terminal, where more is written as escapes.
+func (p *program) jsonOut() io.Writer { return p.exactly(visible.NewJSONWriter(p.raw)) }
+
 // json prints a value as indented JSON.
-func (p *program) json(v any) error {
-	e := json.NewEncoder(p.stdout)
+func (p *program) json(v any) error { return indented(p.jsonOut(), v) }
+
+// shownJSON prints a value as JSON for a person, wherever it goes.
+func (p *program) shownJSON(v any) error { return indented(visible.NewJSONWriter(p.raw), v) }
+
+func indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
@@ -25,22 +53,12 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			cells[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(printable(cell))
+			// The columns are as wide as what is shown.
+			cells[i] = visible.Text(strings.NewReplacer("\t", " ", "\r\n", " ", "\n", " ").Replace(cell))
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
 	return t.Flush()
-}
-
-// printable is a text that does nothing to a terminal: what came from GitHub, or from a benchmark, may hold
-// sequences that clear a screen, or that turn the direction of writing.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // short cuts a SHA for people; other tags stay.

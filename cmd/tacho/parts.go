@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/scheduler"
@@ -192,9 +193,17 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 
 // serveHTTP serves until everything ends, and lets what is under way finish.
 func (p *parts) serveHTTP(l net.Listener, h http.Handler) {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(p.logger.With("part", "website").Handler(), slog.LevelWarn),
+	}
+	serve := func() error { return server.Serve(l) }
+	if s, secure := l.(secureListener); secure {
+		server.TLSConfig = tlsfiles.Server(s.pair, nil)
+		serve = func() error { return server.ServeTLS(s.Listener, "", "") }
+	}
 	p.run(func(context.Context) error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve HTTP: %w", err)
 		}
 		return nil

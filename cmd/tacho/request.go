@@ -199,8 +199,8 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 	if r.PR != nil {
 		pr = fmt.Sprint(*r.PR)
 	}
-	fmt.Fprintf(p.stdout, "%s request %s: %s\n", r.Kind, r.ID, r.State)
-	for _, line := range [][2]string{
+	p.heading("%s request %s: %s", r.Kind, r.ID, r.State)
+	p.facts([][2]string{
 		{"tag", short(r.Tag)},
 		{"key", r.Key},
 		{"parent", short(r.ParentTag)},
@@ -211,11 +211,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *program) error {
 		{"started", moment(r.StartedAt)},
 		{"ended", moment(r.EndedAt)},
 		{"newer", string(r.SupersededBy)},
-	} {
-		if line[1] != "" && line[1] != "-" {
-			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], line[1])
-		}
-	}
+	})
 	p.tellRetired(r.Request)
 	if len(comments) > 0 {
 		fmt.Fprintln(p.stdout)

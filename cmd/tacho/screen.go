@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/tachobench/tacho/internal/visible"
 )
 
 // screen is a terminal that a person looks at while something takes long: what is written to it scrolls by, and
@@ -62,7 +64,8 @@ func (s *screen) show(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	had := s.status != ""
-	s.status = status
+	// The names in it are those of others, and it goes around the writer that cleans the rest.
+	s.status = visible.Line(status)
 	if !had && status == "" {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/webhook"
 )
@@ -17,6 +18,7 @@ type serveCmd struct {
 	Parts    []string `arg:"" help:"Which parts, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, website."`
 	Insecure bool     `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
 	Listen   string   `help:"Address of the website and API." placeholder:"ADDR"`
+	TLS      webTLS   `embed:""`
 }
 
 // Help is shown by --help.
@@ -32,6 +34,9 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 		p.config.Listen = c.Listen
 	}
 	wanted, err := partsOf(c.Parts)
+	if err == nil {
+		err = c.TLS.apply(&p.config)
+	}
 	if err != nil {
 		return err
 	}
@@ -48,6 +53,10 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	suites, err := loadSuites(p.config.Suites)
+	if err != nil {
+		return err
+	}
+	pair, err := p.webPair()
 	if err != nil {
 		return err
 	}
@@ -86,7 +95,7 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 			return err
 		}
 	}
-	if err := c.serveOver(p, parts, wanted, namesOf(suites)); err != nil {
+	if err := c.serveOver(p, parts, wanted, namesOf(suites), pair); err != nil {
 		return err
 	}
 	p.say("serving    %s", strings.Join(sortedKeys(wanted), ", "))
@@ -115,7 +124,7 @@ func (c *serveCmd) checkGitHub(g config.GitHub, wanted map[string]bool) error {
 }
 
 // serveOver runs the parts that read the tables or are reached over HTTP.
-func (c *serveCmd) serveOver(p *program, parts *parts, wanted map[string]bool, suites []events.SuiteName) (err error) {
+func (c *serveCmd) serveOver(p *program, parts *parts, wanted map[string]bool, suites []events.SuiteName, pair *tlsfiles.Pair) (err error) {
 	if len(suites) > 0 {
 		parts.suite = suites[0]
 	}
@@ -128,7 +137,7 @@ func (c *serveCmd) serveOver(p *program, parts *parts, wanted map[string]bool, s
 	var l net.Listener
 	here := ""
 	if wanted["website"] || wanted["webhook"] {
-		if l, err = listen(p.config.Listen); err != nil {
+		if l, err = listenWith(p.config.Listen, pair); err != nil {
 			return err
 		}
 		here = urlOf(l)

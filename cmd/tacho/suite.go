@@ -71,7 +71,7 @@ func (c *suiteShowCmd) Run(_ context.Context, p *program) error {
 		return err
 	}
 	if c.JSON {
-		_, err := fmt.Fprintf(p.stdout, "%s\n", d.Canonical())
+		_, err := fmt.Fprintf(p.jsonOut(), "%s\n", d.Canonical())
 		return err
 	}
 	fmt.Fprintf(p.stdout, "suite %s: %s\ndigest %s\n\n", d.Name, d.Description, d.Digest())

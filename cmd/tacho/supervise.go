@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -167,9 +168,11 @@ func withoutTokens(environ []string) []string {
 // arguments start the collector as this command was started.
 func (c *collectorSuperviseCmd) arguments(p *program) []string {
 	args := []string{"--data", p.config.Data}
-	for flag, value := range map[string]string{
+	flags := map[string]string{
 		"--config": p.globals.Config, "--credentials": c.Credentials, "--nats-url": c.NATSURL, "--cache": c.Cache,
-	} {
+	}
+	maps.Copy(flags, c.TLS.arguments())
+	for flag, value := range flags {
 		if value != "" {
 			args = append(args, flag, value)
 		}

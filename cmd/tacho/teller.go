@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -89,7 +90,7 @@ func (t *teller) tell(e readmodel.Event) {
 		return
 	}
 	if t.take(recorded.Fact) {
-		t.p.say("%7s  %-18s %s", t.p.clock().Sub(t.began).Round(100*time.Millisecond), shortType(events.TypeOf(recorded.Fact)), describe(recorded.Fact))
+		t.p.say("%7s  %-18s %s", t.p.clock().Sub(t.began).Round(100*time.Millisecond), shortType(events.TypeOf(recorded.Fact)), visible.Line(describe(recorded.Fact)))
 	}
 	if t.p.screen != nil {
 		t.show()

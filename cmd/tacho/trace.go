@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -171,7 +172,7 @@ func (x *effect) prune(wanted func(*effect) bool) bool {
 
 // print writes the tree; head stands before the event itself, indent before what it caused.
 func (x *effect) print(p *program, head, indent string) error {
-	line := fmt.Sprintf("%6d  %s  %s%s  %s", x.Seq, x.Time[11:], head, shortType(x.Type), x.Text)
+	line := fmt.Sprintf("%6d  %s  %s%s  %s", x.Seq, x.Time[11:], head, shortType(x.Type), visible.Line(x.Text))
 	if p.width != nil {
 		line = cut(line, p.width())
 	}

@@ -25,13 +25,15 @@ import (
 )
 
 type upCmd struct {
-	Listen     string `help:"Address of the website and API; default: 127.0.0.1:8421." placeholder:"ADDR"`
-	NATSListen string `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
-	Insecure   bool   `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
-	Collectors int    `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
-	Demo       bool   `help:"Benchmark two releases as parent and child in a data directory of its own, and print the comparison; on a terminal the pages stay until Ctrl-C."`
-	Stay       bool   `help:"With --demo: keep serving the pages after the comparison, also where there is no terminal."`
-	JSON       bool   `help:"With --demo: print the comparison as JSON." name:"json"`
+	Listen     string        `help:"Address of the website and API; default: 127.0.0.1:8421." placeholder:"ADDR"`
+	NATSListen string        `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
+	Insecure   bool          `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
+	Collectors int           `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
+	Demo       bool          `help:"Benchmark two releases as parent and child in a data directory of its own, and print the comparison; on a terminal the pages stay until Ctrl-C."`
+	Stay       bool          `help:"With --demo: keep serving the pages after the comparison, also where there is no terminal."`
+	TLS        webTLS        `embed:""`
+	NATSTLS    natsServerTLS `embed:""`
+	JSON       bool          `help:"With --demo: print the comparison as JSON." name:"json"`
 }
 
 // Help is shown by --help.
@@ -48,6 +50,9 @@ func (c *upCmd) Run(ctx context.Context, p *program) error {
 	}
 	if c.NATSListen != "" {
 		p.config.NATS.Listen = c.NATSListen
+	}
+	if err := c.applyTLS(&p.config); err != nil {
+		return err
 	}
 	if c.Insecure && p.config.GitHub.Repo == "" {
 		return usagef("--insecure-dev is for the webhook, which needs a repository: set github.repo (TACHO_GITHUB_REPO), or leave the flag out")
@@ -71,6 +76,10 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err != nil {
 		return err
 	}
+	pair, err := p.webPair()
+	if err != nil {
+		return err
+	}
 	unlock, err := d.own()
 	if err != nil {
 		return err
@@ -83,6 +92,9 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 		}
 	}
 	logger := p.logger()
+	if pair != nil {
+		d.keepShown(pair, webShown, logger)
+	}
 	k, err := p.openLog(ctx, logger)
 	if err != nil {
 		return err
@@ -106,11 +118,14 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if err := p.migrate(ctx, k.databaseURL); err != nil {
 		return err
 	}
-	l, err := listen(p.config.Listen)
+	l, err := listenWith(p.config.Listen, pair)
 	if err != nil {
 		return err
 	}
 	up.url = urlOf(l)
+	if up.here, err = p.announcement(k, l); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	return errors.Join(up.run(ctx, c.Collectors, l, task, func(ctx context.Context) *parts {
 		return newParts(ctx, k, p.config, token, p.clock, logger)
 	}), d.withdraw())
@@ -125,7 +140,9 @@ type upRun struct {
 	// children are the collectors.
 	children errgroup.Group
 	url      string
-	control  *control.Control
+	// here is what is announced.
+	here    running
+	control *control.Control
 	// github is set when pull requests get comments; insecure when every delivery is believed. self is the account that
 	// comments are written as.
 	github, insecure bool
@@ -216,7 +233,7 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		return err
 	}
 	u.parts.serveHTTP(l, withWebhook(u.parts.website(reader, names), hook))
-	if err := u.directory.announce(running{URL: u.url, NATSURL: u.parts.core.natsURL, PID: os.Getpid(), Version: programVersion()}); err != nil {
+	if err := u.directory.announce(u.here); err != nil {
 		return err
 	}
 	u.say("website    %s", u.url)
@@ -254,6 +271,9 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		return err
 	}
 	c.NATSURL = u.parts.core.natsURL
+	if err := c.trust(u.here.NATSCA, u.here.NATSServerName); err != nil {
+		return err
+	}
 	if err := u.directory.keep(c); err != nil {
 		return err
 	}
@@ -277,7 +297,7 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 	if err != nil {
 		return err
 	}
-	args := []string{"collector", "run", string(name), "--data", string(u.directory)}
+	args := append([]string{"collector", "run", string(name), "--data", string(u.directory)}, u.parts.core.secured.arguments()...)
 	if u.globals.Config != "" {
 		args = append(args, "--config", u.globals.Config)
 	}
@@ -359,12 +379,15 @@ func suiteSources(namesOrFiles []string, configured map[string]string) (map[stri
 func urlOf(l net.Listener) string {
 	address, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
-		return "http://" + l.Addr().String()
+		prefix, _ := scheme(l, "")
+		return prefix + l.Addr().String()
 	}
+	host := address.Addr().String()
 	if address.Addr().IsUnspecified() {
-		return fmt.Sprintf("http://localhost:%d", address.Port())
+		host = "localhost"
 	}
-	return "http://" + address.String()
+	prefix, host := scheme(l, host)
+	return prefix + net.JoinHostPort(host, fmt.Sprint(address.Port()))
 }
 
 // say prints a line about what is being done. It goes to stderr, so that stdout holds answers alone.

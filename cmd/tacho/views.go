@@ -198,6 +198,11 @@ type logsCmd struct {
 	JSON   bool         `help:"Print JSON, when all of it is there." name:"json"`
 }
 
+// Help is shown by --help.
+func (c *logsCmd) Help() string {
+	return "On a terminal, what it would obey is shown as escapes, such as \\x1b. Redirected to a file or another program, the output comes byte for byte."
+}
+
 // Run shows the output of a job.
 func (c *logsCmd) Run(ctx context.Context, p *program) error {
 	cl, err := p.client()
@@ -205,7 +210,7 @@ func (c *logsCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	if !c.JSON {
-		return next(cl.JobLog(ctx, c.Job, c.Follow, p.stdout), "see `tacho jobs`")
+		return next(cl.JobLog(ctx, c.Job, c.Follow, p.exactly(p.stdout)), "see `tacho jobs`")
 	}
 	var text strings.Builder
 	if err := cl.JobLog(ctx, c.Job, c.Follow, &text); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -127,7 +128,7 @@ func (c *githubDeliveryCmd) Run(ctx context.Context, p *program) error {
 		}
 		text = lines.String()
 	}
-	fmt.Fprintf(p.stdout, "\n%s\n", printable(text))
+	fmt.Fprintf(p.stdout, "\n%s\n", unixLines(text))
 	return nil
 }
 
@@ -220,7 +221,7 @@ func (c *githubCommentCmd) Run(ctx context.Context, p *program) error {
 		{"again", until},
 		{"labels", labels(shown)},
 	})
-	fmt.Fprintf(p.stdout, "\n%s\n", printable(shown.Body))
+	fmt.Fprintf(p.stdout, "\n%s\n", unixLines(shown.Body))
 	return nil
 }
 
@@ -244,14 +245,17 @@ func joinIDs(ids []events.RequestID) string {
 }
 
 func (p *program) heading(format string, args ...any) {
-	fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(p.stdout, visible.Line(fmt.Sprintf(format, args...)))
 }
+
+// unixLines is a text with lines as forms of the web send them, as terminals want them.
+func unixLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // facts prints what is known, line by line, and leaves out what is not.
 func (p *program) facts(lines [][2]string) {
 	for _, line := range lines {
 		if line[1] != "" && line[1] != "-" {
-			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], printable(line[1]))
+			fmt.Fprintf(p.stdout, "  %-8s %s\n", line[0], visible.Line(line[1]))
 		}
 	}
 }

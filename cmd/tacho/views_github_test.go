@@ -85,13 +85,3 @@ func TestGitHubOnTheCommandLine(t *testing.T) {
 		t.Errorf("%d %s", code, errs)
 	}
 }
-
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain\n\ttext ✓": "plain\n\ttext ✓", "\x1b[2J": "\uFFFD[2J", "a\u202eb": "a\uFFFDb", "\u009b": "\uFFFD", "\r": "\uFFFD",
-	} {
-		if got := printable(text); got != want {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-}

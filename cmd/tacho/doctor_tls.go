@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/internal/tlsfiles"
+)
+
+// renewBefore is how long before its end a certificate should have been renewed.
+const renewBefore = 14 * 24 * time.Hour
+
+// doctorTLS reads the certificates that the configuration names.
+func (p *program) doctorTLS() (out []finding) {
+	n := p.config.NATS
+	for _, pair := range []struct{ what, cert, key string }{
+		{"TLS of the website", p.config.TLS.Cert, p.config.TLS.Key},
+		{"TLS of the log's server", n.Cert, n.Key},
+		{"TLS of clients of the log", n.ClientCert, n.ClientKey},
+	} {
+		if pair.cert == "" {
+			continue
+		}
+		f := finding{What: pair.what, Verdict: "good"}
+		opened, err := tlsfiles.OpenPair(pair.cert, pair.key, p.logger())
+		if err != nil {
+			f.Verdict, f.Detail = "bad", err.Error()
+			out = append(out, f)
+			continue
+		}
+		f.Detail = fmt.Sprintf("%s, valid until %s", pair.cert, opened.Until().UTC().Format(time.DateOnly))
+		if left := opened.Until().Sub(p.clock()); left < renewBefore {
+			f.Verdict, f.Next = "note", fmt.Sprintf("it ends in %s: renew it in place, Tacho reads it again", several(int(left.Hours()/24), "day"))
+		}
+		out = append(out, f)
+	}
+	for _, ca := range []struct{ what, file string }{
+		{"CA of the server", p.config.ServerCA},
+		{"CA of the log's server", n.CA},
+		{"CA of the log's clients", n.ClientCA},
+	} {
+		if ca.file == "" {
+			continue
+		}
+		f := finding{What: ca.what, Verdict: "good", Detail: ca.file}
+		if _, err := tlsfiles.OpenAuthorities(p.logger(), ca.file); err != nil {
+			f.Verdict, f.Detail = "bad", err.Error()
+		}
+		out = append(out, f)
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/visible"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// wicked is a text that clears the screen, asks the terminal for its title, hides what stood there and turns around.
+const wicked = "\x1b[2J\x1b[21t\u009b31m\r\a\x7f\u202ereverse\u2066\ufeff"
+
+// A benchmark prints what a terminal would obey, and so do people in their reasons: no command passes it on, wherever
+// its output goes. The output of a job stays as it was for whoever redirects it.
+func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
+	s := newSite(t)
+	script := "printf '" + strings.NewReplacer("\x1b", `\033`, "\r", `\r`, "\a", `\a`, "\x7f", `\177`).Replace(wicked) + `\377\n' >&2` + "\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "nap", "nap.sh"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.start("--verbose")
+	out, errs, _ := s.run("request", "master", "v1", "--wait")
+	s.must("collector", "add", "spare", "--target", "here", "--set", "1", "--standby")
+	s.must("collector", "want", "v9", "--reason", wicked)
+	s.must("collector", "deactivate", "spare", "--reason", wicked+"\n     9  forged line")
+	s.eventually("the tables know it", 30*time.Second, func() bool { return strings.Contains(s.must("events", "tail"), "forged") })
+	job, failed := events.JobID(""), events.Seq(0)
+	for _, e := range s.events() {
+		if f, ok := e.Fact.(events.JobFinished); ok {
+			job = f.JobID
+		}
+		if _, ok := e.Fact.(events.ErrorRecorded); ok {
+			failed = e.Seq
+		}
+	}
+	if job == "" || failed == 0 {
+		t.Fatalf("no job ended with an error:\n%s", s.must("events", "tail"))
+	}
+	texts := map[string]string{"request --wait": out, "request --wait on stderr": errs}
+	for _, line := range []string{
+		"events tail", fmt.Sprint("events show ", failed), "trace " + string(job), "trace v1", "request list", "request show v1", "jobs", "status", "queue", "alerts",
+		"collector list", "collector want", "doctor", "nothing \x1b[2J", "request show \x1b[2J", "suite show naps\u202e", "config",
+	} {
+		out, errs, _ := s.run(strings.Split(line, " ")...)
+		texts[line], texts[line+" on stderr"] = out, errs
+	}
+	texts["up"] = s.log.String()
+	for what, text := range texts {
+		if visible.Text(text) != text {
+			t.Errorf("tacho %s passes on what a terminal obeys: %q", what, text)
+		}
+	}
+	for what, want := range map[string]string{"events tail": `\x1b[2J`, fmt.Sprint("events show ", failed): `\u001b[2J`, "collector want": `\x1b[2J`} {
+		if !strings.Contains(texts[what], want) {
+			t.Errorf("tacho %s does not show it: %q", what, texts[what])
+		}
+	}
+	for line := range strings.Lines(texts["events tail"]) {
+		if strings.HasPrefix(strings.TrimSpace(line), "9  forged") {
+			t.Errorf("a reason begins a line of its own:\n%s", texts["events tail"])
+		}
+	}
+
+	// Bytes for programs stay what they are.
+	if out := s.must("logs", string(job)); !strings.Contains(out, wicked) {
+		t.Errorf("the output of the job has changed: %q", out)
+	}
+	var shown readmodel.Event
+	if err := json.Unmarshal([]byte(s.must("events", "show", fmt.Sprint(failed), "--json")), &shown); err != nil || !strings.Contains(string(shown.Data), "\u202ereverse") {
+		t.Errorf("%v: %s", err, shown.Data)
+	}
+}
+
+// On a terminal JSON is the same JSON, and the output of a job is made harmless.
+func TestATerminalIsShownWhatItWouldObey(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			// The connection carries it in pieces, also inside of a character.
+			for _, b := range []byte(wicked + "✓\xff\xe2") {
+				_, _ = w.Write([]byte{b})
+				_ = http.NewResponseController(w).Flush()
+			}
+			return
+		}
+		if err := json.NewEncoder(w).Encode([]readmodel.Alert{{Key: "k", Kind: events.AlertStalled, Message: wicked, Action: wicked}}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	run := func(terminal bool, line string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		home := t.TempDir()
+		p := &program{
+			stdout: &out, stderr: &errs, clock: time.Now, terminal: terminal,
+			getenv: func(name string) string { return map[string]string{"HOME": home, "TACHO_SERVER": server.URL}[name] },
+		}
+		if code := p.main(t.Context(), words(line)); code != exitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs.String())
+		}
+		return out.String()
+	}
+	if got, want := run(true, "logs j1"), visible.Text(wicked+"✓\xff\xe2"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := run(false, "logs j1"); got != wicked+"✓\xff\xe2" {
+		t.Errorf("%q", got)
+	}
+	exact, seen := run(false, "alerts --json"), run(true, "alerts --json")
+	if visible.Text(seen) != seen || exact == seen || !strings.Contains(exact, "\u202ereverse") {
+		t.Errorf("%q\n%q", exact, seen)
+	}
+	var a, b []readmodel.Alert
+	if err := json.Unmarshal([]byte(exact), &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(seen), &b); err != nil || len(b) != 1 || a[0].Message != b[0].Message || b[0].Message != wicked {
+		t.Errorf("%v: %+v, %+v", err, a, b)
+	}
+}
+
+// The line of status goes around the writer that cleans what scrolls by.
+func TestTheStatusIsCleanToo(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{out: &out, width: func() int { return 80 }}
+	s.show("1 of 2 · eider: " + wicked + "\n")
+	if got := look(out.String()); got != "1 of 2 · eider: "+visible.Line(wicked+"\n") {
+		t.Errorf("%q", got)
+	}
+}

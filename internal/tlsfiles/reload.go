@@ -1,0 +1,93 @@
+package tlsfiles
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lookEvery bounds how often files are looked at, however many connections come.
+const lookEvery = time.Second
+
+// watched is what some files hold. It is read again when they change, and stays what it was while they cannot be
+// read: the two files of a pair are never replaced at the same moment.
+type watched[T any] struct {
+	files []string
+	read  func() (T, error)
+	log   *slog.Logger
+
+	mu sync.Mutex
+	// value was read when the files had the stamp good.
+	value T
+	good  string
+	// told is the stamp of the last change that was complained about.
+	told   string
+	looked time.Time
+	// changed is told of each new value, before anybody gets it.
+	changed func(T)
+}
+
+// watch reads the files for the first time; then an error is the caller's.
+func watch[T any](log *slog.Logger, read func() (T, error), files ...string) (*watched[T], error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	w := &watched[T]{files: files, read: read, log: log, looked: time.Now(), good: stamp(files)}
+	var err error
+	w.value, err = read()
+	return w, err
+}
+
+// get returns what the files hold, or what they held when they could be read last.
+func (w *watched[T]) get() T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if now.Sub(w.looked) < lookEvery {
+		return w.value
+	}
+	w.looked = now
+	// The stamp is older than what is read: a change in between is seen at the next look.
+	s := stamp(w.files)
+	if s == w.good {
+		return w.value
+	}
+	value, err := w.read()
+	switch {
+	case err == nil:
+		w.value, w.good, w.told = value, s, ""
+		if w.changed != nil {
+			w.changed(value)
+		}
+		w.log.Info("the files of TLS have changed and were read again", "files", strings.Join(w.files, ", "))
+	case w.told != s:
+		w.told = s
+		w.log.Warn("the files of TLS have changed and cannot be used: what they held before stays in use", "error", err)
+	}
+	return w.value
+}
+
+// follow calls f with the value and, from then on, with each new one.
+func (w *watched[T]) follow(f func(T)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = f
+	f(w.value)
+}
+
+// stamp changes when a file does.
+func stamp(files []string) string {
+	var b strings.Builder
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			fmt.Fprintf(&b, "%v;", err)
+			continue
+		}
+		fmt.Fprintf(&b, "%d %d;", info.ModTime().UnixNano(), info.Size())
+	}
+	return b.String()
+}
