@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -28,6 +29,8 @@ type Client struct {
 	HTTP *http.Client
 	// Actor is who asks, on record with each write; empty leaves it to the server.
 	Actor events.Actor
+	// Waits is told of each error that a stream is taken up again after, and when; nil tells nobody.
+	Waits func(err error, pause time.Duration)
 
 	base    *url.URL
 	token   string

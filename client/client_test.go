@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -214,6 +215,80 @@ func TestACommandThatIsSentOnWasNotCarriedOut(t *testing.T) {
 	answer, err := c.WantVersion(within(t), events.VersionWanted{Version: "v9"})
 	if err == nil || !strings.Contains(err.Error(), "was not carried out") || !strings.Contains(err.Error(), "/tacho/api/v1/wanted-version") {
 		t.Errorf("%+v: %v", answer, err)
+	}
+}
+
+// A stream that broke is taken up again, and a server that has too many readers says when.
+func TestAStreamWaitsAsLongAsItIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c, err := New("http://tacho", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) *http.Response {
+			answer := httptest.NewRecorder()
+			if calls++; calls == 2 || calls == 3 {
+				answer.Header().Set("Retry-After", "20")
+				answer.WriteHeader(http.StatusTooManyRequests)
+				fmt.Fprint(answer, `{"error":"too many streams","next":"come again in 20 s"}`)
+			} else {
+				fmt.Fprintf(answer, "event: event\ndata: {\"seq\":%d}\n\n", calls)
+			}
+			return answer.Result()
+		})}
+		var waits []string
+		c.Waits = func(err error, pause time.Duration) {
+			var no *Error
+			if errors.As(err, &no) {
+				waits = append(waits, fmt.Sprint(err, " ", pause >= 20*time.Second))
+			}
+		}
+		began := time.Now()
+		err = c.FollowEvents(t.Context(), EventQuery{}, func(e readmodel.Event) error {
+			if e.Seq == 4 {
+				return errEnough
+			}
+			return nil
+		})
+		if took := time.Since(began); !errors.Is(err, errEnough) || took < 40*time.Second || took > time.Minute {
+			t.Errorf("after %s: %v", took, err)
+		}
+		want := "too many streams: come again in 20 s true"
+		if diff := cmp.Diff([]string{want, want}, waits); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// roundTrip answers requests without a server.
+type roundTrip func(*http.Request) *http.Response
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp := f(r)
+	resp.Request = r
+	return resp, nil
+}
+
+func TestTooManyReadersSayWhenToComeBack(t *testing.T) {
+	calls := 0
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+		fmt.Fprint(w, `{"error":"too many","next":"wait"}`)
+	})
+	want := &Error{Status: http.StatusTooManyRequests, Message: "too many", Next: "wait", RetryAfter: 7 * time.Second}
+	_, listed := c.Events(within(t), EventQuery{})
+	followed := c.FollowEvents(within(t), EventQuery{}, func(readmodel.Event) error { return nil })
+	for _, err := range []error{listed, followed} {
+		var got *Error
+		if !errors.As(err, &got) || cmp.Diff(want, got) != "" {
+			t.Errorf("%v", err)
+		}
+	}
+	if calls != 2 {
+		t.Errorf("asked %d times", calls)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/tlsfiles"
@@ -16,11 +18,13 @@ import (
 // Error is an answer of Tacho that says no. Its JSON form is the body of such an answer.
 type Error struct {
 	// Status is the status code: 400 wrong usage, 401 and 403 not permitted, 404 not found, 409 conflict, 410 not
-	// in the tables any more, 500 and above a fault.
+	// in the tables any more, 429 too many at once, 500 and above a fault.
 	Status int `json:"-"`
 	// Message says what is wrong, Next what to do about it; Next may be empty.
 	Message string `json:"error"`
 	Next    string `json:"next,omitempty"`
+	// RetryAfter is how long to wait before asking again, where the answer says so (429 too many at once, 503); else 0.
+	RetryAfter time.Duration `json:"-"`
 	// RequestID is the request of a job that is not in the tables any more; else empty.
 	RequestID events.RequestID `json:"request_id,omitempty"`
 }
@@ -68,7 +72,7 @@ func (c *Client) refused(resp *http.Response) error {
 	if err != nil {
 		return c.unreachable(err)
 	}
-	e := &Error{Status: resp.StatusCode}
+	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	switch {
 	case json.Unmarshal(body, e) == nil && e.Message != "":
 	case resp.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
@@ -84,6 +88,15 @@ func (c *Client) refused(resp *http.Response) error {
 	return e
 }
 
+// retryAfter reads for how long the server asks its caller to wait; 0 when it does not say so in seconds.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
 // redirected says that something between sent a command elsewhere, where it arrived as a read: nothing was done.
 func (c *Client) redirected(resp *http.Response) error {
 	return &Error{
@@ -94,12 +107,12 @@ func (c *Client) redirected(resp *http.Response) error {
 }
 
 // passing reports whether a stream that broke is worth asking for again: nobody answers, or who answers says that
-// what is behind it is away.
+// what is behind it is away, or that too many ask.
 func passing(err error) bool {
 	var lost *UnreachableError
 	var no *Error
 	if errors.As(err, &no) {
-		return no.Status == http.StatusBadGateway || no.Status == http.StatusServiceUnavailable || no.Status == http.StatusGatewayTimeout
+		return no.Status == http.StatusTooManyRequests || no.Status == http.StatusBadGateway || no.Status == http.StatusServiceUnavailable || no.Status == http.StatusGatewayTimeout
 	}
 	return errors.As(err, &lost)
 }

@@ -46,10 +46,12 @@ func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmode
 	wait := backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(reconnectFor))
 	connected := false
-	err := backoff.Retry(func() error {
+	pace := &obliging{BackOff: wait}
+	follow := func() error {
 		resp, err := c.call(ctx, http.MethodGet, "events/stream", q.values(), nil)
 		if err != nil {
 			if connected && passing(err) {
+				pace.oblige(err)
 				return err
 			}
 			return backoff.Permanent(err)
@@ -74,11 +76,39 @@ func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmode
 			q.After = &e.Seq
 			return nil
 		})
-	}, backoff.WithContext(wait, ctx))
+	}
+	err := backoff.RetryNotify(follow, backoff.WithContext(pace, ctx), func(err error, pause time.Duration) {
+		if c.Waits != nil && ctx.Err() == nil {
+			c.Waits(err, pause)
+		}
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// obliging waits at least as long as the server asked for.
+type obliging struct {
+	backoff.BackOff
+	least time.Duration
+}
+
+func (o *obliging) oblige(err error) {
+	var no *Error
+	if errors.As(err, &no) {
+		o.least = no.RetryAfter
+	}
+}
+
+// NextBackOff implements backoff.BackOff.
+func (o *obliging) NextBackOff() time.Duration {
+	next := o.BackOff.NextBackOff()
+	if next != backoff.Stop {
+		next = max(next, o.least)
+	}
+	o.least = 0
+	return next
 }
 
 // began notes where a stream of what is new begins, so that nothing is lost when it breaks before the first event.

@@ -45,6 +45,7 @@ type Config struct {
 	Scheduler Scheduler `toml:"scheduler" json:"scheduler"`
 	Collector Collector `toml:"collector" json:"collector"`
 	Watchdog  Watchdog  `toml:"watchdog" json:"watchdog"`
+	Readers   Readers   `toml:"readers" json:"readers"`
 	GitHub    GitHub    `toml:"github" json:"github"`
 	// Pollers are the sources whose new artifacts become requests.
 	Pollers []Poller `toml:"poller" json:"pollers"`
@@ -160,7 +161,7 @@ func Default(data string) Config {
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
 			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
 		},
-		Watchdog: defaultWatchdog(),
+		Watchdog: defaultWatchdog(), Readers: DefaultReaders(),
 	}
 }
 
@@ -270,6 +271,9 @@ func (c Config) Check() error {
 		return err
 	}
 	if err := c.Watchdog.check(); err != nil {
+		return err
+	}
+	if err := c.Readers.check(); err != nil {
 		return err
 	}
 	if _, err := NATSServers(c.NATS.URL); err != nil {

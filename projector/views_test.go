@@ -234,6 +234,28 @@ func TestArchiveAndChain(t *testing.T) {
 	if err != nil || len(page) != 1 || page[0].Seq != 3 {
 		t.Errorf("page: %+v, %v", page, err)
 	}
+	for name, c := range map[string]struct {
+		filter readmodel.EventFilter
+		extent readmodel.Extent
+		want   []events.Seq
+		full   bool
+	}{
+		"from the beginning": {readmodel.EventFilter{Limit: 3}, readmodel.Extent{}, []events.Seq{1, 2, 3}, true},
+		"all":                {readmodel.EventFilter{Before: 4}, readmodel.Extent{}, []events.Seq{1, 2, 3}, false},
+		"few bytes":          {readmodel.EventFilter{After: 1}, readmodel.Extent{Bytes: 1}, []events.Seq{2}, true},
+		"two events":         {readmodel.EventFilter{After: 1}, readmodel.Extent{Bytes: len(f.stored[1].Data) + 1}, []events.Seq{2, 3}, true},
+		"a span":             {readmodel.EventFilter{After: 1}, readmodel.Extent{Span: 2}, []events.Seq{2, 3}, false},
+		"none in the span":   {readmodel.EventFilter{Type: "no.such.v1"}, readmodel.Extent{Span: 2}, nil, false},
+	} {
+		list, full, err := r.Long().Page(t.Context(), c.filter, c.extent)
+		var got []events.Seq
+		for _, e := range list {
+			got = append(got, e.Seq)
+		}
+		if diff := cmp.Diff(c.want, got); err != nil || full != c.full || diff != "" {
+			t.Errorf("%s: full %v, %v\n%s", name, full, err, diff)
+		}
+	}
 	newest, err := r.Events(t.Context(), readmodel.EventFilter{Limit: 2})
 	if err != nil || len(newest) != 2 || newest[0].Seq != events.Seq(len(f.stored)) {
 		t.Errorf("newest: %+v, %v", newest, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -70,9 +71,37 @@ func (r *Reader) Events(ctx context.Context, f EventFilter) ([]Event, error) {
 	if f.After > 0 {
 		name = "events_after"
 	}
-	rows, err := all[eventRow](ctx, r.pool, name, pgx.NamedArgs{
+	return r.events(ctx, name, f, Extent{})
+}
+
+// Extent bounds what one read of the archive takes, whatever the filter; what is 0 bounds nothing.
+type Extent struct {
+	// Bytes ends the page with the event whose data fill so many.
+	Bytes int
+	// Span ends it so many sequences behind its beginning: events that the filter drops are read, too.
+	Span uint64
+}
+
+// Page returns the oldest events that the filter selects, from behind f.After, which may be 0. Full reports that the
+// limit or the bytes ended the page, so that there may be more within the span.
+func (r *Reader) Page(ctx context.Context, f EventFilter, e Extent) (list []Event, full bool, err error) {
+	if e.Bytes == 0 {
+		e.Bytes = math.MaxInt
+	}
+	if list, err = r.events(ctx, "events_page", f, e); err != nil {
+		return nil, false, err
+	}
+	held := 0
+	for _, e := range list {
+		held += len(e.Data) // at least what the query counted
+	}
+	return list, len(list) >= limit(f.Limit) || held >= e.Bytes, nil
+}
+
+func (r *Reader) events(ctx context.Context, query string, f EventFilter, e Extent) ([]Event, error) {
+	rows, err := all[eventRow](ctx, r.pool, query, pgx.NamedArgs{
 		"after": f.After, "before": f.Before, "type": f.Type, "subject": f.Subject, "prefix": f.SubjectPrefix,
-		"root": f.Root, "cause": f.Cause, "limit": limit(f.Limit),
+		"root": f.Root, "cause": f.Cause, "limit": limit(f.Limit), "bytes": e.Bytes, "span": min(e.Span, math.MaxInt32),
 	})
 	if err != nil {
 		return nil, err

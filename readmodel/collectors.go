@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -13,46 +14,56 @@ import (
 // last attempts.
 func (r *Reader) Collectors(ctx context.Context) ([]Collector, error) {
 	var list []Collector
-	err := r.snapshot(ctx, func(tx pgx.Tx) (err error) {
-		list, err = collectors(ctx, tx)
-		return err
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		var f farm
+		var b pgx.Batch
+		f.also(&b)
+		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			return fmt.Errorf("query the collectors: %w", err)
+		}
+		list = f.collectors()
+		return nil
 	})
 	return list, err
 }
 
-// collectors must be called in a snapshot: it reads three tables.
-func collectors(ctx context.Context, tx pgx.Tx) ([]Collector, error) {
-	list, err := all[Collector](ctx, tx, "collectors")
-	if err != nil {
-		return nil, err
-	}
-	attempts, err := all[Attempt](ctx, tx, "last_attempts")
-	if err != nil {
-		return nil, err
-	}
-	open, err := jobs(ctx, tx, JobFilter{State: events.JobInProgress, Limit: everything})
-	if err != nil {
-		return nil, err
-	}
+// farm is what is read of all collectors. It belongs in a snapshot: it is of three tables.
+type farm struct {
+	rows     []Collector
+	attempts []Attempt
+	// open are the jobs in progress.
+	open []Job
+}
+
+// also adds the queries to a batch.
+func (f *farm) also(b *pgx.Batch) {
+	also(b, &f.rows, "collectors")
+	also(b, &f.attempts, "last_attempts")
+	also(b, &f.open, "jobs", jobArgs(JobFilter{State: events.JobInProgress, Limit: everything}))
+}
+
+// collectors joins what was read.
+func (f *farm) collectors() []Collector {
+	list := f.rows
 	byName := make(map[events.CollectorName]*Collector, len(list))
 	for i := range list {
 		list[i].LastAttempts = []Attempt{}
 		byName[list[i].Name] = &list[i]
 	}
-	for _, a := range attempts {
+	for _, a := range f.attempts {
 		if c := byName[a.Collector]; c != nil {
 			c.LastAttempts = append(c.LastAttempts, a)
 		}
 	}
-	for i := range open {
-		if c := byName[open[i].Collector]; c != nil {
-			c.CurrentJob = &open[i]
+	for i := range f.open {
+		if c := byName[f.open[i].Collector]; c != nil {
+			c.CurrentJob = &f.open[i]
 		}
 	}
 	for i := range list {
 		list[i].MedianJobMS = medianDuration(list[i].LastAttempts)
 	}
-	return list, nil
+	return list
 }
 
 // medianDuration returns the median of the attempts that finished their jobs, 0 without any.

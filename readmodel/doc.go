@@ -17,6 +17,9 @@
 // else. As a second line its sessions are read-only. What belongs together on one page (Status, a request with
 // its jobs) is read in one snapshot.
 //
+// Reads that take long go through the Reader that Long returns: it has few connections of its own, so that a page never
+// waits for one that such a read holds.
+//
 // The projector notifies each transaction on Channel with the sequence that it reached. One connection of the
 // Reader listens for all who wait; when it breaks it is made anew, and the cursor is read again, so that a
 // notification that was missed delays nobody for ever.

@@ -32,13 +32,18 @@ const everything = math.MaxInt32
 func (r *Reader) Jobs(ctx context.Context, f JobFilter) ([]Job, error) { return jobs(ctx, r.pool, f) }
 
 func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
+	return all[Job](ctx, q, "jobs", jobArgs(f))
+}
+
+// jobArgs are what the query for jobs is given.
+func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "target": "", "set": 0, "limit": limit(f.Limit),
 	}
 	if f.Lane != nil {
 		args["target"], args["set"] = f.Lane.Target, f.Lane.Set
 	}
-	return all[Job](ctx, q, "jobs", args)
+	return args
 }
 
 // RetiredError says that a job ended long ago and has left the tables. It is an ErrNotFound.

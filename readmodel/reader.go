@@ -21,43 +21,21 @@ var ErrNotFound = errors.New("not found")
 
 // Reader reads the tables. All methods may be called at once from any number of goroutines.
 type Reader struct {
-	pool *pgxpool.Pool
+	// pool carries the reads of this Reader, long those of the Reader that Long returns.
+	pool, long *pgxpool.Pool
+	// news is what was heard of the tables; a Reader and its Long share it.
+	news *news
 
 	stop   context.CancelFunc
-	listen sync.WaitGroup
+	listen *sync.WaitGroup
+}
 
+// news is how far the tables are known to be.
+type news struct {
 	mu sync.Mutex
 	// seq is the newest cursor that was heard of; moved is closed and made anew when it grows. Guarded by mu.
 	seq   events.Seq
 	moved chan struct{}
-}
-
-// Open returns a Reader of the live tables at the database URL. ctx bounds the opening only; Close must be
-// called. Errors: ErrNotMigrated when no projector ever ran there.
-func Open(ctx context.Context, url string) (*Reader, error) { return OpenSchema(ctx, url, viewSchema) }
-
-// OpenSchema is Open for one generation, such as a rebuild that ends in the past. It reads with the rights
-// of the URL, for the readers' role sees the live tables only.
-func OpenSchema(ctx context.Context, url string, s Schema) (*Reader, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, fmt.Errorf("database URL: %w", err)
-	}
-	config.ConnConfig.RuntimeParams["search_path"] = string(s)
-	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepare(ctx, conn, s) }
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	if err := check(ctx, pool); err != nil {
-		pool.Close()
-		return nil, err
-	}
-	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Reader{pool: pool, stop: stop, moved: make(chan struct{})}
-	r.listen.Go(func() { r.follow(listening) })
-	return r, nil
 }
 
 // check tells a database that is not there from one without tables.
@@ -86,6 +64,7 @@ func (r *Reader) Close() {
 	r.stop()
 	r.listen.Wait()
 	r.pool.Close()
+	r.long.Close()
 }
 
 // Cursor returns how far the tables are.
@@ -97,7 +76,7 @@ func (r *Reader) Cursor(ctx context.Context) (Cursor, error) {
 // appended an event waits with its sequence to read what it wrote.
 func (r *Reader) WaitFor(ctx context.Context, seq events.Seq) error {
 	for {
-		at, moved := r.heard()
+		at, moved := r.news.heard()
 		if at >= seq {
 			return nil
 		}
@@ -112,31 +91,38 @@ func (r *Reader) WaitFor(ctx context.Context, seq events.Seq) error {
 // Changed returns a channel that is closed when the tables move beyond seq. Pages that follow the tables
 // wait on it; it is closed at once when they are there already.
 func (r *Reader) Changed(seq events.Seq) <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seq > seq {
+	r.news.mu.Lock()
+	defer r.news.mu.Unlock()
+	if r.news.seq > seq {
 		closed := make(chan struct{})
 		close(closed)
 		return closed
 	}
-	return r.moved
+	return r.news.moved
 }
 
-func (r *Reader) heard() (events.Seq, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.seq, r.moved
+// Heard returns how far the tables are known to be without asking them: what Changed goes by. It is 0 until the
+// first word of them has come.
+func (r *Reader) Heard() events.Seq {
+	at, _ := r.news.heard()
+	return at
+}
+
+func (n *news) heard() (events.Seq, <-chan struct{}) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.seq, n.moved
 }
 
 // hear wakes all who wait when the cursor has grown. A rebuild may set it back, which wakes nobody.
-func (r *Reader) hear(seq events.Seq) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if seq > r.seq {
-		close(r.moved)
-		r.moved = make(chan struct{})
+func (n *news) hear(seq events.Seq) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if seq > n.seq {
+		close(n.moved)
+		n.moved = make(chan struct{})
 	}
-	r.seq = seq
+	n.seq = seq
 }
 
 // follow listens until ctx ends, and makes the connection anew whenever it breaks.
@@ -163,7 +149,7 @@ func (r *Reader) hearAll(ctx context.Context, connected func()) error {
 		return err
 	}
 	connected()
-	r.hear(c.Seq)
+	r.news.hear(c.Seq)
 	for {
 		n, err := conn.WaitForNotification(ctx)
 		if err != nil {
@@ -173,7 +159,7 @@ func (r *Reader) hearAll(ctx context.Context, connected func()) error {
 		if err != nil {
 			continue // not from a projector; anybody may notify
 		}
-		r.hear(events.Seq(seq))
+		r.news.hear(events.Seq(seq))
 	}
 }
 
@@ -191,11 +177,11 @@ func (r *Reader) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
 func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query(name), args...)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", name, err)
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[T])
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", name, err)
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
 	}
 	return list, nil
 }

@@ -146,6 +146,48 @@ func TestReaderCannotWrite(t *testing.T) {
 	}
 }
 
+// Long reads that all wait for Postgres leave the pages theirs.
+func TestLongReadsHaveConnectionsOfTheirOwn(t *testing.T) {
+	url, other := begun(t)
+	r, err := readmodel.OpenPools(t.Context(), url, readmodel.Pools{Long: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if n := r.Long().Connections(); n != 2 || r.Connections() < 4 {
+		t.Errorf("%d and %d connections", r.Connections(), n)
+	}
+	lock, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), "LOCK TABLE tacho_g1.event"); err != nil {
+		t.Fatal(err)
+	}
+	var long sync.WaitGroup
+	for range 50 {
+		long.Go(func() {
+			if _, err := r.Long().Events(t.Context(), readmodel.EventFilter{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting < 2; {
+		if err := lock.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		if _, err := r.Status(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	long.Wait()
+}
+
 func TestEveryQueryOnEmptyTables(t *testing.T) {
 	url, _ := begun(t)
 	r, ctx := open(t, url), t.Context()

@@ -11,7 +11,9 @@ import (
 
 // RequestFilter selects requests; what is left zero selects all.
 type RequestFilter struct {
-	ID    events.RequestID
+	ID events.RequestID
+	// ids selects these; nil selects all.
+	ids   []string
 	Suite events.SuiteName
 	Tag   events.Tag
 	State events.RequestState
@@ -65,7 +67,7 @@ func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 
 func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error) {
 	rows, err := all[requestRow](ctx, q, "requests", pgx.NamedArgs{
-		"id": f.ID, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
+		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
 		"before": f.Before, "limit": limit(f.Limit),
 	})
 	if err != nil {

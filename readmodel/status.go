@@ -1,7 +1,10 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -19,31 +22,42 @@ const (
 func (r *Reader) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := r.snapshot(ctx, func(tx pgx.Tx) (err error) {
-		if s.Cursor, err = one[Cursor](ctx, tx, "cursor"); err != nil {
-			return err
+		// What does not depend on one another travels together: each way to Postgres and back is felt when it is busy.
+		var cursors []Cursor
+		var farm farm
+		var ended []ended
+		var b pgx.Batch
+		also(&b, &cursors, "cursor")
+		also(&b, &s.Queue, "queue")
+		also(&b, &ended, "completed", completedShown)
+		farm.also(&b)
+		also(&b, &s.Definitions, "definitions", true)
+		also(&b, &s.Alerts, "alerts_standing")
+		also(&b, &s.PastAlerts, "alerts_cleared", pastAlertsShown)
+		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			return fmt.Errorf("query the status: %w", err)
 		}
-		if s.Queue, err = all[QueueEntry](ctx, tx, "queue"); err != nil {
-			return err
+		if len(cursors) == 0 {
+			return ErrNotFound
 		}
+		s.Cursor, s.Collectors = cursors[0], farm.collectors()
 		if s.InProgress, err = inProgress(ctx, tx, s.Queue); err != nil {
 			return err
 		}
-		if s.Completed, err = completed(ctx, tx); err != nil {
-			return err
-		}
-		if s.Collectors, err = collectors(ctx, tx); err != nil {
-			return err
-		}
-		if s.Definitions, err = definitions(ctx, tx, true); err != nil {
-			return err
-		}
-		if s.Alerts, err = all[Alert](ctx, tx, "alerts_standing"); err != nil {
-			return err
-		}
-		s.PastAlerts, err = all[Alert](ctx, tx, "alerts_cleared", pastAlertsShown)
+		s.Completed, err = completed(ctx, tx, ended)
 		return err
 	})
 	return s, err
+}
+
+// also adds the named query to a batch; its rows are in list when the batch was sent.
+func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
+	b.Queue(query(name), args...).Query(func(rows pgx.Rows) (err error) {
+		if *list, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[T]); err != nil {
+			return fmt.Errorf("query %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // inProgress returns the requests in progress, which stand at the head of the queue.
@@ -68,27 +82,38 @@ func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJo
 	return list, nil
 }
 
-// completed returns the last requests that ended after they had started, newest first.
-func completed(ctx context.Context, tx pgx.Tx) ([]EndedRequest, error) {
-	ids, err := all[struct {
-		ID events.RequestID `db:"request_id"`
-	}](ctx, tx, "completed", completedShown)
+// ended is a request that ended after it had started.
+type ended struct {
+	ID string `db:"request_id"`
+}
+
+// completed returns the last requests that ended after they had started, in the order in which they are named.
+func completed(ctx context.Context, tx pgx.Tx, named []ended) ([]EndedRequest, error) {
+	ids := make([]string, len(named))
+	for i, row := range named {
+		ids[i] = row.ID
+	}
+	if len(ids) == 0 {
+		return []EndedRequest{}, nil
+	}
+	found, err := requests(ctx, tx, RequestFilter{ids: ids})
 	if err != nil {
 		return nil, err
 	}
-	list := make([]EndedRequest, 0, len(ids))
-	for _, id := range ids {
-		found, err := requests(ctx, tx, RequestFilter{ID: id.ID})
-		if err != nil {
-			return nil, err
-		}
-		errs, err := all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": "", "request": id.ID})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range found {
-			list = append(list, EndedRequest{Request: r, ErrorList: errs})
+	errs, err := all[JobError](ctx, tx, "errors_of_requests", ids)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]EndedRequest, len(found))
+	for i, r := range found {
+		list[i] = EndedRequest{Request: r, ErrorList: []JobError{}}
+		for _, e := range errs {
+			if e.RequestID == r.ID {
+				list[i].ErrorList = append(list[i].ErrorList, e)
+			}
 		}
 	}
+	place := func(r EndedRequest) int { return slices.Index(ids, string(r.ID)) }
+	slices.SortFunc(list, func(a, b EndedRequest) int { return cmp.Compare(place(a), place(b)) })
 	return list, nil
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -67,6 +66,11 @@ func explain(err error) (e *client.Error, known bool) {
 			Status: http.StatusServiceUnavailable, Message: "the log is not reachable; it is unknown whether this was recorded",
 			Next: "ask again: what was recorded already is not recorded twice",
 		}, false
+	case errors.Is(err, readmodel.ErrTooLong):
+		return &client.Error{
+			Status: http.StatusGatewayTimeout, Message: "this read looks through too much of the log",
+			Next: "name a subject or a root, or begin later with after=…",
+		}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &client.Error{Status: http.StatusGatewayTimeout, Message: "this took too long", Next: "see /readyz for what is slow"}, false
 	case errors.As(err, &notConnected), errors.As(err, &network), hungUp(err), errors.Is(err, readmodel.ErrNotMigrated):
@@ -113,6 +117,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tacho"`)
 	}
+	later(w.Header(), e)
 	s.write(w, r, e.Status, e)
 }
 
@@ -123,14 +128,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, answe
 		s.fault(r, err)
 		status, data = http.StatusInternalServerError, []byte(`{"error":"a fault of Tacho","next":"see the log of the server"}`)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(len(data)+1))
-	w.WriteHeader(status)
-	if _, err := w.Write(append(data, '\n')); err != nil {
-		return // the caller has left
-	}
+	s.deliver(w, r, status, "application/json; charset=utf-8", append(data, '\n'))
 }
 
 // body reads the one JSON value of a command into v, strictly. An empty body leaves v as it is.

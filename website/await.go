@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -24,22 +25,22 @@ func (s *Server) awaited(r *http.Request, p *params) error {
 	if !errors.Is(err, errWaitedLong) {
 		return err
 	}
-	at, err := s.cursor(r.Context())
+	at, err := s.now(r)
 	if err != nil {
 		return err
 	}
-	lag := fmt.Sprintf("the tables are at event %d and not at %d after %s", at.Seq, seq, s.WaitFor)
+	lag := fmt.Sprintf("the tables are at event %d and not at %d after %s", at, seq, s.WaitFor)
 	if head, err := s.Log.Head(r.Context()); err == nil {
 		lag += fmt.Sprintf("; the log ends at %d", head.Last)
 	}
 	return wrong(http.StatusGatewayTimeout, "see /readyz: the projector is slow or does not run, or the log has no such event", "%s", lag)
 }
 
-// cursor returns how far the tables are: at 0 when no projector ever began.
-func (s *Server) cursor(ctx context.Context) (readmodel.Cursor, error) {
-	at, err := s.Reader.Cursor(ctx)
+// seqNow asks the tables how far they are: at 0 when no projector ever began.
+func (s *Server) seqNow(r *http.Request) (events.Seq, error) {
+	at, err := s.Reader.Cursor(r.Context())
 	if errors.Is(err, readmodel.ErrNotFound) {
 		err = nil
 	}
-	return at, err
+	return at.Seq, err
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// tables is where comparisons come from.
+// tables is where comparisons come from. They read much.
 func (s *Server) tables() comparison.Tables {
-	return comparison.Tables{Reader: s.Reader, Site: s.Site}
+	return comparison.Tables{Reader: s.long, Site: s.Site}
 }
 
 // compare answers a comparison in the form that is asked for.
@@ -39,7 +39,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	if err != nil {
 		return err
 	}
-	send(w, contentType, &out)
+	s.deliver(w, r, http.StatusOK, contentType, out.Bytes())
 	return nil
 }
 
@@ -57,14 +57,8 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request, q comparison.Que
 	if err := compare.Markdown(&out, made, o); err != nil {
 		return err
 	}
-	send(w, "text/markdown; charset=utf-8", &out)
+	s.deliver(w, r, http.StatusOK, "text/markdown; charset=utf-8", out.Bytes())
 	return nil
-}
-
-func send(w http.ResponseWriter, contentType string, text *bytes.Buffer) {
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = text.WriteTo(w) // whoever asked may have left
 }
 
 func wantedOf(p *params) comparison.Query {

@@ -11,11 +11,24 @@
 // tables trail the log by milliseconds; whoever has just written adds `wait_for` with the sequence that the
 // write answered and sees its effect.
 //
+// # Many readers
+//
+// Anybody may read, so what readers have at once is bounded, per address and in all (places.go). Few read at the same
+// time; the others wait in lines that are served in turn, address by address (turns.go). A request has its turn from
+// its first read until its answer is made, and not while that is sent:
+//
+//	place ──▶ wait_for ──▶ turn ──▶ read, make the answer ──▶ end of the turn ──▶ send ──▶ end of the place
+//
+// A stream has a place as long as it is open, and a turn for each part of the log that it reads. What takes long uses
+// connections of its own and leaves one processor to the pages. Whoever finds no place, or gets no turn in time, is
+// told when to come back.
+//
 // # Live
 //
 // Pages are whole HTML and work without JavaScript. The script listens to /events, which pings when the
 // tables or a heartbeat moved, at most once a second, fetches the page again and swaps the regions that
-// changed. So there is one way to render a page and no second one in the browser.
+// changed. So there is one way to render a page and no second one in the browser. A page whose stream is refused
+// stays as it is and asks again later.
 //
 // # Collectors
 //

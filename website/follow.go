@@ -2,8 +2,8 @@ package website
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +12,6 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
-
-// streamPage is how many events a stream reads at once.
-const streamPage = 500
 
 // eventFilter reads what selects events.
 func eventFilter(p *params) (readmodel.EventFilter, error) {
@@ -36,47 +33,17 @@ func eventFilter(p *params) (readmodel.EventFilter, error) {
 	return f, p.err
 }
 
-// fromTheBeginning reads the oldest events that f selects. The Reader takes a sequence of 0 for "the newest
-// first", so the first event is read by itself.
-func (s *Server) fromTheBeginning(ctx context.Context, f readmodel.EventFilter) ([]readmodel.Event, error) {
-	list := []readmodel.Event{}
-	if f.Limit <= 0 {
-		f.Limit = 100
-	}
-	e, err := s.Reader.Event(ctx, 1)
-	if errors.Is(err, readmodel.ErrNotFound) {
-		return list, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if selects(f, e) {
-		list = append(list, e)
-	}
-	if f.After, f.Limit = 1, f.Limit-len(list); f.Limit == 0 {
-		return list, nil
-	}
-	rest, err := s.Reader.Events(ctx, f)
-	return append(list, rest...), err
-}
-
-func selects(f readmodel.EventFilter, e readmodel.Event) bool {
-	return (f.Type == "" || f.Type == e.Type) && (f.Subject == "" || f.Subject == e.Subject) &&
-		strings.HasPrefix(string(e.Subject), string(f.SubjectPrefix)) &&
-		(f.Root == "" || f.Root == e.Root) && (f.Cause == 0 || f.Cause == e.Cause)
-}
-
 // eventStream sends events as they come. A browser that comes back names in Last-Event-ID where it was.
 func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) error {
 	f, err := eventFilter(p)
 	if err != nil {
 		return err
 	}
-	at, err := s.cursor(r.Context())
-	if err != nil {
+	var after events.Seq
+	who := visitOf(r.Context()).who
+	if after, err = s.now(r); err != nil { // also where a place is named: without tables there is nothing to follow
 		return err
 	}
-	after := at.Seq
 	if p.text("after") != "" {
 		after = f.After
 	}
@@ -88,49 +55,64 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 	if err := st.message("start", 0, client.StreamStart{Seq: after}); err != nil {
 		return nil // the reader has left
 	}
-	f.Limit = streamPage
-	if err := s.follow(st, f, after); err != nil && st.ctx.Err() == nil {
+	f.After, f.Limit = after, stretchEvents
+	if err := s.follow(st, who, f); err != nil && st.ctx.Err() == nil {
 		s.fault(r, err) // the answer has begun: the reader sees it break off and comes back
 	}
 	return nil
 }
 
-// follow sends what f selects behind a sequence until the stream ends.
-func (s *Server) follow(st *stream, f readmodel.EventFilter, after events.Seq) error {
+// follow sends what f selects until the stream ends, a bounded part at a time. It has its turn while a part is read, and
+// neither while that is sent nor while it waits for more.
+func (s *Server) follow(st *stream, who netip.Addr, f readmodel.EventFilter) error {
 	alive := time.NewTicker(aliveEvery)
 	defer alive.Stop()
 	for {
-		// The cursor is read before the events: what comes between is seen at the next turn.
-		at, err := s.cursor(st.ctx)
+		part, err := s.stretch(st.ctx, who, f)
 		if err != nil {
 			return err
 		}
-		list, err := s.streamed(st.ctx, f, after)
-		if err != nil {
-			return err
-		}
-		for _, e := range list {
-			if err := st.message("event", e.Seq, e); err != nil {
+		if len(part.text) > 0 {
+			if err := st.send(part.text); err != nil {
 				return err
 			}
-			after = e.Seq
 		}
-		if len(list) == f.Limit {
+		f.After = part.next
+		if !part.ended {
 			continue
 		}
-		after = max(after, at.Seq)
-		if err := s.waitChanged(st, after, alive.C); err != nil {
+		if err := s.waitChanged(st, f.After, alive.C); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Server) streamed(ctx context.Context, f readmodel.EventFilter, after events.Seq) ([]readmodel.Event, error) {
-	if after == 0 {
-		return s.fromTheBeginning(ctx, f)
+// stretch returns the next part of what f selects: as another stream had it a moment ago, or read from the tables.
+func (s *Server) stretch(ctx context.Context, who netip.Addr, f readmodel.EventFilter) (part *stretch, err error) {
+	if part = s.recent.find(f, s.Reader.Heard()); part != nil {
+		return part, nil
 	}
-	f.After = after
-	return s.Reader.Events(ctx, f)
+	err = s.readPart(ctx, who, func(tables *readmodel.Reader) error {
+		// How far the tables are is heard before the events are read: what comes between is seen the next time.
+		heard := s.Reader.Heard()
+		if part = s.recent.find(f, heard); part != nil {
+			return nil // read while this one waited for its turn
+		}
+		list, full, err := tables.Page(ctx, f, readmodel.Extent{Bytes: stretchBytes, Span: stretchSpan})
+		if err != nil {
+			return err
+		}
+		if part, err = newStretch(list); err != nil {
+			return err
+		}
+		if part.heard = heard; !full {
+			part.next = max(f.After, part.next, min(f.After+stretchSpan, heard))
+			part.ended = part.next >= heard
+		}
+		s.recent.keep(f, part)
+		return nil
+	})
+	return part, err
 }
 
 // waitChanged returns when the tables have moved beyond a sequence.
@@ -170,11 +152,8 @@ func (s *Server) pingAll(st *stream) error {
 	defer alive.Stop()
 	for {
 		beat, known := s.beats.changed(), s.signature()
-		at, err := s.cursor(st.ctx)
-		if err != nil {
-			return err
-		}
-		if err := st.message("changed", 0, ping{at.Seq}); err != nil {
+		at := s.Reader.Heard()
+		if err := st.message("changed", 0, ping{at}); err != nil {
 			return err
 		}
 		pause := time.NewTimer(s.PingEvery)
@@ -186,7 +165,7 @@ func (s *Server) pingAll(st *stream) error {
 		}
 		for moved := false; !moved; {
 			select {
-			case <-s.Reader.Changed(at.Seq):
+			case <-s.Reader.Changed(at):
 				moved = true
 			case <-beat:
 				moved = true

@@ -37,11 +37,11 @@ func (s *Server) delivery(_ http.ResponseWriter, r *http.Request, _ *params) (an
 // delivered reads the delivery that a path names, with its body.
 func (s *Server) delivered(r *http.Request) (client.DeliveryWithBody, error) {
 	hook, id := events.HookID(r.PathValue("hook")), events.DeliveryID(r.PathValue("id"))
-	row, err := s.Reader.Delivery(r.Context(), hook, id)
+	row, err := s.long.Delivery(r.Context(), hook, id)
 	if err != nil {
 		return client.DeliveryWithBody{}, err
 	}
-	body, err := s.Reader.DeliveryBody(r.Context(), hook, id)
+	body, err := s.long.DeliveryBody(r.Context(), hook, id)
 	if err != nil {
 		return client.DeliveryWithBody{}, err
 	}

@@ -41,9 +41,15 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says what works and what does not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
-	defer cancel()
-	answer := readiness{Checks: s.probe(ctx), Alerts: s.local()}
+	checks, err := s.probed.get(r.Context(), func() ([]check, error) {
+		ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
+		defer cancel()
+		return s.probe(ctx), nil
+	})
+	if err != nil {
+		return // the caller has left
+	}
+	answer := readiness{Checks: checks, Alerts: s.local()}
 	answer.Ready = true
 	for _, c := range answer.Checks {
 		answer.Ready = answer.Ready && c.OK

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -16,7 +17,8 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	if p.err != nil {
 		return p.err
 	}
-	job, err := s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
+	id, who := events.JobID(r.PathValue("job")), visitOf(r.Context()).who
+	job, err := s.jobNow(r.Context(), who, id)
 	if err != nil {
 		return err
 	}
@@ -30,7 +32,7 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 		return nil // the reader has left
 	}
 	if follow && !job.State.Terminal() {
-		err = s.followLog(st, job.Job, out)
+		err = s.followLog(st, who, job.Job, out)
 	}
 	if err == nil {
 		err = s.restOfLog(st.ctx, job.Job, out)
@@ -38,19 +40,19 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	if err != nil && st.ctx.Err() == nil {
 		s.fault(r, err)
 		// The answer has begun; its end is the one place left to say so.
-		_ = st.send("\n--- the output cannot be read on: see the log of the server ---\n")
+		_ = st.send([]byte("\n--- the output cannot be read on: see the log of the server ---\n"))
 	}
 	return nil
 }
 
 // followLog writes chunks as they come until the job has ended.
-func (s *Server) followLog(st *stream, job readmodel.Job, out *logWriter) error {
+func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.Job, out *logWriter) error {
 	ctx, cancel := context.WithCancel(st.ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { // waited for below
 		defer cancel()
-		ended <- s.jobEnded(ctx, job.ID)
+		ended <- s.jobEnded(ctx, who, job.ID)
 	}()
 	err := s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, true, out.chunk)
 	if ctx.Err() == nil {
@@ -64,19 +66,25 @@ func (s *Server) followLog(st *stream, job readmodel.Job, out *logWriter) error 
 	return st.ctx.Err()
 }
 
+// jobNow reads a job for a stream of its output, of which there may be many: not by the connections of the pages.
+func (s *Server) jobNow(ctx context.Context, who netip.Addr, id events.JobID) (job readmodel.JobHistory, err error) {
+	err = s.readPart(ctx, who, func(tables *readmodel.Reader) (err error) {
+		job, err = tables.Job(ctx, id)
+		return err
+	})
+	return job, err
+}
+
 // jobEnded returns when the tables say that the job has ended.
-func (s *Server) jobEnded(ctx context.Context, id events.JobID) error {
+func (s *Server) jobEnded(ctx context.Context, who netip.Addr, id events.JobID) error {
 	for {
-		at, err := s.cursor(ctx)
-		if err != nil {
-			return err
-		}
-		job, err := s.Reader.Job(ctx, id)
+		at := s.Reader.Heard()
+		job, err := s.jobNow(ctx, who, id)
 		if err != nil || job.State.Terminal() {
 			return err
 		}
 		select {
-		case <-s.Reader.Changed(at.Seq):
+		case <-s.Reader.Changed(at):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -117,5 +125,5 @@ func (l *logWriter) chunk(c eventlog.LogChunk) error {
 		return nil
 	}
 	l.open = text[len(text)-1] != '\n'
-	return l.st.send(text)
+	return l.st.send([]byte(text))
 }

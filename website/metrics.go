@@ -13,6 +13,7 @@ type metrics struct {
 	answers *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 	streams prometheus.Gauge
+	refused *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -27,9 +28,23 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tacho_http_streams", Help: "Streams of events, pings and logs that are open.",
 		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tacho_http_refused_total",
+			Help: "Readers that were told to come back later, by what they asked for (answer, stream) and the bound that was reached (address, all, turn, memory).",
+		}, []string{"kind", "bound"}),
 	}
-	r.MustRegister(m.answers, m.seconds, m.streams)
+	r.MustRegister(m.answers, m.seconds, m.streams, m.refused)
 	return m
+}
+
+// watch shows how many wait for their turns.
+func (m *metrics) watch(r prometheus.Registerer, b *bounds) {
+	for line, t := range map[string]*turns{"pages": b.quick, "long": b.long, "streams": b.parts} {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "tacho_http_waiting", Help: "Reads that wait for their turn: of pages, of what takes long, and of streams that catch up.",
+			ConstLabels: prometheus.Labels{"line": line},
+		}, func() float64 { return float64(t.length()) }))
+	}
 }
 
 // first notes when an answer began and with which status.

@@ -74,6 +74,15 @@ func operation(rt route, answered *schemas) object {
 	if rt.writes() {
 		o["security"] = []object{{"token": []string{}}}
 	}
+	if rt.effort != unbounded {
+		busy := object{"schema": object{"type": "integer"}, "description": "Come again after so many seconds"}
+		for status, about := range map[string]string{
+			"429": "Your address, or all readers together in the case of a stream, have as much under way as they may",
+			"503": "Too many read at this moment, or what is needed is away",
+		} {
+			responses[status] = object{"description": about, "content": no["content"], "headers": object{"Retry-After": busy}}
+		}
+	}
 	if statusOf(rt, rt.answer) == http.StatusCreated {
 		responses["201"] = object{"description": "Something new was recorded", "content": content}
 	}

@@ -11,7 +11,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +90,12 @@ type view struct {
 	status int
 }
 
+// sheet is a page as it is sent.
+type sheet struct {
+	status int
+	html   []byte
+}
+
 // framed is what the layout shows around a page.
 type framed struct {
 	Title, Nav, Version string
@@ -98,27 +103,66 @@ type framed struct {
 	Data                any
 }
 
-// page makes a handler of a function that reads what a page shows.
-func (s *Server) page(read func(*http.Request) (view, error)) http.Handler {
+// page makes a handler of a function that reads what a page shows. A common page is made once for all who ask for it at
+// the same time.
+func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Handler {
+	printed := func(r *http.Request) (sheet, error) {
+		v, err := read(r)
+		if err != nil {
+			return sheet{}, err
+		}
+		return s.print(r, v)
+	}
+	made := func(r *http.Request) (sheet, error) {
+		if err := s.begin(r); err != nil {
+			return sheet{}, err
+		}
+		return printed(r)
+	}
+	if e == common {
+		made = inCommon(printed)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.show(w, r, s.refusal(wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method)))
+			s.refusePage(w, r, wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method))
 			return
 		}
-		var v view
+		var page sheet
 		err := illegible()
 		if legible(r.URL.Path) {
-			v, err = read(r)
+			page, err = made(r)
 		}
 		if err != nil {
-			if _, known := explain(err); !known {
-				s.fault(r, err)
-			}
-			v = s.refusal(err)
+			s.refusePage(w, r, err)
+			return
 		}
-		s.show(w, r, v)
+		s.deliver(w, r, page.status, "text/html; charset=utf-8", page.html)
 	})
+}
+
+// inCommon has many who ask at the same time share one read. Such reads wait for no turn: there is one of each at most.
+func inCommon[T any](read func(*http.Request) (T, error)) func(*http.Request) (T, error) {
+	all := newShared[T]()
+	return func(r *http.Request) (T, error) {
+		return all.get(r.Context(), func() (T, error) { return read(r) })
+	}
+}
+
+// refusePage answers an error as a page.
+func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
+	e, known := explain(err)
+	if !known {
+		s.fault(r, err)
+	}
+	page, err := s.print(r, s.refusal(err))
+	if err != nil {
+		s.fault(r, err)
+		http.Error(w, "a fault of Tacho: see the log of the server", http.StatusInternalServerError)
+		return
+	}
+	later(w.Header(), e)
+	s.deliver(w, r, page.status, "text/html; charset=utf-8", page.html)
 }
 
 // errorView is an error as its page shows it, with what is known to be wrong.
@@ -134,23 +178,13 @@ func (s *Server) refusal(err error) view {
 	return view{template: "error", title: heading, status: e.Status, data: errorView{heading, e.Message, e.Next, s.local()}}
 }
 
-// show renders a page whole before it sends the first byte, so that a fault is no half page.
-func (s *Server) show(w http.ResponseWriter, r *http.Request, v view) {
+// print renders a page whole before its first byte is sent, so that a fault is no half page.
+func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	var out bytes.Buffer
 	err := s.pages.byName[v.template].ExecuteTemplate(&out, "layout", framed{
 		Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Now: s.Clock(), Data: v.data,
 	})
-	if err != nil {
-		s.fault(r, err)
-		http.Error(w, "a fault of Tacho: see the log of the server", http.StatusInternalServerError)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Length", strconv.Itoa(out.Len()))
-	w.WriteHeader(max(v.status, http.StatusOK))
-	_, _ = out.WriteTo(w) // whoever asked may have left
+	return sheet{max(v.status, http.StatusOK), out.Bytes()}, err
 }
 
 // section is the entry of the navigation that a path belongs to.

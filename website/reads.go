@@ -13,7 +13,16 @@ import (
 )
 
 func (s *Server) status(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.seen(r)
+	return s.statuses(r)
+}
+
+// statusText is the status as JSON.
+func (s *Server) statusText(r *http.Request) (json.RawMessage, error) {
+	status, err := s.seen(r)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(status)
 }
 
 // seen is the status with the heartbeats of now.
@@ -117,7 +126,7 @@ func (s *Server) results(_ http.ResponseWriter, r *http.Request, p *params) (any
 		return nil, err
 	}
 	for _, name := range suites {
-		list, err := s.Reader.Results(r.Context(), name, tag)
+		list, err := s.long.Results(r.Context(), name, tag)
 		if err != nil || len(list) > 0 {
 			return list, err
 		}
@@ -137,7 +146,7 @@ func (s *Server) durations(_ http.ResponseWriter, r *http.Request, p *params) (a
 	if len(suites) > 1 {
 		return nil, wrong(http.StatusBadRequest, "add suite=…", "durations of which suite?")
 	}
-	return s.Reader.Durations(r.Context(), suites[0], target)
+	return s.long.Durations(r.Context(), suites[0], target)
 }
 
 func (s *Server) wantedVersion(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -160,9 +169,10 @@ func (s *Server) events(_ http.ResponseWriter, r *http.Request, p *params) (any,
 		return nil, err
 	}
 	if p.text("after") != "" && f.After == 0 {
-		return s.fromTheBeginning(r.Context(), f)
+		list, _, err := s.long.Page(r.Context(), f, readmodel.Extent{}) // Events would take 0 for "the newest first"
+		return list, err
 	}
-	return s.Reader.Events(r.Context(), f)
+	return s.long.Events(r.Context(), f)
 }
 
 func (s *Server) event(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -171,7 +181,7 @@ func (s *Server) event(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 	if err != nil {
 		return nil, wrong(http.StatusBadRequest, "name the sequence of an event, such as events/1", "%q is no sequence", text)
 	}
-	return s.Reader.Event(r.Context(), events.Seq(seq))
+	return s.long.Event(r.Context(), events.Seq(seq))
 }
 
 func (s *Server) definitions(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

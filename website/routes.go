@@ -36,6 +36,8 @@ type route struct {
 	// json answers a value as JSON; stream writes the answer itself. One of them is set.
 	json   func(w http.ResponseWriter, r *http.Request, p *params) (any, error)
 	stream func(w http.ResponseWriter, r *http.Request, p *params) error
+	// effort says which bounds the route has.
+	effort effort
 }
 
 // writes reports whether the route changes anything, and so needs the token.
@@ -69,7 +71,7 @@ func (s *Server) api() []route {
 		text("all", "1: as text, show the test cases of every metric and not only of the headline metric; as markdown, those that are unchanged, at any length"),
 	}
 	reads := []route{
-		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status},
+		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status, effort: common},
 		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue},
 		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
 			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag"),
@@ -81,7 +83,7 @@ func (s *Server) api() []route {
 			text("lane", "a lane, target/set"), limit,
 		}},
 		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
-		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, parameters: []parameter{
+		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: go on until the job ends"),
 		}},
 		{path: "alerts", summary: "What needs a person: the alerts that stand", answer: []readmodel.Alert{}, json: s.alerts, parameters: []parameter{
@@ -89,30 +91,30 @@ func (s *Server) api() []route {
 		}},
 		{path: "collectors", summary: "All collectors that were ever registered", answer: []client.Collector{}, json: s.collectors},
 		{
-			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, parameters: compared,
+			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, effort: long, parameters: compared,
 			other: []string{"text/plain", "text/markdown", "text/csv"},
 		},
 		{path: "wanted-version", summary: "The version that supervised collectors should run", answer: client.WantedVersion{}, json: s.wantedVersion},
-		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, parameters: []parameter{
+		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, effort: long, parameters: []parameter{
 			text("suite", "may be left out when there is one suite alone"), text("tag", "the tag"),
 		}},
-		{path: "durations", summary: "How long each test case of a suite takes on a target", answer: []readmodel.CaseDuration{}, json: s.durations, parameters: []parameter{
+		{path: "durations", summary: "How long each test case of a suite takes on a target", answer: []readmodel.CaseDuration{}, json: s.durations, effort: long, parameters: []parameter{
 			text("suite", "may be left out when there is one suite alone"), text("target", "the target"),
 		}},
-		{path: "events", summary: "The log: newest first, or oldest first with after", answer: []readmodel.Event{}, json: s.events, parameters: append([]parameter{
+		{path: "events", summary: "The log: newest first, or oldest first with after", answer: []readmodel.Event{}, json: s.events, effort: long, parameters: append([]parameter{
 			number("after", "behind this sequence, oldest first; 0 is the beginning"), number("before", "ahead of this sequence, newest first"),
 			text("root", "all that began there"), number("cause", "what this event led to"), limit,
 		}, eventFilter...)},
 		{
 			path: "events/stream", summary: "New events as server-sent events, with their sequences as ids", other: []string{"text/event-stream"},
-			stream: s.eventStream, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...),
+			stream: s.eventStream, effort: lasting, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...),
 		},
-		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event},
+		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event, effort: long},
 		{path: "deliveries", summary: "What GitHub delivered and what came of it, newest first", answer: []readmodel.Delivery{}, json: s.deliveries, parameters: []parameter{
 			text("id", "an id of a delivery"), text("outcome", "accepted, refused, forbidden, ignored or malformed"), text("waiting", "1: those that are not handled yet"),
 			number("pr", "a pull request"), number("before", "received before the event of this sequence"), limit,
 		}},
-		{path: "deliveries/{hook}/{id}", summary: "One delivery with its body", answer: client.DeliveryWithBody{}, json: s.delivery},
+		{path: "deliveries/{hook}/{id}", summary: "One delivery with its body", answer: client.DeliveryWithBody{}, json: s.delivery, effort: long},
 		{path: "outbox", summary: "What is to stand on GitHub, wanted last first", answer: []readmodel.Comment{}, json: s.outbox, parameters: []parameter{
 			text("state", "wanted, postponed, posted, refused or minimised"), number("pr", "a pull request"), text("request", "the id of a request"),
 			number("before", "first wanted before the event of this sequence"), limit,
@@ -138,7 +140,7 @@ func (s *Server) api() []route {
 		reads[i].method = http.MethodGet
 	}
 	for i := range writes {
-		writes[i].method = http.MethodPost
+		writes[i].method, writes[i].effort = http.MethodPost, unbounded
 	}
 	return append(reads, writes...)
 }
@@ -148,23 +150,26 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	table := s.api()
 	for _, rt := range table {
-		mux.Handle(rt.method+" "+apiPrefix+rt.path, s.measured(rt.path, s.serve(rt)))
+		mux.Handle(rt.method+" "+apiPrefix+rt.path, s.measured(rt.path, s.bounded(rt.effort, s.refuse, s.serve(rt))))
 	}
 	mux.Handle(apiPrefix, s.measured("unknown", s.unknown(table)))
-	mux.Handle("GET /openapi.json", s.measured("openapi", s.openAPI(table)))
-	mux.Handle("GET /events", s.measured("pings", http.HandlerFunc(s.pings)))
+	mux.Handle("GET /openapi.json", s.measured("openapi", s.bounded(quick, s.refuse, s.inTurn(s.openAPI(table)))))
+	mux.Handle("GET /events", s.measured("pings", s.bounded(lasting, s.refuse, http.HandlerFunc(s.pings))))
 	mux.Handle("GET /healthz", s.measured("healthz", http.HandlerFunc(s.healthz)))
 	mux.Handle("GET /readyz", s.measured("readyz", http.HandlerFunc(s.readyz)))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", s.bounded(quick, s.refuse, s.inTurn(promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))))
 	mux.Handle("GET /static/{file}", s.measured("static", http.HandlerFunc(s.static)))
-	for path, page := range map[string]func(*http.Request) (view, error){
-		"/{$}": s.statusPage, "/requests": s.requestsPage, "/requests/{request}": s.requestPage, "/jobs/{job}": s.jobPage,
-		"/collectors": s.collectorsPage, "/compare": s.comparePage, "/github": s.githubPage,
-		"/github/comments/{key}": s.commentPage, "/github/deliveries/{hook}/{id}": s.deliveryPage, "/": s.noPage,
+	for path, page := range map[string]struct {
+		effort effort
+		read   func(*http.Request) (view, error)
+	}{
+		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
+		"/collectors": {quick, s.collectorsPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
+		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/": {unbounded, s.noPage},
 	} {
-		mux.Handle(path, s.measured("page "+path, s.page(page)))
+		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))
 	}
-	return secured(s.addressed(mux))
+	return secured(s.addressed(unhurried(mux)))
 }
 
 // serve makes the handler of one route.
@@ -182,6 +187,9 @@ func (s *Server) serve(rt route) http.Handler {
 		if err == nil && !rt.writes() {
 			err = s.awaited(r, p)
 		}
+		if err == nil {
+			err = s.begin(r)
+		}
 		var answer any
 		switch {
 		case err != nil:
@@ -197,6 +205,17 @@ func (s *Server) serve(rt route) http.Handler {
 		if rt.json != nil {
 			s.write(w, r, statusOf(rt, answer), answer)
 		}
+	})
+}
+
+// inTurn has a handler begin when it is its turn.
+func (s *Server) inTurn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.begin(r); err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

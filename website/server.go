@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -59,16 +62,28 @@ type Config struct {
 	BodyWithin time.Duration
 	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
 	PingEvery time.Duration
+	// Readers bounds what readers may ask for at once; what is 0 there is as in config.DefaultReaders.
+	Readers config.Readers
 }
 
 // Server is the website. Make it with New.
 type Server struct {
 	Config
 
+	// long reads by connections of its own what takes long; Reader is for the pages.
+	long    *readmodel.Reader
+	bounds  *bounds
 	beats   *beats
 	metrics *metrics
-	pages   *pages
-	handler http.Handler
+	// recent are pages of the log that streams sent a moment ago.
+	recent *recent
+	// statuses, now and probed read the status, how far the tables are, and the readiness: once for all who ask at the
+	// same time.
+	statuses func(*http.Request) (json.RawMessage, error)
+	now      func(*http.Request) (events.Seq, error)
+	probed   *shared[[]check]
+	pages    *pages
+	handler  http.Handler
 	// verifying lets one verification run at a time.
 	verifying sync.Mutex
 	// stopped is closed when Run ends: streams, which have no end of their own, end with it.
@@ -99,10 +114,32 @@ func New(c Config) *Server {
 	if c.PingEvery == 0 {
 		c.PingEvery = time.Second
 	}
-	s := &Server{Config: c, beats: newBeats(c.Clock), metrics: newMetrics(c.Registry), stopped: make(chan struct{})}
+	s := &Server{
+		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock), metrics: newMetrics(c.Registry),
+		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
+	}
+	s.metrics.watch(c.Registry, s.bounds)
+	s.statuses, s.now = inCommon(s.statusText), inCommon(s.seqNow)
 	s.pages = newPages(c.Clock)
 	s.handler = s.routes()
 	return s
+}
+
+// orDefault fills in the bounds that are not set.
+func orDefault(r config.Readers) config.Readers {
+	usual := config.DefaultReaders()
+	for field, value := range map[*int]int{
+		&r.Streams: usual.Streams, &r.StreamsPerAddress: usual.StreamsPerAddress, &r.Answers: usual.Answers,
+		&r.AnswersPerAddress: usual.AnswersPerAddress, &r.Connections: usual.Connections,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	if r.Wait == 0 {
+		r.Wait = usual.Wait
+	}
+	return r
 }
 
 // Handler returns the whole website: pages, API, streams, health and metrics.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -59,12 +58,12 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 	}
 }
 
-// send writes text and pushes it out. An error says that the reader has left.
-func (st *stream) send(text string) error {
+// send writes text and pushes it out. An error says that the reader has left, or does not read.
+func (st *stream) send(text []byte) error {
 	if err := st.to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(st.w, text); err != nil {
+	if _, err := st.w.Write(text); err != nil {
 		return err
 	}
 	return st.to.Flush()
@@ -80,8 +79,8 @@ func (st *stream) message(name string, id events.Seq, value any) error {
 	if id > 0 {
 		text += fmt.Sprintf("id: %d\n", id)
 	}
-	return st.send(text + "data: " + string(data) + "\n\n")
+	return st.send([]byte(text + "data: " + string(data) + "\n\n"))
 }
 
 // alive is a comment, which readers pass over.
-func (st *stream) alive() error { return st.send(": alive\n\n") }
+func (st *stream) alive() error { return st.send([]byte(": alive\n\n")) }

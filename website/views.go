@@ -156,7 +156,7 @@ func (s *Server) comparePage(r *http.Request) (view, error) {
 	}
 	v.Suites = suites
 	for _, name := range suites {
-		tags, err := s.Reader.Measured(r.Context(), name, 30)
+		tags, err := s.long.Measured(r.Context(), name, 30)
 		if err != nil {
 			return answer, err
 		}

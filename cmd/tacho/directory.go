@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nkeys"
 
@@ -200,8 +202,16 @@ func (p *program) client() (*client.Client, error) {
 	if err := p.secure(c, p.found); err != nil {
 		return nil, err
 	}
-	c.Actor = p.actor()
+	c.Actor, c.Waits = p.actor(), p.waits
 	return c, nil
+}
+
+// waits says why a stream stands still, where that is for a person to mend: too much is open at once.
+func (p *program) waits(err error, pause time.Duration) {
+	var no *client.Error
+	if errors.As(err, &no) && no.Status == http.StatusTooManyRequests {
+		fmt.Fprintf(p.stderr, "%v (trying again in %s)\n", err, pause.Round(time.Second))
+	}
 }
 
 // token returns the token to send to a server: that of the directory is for a Tacho of this machine, and nobody

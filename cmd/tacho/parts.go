@@ -154,7 +154,7 @@ func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)
 
 // reader opens the tables for reading, until everything ends.
 func (p *parts) reader() (*readmodel.Reader, error) {
-	reader, err := readmodel.Open(p.ctx, p.core.databaseURL)
+	reader, err := readmodel.OpenPools(p.ctx, p.core.databaseURL, readmodel.Pools{Long: p.config.Readers.Connections})
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	site := website.New(website.Config{
 		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
-		Site: p.config.GitHub.Site,
+		Site: p.config.GitHub.Site, Readers: p.config.Readers,
 	})
 	p.run(site.Run)
 	return site.Handler()

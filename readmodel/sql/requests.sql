@@ -7,6 +7,7 @@ SELECT r.request_id, r.kind, r.suite, r.tag, r.parent_tag, r.pr, r.released_on, 
 FROM (
     SELECT * FROM benchmark_request
     WHERE (@id = '' OR request_id = @id)
+      AND (@ids::text[] IS NULL OR request_id = ANY(@ids))
       AND (@suite = '' OR suite = @suite)
       AND (@tag = '' OR tag = @tag)
       AND (@state = '' OR state = @state)

@@ -24,6 +24,7 @@ type document struct {
 		}
 		Responses map[string]struct {
 			Content map[string]struct{ Schema schema }
+			Headers map[string]struct{ Description string }
 		}
 	}
 	Components struct{ Schemas map[string]schema }
@@ -160,6 +161,15 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 	wish := map[string]any{"suite": "go", "kind": "master", "tag": "go1.50", "parameters": map[string]any{"profiles": []any{"debug"}}}
 	for _, fault := range d.faults("wish", d.Paths["/api/v1/requests"]["post"].RequestBody.Content["application/json"].Schema, wish) {
 		t.Error(fault)
+	}
+	for _, path := range []string{"/api/v1/status", "/api/v1/events", "/api/v1/events/stream", "/api/v1/compare"} {
+		r := d.Paths[path]["get"].Responses["429"]
+		if r.Headers["Retry-After"].Description == "" || r.Content["application/json"].Schema.Ref == "" {
+			t.Errorf("GET %s does not say that it may be refused for a while: %+v", path, r)
+		}
+	}
+	if _, bounded := d.Paths["/api/v1/requests"]["post"].Responses["429"]; bounded {
+		t.Error("commands have no bound")
 	}
 	for path, want := range map[string]bool{"/api/v1/requests": true, "/api/v1/replay/verify": false} {
 		if _, described := d.Paths[path]["post"].Responses["201"]; described != want {

@@ -49,7 +49,7 @@ func (c *clock) advance(d time.Duration) {
 
 // site is a website over the tables of a log in memory.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	ctx     context.Context
 	clock   *clock
 	log     *memory.Log
@@ -64,7 +64,7 @@ type site struct {
 }
 
 // open starts a website; change may alter its configuration.
-func open(t *testing.T, change func(*website.Config)) *site {
+func open(t testing.TB, change func(*website.Config)) *site {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
@@ -116,7 +116,7 @@ func open(t *testing.T, change func(*website.Config)) *site {
 	return s
 }
 
-func definitions(t *testing.T) suite.Definitions {
+func definitions(t testing.TB) suite.Definitions {
 	t.Helper()
 	data, err := os.ReadFile("testdata/go.toml")
 	if err != nil {

@@ -104,6 +104,12 @@ func (s *site) machines() []client.Collector {
 // until asks again and again until the condition holds.
 func (s *site) until(condition func() bool) {
 	s.t.Helper()
+	s.untilWithin(patience, condition)
+}
+
+// untilWithin is until with another patience.
+func (s *site) untilWithin(patience time.Duration, condition func() bool) {
+	s.t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -26,6 +26,9 @@
     if (place >= 0) [...old.querySelectorAll("a, summary, [tabindex]")][place]?.focus({ preventScroll: true });
   };
 
+  // A server that has too many readers says when to come back. Nobody comes back at the same moment as all others.
+  const soon = (seconds) => seconds * 1000 * (1 + Math.random() / 2);
+
   let busy = false;
   let again = false;
   const refresh = async () => {
@@ -34,17 +37,29 @@
       return;
     }
     busy = true;
+    let pause = 0;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!answer.ok) throw new Error(String(answer.status));
+      if (!answer.ok) {
+        pause = Number(answer.headers.get("Retry-After")) || 0;
+        throw new Error(String(answer.status));
+      }
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const old of regions()) {
         const fresh = page.getElementById(old.id);
         if (fresh) swap(old, fresh);
       }
-      say("on", "live");
+      if (source) say("on", "live");
     } catch {
       say("off", "not live");
+    }
+    if (pause > 0) {
+      again = false;
+      setTimeout(() => {
+        busy = false;
+        refresh();
+      }, soon(pause));
+      return;
     }
     busy = false;
     if (again) {
@@ -53,17 +68,37 @@
     }
   };
 
-  // A hidden page needs nothing; the browser comes back to the stream by itself when the connection breaks.
+  // A hidden page needs nothing; the browser comes back to the stream by itself when the connection breaks. When the
+  // stream is refused it does not, as too many are open: the page asks again after a pause, which grows to a minute.
   let source = null;
+  let waiting = null;
+  let pause = 2;
   const listen = () => {
-    if (document.hidden || source) return;
-    source = new EventSource("/events");
-    source.addEventListener("changed", refresh);
-    source.addEventListener("error", () => say("off", "not live: the server does not answer"));
+    if (document.hidden || source || waiting) return;
+    const opened = new EventSource("/events");
+    source = opened;
+    opened.addEventListener("changed", () => {
+      pause = 2;
+      refresh();
+    });
+    opened.addEventListener("error", () => {
+      if (source !== opened) return;
+      if (opened.readyState !== EventSource.CLOSED) {
+        say("off", "not live: the server does not answer");
+        return;
+      }
+      say("off", "not live: the server has too many readers");
+      source = null;
+      waiting = setTimeout(() => {
+        waiting = null;
+        listen();
+      }, soon(pause));
+      pause = Math.min(2 * pause, 60);
+    });
   };
   // Ages and estimates grow old when nothing happens, too.
   setInterval(() => {
-    if (source && !document.hidden) refresh();
+    if (!document.hidden) refresh();
   }, 60000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden && source) {
