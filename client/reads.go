@@ -82,9 +82,11 @@ func (c *Client) Job(ctx context.Context, id events.JobID) (readmodel.JobHistory
 	return get[readmodel.JobHistory](ctx, c, "jobs/"+url.PathEscape(string(id)), nil)
 }
 
-// Collectors returns all collectors that were ever registered, by name.
-func (c *Client) Collectors(ctx context.Context) ([]Collector, error) {
-	return get[[]Collector](ctx, c, "collectors", nil)
+// Collectors returns the collectors by name: without those that were removed, unless all are asked for.
+func (c *Client) Collectors(ctx context.Context, all bool) ([]Collector, error) {
+	query := url.Values{}
+	set(query, "all", all)
+	return get[[]Collector](ctx, c, "collectors", query)
 }
 
 // Alerts returns the alerts that stand, and so many of those that are over, newest first.

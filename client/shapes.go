@@ -60,6 +60,8 @@ const (
 	CollectorUpdating CollectorState = "updating"
 	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
 	CollectorQuarantined CollectorState = "quarantined"
+	// CollectorRemoved: it is gone for good, and its name is never used again.
+	CollectorRemoved CollectorState = "removed"
 )
 
 // Heartbeat is the newest sign of life of a collector's process.
@@ -84,8 +86,9 @@ type Status struct {
 	Version string    `json:"version"`
 	Now     time.Time `json:"now"`
 	readmodel.Status
-	// Collectors are all that were ever registered, by name, with their heartbeats.
-	Collectors []Collector `json:"collectors"`
+	// Collectors are those that were not removed, by name, with their heartbeats; RemovedCollectors counts the others.
+	Collectors        []Collector `json:"collectors"`
+	RemovedCollectors int         `json:"removed_collectors"`
 }
 
 // RequestAnswer is what a command to a request came to.
@@ -127,6 +130,13 @@ type WantedVersion struct {
 
 // Reason is the body of commands that may say why.
 type Reason struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// NewKey is the body of the command that gives a collector another key.
+type NewKey struct {
+	// NKey is the public key that the collector will prove itself with.
+	NKey   string `json:"nkey"`
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -50,6 +50,16 @@ func (c *Client) TakeLaneOver(ctx context.Context, name events.CollectorName, re
 	return c.collector(ctx, name, "take-over", reason)
 }
 
+// RotateKey gives a collector another key; the one before is refused from then on.
+func (c *Client) RotateKey(ctx context.Context, name events.CollectorName, key NewKey) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/rotate", key)
+}
+
+// RemoveCollector takes a collector out for good. Its name is never used again.
+func (c *Client) RemoveCollector(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
+	return c.collector(ctx, name, "remove", reason)
+}
+
 // DrainCollector asks a collector to finish its job and leave.
 func (c *Client) DrainCollector(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
 	return c.collector(ctx, name, "drain", reason)

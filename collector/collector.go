@@ -203,16 +203,16 @@ func (c *Collector) sayGoodbye(ctx context.Context, why error) {
 
 // checkRegistration refuses to start as a collector that nobody registered, or for another lane.
 func (c *Collector) checkRegistration(ctx context.Context) error {
-	var history []events.Recorded
+	var registry, own []events.Recorded
 	if err := c.retry(ctx, func() (err error) {
-		history, err = c.Log.Read(ctx, events.CollectorSubject(c.Name))
+		registry, own, err = c.readSelf(ctx)
 		return err
 	}); err != nil {
 		return fmt.Errorf("collector %s: read its registration: %w", c.Name, err)
 	}
-	var s job.Standing
-	for _, e := range history {
-		s = job.Stand(s, e.Fact)
+	s := job.StandOn(registry, own)
+	if s.Removed {
+		return unfit("collector %s was removed%s, and names are unique for ever: register this machine under another name with `tacho collector add`", c.Name, because(s.Reason))
 	}
 	if s.Registered == nil {
 		return unfit("collector %s is not registered: register it with `tacho collector add %s --target %s --set %d`", c.Name, c.Name, c.Lane.Target, c.Lane.Set)
@@ -230,6 +230,13 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 		return unfit("collector %s is quarantined (%s): see to the machine, then activate it with `tacho collector activate %s`", c.Name, s.Reason, c.Name)
 	}
 	return nil
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
 }
 
 // online is what this process says of itself.

@@ -11,9 +11,10 @@ import (
 	"github.com/tachobench/tacho/job"
 )
 
-// errDeactivated and errQuarantined are the causes with which an attempt is given back at once.
+// errDeactivated, errRemoved and errQuarantined are the causes with which an attempt is given back at once.
 var (
 	errDeactivated = errors.New("the collector was deactivated")
+	errRemoved     = errors.New("the collector was removed")
 	errQuarantined = errors.New("the collector was quarantined")
 )
 
@@ -22,10 +23,11 @@ var (
 type turn struct {
 	// mu guards the rest.
 	mu sync.Mutex
-	// lane and self are the last events that were read of the lane's assignment and about the collector.
-	lane, self events.Seq
-	standing   job.Standing
-	serves     bool
+	// lane is the last event that was read of the lane's assignment; registry and own are the last ones about the
+	// collector that others and it itself said.
+	lane, registry, own events.Seq
+	standing            job.Standing
+	serves              bool
 	// changed is closed and made anew with each change.
 	changed chan struct{}
 }
@@ -91,32 +93,59 @@ func (c *Collector) lookAtLane(ctx context.Context) error {
 
 // lookAtSelf reads whether the collector may go on.
 func (c *Collector) lookAtSelf(ctx context.Context) error {
-	history, err := c.news(ctx, events.CollectorSubject(c.Name), func() events.Seq { return c.turn.self })
-	if err != nil || len(history) == 0 {
+	said, err := c.isNew(ctx, events.RegistrySubject(c.Name), func() events.Seq { return c.turn.registry })
+	if err != nil {
 		return err
 	}
-	var s job.Standing
-	for _, e := range history {
-		s = job.Stand(s, e.Fact)
+	if !said {
+		if said, err = c.isNew(ctx, events.CollectorSubject(c.Name), func() events.Seq { return c.turn.own }); err != nil || !said {
+			return err
+		}
 	}
-	c.turn.change(func() { c.turn.self, c.turn.standing = history[len(history)-1].Seq, s })
+	registry, own, err := c.readSelf(ctx)
+	if err != nil {
+		return err
+	}
+	c.turn.change(func() {
+		c.turn.registry, c.turn.own, c.turn.standing = newest(registry), newest(own), job.StandOn(registry, own)
+	})
 	return nil
+}
+
+// readSelf reads what others said about the collector, and what it said itself.
+func (c *Collector) readSelf(ctx context.Context) (registry, own []events.Recorded, err error) {
+	if registry, err = c.Log.Read(ctx, events.RegistrySubject(c.Name)); err == nil {
+		own, err = c.Log.Read(ctx, events.CollectorSubject(c.Name))
+	}
+	return registry, own, err
+}
+
+// newest returns the version of an aggregate.
+func newest(history []events.Recorded) events.Seq {
+	if len(history) == 0 {
+		return 0
+	}
+	return history[len(history)-1].Seq
 }
 
 // news returns all events of an aggregate when its last one is newer than the one that is known, else none.
 // Mostly nothing is new, and then only the last event is read.
 func (c *Collector) news(ctx context.Context, subject events.Subject, known func() events.Seq) ([]events.Recorded, error) {
-	last, ok, err := c.Log.Last(ctx, subject)
-	if err != nil || !ok {
+	if changed, err := c.isNew(ctx, subject, known); err != nil || !changed {
 		return nil, err
 	}
-	c.turn.mu.Lock()
-	seen := known()
-	c.turn.mu.Unlock()
-	if last.Seq <= seen {
-		return nil, nil
-	}
 	return c.Log.Read(ctx, subject)
+}
+
+// isNew reports whether the last event of an aggregate is newer than the one that is known.
+func (c *Collector) isNew(ctx context.Context, subject events.Subject, known func() events.Seq) (bool, error) {
+	last, ok, err := c.Log.Last(ctx, subject)
+	if err != nil || !ok {
+		return false, err
+	}
+	c.turn.mu.Lock()
+	defer c.turn.mu.Unlock()
+	return last.Seq > known(), nil
 }
 
 // nextJob waits until the collector may begin jobs and the lane has one for it. It takes its request for a job
@@ -181,6 +210,8 @@ func (c *Collector) askedToLeave(ctx context.Context) bool {
 			c.sayOnline(ctx)
 		}
 		return false
+	case s.Removed:
+		c.stopAttempt(errRemoved)
 	case s.Quarantined:
 		c.stopAttempt(errQuarantined)
 	case !s.Active && s.AtOnce:

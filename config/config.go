@@ -69,6 +69,9 @@ type NATS struct {
 	URL string `toml:"url" json:"url"`
 	// Creds is a file with an nkey seed; empty means that the URL says enough.
 	Creds string `toml:"creds" json:"creds"`
+	// SystemURL is URL with a user of the cluster's system account. The core then sees the connections of collectors, and
+	// cuts those that flood it or were removed. Empty: it answers them nothing, and cuts nobody.
+	SystemURL string `toml:"system_url" json:"system_url"`
 	// Listen is where the server inside `tacho up` takes collectors of other machines; the default is a
 	// free port of the loopback interface, for the collectors that it starts itself.
 	Listen string `toml:"listen" json:"listen"`
@@ -180,7 +183,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 	}
 	for name, field := range map[string]*string{
 		"TACHO_DATA": &c.Data, "TACHO_SERVER": &c.Server, "TACHO_TOKEN": &c.Token, "TACHO_DATABASE_URL": &c.Database.URL,
-		"TACHO_PG_BIN": &c.Database.Bin, "TACHO_NATS_URL": &c.NATS.URL, "TACHO_NATS_CREDS": &c.NATS.Creds,
+		"TACHO_PG_BIN": &c.Database.Bin, "TACHO_NATS_URL": &c.NATS.URL, "TACHO_NATS_CREDS": &c.NATS.Creds, "TACHO_NATS_SYSTEM_URL": &c.NATS.SystemURL,
 		"TACHO_ALERT_WEBHOOK": &c.Watchdog.Webhook,
 	} {
 		if v := getenv(name); v != "" {
@@ -278,6 +281,12 @@ func (c Config) Check() error {
 	}
 	if _, err := NATSServers(c.NATS.URL); err != nil {
 		return fmt.Errorf("nats.url (TACHO_NATS_URL): %w", err)
+	}
+	if _, err := NATSServers(c.NATS.SystemURL); err != nil {
+		return fmt.Errorf("nats.system_url (TACHO_NATS_SYSTEM_URL): %w", err)
+	}
+	if c.NATS.SystemURL != "" && c.NATS.URL == "" {
+		return errors.New("nats.system_url: the server inside `tacho up` needs none: set nats.url, or leave it out")
 	}
 	if err := c.GitHub.check(); err != nil {
 		return err

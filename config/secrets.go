@@ -14,6 +14,7 @@ const hidden = "xxxxx"
 func (c Config) Redacted() Config {
 	c.Token, c.GitHub.Token, c.GitHub.Secret = "", "", ""
 	c.Database.URL, c.NATS.URL = RedactDatabase(c.Database.URL), RedactNATS(c.NATS.URL)
+	c.NATS.SystemURL = RedactNATS(c.NATS.SystemURL)
 	c.Server = redactServer(c.Server)
 	c.Watchdog.Webhook = RedactWebhook(c.Watchdog.Webhook)
 	return c

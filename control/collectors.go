@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/nats-io/nkeys"
+
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
@@ -22,7 +24,32 @@ type NewCollector struct {
 	NKey string `json:"nkey"`
 }
 
-func evolveStanding(s job.Standing, e events.Recorded) job.Standing { return job.Stand(s, e.Fact) }
+// collector is what the log says of one: its standing, and what the registry holds of it with its version.
+type collector struct {
+	job.Standing
+	registry []events.Recorded
+	version  events.Seq
+}
+
+// collector reads what the log says of a collector. Its registry tells almost all of it; whether it still drains,
+// its processes say.
+func (c *Control) collector(ctx context.Context, name events.CollectorName) (known collector, err error) {
+	if known.registry, err = c.Log.Read(ctx, events.RegistrySubject(name)); err != nil {
+		return known, err
+	}
+	own, err := c.Log.Read(ctx, events.CollectorSubject(name))
+	if n := len(known.registry); n > 0 {
+		known.version = known.registry[n-1].Seq
+	}
+	known.Standing = job.StandOn(known.registry, own)
+	return known, err
+}
+
+// Standing reads what the log says of a collector.
+func (c *Control) Standing(ctx context.Context, name events.CollectorName) (job.Standing, error) {
+	known, err := c.collector(ctx, name)
+	return known.Standing, err
+}
 
 func evolveAssignment(a job.Assignment, e events.Recorded) job.Assignment {
 	return job.Assign(a, e.Fact)
@@ -39,6 +66,9 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 	if n.Set < 0 {
 		return Answer{}, refuse(Invalid, "set %d: sets are counted from 0", n.Set)
 	}
+	if n.NKey != "" && !nkeys.IsValidPublicUserKey(n.NKey) {
+		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector add` makes one", n.NKey)
+	}
 	target, err := c.target(ctx, n)
 	if err != nil {
 		return Answer{}, err
@@ -46,9 +76,12 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 	wanted := events.CollectorRegistered{
 		Name: n.Name, Target: n.Target, Set: n.Set, Standby: n.Standby, OS: target.OS, Arch: target.Arch, NKey: n.NKey,
 	}
-	return c.assign(ctx, by, n.Name, func(known job.Standing) ([]events.Fact, events.CollectorRegistered, error) {
-		if known.Registered == nil {
-			return []events.Fact{wanted}, wanted, nil
+	return c.assign(ctx, by, n.Name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
+		switch {
+		case known.Removed:
+			return nil, wanted, removedCollector(n.Name)
+		case known.Registered == nil:
+			return []events.Fact{wanted}, wanted, c.keyIsFree(ctx, n.Name, n.NKey, known)
 		}
 		r := *known.Registered
 		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.Active {
@@ -61,9 +94,9 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 
 // ActivateCollector lets a collector take jobs again, and ends a wish to drain it and a quarantine.
 func (c *Control) ActivateCollector(ctx context.Context, by By, name events.CollectorName) (Answer, error) {
-	return c.assign(ctx, by, name, func(known job.Standing) ([]events.Fact, events.CollectorRegistered, error) {
-		if known.Registered == nil {
-			return nil, events.CollectorRegistered{}, unknownCollector(name)
+	return c.assign(ctx, by, name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
+		if err := known.exists(name); err != nil {
+			return nil, events.CollectorRegistered{}, err
 		}
 		if known.Takes() {
 			return nil, *known.Registered, nil
@@ -72,25 +105,36 @@ func (c *Control) ActivateCollector(ctx context.Context, by By, name events.Coll
 	})
 }
 
-func unknownCollector(name events.CollectorName) error {
-	return refuse(NotFound, "there is no collector %s: see `tacho collector list`", name)
+// exists refuses a collector that nobody registered, or that was removed.
+func (c collector) exists(name events.CollectorName) error {
+	switch {
+	case c.Removed:
+		return removedCollector(name)
+	case c.Registered == nil:
+		return refuse(NotFound, "there is no collector %s: see `tacho collector list`", name)
+	}
+	return nil
+}
+
+func removedCollector(name events.CollectorName) error {
+	return refuse(Conflict, "collector %s was removed, and names are unique for ever: register the machine under another name with `tacho collector add`", name)
 }
 
 // assign records facts about a collector together with its assignment to its lane, as one append with the
 // versions of both expected.
 func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
-	decision func(job.Standing) ([]events.Fact, events.CollectorRegistered, error),
+	decision func(collector) ([]events.Fact, events.CollectorRegistered, error),
 ) (Answer, error) {
-	for {
-		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveStanding)
+	return again("change collector "+string(name), func() (Answer, error) {
+		known, err := c.collector(ctx, name)
 		if err != nil {
 			return Answer{}, err
 		}
-		facts, r, err := decision(known.state)
+		facts, r, err := decision(known)
 		if err != nil || len(facts) == 0 {
-			return Answer{Seq: known.seq, Existed: err == nil}, err
+			return Answer{Seq: known.version, Existed: err == nil}, err
 		}
-		lane := events.Lane{Target: r.Target, Set: r.Set}
+		lane := r.Lane()
 		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
 		if err != nil {
 			return Answer{}, err
@@ -101,18 +145,63 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
 			return Answer{}, err
 		}
-		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by, facts...)}}
+		var also []events.Fact
 		if _, assigned := serving.state.Collectors[name]; !assigned {
-			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
-				events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})})
+			also = append(also, events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})
 		}
-		seq, err := c.Log.Append(ctx, parts...)
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) {
-			continue
-		}
-		return Answer{Seq: seq}, err
+		return c.record(ctx, by, name, known, facts, serving, also)
+	})
+}
+
+// takeOut records facts about a collector together with the end of its assignment, as one append with the versions
+// of both expected.
+func (c *Control) takeOut(ctx context.Context, by By, name events.CollectorName, decision func(collector) ([]events.Fact, error)) (Answer, error) {
+	if err := events.CheckToken("collector", string(name)); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
 	}
+	return again("change collector "+string(name), func() (Answer, error) {
+		known, err := c.collector(ctx, name)
+		if err != nil {
+			return Answer{}, err
+		}
+		facts, err := decision(known)
+		if err != nil || len(facts) == 0 {
+			return Answer{Seq: known.version, Existed: err == nil}, err
+		}
+		lane := known.Registered.Lane()
+		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
+		if err != nil {
+			return Answer{}, err
+		}
+		var also []events.Fact
+		if _, assigned := serving.state.Collectors[name]; assigned {
+			also = append(also, events.LaneUnassigned{Lane: lane, Name: name})
+		}
+		return c.record(ctx, by, name, known, facts, serving, also)
+	})
+}
+
+// record appends facts about a collector, and about its lane if there are any, with the versions that were read.
+func (c *Control) record(ctx context.Context, by By, name events.CollectorName, known collector, facts []events.Fact,
+	serving folded[job.Assignment], also []events.Fact,
+) (Answer, error) {
+	parts := []eventlog.Append{{Subject: events.RegistrySubject(name), Expected: known.version, Events: c.events(by, facts...)}}
+	if len(also) > 0 {
+		parts = append(parts, eventlog.Append{Subject: also[0].Subject(), Expected: serving.seq, Events: c.events(by, also...)})
+	}
+	seq, err := c.Log.Append(ctx, parts...)
+	return Answer{Seq: seq}, err
+}
+
+// again carries a command out until no other writer is faster, a bounded number of times.
+func again(what string, try func() (Answer, error)) (answer Answer, err error) {
+	for range tries {
+		var conflict *eventlog.ConflictError
+		if answer, err = try(); !errors.As(err, &conflict) {
+			return answer, err
+		}
+	}
+	return Answer{}, fmt.Errorf("%s: %d times somebody else was first: try again: %w", what, tries, err)
 }
 
 // Deactivation says how a collector is taken out.
@@ -125,52 +214,46 @@ type Deactivation struct {
 // DeactivateCollector stops the dispatch to a collector. Its running job ends or is given back, as asked; its
 // history stays. One that finishes its job can still be asked to give it back.
 func (c *Control) DeactivateCollector(ctx context.Context, by By, name events.CollectorName, how Deactivation) (Answer, error) {
-	for {
-		known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveStanding)
-		if err != nil {
-			return Answer{}, err
+	return c.takeOut(ctx, by, name, func(known collector) ([]events.Fact, error) {
+		if err := known.exists(name); err != nil {
+			return nil, err
 		}
-		if known.state.Registered == nil {
-			return Answer{}, unknownCollector(name)
+		if !known.Active && (known.AtOnce || !how.Now) {
+			return nil, nil
 		}
-		if !known.state.Active && (known.state.AtOnce || !how.Now) {
-			return Answer{Seq: known.seq, Existed: true}, nil
-		}
-		lane := events.Lane{Target: known.state.Registered.Target, Set: known.state.Registered.Set}
-		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
-		if err != nil {
-			return Answer{}, err
-		}
-		parts := []eventlog.Append{{Subject: events.CollectorSubject(name), Expected: known.seq, Events: c.events(by,
-			events.CollectorDeactivated{Name: name, Reason: how.Reason, Now: how.Now})}}
-		if _, assigned := serving.state.Collectors[name]; assigned {
-			parts = append(parts, eventlog.Append{Subject: events.AssignmentSubject(lane), Expected: serving.seq, Events: c.events(by,
-				events.LaneUnassigned{Lane: lane, Name: name})})
-		}
-		seq, err := c.Log.Append(ctx, parts...)
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) {
-			continue
-		}
-		return Answer{Seq: seq}, err
-	}
+		return []events.Fact{events.CollectorDeactivated{Name: name, Reason: how.Reason, Now: how.Now}}, nil
+	})
 }
 
 // DrainCollector asks a collector to finish its job and leave.
 func (c *Control) DrainCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
-	if err := events.CheckToken("collector", string(name)); err != nil {
-		return Answer{}, refuse(Invalid, "%s", err)
-	}
-	_, answer, err := decide(ctx, c, by, events.CollectorSubject(name), evolveStanding, func(known job.Standing) ([]events.Fact, error) {
-		switch {
-		case known.Registered == nil:
-			return nil, unknownCollector(name)
-		case known.Draining:
+	return c.registered(ctx, by, name, func(known collector) ([]events.Fact, error) {
+		if known.Draining {
 			return nil, nil
 		}
 		return []events.Fact{events.CollectorDraining{Name: name, Reason: reason}}, nil
 	})
-	return answer, err
+}
+
+// registered records facts about a collector that there is.
+func (c *Control) registered(ctx context.Context, by By, name events.CollectorName, decision func(collector) ([]events.Fact, error)) (Answer, error) {
+	if err := events.CheckToken("collector", string(name)); err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	return again("change collector "+string(name), func() (Answer, error) {
+		known, err := c.collector(ctx, name)
+		if err == nil {
+			err = known.exists(name)
+		}
+		if err != nil {
+			return Answer{}, err
+		}
+		facts, err := decision(known)
+		if err != nil || len(facts) == 0 {
+			return Answer{Seq: known.version, Existed: err == nil}, err
+		}
+		return c.record(ctx, by, name, known, facts, folded[job.Assignment]{}, nil)
+	})
 }
 
 // target finds the target of a new collector in the published definitions, and refuses a lane that none of
@@ -210,7 +293,9 @@ func fold[S any](ctx context.Context, log eventlog.Log, subject events.Subject, 
 	var out folded[S]
 	history, err := log.Read(ctx, subject)
 	for _, e := range history {
-		out = folded[S]{evolve(out.state, e), e.Seq}
+		if out.seq = e.Seq; e.Fact != nil { // litter counts for the version alone
+			out.state = evolve(out.state, e)
+		}
 	}
 	return out, err
 }

@@ -24,6 +24,9 @@ type Control struct {
 	// Suites names the suites whose definitions a new collector's lane is checked against, and that a refusal tells
 	// of; nil checks none.
 	Suites func(context.Context) ([]events.SuiteName, error)
+	// KeyHolder names the collector that has or had a public key, empty when none does; nil knows none. The keys that
+	// a collector itself had are known without.
+	KeyHolder func(context.Context, string) (events.CollectorName, error)
 	// KeepTries leaves older tries of a pull request alone when a newer one is asked for.
 	KeepTries bool
 }
@@ -90,7 +93,12 @@ func decide[S any](ctx context.Context, c *Control, by By, subject events.Subjec
 ) (S, Answer, error) {
 	wrote := false
 	end, err := eventlog.Decide(ctx, c.Log, subject,
-		func(s folded[S], e events.Recorded) folded[S] { return folded[S]{evolve(s.state, e), e.Seq} },
+		func(s folded[S], e events.Recorded) folded[S] {
+			if s.seq = e.Seq; e.Fact != nil { // litter counts for the version alone
+				s.state = evolve(s.state, e)
+			}
+			return s
+		},
 		func(s folded[S]) ([]events.Event, error) {
 			facts, err := decision(s.state)
 			wrote = err == nil && len(facts) > 0

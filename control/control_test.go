@@ -138,7 +138,7 @@ func TestALaneHasOneActiveCollectorThatIsNoStandby(t *testing.T) {
 	refused(t, err, NotFound, "tacho collector list")
 }
 
-// Whatever is registered, activated and deactivated, a lane never has two active collectors that are no
+// Whatever is registered, activated, deactivated and removed, a lane never has two active collectors that are no
 // standbys, and what the log says of a collector and of its lane agrees.
 func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -147,7 +147,7 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			name := names.Draw(rt, "name")
 			var err error
-			switch rapid.IntRange(0, 2).Draw(rt, "what") {
+			switch rapid.IntRange(0, 3).Draw(rt, "what") {
 			case 0:
 				set := events.Set(rapid.IntRange(0, 1).Draw(rt, "set"))
 				_, err = c.AddCollector(t.Context(), by, NewCollector{Name: name, Target: "here", Set: set, Standby: rapid.Bool().Draw(rt, "standby")})
@@ -155,6 +155,8 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 				_, err = c.ActivateCollector(t.Context(), by, name)
 			case 2:
 				_, err = c.DeactivateCollector(t.Context(), by, name, Deactivation{Now: rapid.Bool().Draw(rt, "now")})
+			case 3:
+				_, err = c.RemoveCollector(t.Context(), by, name, "sold")
 			}
 			if _, ok := errors.AsType[*RefusedError](err); err != nil && !ok {
 				rt.Fatal(err)
@@ -182,12 +184,12 @@ func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 		if !standby {
 			holders++
 		}
-		known, err := fold(t.Context(), log, events.CollectorSubject(name), evolveStanding)
+		known, err := (&Control{Log: log}).Standing(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !known.state.Active || known.state.Registered.Set != lane.Set {
-			t.Fatalf("lane %s is served by %s, which is %+v", lane, name, known.state)
+		if !known.Active || known.Removed || known.Registered.Set != lane.Set {
+			t.Fatalf("lane %s is served by %s, which is %+v", lane, name, known)
 		}
 	}
 	if holders > 1 {

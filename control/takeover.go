@@ -13,16 +13,17 @@ func (c *Control) TakeLaneOver(ctx context.Context, by By, name events.Collector
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	known, err := fold(ctx, c.Log, events.CollectorSubject(name), evolveStanding)
+	known, err := c.collector(ctx, name)
+	if err == nil {
+		err = known.exists(name)
+	}
 	switch {
 	case err != nil:
 		return Answer{}, err
-	case known.state.Registered == nil:
-		return Answer{}, unknownCollector(name)
-	case !known.state.Takes():
+	case !known.Takes():
 		return Answer{}, refuse(Conflict, "collector %s takes no jobs now: activate it first with `tacho collector activate %s`", name, name)
 	}
-	lane := events.Lane{Target: known.state.Registered.Target, Set: known.state.Registered.Set}
+	lane := known.Registered.Lane()
 	if reason == "" {
 		reason = "asked for"
 	}

@@ -63,12 +63,12 @@ func TestADeactivationCanBecomeOneAtOnceAndAnActivationEndsAQuarantine(t *testin
 	if answer, err := c.ActivateCollector(t.Context(), by, "a"); err != nil || answer.Existed {
 		t.Errorf("%+v %v", answer, err)
 	}
-	last, _, err := log.Last(t.Context(), events.CollectorSubject("a"))
+	last, _, err := log.Last(t.Context(), events.RegistrySubject("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	quarantined := c.events(by, events.CollectorQuarantined{Name: "a", Reason: "3 jobs failed"})
-	if _, err := log.Append(t.Context(), eventlog.Append{Subject: events.CollectorSubject("a"), Expected: last.Seq, Events: quarantined}); err != nil {
+	if _, err := log.Append(t.Context(), eventlog.Append{Subject: events.RegistrySubject("a"), Expected: last.Seq, Events: quarantined}); err != nil {
 		t.Fatal(err)
 	}
 	for _, existed := range []bool{false, true} {

@@ -18,9 +18,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/attack"
 )
 
 var update = flag.Bool("update", false, "write nats/collectors.conf")
@@ -33,9 +34,6 @@ type lane struct {
 }
 
 func (l lane) lane() events.Lane { return events.Lane{Target: l.Target, Set: l.Set} }
-
-// variable is the name of its rights in the configuration of NATS.
-func (l lane) variable() string { return strings.ToUpper(strings.ReplaceAll(string(l.Name), "-", "_")) }
 
 // collectors reads those of docker-compose.yml.
 func collectors(t *testing.T) (all []lane) {
@@ -66,15 +64,10 @@ var users = map[string]string{
 
 func TestCollectorsConf(t *testing.T) {
 	var want strings.Builder
-	want.WriteString("# The rights of the collectors, as package eventlog/jetstream wants them. Written by\n" +
+	want.WriteString("# The accounts of the collectors, as package eventlog/door wants them. Written by\n" +
 		"# `go test ./docker -update`, and checked by the test.\n")
 	for _, c := range collectors(t) {
-		p := jetstream.CollectorPermissions(c.Name, c.lane())
-		list := func(subjects []string) string {
-			return "[\n      \"" + strings.Join(subjects, "\"\n      \"") + "\"\n    ]"
-		}
-		fmt.Fprintf(&want, "\n%s = {\n  publish: {\n    allow: %s\n  }\n  subscribe: {\n    allow: %s\n  }\n}\n",
-			c.variable(), list(p.Publish), list(p.Subscribe))
+		want.WriteString("\n" + door.Account(c.Name, "TACHO", fmt.Sprintf("{ user: %s, password: $%s }", c.Name, users[string(c.Name)])))
 	}
 	const name = "nats/collectors.conf"
 	if *update {
@@ -87,7 +80,14 @@ func TestCollectorsConf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("the rights have changed; check the difference, and run go test ./docker -update (-want +got):\n%s", diff)
+		t.Errorf("the accounts have changed; check the difference, and run go test ./docker -update (-want +got):\n%s", diff)
+	}
+	common, err := os.ReadFile("nats/common.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(common), door.CoreExports()) {
+		t.Errorf("nats/common.conf must have in the account TACHO:\n%s", door.CoreExports())
 	}
 }
 
@@ -177,37 +177,15 @@ func TestCluster(t *testing.T) {
 		wantDenied(t, core, denied, subject)
 	}
 
-	// Each collector reaches its own lane with the adapter that it uses, and nobody else's.
-	all := collectors(t)
-	for i, own := range all {
+	// Each collector reaches its own part of the door and nothing of JetStream.
+	for _, own := range collectors(t) {
 		if err := log.EnsureLane(ctx, own.lane()); err != nil {
 			t.Fatal(err)
 		}
-		nc, denied := c.connect(t, string(own.Name), jetstream.CollectorOptions(own.Name)...)
-		remote, err := jetstream.OpenCollector(ctx, nc, own.Name, own.lane())
-		if err != nil {
-			t.Fatalf("%s: %v", own.Name, err)
-		}
-		draining := eventlog.NewEvent(events.CollectorDraining{Name: own.Name}, eventlog.Meta{Actor: "test"}, time.Now())
-		if _, err := remote.Append(ctx, eventlog.Append{Subject: events.CollectorSubject(own.Name), Events: []events.Event{draining}}); err != nil {
-			t.Errorf("%s: append about itself: %v", own.Name, err)
-		}
-		other := all[(i+1)%len(all)]
-		for _, subject := range []string{
-			string(events.WorkSubject(other.lane())), string(events.ResultSubject(other.lane(), "j")), string(events.CollectorSubject(other.Name)),
-			string(events.LaneSubject(own.lane())), string(events.AdmissionSubject()), string(events.RequestSubject("r")),
-			"$JS.API.CONSUMER.MSG.NEXT.EVENTS." + jetstream.LaneConsumer(other.lane()),
-			"$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.INFO.EVENTS", "$JS.API.CONSUMER.CREATE.EVENTS.x", "$SYS.REQ.SERVER.PING",
-		} {
-			wantDenied(t, nc, denied, subject)
-		}
-		for _, subject := range []string{">", "tacho.ev.>", "_INBOX.>"} {
-			sub, err := nc.SubscribeSync(subject)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantDenial(t, nc, denied, subject)
-			_ = sub.Unsubscribe() // the server never had it
+		nc, _ := c.connect(t, string(own.Name))
+		m, err := nc.Request("$JS.API.STREAM.DELETE.EVENTS", nil, 5*time.Second)
+		if err != nil || !strings.Contains(string(m.Data), "not enabled for account") {
+			t.Errorf("%s asks JetStream: %v", own.Name, err)
 		}
 	}
 
@@ -220,6 +198,23 @@ func TestCluster(t *testing.T) {
 	if err != nil || !strings.Contains(string(m.Data), `"error"`) {
 		t.Errorf("the account of the servers looks at the log: %v", err)
 	}
+}
+
+// TestAttacks has the keys of the compose file's collectors attacked: the farm of the attack has two collectors of its
+// own names, so it is put on the accounts of these.
+func TestAttacks(t *testing.T) {
+	c := startCluster(t)
+	core, _ := c.connect(t, "tacho")
+	sys, _ := c.connect(t, "sys")
+	all := collectors(t)
+	_, site := attack.NewFarm(t, attack.Server{
+		Core: core, Replicas: 3, Guard: door.NewGuard(attack.Unhurried(), time.Now), Wall: door.SystemWall{NC: sys},
+		Names: map[events.CollectorName]events.CollectorName{attack.Eider: all[0].Name, attack.Teal: all[1].Name},
+		Dial: func(name events.CollectorName, opts ...nats.Option) (*nats.Conn, error) {
+			return nats.Connect(strings.Join(c.urls, ","), append(opts, nats.UserInfo(string(name), "12e4-"+string(name)))...)
+		},
+	})
+	attack.Run(t, site)
 }
 
 func wantDenied(t *testing.T, nc *nats.Conn, denied <-chan error, subject string) {

@@ -26,7 +26,7 @@ func (l *alwaysLate) Append(_ context.Context, parts ...eventlog.Append) (events
 
 func TestDecideGivesUp(t *testing.T) {
 	log := &alwaysLate{Log: memory.New(memory.Config{})}
-	subject := events.CollectorSubject("a")
+	subject := events.RegistrySubject("a")
 	_, err := eventlog.Decide(t.Context(), log, subject, func(n int, _ events.Recorded) int { return n + 1 },
 		func(int) ([]events.Event, error) {
 			return []events.Event{eventlog.NewEvent(events.CollectorActivated{Name: "a"}, eventlog.Meta{Actor: "test"}, time.Now())}, nil
@@ -37,7 +37,7 @@ func TestDecideGivesUp(t *testing.T) {
 }
 
 func TestDecideFoldsWhatItDecided(t *testing.T) {
-	subject := events.CollectorSubject("a")
+	subject := events.RegistrySubject("a")
 	seqs, err := eventlog.Decide(t.Context(), memory.New(memory.Config{}), subject,
 		func(seqs []events.Seq, e events.Recorded) []events.Seq { return append(seqs, e.Seq) },
 		func([]events.Seq) ([]events.Event, error) {

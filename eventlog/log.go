@@ -40,10 +40,11 @@ type Log interface {
 	// whether the events were stored.
 	Append(ctx context.Context, parts ...Append) (events.Seq, error)
 
-	// Read returns all events of one aggregate, in order.
+	// Read returns all events of one aggregate, in order. What no fold may take (see events.Reader) comes without a
+	// fact: it counts for the version alone.
 	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
 
-	// Last returns the last event of one aggregate; false when there is none.
+	// Last returns the last event of one aggregate, without a fact when no fold may take it; false when there is none.
 	Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error)
 
 	// Follow returns a cursor over all events after the given sequence.

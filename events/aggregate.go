@@ -21,17 +21,22 @@ func (f AttemptReleased) Subject() Subject        { return WorkSubject(f.Lane) }
 func (f AttemptBegan) Subject() Subject           { return ResultSubject(f.Lane, f.JobID) }
 func (f TestCasesMeasured) Subject() Subject      { return ResultSubject(f.Lane, f.JobID) }
 func (f ErrorRecorded) Subject() Subject          { return ResultSubject(f.Lane, f.JobID) }
-func (f CollectorRegistered) Subject() Subject    { return CollectorSubject(f.Name) }
-func (f CollectorActivated) Subject() Subject     { return CollectorSubject(f.Name) }
-func (f CollectorDeactivated) Subject() Subject   { return CollectorSubject(f.Name) }
+func (f CollectorRegistered) Subject() Subject    { return RegistrySubject(f.Name) }
+func (f CollectorActivated) Subject() Subject     { return RegistrySubject(f.Name) }
+func (f CollectorDeactivated) Subject() Subject   { return RegistrySubject(f.Name) }
 func (f CollectorOnline) Subject() Subject        { return CollectorSubject(f.Name) }
 func (f CollectorOffline) Subject() Subject       { return CollectorSubject(f.Name) }
-func (f CollectorDraining) Subject() Subject      { return CollectorSubject(f.Name) }
+func (f CollectorDraining) Subject() Subject      { return RegistrySubject(f.Name) }
+func (f CollectorKeyRotated) Subject() Subject    { return RegistrySubject(f.Name) }
+func (f CollectorRemoved) Subject() Subject       { return RegistrySubject(f.Name) }
+func (f CollectorSilent) Subject() Subject        { return RegistrySubject(f.Name) }
+func (f RegistryCopied) Subject() Subject         { return RegistrySubject(f.Name) }
+func (f RegistryOpened) Subject() Subject         { return RegistryOpenedSubject() }
 func (f LaneAssigned) Subject() Subject           { return AssignmentSubject(f.Lane) }
 func (f LaneUnassigned) Subject() Subject         { return AssignmentSubject(f.Lane) }
 func (f DefinitionsPublished) Subject() Subject   { return SuiteSubject(f.Suite) }
 func (f TryQueued) Subject() Subject              { return TrySubject(f.Suite, f.PR) }
-func (f CollectorQuarantined) Subject() Subject   { return CollectorSubject(f.Name) }
+func (f CollectorQuarantined) Subject() Subject   { return RegistrySubject(f.Name) }
 func (f CollectorUpdating) Subject() Subject      { return CollectorSubject(f.Name) }
 func (f LaneTakenOver) Subject() Subject          { return AssignmentSubject(f.Lane) }
 func (f VersionWanted) Subject() Subject          { return VersionSubject() }
@@ -76,6 +81,11 @@ func (CollectorDeactivated) fact()   {}
 func (CollectorOnline) fact()        {}
 func (CollectorOffline) fact()       {}
 func (CollectorDraining) fact()      {}
+func (CollectorKeyRotated) fact()    {}
+func (CollectorRemoved) fact()       {}
+func (CollectorSilent) fact()        {}
+func (RegistryCopied) fact()         {}
+func (RegistryOpened) fact()         {}
 func (LaneAssigned) fact()           {}
 func (LaneUnassigned) fact()         {}
 func (DefinitionsPublished) fact()   {}

@@ -122,25 +122,6 @@ func Decode(s Stored) (Recorded, error) {
 	}}, nil
 }
 
-// Understand decodes an event for whoever follows the whole log, which a bad event must not stop. Those that no fold
-// may take come back parked, with the reason: those whose data is malformed, and those on a subject that is not
-// their own, which is how a writer would reach beyond the subjects that it is allowed. Of a parked event only
-// sequence and subject count. The error is ErrUnknownType.
-func Understand(s Stored) (e Recorded, parked string, err error) {
-	e, err = Decode(s)
-	switch {
-	case errors.Is(err, ErrUnknownType):
-		return e, "", err
-	case err != nil:
-		return e, err.Error(), nil
-	case e.Fact.Subject() != s.Subject:
-		return e, fmt.Sprintf("the event belongs on %s", e.Fact.Subject()), nil
-	case e.Time.Year() < 1970 || e.Time.Year() > 9999:
-		return e, "the time of the event is out of range", nil
-	}
-	return e, "", nil
-}
-
 func cutTypePrefix(s string) (string, bool) {
 	if len(s) <= len(TypePrefix) || s[:len(TypePrefix)] != TypePrefix {
 		return "", false

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,8 @@ func TestEveryTypeHasAGoldenFileThatIsStillUnderstood(t *testing.T) {
 	for _, f := range exampleFacts() {
 		examples[TypeOf(f)] = f
 	}
+	old := movedFacts()
+	maps.Copy(examples, old)
 	for _, name := range Types() {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name+".json")
@@ -57,6 +60,9 @@ func TestEveryTypeHasAGoldenFileThatIsStillUnderstood(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got.Fact); diff != "" {
 				t.Errorf("the stored event means something else now (-want +got):\n%s", diff)
+			}
+			if _, moved := old[name]; moved {
+				return // it is read, and never written again
 			}
 			again, err := Encode(got.Event)
 			if err != nil {

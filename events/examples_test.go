@@ -100,5 +100,36 @@ func exampleFacts() []Fact {
 		LabelsSet{Key: "report-r0011223344556677", Revision: 2},
 		CommentMinimised{Key: "answer-1122", Reason: "it was deleted"},
 		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
+		CollectorKeyRotated{Name: "eider-1", NKey: "UDEF", Reason: "the disk was replaced"},
+		CollectorRemoved{Name: "eider-1", Reason: "sold"},
+		CollectorSilent{Name: "eider-1", Instance: "i1", Reason: "no heartbeat for 1m0s"},
+		RegistryOpened{Collectors: 2},
+		RegistryCopied{
+			CollectorRegistered: CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, Standby: true, OS: "linux", Arch: "amd64", NKey: "UABC"},
+			Active:              true, AtOnce: true, Draining: true, Quarantined: true, Reason: "new disk",
+			KeySince: "2026-11-20T09:00:00Z", RegisteredAt: "2026-11-19T09:00:00Z",
+		},
 	}
+}
+
+// movedFacts are what versions say that lay on another subject, by the name of the stored type.
+func movedFacts() map[string]Fact {
+	out := map[string]Fact{}
+	for _, f := range exampleFacts() {
+		// The others never moved.
+		//exhaustive:ignore
+		switch f.(type) {
+		case CollectorRegistered:
+			out["collector.registered.v1"] = f
+		case CollectorActivated:
+			out["collector.activated.v1"] = f
+		case CollectorDeactivated:
+			out["collector.deactivated.v1"] = f
+		case CollectorDraining:
+			out["collector.draining.v1"] = f
+		case CollectorQuarantined:
+			out["collector.quarantined.v1"] = f
+		}
+	}
+	return out
 }

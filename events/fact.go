@@ -241,58 +241,6 @@ type ErrorRecorded struct {
 	Message string    `json:"message"`
 }
 
-// ---- collector.<name> ----
-
-// CollectorRegistered: a machine may execute the jobs of one lane.
-type CollectorRegistered struct {
-	Name    CollectorName `json:"name"`
-	Target  Target        `json:"target"`
-	Set     Set           `json:"set"`
-	Standby bool          `json:"standby,omitempty"`
-	// OS and Arch are what its host must be, in Go's words; empty accepts any.
-	OS   string `json:"os,omitempty"`
-	Arch string `json:"arch,omitempty"`
-	// NKey is the public key that the collector proves itself with.
-	NKey string `json:"nkey,omitempty"`
-}
-
-// CollectorActivated: the collector takes jobs again.
-type CollectorActivated struct {
-	Name CollectorName `json:"name"`
-}
-
-// CollectorDeactivated: the collector takes no more jobs; its history stays.
-type CollectorDeactivated struct {
-	Name   CollectorName `json:"name"`
-	Reason string        `json:"reason,omitempty"`
-	// Now gives the job in hand back at once, without spending an attempt; else it is finished first.
-	Now bool `json:"now,omitempty"`
-}
-
-// CollectorOnline: a process of the collector started.
-type CollectorOnline struct {
-	Name        CollectorName `json:"name"`
-	Instance    string        `json:"instance"`
-	Version     string        `json:"version"`
-	PID         int           `json:"pid"`
-	Environment Environment   `json:"environment"`
-	// UpdateFailed says why the version that is wanted could not be fetched or built; empty when nothing failed.
-	UpdateFailed string `json:"update_failed,omitempty"`
-}
-
-// CollectorOffline: the collector left, or its heartbeat is too old.
-type CollectorOffline struct {
-	Name     CollectorName `json:"name"`
-	Instance string        `json:"instance"`
-	Reason   string        `json:"reason"`
-}
-
-// CollectorDraining: the collector was asked to finish its job and take no other.
-type CollectorDraining struct {
-	Name   CollectorName `json:"name"`
-	Reason string        `json:"reason,omitempty"`
-}
-
 // ---- assign.<target>.<set> ----
 
 // LaneAssigned: the collector serves the lane. At most one of them is no standby.

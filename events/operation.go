@@ -12,26 +12,6 @@ type TryQueued struct {
 	RequestID RequestID `json:"request_id"`
 }
 
-// ---- collector.<name> ----
-
-// CollectorQuarantined: the collector failed several different jobs in a row for reasons of its own. It takes
-// no more jobs until a person activates it.
-type CollectorQuarantined struct {
-	Name   CollectorName `json:"name"`
-	Reason string        `json:"reason"`
-	// Jobs are those that it failed, oldest first.
-	Jobs []JobID `json:"jobs"`
-}
-
-// CollectorUpdating: a process of the collector left, between two requests, to be replaced by another version.
-type CollectorUpdating struct {
-	Name     CollectorName `json:"name"`
-	Instance string        `json:"instance"`
-	// Version is the one that left, Wanted the one that is to come.
-	Version string `json:"version"`
-	Wanted  string `json:"wanted"`
-}
-
 // ---- assign.<target>.<set> ----
 
 // LaneTakenOver: from here on Name executes the jobs of the lane, and no longer From.
@@ -119,4 +99,6 @@ const (
 	AlertOverrun AlertKind = "overrun"
 	// AlertReport: a report cannot be posted.
 	AlertReport AlertKind = "report"
+	// AlertRefused: a collector asks for what it may not, or for more than its bounds.
+	AlertRefused AlertKind = "refused"
 )

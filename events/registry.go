@@ -11,6 +11,8 @@ import (
 type registry struct {
 	decoders map[string]func([]byte) (Fact, error)
 	names    map[reflect.Type]string
+	// homes tells the subject of the types whose facts had another one than they have today.
+	homes map[string]func(Fact) Subject
 }
 
 // current is the registry of this program. It is never changed after its construction.
@@ -35,17 +37,12 @@ var current = newRegistry(
 	is[AttemptBegan]("attempt.began.v1"),
 	is[TestCasesMeasured]("test_cases.measured.v1"),
 	is[ErrorRecorded]("error.recorded.v1"),
-	is[CollectorRegistered]("collector.registered.v1"),
-	is[CollectorActivated]("collector.activated.v1"),
-	is[CollectorDeactivated]("collector.deactivated.v1"),
 	is[CollectorOnline]("collector.online.v1"),
 	is[CollectorOffline]("collector.offline.v1"),
-	is[CollectorDraining]("collector.draining.v1"),
 	is[LaneAssigned]("lane.assigned.v1"),
 	is[LaneUnassigned]("lane.unassigned.v1"),
 	is[DefinitionsPublished]("definitions.published.v1"),
 	is[TryQueued]("try.queued.v1"),
-	is[CollectorQuarantined]("collector.quarantined.v1"),
 	is[CollectorUpdating]("collector.updating.v1"),
 	is[LaneTakenOver]("lane.taken_over.v1"),
 	is[VersionWanted]("version.wanted.v1"),
@@ -63,12 +60,28 @@ var current = newRegistry(
 	is[CommentRefused]("comment.refused.v1"),
 	is[LabelsSet]("labels.set.v1"),
 	is[CommentMinimised]("comment.minimised.v1"),
+	is[RegistryOpened]("registry.opened.v1"),
+	is[RegistryCopied]("registry.copied.v1"),
+	is[CollectorRegistered]("collector.registered.v2"),
+	is[CollectorActivated]("collector.activated.v2"),
+	is[CollectorDeactivated]("collector.deactivated.v2"),
+	is[CollectorDraining]("collector.draining.v2"),
+	is[CollectorQuarantined]("collector.quarantined.v2"),
+	is[CollectorKeyRotated]("collector.key_rotated.v1"),
+	is[CollectorRemoved]("collector.removed.v1"),
+	is[CollectorSilent]("collector.silent.v1"),
+	moved("collector.registered.v1", func(f CollectorRegistered) Subject { return CollectorSubject(f.Name) }),
+	moved("collector.activated.v1", func(f CollectorActivated) Subject { return CollectorSubject(f.Name) }),
+	moved("collector.deactivated.v1", func(f CollectorDeactivated) Subject { return CollectorSubject(f.Name) }),
+	moved("collector.draining.v1", func(f CollectorDraining) Subject { return CollectorSubject(f.Name) }),
+	moved("collector.quarantined.v1", func(f CollectorQuarantined) Subject { return CollectorSubject(f.Name) }),
 )
 
 type entry struct {
 	name   string
 	newest reflect.Type // nil for a version that is only read
 	decode func([]byte) (Fact, error)
+	home   func(Fact) Subject // nil for a fact that lies on its own subject
 }
 
 // is registers T as the newest version of its type.
@@ -94,10 +107,22 @@ func was[Old any](name string, up func(Old) Fact) entry {
 	}}
 }
 
+// moved registers a version of T that lay on another subject. The shape is the same.
+func moved[T Fact](name string, home func(T) Subject) entry {
+	e := was(name, func(f T) Fact { return f })
+	e.home = func(f Fact) Subject { return home(f.(T)) }
+	return e
+}
+
 func newRegistry(entries ...entry) *registry {
-	r := &registry{decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}}
+	r := &registry{
+		decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}, homes: map[string]func(Fact) Subject{},
+	}
 	for _, e := range entries {
 		r.decoders[e.name] = e.decode
+		if e.home != nil {
+			r.homes[e.name] = e.home
+		}
 		if e.newest != nil {
 			r.names[e.newest] = e.name
 		}

@@ -35,7 +35,15 @@ func ResultSubject(l Lane, id JobID) Subject {
 	return laneSubject("result", l) + Subject("."+string(id))
 }
 
-// CollectorSubject holds the life of one collector.
+// RegistryOpenedSubject holds that the registry was opened.
+func RegistryOpenedSubject() Subject { return SubjectPrefix + "registry" }
+
+// RegistrySubject holds what the operator and the scheduler say about one collector.
+func RegistrySubject(name CollectorName) Subject {
+	return Subject(SubjectPrefix + "registry." + string(name))
+}
+
+// CollectorSubject holds what one collector says of itself.
 func CollectorSubject(name CollectorName) Subject {
 	return Subject(SubjectPrefix + "collector." + string(name))
 }
@@ -68,6 +76,18 @@ func OutboxSubject(key OutboxKey) Subject { return Subject(SubjectPrefix + "outb
 func laneSubject(kind string, l Lane) Subject {
 	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
 }
+
+// Foreign reports whether collectors write events of this aggregate, also those that nobody should believe.
+func (s Subject) Foreign() bool {
+	switch s.Family() {
+	case "work", "result", "collector":
+		return true
+	}
+	return false
+}
+
+// Last returns the last token: the name of a collector, of a suite, …
+func (s Subject) Last() string { return string(s)[strings.LastIndexByte(string(s), '.')+1:] }
 
 // Family returns the first token after the prefix: "request", "admission", "lane", …
 func (s Subject) Family() string {

@@ -1,12 +1,21 @@
 package job
 
-import "github.com/tachobench/tacho/events"
+import (
+	"time"
 
-// Standing is what the log says of one collector: whether it may execute jobs. The zero value is one that
-// nobody registered.
+	"github.com/tachobench/tacho/events"
+)
+
+// Standing is what the log says of one collector: whether it may execute jobs. It is folded from registry.<name>,
+// where the operator and the scheduler write, and, for Instance and Online, from collector.<name>, where the
+// collector does. The zero value is one that nobody registered.
 type Standing struct {
-	// Registered is nil until the collector is registered.
+	// Registered is nil until the collector is registered. Its key is the newest one.
 	Registered *events.CollectorRegistered
+	// Since is when it was registered, KeySince when it got its key.
+	Since, KeySince time.Time
+	// Removed is set for ever by a removal. The key of a removed collector opens nothing.
+	Removed bool
 	// Active is cleared by a deactivation and set by an activation. At once is set when the job in hand was
 	// not to be waited for.
 	Active, AtOnce bool
@@ -21,13 +30,32 @@ type Standing struct {
 	Online   bool
 }
 
-// Stand returns the standing after one event about the collector; others change nothing.
-func Stand(s Standing, f events.Fact) Standing {
+// Stand returns the standing after one event about the collector, decided at the given time; others change nothing.
+// Nothing changes one that was removed.
+func Stand(s Standing, f events.Fact, at time.Time) Standing {
+	if s.Removed {
+		return s
+	}
 	// Only what concerns the collector itself.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.CollectorRegistered:
-		s.Registered, s.Active = &f, true
+		// In logs of earlier versions a collector could register itself again, for another lane.
+		if s.Registered == nil {
+			s.Registered, s.Active, s.Since, s.KeySince = &f, true, at, at
+		}
+	case events.RegistryCopied:
+		r := f.CollectorRegistered
+		s.Registered, s.Active, s.AtOnce, s.Draining, s.Quarantined, s.Reason = &r, f.Active, f.AtOnce, f.Draining, f.Quarantined, f.Reason
+		s.Since, s.KeySince = parseSince(f.RegisteredAt), parseSince(f.KeySince)
+	case events.CollectorKeyRotated:
+		if s.Registered != nil {
+			r := *s.Registered
+			r.NKey = f.NKey
+			s.Registered, s.KeySince = &r, at
+		}
+	case events.CollectorRemoved:
+		s.Removed, s.Active, s.AtOnce, s.Online, s.Reason = true, false, true, false, f.Reason
 	case events.CollectorActivated:
 		s.Active, s.AtOnce, s.Draining, s.Quarantined, s.Reason = true, false, false, false, ""
 	case events.CollectorDeactivated:
@@ -42,13 +70,38 @@ func Stand(s Standing, f events.Fact) Standing {
 		s.Instance, s.Online = f.Instance, true
 	case events.CollectorOffline:
 		s.Online = s.Online && f.Instance != s.Instance
+	case events.CollectorSilent:
+		s.Online = s.Online && f.Instance != s.Instance
 	case events.CollectorUpdating:
 		s.Online = s.Online && f.Instance != s.Instance
 	}
 	return s
 }
 
+// StandOn returns the standing after all events of the registry about a collector and all that it says of itself, in
+// the order of the log. Those without a fact are litter.
+func StandOn(registry, own []events.Recorded) (s Standing) {
+	for len(registry)+len(own) > 0 {
+		from := &own
+		if len(own) == 0 || len(registry) > 0 && registry[0].Seq < own[0].Seq {
+			from = &registry
+		}
+		e := (*from)[0]
+		*from = (*from)[1:]
+		s = Stand(s, e.Fact, e.Time)
+	}
+	return s
+}
+
 // Takes reports whether the collector may begin jobs.
 func (s Standing) Takes() bool {
-	return s.Registered != nil && s.Active && !s.Draining && !s.Quarantined
+	return s.Registered != nil && s.Active && !s.Draining && !s.Quarantined && !s.Removed
+}
+
+// Copy returns the event that takes a standing of an earlier version over into the registry.
+func (s Standing) Copy() events.RegistryCopied {
+	return events.RegistryCopied{
+		CollectorRegistered: *s.Registered, Active: s.Active, AtOnce: s.AtOnce, Draining: s.Draining, Quarantined: s.Quarantined,
+		Reason: s.Reason, KeySince: formatSince(s.KeySince), RegisteredAt: formatSince(s.Since),
+	}
 }

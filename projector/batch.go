@@ -82,6 +82,7 @@ type archive struct {
 // reader turns the log into batches. It runs ahead of the transactions, one batch at most.
 type reader struct {
 	cursor eventlog.Cursor
+	events *events.Reader
 	size   int
 	at     events.Seq
 	until  events.Seq
@@ -102,7 +103,7 @@ func (r *reader) next(ctx context.Context) batch {
 			b.err = &eventlog.GapError{Want: r.at + 1, Got: s.Seq}
 			return b
 		}
-		e, parked, err := events.Understand(s)
+		e, parked, err := r.events.Understand(s)
 		if err != nil {
 			b.err = fmt.Errorf("%w: a newer version of Tacho wrote it; update this program and start it again", err)
 			return b
@@ -137,6 +138,9 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 	b.headers = append(b.headers, headerJSON(s.Header, names))
 	b.parkedFor = append(b.parkedFor, cleanText(parked))
 	b.storedAt = append(b.storedAt, s.StoredAt)
+	if s.Data == nil {
+		s.Data = []byte{} // no data is not NULL
+	}
 	b.data = append(b.data, s.Data)
 	b.chains = append(b.chains, link[:])
 	if parked == "" {

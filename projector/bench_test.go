@@ -45,8 +45,8 @@ func (s *story) request(tag, parent events.Tag, pr int) {
 	s.tell(events.RequestAdmitted{RequestID: requestID(tag), Tag: tag, Reason: "level 0"})
 	s.tell(events.RequestStarted{RequestID: requestID(tag), Definitions: "d1", Jobs: len(jobs)})
 	s.tell(events.JobsCreated{RequestID: requestID(tag), Jobs: jobs})
-	for i, j := range jobs {
-		s.tell(events.JobDispatched{Place: uint64(i), Job: j})
+	for _, j := range jobs {
+		s.tell(events.JobDispatched{Job: j})
 		token := s.tell(dequeued(j, 1, 0))
 		for report := range 9 {
 			s.tell(samples(j, token, events.Benchmark(fmt.Sprintf("benchmark-%d", report))))

@@ -3,12 +3,14 @@ package projector_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	rules "github.com/tachobench/tacho/job"
 )
 
 // feed is a log that lies ready: the projector only follows, so it needs no appending with versions, and the
@@ -74,15 +76,84 @@ type story struct {
 	t      testing.TB
 	stored []events.Stored
 	at     time.Time
+	work   map[events.Lane]*tale
+}
+
+// tale is what the story knows of a lane: where its work is, and what was dispatched to it.
+type tale struct {
+	rules.Lane
+	places []events.JobID
 }
 
 func newStory(t testing.TB) *story {
-	return &story{t: t, at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	return &story{t: t, at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), work: map[events.Lane]*tale{}}
+}
+
+func (s *story) lane(l events.Lane) *tale {
+	if s.work[l] == nil {
+		s.work[l] = &tale{}
+	}
+	return s.work[l]
+}
+
+func (t *tale) at(place uint64) (events.JobID, bool) {
+	if place == 0 || place > uint64(len(t.places)) {
+		return "", false
+	}
+	return t.places[place-1], true
+}
+
+// placed fills in the places that a fact leaves out. A job is dispatched before it is begun.
+func (s *story) placed(f events.Fact) events.Fact {
+	// Only the work of lanes has places.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobDispatched:
+		if t := s.lane(f.Job.Lane()); f.Place == 0 {
+			t.places = append(t.places, f.Job.ID)
+			f.Place = uint64(len(t.places))
+		}
+		return f
+	case events.JobDequeued:
+		if f.Place > 0 {
+			return f
+		}
+		at := func() int { return slices.Index(s.lane(f.Lane).places, f.Job.ID) }
+		if at() < 0 {
+			s.tell(events.JobDispatched{Job: f.Job})
+		}
+		f.Place = uint64(at() + 1)
+		return f
+	case events.JobFinished:
+		if f.Place == 0 {
+			f.Place = s.lane(f.Lane).Place
+		}
+		return f
+	case events.AttemptLost:
+		if f.Place == 0 {
+			f.Place, f.Collector = s.lane(f.Lane).Place, collectorOf(f.Lane)
+		}
+		return f
+	case events.AttemptReleased:
+		if f.Place == 0 {
+			f.Place, f.Collector = s.lane(f.Lane).Place, collectorOf(f.Lane)
+		}
+		return f
+	}
+	return f
 }
 
 // tell appends one fact and returns its sequence.
 func (s *story) tell(f events.Fact) events.Seq {
 	s.t.Helper()
+	f = s.placed(f)
+	if subject := f.Subject(); subject.Family() == "work" {
+		for _, l := range lanes {
+			if t := s.lane(l); events.WorkSubject(l) == subject && rules.Counts(t.Lane, f, t.at) {
+				t.Lane = rules.Evolve(t.Lane, f, events.Seq(len(s.stored)+1), s.at)
+			}
+		}
+	}
 	stored, err := events.Encode(events.Event{
 		ID: fmt.Sprintf("e%06d", len(s.stored)+1), Time: s.at, Source: "test", Actor: "test:story",
 		Cause: events.Seq(len(s.stored)), Root: "story", Fact: f,
@@ -127,7 +198,7 @@ func job(tag events.Tag, lane events.Lane, profile events.Profile) events.JobSpe
 
 func dequeued(j events.JobSpec, attempt, lost int) events.JobDequeued {
 	return events.JobDequeued{
-		Lane: j.Lane(), Place: 1, Job: j, Collector: collectorOf(j.Lane()), Instance: "i1", Attempt: attempt, Lost: lost,
+		Lane: j.Lane(), Job: j, Collector: collectorOf(j.Lane()), Instance: "i1", Attempt: attempt, Lost: lost,
 		Version: "v1", Environment: "env1",
 	}
 }
@@ -138,7 +209,7 @@ func collectorOf(l events.Lane) events.CollectorName {
 
 func finished(j events.JobSpec, token events.Seq, outcome events.Outcome) events.JobFinished {
 	return events.JobFinished{
-		Lane: j.Lane(), Place: 1, JobID: j.ID, RequestID: j.RequestID, Collector: collectorOf(j.Lane()), Token: token,
+		Lane: j.Lane(), JobID: j.ID, RequestID: j.RequestID, Collector: collectorOf(j.Lane()), Token: token,
 		Attempt: 1, Outcome: outcome, Measured: 2, DurationMS: 90_000,
 	}
 }

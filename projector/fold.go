@@ -55,9 +55,9 @@ func (s *state) fold(e fact) {
 	case events.JobFinished:
 		s.jobFinished(m, f)
 	case events.AttemptLost:
-		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Attempt, f.Lost, f.Reason)
+		s.attemptEnded(m, f, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Attempt, f.Lost, f.Reason)
 	case events.AttemptReleased:
-		s.attemptEnded(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
+		s.attemptEnded(m, f, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
 	case events.AttemptBegan:
 		// It fences the results at the log; JobDequeued, in the same batch, tells the rest.
 	case events.TestCasesMeasured:
@@ -66,6 +66,12 @@ func (s *state) fold(e fact) {
 		s.errorRecorded(m, f)
 	case events.CollectorRegistered:
 		s.collectorRegistered(m, f)
+	case events.RegistryCopied:
+		s.collectorCopied(m, f)
+	case events.CollectorKeyRotated:
+		s.changeCollector(m, f.Name, func(c *collectorRow) { c.NKey, c.KeySince = f.NKey, m.at })
+	case events.CollectorRemoved:
+		s.collectorRemoved(m, f)
 	case events.CollectorActivated:
 		s.changeCollector(m, f.Name, func(c *collectorRow) {
 			c.Active, c.Draining, c.Quarantined, c.Reason = true, false, false, ""
@@ -80,6 +86,8 @@ func (s *state) fold(e fact) {
 		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Quarantined, c.Reason = true, f.Reason })
 	case events.CollectorOffline:
 		s.collectorOffline(m, f)
+	case events.CollectorSilent:
+		s.collectorOffline(m, events.CollectorOffline(f))
 	case events.CollectorDraining:
 		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Draining, c.Reason = true, f.Reason })
 	case events.LaneAssigned:
@@ -97,7 +105,7 @@ func (s *state) fold(e fact) {
 		s.dirtyAssignments[key] = true
 	case events.LaneTakenOver:
 		s.assign(f.Lane, f)
-	case events.TryQueued, events.VersionWanted:
+	case events.RegistryOpened, events.TryQueued, events.VersionWanted:
 	case events.JobsRetired:
 		s.jobsRetired(m, f)
 	case events.AlertRaised:

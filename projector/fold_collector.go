@@ -1,6 +1,8 @@
 package projector
 
 import (
+	"time"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
 )
@@ -13,22 +15,58 @@ const (
 	presenceUpdating   = "updating"
 )
 
-// collectorRegistered takes the newest registration: a standby may be registered again as the active one.
+// collectorRegistered takes the first registration of a name. In logs of earlier versions a collector could register
+// itself again, for another lane.
 func (s *state) collectorRegistered(m moment, f events.CollectorRegistered) {
-	c := s.collectors[f.Name]
-	if c == nil {
-		c = &collectorRow{Name: f.Name, Presence: presenceRegistered, RegisteredAt: m.at}
-		s.collectors[f.Name] = c
+	if s.collectors[f.Name] != nil {
+		s.refused++
+		return
+	}
+	s.collectors[f.Name] = &collectorRow{
+		Name: f.Name, Presence: presenceRegistered, RegisteredAt: m.at, KeySince: m.at, Target: f.Target, Set: f.Set, Standby: f.Standby,
+		NKey: f.NKey, Active: true,
+	}
+	s.changeCollector(m, f.Name, func(*collectorRow) {})
+}
+
+// collectorCopied takes over what stood before the registry was opened; what the collector said of itself stays.
+func (s *state) collectorCopied(m moment, f events.RegistryCopied) {
+	if s.collectors[f.Name] == nil {
+		s.collectorRegistered(m, f.CollectorRegistered)
 	}
 	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Target, c.Set, c.Standby, c.NKey, c.Active = f.Target, f.Set, f.Standby, f.NKey, true
+		c.Target, c.Set, c.Standby, c.NKey = f.Target, f.Set, f.Standby, f.NKey
+		c.Active, c.Draining, c.Quarantined = f.Active, f.Draining && c.Presence == presenceOnline, f.Quarantined
+		if f.Reason != "" {
+			c.Reason = f.Reason
+		}
+		c.RegisteredAt, c.KeySince = copiedTime(f.RegisteredAt, c.RegisteredAt), copiedTime(f.KeySince, c.KeySince)
 	})
 }
 
-// changeCollector changes a collector that was registered; an event about another one is refused.
+// copiedTime reads a time to the second; the one that is known more exactly stays.
+func copiedTime(text string, known time.Time) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil || t.Year() < 1970 || t.Year() > 9999 || t.Equal(known.Truncate(time.Second)) {
+		return known
+	}
+	return t.UTC()
+}
+
+// collectorRemoved notes that the collector is gone for good.
+func (s *state) collectorRemoved(m moment, f events.CollectorRemoved) {
+	s.changeCollector(m, f.Name, func(c *collectorRow) {
+		if c.Presence == presenceOnline {
+			c.OfflineAt = pointer(m.at)
+		}
+		c.RemovedAt, c.Active, c.Presence, c.Reason = pointer(m.at), false, presenceOffline, f.Reason
+	})
+}
+
+// changeCollector changes a collector that was registered and not removed; an event about another one is refused.
 func (s *state) changeCollector(m moment, name events.CollectorName, change func(*collectorRow)) {
 	c := s.collectors[name]
-	if c == nil {
+	if c == nil || c.RemovedAt != nil {
 		s.refused++
 		return
 	}

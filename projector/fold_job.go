@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
 // The states of an attempt that has ended without ending its job, and the others.
@@ -40,8 +41,41 @@ func (s *state) jobOn(lane events.Lane, id events.JobID) *jobRow {
 	return j
 }
 
+// counts applies a fact to the work of its lane, and reports whether it counts. One that does not follows from
+// nothing: a collector wrote more than it may (job.Counts). It is counted and changes nothing.
+func (s *state) counts(m moment, lane events.Lane, f events.Fact) bool {
+	row := s.works[lane]
+	if row == nil {
+		s.stale++
+		return false
+	}
+	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = row.Dispatched[place]; return id, ok }
+	before := job.Lane{Place: row.Place, Phase: row.Phase, JobID: row.JobID, Collector: row.Collector, Token: row.Token}
+	if !job.Counts(before, f, dispatched) {
+		s.stale++
+		return false
+	}
+	after := job.Evolve(before, f, m.seq, m.at)
+	row.Place, row.Phase, row.JobID, row.Collector, row.Token = after.Place, after.Phase, after.JobID, after.Collector, after.Token
+	if after.Phase == job.Ended {
+		delete(row.Dispatched, after.Place)
+	}
+	s.dirtyLanes[lane] = true
+	return true
+}
+
 func (s *state) jobDispatched(m moment, f events.JobDispatched) {
-	j := s.jobOn(f.Job.Lane(), f.Job.ID)
+	lane := f.Job.Lane()
+	if !storable(f.Job.ID) || !storable(lane.Target) {
+		s.refused++
+		return
+	}
+	if s.works[lane] == nil {
+		s.works[lane] = &laneRow{Target: lane.Target, Set: lane.Set, Dispatched: map[uint64]events.JobID{}}
+	}
+	s.works[lane].Dispatched[f.Place] = f.Job.ID
+	s.dirtyLanes[lane] = true
+	j := s.jobOn(lane, f.Job.ID)
 	if j == nil || j.State.Terminal() {
 		return
 	}
@@ -52,18 +86,13 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 func place(p uint64) int64 { return int64(min(p, math.MaxInt64)) }
 
 func (s *state) jobDequeued(m moment, f events.JobDequeued) {
+	if !s.counts(m, f.Lane, f) {
+		return
+	}
 	j := s.jobOn(f.Lane, f.Job.ID)
 	if j == nil {
 		s.stale++
 		return
-	}
-	if before := s.lanes[f.Lane]; before != nil {
-		s.endAttempt(m, before, attemptLost, "another attempt began on the lane")
-		if b := s.jobs[before.JobID]; b != nil && b != j && !b.State.Terminal() {
-			b.State = events.JobQueued
-			s.dirtyJobs[b.ID] = true
-			s.touchQueue(m)
-		}
 	}
 	a := &attemptRow{
 		Token: m.seq, JobID: j.ID, RequestID: j.RequestID, Target: f.Lane.Target, Set: f.Lane.Set,
@@ -91,14 +120,14 @@ func (s *state) endAttempt(m moment, a *attemptRow, state, reason string) {
 }
 
 // attemptEnded folds an attempt that ended without ending its job: the job waits again.
-func (s *state) attemptEnded(m moment, r report, state string, attempt, lost int, reason string) {
-	a := s.current(r)
-	if a == nil {
-		s.stale++
+func (s *state) attemptEnded(m moment, f events.Fact, r report, state string, attempt, lost int, reason string) {
+	if !s.counts(m, r.lane, f) {
 		return
 	}
-	s.endAttempt(m, a, state, reason)
-	j := s.jobs[r.job]
+	if a := s.current(r); a != nil {
+		s.endAttempt(m, a, state, reason)
+	}
+	j := s.jobOn(r.lane, r.job)
 	if j == nil || j.State.Terminal() {
 		return
 	}
@@ -108,34 +137,27 @@ func (s *state) attemptEnded(m moment, r report, state string, attempt, lost int
 }
 
 func (s *state) jobFinished(m moment, f events.JobFinished) {
-	a := s.current(report{f.Lane, f.JobID, f.Token})
+	if !s.counts(m, f.Lane, f) {
+		return
+	}
+	// Without an attempt ends a job that was cancelled before it ran, or that is out of attempts.
+	if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
+		a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
+		s.endAttempt(m, a, attemptFinished, f.Reason)
+	}
 	j := s.jobOn(f.Lane, f.JobID)
-	var to events.JobState
+	if j == nil || j.State.Terminal() {
+		return
+	}
 	switch f.Outcome {
 	case events.Success:
-		to = events.JobSuccess
+		j.State = events.JobSuccess
 	case events.Failure:
-		to = events.JobFailure
+		j.State = events.JobFailure
 	case events.Cancelled:
-		to = events.JobCancelled
+		j.State = events.JobCancelled
 	}
-	// Token 0 is a job that ended without an attempt: cancelled before it ran, or out of attempts.
-	if j == nil || to == "" || a == nil && f.Token != 0 {
-		s.stale++
-		return
-	}
-	if f.Token == 0 {
-		if a = s.lanes[f.Lane]; a != nil && a.JobID != f.JobID {
-			a = nil
-		}
-	}
-	if a != nil {
-		s.finishAttempt(m, a, f)
-	}
-	if j.State.Terminal() {
-		return
-	}
-	j.State, j.Reason, j.FinishedAt, j.FinishedSeq = to, f.Reason, pointer(m.at), pointer(m.seq)
+	j.Reason, j.FinishedAt, j.FinishedSeq = f.Reason, pointer(m.at), pointer(m.seq)
 	j.Attempts, j.Lost = f.Attempt, f.Lost
 	j.Measured, j.Skipped, j.Failed, j.DurationMS = f.Measured, f.Skipped, f.Failed, f.DurationMS
 	s.dirtyJobs[j.ID] = true
@@ -151,21 +173,12 @@ func countsAsDuration(j *jobRow) bool {
 	return j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
 }
 
-func (s *state) finishAttempt(m moment, a *attemptRow, f events.JobFinished) {
-	if f.Token == 0 {
-		s.endAttempt(m, a, attemptLost, f.Reason)
-		return
-	}
-	a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
-	s.endAttempt(m, a, attemptFinished, f.Reason)
-}
-
 // testCasesMeasured takes results of the attempt that began last, also when that attempt was given up
 // meanwhile: the collector that continues the job counts them as measured by the same rule, which it can see
 // on the job's own subject (events.AttemptBegan).
 func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns []samples) {
 	j := s.jobOn(f.Lane, f.JobID)
-	if j == nil || j.Token != f.Token || j.State.Terminal() || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
+	if j == nil || j.Token != f.Token || j.Collector != f.Collector || j.State.Terminal() || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
 		s.stale++
 		return
 	}

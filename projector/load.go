@@ -37,6 +37,19 @@ func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
 	return p, nil
 }
 
+// loadReader returns a reader of events that goes on behind the position: what was opened and copied before is in the
+// archive.
+func loadReader(ctx context.Context, conn *pgx.Conn, p position) (*events.Reader, error) {
+	var opened events.Seq
+	var copied []events.CollectorName
+	err := conn.QueryRow(ctx, statement("load_opened"), p.seq, string(events.RegistryOpenedSubject()),
+		events.TypeOf(events.RegistryOpened{}), events.TypeOf(events.RegistryCopied{})).Scan(&opened, &copied)
+	if err != nil {
+		return nil, fmt.Errorf("load where the registry was opened: %w", err)
+	}
+	return events.ReadFrom(opened, copied...), nil
+}
+
 // loadState fills a state from the tables.
 func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress int) (*state, error) {
 	s := newState(maxInProgress)
@@ -51,6 +64,9 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"jobs", func() error { return each(ctx, conn, "load_jobs", s.addJob) }},
 		{"attempts", func() error {
 			return each(ctx, conn, "load_attempts", func(a *attemptRow) { s.lanes[a.lane()] = a })
+		}},
+		{"lanes", func() error {
+			return each(ctx, conn, "load_lanes", func(l *laneRow) { s.works[l.lane()] = l })
 		}},
 		{"collectors", func() error {
 			return each(ctx, conn, "load_collectors", func(c *collectorRow) { s.collectors[c.Name] = c })

@@ -117,9 +117,6 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.Job.ID)
 		case events.JobDequeued:
 			job(f.Job.ID)
-			if before := s.lanes[f.Lane]; before != nil {
-				job(before.JobID) // its attempt ends here
-			}
 		case events.JobFinished:
 			job(f.JobID)
 		case events.AttemptLost:
@@ -151,7 +148,8 @@ func (s *state) wants(facts []fact) wanted {
 		case events.RequestAdmitted, events.AttemptBegan, events.CollectorRegistered, events.CollectorActivated,
 			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
 			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished, events.TryQueued,
-			events.CollectorQuarantined, events.CollectorUpdating, events.LaneTakenOver, events.VersionWanted,
+			events.CollectorQuarantined, events.CollectorUpdating, events.CollectorSilent, events.CollectorKeyRotated,
+			events.CollectorRemoved, events.RegistryCopied, events.RegistryOpened, events.LaneTakenOver, events.VersionWanted,
 			events.JobsRetired, events.AlertRaised, events.AlertCleared, events.DeliveryPart:
 			// Their rows are in the state, or no fold reads them.
 		}

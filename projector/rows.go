@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/queue"
 )
 
@@ -139,12 +140,28 @@ type collectorRow struct {
 	PID           int                  `json:"pid"`
 	Environment   *events.Environment  `json:"environment"`
 	RegisteredAt  time.Time            `json:"registered_at"`
+	KeySince      time.Time            `json:"key_since"`
+	RemovedAt     *time.Time           `json:"removed_at"`
 	OnlineAt      *time.Time           `json:"online_at"`
 	OfflineAt     *time.Time           `json:"offline_at"`
 	LastEventSeq  events.Seq           `json:"last_event_seq"`
 	LastEventType string               `json:"last_event_type"`
 	LastEventAt   time.Time            `json:"last_event_at"`
 }
+
+// laneRow is what decides on the work of a lane which facts count, and the jobs that were dispatched to it.
+type laneRow struct {
+	Target     events.Target           `json:"target"`
+	Set        events.Set              `json:"set"`
+	Place      uint64                  `json:"place"`
+	Phase      job.Phase               `json:"phase"`
+	JobID      events.JobID            `json:"job_id"`
+	Collector  events.CollectorName    `json:"collector"`
+	Token      events.Seq              `json:"token"`
+	Dispatched map[uint64]events.JobID `json:"dispatched"`
+}
+
+func (l *laneRow) lane() events.Lane { return events.Lane{Target: l.Target, Set: l.Set} }
 
 type assignmentRow struct {
 	Target     events.Target        `json:"target"`

@@ -66,7 +66,11 @@ func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) 
 		return err
 	}
 	s.identity = head.Identity
-	r := &reader{size: s.size, at: s.at.seq, chain: s.at.chain, until: until}
+	understands, err := loadReader(ctx, s.conn, s.at)
+	if err != nil {
+		return err
+	}
+	r := &reader{events: understands, size: s.size, at: s.at.seq, chain: s.at.chain, until: until}
 	if err := s.open(ctx, r); err != nil {
 		return err
 	}

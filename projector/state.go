@@ -20,6 +20,7 @@ type state struct {
 	jobs        map[events.JobID]*jobRow
 	identities  map[identity]events.JobID
 	lanes       map[events.Lane]*attemptRow // the current attempts
+	works       map[events.Lane]*laneRow
 	collectors  map[events.CollectorName]*collectorRow
 	assignments map[assignmentKey]assignmentRow
 	alerts      map[events.AlertKey]*alertRow // those that stand
@@ -42,6 +43,7 @@ type changes struct {
 	dirtyRequests    map[events.RequestID]bool
 	dirtyJobs        map[events.JobID]bool
 	dirtyAttempts    map[events.Seq]*attemptRow
+	dirtyLanes       map[events.Lane]bool
 	dirtyCollectors  map[events.CollectorName]bool
 	dirtyAssignments map[assignmentKey]bool
 	dirtyAlerts      map[events.AlertKey]bool
@@ -89,6 +91,7 @@ func newState(maxInProgress int) *state {
 		jobs:          make(map[events.JobID]*jobRow),
 		identities:    make(map[identity]events.JobID),
 		lanes:         make(map[events.Lane]*attemptRow),
+		works:         make(map[events.Lane]*laneRow),
 		collectors:    make(map[events.CollectorName]*collectorRow),
 		assignments:   make(map[assignmentKey]assignmentRow),
 		alerts:        make(map[events.AlertKey]*alertRow),
@@ -108,6 +111,7 @@ func (s *state) begin() {
 		dirtyRequests:    make(map[events.RequestID]bool),
 		dirtyJobs:        make(map[events.JobID]bool),
 		dirtyAttempts:    make(map[events.Seq]*attemptRow),
+		dirtyLanes:       make(map[events.Lane]bool),
 		dirtyCollectors:  make(map[events.CollectorName]bool),
 		dirtyAssignments: make(map[assignmentKey]bool),
 		dirtyAlerts:      make(map[events.AlertKey]bool),

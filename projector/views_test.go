@@ -57,7 +57,7 @@ func (f *farm) startRequest(tag events.Tag, jobs ...events.JobSpec) {
 	f.tell(events.RequestStarted{RequestID: id, Definitions: "d1", Jobs: len(jobs)})
 	f.tell(events.JobsCreated{RequestID: id, Jobs: jobs})
 	for _, j := range jobs {
-		f.tell(events.JobDispatched{Place: 1, Job: j})
+		f.tell(events.JobDispatched{Job: j})
 	}
 }
 
@@ -230,7 +230,7 @@ func TestArchiveAndChain(t *testing.T) {
 			t.Errorf("event %d: chain %s, want %s", s.Seq, e.Chain, want)
 		}
 	}
-	page, err := r.Events(t.Context(), readmodel.EventFilter{After: 2, Type: "collector.registered.v1", Limit: 1})
+	page, err := r.Events(t.Context(), readmodel.EventFilter{After: 2, Type: "collector.registered.v2", Limit: 1})
 	if err != nil || len(page) != 1 || page[0].Seq != 3 {
 		t.Errorf("page: %+v, %v", page, err)
 	}

@@ -3,10 +3,13 @@ package projector_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/events"
+	rules "github.com/tachobench/tacho/job"
 )
 
 // walk writes a log of n events in which everything happens: honest runs of requests on two lanes, mixed with
@@ -147,11 +150,12 @@ func (w *walker) end() {
 }
 
 func (w *walker) dispatch() {
-	if j, ok := w.job(); ok {
-		w.tell(events.JobDispatched{Place: uint64(len(w.stored)), Job: j})
+	if j, ok := w.job(); ok && !slices.Contains(w.lane(j.Lane()).places, j.ID) {
+		w.tell(events.JobDispatched{Job: j})
 	}
 }
 
+// dequeue begins mostly what its lane has next: the job that waits again, or the next one.
 func (w *walker) dequeue() {
 	j, ok := w.job()
 	if !ok {
@@ -160,8 +164,27 @@ func (w *walker) dequeue() {
 	if w.token == nil {
 		w.token, w.current = map[events.Lane]events.Seq{}, map[events.Lane]events.JobSpec{}
 	}
-	w.token[j.Lane()] = w.tell(dequeued(j, 1+w.r.IntN(3), w.r.IntN(2)))
-	w.current[j.Lane()] = j
+	if t := w.lane(j.Lane()); w.r.IntN(6) > 0 {
+		next := t.Place
+		if t.Phase == rules.Ended || next == 0 {
+			next++
+		}
+		id, dispatched := t.at(next)
+		switch i := slices.IndexFunc(w.jobs, func(known events.JobSpec) bool { return known.ID == id }); {
+		case dispatched && i >= 0:
+			j = w.jobs[i]
+		case slices.Contains(t.places, j.ID):
+			return
+		}
+	}
+	f := dequeued(j, 1+w.r.IntN(3), w.r.IntN(2))
+	if w.r.IntN(8) == 0 {
+		f.Place = uint64(w.r.IntN(4)) << w.r.IntN(63) // forged
+	}
+	seq := w.tell(f)
+	if w.lane(j.Lane()).Token == seq || w.r.IntN(4) == 0 {
+		w.token[j.Lane()], w.current[j.Lane()] = seq, j
+	}
 	w.tell(events.AttemptBegan{Lane: j.Lane(), JobID: j.ID, Collector: collectorOf(j.Lane()), Attempt: 1})
 }
 
@@ -237,6 +260,24 @@ func (w *walker) collector() {
 		events.LaneTakenOver{Lane: l, Name: name, From: "spare"},
 		events.CollectorQuarantined{Name: name, Reason: "3 jobs failed", Jobs: []events.JobID{"j1"}},
 		events.CollectorUpdating{Name: name, Instance: "i1", Version: "v1", Wanted: "v2"},
+		events.CollectorSilent{Name: name, Instance: "i2", Reason: "silence"},
+		events.CollectorKeyRotated{Name: name, NKey: fmt.Sprint("KEY", len(w.stored))},
+		events.CollectorRegistered{Name: name, Target: "elsewhere", NKey: "STOLEN"},
+		events.CollectorRegistered{Name: "sold", Target: l.Target, Set: l.Set, Standby: true},
+		events.CollectorRemoved{Name: "sold", Reason: "sold"},
+		events.CollectorOnline{Name: "sold", Instance: "i3"},
+		events.RegistryCopied{
+			CollectorRegistered: events.CollectorRegistered{Name: name, Target: l.Target, Set: l.Set, NKey: "KEY"},
+			Active:              true, Draining: w.r.IntN(2) == 0, KeySince: "2026-02-28T12:00:00Z", RegisteredAt: "yesterday",
+		},
+	}
+	if w.r.IntN(4) == 0 { // as versions before the registry said it, or as a collector says it of itself afterwards
+		w.earlier(facts[w.r.IntN(len(facts))])
+		return
+	}
+	if w.r.IntN(12) == 0 {
+		w.tell(events.RegistryOpened{Collectors: 2})
+		return
 	}
 	w.tell(facts[w.r.IntN(len(facts))])
 }
@@ -272,6 +313,18 @@ func (w *walker) retire() {
 	}
 }
 
+// earlier tells a fact about the standing of a collector on the collector's own subject; others as they are told now.
+func (w *walker) earlier(f events.Fact) {
+	m, err := eventlogtest.Earlier(events.Event{
+		ID: fmt.Sprintf("e%06d", len(w.stored)+1), Time: w.at, Source: "test", Actor: "test:story", Root: "story", Fact: f,
+	})
+	if err != nil {
+		w.tell(f)
+		return
+	}
+	w.put(m)
+}
+
 // again repeats an earlier event as it was.
 func (w *walker) again() { w.put(w.stored[w.r.IntN(len(w.stored))]) }
 
@@ -283,7 +336,10 @@ func (w *walker) junk() {
 		header[k] = v
 	}
 	s.Header = header
-	switch w.r.IntN(5) {
+	switch w.r.IntN(6) {
+	case 5:
+		w.put(events.Stored{Subject: events.WorkSubject(lanes[w.r.IntN(len(lanes))])})
+		return
 	case 0:
 		s.Data = []byte(`{"half`)
 	case 1:

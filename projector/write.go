@@ -67,6 +67,10 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 	attempts := slices.SortedFunc(maps.Values(s.dirtyAttempts), func(a, b *attemptRow) int {
 		return cmp.Compare(a.Token, b.Token)
 	})
+	works := make([]*laneRow, 0, len(s.dirtyLanes))
+	for lane := range s.dirtyLanes {
+		works = append(works, s.works[lane])
+	}
 	collectors := make([]*collectorRow, 0, len(s.dirtyCollectors))
 	for name := range s.dirtyCollectors {
 		collectors = append(collectors, s.collectors[name])
@@ -86,7 +90,7 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 	s.queueDefinitions(b)
 	s.queueRetirements(b)
 	err := errors.Join(
-		put(b, "put_requests", requests), put(b, "put_jobs", jobs), put(b, "put_attempts", attempts),
+		put(b, "put_requests", requests), put(b, "put_jobs", jobs), put(b, "put_attempts", attempts), put(b, "put_lanes", works),
 		put(b, "put_collectors", collectors), put(b, "put_errors", s.errors), s.queueAssignments(b),
 		put(b, "put_alerts", alerts), put(b, "put_deliveries", deliveries), put(b, "put_outbox", outbox), s.queueExpectations(b),
 	)

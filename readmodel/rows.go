@@ -206,6 +206,8 @@ const (
 	CollectorUpdating CollectorState = "updating"
 	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
 	CollectorQuarantined CollectorState = "quarantined"
+	// CollectorRemoved: it is gone for good, and its name is never used again.
+	CollectorRemoved CollectorState = "removed"
 )
 
 // Collector is one row of collector_config with what it does and did.
@@ -223,19 +225,22 @@ type Collector struct {
 	Quarantined bool `db:"quarantined" json:"quarantined"`
 	// Serving is set when it executes the jobs of its lane; else it stands by for the one that does.
 	Serving bool `db:"serving" json:"serving"`
-	// Reason says why it is inactive, quarantined, offline, updating or draining.
+	// Reason says why it is removed, inactive, quarantined, offline, updating or draining.
 	Reason   string `db:"reason" json:"reason"`
 	Instance string `db:"instance" json:"instance"`
 	Version  string `db:"version" json:"version"`
 	PID      int    `db:"pid" json:"pid"`
 	// Environment is nil until the collector was online once.
-	Environment   *events.Environment `db:"environment" json:"environment"`
-	RegisteredAt  time.Time           `db:"registered_at" json:"registered_at"`
-	OnlineAt      *time.Time          `db:"online_at" json:"online_at"`
-	OfflineAt     *time.Time          `db:"offline_at" json:"offline_at"`
-	LastEventSeq  events.Seq          `db:"last_event_seq" json:"last_event_seq"`
-	LastEventType string              `db:"last_event_type" json:"last_event_type"`
-	LastEventAt   time.Time           `db:"last_event_at" json:"last_event_at"`
+	Environment  *events.Environment `db:"environment" json:"environment"`
+	RegisteredAt time.Time           `db:"registered_at" json:"registered_at"`
+	// KeySince is when it got the key that it has. RemovedAt is nil unless it was removed.
+	KeySince      time.Time  `db:"key_since" json:"key_since"`
+	RemovedAt     *time.Time `db:"removed_at" json:"removed_at"`
+	OnlineAt      *time.Time `db:"online_at" json:"online_at"`
+	OfflineAt     *time.Time `db:"offline_at" json:"offline_at"`
+	LastEventSeq  events.Seq `db:"last_event_seq" json:"last_event_seq"`
+	LastEventType string     `db:"last_event_type" json:"last_event_type"`
+	LastEventAt   time.Time  `db:"last_event_at" json:"last_event_at"`
 	// CurrentJob is nil when no attempt of the collector is running.
 	CurrentJob *Job `db:"-" json:"current_job"`
 	// LastAttempts are the newest attempts, newest first, with their durations.

@@ -46,6 +46,7 @@ func Tables() []Table {
 		{"error", []string{"seq"}, true},
 		{"collector_config", []string{"name"}, false},
 		{"assignment", []string{"target", "set", "name"}, false},
+		{"lane", []string{"target", "set"}, false},
 		{"definition", []string{"suite", "digest"}, false},
 		{"job_duration", []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
 		{"expected_jobs", []string{"suite", "kind"}, false},

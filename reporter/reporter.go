@@ -134,7 +134,7 @@ func (r *Reporter) fold(stored []events.Stored, current bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range stored {
-		e, parked, err := events.Understand(m)
+		e, parked, err := r.state.reader.Understand(m)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,8 @@ import (
 // state is what the reporter knows of the log.
 type state struct {
 	seq events.Seq
+	// reader tells what is litter.
+	reader events.Reader
 	// suite is the one whose requests count; empty for all.
 	suite events.SuiteName
 	// outbox holds every comment that is or was wanted.

@@ -88,7 +88,7 @@ func (c *crowd) turn() {
 	i := c.turns % len(c.lanes)
 	c.turns++
 	work := c.s.state.lanes[c.lanes[i]].work
-	c.fold(events.JobFinished{Lane: c.lanes[i], Place: work.Place, JobID: work.JobID, RequestID: "r1", Collector: work.Collector, Outcome: events.Success})
+	c.fold(events.JobFinished{Lane: c.lanes[i], Place: work.Place, JobID: work.JobID, RequestID: "r1", Collector: work.Collector, Token: work.Token, Outcome: events.Success})
 	c.decide()
 	c.dequeue(i, work.Place+1)
 	c.decide()
@@ -134,7 +134,7 @@ func rawAppend(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	const n = 300
-	subject := events.CollectorSubject("c1")
+	subject := events.RegistrySubject("c1")
 	began := time.Now()
 	var at events.Seq
 	for range n {

@@ -293,6 +293,9 @@ func decideLane(s *state, l events.Lane) []decision {
 			}}
 		}
 	}
+	if d, ok := decideRelease(s, l); ok {
+		return []decision{d}
+	}
 	if !lane.takesJobs(s) || lane.ahead() > 0 {
 		return nil
 	}

@@ -19,23 +19,28 @@ func (s *state) take(m events.Stored) (events.Fact, error) {
 		s.seq = m.Seq
 		return nil, nil
 	}
-	e, parked, err := events.Understand(m)
+	e, parked, err := s.reader.Understand(m)
 	switch {
 	case err != nil:
 		return nil, err
-	case parked != "": // the projector says so
+	case parked != "": // the projector archives it
 		s.seq, s.versions[m.Subject] = m.Seq, m.Seq
+		s.drop(m.Subject, m.Seq, "", parked)
 		return nil, nil
 	}
-	s.fold(e)
+	s.foldOn(m.Subject, e)
 	return e.Fact, nil
 }
 
-// fold applies one event. It cannot fail: if the log says it, it happened.
-func (s *state) fold(e events.Recorded) {
+// fold applies one event that lies on the subject of its fact.
+func (s *state) fold(e events.Recorded) { s.foldOn(e.Fact.Subject(), e) }
+
+// foldOn applies one event of a subject, which was another one for some facts in earlier versions. It cannot fail: if
+// the log says it, it happened.
+func (s *state) foldOn(subject events.Subject, e events.Recorded) {
 	s.seq = e.Seq
 	s.at = e.Time
-	s.versions[e.Fact.Subject()] = e.Seq
+	s.versions[subject] = e.Seq
 	if e.Time.After(s.newest) {
 		s.newest = e.Time
 	}
@@ -76,21 +81,34 @@ func (s *state) fold(e events.Recorded) {
 	case events.JobDispatched:
 		s.foldDispatched(f)
 	case events.JobDequeued:
-		s.foldWork(f.Lane, f, e)
-		s.setJobOn(f.Lane, f.Job.ID, events.JobInProgress)
+		if j, ok := s.jobs[f.Job.ID]; ok {
+			f.Job = j.spec // what a collector says of the job is nothing to decide on
+		}
+		if s.foldWork(f.Lane, f.Collector, f, e) {
+			s.setJobOn(f.Lane, f.Job.ID, events.JobInProgress)
+		}
 	case events.JobFinished:
-		s.foldWork(f.Lane, f, e)
-		s.foldFault(f)
-		s.foldFinished(f)
+		if s.foldWork(f.Lane, f.Collector, f, e) {
+			s.foldFault(f)
+			s.foldFinished(f)
+		}
 	case events.AttemptLost:
-		s.foldWork(f.Lane, f, e)
-		s.foldLoser(f)
-		s.setJobOn(f.Lane, f.JobID, events.JobQueued)
+		if s.foldWork(f.Lane, f.Collector, f, e) {
+			s.foldLoser(f)
+			s.setJobOn(f.Lane, f.JobID, events.JobQueued)
+		}
 	case events.AttemptReleased:
-		s.foldWork(f.Lane, f, e)
-		s.setJobOn(f.Lane, f.JobID, events.JobQueued)
+		if s.foldWork(f.Lane, f.Collector, f, e) {
+			s.setJobOn(f.Lane, f.JobID, events.JobQueued)
+		}
 	case events.AttemptBegan, events.TestCasesMeasured, events.ErrorRecorded:
 	case events.CollectorRegistered:
+		s.foldCollector(f.Name, f)
+	case events.RegistryCopied:
+		s.foldCollector(f.Name, f)
+	case events.CollectorKeyRotated:
+		s.foldCollector(f.Name, f)
+	case events.CollectorRemoved:
 		s.foldCollector(f.Name, f)
 	case events.CollectorActivated:
 		s.foldCollector(f.Name, f)
@@ -101,6 +119,8 @@ func (s *state) fold(e events.Recorded) {
 		s.foldCollector(f.Name, f)
 		s.collector(f.Name).updating = false
 	case events.CollectorOffline:
+		s.foldCollector(f.Name, f)
+	case events.CollectorSilent:
 		s.foldCollector(f.Name, f)
 	case events.CollectorDraining:
 		s.foldCollector(f.Name, f)
@@ -119,7 +139,7 @@ func (s *state) fold(e events.Recorded) {
 		s.foldDefinitions(f)
 	case events.JobsRetired:
 		s.retention.retired(f, e.Time)
-	case events.TryQueued, events.VersionWanted, events.AlertRaised, events.AlertCleared,
+	case events.RegistryOpened, events.TryQueued, events.VersionWanted, events.AlertRaised, events.AlertCleared,
 		events.RequestBuildFailed, events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.CommentWanted, events.CommentAttempted,
 		events.CommentPosted, events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
 	}
@@ -230,14 +250,21 @@ func (s *state) foldDispatched(f events.JobDispatched) {
 	lane.queued[f.Job.RequestID] = waiting
 }
 
-func (s *state) foldWork(l events.Lane, f events.Fact, e events.Recorded) {
+// foldWork applies a fact on the work of a lane, and reports whether it counts. One that does not is litter.
+func (s *state) foldWork(l events.Lane, by events.CollectorName, f events.Fact, e events.Recorded) bool {
 	lane := s.lane(l)
+	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = lane.dispatched[place]; return id, ok }
+	if !job.Counts(lane.work, f, dispatched) {
+		s.drop(f.Subject(), e.Seq, by, "it is not about the job, place and attempt that the lane holds")
+		return false
+	}
 	lane.work = job.Evolve(lane.work, f, e.Seq, e.Time)
+	return true
 }
 
 func (s *state) foldCollector(name events.CollectorName, f events.Fact) {
 	c := s.collector(name)
-	c.standing = job.Stand(c.standing, f)
+	c.standing = job.Stand(c.standing, f, s.at)
 }
 
 func (s *state) foldAssignment(l events.Lane, f events.Fact) {

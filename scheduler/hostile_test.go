@@ -8,8 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 )
@@ -54,17 +57,125 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 	}
 }
 
-// Only a type that is not known stops a scheduler.
+// What a collector writes stops nobody. Only a type of the core's that is not known stops a scheduler.
 func TestAMalformedEventDoesNotStopTheScheduler(t *testing.T) {
-	s := newState()
+	unknown := func(on events.Subject) events.Stored {
+		m := stored(t, 1, events.CollectorOffline{Name: "a"})
+		m.Subject, m.Header[events.HeaderType] = on, events.TypePrefix+"request.dreamt.v7"
+		return m
+	}
 	garbage := stored(t, 1, events.CollectorOffline{Name: "a"})
 	garbage.Data = []byte("nonsense")
-	if _, err := s.take(garbage); err != nil {
-		t.Error(err)
+	litter := []events.Stored{
+		garbage,
+		{Seq: 1, Subject: events.WorkSubject(shareLane)},
+		unknown(events.CollectorSubject("a")), unknown(events.WorkSubject(shareLane)),
+		unknown(events.ResultSubject(shareLane, "j1")),
 	}
-	garbage.Header[events.HeaderType] = events.TypePrefix + "request.dreamt.v7"
-	if _, err := s.take(garbage); !errors.Is(err, events.ErrUnknownType) {
-		t.Errorf("got %v, want that the type is unknown", err)
+	for _, m := range litter {
+		s := newState()
+		if fact, err := s.take(m); err != nil || fact != nil || s.seq != 1 {
+			t.Errorf("%s: %v, %v, read until %d", m.Subject, fact, err, s.seq)
+		}
+		if read := m.Subject.Family() != "result"; read && (s.littered != 1 || s.litter[m.Subject].why == "" || s.versions[m.Subject] != 1) {
+			t.Errorf("%s: %+v", m.Subject, s.litter)
+		}
+	}
+	for _, on := range []events.Subject{
+		events.RequestSubject("r1"), events.RegistrySubject("a"), events.RegistryOpenedSubject(), events.AssignmentSubject(shareLane), events.LaneSubject(shareLane),
+	} {
+		if _, err := newState().take(unknown(on)); !errors.Is(err, events.ErrUnknownType) {
+			t.Errorf("%s: got %v, want that the type is unknown", on, err)
+		}
+	}
+}
+
+// A collector of the lane may say what it likes about work: it counts only for what the lane holds.
+func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
+	j2 := events.JobSpec{ID: "j2", RequestID: "r1", Target: "here"}
+	base := []events.Fact{
+		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec, j2}},
+		events.JobDispatched{Place: 1, Job: spec},
+		events.JobDispatched{Place: 2, Job: j2},
+		events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "a", Instance: "a1", Attempt: 1},
+	}
+	const token = 6 + 4
+	for name, forged := range map[string]events.Fact{
+		"another place":         events.JobFinished{Lane: shareLane, Place: 2, JobID: "j1", Collector: "a", Token: token, Outcome: events.Success},
+		"another job":           events.JobFinished{Lane: shareLane, Place: 1, JobID: "j2", Collector: "a", Token: token, Outcome: events.Success},
+		"another token":         events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 3, Outcome: events.Success},
+		"another collector":     events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "s", Token: token, Outcome: events.Success},
+		"a job without attempt": events.JobFinished{Lane: shareLane, Place: 2, JobID: "j2", Outcome: events.Success},
+		"a loss of another":     events.AttemptLost{Lane: shareLane, Place: 1, JobID: "j1", Collector: "s", Token: token},
+		"a release of another":  events.AttemptReleased{Lane: shareLane, Place: 2, JobID: "j2", Collector: "a", Token: token},
+		"a second beginning":    events.JobDequeued{Lane: shareLane, Place: 2, Job: j2, Collector: "s", Attempt: 1},
+		"the same again":        events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "s", Attempt: 2},
+		"a place far away":      events.JobDequeued{Lane: shareLane, Place: 1 << 60, Job: spec, Collector: "s", Attempt: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, want := shared(base...), shared(base...)
+			s.say(forged)
+			if l := s.litter[events.WorkSubject(shareLane)]; s.littered != 1 || l.collector == "" && name != "a job without attempt" || l.seq != token+1 {
+				t.Errorf("litter %+v", s.litter)
+			}
+			if diff := cmp.Diff(want.lanes[shareLane].work, s.lanes[shareLane].work); diff != "" {
+				t.Errorf("the lane (-want +got):\n%s", diff)
+			}
+			for id, j := range want.jobs {
+				if s.jobs[id].state != j.state {
+					t.Errorf("job %s is %s, want %s", id, s.jobs[id].state, j.state)
+				}
+			}
+		})
+	}
+}
+
+// The job in JobDequeued is a collector's word. What was dispatched is decided on.
+func TestACollectorCannotGiveAJobToAnotherRequest(t *testing.T) {
+	forged := spec
+	forged.RequestID, forged.Optional = "r9", true
+	s := shared(
+		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}}, events.JobDispatched{Place: 1, Job: spec},
+		events.JobDequeued{Lane: shareLane, Place: 1, Job: forged, Collector: "a", Instance: "a1", Attempt: 1},
+	)
+	if got := s.lanes[shareLane].work.Job; got.RequestID != "r1" || got.Optional {
+		t.Errorf("the lane holds %+v", got)
+	}
+}
+
+// In an earlier version the standing of a collector lay on its own subject. The scheduler appends to the registry with
+// the version of the registry.
+func TestWhatAnEarlierVersionSaidOfACollectorCountsUntilTheRegistryIsOpen(t *testing.T) {
+	earlier := func(seq events.Seq, f events.Fact) events.Stored {
+		m, err := eventlogtest.Earlier(events.Event{ID: fmt.Sprint(seq), Time: noon, Source: "test", Actor: "test", Fact: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Seq, m.StoredAt = seq, noon
+		return m
+	}
+	s := newState()
+	for _, m := range []events.Stored{
+		earlier(1, events.CollectorRegistered{Name: "a", Target: "here"}),
+		earlier(2, events.CollectorQuarantined{Name: "a"}),
+	} {
+		if _, err := s.take(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.collectors["a"].standing; got.Registered == nil || got.Takes() || s.versions[events.RegistrySubject("a")] != 0 || s.lastAbout("a") != 2 {
+		t.Fatalf("%+v, versions %v", got, s.versions)
+	}
+	copied := s.collectors["a"].standing.Copy()
+	for _, m := range []events.Stored{
+		stored(t, 3, copied), stored(t, 4, events.RegistryOpened{Collectors: 1}), earlier(5, events.CollectorActivated{Name: "a"}),
+	} {
+		if _, err := s.take(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.collectors["a"].standing; got.Takes() || s.versions[events.RegistrySubject("a")] != 3 || s.littered != 1 {
+		t.Errorf("%+v, versions %v, %d litter", got, s.versions, s.littered)
 	}
 }
 

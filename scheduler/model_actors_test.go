@@ -46,6 +46,20 @@ var modelLanes = []struct {
 	{"m0", events.Lane{Target: "maybe"}, false},
 	{"r0", events.Lane{Target: "rare"}, false},
 	{"s0", events.Lane{Target: "here"}, true},
+	{mortal, events.Lane{Target: "here", Set: 1}, true},
+}
+
+// mortal is the collector that may be removed.
+const mortal events.CollectorName = "x0"
+
+// removed reports whether a collector was removed: the log is closed to it.
+func (w *world) removed(name events.CollectorName) bool {
+	for _, e := range w.index[events.RegistrySubject(name)] {
+		if _, gone := e.Fact.(events.CollectorRemoved); gone {
+			return true
+		}
+	}
+	return false
 }
 
 // found publishes definitions and registers the collectors.
@@ -84,13 +98,19 @@ func (w *world) command() {
 	case n < 14:
 		c = w.publish
 	default:
-		name, n := modelLanes[w.r.IntN(len(modelLanes))].name, w.r.IntN(4)
+		name, n := modelLanes[w.r.IntN(len(modelLanes))].name, w.r.IntN(6)
 		c = func() {
 			switch n {
 			case 0:
 				_, _ = w.people.DeactivateCollector(ctx, modeller, name, control.Deactivation{Reason: "broken fan"})
 			case 1:
 				_, _ = w.people.DrainCollector(ctx, modeller, name, "new disk")
+			case 2:
+				_, _ = w.people.TakeLaneOver(ctx, modeller, name, "")
+			case 3:
+				if name == mortal {
+					_, _ = w.people.RemoveCollector(ctx, modeller, name, "sold")
+				}
 			default:
 				_, _ = w.people.ActivateCollector(ctx, modeller, name)
 			}
@@ -170,6 +190,9 @@ func (w *world) reform() {
 	w.must(w.people.Publish(context.Background(), modeller, modelSuite()))
 	var alive []*process
 	for _, c := range modelLanes {
+		if w.removed(c.name) {
+			continue
+		}
 		w.must(w.people.ActivateCollector(context.Background(), modeller, c.name))
 		survivors := slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.dead || p.name != c.name })
 		if len(survivors) == 0 {
@@ -230,8 +253,17 @@ func (p *process) events(facts ...events.Fact) []events.Event {
 // write appends facts to one aggregate.
 func (p *process) write(part eventlog.Append, facts ...events.Fact) error {
 	part.Events = p.events(facts...)
-	_, err := p.w.append(part)
+	_, err := p.append(part)
 	return err
+}
+
+// append writes to the log, which is closed to a collector that was removed.
+func (p *process) append(parts ...eventlog.Append) (events.Seq, error) {
+	if p.w.removed(p.name) {
+		p.dead = true
+		return 0, errors.New("the key was removed")
+	}
+	return p.w.append(parts...)
 }
 
 // act does one step.
@@ -331,7 +363,7 @@ func (p *process) dequeue(state job.Lane, version events.Seq, place uint64, spec
 	p.ready = func() {
 		work.Events = p.events(facts...)
 		began.Events = p.events(events.AttemptBegan{Lane: p.lane, JobID: spec.ID, Collector: p.name, Attempt: dequeued.Attempt})
-		last, err := p.w.append(work, began)
+		last, err := p.append(work, began)
 		if err != nil {
 			return
 		}
@@ -369,7 +401,7 @@ func (p *process) report() {
 		Lane: p.lane, JobID: p.spec.ID, Artifact: p.spec.Artifact, Collector: p.name, Token: p.token, Attempt: p.attempt,
 		Cases: []events.MeasuredCase{{TestCase: c}},
 	}
-	last, err := p.w.append(eventlog.Append{Subject: f.Subject(), Expected: p.results, Events: p.events(f)})
+	last, err := p.append(eventlog.Append{Subject: f.Subject(), Expected: p.results, Events: p.events(f)})
 	var conflict *eventlog.ConflictError
 	switch {
 	case errors.As(err, &conflict):

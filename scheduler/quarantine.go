@@ -56,7 +56,7 @@ func decideQuarantine(s *state, p Policy) []decision {
 	for _, name := range failing {
 		c := s.collectors[name]
 		out = append(out, decision{
-			cause: s.versions[events.CollectorSubject(name)], what: "quarantine collector",
+			cause: s.lastAbout(name), what: "quarantine collector",
 			facts: []events.Fact{events.CollectorQuarantined{
 				Name: name, Jobs: c.failed,
 				Reason: fmt.Sprintf("%d different jobs in a row failed for reasons of its own, the last: %s", len(c.failed), c.failure),

@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,6 +104,7 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 		}
 	}
 	if current {
+		s.tellLitter()
 		s.caughtUp = true
 		if s.news {
 			s.news = false
@@ -109,6 +112,15 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 		}
 	}
 	return nil
+}
+
+// tellLitter says what was written that changes nothing, once for each subject. The caller holds mu.
+func (s *Scheduler) tellLitter() {
+	for _, subject := range slices.Sorted(maps.Keys(s.state.litter)) {
+		l := s.state.litter[subject]
+		s.Logger.Warn("events changed nothing", "subject", subject, "events", l.count, "last", l.seq, "collector", l.collector, "reason", l.why)
+	}
+	clear(s.state.litter)
 }
 
 // watch hears the collectors.

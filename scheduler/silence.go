@@ -96,8 +96,8 @@ func decideOffline(s *state, after time.Duration, silence func(events.CollectorN
 	for _, name := range gone {
 		c := s.collectors[name]
 		out = append(out, decision{
-			cause: s.versions[events.CollectorSubject(name)], what: "collector offline",
-			facts: []events.Fact{events.CollectorOffline{Name: name, Instance: c.standing.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},
+			cause: s.lastAbout(name), what: "collector silent",
+			facts: []events.Fact{events.CollectorSilent{Name: name, Instance: c.standing.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},
 		})
 	}
 	return out

@@ -22,6 +22,11 @@ type state struct {
 	// seq is the last event folded, versions the last one of each subject that is appended to.
 	seq      events.Seq
 	versions map[events.Subject]events.Seq
+	// reader tells what is litter.
+	reader events.Reader
+	// litter is what changed nothing and was not told of yet, by subject; littered counts all of it.
+	litter   map[events.Subject]litter
+	littered int
 	// newest is the time of the newest event: the log's own clock.
 	newest time.Time
 
@@ -58,6 +63,21 @@ type state struct {
 	current     map[events.SuiteName]events.Digest
 	// unusable says why the newest definitions of a suite cannot be used.
 	unusable map[events.SuiteName]error
+}
+
+// litter is what was written on a subject and changes nothing: how often, and the last of it.
+type litter struct {
+	count int
+	seq   events.Seq
+	// collector is who wrote it by its own word; empty when that cannot be read.
+	collector events.CollectorName
+	why       string
+}
+
+// drop notes an event that changes nothing.
+func (s *state) drop(on events.Subject, seq events.Seq, by events.CollectorName, why string) {
+	s.littered++
+	s.litter[on] = litter{count: s.litter[on].count + 1, seq: seq, collector: by, why: why}
 }
 
 type jobState struct {
@@ -97,7 +117,7 @@ type collectorState struct {
 
 func newState() *state {
 	return &state{
-		versions: map[events.Subject]events.Seq{}, requests: map[events.RequestID]*request.Request{},
+		versions: map[events.Subject]events.Seq{}, litter: map[events.Subject]litter{}, requests: map[events.RequestID]*request.Request{},
 		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{}, ended: map[artifactKey]bool{},
 		roots: map[events.RequestID]string{}, open: map[events.RequestID]int{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
 		collectors: map[events.CollectorName]*collectorState{}, definitions: map[events.Digest]suite.Definitions{},
@@ -125,6 +145,11 @@ func (s *state) collector(name events.CollectorName) *collectorState {
 		s.collectors[name] = c
 	}
 	return c
+}
+
+// lastAbout returns the last event about a collector, whoever said it.
+func (s *state) lastAbout(name events.CollectorName) events.Seq {
+	return max(s.versions[events.RegistrySubject(name)], s.versions[events.CollectorSubject(name)])
 }
 
 // parentOf returns the request for the parent of r, if there is one.

@@ -21,8 +21,8 @@ const updateTime = 10 * time.Minute
 // decideTakeovers returns for each lane whether another collector takes it over, and whether the attempt that is
 // current on it is lost.
 //
-// A lane changes hands at once when a person or the farm took its collector out (deactivated, drained and gone,
-// quarantined), but when it is only silent not before there is work: machines are compared with themselves, so a
+// A lane changes hands at once when a person or the farm took its collector out (deactivated, removed, drained and
+// gone, quarantined), but when it is only silent not before there is work: machines are compared with themselves, so a
 // lane keeps its machine where it can. Between jobs the old one's job goes on; only the attempt of one that is
 // gone is lost.
 func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
@@ -49,7 +49,7 @@ func decideTakeover(s *state, name events.Lane, l limits, silence func(events.Co
 			if from == "" {
 				from = lane.served
 			}
-			d.cause = s.versions[events.CollectorSubject(from)]
+			d.cause = s.lastAbout(from)
 			d.facts = append(d.facts, events.LaneTakenOver{Lane: name, Name: next, From: from, Reason: reason})
 			serving = next
 		}
@@ -70,7 +70,11 @@ func decideTakeover(s *state, name events.Lane, l limits, silence func(events.Co
 func (s *state) out(lane *laneState, after time.Duration, silence func(events.CollectorName) time.Duration) (string, bool) {
 	name := lane.assignment.Serving
 	if name == "" {
-		return "the collector of the lane was deactivated", len(lane.assignment.Collectors) > 0
+		how := "deactivated"
+		if s.collector(lane.served).standing.Removed {
+			how = "removed"
+		}
+		return "the collector of the lane was " + how, len(lane.assignment.Collectors) > 0
 	}
 	c := s.collector(name)
 	switch {
@@ -109,7 +113,7 @@ func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, 
 	fit func(events.CollectorName) bool,
 ) (string, bool) {
 	holder := lane.work.Collector
-	if lane.work.Phase != job.Current {
+	if lane.work.Phase != job.Current || s.collector(holder).standing.Removed { // then it is given back
 		return "", false
 	}
 	if silence(holder) >= l.offline {
@@ -122,4 +126,18 @@ func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, 
 		return fmt.Sprintf("its process is gone and collector %s serves the lane", serving), true
 	}
 	return fmt.Sprintf("no heartbeat for %s, and collector %s serves the lane", l.takeover, serving), silence(holder) >= l.takeover
+}
+
+// decideRelease gives the job back that a removed collector has in hand: it cannot say anything any more, and the job
+// is not to blame, so that it spends no attempt.
+func decideRelease(s *state, name events.Lane) (decision, bool) {
+	lane := s.lanes[name]
+	holder := lane.work.Collector
+	if c, ok := s.collectors[holder]; !ok || lane.work.Phase != job.Current || !c.standing.Removed {
+		return decision{}, false
+	}
+	facts, err := job.Decide(lane.work, name, job.Release{Token: lane.work.Token, Reason: "the collector was removed"})
+	return decision{
+		cause: s.versions[events.RegistrySubject(holder)], request: lane.work.Job.RequestID, what: "give job back", facts: facts,
+	}, err == nil
 }

@@ -24,10 +24,35 @@ var (
 // told is the state after some facts.
 func told(facts ...events.Fact) *state {
 	s := newState()
-	for i, f := range facts {
-		s.fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: events.Seq(i + 1)})
-	}
+	s.say(facts...)
 	return s
+}
+
+// say folds more facts.
+func (s *state) say(facts ...events.Fact) {
+	for _, f := range facts {
+		s.fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: s.seq + 1})
+	}
+}
+
+// lives tells the lives of jobs j0, j1, … on the shared lane, one after another.
+type lives struct {
+	s     *state
+	place uint64
+}
+
+func (l *lives) say(facts ...events.Fact) { l.s.say(facts...) }
+
+func (l *lives) job() events.JobID { return events.JobID(fmt.Sprintf("j%d", l.place-1)) }
+
+// begin has a collector begin an attempt, of the next job or of the same one again, and returns its token.
+func (l *lives) begin(by events.CollectorName, next bool) events.Seq {
+	if next {
+		l.place++
+		l.say(events.JobDispatched{Place: l.place, Job: events.JobSpec{ID: l.job(), Target: "here"}})
+	}
+	l.say(events.JobDequeued{Lane: shareLane, Place: l.place, Job: events.JobSpec{ID: l.job(), Target: "here"}, Collector: by})
+	return l.s.seq
 }
 
 // shared is a lane with a collector "a" and a standby "s", both there, and whatever more is said.
@@ -67,6 +92,9 @@ func TestWhoTakesALaneOverAndWhen(t *testing.T) {
 		"deactivated":                             {[]events.Fact{events.CollectorDeactivated{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}, nil, "s"},
 		"deactivated in a job, which it ends":     {[]events.Fact{dispatched, running, events.CollectorDeactivated{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}, nil, "s"},
 		"deactivated, and its process died":       {[]events.Fact{dispatched, running, events.CollectorDeactivated{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}, gone}, nil, "s lost"},
+		"removed":                                 {[]events.Fact{dispatched, events.CollectorRemoved{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}, nil, "s"},
+		"removed in a job, which is given back":   {[]events.Fact{dispatched, running, events.CollectorRemoved{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}, map[events.CollectorName]time.Duration{"a": time.Hour}, "s"},
+		"silent, says the scheduler":              {[]events.Fact{dispatched, events.CollectorSilent{Name: "a", Instance: "a1"}}, map[events.CollectorName]time.Duration{"a": time.Hour}, "s"},
 		"quarantined":                             {[]events.Fact{quarantined}, nil, "s"},
 		"draining":                                {[]events.Fact{dispatched, running, events.CollectorDraining{Name: "a"}}, nil, ""},
 		"drained":                                 {[]events.Fact{events.CollectorDraining{Name: "a"}, gone}, nil, "s"},
@@ -120,11 +148,41 @@ func TestALaneIsNotGivenJobsThatNobodyCouldTake(t *testing.T) {
 		"one quarantined":                 {[]events.Fact{events.CollectorQuarantined{Name: "a"}}, true},
 		"both quarantined":                {[]events.Fact{events.CollectorQuarantined{Name: "a"}, events.CollectorQuarantined{Name: "s"}}, false},
 		"both quarantined, one activated": {[]events.Fact{events.CollectorQuarantined{Name: "a"}, events.CollectorQuarantined{Name: "s"}, events.CollectorActivated{Name: "s"}}, true},
+		"one removed, one deactivated":    {[]events.Fact{events.CollectorRemoved{Name: "a"}, events.CollectorDeactivated{Name: "s"}}, false},
+		"both removed":                    {[]events.Fact{events.CollectorRemoved{Name: "a"}, events.CollectorRemoved{Name: "s"}, events.CollectorActivated{Name: "s"}}, false},
 		"both deactivated":                {[]events.Fact{events.CollectorDeactivated{Name: "a"}, events.CollectorDeactivated{Name: "s"}}, false},
 	} {
 		if got := lane(tc.facts...).takesJobs(shared(tc.facts...)); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
+	}
+}
+
+// A removed collector cannot say anything any more: the scheduler gives its job back, whether it hears anybody or not.
+func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing.T) {
+	made := events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}}
+	running := events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "a", Instance: "a1", Attempt: 2, Lost: 1}
+	removed := []events.Fact{events.CollectorRemoved{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}
+	s := shared(append([]events.Fact{made, events.JobDispatched{Place: 1, Job: spec}, running}, removed...)...)
+	d := decide(s, Policy{MaxInProgress: 1}, noon)
+	want := events.AttemptReleased{
+		Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Attempt: 2, Lost: 1, Reason: "the collector was removed",
+	}
+	if len(d) != 1 || len(d[0].facts) != 1 || d[0].facts[0] != events.Fact(want) || d[0].cause != 10 || d[0].request != "r1" {
+		t.Fatalf("decided %+v, want %+v", d, want)
+	}
+	s.say(want)
+	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.jobs["j1"].state != events.JobQueued || s.littered > 0 {
+		t.Errorf("then %+v, the job is %s", again, s.jobs["j1"].state)
+	}
+	// It is over for the collector, whatever it had on its way.
+	s.say(events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Outcome: events.Success})
+	if s.jobs["j1"].state != events.JobQueued || s.littered != 1 {
+		t.Errorf("the job is %s by the word of a collector that was removed", s.jobs["j1"].state)
+	}
+	// What is silent for ever is not said of one that nobody expects.
+	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
+		t.Errorf("%+v, want the standby alone", offline)
 	}
 }
 
@@ -136,61 +194,48 @@ func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
 		}
 		return f
 	}
-	next := 0
-	ended := func(outcome events.Outcome, fault events.ErrorKind) events.Fact {
-		next++
-		return events.JobFinished{Lane: shareLane, JobID: events.JobID(fmt.Sprintf("j%d", next-1)), Collector: "a", Outcome: outcome, Fault: fault, Reason: "no space"}
-	}
-	lost := func(job events.JobID, by events.CollectorName) events.Fact {
-		return events.AttemptLost{Lane: shareLane, JobID: job, Collector: by}
-	}
 	fail, transient, internal := events.Failure, events.ErrorTransient, events.ErrorInternal
+	type jobs []func(*lives)
+	ended := func(outcome events.Outcome, fault events.ErrorKind) func(*lives) {
+		return func(l *lives) {
+			token := l.begin("a", true)
+			l.say(events.JobFinished{Lane: shareLane, Place: l.place, JobID: l.job(), Collector: "a", Token: token, Outcome: outcome, Fault: fault, Reason: "no space"})
+		}
+	}
+	exhausted := func(by ...events.CollectorName) func(*lives) {
+		return func(l *lives) {
+			for i, name := range by {
+				l.say(events.AttemptLost{Lane: shareLane, Token: l.begin(name, i == 0), Place: l.place, JobID: l.job(), Collector: name})
+			}
+			l.say(events.JobFinished{Lane: shareLane, Place: l.place, JobID: l.job(), Collector: "a", Outcome: fail, Fault: events.ErrorExhausted, Reason: "no space"})
+		}
+	}
+	says := func(f events.Fact) func(*lives) { return func(l *lives) { l.say(f) } }
 	for name, tc := range map[string]struct {
-		facts func() []events.Fact
-		want  events.CollectorName
+		jobs jobs
+		want events.CollectorName
 	}{
-		"three in a row": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(fail, internal), ended(fail, transient)}
-		}, "a"},
-		"two": {func() []events.Fact { return []events.Fact{ended(fail, transient), ended(fail, internal)} }, ""},
-		"a success between": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(fail, transient), ended(events.Success, ""), ended(fail, transient)}
-		}, ""},
-		"a failing benchmark between": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(fail, transient), ended(fail, ""), ended(fail, transient)}
-		}, ""},
-		"artifacts that are not there": {func() []events.Fact {
-			return []events.Fact{ended(fail, events.ErrorArtifact), ended(fail, events.ErrorArtifact), ended(fail, events.ErrorPrepare)}
-		}, ""},
-		"a cancelled job between": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(events.Cancelled, ""), ended(fail, transient), ended(fail, transient)}
-		}, "a"},
-		"activated between": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(fail, transient), events.CollectorActivated{Name: "a"}, ended(fail, transient)}
-		}, ""},
-		"quarantined already": {func() []events.Fact {
-			return []events.Fact{ended(fail, transient), ended(fail, transient), ended(fail, transient), events.CollectorQuarantined{Name: "a"}}
-		}, ""},
-		"jobs that only its own processes lost": {func() []events.Fact {
-			var facts []events.Fact
-			for i := range events.JobID("012") {
-				id := events.JobID(fmt.Sprintf("j%d", i))
-				facts = append(facts, lost(id, "s"), lost(id, "s"), ended(fail, events.ErrorExhausted))
-			}
-			return facts
-		}, "s"},
-		"jobs that everybody lost": {func() []events.Fact {
-			var facts []events.Fact
-			for i := range events.JobID("012") {
-				id := events.JobID(fmt.Sprintf("j%d", i))
-				facts = append(facts, lost(id, "a"), lost(id, "s"), ended(fail, events.ErrorExhausted))
-			}
-			return facts
-		}, ""},
+		"three in a row":                        {jobs{ended(fail, transient), ended(fail, internal), ended(fail, transient)}, "a"},
+		"two":                                   {jobs{ended(fail, transient), ended(fail, internal)}, ""},
+		"a success between":                     {jobs{ended(fail, transient), ended(fail, transient), ended(events.Success, ""), ended(fail, transient)}, ""},
+		"a failing benchmark between":           {jobs{ended(fail, transient), ended(fail, transient), ended(fail, ""), ended(fail, transient)}, ""},
+		"artifacts that are not there":          {jobs{ended(fail, events.ErrorArtifact), ended(fail, events.ErrorArtifact), ended(fail, events.ErrorPrepare)}, ""},
+		"a cancelled job between":               {jobs{ended(fail, transient), ended(events.Cancelled, ""), ended(fail, transient), ended(fail, transient)}, "a"},
+		"activated between":                     {jobs{ended(fail, transient), ended(fail, transient), says(events.CollectorActivated{Name: "a"}), ended(fail, transient)}, ""},
+		"quarantined already":                   {jobs{ended(fail, transient), ended(fail, transient), ended(fail, transient), says(events.CollectorQuarantined{Name: "a"})}, ""},
+		"removed":                               {jobs{ended(fail, transient), ended(fail, transient), ended(fail, transient), says(events.CollectorRemoved{Name: "a"})}, ""},
+		"jobs that only its own processes lost": {jobs{exhausted("s", "s"), exhausted("s", "s"), exhausted("s", "s")}, "s"},
+		"jobs that everybody lost":              {jobs{exhausted("a", "s"), exhausted("a", "s"), exhausted("a", "s")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next = 0
-			s := shared(append([]events.Fact{made(6)}, tc.facts()...)...)
+			l := &lives{s: shared(made(6))}
+			for _, live := range tc.jobs {
+				live(l)
+			}
+			s := l.s
+			if s.littered > 0 {
+				t.Fatalf("the story contradicts itself: %+v", s.litter)
+			}
 			got := decideQuarantine(s, Policy{QuarantineAfter: 3})
 			switch {
 			case len(got) == 0 && tc.want == "":

@@ -153,10 +153,12 @@ func (s *Supervisor) awaitWelcome(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		var standing job.Standing
 		err := s.ask(ctx, func(log eventlog.Log) error {
-			history, err := log.Read(ctx, events.CollectorSubject(s.Name))
-			for _, e := range history {
-				standing = job.Stand(standing, e.Fact)
+			registry, err := log.Read(ctx, events.RegistrySubject(s.Name))
+			if err != nil {
+				return err
 			}
+			own, err := log.Read(ctx, events.CollectorSubject(s.Name))
+			standing = job.StandOn(registry, own)
 			return err
 		})
 		why := unwelcome(s.Name, standing)
@@ -181,6 +183,8 @@ func unwelcome(name events.CollectorName, s job.Standing) string {
 	switch {
 	case s.Takes():
 		return ""
+	case s.Removed:
+		return fmt.Sprintf("it was removed: register this machine under another name with `tacho collector add`, and end this supervisor of %s", name)
 	case s.Registered == nil:
 		return fmt.Sprintf("it is not registered: register it with `tacho collector add %s`", name)
 	case s.Quarantined:

@@ -175,6 +175,22 @@ func TestADrainedOrDeactivatedCollectorWaitsForItsActivation(t *testing.T) {
 	}
 }
 
+func TestARemovedCollectorIsNeverStarted(t *testing.T) {
+	s := newSite(t)
+	s.write("plan/exit-v1", "0")
+	if _, err := s.control.RemoveCollector(t.Context(), by, name, "sold"); err != nil {
+		t.Fatal(err)
+	}
+	s.start()
+	s.eventually("it says so", func() bool {
+		return strings.Contains(s.output.String(), "it was removed: register this machine under another name with `tacho collector add`")
+	})
+	s.end()
+	if got := s.journal("started"); len(got) > 0 {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestALogThatIsAwayIsWaitedFor(t *testing.T) {
 	s := newSite(t)
 	tries := 0

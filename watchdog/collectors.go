@@ -51,6 +51,8 @@ func (c *collectorState) absence(name events.CollectorName) string {
 func (j *judgement) offlineOver(name events.CollectorName) string {
 	c, ok := j.collectors[name]
 	switch {
+	case ok && c.removed:
+		return "it was removed"
 	case !ok || !c.active:
 		return "it was deactivated"
 	case c.quarantined != "":
@@ -94,7 +96,10 @@ func (j *judgement) quarantineOver(about string) string {
 		}
 		return "it was said for a day"
 	}
-	if c, ok := j.collectors[events.CollectorName(about)]; !ok || !c.active {
+	switch c, ok := j.collectors[events.CollectorName(about)]; {
+	case ok && c.removed:
+		return "it was removed"
+	case !ok || !c.active:
 		return "it was deactivated"
 	}
 	return "it was activated"
@@ -112,4 +117,11 @@ func (j *judgement) update() {
 			Action:  "Look at the output of its supervisor on its machine; it tries again by itself, at least once an hour. `tacho collector want` names another version.",
 		})
 	}
+}
+
+func (j *judgement) updateOver(name events.CollectorName) string {
+	if c, ok := j.collectors[name]; ok && c.removed {
+		return "it was removed"
+	}
+	return "its newest process did not report a failed update"
 }

@@ -20,7 +20,7 @@ func (s *state) take(m events.Stored) error {
 		s.seq = m.Seq
 		return nil
 	}
-	e, parked, err := events.Understand(m)
+	e, parked, err := s.reader.Understand(m)
 	switch {
 	case err != nil:
 		return err
@@ -119,24 +119,35 @@ func (s *state) foldJobs(e events.Recorded, at time.Time) {
 		}
 	case events.JobDispatched:
 		s.add(f.Job).dispatched = true
+		s.lane(f.Job.Lane()).places[f.Place] = f.Job.ID
 		s.movedOn(f.Job.Lane(), at, e.Seq)
 	case events.JobDequeued:
-		j := s.add(f.Job)
-		j.dispatched = true
-		s.run(j, f.Collector, at, e.Seq)
+		if !s.counts(f.Lane, f, e) {
+			return
+		}
+		if j, ok := s.jobs[f.Job.ID]; ok {
+			s.run(j, f.Collector, at, e.Seq)
+		}
 		s.movedOn(f.Lane, at, e.Seq)
 	case events.JobFinished:
+		if !s.counts(f.Lane, f, e) {
+			return
+		}
 		if j, ok := s.jobs[f.JobID]; ok && tells(f) {
 			s.lengths.add(j.sort(), time.Duration(f.DurationMS)*time.Millisecond)
 		}
 		s.end(f.JobID)
 		s.movedOn(f.Lane, at, e.Seq)
 	case events.AttemptLost:
-		s.requeue(f.JobID)
-		s.look(f.Lane, at, e.Seq)
+		if s.counts(f.Lane, f, e) {
+			s.requeue(f.JobID)
+			s.look(f.Lane, at, e.Seq)
+		}
 	case events.AttemptReleased:
-		s.requeue(f.JobID)
-		s.look(f.Lane, at, e.Seq)
+		if s.counts(f.Lane, f, e) {
+			s.requeue(f.JobID)
+			s.look(f.Lane, at, e.Seq)
+		}
 	}
 }
 
@@ -150,9 +161,24 @@ func (s *state) foldCollectors(e events.Recorded, at time.Time) {
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.CollectorRegistered:
+		if s.collector(f.Name).lane != (events.Lane{}) {
+			return // the first registration counts alone
+		}
 		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			c.lane, c.standby, c.active, c.since = events.Lane{Target: f.Target, Set: f.Set}, f.Standby, true, at
+			c.lane, c.standby, c.active, c.since = f.Lane(), f.Standby, true, at
 		})
+	case events.RegistryCopied:
+		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
+			c.lane, c.standby, c.active, c.draining = f.Lane(), f.Standby, f.Active, f.Draining
+			if c.since.IsZero() {
+				c.since = at
+			}
+			if c.quarantined = ""; f.Quarantined {
+				c.quarantine(f.Reason)
+			}
+		})
+	case events.CollectorRemoved:
+		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.removed, c.active = true, false })
 	case events.CollectorActivated:
 		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
 			c.active, c.draining, c.quarantined, c.since = true, false, "", at
@@ -175,17 +201,23 @@ func (s *state) foldCollectors(e events.Recorded, at time.Time) {
 	case events.CollectorDraining:
 		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.draining = true })
 	case events.CollectorQuarantined:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			if c.quarantined = f.Reason; c.quarantined == "" {
-				c.quarantined = "no reason was given"
-			}
-		})
+		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.quarantine(f.Reason) })
 	}
 }
 
-// changeCollector changes a collector and what its lane has of it.
+// quarantine notes why the collector is taken out.
+func (c *collectorState) quarantine(reason string) {
+	if c.quarantined = reason; c.quarantined == "" {
+		c.quarantined = "no reason was given"
+	}
+}
+
+// changeCollector changes a collector that was not removed, and what its lane has of it.
 func (s *state) changeCollector(name events.CollectorName, seq events.Seq, at time.Time, change func(*collectorState)) {
 	c := s.collector(name)
+	if c.removed {
+		return
+	}
 	before := c.lane
 	if c.serves() {
 		s.lane(before).serving--

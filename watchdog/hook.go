@@ -87,6 +87,8 @@ type delivery struct {
 	logger  *slog.Logger
 	metrics *Metrics
 	place   place
+	// reader tells what is litter.
+	reader events.Reader
 	// logged are the notices of the log in order; a notice without key says how far was read.
 	logged chan Notice
 }
@@ -181,11 +183,11 @@ func (d *delivery) notices(ctx context.Context, m events.Stored) ([]Notice, erro
 		}
 		return nil, nil
 	}
-	e, err := events.Decode(m)
-	if errors.Is(err, events.ErrUnknownType) {
+	e, litter, err := d.reader.Understand(m)
+	if err != nil || litter != "" {
 		return nil, err
 	}
-	// The aggregate has these two facts alone, and none when it is malformed.
+	// The aggregate has these two facts alone.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.AlertRaised:

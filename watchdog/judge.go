@@ -102,10 +102,10 @@ func (j *judgement) over(a standing) (reason string, ok bool) {
 	case events.AlertUnreachable:
 		return "the log answers again", true
 	case events.AlertUpdate:
-		return "its newest process did not report a failed update", true
+		return j.updateOver(events.CollectorName(a.About)), true
 	case events.AlertOverrun:
 		return "the attempt has ended", true
-	case events.AlertSource, events.AlertReport:
+	case events.AlertSource, events.AlertReport, events.AlertRefused:
 		// Whoever raised them clears them.
 	}
 	return "", false

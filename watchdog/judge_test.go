@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -36,9 +37,57 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) tell(facts ...events.Fact) {
 	for _, f := range facts {
-		w.seq++
-		w.state.fold(events.Recorded{Seq: w.seq, Event: events.Event{Time: w.now, Fact: f}}, w.now)
+		for _, f := range placed(w.state, f) {
+			w.seq++
+			w.state.fold(events.Recorded{Seq: w.seq, Event: events.Event{Time: w.now, Fact: f}}, w.now)
+		}
 	}
+}
+
+// placed fills in what a fact about the work of a lane leaves out, as whoever decided on the state of the lane would
+// have. A job is dispatched before it is begun.
+func placed(s *state, f events.Fact) []events.Fact {
+	at := func(l events.Lane, id events.JobID) uint64 {
+		for place, waiting := range s.lane(l).places {
+			if waiting == id {
+				return place
+			}
+		}
+		return 0
+	}
+	next := func(l events.Lane) uint64 {
+		last := s.lane(l).work.Place
+		for place := range s.lane(l).places {
+			last = max(last, place)
+		}
+		return last + 1
+	}
+	// Only the work of lanes has places.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobDispatched:
+		f.Place = next(f.Job.Lane())
+		return []events.Fact{f}
+	case events.JobDequeued:
+		if f.Place = at(f.Lane, f.Job.ID); f.Place > 0 {
+			return []events.Fact{f}
+		}
+		f.Place = next(f.Lane)
+		return []events.Fact{events.JobDispatched{Place: f.Place, Job: f.Job}, f}
+	case events.JobFinished:
+		if work := s.lane(f.Lane).work; work.Phase == job.Current && work.JobID == f.JobID {
+			f.Token, f.Collector = work.Token, work.Collector
+		}
+		f.Place = at(f.Lane, f.JobID)
+		return []events.Fact{f}
+	case events.AttemptLost:
+		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), s.lane(f.Lane).work.Token, s.lane(f.Lane).work.Collector
+		return []events.Fact{f}
+	case events.AttemptReleased:
+		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), s.lane(f.Lane).work.Token, s.lane(f.Lane).work.Collector
+		return []events.Fact{f}
+	}
+	return []events.Fact{f}
 }
 
 func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
@@ -125,14 +174,14 @@ func started(jobs ...events.JobSpec) []events.Fact {
 	return []events.Fact{events.RequestStarted{RequestID: "r1"}, events.JobsCreated{RequestID: "r1", Jobs: jobs}}
 }
 
-func dispatched(id events.JobID) events.Fact { return events.JobDispatched{Place: 1, Job: spec(id)} }
+func dispatched(id events.JobID) events.Fact { return events.JobDispatched{Job: spec(id)} }
 
 func dequeued(id events.JobID) events.Fact {
-	return events.JobDequeued{Lane: lane, Place: 1, Job: spec(id), Collector: "eider", Instance: "i1", Attempt: 1}
+	return events.JobDequeued{Lane: lane, Job: spec(id), Collector: "eider", Instance: "i1", Attempt: 1}
 }
 
 func finished(id events.JobID, took time.Duration) events.JobFinished {
-	return events.JobFinished{Lane: lane, JobID: id, RequestID: "r1", Token: 1, Outcome: events.Success, Measured: 3, DurationMS: took.Milliseconds()}
+	return events.JobFinished{Lane: lane, JobID: id, RequestID: "r1", Outcome: events.Success, Measured: 3, DurationMS: took.Milliseconds()}
 }
 
 func TestACollectorThatIsNotHeardIsOffline(t *testing.T) {
@@ -158,6 +207,7 @@ func TestACollectorThatIsNotHeardIsOffline(t *testing.T) {
 
 	for want, end := range map[string]events.Fact{
 		"it was deactivated":        events.CollectorDeactivated{Name: "eider"},
+		"it was removed":            events.CollectorRemoved{Name: "eider", Reason: "sold"},
 		"it was drained on purpose": events.CollectorDraining{Name: "eider"},
 		"it is quarantined":         events.CollectorQuarantined{Name: "eider", Reason: "its disk is full"},
 	} {
@@ -367,7 +417,7 @@ func TestLagIsSaid(t *testing.T) {
 // What others raise, others clear.
 func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
-	for _, kind := range []events.AlertKind{events.AlertSource, events.AlertReport, "of-tomorrow"} {
+	for _, kind := range []events.AlertKind{events.AlertSource, events.AlertReport, events.AlertRefused, "of-tomorrow"} {
 		if reason, over := judge(w.state, w.view, limits, w.now).over(standing{AlertRaised: events.AlertRaised{Key: "x", Kind: kind}}); over {
 			t.Errorf("%s is over because %q", kind, reason)
 		}

@@ -28,11 +28,13 @@ func (p *pair) add() {
 }
 
 func (p *pair) tell(f events.Fact) {
-	p.seq++
-	e := events.Recorded{Seq: p.seq, Event: events.Event{Time: p.now, Fact: f}}
-	p.log = append(p.log, e)
-	for _, w := range p.dogs {
-		w.state.fold(e, p.now)
+	for _, f := range placed(p.dogs[0].state, f) {
+		p.seq++
+		e := events.Recorded{Seq: p.seq, Event: events.Event{Time: p.now, Fact: f}}
+		p.log = append(p.log, e)
+		for _, w := range p.dogs {
+			w.state.fold(e, p.now)
+		}
 	}
 }
 
@@ -72,8 +74,8 @@ func vocabulary() []events.Fact {
 		events.RequestArtifactsReady{RequestID: "r2", Tag: "t"},
 		events.RequestStarted{RequestID: "r1"},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{j1, j2}},
-		events.JobDispatched{Place: 1, Job: j1},
-		events.JobDispatched{Place: 1, Job: j2},
+		events.JobDispatched{Job: j1},
+		events.JobDispatched{Job: j2},
 		dequeued("j1"), finished("j1", time.Minute),
 		events.AttemptLost{Lane: lane, JobID: "j1"},
 		events.AttemptReleased{Lane: lane, JobID: "j1"},
@@ -91,6 +93,10 @@ func vocabulary() []events.Fact {
 		events.CollectorDeactivated{Name: "eider"},
 		events.CollectorDraining{Name: "eider"},
 		events.CollectorQuarantined{Name: "eider", Reason: "three jobs"},
+		events.CollectorSilent{Name: "eider", Instance: "i1"},
+		events.CollectorKeyRotated{Name: "eider", NKey: "KEY"},
+		events.CollectorRemoved{Name: "spare"},
+		events.RegistryCopied{CollectorRegistered: registered().(events.CollectorRegistered), Active: true, Quarantined: true},
 		events.CollectorUpdating{Name: "eider", Instance: "i1", Wanted: "v2"},
 	}
 	return facts

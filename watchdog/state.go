@@ -4,14 +4,16 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/queue"
 )
 
 // state is what the log says about whether the farm works, folded from it. All times in it are those at which
 // the log stored the events: one clock for all who wrote them.
 type state struct {
-	// seq is the last event folded.
-	seq events.Seq
+	// seq is the last event folded, reader tells what is litter.
+	seq    events.Seq
+	reader events.Reader
 	// requests are those that have not ended, jobs those of all requests that have not ended.
 	requests   map[events.RequestID]*requestState
 	jobs       map[events.JobID]*jobState
@@ -57,6 +59,9 @@ type laneState struct {
 	running          map[events.JobID]*jobState
 	// serving counts the collectors that take its jobs, or would if they were there.
 	serving int
+	// work is where the lane's work is, places are the jobs that were dispatched to it and have not ended there.
+	work   job.Lane
+	places map[uint64]events.JobID
 	// unserved is since when jobs are queued and no collector serves the lane; zero when that is not so.
 	unserved time.Time
 	cause    events.Seq
@@ -65,6 +70,8 @@ type laneState struct {
 type collectorState struct {
 	lane                      events.Lane
 	standby, active, draining bool
+	// removed is set for ever.
+	removed bool
 	// met is set once a process of it was online.
 	met      bool
 	instance string
@@ -126,7 +133,7 @@ func (s *state) turn(r *requestState, to events.RequestState) {
 func (s *state) lane(l events.Lane) *laneState {
 	ls, ok := s.lanes[l]
 	if !ok {
-		ls = &laneState{running: map[events.JobID]*jobState{}}
+		ls = &laneState{running: map[events.JobID]*jobState{}, places: map[uint64]events.JobID{}}
 		s.lanes[l] = ls
 	}
 	return ls
@@ -170,6 +177,19 @@ func (s *state) count(j *jobState, by int) {
 	if !j.spec.Optional {
 		lane.required += by
 	}
+}
+
+// counts applies a fact to the work of its lane, and reports whether it counts (job.Counts).
+func (s *state) counts(l events.Lane, f events.Fact, e events.Recorded) bool {
+	lane := s.lane(l)
+	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = lane.places[place]; return id, ok }
+	if !job.Counts(lane.work, f, dispatched) {
+		return false
+	}
+	if lane.work = job.Evolve(lane.work, f, e.Seq, e.Time); lane.work.Phase == job.Ended {
+		delete(lane.places, lane.work.Place)
+	}
+	return true
 }
 
 // run makes a queued job a running one.

@@ -97,7 +97,7 @@ func (b *Bot) fold(stored []events.Stored, current bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range stored {
-		e, parked, err := events.Understand(m)
+		e, parked, err := b.state.reader.Understand(m)
 		if err != nil {
 			return err
 		}

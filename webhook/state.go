@@ -15,6 +15,8 @@ import (
 // state is what the bot knows of the log: what is still to be handled, and what it needs for that.
 type state struct {
 	seq events.Seq
+	// reader tells what is litter.
+	reader events.Reader
 	// suite is the one whose requests count; empty for all.
 	suite events.SuiteName
 	// received are the deliveries that were not handled, by their subject.

@@ -102,6 +102,8 @@ func alertTitle(k events.AlertKind) string {
 		return "update"
 	case events.AlertOverrun:
 		return "overrun"
+	case events.AlertRefused:
+		return "refused"
 	case events.AlertReport:
 		return "report"
 	}

@@ -3,6 +3,7 @@ package website
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -131,6 +132,8 @@ func shownState(row readmodel.Collector, h *client.Heartbeat, known bool) client
 		online, busy = h != nil, h != nil && (h.JobID != "" || busy)
 	}
 	switch {
+	case row.RemovedAt != nil:
+		return client.CollectorRemoved
 	case !row.Active:
 		return client.CollectorInactive
 	case row.Quarantined:
@@ -145,6 +148,12 @@ func shownState(row readmodel.Collector, h *client.Heartbeat, known bool) client
 		return client.CollectorBenchmarking
 	}
 	return client.CollectorIdle
+}
+
+// present leaves out the collectors that were removed, and counts them.
+func present(rows []readmodel.Collector) (there []readmodel.Collector, removed int) {
+	there = slices.DeleteFunc(slices.Clone(rows), func(c readmodel.Collector) bool { return c.RemovedAt != nil })
+	return there, len(rows) - len(there)
 }
 
 // silence says in words why a collector is offline of which the log says nothing.

@@ -102,6 +102,7 @@ func TestStateOfACollector(t *testing.T) {
 		"drained and gone":               {row(func(c *readmodel.Collector) { c.Draining = true }), nil, true, client.CollectorOffline},
 		"left for another version":       {row(func(c *readmodel.Collector) { c.Online, c.State = false, readmodel.CollectorUpdating }), nil, true, client.CollectorUpdating},
 		"quarantined, and not gone yet":  {row(func(c *readmodel.Collector) { c.Quarantined = true }), busy, true, client.CollectorQuarantined},
+		"removed, whatever else it may":  {row(func(c *readmodel.Collector) { c.RemovedAt, c.Active = &time.Time{}, false }), busy, true, client.CollectorRemoved},
 		"inactive, whatever else it may": {row(func(c *readmodel.Collector) { c.Active = false }), busy, true, client.CollectorInactive},
 	} {
 		if got := shownState(c.row, c.beat, c.known); got != c.want {

@@ -36,8 +36,9 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 	}
 	rows.Alerts = s.joined(rows.Alerts)
 	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
+	there, removed := present(rows.Collectors)
 	return client.Status{
-		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(rows.Collectors),
+		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed,
 	}, nil
 }
 
@@ -108,10 +109,17 @@ func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, er
 	return s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
 }
 
-func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	all := p.flag("all")
+	if p.err != nil {
+		return nil, p.err
+	}
 	rows, err := s.Reader.Collectors(r.Context())
 	if err != nil {
 		return nil, err
+	}
+	if !all {
+		rows, _ = present(rows)
 	}
 	return s.beats.join(rows), nil
 }

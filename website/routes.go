@@ -89,7 +89,9 @@ func (s *Server) api() []route {
 		{path: "alerts", summary: "What needs a person: the alerts that stand", answer: []readmodel.Alert{}, json: s.alerts, parameters: []parameter{
 			number("past", "also so many of those that are over, newest first; 0 unless given"),
 		}},
-		{path: "collectors", summary: "All collectors that were ever registered", answer: []client.Collector{}, json: s.collectors},
+		{path: "collectors", summary: "The collectors", answer: []client.Collector{}, json: s.collectors, parameters: []parameter{
+			text("all", "1: also those that were removed"),
+		}},
 		{
 			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, effort: long, parameters: compared,
 			other: []string{"text/plain", "text/markdown", "text/csv"},
@@ -131,6 +133,8 @@ func (s *Server) api() []route {
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
 		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: control.Deactivation{}, answer: control.Answer{}, json: s.deactivateCollector},
 		{path: "collectors/{name}/drain", summary: "Ask a collector to finish its job and leave", body: client.Reason{}, answer: control.Answer{}, json: s.drainCollector},
+		{path: "collectors/{name}/rotate", summary: "Give a collector another key; the one before is refused from then on", body: client.NewKey{}, answer: control.Answer{}, json: s.rotateKey},
+		{path: "collectors/{name}/remove", summary: "Take a collector out for good; its name is never used again", body: client.Reason{}, answer: control.Answer{}, json: s.removeCollector},
 		{path: "collectors/{name}/take-over", summary: "Have a collector serve its lane instead of the one that does", body: client.Reason{}, answer: control.Answer{}, json: s.takeLaneOver},
 		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
 		{path: "definitions", summary: "Publish definitions as the current ones of their suite", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish},

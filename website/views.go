@@ -126,9 +126,28 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	return view{template: "job", title: "Job " + string(found.ID), data: v}, nil
 }
 
+// collectorsView are the collectors; Removed counts those that were removed and are not among them.
+type collectorsView struct {
+	Machines []machineView
+	Removed  int
+}
+
 func (s *Server) collectorsPage(r *http.Request) (view, error) {
-	machines, err := s.machines(r)
-	return view{template: "collectors", title: "Collectors", data: newMachines(machines)}, err
+	p := query(r, []parameter{text("all", "1: also those that were removed")})
+	all := p.flag("all")
+	if p.err != nil {
+		return view{}, p.err
+	}
+	rows, err := s.Reader.Collectors(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	removed := 0
+	if !all {
+		rows, removed = present(rows)
+	}
+	v := collectorsView{Machines: newMachines(s.beats.join(rows)), Removed: removed}
+	return view{template: "collectors", title: "Collectors", data: v}, nil
 }
 
 // compareView is the form and, when it was filled in, the comparison.

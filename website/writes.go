@@ -84,6 +84,17 @@ func (s *Server) drainCollector(w http.ResponseWriter, r *http.Request, _ *param
 	return s.toCollector(w, r, s.Control.DrainCollector)
 }
 
+func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var key client.NewKey
+	return aboutCollector(w, r, &key, func(ctx context.Context, who control.By, name events.CollectorName) (control.Answer, error) {
+		return s.Control.RotateKey(ctx, who, name, key.NKey, key.Reason)
+	})
+}
+
+func (s *Server) removeCollector(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.toCollector(w, r, s.Control.RemoveCollector)
+}
+
 func (s *Server) takeLaneOver(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
 	return s.toCollector(w, r, s.Control.TakeLaneOver)
 }

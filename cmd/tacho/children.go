@@ -70,6 +70,10 @@ func (c child) awaitActive(ctx context.Context, asked bool) {
 		}
 		if !told {
 			told = true
+			if s.Removed {
+				c.say("collector  %s was removed and is not started again", c.name)
+				continue
+			}
 			c.say("collector  %s is %s; it starts after `tacho collector activate %s`", c.name, outOf(s), c.name)
 		}
 	}

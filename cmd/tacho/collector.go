@@ -18,7 +18,7 @@ import (
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/measure"
 	"github.com/tachobench/tacho/runner"
@@ -35,6 +35,8 @@ type collectorCmd struct {
 	Activate   collectorActivateCmd   `cmd:"" help:"Let a collector take jobs again; ends a drain and a quarantine."`
 	Deactivate collectorDeactivateCmd `cmd:"" help:"Stop the dispatch to a collector; its history stays."`
 	Takeover   collectorTakeoverCmd   `cmd:"" help:"Have a collector serve its lane instead of the one that does."`
+	Rotate     collectorRotateCmd     `cmd:"" help:"Give a collector another key; the one before is refused."`
+	Remove     collectorRemoveCmd     `cmd:"" help:"Take a collector out for good; its name is never used again."`
 }
 
 type collectorAddCmd struct {
@@ -80,9 +82,17 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *program) error {
 	fmt.Fprintf(p.stdout, "collector %s is registered for lane %s\ncredentials: %s\n", c.Name, lane, file)
 	fmt.Fprintf(p.stdout, "run it here with `tacho collector run %s`, or copy the credentials to its machine and run `tacho collector run %s --credentials FILE`\n", c.Name, c.Name)
 	if p.config.NATS.URL != "" {
-		fmt.Fprintf(p.stdout, "the NATS cluster must know it:\n%s", jetstream.CollectorPermissions(c.Name, lane).Conf(public))
+		p.tellAccount(c.Name, public)
 	}
 	return nil
+}
+
+// tellAccount says what the configuration of an external cluster needs for a collector's key.
+func (p *program) tellAccount(name events.CollectorName, public string) {
+	fmt.Fprintf(p.stdout, "the NATS cluster must know the key. In the block \"accounts\" of its configuration, in place of an entry of that name, "+
+		"with the name of the core's account for CORE:\n%sand once, in the core's account:\n%s"+
+		"Then have each node read its configuration twice (`nats-server --signal reload`, two times): after the first time a new account does not reach the core yet.\n",
+		door.Conf(name, public, "CORE"), door.CoreExports())
 }
 
 // add registers the collector. A new key is kept before the log knows it, for the log never forgets it.
@@ -110,6 +120,7 @@ func (c *collectorAddCmd) add(ctx context.Context, cl *client.Client, d director
 }
 
 type collectorListCmd struct {
+	All  bool `help:"Also those that were removed."`
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
@@ -119,7 +130,7 @@ func (c *collectorListCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	list, err := cl.Collectors(ctx)
+	list, err := cl.Collectors(ctx, c.All)
 	if err != nil {
 		return err
 	}
@@ -130,14 +141,15 @@ func (c *collectorListCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if err := p.collectorTable(list); err != nil {
+	if err := p.collectorTable(list, true); err != nil {
 		return err
 	}
 	p.tellVersions(list, wanted)
 	return nil
 }
 
-func (p *program) collectorTable(list []client.Collector) error {
+// collectorTable shows collectors, with the ages of their keys if they are asked for.
+func (p *program) collectorTable(list []client.Collector, keys bool) error {
 	var rows [][]string
 	for _, c := range list {
 		doing, beat := "-", "-"
@@ -154,13 +166,21 @@ func (p *program) collectorTable(list []client.Collector) error {
 		if c.Active && !c.Serving {
 			state += ", stands by"
 		}
-		rows = append(rows, []string{string(c.Name), c.Lane().String(), state, beat, doing, c.Version})
+		row := []string{string(c.Name), c.Lane().String(), state, beat, doing, c.Version}
+		if keys {
+			row = append(row, days(p.clock().Sub(c.KeySince)))
+		}
+		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.stdout, "No collector is registered: register one with `tacho collector add`.")
 		return nil
 	}
-	return table(p.stdout, []string{"COLLECTOR", "LANE", "STATE", "HEARTBEAT", "DOING", "VERSION"}, rows)
+	columns := []string{"COLLECTOR", "LANE", "STATE", "HEARTBEAT", "DOING", "VERSION"}
+	if keys {
+		columns = append(columns, "KEY")
+	}
+	return table(p.stdout, columns, rows)
 }
 
 type collectorName struct {
@@ -236,7 +256,7 @@ func (c *collectorTakeoverCmd) Help() string {
 func (c *collectorTakeoverCmd) Run(ctx context.Context, p *program) error {
 	var before []client.Collector
 	err := c.run(p, "serving its lane", func(cl *client.Client) (answer control.Answer, err error) {
-		if before, err = cl.Collectors(ctx); err != nil {
+		if before, err = cl.Collectors(ctx, false); err != nil {
 			return answer, err
 		}
 		return cl.TakeLaneOver(ctx, c.Name, c.Reason)
@@ -326,16 +346,12 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return usageError{err}
 	}
-	nc, err := c.connect(ctx, p, url, creds)
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
 	lane := events.Lane{Target: creds.Target, Set: creds.Set}
-	log, err := c.open(ctx, p, nc, lane)
+	log, err := c.open(ctx, p)
 	if err != nil {
 		return err
 	}
+	defer log.Close()
 	if err := fastEnough(p.config.Collector.BeatEvery.Std(), log.BeatTTL()); err != nil {
 		return err
 	}
@@ -380,7 +396,8 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 // that the configuration names stands over both.
 func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, creds credentials) (*nats.Conn, error) {
 	a := access{servers: url, seed: creds.Seed, wait: p.config.StartWait.Std(), say: p.say}
-	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: register it there with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
+	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: if it was rotated, bring the new credentials; if the collector was never registered there, "+
+		"do that with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
 		hostsOf(url), c.Name, creds.Target, creds.Set)
 	var err error
 	if a.look, err = p.natsClient(creds); err != nil {
@@ -396,34 +413,63 @@ func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, c
 		a.seed = ""
 		a.refused = fmt.Sprintf("the NATS server at %s refuses the user of the URL: check its name and password", hostsOf(url))
 	}
-	return a.connect(ctx, jetstream.CollectorOptions(c.Name)...)
+	logger := p.logger().With("collector", string(c.Name))
+	// It comes back soon: with a key that was rotated meanwhile it has to be closed and made anew before its silence counts.
+	return a.connect(ctx, nats.Name("tacho collector "+string(c.Name)), nats.MaxReconnects(-1),
+		nats.ReconnectWait(250*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { logger.Debug("NATS connection", "error", err) }))
 }
 
-// open opens the log. It may not be there yet when its server is, nor the core that answers collectors.
-func (c *collectorRunCmd) open(ctx context.Context, p *program, nc *nats.Conn, lane events.Lane) (*jetstream.Collector, error) {
+// open opens the log. It may not be there yet when its server is, nor the core that answers collectors. The
+// credentials are read anew whenever the server closes the connection: the key may have been rotated.
+func (c *collectorRunCmd) open(ctx context.Context, p *program) (*door.Client, error) {
+	creds, url, err := c.access(p)
+	if err != nil {
+		return nil, err
+	}
+	lane := events.Lane{Target: creds.Target, Set: creds.Set}
+	dial := func(ctx context.Context) (*nats.Conn, error) {
+		creds, url, err := c.access(p)
+		if err != nil {
+			return nil, err
+		}
+		return c.connectRotated(ctx, p, url, creds)
+	}
 	w := newWaiting(p.config.StartWait.Std(), p.say)
 	for {
-		try, cancel := context.WithTimeout(ctx, sayEvery)
-		log, err := jetstream.OpenCollector(try, nc, c.Name, lane)
-		if err == nil {
-			// The core answers this one: nothing works without it.
-			_, err = log.Read(try, events.CollectorSubject(c.Name))
-		}
-		if err == nil {
-			// A cluster that was set up for an earlier version does not permit this one yet.
-			_, _, err = log.Last(try, events.AssignmentSubject(lane))
-		}
+		try, cancel := context.WithTimeout(ctx, p.config.StartWait.Std()+sayEvery)
+		log, err := c.openOnce(try, dial, lane)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
+			if err == nil {
+				log.Close()
+			}
 			return nil, ctx.Err()
+		case err == nil:
+			return log, nil
+		case errors.Is(err, door.ErrOutdated), errors.Is(err, door.ErrRevoked):
+			return nil, &control.RefusedError{Kind: control.Conflict, Reason: err.Error()}
 		case !errors.Is(err, eventlog.ErrUnavailable):
-			return log, err
-		case !w.goesOn("NATS answers, and the log on it does not"):
-			return nil, fmt.Errorf("NATS answers at %s, and the log on it does not: start `tacho up` or `tacho serve`, and check that the server permits collector %s what `tacho collector add` prints",
-				hostsOf(nc.ConnectedUrlRedacted()), c.Name)
+			return nil, err
+		case !w.goesOn("NATS answers, and the core on it does not"):
+			return nil, fmt.Errorf("NATS answers at %s, and the core on it does not: start `tacho up` or `tacho serve`, and check that the server has the account of collector %s that `tacho collector add` prints",
+				hostsOf(url), c.Name)
 		}
 	}
+}
+
+func (c *collectorRunCmd) openOnce(ctx context.Context, dial door.Dial, lane events.Lane) (*door.Client, error) {
+	log, err := door.Open(ctx, dial, c.Name, lane)
+	if err != nil {
+		return nil, err
+	}
+	// With this answer the core says how long a heartbeat lives.
+	if _, err := log.Read(ctx, events.RegistrySubject(c.Name)); err != nil {
+		log.Close()
+		return nil, err
+	}
+	return log, nil
 }
 
 // fastEnough refuses a pace of heartbeats at which the core would take the collector for dead between two of them.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
@@ -13,9 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/tachobench/tacho/config"
-	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
-	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
@@ -28,20 +26,25 @@ type core struct {
 	// databaseURL is empty until the database is there.
 	databaseURL string
 
-	nats     *natsserver.Server
-	secured  *natsTLS
-	nc       *nats.Conn
+	nats    *natsserver.Server
+	secured *natsTLS
+	nc      *nats.Conn
+	// system is a connection of the cluster's system account; nil without one.
+	system   *nats.Conn
 	postgres *postgres
-	keys     *keyring
+	// guard knows which key opens which account, and what each collector may say.
+	guard *door.Guard
 }
 
 // openLog opens the log: in this process, or on the cluster that the configuration names.
 func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, error) {
-	k, c := &core{keys: newKeyring()}, p.config
+	k, c := &core{guard: door.NewGuard(door.DefaultBounds(), p.clock)}, p.config
 	var err error
 	if c.NATS.URL != "" {
 		k.natsURL = c.NATS.URL
-		k.nc, err = p.connectCore(ctx, c.StartWait.Std())
+		if k.nc, err = p.connectCore(ctx, c.StartWait.Std()); err == nil && c.NATS.SystemURL != "" {
+			k.system, err = p.connectSystem(ctx, c.StartWait.Std())
+		}
 	} else if k.secured, err = secureNATS(c.NATS, directory(c.Data), logger); err == nil {
 		err = k.startNATS(directory(c.Data), c.NATS.Listen, logger)
 	}
@@ -61,7 +64,10 @@ func (p *program) openLog(ctx context.Context, logger *slog.Logger) (*core, erro
 // can, so that collectors find the log again.
 func (k *core) startNATS(d directory, listen string, logger *slog.Logger) (err error) {
 	start := func(listen string) error {
-		k.nats, err = natsserver.Start(natsserver.Config{Dir: d.path("log"), Listen: listen, TLS: k.secured.config(), Auth: k.keys, Log: logger})
+		services, limits := natsserver.Door()
+		k.nats, err = natsserver.Start(natsserver.Config{
+			Dir: d.path("log"), Listen: listen, TLS: k.secured.config(), Auth: k.guard, Services: services, Limits: limits, Log: logger,
+		})
 		return err
 	}
 	if last := d.read("nats.port"); strings.HasSuffix(listen, ":0") && last != "" && free("127.0.0.1:"+last) {
@@ -108,8 +114,10 @@ func (k *core) close() {
 	if k.postgres != nil {
 		k.postgres.stop()
 	}
-	if k.nc != nil {
-		k.nc.Close()
+	for _, nc := range []*nats.Conn{k.nc, k.system} {
+		if nc != nil {
+			nc.Close()
+		}
 	}
 	if k.nats != nil {
 		k.nats.Shutdown()
@@ -178,70 +186,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-t.C:
 	}
-}
-
-// keyring admits collectors to the NATS server by the keys that the log knows.
-type keyring struct {
-	mu    sync.RWMutex
-	lanes map[string]collectorKey
-	// names are those that were registered. The first registration of a name counts alone: a collector may write
-	// about itself, and must not give itself another lane.
-	names map[events.CollectorName]bool
-}
-
-type collectorKey struct {
-	name events.CollectorName
-	lane events.Lane
-}
-
-// Permissions implements natsserver.Authenticator.
-func (k *keyring) Permissions(publicKey string) (*natsserver.Permissions, bool) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	c, ok := k.lanes[publicKey]
-	if !ok {
-		return nil, false
-	}
-	p := jetstream.CollectorPermissions(c.name, c.lane)
-	return &natsserver.Permissions{Publish: p.Publish, Subscribe: p.Subscribe}, true
-}
-
-func newKeyring() *keyring {
-	return &keyring{lanes: map[string]collectorKey{}, names: map[events.CollectorName]bool{}}
-}
-
-// admit notes the key of a collector that was registered.
-func (k *keyring) admit(f events.CollectorRegistered) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.names[f.Name] {
-		return
-	}
-	if k.names[f.Name] = true; f.NKey != "" {
-		k.lanes[f.NKey] = collectorKey{f.Name, events.Lane{Target: f.Target, Set: f.Set}}
-	}
-}
-
-// follow learns keys from the log until ctx ends.
-func (k *keyring) follow(ctx context.Context, log *jetstream.Log) error {
-	err := eventlog.Fold(ctx, log, func(stored []events.Stored, _ bool) error {
-		for _, s := range stored {
-			if s.Subject.Family() != "collector" {
-				continue
-			}
-			// What cannot be read, or has no business there, registers nobody.
-			e, parked, err := events.Understand(s)
-			if err != nil || parked != "" {
-				continue
-			}
-			if f, ok := e.Fact.(events.CollectorRegistered); ok {
-				k.admit(f)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("learn the keys of collectors: %w", err)
-	}
-	return nil
 }

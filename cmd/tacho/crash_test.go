@@ -86,7 +86,7 @@ func (s *site) killCollector() {
 		if !ok {
 			return false
 		}
-		list, err := c.Collectors(s.t.Context())
+		list, err := c.Collectors(s.t.Context(), false)
 		if err != nil {
 			return false
 		}

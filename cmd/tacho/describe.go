@@ -66,6 +66,14 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("%s by %s: %s", short(f.Artifact.Tag), f.Collector, strings.Join(names, ", "))
 	case events.ErrorRecorded:
 		return fmt.Sprintf("%s error of %s, %s: %s", f.Kind, short(f.Artifact.Tag), f.Context, firstLine(f.Message))
+	case events.RegistryOpened:
+		return "the registry of collectors is open" + some(f.Collectors, "copied from an earlier version")
+	case events.RegistryCopied:
+		return fmt.Sprintf("collector %s for lane %s, as an earlier version had it", f.Name, f.Lane())
+	case events.CollectorKeyRotated:
+		return join("collector "+string(f.Name)+" has another key", f.Reason)
+	case events.CollectorRemoved:
+		return join("collector "+string(f.Name)+" for good", f.Reason)
 	case events.CollectorRegistered:
 		return fmt.Sprintf("collector %s for lane %s/%d", f.Name, f.Target, f.Set)
 	case events.CollectorActivated:
@@ -75,6 +83,8 @@ func describe(f events.Fact) string {
 	case events.CollectorOnline:
 		return fmt.Sprintf("collector %s, version %s, process %d on %s", f.Name, f.Version, f.PID, f.Environment.Host)
 	case events.CollectorOffline:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorSilent:
 		return join("collector "+string(f.Name), f.Reason)
 	case events.CollectorDraining:
 		return join("collector "+string(f.Name), f.Reason)

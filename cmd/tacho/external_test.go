@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
@@ -29,10 +31,8 @@ func freePort(t *testing.T) string {
 // by a key in a file, and a server that does not know it is told from one that does not answer.
 func TestPartsOnServersOfOthers(t *testing.T) {
 	core, collector := newKey(t), newKey(t)
-	address := natsWith(t, server.Options{
-		Users: []*server.User{{Username: "core", Password: "s3cret"}},
-		Nkeys: []*server.NkeyUser{{Nkey: core.public}, {Nkey: collector.public}},
-	})
+	address := natsWith(t, natsConf(t, "{ user: core, password: s3cret }, { nkey: "+core.public+" }",
+		door.Account("near", "CORE", "{ user: near, password: n3ar }, { nkey: "+collector.public+" }")))
 	withUser := "nats://core:s3cret@" + address
 	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(t.TempDir(), "postgres"), Fast: true})
 	if err != nil {
@@ -68,7 +68,9 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(exitRefused, words("serve scheduler"), "check the user and password in nats.url")
 	s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+newKey(t).file).refused(exitRefused, words("collector run near"), "does not know the key in")
 
-	for _, how := range []*site{s, s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+collector.file)} {
+	// One who comes with the core's own user is no collector.
+	s.refused(exitFailed, words("collector run near"), "an account of their own")
+	for _, how := range []*site{s.with("TACHO_NATS_URL=nats://near:n3ar@" + address), s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+collector.file)} {
 		p := how.begin("collector", "run", "near")
 		s.eventually("the collector is online", 30*time.Second, func() bool {
 			return strings.Contains(s.must("collector", "list"), "idle")
@@ -88,6 +90,21 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	s.begin("serve", "website", "--listen", listen).says(s, "serving    website")
 	s.must("request", "master", "v3")
 	s.eventually("the request is in the tables", 30*time.Second, func() bool { return strings.Contains(s.must("request", "list"), "v3") })
+}
+
+// natsConf is the configuration of a server with the core's account, its users, and the accounts of collectors.
+func natsConf(t *testing.T, coreUsers, collectors string) server.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	text := fmt.Sprintf("jetstream: enabled\naccounts {\n CORE: { jetstream: enabled, users: [ %s ]\n%s }\n%s}\n", coreUsers, door.CoreExports(), collectors)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatalf("%v in:\n%s", err, text)
+	}
+	return *o
 }
 
 type natsKey struct{ public, file string }

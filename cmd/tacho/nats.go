@@ -56,7 +56,20 @@ func (p *program) connectCore(ctx context.Context, wait time.Duration) (*nats.Co
 	if a.look, err = p.natsClient(credentials{}); err != nil {
 		return nil, err
 	}
-	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1))
+	// A server that was restarted may be without its users for a moment: try again then, too.
+	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
+}
+
+// connectSystem connects as a user of the cluster's system account.
+func (p *program) connectSystem(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
+	servers := p.config.NATS.SystemURL
+	a := access{servers: servers, wait: wait, say: p.say, refused: fmt.Sprintf(
+		"the NATS server at %s refuses us: check the user and password in nats.system_url (TACHO_NATS_SYSTEM_URL)", hostsOf(servers))}
+	var err error
+	if a.look, err = p.natsClient(credentials{}); err != nil {
+		return nil, err
+	}
+	return a.connect(ctx, nats.Name("tacho core, system"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
 }
 
 // readSeed reads the file that nats.creds names; no file is no seed.
@@ -76,8 +89,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 	if _, err := config.NATSServers(a.servers); err != nil {
 		return nil, usagef("the address of NATS cannot be read: %w", err)
 	}
-	// A server that was restarted may refuse a key that it has not yet read in the log: try again then, too.
-	options = append(append(options, nats.IgnoreAuthErrorAbort()), tlsOptions(a.look)...)
+	options = append(options, tlsOptions(a.look)...)
 	keyless := options
 	if a.seed != "" {
 		key, err := nkeys.FromSeed([]byte(a.seed))

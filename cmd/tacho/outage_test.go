@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
@@ -65,11 +66,11 @@ func newFarm(t *testing.T) *farm {
 		f.stopPostgres()
 	})
 	listen := freePort(t)
-	f.env = append(f.env, "TACHO_NATS_URL=nats://"+f.address, "TACHO_DATABASE_URL="+f.pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
+	f.env = append(f.env, "TACHO_NATS_URL=nats://core:s3cret@"+f.address, "TACHO_DATABASE_URL="+f.pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
 	f.begin("serve", "scheduler,projector,watchdog,website", "--listen", listen).says(f.site, "serving    ")
 	f.must("suite", "publish", f.site.dir+"/naps.toml")
 	f.must("collector", "add", "near", "--target", "here")
-	f.begin("collector", "run", "near")
+	f.with("TACHO_NATS_URL=nats://near:n3ar@"+f.address).begin("collector", "run", "near")
 	return f
 }
 
@@ -79,7 +80,8 @@ func (f *farm) startNATS() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := server.Options{Host: host, NoSigs: true, NoLog: true, JetStream: true, StoreDir: f.store, JetStreamMaxStore: 1 << 50, SyncAlways: true}
+	o := natsConf(f.t, "{ user: core, password: s3cret }", door.Account("near", "CORE", "{ user: near, password: n3ar }"))
+	o.Host, o.NoSigs, o.NoLog, o.StoreDir, o.JetStreamMaxStore, o.SyncAlways = host, true, true, f.store, 1<<50, true
 	if o.Port, err = strconv.Atoi(port); err != nil {
 		f.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/tlsfiles"
@@ -64,14 +65,39 @@ func (p *parts) run(f func(context.Context) error) {
 
 // background runs what a core needs whichever parts it has.
 func (p *parts) background() {
-	p.run(p.core.log.ServeCollectors)
 	p.run(p.guard)
-	if p.core.nats != nil {
-		p.run(func(ctx context.Context) error { return p.core.keys.follow(ctx, p.core.log) })
-	}
+	p.run(func(ctx context.Context) error { return p.core.guard.Follow(ctx, p.core.log) })
+	p.run(p.door().Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.run)
 	}
+}
+
+// door lets collectors in.
+func (p *parts) door() *door.Door {
+	p.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tacho_door_position", Help: "How far the door has read the log: what it knows of keys and lanes.",
+	}, func() float64 { return float64(p.core.guard.At()) }))
+	by, c := control.By{Actor: "door", Source: "door", Root: "door"}, p.control(nil)
+	d := door.Config{
+		NC: p.core.nc, Log: p.core.log, Jobs: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Guard: p.core.guard,
+		Version: programVersion(), BeatTTL: p.config.Scheduler.OfflineAfter.Std(), Metrics: door.NewMetrics(p.registry), Logger: p.logger.With("part", "door"),
+		Alert: func(ctx context.Context, about events.CollectorName, message, action string) error {
+			_, err := c.RaiseAlert(ctx, by, events.AlertRaised{Kind: events.AlertRefused, About: string(about), Message: message, Action: action})
+			return err
+		},
+		AllClear: func(ctx context.Context, about events.CollectorName, reason string) error {
+			_, err := c.ClearAlert(ctx, by, events.NewAlertKey(events.AlertRefused, string(about)), reason)
+			return err
+		},
+	}
+	switch {
+	case p.core.nats != nil:
+		d.Wall = p.core.nats
+	case p.core.system != nil:
+		d.Wall = door.SystemWall{NC: p.core.system}
+	}
+	return door.New(d)
 }
 
 // guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
@@ -182,8 +208,10 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		}
 		return names, nil
 	}
+	commands := p.control(suites)
+	commands.KeyHolder = keyHolder(reader)
 	site := website.New(website.Config{
-		Reader: reader, Control: p.control(suites), Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
+		Reader: reader, Control: commands, Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
 		Site: p.config.GitHub.Site, Readers: p.config.Readers,
 	})

@@ -87,8 +87,9 @@ func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {
 	s.start("--collectors", "0")
 	s.replace("naps.toml", "[artifact]", "[artefact]")
 	s.refused(exitFailed, []string{"suite", "publish", file}, "naps.toml:", `unknown key "artefact"`)
-	if list := s.events(); len(list) != 1 {
-		t.Errorf("the log has %d events, want the definitions of the start alone", len(list))
+	s.eventually("the log has the registry and the definitions of the start", 30*time.Second, func() bool { return len(s.events()) >= 2 })
+	if list := s.events(); len(list) != 2 {
+		t.Errorf("the log has %d events, want the registry and the definitions of the start alone", len(list))
 	}
 }
 
@@ -124,7 +125,7 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 	s.refused(exitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
 	s.stranger(other, "near")
 	s.refused(exitRefused, []string{"collector", "run", "near", "--data", other},
-		"does not know this collector's key", "register it", "`tacho collector add near --target here --set 0`")
+		"does not know this collector's key", "never registered there", "`tacho collector add near --target here --set 0`")
 	if code := first.stop(t); code != exitDone {
 		t.Errorf("the collector ends with exit code %d:\n%s", code, first.log.String())
 	}
@@ -171,7 +172,7 @@ func (s *site) online(name events.CollectorName, pid int) {
 		if !ok {
 			return false
 		}
-		list, err := c.Collectors(s.t.Context())
+		list, err := c.Collectors(s.t.Context(), false)
 		if err != nil {
 			return false
 		}

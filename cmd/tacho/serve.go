@@ -72,6 +72,9 @@ func (c *serveCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer k.close()
+	if err := p.openRegistry(ctx, k); err != nil {
+		return err
+	}
 	k.databaseURL = p.config.Database.URL
 	if wanted["projector"] {
 		err = p.migrate(ctx, k.databaseURL)

@@ -114,8 +114,7 @@ func (c *collectorSuperviseCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	creds, url, err := c.access(p)
-	if err != nil {
+	if _, _, err := c.access(p); err != nil {
 		return err
 	}
 	own, err := os.Executable()
@@ -131,7 +130,7 @@ func (c *collectorSuperviseCmd) Run(ctx context.Context, p *program) error {
 	p.say("collector %s is supervised; its versions are in %s", c.Name, d.path(versionsOf(c.Name)))
 	return supervisor.New(supervisor.Config{
 		Name: c.Name, Dir: d.path(versionsOf(c.Name)), Own: own, Arguments: c.arguments(p), Environ: withoutTokens(os.Environ()), Source: source,
-		Open:   func(ctx context.Context) (eventlog.Log, func(), error) { return c.asCollector(ctx, p, url, creds) },
+		Open:   func(ctx context.Context) (eventlog.Log, func(), error) { return c.asCollector(ctx, p) },
 		Output: p.stderr, Bind: dieWithParent, Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),
 		Pauses: supervisor.Pauses{Look: p.config.Collector.BeatEvery.Std()},
 	}).Run(ctx)
@@ -184,17 +183,12 @@ func (c *collectorSuperviseCmd) arguments(p *program) []string {
 }
 
 // asCollector opens the log for a question, with the rights of the collector.
-func (c *collectorSuperviseCmd) asCollector(ctx context.Context, p *program, url string, creds credentials) (eventlog.Log, func(), error) {
-	nc, err := c.connect(ctx, p, url, creds)
+func (c *collectorSuperviseCmd) asCollector(ctx context.Context, p *program) (eventlog.Log, func(), error) {
+	log, err := c.open(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
-	log, err := c.open(ctx, p, nc, events.Lane{Target: creds.Target, Set: creds.Set})
-	if err != nil {
-		nc.Close()
-		return nil, nil, err
-	}
-	return log, nc.Close, nil
+	return log, log.Close, nil
 }
 
 // lockSupervisor makes sure that no other process supervises the collector on this machine.

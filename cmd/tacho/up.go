@@ -100,6 +100,9 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 		return err
 	}
 	defer k.close()
+	if err := p.openRegistry(ctx, k); err != nil {
+		return err
+	}
 	if p.config.NATS.URL == "" {
 		p.say("log        %s (%s)", d.path("log"), k.natsURL)
 	} else {
@@ -286,7 +289,7 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		if readErr != nil {
 			return readErr
 		}
-		if r := s.Registered; r != nil && r.Target == lane.Target && r.Set == lane.Set && !s.Active {
+		if r := s.Registered; r != nil && r.Target == lane.Target && r.Set == lane.Set && !s.Active && !s.Removed {
 			err = nil
 		}
 	}
@@ -314,12 +317,8 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 }
 
 // standing reads what the log says of a collector.
-func (u *upRun) standing(ctx context.Context, name events.CollectorName) (s job.Standing, err error) {
-	history, err := u.parts.core.log.Read(ctx, events.CollectorSubject(name))
-	for _, e := range history {
-		s = job.Stand(s, e.Fact)
-	}
-	return s, err
+func (u *upRun) standing(ctx context.Context, name events.CollectorName) (job.Standing, error) {
+	return u.control.Standing(ctx, name)
 }
 
 // hostLanes returns the lanes of the targets that this machine is, at most n of them; all when n is

@@ -96,7 +96,7 @@ func (c *statusCmd) Run(ctx context.Context, p *program) error {
 		}
 	}
 	fmt.Fprintln(p.stdout, "\nCollectors")
-	if err := p.collectorTable(s.Collectors); err != nil {
+	if err := p.collectorTable(s.Collectors, false); err != nil {
 		return err
 	}
 	if len(s.Completed) == 0 {

@@ -15,7 +15,7 @@ import (
 
 func storesAndReads(t *testing.T, s Subject) {
 	n := events.CollectorName(name(t, "c"))
-	subject := events.CollectorSubject(n)
+	subject := events.RegistrySubject(n)
 	if _, ok, err := s.Log.Last(bounded(t), subject); ok || err != nil {
 		t.Fatalf("last of nothing: %v, %v", ok, err)
 	}
@@ -48,12 +48,12 @@ func createsOnce(t *testing.T, s Subject) {
 	n := events.CollectorName(name(t, "c"))
 	at := mustAppend(t, s, one(n, 0))
 	_, err := s.Log.Append(bounded(t), one(n, 0))
-	wantConflict(t, err, events.CollectorSubject(n), 0, at)
+	wantConflict(t, err, events.RegistrySubject(n), 0, at)
 }
 
 func refusesOtherVersions(t *testing.T, s Subject) {
 	n := events.CollectorName(name(t, "c"))
-	subject := events.CollectorSubject(n)
+	subject := events.RegistrySubject(n)
 	first := mustAppend(t, s, one(n, 0))
 	second := mustAppend(t, s, one(n, first))
 	_, err := s.Log.Append(bounded(t), one(n, first))
@@ -71,7 +71,7 @@ func refusesOtherVersions(t *testing.T, s Subject) {
 
 func refusesMalformed(t *testing.T, s Subject) {
 	n := events.CollectorName(name(t, "c"))
-	subject := events.CollectorSubject(n)
+	subject := events.RegistrySubject(n)
 	for what, parts := range map[string][]eventlog.Append{
 		"nothing":             {},
 		"no events":           {{Subject: subject}},
@@ -97,13 +97,13 @@ func allOrNothing(t *testing.T, s Subject) {
 	atA, atB := mustAppend(t, s, one(a, 0)), mustAppend(t, s, one(b, 0))
 	head := atB
 	part := func(n events.CollectorName, expected events.Seq, count int) eventlog.Append {
-		return eventlog.Append{Subject: events.CollectorSubject(n), Expected: expected, Events: many(n, count)}
+		return eventlog.Append{Subject: events.RegistrySubject(n), Expected: expected, Events: many(n, count)}
 	}
 	_, err := s.Log.Append(bounded(t), part(a, atA, 3), part(b, 0, 2))
-	wantConflict(t, err, events.CollectorSubject(b), 0, atB)
+	wantConflict(t, err, events.RegistrySubject(b), 0, atB)
 	_, err = s.Log.Append(bounded(t), part(a, atA+1000, 1), part(b, atB, 2))
-	wantConflict(t, err, events.CollectorSubject(a), atA+1000, atA)
-	if got := len(mustRead(t, s, events.CollectorSubject(a))) + len(mustRead(t, s, events.CollectorSubject(b))); got != 2 {
+	wantConflict(t, err, events.RegistrySubject(a), atA+1000, atA)
+	if got := len(mustRead(t, s, events.RegistrySubject(a))) + len(mustRead(t, s, events.RegistrySubject(b))); got != 2 {
 		t.Fatalf("%d events after refused batches, want 2", got)
 	}
 	pa, pb := part(a, atA, 3), part(b, atB, 2)
@@ -111,7 +111,7 @@ func allOrNothing(t *testing.T, s Subject) {
 	if last < head+5 {
 		t.Fatalf("last sequence %d after %d and 5 events", last, head)
 	}
-	gotA, gotB := mustRead(t, s, events.CollectorSubject(a))[1:], mustRead(t, s, events.CollectorSubject(b))[1:]
+	gotA, gotB := mustRead(t, s, events.RegistrySubject(a))[1:], mustRead(t, s, events.RegistrySubject(b))[1:]
 	if diff := cmp.Diff(append(idsOf(pa.Events), idsOf(pb.Events)...), append(ids(gotA), ids(gotB)...)); diff != "" {
 		t.Fatalf("batch (-want +got):\n%s", diff)
 	}
@@ -125,8 +125,8 @@ func allOrNothing(t *testing.T, s Subject) {
 func largestBatch(t *testing.T, s Subject) {
 	n := events.CollectorName(name(t, "c"))
 	list := many(n, eventlog.MaxBatch)
-	mustAppend(t, s, eventlog.Append{Subject: events.CollectorSubject(n), Events: list})
-	if diff := cmp.Diff(idsOf(list), ids(mustRead(t, s, events.CollectorSubject(n)))); diff != "" {
+	mustAppend(t, s, eventlog.Append{Subject: events.RegistrySubject(n), Events: list})
+	if diff := cmp.Diff(idsOf(list), ids(mustRead(t, s, events.RegistrySubject(n)))); diff != "" {
 		t.Fatalf("batch (-want +got):\n%s", diff)
 	}
 }
@@ -150,7 +150,7 @@ func oneWinningBatch(t *testing.T, s Subject) {
 func race(t *testing.T, s Subject, parts func(events.CollectorName, events.Seq) []eventlog.Append) {
 	const writers, rounds = 6, 12
 	n := events.CollectorName(name(t, "c"))
-	subject := events.CollectorSubject(n)
+	subject := events.RegistrySubject(n)
 	var version events.Seq
 	var won []string
 	for round := range rounds {
@@ -193,7 +193,7 @@ func race(t *testing.T, s Subject, parts func(events.CollectorName, events.Seq) 
 func decidesAgain(t *testing.T, s Subject) {
 	const writers, each = 4, 5
 	n := events.CollectorName(name(t, "c"))
-	subject := events.CollectorSubject(n)
+	subject := events.RegistrySubject(n)
 	count := func(state int, _ events.Recorded) int { return state + 1 }
 	var group errgroup.Group
 	for range writers {

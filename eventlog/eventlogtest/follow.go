@@ -171,7 +171,7 @@ func likeTheModel(t *testing.T, s Subject) {
 					expected, fits = rapid.SampledFrom([]events.Seq{expected + 1, 1 << 40}).Draw(r, "version"), false
 				}
 				list := many(n, rapid.IntRange(1, 4).Draw(r, "events"))
-				parts, flat = append(parts, eventlog.Append{Subject: events.CollectorSubject(n), Expected: expected, Events: list}), append(flat, list...)
+				parts, flat = append(parts, eventlog.Append{Subject: events.RegistrySubject(n), Expected: expected, Events: list}), append(flat, list...)
 			}
 			seq, err := s.Log.Append(bounded(t), parts...)
 			if conflict := new(eventlog.ConflictError); fits != (err == nil) || !fits && !errors.As(err, &conflict) {
@@ -190,7 +190,7 @@ func likeTheModel(t *testing.T, s Subject) {
 			}
 		}
 		for n, want := range model {
-			if diff := cmp.Diff(want, mustRead(t, s, events.CollectorSubject(n))); diff != "" {
+			if diff := cmp.Diff(want, mustRead(t, s, events.RegistrySubject(n))); diff != "" {
 				r.Fatalf("%s (-want +got):\n%s", n, diff)
 			}
 		}

@@ -89,7 +89,7 @@ func stamp(f events.Fact) events.Event {
 
 // one is an append of one event to a collector's aggregate.
 func one(n events.CollectorName, expected events.Seq) eventlog.Append {
-	return eventlog.Append{Subject: events.CollectorSubject(n), Expected: expected, Events: []events.Event{activated(n)}}
+	return eventlog.Append{Subject: events.RegistrySubject(n), Expected: expected, Events: []events.Event{activated(n)}}
 }
 
 func mustAppend(t *testing.T, s Subject, parts ...eventlog.Append) events.Seq {

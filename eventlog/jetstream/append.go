@@ -19,7 +19,6 @@ import (
 // The headers that the server obeys.
 const (
 	headerExpected = "Nats-Expected-Last-Subject-Sequence"
-	headerMsgID    = "Nats-Msg-Id"
 	headerBatch    = "Nats-Batch-Id"
 	headerBatchSeq = "Nats-Batch-Sequence"
 	headerCommit   = "Nats-Batch-Commit"
@@ -32,7 +31,6 @@ const (
 	codeStoreFailed     = 10077 // such as "maximum bytes exceeded"
 	codeWrongLastFlying = 10164 // replicated: another message of the subject is on its way
 	codeBatchIncomplete = 10176 // the leader changed, or a part was lost
-	codeBatchDuplicate  = 10201 // a message id is known
 	codeBatchesInFlight = 10210
 )
 
@@ -51,8 +49,9 @@ type reader interface {
 // appender writes.
 //
 // What the server answers is not yet the outcome. The answer may be lost; a repeated message is refused as
-// a conflict on one node (the check comes before the look for duplicates) and acknowledged as a duplicate
-// on a cluster; on a cluster a conflict may also be with a message that then fails. The log itself knows:
+// a conflict; on a cluster a conflict may also be with a message that then fails. (Ids for the server's own look for
+// duplicates would add nothing, and an id that a stranger guesses first would make a stranger of our event.)
+// The log itself knows:
 // because of the expectation our first event, if it is stored at all, is the first event of its subject
 // after the expected sequence. If that event has our id, the whole append is stored. If it has another, or
 // the subject ends elsewhere than expected, it is a conflict. If there is none, nothing was stored yet, and
@@ -75,7 +74,7 @@ func (a appender) Append(ctx context.Context, parts ...eventlog.Append) (last ev
 		}
 	}
 	operation := "append to " + string(parts[0].Subject)
-	err = persist(ctx, operation, func(ctx context.Context) (err error) {
+	err = Persist(ctx, operation, func(ctx context.Context) (err error) {
 		last, err = a.publish(ctx, parts, staged)
 		if err == nil || permanent(err) {
 			return err
@@ -91,9 +90,9 @@ func (a appender) Append(ctx context.Context, parts ...eventlog.Append) (last ev
 }
 
 // settle finds out whether the append is stored; cause is why that is in doubt. While nothing is stored
-// and nothing is in the way it returns errAgain.
+// and nothing is in the way it returns ErrAgain.
 func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []events.Stored, cause error) (events.Seq, error) {
-	again := fmt.Errorf("%w: %w", errAgain, cause)
+	again := fmt.Errorf("%w: %w", ErrAgain, cause)
 	rest := events.Seq(len(staged)) // events of the append from this part on
 	for _, p := range parts {
 		now, _, err := a.reads.last(ctx, p.Subject)
@@ -144,7 +143,6 @@ func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged [
 	if len(staged) == 1 {
 		m := message(staged[0])
 		m.Header[headerExpected] = []string{seqText(parts[0].Expected)}
-		m.Header[headerMsgID] = []string{staged[0].Header[events.HeaderID]}
 		return a.answer(request(ctx, a.nc, m))
 	}
 	// Each try is a batch of its own: the server may still hold the torn rest of the one before.
@@ -176,17 +174,15 @@ func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged [
 	return 0, errors.New("append: a batch without an end")
 }
 
-// answer reads the server's acknowledgement. A duplicate is no success yet: its id may have been used on
-// another subject.
+// answer reads the server's acknowledgement.
 func (a appender) answer(m *nats.Msg, err error) (events.Seq, error) {
 	if err != nil {
 		return 0, err
 	}
 	var ack struct {
-		Error     *natsjs.APIError `json:"error"`
-		Stream    string           `json:"stream"`
-		Seq       events.Seq       `json:"seq"`
-		Duplicate bool             `json:"duplicate"`
+		Error  *natsjs.APIError `json:"error"`
+		Stream string           `json:"stream"`
+		Seq    events.Seq       `json:"seq"`
 	}
 	if err := json.Unmarshal(m.Data, &ack); err != nil {
 		return 0, fmt.Errorf("acknowledgement %q: %w", m.Data, err)
@@ -198,8 +194,6 @@ func (a appender) answer(m *nats.Msg, err error) (events.Seq, error) {
 		return 0, ack.Error
 	case ack.Stream != a.stream:
 		return 0, fmt.Errorf("the events went to stream %q and not to %q", ack.Stream, a.stream)
-	case ack.Duplicate:
-		return 0, fmt.Errorf("%w: the message id is known", errAgain)
 	}
 	return ack.Seq, nil
 }
@@ -211,7 +205,7 @@ func permanent(err error) bool {
 		return !transient(err)
 	}
 	switch api.ErrorCode {
-	case codeWrongLast, codeWrongLastFlying, codeBatchDuplicate, codeBatchIncomplete, codeBatchesInFlight:
+	case codeWrongLast, codeWrongLastFlying, codeBatchIncomplete, codeBatchesInFlight:
 		return false
 	}
 	return !transient(err)

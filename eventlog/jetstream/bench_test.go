@@ -1,7 +1,6 @@
 package jetstream_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -22,7 +21,7 @@ func event(n events.CollectorName) events.Event {
 }
 
 func appendOf(n events.CollectorName, expected events.Seq, count int) eventlog.Append {
-	a := eventlog.Append{Subject: events.CollectorSubject(n), Expected: expected}
+	a := eventlog.Append{Subject: events.RegistrySubject(n), Expected: expected}
 	for range count {
 		a.Events = append(a.Events, event(n))
 	}
@@ -186,95 +185,6 @@ func BenchmarkFollowLive(b *testing.B) {
 		}
 	}
 	b.ReportMetric(p50(took), "p50-µs")
-}
-
-// BenchmarkDispatch measures from a synced append of a job to a collector that waits for it, and the same
-// for a raw publish and a raw consumer with a waiting pull. Both clients are on TCP.
-func BenchmarkDispatch(b *testing.B) {
-	srv := start(b, natsserver.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0"})
-	core := connect(b, srv)
-	remote, err := nats.Connect(srv.URL(), jetstream.CollectorOptions("c")...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(remote.Close)
-	l := open(b, core, jetstream.Config{})
-	lane := events.Lane{Target: "t", Set: 1}
-	if err := l.EnsureLane(b.Context(), lane); err != nil {
-		b.Fatal(err)
-	}
-	c, err := jetstream.OpenCollector(b.Context(), remote, "c", lane)
-	if err != nil {
-		b.Fatal(err)
-	}
-	js := rawStream(b, core)
-	if _, err := js.CreateConsumer(b.Context(), "RAW", natsjs.ConsumerConfig{Durable: "raw", AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1}); err != nil {
-		b.Fatal(err)
-	}
-	remoteJS, err := natsjs.New(remote)
-	if err != nil {
-		b.Fatal(err)
-	}
-	consumer, err := remoteJS.Consumer(b.Context(), "RAW", "raw")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var ours, raw []time.Duration
-	var version events.Seq
-	for b.Loop() {
-		ours = append(ours, roundTrip(b, func(ctx context.Context) error {
-			e := eventlog.NewEvent(events.JobDispatched{Job: events.JobSpec{Target: lane.Target, Set: lane.Set}}, eventlog.Meta{Actor: "bench"}, time.Now())
-			version, err = l.Append(ctx, eventlog.Append{Subject: events.LaneSubject(lane), Expected: version, Events: []events.Event{e}})
-			return err
-		}, func(ctx context.Context) (func() error, error) {
-			d, err := c.NextJob(ctx, lane)
-			if err != nil {
-				return nil, err
-			}
-			return func() error { return d.Ack(ctx) }, nil
-		}))
-		raw = append(raw, roundTrip(b, func(ctx context.Context) error {
-			_, err := js.Publish(ctx, "raw.a", make([]byte, 300))
-			return err
-		}, func(ctx context.Context) (func() error, error) {
-			m, err := consumer.Next()
-			if err != nil {
-				return nil, err
-			}
-			return func() error { return m.DoubleAck(ctx) }, nil
-		}))
-	}
-	b.ReportMetric(p50(ours), "p50-µs")
-	b.ReportMetric(p50(raw), "raw-p50-µs")
-	b.ReportMetric(p50(ours)/p50(raw), "times-raw")
-}
-
-// roundTrip returns the time from the beginning of publish until take, which waits already, has it.
-func roundTrip(b *testing.B, publish func(context.Context) error, take func(context.Context) (ack func() error, err error)) time.Duration {
-	b.Helper()
-	type taken struct {
-		at  time.Time
-		ack func() error
-		err error
-	}
-	got := make(chan taken, 1)
-	go func() {
-		ack, err := take(b.Context())
-		got <- taken{time.Now(), ack, err}
-	}()
-	<-time.After(2 * time.Millisecond) // until the taker's request lies at the server
-	begun := time.Now()
-	if err := publish(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	r := <-got
-	if r.err != nil {
-		b.Fatal(r.err)
-	}
-	if err := r.ack(); err != nil {
-		b.Fatal(err)
-	}
-	return r.at.Sub(begun)
 }
 
 func p50(took []time.Duration) float64 {

@@ -34,7 +34,6 @@ const (
 	beatsBucket  = "tacho_beats"
 	beatsStream  = "KV_" + beatsBucket
 	beatsPrefix  = "$KV." + beatsBucket + "."
-	readPrefix   = "tacho.read."
 	defaultName  = "EVENTS"
 	dedupeWindow = 10 * time.Minute
 	// maxMessage fits the default limit of a NATS server, so that a log can move to any cluster.
@@ -44,17 +43,17 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	set(&c.Name, defaultName)
-	set(&c.Replicas, 1)
-	set(&c.MaxBytes, 64<<30)
-	set(&c.LogsMaxAge, 14*24*time.Hour)
-	set(&c.LogsMaxBytes, 1<<30)
-	set(&c.AckWait, time.Minute)
-	set(&c.BeatTTL, time.Minute)
+	fill(&c.Name, defaultName)
+	fill(&c.Replicas, 1)
+	fill(&c.MaxBytes, 64<<30)
+	fill(&c.LogsMaxAge, 14*24*time.Hour)
+	fill(&c.LogsMaxBytes, 1<<30)
+	fill(&c.AckWait, time.Minute)
+	fill(&c.BeatTTL, time.Minute)
 	return c
 }
 
-func set[T comparable](field *T, value T) {
+func fill[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value

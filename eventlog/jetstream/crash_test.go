@@ -234,6 +234,13 @@ func TestFollowSurvivesRestart(t *testing.T) {
 	}
 }
 
+var lane = events.Lane{Target: "linux-x86", Set: 1}
+
+func dispatched(place uint64) events.Event {
+	job := events.JobSpec{ID: "j1", Target: lane.Target, Set: lane.Set}
+	return eventlog.NewEvent(events.JobDispatched{Place: place, Job: job}, eventlog.Meta{Actor: "test"}, time.Now())
+}
+
 // TestWaitersSurviveRestart restarts the server under a collector that waits for a job and holds its name.
 func TestWaitersSurviveRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

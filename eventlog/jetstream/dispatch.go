@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,7 +35,7 @@ func LaneConsumer(lane events.Lane) string {
 // EnsureLane implements eventlog.Dispatch. One delivery at a time (MaxAckPending 1) keeps the strict
 // order, also through redelivery; the number of deliveries is unlimited, because budgets are events.
 func (l *Log) EnsureLane(ctx context.Context, lane events.Lane) error {
-	return persist(ctx, "make the consumer of lane "+lane.String(), func(ctx context.Context) error {
+	return Persist(ctx, "make the consumer of lane "+lane.String(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 		defer cancel()
 		_, err := l.js.CreateOrUpdateConsumer(ctx, l.cfg.Name, natsjs.ConsumerConfig{
@@ -72,7 +73,7 @@ func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Deliver
 			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
 		case p.nc.IsClosed():
 			return nil, fmt.Errorf("next job of %s: %w: %w", lane, eventlog.ErrUnavailable, err)
-		case !errors.Is(err, errAgain) && !transient(err):
+		case !errors.Is(err, ErrAgain) && !transient(err):
 			return nil, errors.Join(fmt.Errorf("next job of %s: %w", lane, err), sub.Unsubscribe())
 		}
 	}
@@ -87,7 +88,7 @@ type wait struct {
 	reconnected chan nats.Status
 }
 
-// pull asks once and waits for the answer; errAgain means that it is time to ask again.
+// pull asks once and waits for the answer; ErrAgain means that it is time to ask again.
 func (w wait) pull(ctx context.Context) (eventlog.Delivery, error) {
 	body, err := json.Marshal(map[string]any{"batch": 1, "expires": pullExpires, "idle_heartbeat": pullBeat})
 	if err != nil {
@@ -103,9 +104,9 @@ func (w wait) pull(ctx context.Context) (eventlog.Delivery, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-silence.C:
-			return nil, fmt.Errorf("%w: the server fell silent", errAgain)
+			return nil, fmt.Errorf("%w: the server fell silent", ErrAgain)
 		case <-w.reconnected: // the server forgot the request with the connection
-			return nil, fmt.Errorf("%w: reconnected", errAgain)
+			return nil, fmt.Errorf("%w: reconnected", ErrAgain)
 		case m := <-w.answers:
 			silence.Reset(2*pullBeat + time.Second)
 			switch m.Header.Get("Status") {
@@ -113,9 +114,9 @@ func (w wait) pull(ctx context.Context) (eventlog.Delivery, error) {
 				return w.delivery(m)
 			case "100":
 			case "404", "408": // the request expired
-				return nil, errAgain
+				return nil, ErrAgain
 			default: // no such lane, a change of leader, a server that stops
-				return nil, errors.Join(errAgain, w.pause(ctx))
+				return nil, errors.Join(ErrAgain, w.pause(ctx))
 			}
 		}
 	}
@@ -170,6 +171,22 @@ type delivery struct {
 	stored events.Stored
 }
 
+// Delivered returns the delivery of a job of the lane that a token names, whichever process received it. Of its event
+// only the sequence is known. The error says that the token is none of that lane.
+func (l *Log) Delivered(lane events.Lane, token string) (eventlog.Delivery, error) {
+	place, err := parseReply(token)
+	if err != nil {
+		return nil, err
+	}
+	if place.stream != l.cfg.Name || place.consumer != LaneConsumer(lane) || strings.ContainsAny(token, "*> \t\r\n") {
+		return nil, fmt.Errorf("%w: %q", errReply, token)
+	}
+	return &delivery{nc: l.nc, reply: token, stored: events.Stored{Seq: place.seq}}, nil
+}
+
+// Token names the delivery for Delivered.
+func (d *delivery) Token() string { return d.reply }
+
 // Stored implements eventlog.Delivery.
 func (d *delivery) Stored() events.Stored { return d.stored }
 
@@ -186,7 +203,7 @@ func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
 
 // answer tells the server what became of the delivery and waits until it knows.
 func (d *delivery) answer(ctx context.Context, what string) error {
-	return persist(ctx, fmt.Sprintf("answer %s for job event %d", what[:4], d.stored.Seq), func(ctx context.Context) error {
+	return Persist(ctx, fmt.Sprintf("answer %s for job event %d", what[:4], d.stored.Seq), func(ctx context.Context) error {
 		_, err := request(ctx, d.nc, &nats.Msg{Subject: d.reply, Data: []byte(what)})
 		return err
 	})

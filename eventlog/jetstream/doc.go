@@ -15,8 +15,6 @@
 // leader's count on a replicated stream, and Verify compares the stream's whole configuration with the
 // wanted one.
 //
-// Two views exist. Log is the core's: it may do everything but change the stream. Collector is a
-// collector's: its user may write the subjects of its own lane and name, pull from its own consumer, and
-// nothing else (see permissions.go). It cannot read the stream by itself, because a server cannot confine
-// such reads to subjects; it asks the core (see reads.go).
+// Only the core uses this package: it may do everything but change the stream. Collectors reach the log through
+// the core (eventlog/door), and JetStream not at all.
 package jetstream

@@ -31,7 +31,7 @@ func (w logWriter) WriteLog(ctx context.Context, lane events.Lane, c eventlog.Lo
 	if len(data) > maxMessage-256 {
 		return fmt.Errorf("log of job %s: a chunk of %d bytes: write it in pieces below %d", c.JobID, len(data), maxMessage/2)
 	}
-	return persist(ctx, "log of job "+string(c.JobID), func(ctx context.Context) error {
+	return Persist(ctx, "log of job "+string(c.JobID), func(ctx context.Context) error {
 		answer, err := request(ctx, w.nc, &nats.Msg{Subject: logSubject(lane, c.JobID), Data: data})
 		if err != nil {
 			return err

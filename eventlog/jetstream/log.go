@@ -47,7 +47,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 	l.puller = puller{nc: nc, stream: cfg.Name}
 	l.claims = newClaims(nc)
 	l.logWriter = logWriter{nc: nc}
-	err = persist(ctx, "open the log", func(ctx context.Context) error { return l.ensure(ctx) })
+	err = Persist(ctx, "open the log", func(ctx context.Context) error { return l.ensure(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func headOf(info *natsjs.StreamInfo) eventlog.Head {
 }
 
 func (l *Log) info(ctx context.Context, opts ...natsjs.StreamInfoOpt) (info *natsjs.StreamInfo, err error) {
-	err = persist(ctx, "look at the log", func(ctx context.Context) error {
+	err = Persist(ctx, "look at the log", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 		defer cancel()
 		info, err = l.events.Info(ctx, opts...)

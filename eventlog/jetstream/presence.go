@@ -23,8 +23,7 @@ const (
 	headerMarker    = "Nats-Marker-Reason"
 )
 
-// claims keeps names for processes. It uses the messages of the bucket directly: the client library's
-// bucket needs the right to look at streams, which a collector does not have.
+// claims keeps names for processes. It uses the messages of the bucket directly.
 //
 // The newest beat of a name is the last message of the name's subject; it is replaced with its sequence
 // expected, so that of two processes that want the name one gets it.
@@ -32,22 +31,22 @@ type claims struct {
 	nc *nats.Conn
 
 	mu *sync.Mutex
-	// own holds the sequence of the newest beat of each name that this process holds.
-	own map[ownClaim]events.Seq
+	// own holds the newest beat of each name that was written through here.
+	own map[events.CollectorName]ownClaim
 }
 
 type ownClaim struct {
-	name     events.CollectorName
 	instance string
+	at       events.Seq
 }
 
 func newClaims(nc *nats.Conn) claims {
-	return claims{nc: nc, mu: new(sync.Mutex), own: map[ownClaim]events.Seq{}}
+	return claims{nc: nc, mu: new(sync.Mutex), own: map[events.CollectorName]ownClaim{}}
 }
 
 // Claim implements eventlog.Presence.
 func (c claims) Claim(ctx context.Context, b eventlog.Beat, replaces string) (holder eventlog.Beat, err error) {
-	err = persist(ctx, "claim the name "+string(b.Name), func(ctx context.Context) error {
+	err = Persist(ctx, "claim the name "+string(b.Name), func(ctx context.Context) error {
 		var at events.Seq
 		holder, at, err = c.current(ctx, b.Name)
 		if err != nil {
@@ -66,13 +65,13 @@ func (c claims) Claim(ctx context.Context, b eventlog.Beat, replaces string) (ho
 
 // Beat implements eventlog.Presence.
 func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
-	return persist(ctx, "heartbeat of "+string(b.Name), func(ctx context.Context) error {
+	return Persist(ctx, "heartbeat of "+string(b.Name), func(ctx context.Context) error {
 		c.mu.Lock()
-		at, known := c.own[ownClaim{b.Name, b.Instance}]
+		mine := c.own[b.Name]
 		c.mu.Unlock()
-		if known {
-			err := c.put(ctx, b, at)
-			if !errors.Is(err, errAgain) {
+		if mine.instance == b.Instance {
+			err := c.put(ctx, b, mine.at)
+			if !errors.Is(err, ErrAgain) {
 				return err
 			}
 		}
@@ -90,7 +89,7 @@ func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
 
 // Release implements eventlog.Presence.
 func (c claims) Release(ctx context.Context, b eventlog.Beat) error {
-	return persist(ctx, "release the name "+string(b.Name), func(ctx context.Context) error {
+	return Persist(ctx, "release the name "+string(b.Name), func(ctx context.Context) error {
 		holder, at, err := c.current(ctx, b.Name)
 		if err != nil {
 			return err
@@ -123,17 +122,17 @@ func (c claims) current(ctx context.Context, name events.CollectorName) (b event
 	return b, s.Seq, nil
 }
 
-// confirm checks with the leader that the newest message of a name is at the given sequence; errAgain when
+// confirm checks with the leader that the newest message of a name is at the given sequence; ErrAgain when
 // it is not. What was read came from any replica and may be old, which a write with that sequence expected
-// would find out, but giving up must not rest on it. A collector may not ask the leader; but a write that
-// expects the impossible is refused with the sequence that is there.
+// would find out, but giving up must not rest on it. A write that expects the impossible is refused with the
+// sequence that is there.
 func (c claims) confirm(ctx context.Context, name events.CollectorName, at events.Seq) error {
 	probe := &nats.Msg{Subject: beatsPrefix + string(name), Header: nats.Header{}}
 	_, err := c.publish(ctx, probe, math.MaxInt64)
 	if found, ok := refusedAt(err); ok && found == at {
 		return nil
 	}
-	return fmt.Errorf("%w: the newest heartbeat may be another one: %w", errAgain, err)
+	return fmt.Errorf("%w: the newest heartbeat may be another one: %w", ErrAgain, err)
 }
 
 // refuse returns eventlog.ErrNameHeld once the leader has confirmed what it rests on.
@@ -144,7 +143,7 @@ func (c claims) refuse(ctx context.Context, name events.CollectorName, at events
 	return eventlog.ErrNameHeld
 }
 
-// put replaces the beat at the given sequence. errAgain: something else is there.
+// put replaces the beat at the given sequence. ErrAgain: something else is there.
 func (c claims) put(ctx context.Context, b eventlog.Beat, at events.Seq) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -154,10 +153,10 @@ func (c claims) put(ctx context.Context, b eventlog.Beat, at events.Seq) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		delete(c.own, ownClaim{b.Name, b.Instance})
+		delete(c.own, b.Name)
 		return err
 	}
-	c.own[ownClaim{b.Name, b.Instance}] = seq
+	c.own[b.Name] = ownClaim{instance: b.Instance, at: seq}
 	return nil
 }
 
@@ -176,7 +175,7 @@ func (c claims) publish(ctx context.Context, m *nats.Msg, at events.Seq) (events
 	}
 	if ack.Error != nil {
 		if code := ack.Error.ErrorCode; code == codeWrongLast || code == codeWrongLastFlying {
-			return 0, fmt.Errorf("%w: %w", errAgain, ack.Error)
+			return 0, fmt.Errorf("%w: %w", ErrAgain, ack.Error)
 		}
 		return 0, ack.Error
 	}

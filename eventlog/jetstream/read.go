@@ -37,16 +37,9 @@ func (l *Log) Read(ctx context.Context, subject events.Subject) ([]events.Record
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
-	return decodeAll(subject, stored)
-}
-
-func decodeAll(subject events.Subject, stored []events.Stored) ([]events.Recorded, error) {
-	out := make([]events.Recorded, len(stored))
-	for i, s := range stored {
-		var err error
-		if out[i], err = events.Decode(s); err != nil {
-			return nil, fmt.Errorf("read %s: %w", subject, err)
-		}
+	out, err := events.DecodeAll(stored)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return out, nil
 }
@@ -57,7 +50,7 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 	if err != nil || !ok {
 		return events.Recorded{}, false, err
 	}
-	r, err := events.Decode(s)
+	r, err := events.DecodeOne(s)
 	if err != nil {
 		return events.Recorded{}, false, fmt.Errorf("read the last of %s: %w", subject, err)
 	}
@@ -67,7 +60,7 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 // aggregate returns the events of a subject after a sequence. The bulk comes from any replica, which may
 // lag or have a hole; on a replicated stream the leader's count tells, and the leader gives the rest.
 func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) (out []events.Stored, err error) {
-	err = persist(ctx, "read", func(ctx context.Context) (err error) {
+	err = Persist(ctx, "read", func(ctx context.Context) (err error) {
 		out, err = l.scan(ctx, subject, after)
 		return err
 	})
@@ -137,7 +130,7 @@ func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Store
 	if l.cfg.Replicas > 1 {
 		ask, decode = "$JS.API.STREAM.MSG.GET.", decodeFromLeader
 	}
-	err = persist(ctx, "read", func(ctx context.Context) error {
+	err = Persist(ctx, "read", func(ctx context.Context) error {
 		m, err := request(ctx, l.nc, &nats.Msg{Subject: ask + stream, Data: body})
 		if err == nil {
 			s, ok, err = decode(m)
@@ -228,7 +221,7 @@ func statusError(m *nats.Msg) error {
 	case status == "503":
 		return nats.ErrNoResponders
 	case status == "408" && strings.Contains(text, "Timeout"), status == "409", status == "429":
-		return fmt.Errorf("%w: %s %s", errAgain, status, text)
+		return fmt.Errorf("%w: %s %s", ErrAgain, status, text)
 	}
 	return fmt.Errorf("the server answers %s %s", status, text)
 }
@@ -242,15 +235,24 @@ func decodeDirect(m *nats.Msg) (events.Stored, bool, error) {
 	default:
 		return events.Stored{}, false, statusError(m)
 	}
-	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	seq, err := strconv.ParseUint(set(m.Header, "Nats-Sequence"), 10, 64)
 	if err != nil {
 		return events.Stored{}, false, fmt.Errorf("message without a sequence: %w", err)
 	}
-	at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	at, err := time.Parse(time.RFC3339Nano, set(m.Header, "Nats-Time-Stamp"))
 	if err != nil {
 		return events.Stored{}, false, fmt.Errorf("message %d without a time: %w", seq, err)
 	}
-	return stored(events.Subject(m.Header.Get("Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
+	return stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
+}
+
+// set returns a header as the server set it: behind those that the message was stored with.
+func set(h nats.Header, name string) string {
+	all := h[name]
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1]
 }
 
 // decodeFromLeader reads an answer of the stream's leader, which wraps the message in JSON.

@@ -15,9 +15,9 @@ var errReply = errors.New("message without its place in the log")
 
 // place is where a delivered message lies in the log, and which consumer delivered it.
 type place struct {
-	seq      events.Seq
-	at       time.Time
-	consumer string
+	seq              events.Seq
+	at               time.Time
+	stream, consumer string
 }
 
 // parseReply returns the place of a message that a consumer delivered; it is in the tokens of the reply
@@ -27,7 +27,7 @@ type place struct {
 //
 // the new one two more, domain and account, after ACK, and possibly others at the end.
 func parseReply(reply string) (place, error) {
-	const consumer, sequence, nanoseconds, short, long = 3, 5, 7, 9, 11
+	const stream, consumer, sequence, nanoseconds, short, long = 2, 3, 5, 7, 9, 11
 	var tokens [16]string
 	n, rest := 0, reply
 	for more := true; more && n < len(tokens); n++ {
@@ -47,5 +47,5 @@ func parseReply(reply string) (place, error) {
 	if seqErr != nil || timeErr != nil {
 		return place{}, fmt.Errorf("%w: %q", errReply, reply)
 	}
-	return place{seq: events.Seq(seq), at: time.Unix(0, ns).UTC(), consumer: tokens[consumer+shift]}, nil
+	return place{seq: events.Seq(seq), at: time.Unix(0, ns).UTC(), stream: tokens[stream+shift], consumer: tokens[consumer+shift]}, nil
 }

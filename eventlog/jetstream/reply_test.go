@@ -6,7 +6,7 @@ import (
 )
 
 func TestParseReply(t *testing.T) {
-	want := place{seq: 17, at: time.Unix(0, 1700000000123456789).UTC(), consumer: "lane-t-1"}
+	want := place{seq: 17, at: time.Unix(0, 1700000000123456789).UTC(), stream: "EVENTS", consumer: "lane-t-1"}
 	for _, reply := range []string{
 		"$JS.ACK.EVENTS.lane-t-1.1.17.3.1700000000123456789.0",
 		"$JS.ACK._.ABCDEF.EVENTS.lane-t-1.1.17.3.1700000000123456789.0",

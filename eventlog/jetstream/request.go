@@ -22,10 +22,10 @@ const (
 	adminTimeout = 5 * time.Second
 )
 
-// persist calls try until it succeeds, fails for good, or ctx ends (after patience, if it has no
+// Persist calls try until it succeeds, fails for good, or ctx ends (after patience, if it has no
 // deadline). Only faults of transport are tried again; when they do not end the error wraps
-// eventlog.ErrUnavailable.
-func persist(ctx context.Context, operation string, try func(context.Context) error) error {
+// eventlog.ErrUnavailable. The client of the door asks in the same way.
+func Persist(ctx context.Context, operation string, try func(context.Context) error) error {
 	err := try(ctx)
 	if err == nil {
 		return nil
@@ -57,14 +57,14 @@ func persist(ctx context.Context, operation string, try func(context.Context) er
 	return fmt.Errorf("%s: %w", operation, last)
 }
 
-// errAgain marks an answer of the server that is worth another try, such as a batch that a new leader
+// ErrAgain marks an answer of the server, or of the door, that is worth another try, such as a batch that a new leader
 // does not know.
-var errAgain = errors.New("the server asks to try again")
+var ErrAgain = errors.New("the server asks to try again")
 
 // transient reports whether the same request may succeed a moment later.
 func transient(err error) bool {
 	for _, fault := range []error{
-		nats.ErrTimeout, nats.ErrNoResponders, context.DeadlineExceeded, context.Canceled, errAgain,
+		nats.ErrTimeout, nats.ErrNoResponders, context.DeadlineExceeded, context.Canceled, ErrAgain,
 		nats.ErrDisconnected, nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrStaleConnection,
 		natsjs.ErrNoStreamResponse,
 	} {

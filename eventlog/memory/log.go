@@ -101,13 +101,13 @@ func (l *Log) announce() {
 func (l *Log) Read(_ context.Context, subject events.Subject) ([]events.Recorded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []events.Recorded
+	stored := make([]events.Stored, 0, len(l.places[subject]))
 	for _, i := range l.places[subject] {
-		r, err := events.Decode(l.all[i])
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", subject, err)
-		}
-		out = append(out, r)
+		stored = append(stored, l.all[i])
+	}
+	out, err := events.DecodeAll(stored)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return out, nil
 }
@@ -120,7 +120,7 @@ func (l *Log) Last(_ context.Context, subject events.Subject) (events.Recorded, 
 	if len(p) == 0 {
 		return events.Recorded{}, false, nil
 	}
-	r, err := events.Decode(l.all[p[len(p)-1]])
+	r, err := events.DecodeOne(l.all[p[len(p)-1]])
 	if err != nil {
 		return events.Recorded{}, false, fmt.Errorf("read the last of %s: %w", subject, err)
 	}

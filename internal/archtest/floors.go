@@ -30,7 +30,7 @@ var house = map[string]floor{
 
 	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense,
 
-	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports,
+	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports, "eventlog/door": ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
 	"definitions": ports, "githubapi": ports, "comparison": ports,
 
@@ -47,6 +47,7 @@ var neighbours = map[string][]string{
 	"eventlog/jetstream":    {"eventlog"},
 	"eventlog/memory":       {"eventlog"},
 	"eventlog/eventlogtest": {"eventlog"},
+	"eventlog/door":         {"eventlog", "eventlog/jetstream"},
 	"control":               {"eventlog"},
 	"runner":                {"artifact"},
 	"comparison":            {"readmodel"},
@@ -55,11 +56,11 @@ var neighbours = map[string][]string{
 }
 
 // known are the packages that internal ones may import: words that they need, and the log.
-var known = []string{"events", "suite", "eventlog", "eventlog/jetstream", "eventlog/memory"}
+var known = []string{"events", "suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
 
 // stages are internal packages that put whole parts together and import whatever they need for it. Only tests
 // may import them.
-var stages = []string{"internal/farm"}
+var stages = []string{"internal/farm", "internal/attack"}
 
 // place returns the entry of the house that a package belongs to.
 func place(packagePath string) (room string, f floor, ok bool) {

@@ -45,9 +45,9 @@ func TestRulesOfCollectors(t *testing.T) {
 					s.T.Errorf("the one that hung ended with %v, want that its name is held", p.Err)
 				}
 			},
-			of: "online offline lost finished completed",
+			of: "online silent lost finished completed",
 			log: `online p0
-				offline p0
+				silent p0
 				lost attempt 1, 1 lost
 				online p2
 				finished attempt 2: success

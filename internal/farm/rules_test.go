@@ -220,6 +220,8 @@ func (s *story) line(f events.Fact) string {
 		return strings.TrimSpace(fmt.Sprintf("finished attempt %d: %s %s", f.Attempt, f.Outcome, f.Fault))
 	case events.CollectorOnline:
 		return fmt.Sprintf("online %s", f.Instance)
+	case events.CollectorSilent:
+		return fmt.Sprintf("silent %s", f.Instance)
 	case events.CollectorOffline:
 		return fmt.Sprintf("offline %s", f.Instance)
 	case events.CollectorDraining:

@@ -291,7 +291,7 @@ func TestAPausedCollectorWakesUpAndDisturbsNobody(t *testing.T) {
 					t.Errorf("lost after %s", after)
 				}
 				f.Await("offline", func(e events.Fact) bool {
-					o, ok := e.(events.CollectorOffline)
+					o, ok := e.(events.CollectorSilent)
 					return ok && o.Name == "first"
 				})
 				f.Pass(10 * time.Minute)

@@ -9,29 +9,24 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// Permissions lists the subjects that a client may publish and subscribe to; everything else is denied.
-type Permissions struct {
-	Publish   []string
-	Subscribe []string
-}
-
 // Authenticator admits clients by their public key. It is asked at each connection and must not block.
 type Authenticator interface {
-	// Permissions returns what the holder of the public key may do; nil permissions are all rights, and
-	// false refuses the connection.
-	Permissions(publicKey string) (*Permissions, bool)
+	// Account returns the name of the account that the holder of the public key belongs to; false refuses the
+	// connection.
+	Account(publicKey string) (name string, ok bool)
 }
 
 // gate checks that a client holds the key that it names, and then asks the Authenticator. The core's own
 // key lives as long as the process and is known to nobody else.
 type gate struct {
 	who        Authenticator
+	accounts   *accounts
 	core       nkeys.KeyPair
 	corePublic string
 	log        *slog.Logger
 }
 
-func newGate(who Authenticator, log *slog.Logger) (*gate, error) {
+func newGate(who Authenticator, accounts *accounts, log *slog.Logger) (*gate, error) {
 	core, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, fmt.Errorf("make the core's key: %w", err)
@@ -40,7 +35,7 @@ func newGate(who Authenticator, log *slog.Logger) (*gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the core's key: %w", err)
 	}
-	return &gate{who: who, core: core, corePublic: public, log: log}, nil
+	return &gate{who: who, accounts: accounts, core: core, corePublic: public, log: log}, nil
 }
 
 // Check implements server.Authentication.
@@ -54,27 +49,18 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{Username: opts.Nkey})
 		return true
 	}
-	p, ok := g.who.Permissions(opts.Nkey)
+	name, ok := g.who.Account(opts.Nkey)
 	if !ok {
 		g.log.Warn("NATS client refused: unknown key", slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
 		return false
 	}
-	c.RegisterUser(&server.User{Username: opts.Nkey, Permissions: p.server()})
+	account, err := g.accounts.open(name)
+	if err != nil {
+		g.log.Error("NATS client refused: its account cannot be made", slog.String("account", name), slog.Any("error", err))
+		return false
+	}
+	c.RegisterUser(&server.User{Username: opts.Nkey, Account: account})
 	return true
-}
-
-// server returns the permissions in the server's form. An empty list must deny all, and not allow all.
-func (p *Permissions) server() *server.Permissions {
-	if p == nil {
-		return nil
-	}
-	only := func(allow []string) *server.SubjectPermission {
-		if len(allow) == 0 {
-			return &server.SubjectPermission{Deny: []string{">"}}
-		}
-		return &server.SubjectPermission{Allow: allow}
-	}
-	return &server.Permissions{Publish: only(p.Publish), Subscribe: only(p.Subscribe)}
 }
 
 // holdsKey reports whether sig is the signature of the nonce by the key.

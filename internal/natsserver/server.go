@@ -7,8 +7,12 @@
 //
 // The core of Tacho connects inside the process (Connect). Others come over the network when Listen is
 // set; they prove a key (nkeys: the server sends a nonce, the client signs it), and the Authenticator says
-// at that moment what the key may do. A collector that was registered a second ago is let in without any
-// configuration file.
+// at that moment which account the key belongs to. A collector that was registered a second ago is let in
+// without any configuration file.
+//
+// Each such account sees its own part of the core's Services and nothing else, not even JetStream. Permissions
+// would not do: a client names the reply subject of what it asks, and whoever answers, the core or the server
+// itself, answers there with rights of its own. Between accounts the server replaces the reply.
 package natsserver
 
 import (
@@ -42,6 +46,9 @@ type Config struct {
 	TLS *tls.Config
 	// Auth admits the clients of other processes. Nil admits every one, with all rights.
 	Auth Authenticator
+	// Services are what the admitted clients reach, Limits what each of their accounts may take.
+	Services []Service
+	Limits   Limits
 	// Unsynced leaves syncing to the operating system: an event that was acknowledged can be lost with
 	// the power. For tests only.
 	Unsynced bool
@@ -89,7 +96,8 @@ func Start(cfg Config) (_ *Server, err error) {
 	}()
 	s := &Server{dir: dir, log: cfg.Log}
 	if cfg.Auth != nil {
-		if s.auth, err = newGate(cfg.Auth, cfg.Log); err != nil {
+		clients := &accounts{services: cfg.Services, limits: cfg.Limits}
+		if s.auth, err = newGate(cfg.Auth, clients, cfg.Log); err != nil {
 			return nil, err
 		}
 		opts.CustomClientAuthentication = s.auth
@@ -104,6 +112,13 @@ func Start(cfg Config) (_ *Server, err error) {
 		s.ns.Shutdown()
 		s.ns.WaitForShutdown()
 		return nil, fmt.Errorf("the NATS server in %s was not ready after %s: is the address %q free?", cfg.Dir, readyTimeout, cfg.Listen)
+	}
+	if s.auth != nil {
+		if err := s.auth.accounts.export(s.ns); err != nil {
+			s.ns.Shutdown()
+			s.ns.WaitForShutdown()
+			return nil, err
+		}
 	}
 	return s, nil
 }

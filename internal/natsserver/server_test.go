@@ -1,11 +1,13 @@
 package natsserver_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
@@ -85,27 +87,30 @@ func TestWithoutListenThereIsNoPort(t *testing.T) {
 // book admits the keys that are written into it.
 type book struct {
 	mu   sync.Mutex
-	keys map[string]*natsserver.Permissions
+	keys map[string]string
 }
 
-func (b *book) Permissions(key string) (*natsserver.Permissions, bool) {
+func (b *book) Account(key string) (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p, ok := b.keys[key]
-	return p, ok
+	name, ok := b.keys[key]
+	return name, ok
 }
 
-func (b *book) admit(t *testing.T, p *natsserver.Permissions) nkeys.KeyPair {
+// admit makes a key for the account.
+func (b *book) admit(t *testing.T, account string) (nkeys.KeyPair, string) {
 	t.Helper()
 	key, public := newKey(t)
-	b.write(public, p)
-	return key
+	b.write(public, account)
+	return key, public
 }
 
-func (b *book) write(public string, p *natsserver.Permissions) {
+func (b *book) write(public, account string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.keys[public] = p
+	if b.keys[public] = account; account == "" {
+		delete(b.keys, public)
+	}
 }
 
 func newKey(t *testing.T) (nkeys.KeyPair, string) {
@@ -121,62 +126,182 @@ func newKey(t *testing.T) (nkeys.KeyPair, string) {
 	return key, public
 }
 
-func TestKeysAreAdmittedAtRunTime(t *testing.T) {
-	who := &book{keys: map[string]*natsserver.Permissions{}}
-	s := start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Auth: who})
-	inside, err := s.Connect()
-	if err != nil {
+// farm is a server with one service, and the core that answers it.
+type farm struct {
+	*natsserver.Server
+	core *nats.Conn
+	keys *book
+}
+
+func newFarm(t *testing.T, limits natsserver.Limits) farm {
+	t.Helper()
+	f := farm{keys: &book{keys: map[string]string{}}}
+	f.Server = start(t, natsserver.Config{
+		Dir: t.TempDir(), Listen: "127.0.0.1:0", Auth: f.keys, Limits: limits, Services: []natsserver.Service{{Prefix: "ask", Within: 5 * time.Second}},
+	})
+	var err error
+	if f.core, err = f.Connect(); err != nil {
 		t.Fatalf("the core: %v", err)
 	}
-	defer inside.Close()
+	t.Cleanup(f.core.Close)
+	if _, err := f.core.Subscribe("ask.>", func(m *nats.Msg) {
+		_ = m.Respond([]byte(m.Subject + " " + m.Header.Get("Nats-Request-Info")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.core.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
+func (f farm) client(t *testing.T, account string, opts ...nats.Option) *nats.Conn {
+	t.Helper()
+	key, _ := f.keys.admit(t, account)
+	nc, err := nats.Connect(f.URL(), append(opts, natsserver.KeyOption(key))...)
+	if err != nil {
+		t.Fatalf("account %s: %v", account, err)
+	}
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestOnlyKnownKeysAreAdmitted(t *testing.T) {
+	f := newFarm(t, natsserver.Limits{})
 	stranger, strangerPublic := newKey(t)
+	_, known := newKey(t)
+	f.keys.write(known, "a")
+	_, odd := newKey(t)
 	for what, opts := range map[string][]nats.Option{
-		"nobody":            nil,
-		"a stranger":        {natsserver.KeyOption(stranger)},
-		"a forged stranger": {nats.Nkey(strangerPublic, func([]byte) ([]byte, error) { return []byte("forged"), nil })},
+		"nobody":                          nil,
+		"a stranger":                      {natsserver.KeyOption(stranger)},
+		"a forged stranger":               {nats.Nkey(strangerPublic, func([]byte) ([]byte, error) { return []byte("forged"), nil })},
+		"a known key, signed by another":  {nats.Nkey(known, stranger.Sign)},
+		"a user and a password":           {nats.UserInfo("core", "")},
+		"a key without a name of its own": {nats.Nkey(odd, stranger.Sign)},
 	} {
-		if nc, err := nats.Connect(s.URL(), opts...); err == nil {
+		if nc, err := nats.Connect(f.URL(), opts...); err == nil {
 			nc.Close()
 			t.Errorf("%s was let in", what)
 		}
 	}
-	// A known key with the signature of another.
-	_, known := newKey(t)
-	who.write(known, nil)
-	if nc, err := nats.Connect(s.URL(), nats.Nkey(known, stranger.Sign)); err == nil {
-		nc.Close()
-		t.Error("a stolen name was let in")
+	for _, account := range []string{"", "a.b", "*", ">", "$G", "$SYS", "a b"} {
+		key, _ := f.keys.admit(t, account)
+		if nc, err := nats.Connect(f.URL(), natsserver.KeyOption(key)); err == nil {
+			nc.Close()
+			t.Errorf("a key of account %q was let in", account)
+		}
 	}
+}
 
-	key := who.admit(t, &natsserver.Permissions{Publish: []string{"may.do"}})
-	denied := make(chan error, 10)
-	nc, err := nats.Connect(s.URL(), natsserver.KeyOption(key),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
-	if err != nil {
-		t.Fatalf("the registered: %v", err)
+func TestAnAccountReachesItsOwnPartOfAServiceAlone(t *testing.T) {
+	f := newFarm(t, natsserver.Limits{})
+	a, b := f.client(t, "a"), f.client(t, "b")
+	forged := &nats.Msg{Subject: "ask.a.x", Header: nats.Header{"Nats-Request-Info": {`{"acc":"b"}`}}}
+	answer, err := a.RequestMsg(forged, 5*time.Second)
+	if err != nil || !strings.HasPrefix(string(answer.Data), `ask.a.x {"acc":"a"`) {
+		t.Fatalf("asked as a: %s, %v", answer.Data, err)
 	}
-	defer nc.Close()
-	for _, subject := range []string{"may.do", "may.not"} {
-		if err := nc.Publish(subject, nil); err != nil {
+	for _, subject := range []string{"ask.b.x", "ask.a", "ask.x", "$SYS.REQ.SERVER.PING"} {
+		if m, err := a.Request(subject, nil, 5*time.Second); !errors.Is(err, nats.ErrNoResponders) {
+			t.Errorf("%s: %v, %v", subject, m, err)
+		}
+	}
+	// JetStream answers every account, and says no more than that it is not for this one.
+	for _, subject := range []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.EVENTS"} {
+		if m, err := a.Request(subject, nil, 5*time.Second); err != nil || !strings.Contains(string(m.Data), "JetStream not enabled for account") {
+			t.Errorf("%s: %v, %v", subject, m, err)
+		}
+	}
+	heard := make(chan *nats.Msg, 100)
+	for nc, subject := range map[*nats.Conn]string{b: ">", f.core: "stolen.>"} {
+		if _, err := nc.ChanSubscribe(subject, heard); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := nc.SubscribeSync("any"); err != nil {
-		t.Fatal(err)
-	}
-	for _, word := range []string{"may.not", "any"} {
-		if err := <-denied; !strings.Contains(err.Error(), word) {
-			t.Errorf("denied %q, want %q", err, word)
+	// What it says itself, and where it has others answer, stays in its account.
+	for _, subject := range []string{"stolen.1", "ask.b.x", "_INBOX.x"} {
+		if err := errors.Join(a.Publish(subject, nil), a.PublishRequest("ask.a.x", subject, nil)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	// A key without permissions of its own has all rights.
-	all, err := nats.Connect(s.URL(), natsserver.KeyOption(who.admit(t, nil)))
+	if _, err := a.Request("ask.a.x", nil, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, nc := range []*nats.Conn{a, f.core, b} {
+		if err := nc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(heard) > 0 {
+		if m := <-heard; !strings.HasPrefix(m.Subject, "$SYS") {
+			t.Errorf("heard %s", m.Subject)
+		}
+	}
+}
+
+func TestAccountsAreBounded(t *testing.T) {
+	f := newFarm(t, natsserver.Limits{Connections: 2, Payload: 1000, Subscriptions: 10})
+	key, _ := f.keys.admit(t, "a")
+	closed := make(chan struct{}, 1)
+	var first *nats.Conn
+	for i := range 2 {
+		nc, err := nats.Connect(f.URL(), natsserver.KeyOption(key), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { closed <- struct{}{} }))
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		t.Cleanup(nc.Close)
+		first = nc
+	}
+	if nc, err := nats.Connect(f.URL(), natsserver.KeyOption(key)); err == nil {
+		nc.Close()
+		t.Error("a third connection was let in")
+	}
+	f.client(t, "b") // the bound is each account's own
+	if first.MaxPayload() != 1000 {
+		t.Errorf("messages may have %d bytes", first.MaxPayload())
+	}
+	if _, err := first.Request("ask.a.x", nil, 5*time.Second); err != nil {
+		t.Errorf("the limits took the service away: %v", err)
+	}
+}
+
+func TestAClientIsCutAndItsKeyRefused(t *testing.T) {
+	f := newFarm(t, natsserver.Limits{})
+	cut := make(chan struct{}, 1)
+	key, public := f.keys.admit(t, "a")
+	nc, err := nats.Connect(f.URL(), natsserver.KeyOption(key), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { cut <- struct{}{} }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer all.Close()
-	if _, err := all.Request("$JS.API.INFO", nil, 5e9); err != nil {
-		t.Fatalf("all rights: %v", err)
+	f.client(t, "b")
+	for range 5 {
+		if _, err := nc.Request("ask.a.x", []byte("12345"), 5*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clients, err := f.Connections()
+	if err != nil || len(clients) != 2 {
+		t.Fatalf("connections %+v, %v", clients, err)
+	}
+	f.keys.write(public, "")
+	for _, c := range clients {
+		if c.Account != "a" {
+			continue
+		}
+		if c.Key != public || c.Messages != 5 || c.Bytes < 25 {
+			t.Errorf("connection %+v", c)
+		}
+		if err := f.Disconnect(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-cut
+	if nc, err := nats.Connect(f.URL(), natsserver.KeyOption(key)); err == nil {
+		nc.Close()
+		t.Error("the key opens still")
 	}
 }

@@ -25,7 +25,7 @@ func (st *story) retire() {
 func (st *story) next() {
 	st.t.Helper()
 	st.tell(events.JobFinished{
-		Lane: st.work.Lane(), Place: 1, JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1,
+		Lane: st.work.Lane(), Place: st.places[st.work.Lane()], JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1,
 		Outcome: events.Success, Measured: 9, DurationMS: 100_000,
 	}, events.RequestCompleted{RequestID: st.running, Jobs: 2})
 	st.running = st.master(sha("d"), sha("c"), 15)

@@ -32,11 +32,13 @@ type story struct {
 	// work is the job that amd-0 is at.
 	work  events.JobSpec
 	token events.Seq
+	// places are how many jobs were dispatched to each lane.
+	places map[events.Lane]uint64
 }
 
 func (s *site) story() *story {
 	s.t.Helper()
-	st := &story{site: s}
+	st := &story{site: s, places: map[events.Lane]uint64{}}
 	st.ask(s.control.Publish(s.ctx, teller(), s.suite))
 	for _, c := range []control.NewCollector{
 		{Name: "amd-0", Target: machine, Set: 0}, {Name: "amd-1", Target: machine, Set: 1}, {Name: "spare", Target: machine, Set: 1, Standby: true},
@@ -94,7 +96,7 @@ func (s *site) beat(b eventlog.Beat) {
 
 func (s *site) machines() []client.Collector {
 	s.t.Helper()
-	list, err := s.now().Collectors(s.ctx)
+	list, err := s.now().Collectors(s.ctx, false)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -163,8 +165,10 @@ func (st *story) start(id events.RequestID) []events.JobSpec {
 
 // dequeue dispatches a job and begins its attempt.
 func (st *story) dequeue(j events.JobSpec, name events.CollectorName) events.Seq {
-	st.tell(events.JobDispatched{Place: 1, Job: j})
-	return st.tell(events.JobDequeued{Lane: j.Lane(), Place: 1, Job: j, Collector: name, Instance: "i", Attempt: 1, Version: "v1.2.3", Environment: fingerprint(name)},
+	st.places[j.Lane()]++
+	place := st.places[j.Lane()]
+	st.tell(events.JobDispatched{Place: place, Job: j})
+	return st.tell(events.JobDequeued{Lane: j.Lane(), Place: place, Job: j, Collector: name, Instance: "i", Attempt: 1, Version: "v1.2.3", Environment: fingerprint(name)},
 		events.AttemptBegan{Lane: j.Lane(), JobID: j.ID, Collector: name, Attempt: 1})
 }
 
@@ -214,7 +218,7 @@ func (st *story) finish(j events.JobSpec, name events.CollectorName, factor floa
 	measured := st.results(j, name, token, factor)
 	st.tell(measured)
 	st.tell(events.JobFinished{
-		Lane: j.Lane(), Place: 1, JobID: j.ID, RequestID: j.RequestID, Collector: name, Token: token, Attempt: 1,
+		Lane: j.Lane(), Place: st.places[j.Lane()], JobID: j.ID, RequestID: j.RequestID, Collector: name, Token: token, Attempt: 1,
 		Outcome: events.Success, Measured: len(measured.Cases), DurationMS: 120_000,
 	})
 }

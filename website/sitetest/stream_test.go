@@ -53,13 +53,13 @@ func TestEventsAreFollowedInOrderFromAnyPlace(t *testing.T) {
 	<-told
 
 	var names []string
-	err = s.client.FollowEvents(ctx, client.EventQuery{After: &old, Subject: "collector."}, func(e readmodel.Event) error {
+	err = s.client.FollowEvents(ctx, client.EventQuery{After: &old, Subject: "registry."}, func(e readmodel.Event) error {
 		if names = append(names, string(e.Subject)); len(names) == 2 {
 			return errEnough
 		}
 		return nil
 	})
-	if diff := cmp.Diff([]string{"tacho.ev.collector.x", "tacho.ev.collector.y"}, names); diff != "" || !errors.Is(err, errEnough) {
+	if diff := cmp.Diff([]string{"tacho.ev.registry.x", "tacho.ev.registry.y"}, names); diff != "" || !errors.Is(err, errEnough) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
@@ -150,7 +150,7 @@ func TestTheOutputOfAJobIsFollowedToItsEnd(t *testing.T) {
 	s.clock.advance(time.Minute)
 	write(2, "done, without a line's end")
 	s.tell(events.JobFinished{
-		Lane: lane, Place: 1, JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1, Outcome: events.Success,
+		Lane: lane, Place: st.places[lane], JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1, Outcome: events.Success,
 	})
 	nextLine(t, lines, "done, without")
 	if lines.Scan() {

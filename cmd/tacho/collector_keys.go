@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+type collectorRotateCmd struct {
+	collectorName
+	because
+}
+
+// Help is shown by --help.
+func (c *collectorRotateCmd) Help() string {
+	return "The log takes the new key at once and refuses the old one, so a collector on another machine stands still until it has the new credentials. " +
+		"A job that it has in hand is not lost: it goes on once the collector is back, or counts as lost after scheduler.offline_after."
+}
+
+// Run makes a new key, keeps it beside the old one, tells the log, and puts it into the place of the old one. Killed at
+// any step, the next rotation goes on with the key that was kept, and so does a collector that finds its old key
+// refused.
+func (c *collectorRotateCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	d := directory(p.config.Data)
+	file := d.path(credentialsFile(c.Name))
+	creds, err := readCredentials(nextOf(file))
+	left := err == nil
+	if !left {
+		if creds, err = c.makeNext(ctx, cl, d); err != nil {
+			return err
+		}
+	}
+	answer, public, err := c.rotate(ctx, cl, creds)
+	if left && isConflict(err) {
+		// What an earlier run left was used and replaced since.
+		if creds, err = c.makeNext(ctx, cl, d); err != nil {
+			return err
+		}
+		left = false
+		answer, public, err = c.rotate(ctx, cl, creds)
+	}
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !left:
+		return errors.Join(err, os.Remove(nextOf(file)))
+	case err != nil:
+		return fmt.Errorf("%w; whether the log has the new key is not known: it is kept in %s, and `tacho collector rotate %s` goes on with it", err, nextOf(file), c.Name)
+	}
+	if err := os.Rename(nextOf(file), file); err != nil {
+		return fmt.Errorf("the log has the new key, and the credentials are in %s: %w", nextOf(file), err)
+	}
+	if c.JSON {
+		return p.json(map[string]any{"name": c.Name, "seq": answer.Seq, "existed": answer.Existed, "credentials": file, "nkey": public})
+	}
+	fmt.Fprintf(p.stdout, "collector %s has a new key; the one before is refused from now on\ncredentials: %s\n", c.Name, file)
+	fmt.Fprintf(p.stdout, "copy the file to the collector's machine, over the one that it has there; a collector that runs on this data directory takes it by itself\n")
+	if p.config.NATS.URL != "" {
+		p.tellAccount(c.Name, public)
+	}
+	return nil
+}
+
+func (c *collectorRotateCmd) rotate(ctx context.Context, cl *client.Client, creds credentials) (control.Answer, string, error) {
+	public, err := publicKey(creds)
+	if err != nil {
+		return control.Answer{}, "", err
+	}
+	answer, err := cl.RotateKey(ctx, c.Name, client.NewKey{NKey: public, Reason: c.Reason})
+	return answer, public, err
+}
+
+// makeNext makes the credentials with the new key and keeps them beside the old ones, before anybody knows the key.
+func (c *collectorRotateCmd) makeNext(ctx context.Context, cl *client.Client, d directory) (credentials, error) {
+	file := d.path(credentialsFile(c.Name))
+	creds, err := readCredentials(file)
+	if errors.Is(err, os.ErrNotExist) { // it runs elsewhere
+		creds, err = c.known(ctx, cl, d)
+	}
+	if err != nil {
+		return creds, err
+	}
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return creds, err
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		return creds, err
+	}
+	creds.Seed = string(seed)
+	text, err := json.MarshalIndent(creds, "", "  ")
+	if err != nil {
+		return creds, err
+	}
+	return creds, d.write(nextOf(credentialsFile(c.Name)), string(text)+"\n")
+}
+
+// known returns what the tables say of a collector whose credentials are not here.
+func (c *collectorRotateCmd) known(ctx context.Context, cl *client.Client, d directory) (credentials, error) {
+	list, err := cl.Collectors(ctx, true)
+	if err != nil {
+		return credentials{}, err
+	}
+	i := slices.IndexFunc(list, func(known client.Collector) bool { return known.Name == c.Name })
+	if i < 0 {
+		return credentials{}, &control.RefusedError{Kind: control.NotFound, Reason: fmt.Sprintf("there is no collector %s: see `tacho collector list`", c.Name)}
+	}
+	creds := credentials{Name: c.Name, Target: list[i].Target, Set: list[i].Set}
+	if r, ok := d.find(); ok {
+		creds.NATSURL = hostsOf(r.NATSURL)
+	}
+	return creds, nil
+}
+
+// nextOf names the file beside credentials that holds those with a key which the log may not know yet.
+func nextOf(file string) string { return file + ".next" }
+
+func publicKey(creds credentials) (string, error) {
+	key, err := nkeys.FromSeed([]byte(creds.Seed))
+	if err != nil {
+		return "", fmt.Errorf("the key of collector %s cannot be read: %w", creds.Name, err)
+	}
+	return key.PublicKey()
+}
+
+func isConflict(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Status == http.StatusConflict
+}
+
+// connectRotated connects as the collector. Where its key is refused and a rotation was killed before it put the new
+// key into its place, that one is tried, and put there.
+func (c *collectorRunCmd) connectRotated(ctx context.Context, p *program, url string, creds credentials) (*nats.Conn, error) {
+	nc, err := c.connect(ctx, p, url, creds)
+	var refused *control.RefusedError
+	if !errors.As(err, &refused) {
+		return nc, err
+	}
+	file := c.Credentials
+	if file == "" {
+		file = directory(p.config.Data).path(credentialsFile(c.Name))
+	}
+	next, readErr := readCredentials(nextOf(file))
+	if readErr != nil || next.Name != c.Name {
+		return nil, err
+	}
+	if nc, err = c.connect(ctx, p, url, next); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(nextOf(file), file); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("put the rotated key of collector %s into its place: %w", c.Name, err)
+	}
+	return nc, nil
+}
+
+type collectorRemoveCmd struct {
+	collectorName
+	because
+}
+
+// Help is shown by --help.
+func (c *collectorRemoveCmd) Help() string {
+	return "Its key is refused at once, a job that it has in hand is given back and spends no attempt, and its lane is free. " +
+		"Its results and its history stay. The name is never used again: to take a machine out for a while, deactivate it."
+}
+
+// Run removes the collector.
+func (c *collectorRemoveCmd) Run(ctx context.Context, p *program) error {
+	return c.run(p, "removed", func(cl *client.Client) (control.Answer, error) { return cl.RemoveCollector(ctx, c.Name, c.Reason) })
+}
+
+// keyHolder looks in the tables for the collector that has a public key.
+func keyHolder(reader *readmodel.Reader) func(context.Context, string) (events.CollectorName, error) {
+	return func(ctx context.Context, key string) (events.CollectorName, error) {
+		list, err := reader.Collectors(ctx)
+		i := slices.IndexFunc(list, func(c readmodel.Collector) bool { return c.NKey == key })
+		if err != nil || i < 0 {
+			return "", err
+		}
+		return list[i].Name, nil
+	}
+}
+
+// openRegistry opens the registry of collectors, which logs of earlier versions do not have.
+func (p *program) openRegistry(ctx context.Context, k *core) error {
+	by := control.By{Actor: "tacho", Source: "core", Root: "opening the registry"}
+	if err := control.OpenRegistry(ctx, k.log, by, p.clock); err != nil {
+		return fmt.Errorf("open the registry of collectors: %w", err)
+	}
+	return nil
+}
+
+// days says how old something is, as exactly as it matters.
+func days(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "new"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

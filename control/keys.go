@@ -1,0 +1,78 @@
+package control
+
+import (
+	"context"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// RotateKey gives a collector another key: whoever has the one before is refused from here on. A key that any
+// collector has or had is refused, for it may have been seen.
+func (c *Control) RotateKey(ctx context.Context, by By, name events.CollectorName, nkey, reason string) (Answer, error) {
+	if !nkeys.IsValidPublicUserKey(nkey) {
+		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector rotate %s` makes one", nkey, name)
+	}
+	return c.registered(ctx, by, name, func(known collector) ([]events.Fact, error) {
+		if known.Registered.NKey == nkey {
+			return nil, nil
+		}
+		if err := c.keyIsFree(ctx, name, nkey, known); err != nil {
+			return nil, err
+		}
+		return []events.Fact{events.CollectorKeyRotated{Name: name, NKey: nkey, Reason: reason}}, nil
+	})
+}
+
+// keyIsFree refuses a key that a collector has or had.
+func (c *Control) keyIsFree(ctx context.Context, name events.CollectorName, nkey string, known collector) error {
+	if nkey == "" {
+		return nil
+	}
+	var holder events.CollectorName
+	for _, e := range known.registry {
+		if keyOf(e.Fact) == nkey {
+			holder = name
+		}
+	}
+	if holder == "" && c.KeyHolder != nil {
+		var err error
+		if holder, err = c.KeyHolder(ctx, nkey); err != nil {
+			return err
+		}
+	}
+	if holder != "" {
+		return refuse(Conflict, "the key %s is or was that of collector %s, and a key is used once: `tacho collector rotate %s` makes a new one", nkey, holder, name)
+	}
+	return nil
+}
+
+// keyOf returns the key that a fact gives a collector; empty for other facts.
+func keyOf(f events.Fact) string {
+	// The others give no key.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorRegistered:
+		return f.NKey
+	case events.RegistryCopied:
+		return f.NKey
+	case events.CollectorKeyRotated:
+		return f.NKey
+	}
+	return ""
+}
+
+// RemoveCollector takes a collector out for good: its key is refused, its lane is free, a job that it has in hand is
+// given back by the scheduler, and its name is never used again. Its history stays.
+func (c *Control) RemoveCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
+	return c.takeOut(ctx, by, name, func(known collector) ([]events.Fact, error) {
+		if known.Removed {
+			return nil, nil
+		}
+		if err := known.exists(name); err != nil {
+			return nil, err
+		}
+		return []events.Fact{events.CollectorRemoved{Name: name, Reason: reason}}, nil
+	})
+}

@@ -1,0 +1,212 @@
+package control
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
+
+// newKey returns the public key of a new user.
+func newKey(t *testing.T) string {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func standing(t *testing.T, c *Control, name events.CollectorName) job.Standing {
+	t.Helper()
+	s, err := c.Standing(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAKeyIsReplacedAndNeverUsedAgain(t *testing.T) {
+	c, log := start(t)
+	keys := []string{newKey(t), newKey(t), newKey(t)}
+	if _, err := c.AddCollector(t.Context(), by, NewCollector{Name: "a", Target: "here", NKey: keys[0]}); err != nil {
+		t.Fatal(err)
+	}
+	rotate := func(name events.CollectorName, key string) (Answer, error) {
+		return c.RotateKey(t.Context(), by, name, key, "the disk was replaced")
+	}
+	if answer, err := rotate("a", keys[0]); err != nil || !answer.Existed {
+		t.Errorf("the key that it has: %+v %v", answer, err)
+	}
+	for _, key := range keys[1:] {
+		if answer, err := rotate("a", key); err != nil || answer.Existed {
+			t.Errorf("a new key: %+v %v", answer, err)
+		}
+		if answer, err := rotate("a", key); err != nil || !answer.Existed {
+			t.Errorf("the same again: %+v %v", answer, err)
+		}
+	}
+	if s := standing(t, c, "a"); s.Registered.NKey != keys[2] || !s.Active || !s.KeySince.After(s.Since.Add(-1)) {
+		t.Errorf("%+v", s)
+	}
+	before := last(t, log)
+	for _, key := range keys[:2] {
+		_, err := rotate("a", key)
+		refused(t, err, Conflict, "collector a, and a key is used once")
+	}
+	_, err := rotate("nobody", newKey(t))
+	refused(t, err, NotFound, "tacho collector list")
+	for _, key := range []string{"", "KEY", keys[0][1:], "S" + keys[0][1:]} {
+		_, err = rotate("a", key)
+		refused(t, err, Invalid, "no public key")
+	}
+	_, err = rotate("a.>", newKey(t))
+	refused(t, err, Invalid, "lower-case")
+	if now := last(t, log); now != before {
+		t.Errorf("what was refused is recorded: %d events, then %d", before, now)
+	}
+}
+
+func TestTheKeyOfAnotherCollectorIsRefused(t *testing.T) {
+	c, _ := start(t)
+	held := newKey(t)
+	c.KeyHolder = func(_ context.Context, key string) (events.CollectorName, error) {
+		if key == held {
+			return "other", nil
+		}
+		return "", nil
+	}
+	_, err := c.AddCollector(t.Context(), by, NewCollector{Name: "a", Target: "here", NKey: held})
+	refused(t, err, Conflict, "collector other")
+	if _, err := c.AddCollector(t.Context(), by, NewCollector{Name: "a", Target: "here", NKey: newKey(t)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.RotateKey(t.Context(), by, "a", held, "")
+	refused(t, err, Conflict, "collector other")
+	_, err = c.AddCollector(t.Context(), by, NewCollector{Name: "b", Target: "here", Set: 1, NKey: "KEY"})
+	refused(t, err, Invalid, "no public key")
+}
+
+func TestARemovedCollectorLeavesItsLaneAndItsNameIsNeverUsedAgain(t *testing.T) {
+	c, log := start(t)
+	l := lane(t, c)
+	before := last(t, log)
+	remove := func(name events.CollectorName) (Answer, error) {
+		return c.RemoveCollector(t.Context(), by, name, "sold")
+	}
+	if answer, err := remove("a"); err != nil || answer.Existed || answer.Seq != before+2 {
+		t.Errorf("%+v %v, want the removal and the end of the assignment in one append", answer, err)
+	}
+	if answer, err := remove("a"); err != nil || !answer.Existed {
+		t.Errorf("removed again: %+v %v", answer, err)
+	}
+	a, err := fold(t.Context(), log, events.AssignmentSubject(l), evolveAssignment)
+	if _, assigned := a.state.Collectors["a"]; err != nil || assigned || a.state.Serving == "a" {
+		t.Errorf("%+v %v", a.state, err)
+	}
+	if s := standing(t, c, "a"); !s.Removed || s.Takes() || s.Reason != "sold" {
+		t.Errorf("%+v", s)
+	}
+	for what, do := range map[string]func() (Answer, error){
+		"added": func() (Answer, error) {
+			return c.AddCollector(t.Context(), by, NewCollector{Name: "a", Target: "here"})
+		},
+		"activated":  func() (Answer, error) { return c.ActivateCollector(t.Context(), by, "a") },
+		"rotated":    func() (Answer, error) { return c.RotateKey(t.Context(), by, "a", newKey(t), "") },
+		"drained":    func() (Answer, error) { return c.DrainCollector(t.Context(), by, "a", "") },
+		"taken over": func() (Answer, error) { return c.TakeLaneOver(t.Context(), by, "a", "") },
+		"taken out":  func() (Answer, error) { return c.DeactivateCollector(t.Context(), by, "a", Deactivation{}) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			_, err := do()
+			refused(t, err, Conflict, "names are unique for ever")
+		})
+	}
+	_, err = remove("nobody")
+	refused(t, err, NotFound, "tacho collector list")
+	_, err = remove("a.>")
+	refused(t, err, Invalid, "lower-case")
+	// One that serves nothing has no assignment to end.
+	if _, err := c.DeactivateCollector(t.Context(), by, "s", Deactivation{}); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := remove("s"); err != nil || answer.Existed {
+		t.Errorf("%+v %v", answer, err)
+	}
+	if _, err := c.AddCollector(t.Context(), by, NewCollector{Name: "b", Target: "here"}); err != nil {
+		t.Errorf("the lane is free: %v", err)
+	}
+}
+
+// A process that starts ends a wish to drain, and says so on a subject of its own.
+func TestWhetherACollectorDrainsIsReadFromBothSides(t *testing.T) {
+	c, log := start(t)
+	lane(t, c)
+	drain := func() Answer {
+		t.Helper()
+		answer, err := c.DrainCollector(t.Context(), by, "a", "new kernel")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if drain().Existed || !drain().Existed {
+		t.Error("it is asked to drain once")
+	}
+	online := c.events(by, events.CollectorOnline{Name: "a", Instance: "i2"})
+	if _, err := log.Append(t.Context(), eventlog.Append{Subject: events.CollectorSubject("a"), Events: online}); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := c.TakeLaneOver(t.Context(), by, "a", ""); err != nil || !answer.Existed {
+		t.Errorf("it takes jobs again: %+v %v", answer, err)
+	}
+	if drain().Existed {
+		t.Error("the new process is not asked to drain")
+	}
+}
+
+// contested is a log on which another writer is always faster.
+type contested struct {
+	eventlog.Log
+	appends int
+}
+
+func (l *contested) Append(context.Context, ...eventlog.Append) (events.Seq, error) {
+	l.appends++
+	return 0, &eventlog.ConflictError{Subject: "s"}
+}
+
+func TestACommandEndsAlthoughAnotherWriterIsAlwaysFaster(t *testing.T) {
+	c, log := start(t)
+	lane(t, c)
+	for what, do := range map[string]func(*Control) error{
+		"add": func(c *Control) error {
+			_, err := c.AddCollector(t.Context(), by, NewCollector{Name: "b", Target: "here", Set: 1})
+			return err
+		},
+		"deactivate": func(c *Control) error {
+			_, err := c.DeactivateCollector(t.Context(), by, "a", Deactivation{})
+			return err
+		},
+		"drain":  func(c *Control) error { _, err := c.DrainCollector(t.Context(), by, "a", ""); return err },
+		"remove": func(c *Control) error { _, err := c.RemoveCollector(t.Context(), by, "a", ""); return err },
+		"open":   func(c *Control) error { return OpenRegistry(t.Context(), c.Log, by, c.Clock) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			against := &contested{Log: log}
+			other := *c
+			other.Log = against
+			if err := do(&other); err == nil || against.appends != tries {
+				t.Errorf("%v after %d tries", err, against.appends)
+			}
+		})
+	}
+}

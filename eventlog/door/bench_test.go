@@ -1,0 +1,237 @@
+package door_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+func p50(took []time.Duration) float64 {
+	slices.Sort(took)
+	return float64(took[len(took)/2].Nanoseconds()) / 1e3
+}
+
+// bare is a server that asks nobody for a key, and a client of it over TCP.
+func bare(b *testing.B) *nats.Conn {
+	b.Helper()
+	s, err := natsserver.Start(natsserver.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Shutdown)
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	return nc
+}
+
+// generous are bounds that a benchmark does not meet.
+func generous() door.Bounds {
+	b := door.DefaultBounds()
+	b.Requests, b.Burst, b.EventBytes, b.Messages = 1e6, 1e6, 1<<30, 1e9
+	return b
+}
+
+// BenchmarkAppend measures synced appends over TCP: through the door, and by clients with the right to write the
+// stream themselves. Eight at once are a farm that works; one alone mostly measures how long this machine's idle
+// processors take to wake up for each of the door's hops.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{8, 1} {
+		b.Run(fmt.Sprintf("%d-at-once", n), func(b *testing.B) { benchmarkAppend(b, n) })
+	}
+}
+
+func benchmarkAppend(b *testing.B, n int) {
+	const each = 50
+	k := newSyncedCore(b, generous())
+	k.open()
+	url := bare(b).ConnectedUrl()
+	var ours, raw []eventlog.Log
+	names := make([]events.CollectorName, n)
+	for i := range n {
+		names[i] = events.CollectorName(fmt.Sprintf("c%d", i))
+		ours = append(ours, k.client(k.register(names[i], events.Set(i))))
+		nc, err := nats.Connect(url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(nc.Close)
+		direct, err := jetstream.Open(b.Context(), nc, jetstream.Config{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw = append(raw, direct)
+	}
+	at := map[bool][]events.Seq{true: make([]events.Seq, n), false: make([]events.Seq, n)}
+	// round has everyone append some times, and returns how long an append took on the average of all.
+	round := func(logs []eventlog.Log, door bool) time.Duration {
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i, log := range logs {
+			wg.Go(func() {
+				for pid := range each {
+					seq, err := log.Append(b.Context(), appendOf(at[door][i], events.CollectorOnline{Name: names[i], Instance: "1", PID: pid}))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					at[door][i] = seq
+				}
+			})
+		}
+		wg.Wait()
+		return time.Since(began) / time.Duration(each*n)
+	}
+	var took, bareTook []time.Duration
+	for b.Loop() { // in turns, so that a slow moment of the disk meets both
+		took = append(took, round(ours, true))
+		bareTook = append(bareTook, round(raw, false))
+	}
+	b.ReportMetric(p50(took), "µs/append")
+	b.ReportMetric(p50(bareTook), "bare-µs/append")
+	b.ReportMetric(p50(took)/p50(bareTook), "times-bare")
+}
+
+// BenchmarkDispatch measures from a synced append of a job to a collector that waits for it, and the same for a raw
+// publish and a raw consumer with a waiting pull. The takers are on TCP.
+func BenchmarkDispatch(b *testing.B) {
+	k := newSyncedCore(b, generous())
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	remote := bare(b)
+	js, err := natsjs.New(remote)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "RAW", Subjects: []string{"raw.>"}}); err != nil {
+		b.Fatal(err)
+	}
+	consumer, err := js.CreateConsumer(b.Context(), "RAW", natsjs.ConsumerConfig{Durable: "raw", AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var ours, raw []time.Duration
+	var version, work events.Seq
+	for place := uint64(1); b.Loop(); place++ {
+		spec := events.JobSpec{ID: "j1", Target: eider.lane.Target, Set: eider.lane.Set, RequestID: "r1"}
+		ours = append(ours, roundTrip(b, func(ctx context.Context) error {
+			version, err = k.log.Append(ctx, appendOf(version, events.JobDispatched{Place: place, Job: spec}))
+			return err
+		}, func(ctx context.Context) (func() error, error) {
+			d, err := c.NextJob(ctx, eider.lane)
+			return func() error {
+				work, err = k.log.Append(ctx, appendOf(work, events.JobFinished{Lane: eider.lane, Place: place, JobID: "j1", RequestID: "r1", Outcome: events.Cancelled}))
+				if err != nil {
+					return err
+				}
+				for d.Ack(ctx) != nil { // until the door has seen the end
+					if ctx.Err() != nil {
+						return ctx.Err()
+					}
+				}
+				return nil
+			}, err
+		}))
+		raw = append(raw, roundTrip(b, func(ctx context.Context) error {
+			_, err := js.Publish(ctx, "raw.a", make([]byte, 300))
+			return err
+		}, func(context.Context) (func() error, error) {
+			m, err := consumer.Next()
+			return func() error { return m.DoubleAck(b.Context()) }, err
+		}))
+	}
+	b.ReportMetric(p50(ours), "p50-µs")
+	b.ReportMetric(p50(raw), "raw-p50-µs")
+	b.ReportMetric(p50(ours)/p50(raw), "times-raw")
+}
+
+// roundTrip returns the time from the beginning of publish until take, which waits already, has it.
+func roundTrip(b *testing.B, publish func(context.Context) error, take func(context.Context) (ack func() error, err error)) time.Duration {
+	b.Helper()
+	type taken struct {
+		at  time.Time
+		ack func() error
+		err error
+	}
+	got := make(chan taken, 1)
+	go func() {
+		ack, err := take(b.Context())
+		got <- taken{time.Now(), ack, err}
+	}()
+	<-time.After(2 * time.Millisecond) // until the taker's request lies at the server
+	begun := time.Now()
+	if err := publish(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	r := <-got
+	if r.err != nil {
+		b.Fatal(r.err)
+	}
+	if err := r.ack(); err != nil {
+		b.Fatal(err)
+	}
+	return r.at.Sub(begun)
+}
+
+// BenchmarkAThousandCollectors measures how long the accounts of 1,000 collectors take at a start, from the first
+// connection to the last one that reached the door, and how much memory each takes with its connection.
+func BenchmarkAThousandCollectors(b *testing.B) {
+	const n = 1000
+	for b.Loop() {
+		k := newCore(b, generous())
+		k.open()
+		all := make([]collector, n)
+		for i := range all {
+			all[i] = k.register(events.CollectorName(fmt.Sprintf("c%d", i)), events.Set(i))
+		}
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		began := time.Now()
+		var wg sync.WaitGroup
+		clients := make([]*door.Client, n)
+		for w := range 8 {
+			wg.Go(func() {
+				for i := w; i < n; i += 8 {
+					clients[i] = k.client(all[i])
+				}
+			})
+		}
+		wg.Wait()
+		took := time.Since(began)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(took.Seconds(), "s-to-connect")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n/1024, "KiB/collector")
+		var ours []time.Duration
+		var at events.Seq
+		for i := range 200 {
+			began := time.Now()
+			seq, err := clients[n-1].Append(b.Context(), appendOf(at, events.CollectorOnline{Name: all[n-1].name, Instance: "1", PID: i}))
+			if err != nil {
+				b.Fatal(err)
+			}
+			at, ours = seq, append(ours, time.Since(began))
+		}
+		b.ReportMetric(p50(ours), "unsynced-append-p50-µs")
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package door_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+// flood publishes as fast as it can until the server cuts the connection.
+func flood(t *testing.T, k *core, who collector, subject string, data []byte) {
+	t.Helper()
+	closed := make(chan struct{})
+	nc, err := nats.Connect(k.server.URL(), natsserver.KeyOption(who.key), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	deadline := time.After(20 * time.Second)
+	for {
+		for range 100 {
+			_ = nc.PublishRequest(subject, "_INBOX.nobody", data) // it ends by being cut
+		}
+		select {
+		case <-closed:
+			return
+		case <-deadline:
+			t.Fatalf("a flood on %s was not cut", subject)
+		default:
+		}
+	}
+}
+
+// Whatever one collector sends, the core and the other collectors go on, and the sender is named and cut off for a
+// growing time.
+func TestAFloodIsCutAndHurtsNobody(t *testing.T) {
+	bounds := door.DefaultBounds()
+	bounds.CutFor, bounds.CutAtMost, bounds.Quiet = 300*time.Millisecond, 3*time.Second, 2*time.Second
+	k := newCore(t, bounds)
+	k.open()
+	eider, teal := k.register("eider", 1), k.register("teal", 2)
+	other := k.client(teal)
+	k.client(eider).Close()
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	worst := make(chan time.Duration, 1)
+	go func() {
+		var at events.Seq
+		longest := time.Duration(0)
+		for i := 0; ctx.Err() == nil; i++ {
+			began := time.Now()
+			seq, err := other.Append(ctx, appendOf(at, events.CollectorOnline{Name: "teal", Instance: "1", PID: i}))
+			if ctx.Err() != nil {
+				break
+			}
+			if err != nil {
+				t.Errorf("the other collector: %v", err)
+				break
+			}
+			at, longest = seq, max(longest, time.Since(began))
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+		worst <- longest
+	}()
+	garbage := []byte(strings.Repeat("x", 2000))
+	var away []time.Duration
+	for _, subject := range []string{door.Prefix + ".eider.append", door.Prefix + ".eider.next", door.ReadPrefix + ".eider.read", "nobody.listens"} {
+		flood(t, k, eider, subject, garbage)
+		began := time.Now()
+		await(t, "the return", func() bool {
+			nc, err := nats.Connect(k.server.URL(), natsserver.KeyOption(eider.key))
+			if err != nil {
+				if !errors.Is(err, nats.ErrAuthorization) {
+					t.Errorf("refused with %v", err)
+				}
+				return false
+			}
+			nc.Close()
+			return true
+		})
+		away = append(away, time.Since(began))
+	}
+	stop()
+	longest := <-worst
+	t.Logf("the other collector waited %s at most; the flooding one was cut off for %v", longest.Round(time.Millisecond), away)
+	if longest > time.Second {
+		t.Errorf("the other collector waited %s", longest)
+	}
+	for i := 1; i < 3; i++ {
+		if away[i] < away[i-1]*3/2 {
+			t.Errorf("cut off for %v: it must grow", away)
+		}
+	}
+	k.mu.Lock()
+	if said := k.alerts["eider"]; !strings.Contains(said, "cut off") || k.alerts["teal"] != "" {
+		t.Errorf("alerts %q", k.alerts)
+	}
+	k.mu.Unlock()
+	if head, err := k.log.Head(t.Context()); err != nil || head.Last > 5000 {
+		t.Errorf("the log is at %d, %v", head.Last, err)
+	}
+}
+
+// A collector that obeys when it is told to wait loses nothing, and nobody is told of it.
+func TestACollectorThatObeysIsOnlySlowed(t *testing.T) {
+	bounds := door.DefaultBounds()
+	bounds.Requests, bounds.Burst = 200, 5
+	k := newCore(t, bounds)
+	k.open()
+	c := k.client(k.register("eider", 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var at events.Seq
+	for i := range 100 {
+		seq, err := c.Append(ctx, appendOf(at, events.CollectorOnline{Name: "eider", Instance: "1", PID: i}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = seq
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.alerts) > 0 {
+		t.Errorf("alerts %q", k.alerts)
+	}
+}
+
+// What a collector has read to it, and how many events it writes, has a cost beside the number of requests.
+func TestReadsAndEventsAreBoundedByTheirSize(t *testing.T) {
+	bounds := door.DefaultBounds()
+	bounds.ReadBytes, bounds.ReadBurst, bounds.EventBytes, bounds.EventBurst = 8<<10, 8<<10, 20<<10, 40<<10
+	k := newCore(t, bounds)
+	k.open()
+	c := k.client(k.register("eider", 1))
+	k.append(events.DefinitionsPublished{Suite: "go", Content: []byte(`"` + strings.Repeat("x", 12<<10) + `"`)})
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var facts []events.Fact
+	for range 40 {
+		facts = append(facts, events.CollectorOnline{Name: "eider", Instance: "1"})
+	}
+	var at events.Seq
+	for what, do := range map[string]func() error{
+		"read": func() error { _, err := c.Read(ctx, events.SuiteSubject("go")); return err },
+		"append": func() (err error) {
+			at, err = c.Append(ctx, appendOf(at, facts...))
+			return err
+		},
+	} {
+		began := time.Now()
+		for range 3 {
+			if err := do(); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		if took := time.Since(began); took < 400*time.Millisecond {
+			t.Errorf("three times %s took %s: its size costs nothing", what, took)
+		}
+	}
+}
+
+// The alert about a collector ends when it keeps to the rules, also when another door raised it.
+func TestAnAlertEndsWhenTheCollectorKeepsToTheRules(t *testing.T) {
+	bounds := door.DefaultBounds()
+	bounds.Quiet = 1500 * time.Millisecond
+	k := newCore(t, bounds)
+	k.register("eider", 1)
+	k.append(events.AlertRaised{Key: events.NewAlertKey(events.AlertRefused, "eider"), Kind: events.AlertRefused, About: "eider", Message: "m"})
+	k.mu.Lock()
+	k.alerts["eider"] = "m"
+	k.mu.Unlock()
+	k.open()
+	await(t, "the all-clear", func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.alerts["eider"] == ""
+	})
+}

@@ -1,0 +1,194 @@
+package door
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
+
+const (
+	// silence is how long after the end of a wait for a job its answer may come; without one the door is gone.
+	silence = 2 * time.Second
+	// giveBack bounds the return of a job that arrived as its taker left.
+	giveBack = 2 * time.Second
+	// askAgain is the pause before asking again when nobody answers.
+	askAgain = 250 * time.Millisecond
+)
+
+// EnsureLane implements eventlog.Dispatch; it is never permitted.
+func (c *Client) EnsureLane(_ context.Context, lane events.Lane) error {
+	return fmt.Errorf("make the consumer of lane %s: %w", lane, ErrNotPermitted)
+}
+
+// NextJob implements eventlog.Dispatch. A request lies at the door all the time, so that a job is handed on at the
+// moment when it is stored.
+func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
+	if lane != c.lane {
+		return nil, fmt.Errorf("next job of %s: %w", lane, ErrNotPermitted)
+	}
+	for {
+		d, err := c.nextOnce(ctx)
+		var notNow *job.Refusal
+		switch {
+		case d != nil:
+			return d, nil
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
+		case err == nil:
+		case errors.As(err, &notNow):
+			pause(ctx, lookAgain)
+		case errors.Is(err, ErrNotPermitted), errors.Is(err, ErrRevoked), errors.Is(err, ErrOutdated):
+			return nil, fmt.Errorf("next job of %s: %w", lane, err)
+		default:
+			if failed := c.line.failed(); failed != nil {
+				return nil, fmt.Errorf("next job of %s: %w", lane, failed)
+			}
+			pause(ctx, askAgain)
+		}
+	}
+}
+
+// nextOnce asks once for a job. Neither a job nor an error: there was none.
+func (c *Client) nextOnce(ctx context.Context) (*delivery, error) {
+	nc, err := c.line.conn()
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(request{Version: version, After: events.Seq(c.seen.Load())})
+	if err != nil {
+		return nil, fmt.Errorf("ask: %w", err)
+	}
+	answers := make(chan *nats.Msg, 1)
+	sub, err := nc.ChanSubscribe(nc.NewInbox(), answers)
+	if err != nil {
+		return nil, c.line.explain(err)
+	}
+	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
+	if err := nc.PublishRequest(subject(string(c.name), verbNext), sub.Subject, data); err != nil {
+		return nil, c.line.explain(err)
+	}
+	reconnected := nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer nc.RemoveStatusListener(reconnected)
+	quiet := time.NewTimer(waitForJob + silence)
+	defer quiet.Stop()
+	select {
+	case m := <-answers:
+		return c.delivered(ctx, m)
+	case <-quiet.C:
+		return nil, fmt.Errorf("%w: the door fell silent", jetstream.ErrAgain)
+	case <-reconnected: // the server forgot the request with the connection
+		return nil, fmt.Errorf("%w: reconnected", jetstream.ErrAgain)
+	case <-ctx.Done():
+		c.leave(nc, answers)
+		return nil, ctx.Err()
+	}
+}
+
+// leave takes the wait back. A job that is on its way at this moment is given back at once, else the lane would
+// stand still until the job is delivered again by itself.
+func (c *Client) leave(nc *nats.Conn, answers <-chan *nats.Msg) {
+	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
+	defer cancel()
+	data, err := json.Marshal(request{Version: version})
+	if err != nil || nc.Publish(subject(string(c.name), verbLeave), data) != nil {
+		return // the connection is gone, and the wait ends by itself
+	}
+	select {
+	case m := <-answers:
+		if d, err := c.delivered(ctx, m); err == nil && d != nil {
+			_ = d.Nak(ctx, 0) // if it is lost, the job comes again after the wait
+		}
+	case <-ctx.Done():
+	}
+}
+
+// delivered reads the answer to a wait.
+func (c *Client) delivered(ctx context.Context, m *nats.Msg) (*delivery, error) {
+	if m.Header.Get("Status") == "503" {
+		return nil, nats.ErrNoResponders
+	}
+	var a answer
+	if err := json.Unmarshal(m.Data, &a); err != nil {
+		return nil, fmt.Errorf("the door answers %.64q: %w", m.Data, err)
+	}
+	if err := c.hear(ctx, a); err != nil || a.Event == nil {
+		return nil, err
+	}
+	return &delivery{c: c, token: a.Delivery, stored: a.Event.stored()}, nil
+}
+
+// delivery implements eventlog.Delivery.
+type delivery struct {
+	c      *Client
+	token  string
+	stored events.Stored
+}
+
+// Stored implements eventlog.Delivery.
+func (d *delivery) Stored() events.Stored { return d.stored }
+
+// InProgress implements eventlog.Delivery.
+func (d *delivery) InProgress(ctx context.Context) error { return d.settle(ctx, prolonged, 0) }
+
+// Ack implements eventlog.Delivery.
+func (d *delivery) Ack(ctx context.Context) error { return d.settle(ctx, ended, 0) }
+
+// Nak implements eventlog.Delivery.
+func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
+	return d.settle(ctx, givenBack, delay)
+}
+
+func (d *delivery) settle(ctx context.Context, what settlement, delay time.Duration) error {
+	_, err := d.c.ask(ctx, fmt.Sprintf("say that job event %d is %s", d.stored.Seq, what), verbAnswer,
+		request{Delivery: d.token, What: what, Delay: delay}, answerWithin)
+	return err
+}
+
+// Claim implements eventlog.Presence.
+func (c *Client) Claim(ctx context.Context, b eventlog.Beat, replaces string) (eventlog.Beat, error) {
+	a, err := c.ask(ctx, "claim the name "+string(b.Name), verbBeat, request{Claim: true, Beat: &b, Replaces: replaces}, answerWithin)
+	if a.Holder == nil {
+		return eventlog.Beat{}, err
+	}
+	return *a.Holder, err
+}
+
+// Beat implements eventlog.Presence.
+func (c *Client) Beat(ctx context.Context, b eventlog.Beat) error {
+	_, err := c.ask(ctx, "heartbeat of "+string(b.Name), verbBeat, request{Beat: &b}, answerWithin)
+	return err
+}
+
+// Release implements eventlog.Presence.
+func (c *Client) Release(ctx context.Context, b eventlog.Beat) error {
+	_, err := c.ask(ctx, "release the name "+string(b.Name), verbBeat, request{Release: true, Beat: &b}, answerWithin)
+	return err
+}
+
+// Watch implements eventlog.Presence; it is never permitted.
+func (c *Client) Watch(context.Context, func(eventlog.Beat, bool)) error {
+	return fmt.Errorf("watch the heartbeats: %w", ErrNotPermitted)
+}
+
+// WriteLog implements eventlog.JobLogs.
+func (c *Client) WriteLog(ctx context.Context, lane events.Lane, chunk eventlog.LogChunk) error {
+	if lane != c.lane {
+		return fmt.Errorf("log of job %s on %s: %w", chunk.JobID, lane, ErrNotPermitted)
+	}
+	_, err := c.ask(ctx, "log of job "+string(chunk.JobID), verbOutput, request{Output: &chunk}, answerWithin)
+	return err
+}
+
+// ReadLog implements eventlog.JobLogs; it is never permitted.
+func (c *Client) ReadLog(_ context.Context, _ events.Lane, id events.JobID, _ bool, _ func(eventlog.LogChunk) error) error {
+	return fmt.Errorf("read the log of job %s: %w", id, ErrNotPermitted)
+}

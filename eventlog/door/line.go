@@ -1,0 +1,142 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/eventlog"
+)
+
+// GiveUp is how long a collector whose key is refused goes on trying: a key that was rotated while a job runs may
+// reach the machine some minutes later.
+const GiveUp = 10 * time.Minute
+
+// line is a connection that is made anew when the server has closed it for good, as it does with a key that opens
+// nothing any more.
+type line struct {
+	dial Dial
+	// ctx ends with close; redialling is waited for there.
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	mu sync.Mutex
+	nc *nats.Conn
+	// broken is why there is no connection; it is final once done is set.
+	broken error
+	done   bool
+}
+
+func newLine(ctx context.Context, dial Dial) (*line, error) {
+	nc, err := dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &line{dial: dial}
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	l.use(nc)
+	return l, nil
+}
+
+// use has the line go on with a connection. The caller does not hold mu.
+func (l *line) use(nc *nats.Conn) {
+	l.mu.Lock()
+	l.nc, l.broken = nc, nil
+	l.mu.Unlock()
+	closed := nc.StatusChanged(nats.CLOSED)
+	l.tasks.Go(func() {
+		select {
+		case <-closed:
+			l.redial(nc)
+		case <-l.ctx.Done():
+		}
+		nc.RemoveStatusListener(closed)
+	})
+	if nc.IsClosed() { // before anybody listened
+		l.tasks.Go(func() { l.redial(nc) })
+	}
+}
+
+// redial connects again until it succeeds, the line is closed, or trying makes no sense any more.
+func (l *line) redial(closed *nats.Conn) {
+	l.mu.Lock()
+	if l.nc != closed || l.broken != nil { // somebody does, or did, already
+		l.mu.Unlock()
+		return
+	}
+	l.broken = nats.ErrConnectionClosed
+	if why := closed.LastError(); why != nil {
+		l.broken = why
+	}
+	l.mu.Unlock()
+	began := time.Now()
+	for l.ctx.Err() == nil {
+		nc, err := l.dial(l.ctx)
+		if err == nil {
+			if l.ctx.Err() != nil {
+				nc.Close()
+				return
+			}
+			l.use(nc)
+			return
+		}
+		l.mu.Lock()
+		l.broken = err
+		l.done = !errors.Is(err, eventlog.ErrUnavailable) && time.Since(began) > GiveUp
+		over := l.done
+		l.mu.Unlock()
+		if over {
+			return
+		}
+		pause(l.ctx, time.Second)
+	}
+}
+
+// conn returns the connection, or why there is none.
+func (l *line) conn() (*nats.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.done:
+		return nil, l.broken
+	case l.broken != nil:
+		return nil, fmt.Errorf("%w: %w", nats.ErrDisconnected, l.broken)
+	}
+	return l.nc, nil
+}
+
+// failed returns why the line is closed for ever; nil while it is not.
+func (l *line) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return l.broken
+	}
+	return nil
+}
+
+// explain turns the end of a connection into an error that is worth another try: another one is made.
+func (l *line) explain(err error) error {
+	if errors.Is(err, nats.ErrConnectionClosed) && l.ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", nats.ErrDisconnected, err)
+	}
+	return err
+}
+
+func (l *line) close() {
+	l.cancel()
+	l.mu.Lock()
+	nc := l.nc
+	if l.broken == nil {
+		l.broken = nats.ErrConnectionClosed
+	}
+	l.done = true
+	l.mu.Unlock()
+	nc.Close()
+	l.tasks.Wait()
+}

@@ -1,0 +1,329 @@
+package door
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+)
+
+const (
+	// maxEvents bounds one append of a collector: two begin an attempt, and results come in events of fifty.
+	maxEvents = 64
+	// maxRoot bounds where a chain of events began.
+	maxRoot = 256
+	// clockAhead and clockBehind are how far the clock of a collector may be off. A time beyond is replaced.
+	clockAhead  = time.Minute
+	clockBehind = 24 * time.Hour
+)
+
+func forbid(format string, args ...any) *refusal {
+	return &refusal{Kind: forbidden, Reason: fmt.Sprintf(format, args...)}
+}
+
+func misshapen(format string, args ...any) *refusal {
+	return &refusal{Kind: malformed, Reason: fmt.Sprintf(format, args...)}
+}
+
+func taken(format string, args ...any) *refusal {
+	return &refusal{Kind: lost, Reason: fmt.Sprintf(format, args...)}
+}
+
+// understand turns the parts of a request into an append. The envelope is the door's: who writes, and the time,
+// where the collector's clock is far off.
+func understand(name events.CollectorName, parts []part, now time.Time) ([]eventlog.Append, *refusal) {
+	out := make([]eventlog.Append, 0, len(parts))
+	n := 0
+	for _, p := range parts {
+		a := eventlog.Append{Subject: p.Subject, Expected: p.Expected}
+		for _, e := range p.Events {
+			if n++; n > maxEvents {
+				return nil, misshapen("an append of more than %d events", maxEvents)
+			}
+			known, why := e.understand(name, p.Subject, now)
+			if why != nil {
+				return nil, why
+			}
+			a.Events = append(a.Events, known)
+		}
+		out = append(out, a)
+	}
+	if n == 0 {
+		return nil, misshapen("an append without events")
+	}
+	return out, nil
+}
+
+func (e event) understand(name events.CollectorName, subject events.Subject, now time.Time) (events.Event, *refusal) {
+	if _, err := uuid.Parse(e.ID); err != nil || len(e.ID) != 36 {
+		return events.Event{}, misshapen("event id %.64q is no UUID", e.ID)
+	}
+	if len(e.Root) > maxRoot {
+		return events.Event{}, misshapen("the root of event %s has %d bytes, at most %d", e.ID, len(e.Root), maxRoot)
+	}
+	at := e.Time.UTC().Truncate(time.Millisecond)
+	if at.After(now.Add(clockAhead)) || at.Before(now.Add(-clockBehind)) {
+		at = now.UTC().Truncate(time.Millisecond)
+	}
+	// The type is read as the log would read it, and written anew: what this program does not know is not stored.
+	decoded, err := events.Decode(events.Stored{Subject: subject, Data: e.Data, Header: map[string]string{
+		events.HeaderType: events.TypePrefix + e.Type, events.HeaderTime: at.Format(time.RFC3339Nano), events.HeaderCause: "0",
+	}})
+	if err != nil {
+		return events.Event{}, misshapen("event %s of type %.64q cannot be read: %v; where the collector is newer than the core, update the core", e.ID, e.Type, err)
+	}
+	if events.TypeOf(decoded.Fact) != e.Type {
+		return events.Event{}, &refusal{Kind: outdated, Reason: fmt.Sprintf("events of type %s are not written any more: update the collector to the version of the core", e.Type)}
+	}
+	return events.Event{
+		ID: e.ID, Time: at, Source: "collector", Actor: events.Actor("collector:" + string(name)), Cause: e.Cause, Root: e.Root, Fact: decoded.Fact,
+	}, nil
+}
+
+// check returns why a collector may not append, nil when it may. It walks through the events in their order, on
+// a copy of what the log says.
+func check(name events.CollectorName, v view, parts []eventlog.Append, now time.Time) *refusal {
+	lane := v.standing.Registered.Lane()
+	w := walk{name: name, view: v, lane: lane, work: v.lane.work, now: now}
+	for _, p := range parts {
+		for i := range p.Events {
+			e := &p.Events[i]
+			if home := e.Fact.Subject(); home != p.Subject {
+				return forbid("%s belongs on %s and not on %.128s", events.TypeOf(e.Fact), home, p.Subject)
+			}
+			if e.Cause > v.at {
+				return misshapen("event %s names the cause %d, which is not in the log", e.ID, e.Cause)
+			}
+			if why := w.step(e); why != nil {
+				return why
+			}
+		}
+	}
+	return nil
+}
+
+// walk is the state on the way through one append.
+type walk struct {
+	name events.CollectorName
+	view view
+	lane events.Lane
+	work job.Lane
+	now  time.Time
+	// began is the job whose attempt begins in this append.
+	began *events.JobDequeued
+}
+
+// step checks one event and applies it.
+func (w *walk) step(e *events.Event) *refusal {
+	// All others are not a collector's.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case events.CollectorOnline:
+		return w.about(f.Name, f)
+	case events.CollectorOffline:
+		return w.about(f.Name, f)
+	case events.CollectorUpdating:
+		return w.about(f.Name, f)
+	case events.JobDequeued:
+		return w.dequeue(f)
+	case events.JobFinished:
+		why := w.finish(f)
+		e.Fact = w.clamped(f)
+		return why
+	case events.AttemptLost:
+		return w.lose(f)
+	case events.AttemptReleased:
+		return w.release(f)
+	case events.AttemptBegan:
+		return w.begin(f)
+	case events.TestCasesMeasured:
+		if why := w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact); why != nil {
+			return why
+		}
+		if f.Definitions != w.view.lane.work.Job.Definitions {
+			return forbid("results of definitions %.64s for a job of definitions %.64s", f.Definitions, w.view.lane.work.Job.Definitions)
+		}
+		return nil
+	case events.ErrorRecorded:
+		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
+	}
+	return forbid("%s is not a collector's to say", events.TypeOf(e.Fact))
+}
+
+// about checks what a collector says of itself.
+func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
+	if name != w.name {
+		return forbid("%s about %.64s", events.TypeOf(f), name)
+	}
+	return nil
+}
+
+// on checks that a fact is about the collector's own lane, and its own doing.
+func (w *walk) on(lane events.Lane, name events.CollectorName) *refusal {
+	switch {
+	case lane != w.lane:
+		return forbid("lane %.128s is not the collector's", lane)
+	case name != w.name:
+		return forbid("it is said in the name of collector %.64s", name)
+	}
+	return nil
+}
+
+// dequeue checks the begin of an attempt: it is what the rules of a lane decide, about a job as it was dispatched,
+// by the collector that serves the lane.
+func (w *walk) dequeue(f events.JobDequeued) *refusal {
+	if why := w.on(f.Lane, f.Collector); why != nil {
+		return why
+	}
+	d, ok := w.view.lane.dispatched[f.Place]
+	switch {
+	case !ok || d.job.ID != f.Job.ID:
+		return taken("no job %.64s waits at place %d of lane %s", f.Job.ID, f.Place, w.lane)
+	case !reflect.DeepEqual(d.job, f.Job):
+		return forbid("job %s was dispatched otherwise", f.Job.ID)
+	case !w.view.standing.Takes():
+		return taken("collector %s takes no jobs now", w.name)
+	case w.view.lane.assignment.Serving != w.name:
+		return taken("lane %s is served by another collector", w.lane)
+	}
+	facts, err := job.Decide(w.work, w.lane, job.Dequeue{
+		Place: f.Place, Job: f.Job, Collector: f.Collector, Instance: f.Instance, Version: f.Version, Environment: f.Environment,
+	})
+	if err != nil {
+		return taken("%s", err)
+	}
+	if len(facts) != 1 || !same(facts[0], f) {
+		return taken("the attempt does not follow from what the log says of lane %s", w.lane)
+	}
+	w.work, w.began = job.Evolve(w.work, f, 0, w.now), &f
+	return nil
+}
+
+// same compares facts as they are stored: an empty list and none are the same.
+func same(a, b events.Fact) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// finish checks the end of a job: of the attempt in hand, or of one whose executions were lost too often.
+func (w *walk) finish(f events.JobFinished) *refusal {
+	if why := w.on(f.Lane, f.Collector); why != nil {
+		return why
+	}
+	d, waits := w.view.lane.dispatched[f.Place]
+	switch {
+	case f.Outcome != events.Success && f.Outcome != events.Failure:
+		return forbid("the outcome %.32q is not a collector's to say", f.Outcome)
+	case f.Measured < 0 || f.Skipped < 0 || f.Failed < 0:
+		return misshapen("job %s ends with a negative number of test cases", f.JobID)
+	case !job.Counts(w.work, f, w.view.lane.job):
+		return taken("the attempt with token %d is over: the log took another course", f.Token)
+	case waits && f.RequestID != d.job.RequestID:
+		return forbid("job %s belongs to request %s", f.JobID, d.job.RequestID)
+	case f.Token == 0 && (f.Outcome != events.Failure || f.Fault != events.ErrorExhausted || f.Lost == 0):
+		return forbid("job %s ends without an attempt", f.JobID)
+	case f.Token == 0 && f.Place != w.work.Place:
+		return forbid("job %s ends before its first attempt", f.JobID)
+	case f.Attempt != w.work.Attempt || f.Lost != w.work.Lost:
+		return forbid("job %s ends with attempt %d, %d lost, and the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
+	}
+	w.work = job.Evolve(w.work, f, 0, w.now)
+	return nil
+}
+
+// clamped bounds the duration of a job by the clock of the log: estimates are made from it.
+func (w *walk) clamped(f events.JobFinished) events.JobFinished {
+	longest := int64(0)
+	if f.Token != 0 && !w.view.lane.begun.IsZero() {
+		longest = (w.now.Sub(w.view.lane.begun) + clockAhead).Milliseconds()
+	}
+	f.DurationMS = min(max(f.DurationMS, 0), max(longest, 0))
+	return f
+}
+
+// lose checks the loss of the collector's own attempt, by a process before this one.
+func (w *walk) lose(f events.AttemptLost) *refusal {
+	if why := w.on(f.Lane, f.Collector); why != nil {
+		return why
+	}
+	if !job.Counts(w.work, f, w.view.lane.job) {
+		return taken("the attempt with token %d is over: the log took another course", f.Token)
+	}
+	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost+1 {
+		return forbid("attempt %d of job %s is lost as number %d", f.Attempt, f.JobID, f.Lost)
+	}
+	w.work = job.Evolve(w.work, f, 0, w.now)
+	return nil
+}
+
+// release checks that a job is given back.
+func (w *walk) release(f events.AttemptReleased) *refusal {
+	if why := w.on(f.Lane, f.Collector); why != nil {
+		return why
+	}
+	if !job.Counts(w.work, f, w.view.lane.job) {
+		return taken("the attempt with token %d is over: the log took another course", f.Token)
+	}
+	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost {
+		return forbid("attempt %d of job %s is given back, and the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
+	}
+	w.work = job.Evolve(w.work, f, 0, w.now)
+	return nil
+}
+
+// begin checks the mark from which results belong to an attempt: it comes with the attempt.
+func (w *walk) begin(f events.AttemptBegan) *refusal {
+	if why := w.on(f.Lane, f.Collector); why != nil {
+		return why
+	}
+	if w.began == nil || w.began.Job.ID != f.JobID || w.began.Attempt != f.Attempt {
+		return forbid("attempt %d of job %.64s begins without being dequeued", f.Attempt, f.JobID)
+	}
+	return nil
+}
+
+// holds checks a report of the attempt in hand.
+func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorName, token events.Seq, attempt int, a events.Artifact) *refusal {
+	if why := w.on(lane, name); why != nil {
+		return why
+	}
+	now := w.view.lane.work
+	switch {
+	case now.Phase != job.Current || now.Token != token || now.JobID != id:
+		return taken("the attempt with token %d is over: the log took another course", token)
+	case now.Collector != w.name:
+		return forbid("the attempt is that of collector %s", now.Collector)
+	case now.Attempt != attempt:
+		return forbid("attempt %d reports on attempt %d", attempt, now.Attempt)
+	case now.Job.Artifact != a:
+		return forbid("job %s measures another artifact", id)
+	}
+	return nil
+}
+
+// mayRead returns why a collector may not read an aggregate, nil when it may: its own, its lane's, and what everybody
+// may know. all is set for all of its events, and not only the last one.
+func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all bool) *refusal {
+	switch s {
+	case events.RegistrySubject(name), events.CollectorSubject(name), events.WorkSubject(lane), events.AssignmentSubject(lane):
+		return nil
+	case events.LaneSubject(lane), events.VersionSubject():
+		if !all {
+			return nil
+		}
+	}
+	job, isResult := strings.CutPrefix(string(s), string(events.ResultSubject(lane, "")))
+	suite, isSuite := strings.CutPrefix(string(s), string(events.SuiteSubject("")))
+	if all && (isResult && events.CheckToken("job", job) == nil || isSuite && events.CheckToken("suite", suite) == nil) {
+		return nil
+	}
+	return forbid("%.128q is not the collector's to read", string(s))
+}

@@ -1,0 +1,163 @@
+package door
+
+import (
+	"context"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+const (
+	// maxDelay bounds for how long a job that was given back may stay away: a lane has one job at a time.
+	maxDelay = 2 * time.Minute
+	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output.
+	maxWord   = 256
+	maxOutput = 512 << 10
+)
+
+// next waits for the next job of the lane. A collector waits once: the newest wait stands.
+func (d *Door) next(ctx context.Context, name events.CollectorName, who *account, lane events.Lane) answer {
+	waiting, cancel := context.WithTimeout(ctx, waitForJob)
+	defer cancel()
+	defer who.startWaiting(cancel)()
+	if v := d.Guard.ledger.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
+		return answer{Refusal: taken("lane %s is not collector %s's to serve now", lane, name)}
+	}
+	delivery, err := d.Jobs.NextJob(waiting, lane)
+	switch {
+	case err != nil && waiting.Err() != nil:
+		return answer{}
+	case err != nil:
+		return answer{Refusal: explain(err)}
+	}
+	token, ok := delivery.(interface{ Token() string })
+	if !ok {
+		return answer{Refusal: forbid("this log's jobs cannot be handed on")}
+	}
+	s := delivery.Stored()
+	return answer{Event: show(s), Delivery: token.Token()}
+}
+
+// startWaiting ends the wait before, and returns what ends this one.
+func (a *account) startWaiting(cancel func()) (stop func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leave != nil {
+		a.leave()
+	}
+	a.waiting++
+	mine := a.waiting
+	a.leave = cancel
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.waiting == mine {
+			a.leave = nil
+		}
+	}
+}
+
+// stopWaiting takes the wait for a job back.
+func (a *account) stopWaiting() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leave != nil {
+		a.leave()
+	}
+}
+
+// settle says what becomes of a delivery. Only a job that has ended is taken off its lane: whoever could end a delivery
+// without it would leave a hole that no later collector finds.
+func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer {
+	delivery, err := d.Jobs.Delivered(lane, req.Delivery)
+	if err != nil {
+		return answer{Refusal: forbid("%.200q is no delivery of lane %s", req.Delivery, lane)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendWithin)
+	defer cancel()
+	switch req.What {
+	case prolonged:
+		err = delivery.InProgress(ctx)
+	case givenBack:
+		err = delivery.Nak(ctx, min(max(req.Delay, 0), maxDelay))
+	case ended:
+		if !d.Guard.ledger.over(lane, delivery.Stored().Seq) {
+			// The end may be the event that the collector has just appended.
+			if why := d.reach(ctx, req.After); why != nil {
+				return answer{Refusal: why}
+			}
+		}
+		if !d.Guard.ledger.over(lane, delivery.Stored().Seq) {
+			return answer{Refusal: forbid("the job of event %d has not ended", delivery.Stored().Seq)}
+		}
+		err = delivery.Ack(ctx)
+	default:
+		return answer{Refusal: misshapen("%.32q is nothing that becomes of a delivery", string(req.What))}
+	}
+	if err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	return answer{}
+}
+
+// beat claims the collector's name for a process, renews the claim or gives it back.
+func (d *Door) beat(ctx context.Context, name events.CollectorName, req request) answer {
+	b := req.Beat
+	if b == nil || b.Name != name {
+		return answer{Refusal: forbid("a heartbeat of another collector")}
+	}
+	for _, word := range []string{b.Instance, b.Host, b.Version, string(b.JobID), string(b.Benchmark), req.Replaces} {
+		if len(word) > maxWord {
+			return answer{Refusal: misshapen("a heartbeat with a text of %d bytes, at most %d", len(word), maxWord)}
+		}
+	}
+	if b.Instance == "" {
+		return answer{Refusal: misshapen("a heartbeat without a process")}
+	}
+	now := d.Guard.clock()
+	if b.Time.After(now.Add(clockAhead)) || b.Time.Before(now.Add(-clockBehind)) {
+		b.Time = now.UTC()
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendWithin)
+	defer cancel()
+	var holder eventlog.Beat
+	var err error
+	switch {
+	case req.Claim:
+		holder, err = d.Presence.Claim(ctx, *b, req.Replaces)
+	case req.Release:
+		err = d.Presence.Release(ctx, *b)
+	default:
+		err = d.Presence.Beat(ctx, *b)
+	}
+	out := answer{BeatTTL: d.BeatTTL}
+	if req.Claim {
+		out.Holder = &holder
+	}
+	if err != nil {
+		out.Refusal = explain(err)
+	}
+	return out
+}
+
+// output keeps a piece of the output of one of the lane's jobs.
+func (d *Door) output(ctx context.Context, lane events.Lane, req request) answer {
+	c := req.Output
+	switch {
+	case c == nil || events.CheckToken("job", string(c.JobID)) != nil:
+		return answer{Refusal: misshapen("output of no job")}
+	case len(c.Text) > maxOutput:
+		return answer{Refusal: &refusal{Kind: tooLarge, Reason: "a piece of output of more than 512 KiB"}}
+	}
+	now := d.Guard.clock()
+	if c.Time.After(now.Add(clockAhead)) || c.Time.Before(now.Add(-clockBehind)) {
+		c.Time = now.UTC()
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendWithin)
+	defer cancel()
+	if err := d.JobLogs.WriteLog(ctx, lane, *c); err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	return answer{}
+}

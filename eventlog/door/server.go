@@ -1,0 +1,411 @@
+package door
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// Jobs hands jobs out.
+type Jobs interface {
+	eventlog.Dispatch
+	// Delivered returns the delivery of a job of the lane that a token names, also one that another process received.
+	Delivered(lane events.Lane, token string) (eventlog.Delivery, error)
+}
+
+// Config is what a door needs.
+type Config struct {
+	// NC is a connection of the core, on which the requests of collectors arrive.
+	NC       *nats.Conn
+	Log      eventlog.Log
+	Jobs     Jobs
+	Presence eventlog.Presence
+	JobLogs  eventlog.JobLogs
+	// Guard is followed by whoever makes the door.
+	Guard *Guard
+	// BeatTTL is how long a heartbeat lives.
+	BeatTTL time.Duration
+	// Wall cuts connections; nil where the server is somebody else's.
+	Wall Wall
+	// Alert and AllClear tell a person about a collector. An error is tried again.
+	Alert    func(ctx context.Context, about events.CollectorName, message, action string) error
+	AllClear func(ctx context.Context, about events.CollectorName, reason string) error
+	Metrics  *Metrics
+	// Version is that of this program, for collectors that are too old.
+	Version string
+	Logger  *slog.Logger
+}
+
+// Door answers collectors.
+type Door struct {
+	Config
+	working sync.WaitGroup
+	// complaints are what to tell of each collector; mu guards them.
+	mu         sync.Mutex
+	complaints map[events.CollectorName]complaint
+}
+
+// New returns a door; it is closed before Run.
+func New(c Config) *Door {
+	return &Door{Config: c, complaints: map[events.CollectorName]complaint{}}
+}
+
+// maxWaiting bounds the requests that wait for the door in this process. It takes one up in microseconds.
+const maxWaiting = 100_000
+
+// Run answers until ctx ends, whose error it returns, or the connection is closed (eventlog.ErrUnavailable).
+func (d *Door) Run(ctx context.Context) (err error) {
+	closed := d.NC.StatusChanged(nats.CLOSED)
+	defer d.NC.RemoveStatusListener(closed)
+	// What is being answered is finished first.
+	defer d.working.Wait()
+	for v, s := range Verbs("*") {
+		group := queueGroup
+		if v == verbLeave {
+			group = "" // the door where it waits is not known
+		}
+		take := func(m *nats.Msg) { d.take(ctx, v, m) }
+		sub, err := d.NC.QueueSubscribe(s, group, take)
+		if group == "" {
+			sub, err = d.NC.Subscribe(s, take)
+		}
+		if err != nil {
+			return fmt.Errorf("open the door for %s: %w: %w", v, eventlog.ErrUnavailable, err)
+		}
+		// On a connection that is closed there is nothing to unsubscribe.
+		defer func() { _ = sub.Unsubscribe() }()
+		if err := sub.SetPendingLimits(maxWaiting, -1); err != nil {
+			return fmt.Errorf("open the door for %s: %w", v, err)
+		}
+	}
+	watched := make(chan struct{})
+	watching, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(watched)
+		d.watch(watching)
+	}()
+	defer func() { stop(); <-watched }()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-closed:
+		return fmt.Errorf("the door: %w", eventlog.ErrUnavailable)
+	}
+}
+
+// perEvent is about what an event takes besides its data: the cheapest thing to say must not be the cheapest way to
+// fill the log.
+const perEvent = 512
+
+// sender returns who asks. Only the server writes the header, and only for a request that came from another account.
+func sender(m *nats.Msg) events.CollectorName { return senderOf(m.Header["Nats-Request-Info"]) }
+
+// senderOf reads the last one: the server sets it behind what a client has sent.
+func senderOf(all []string) events.CollectorName {
+	if len(all) == 0 {
+		return ""
+	}
+	var info struct {
+		Account events.CollectorName `json:"acc"`
+	}
+	if json.Unmarshal([]byte(all[len(all)-1]), &info) != nil {
+		return ""
+	}
+	return info.Account
+}
+
+// take decides on a request right when it arrives, and has it answered by a task of its own.
+func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
+	name := sender(m)
+	if m.Subject != subject(string(name), v) && v != verbOld || events.CheckToken("collector", string(name)) != nil {
+		// A client in the core's own account, which may do everything anyway, or a configuration that binds no names.
+		d.respond(m, answer{Refusal: forbid("collectors ask from an account of their own, as `tacho collector add` prints it: the server says that this one has account %q", name)})
+		return
+	}
+	if v == verbOld {
+		d.turnAway(m)
+		return
+	}
+	who, now := d.Guard.of(name), d.Guard.clock()
+	what, wait := who.admit(v, len(m.Data), now)
+	switch what {
+	case dropped:
+		d.Metrics.dropped.WithLabelValues(string(name)).Inc()
+		d.cutIfOverdue(name, who, now)
+	case later:
+		d.Metrics.refused.WithLabelValues(string(name), string(slower)).Inc()
+		d.respond(m, answer{Refusal: &refusal{Kind: slower, Reason: "faster than the bounds of one collector", Wait: wait}})
+	case admitted:
+		d.working.Go(func() {
+			defer who.done()
+			d.serve(ctx, v, name, who, m)
+		})
+	}
+}
+
+// turnAway tells a collector of an earlier version to be updated, in the words that it understands: those of a server
+// that refuses a read.
+func (d *Door) turnAway(m *nats.Msg) {
+	if m.Reply == "" {
+		return
+	}
+	text := "this collector's program is older than the core: install tacho " + d.Version + " on this machine; its credentials stay"
+	// One whose answer is lost asks again.
+	_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"400"}, "Description": {text}}})
+}
+
+// serve answers one request.
+func (d *Door) serve(ctx context.Context, v Verb, name events.CollectorName, who *account, m *nats.Msg) {
+	var req request
+	var out answer
+	switch err := unmarshal(v, m.Data, &req); {
+	case err != nil:
+		out.Refusal = misshapen("the request cannot be read: %v", err)
+	case req.Version != version:
+		out.Refusal = &refusal{Kind: outdated, Reason: fmt.Sprintf("the core speaks version %d of the door and the collector version %d: update the older of the two", version, req.Version)}
+	default:
+		out = d.judge(ctx, v, name, who, req, m)
+	}
+	if r := out.Refusal; r != nil {
+		d.refused(name, who, v, *r)
+	}
+	if v != verbLeave && (v != verbRead || out.Refusal != nil) {
+		d.respond(m, out)
+	}
+}
+
+// maxQuestion bounds the requests that bring nothing to be stored.
+const maxQuestion = 16 << 10
+
+func unmarshal(v Verb, data []byte, req *request) error {
+	if len(data) > maxQuestion && v != verbAppend && v != verbOutput {
+		return fmt.Errorf("%d bytes, at most %d", len(data), maxQuestion)
+	}
+	return json.Unmarshal(data, req)
+}
+
+// judge waits until the door knows what the collector knows, and carries out what it asks.
+func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who *account, req request, m *nats.Msg) answer {
+	soon, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	if d.Guard.ledger.wait(soon, 0) != nil {
+		return answer{Refusal: &refusal{Kind: again, Reason: "the core is still reading the log", Wait: time.Second}}
+	}
+	standing := d.Guard.ledger.standing(name)
+	switch {
+	case standing.Registered == nil:
+		return answer{Refusal: &refusal{Kind: revoked, Reason: fmt.Sprintf("collector %s is not registered: register it with `tacho collector add %s`", name, name)}}
+	case standing.Removed:
+		return answer{Refusal: &refusal{Kind: revoked, Reason: fmt.Sprintf("collector %s was removed: register another one with `tacho collector add`", name)}}
+	}
+	lane := standing.Registered.Lane()
+	switch v {
+	case verbAppend:
+		return d.append(ctx, name, who, req)
+	case verbLast:
+		return d.last(ctx, name, lane, req)
+	case verbNext:
+		return d.next(ctx, name, who, lane)
+	case verbLeave:
+		who.stopWaiting()
+	case verbAnswer:
+		return d.settle(ctx, lane, req)
+	case verbBeat:
+		return d.beat(ctx, name, req)
+	case verbOutput:
+		return d.output(ctx, lane, req)
+	case verbOld: // it was turned away
+	case verbRead:
+		return d.read(ctx, name, who, lane, req, m)
+	}
+	return answer{}
+}
+
+// catchUp bounds how long the door waits for its own reading of the log.
+const catchUp = 2 * time.Second
+
+// reach waits until the door has read the log up to a sequence that the collector knows. One beyond the end of the
+// log is no sequence of it.
+func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
+	if seq <= d.Guard.ledger.position() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	head, err := d.Log.Head(ctx)
+	switch {
+	case err != nil:
+		return &refusal{Kind: again, Reason: "the log is not reachable"}
+	case seq > head.Last:
+		return misshapen("the collector knows event %d, and the log ends at %d: it belongs to another log", seq, head.Last)
+	case d.Guard.ledger.wait(ctx, seq) != nil:
+		return &refusal{Kind: again, Reason: "the core has not read the log up to where the collector is", Wait: 100 * time.Millisecond}
+	}
+	return nil
+}
+
+// append checks what is to be appended, and appends it.
+func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, req request) answer {
+	now := d.Guard.clock()
+	for _, p := range req.Parts {
+		charge(who.events, perEvent*len(p.Events), now)
+	}
+	parts, why := understand(name, req.Parts, now)
+	if why != nil {
+		return answer{Refusal: why}
+	}
+	if why := d.may(ctx, name, parts, req.After, now); why != nil {
+		return answer{Refusal: why}
+	}
+	ctx, cancel := context.WithTimeout(ctx, appendWithin)
+	defer cancel()
+	seq, err := d.Log.Append(ctx, parts...)
+	if err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	return answer{Seq: seq}
+}
+
+// may returns why a collector may not append, nil when it may. The door's own reading of the log is behind for a moment
+// after each append: it is waited for only where it matters.
+func (d *Door) may(ctx context.Context, name events.CollectorName, parts []eventlog.Append, after events.Seq, now time.Time) *refusal {
+	v := d.Guard.ledger.view(name)
+	if behind := v.behind(parts); behind > 0 {
+		if why := d.reach(ctx, behind); why != nil {
+			return why
+		}
+		v = d.Guard.ledger.view(name)
+	}
+	// An append whose answer was lost comes again. The log refuses it for its versions, finds it stored, and says so:
+	// what the collector may do now does not matter then.
+	if v.passed(parts) {
+		return nil
+	}
+	why := check(name, v, parts, now)
+	if why == nil || v.at >= after {
+		return why
+	}
+	if why := d.reach(ctx, after); why != nil {
+		return why
+	}
+	if v = d.Guard.ledger.view(name); v.passed(parts) {
+		return nil
+	}
+	return check(name, v, parts, now)
+}
+
+// appendWithin bounds an append; the client asks again after a little longer.
+const appendWithin = 4 * time.Second
+
+// explain turns an error of the log into a refusal.
+func explain(err error) *refusal {
+	var moved *eventlog.ConflictError
+	switch {
+	case errors.As(err, &moved):
+		return &refusal{Kind: conflict, Reason: err.Error(), Subject: moved.Subject, Expected: moved.Expected, Actual: moved.Actual}
+	case errors.Is(err, eventlog.ErrBatchTooLarge):
+		return &refusal{Kind: tooLarge, Reason: err.Error()}
+	case errors.Is(err, eventlog.ErrNameHeld):
+		return &refusal{Kind: held, Reason: err.Error()}
+	}
+	return &refusal{Kind: again, Reason: err.Error(), Wait: 100 * time.Millisecond}
+}
+
+// last answers with the last event of an aggregate. Of the lane's work that is the last one that counts.
+func (d *Door) last(ctx context.Context, name events.CollectorName, lane events.Lane, req request) answer {
+	if why := mayRead(name, lane, req.Subject, false); why != nil {
+		return answer{Refusal: why}
+	}
+	e, ok, err := d.Log.Last(ctx, req.Subject)
+	if err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	if !ok {
+		return answer{}
+	}
+	if req.Subject == events.WorkSubject(lane) {
+		soon, cancel := context.WithTimeout(ctx, catchUp)
+		defer cancel()
+		if d.Guard.ledger.wait(soon, e.Seq) != nil {
+			return answer{Refusal: &refusal{Kind: again, Reason: "the core has not read the end of the lane's work yet"}}
+		}
+	}
+	if e.Fact == nil || !d.Guard.ledger.counts(lane, req.Subject, e.Seq) {
+		return answer{At: e.Seq}
+	}
+	s, err := events.Encode(e.Event)
+	if err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	s.Seq = e.Seq
+	return answer{At: e.Seq, Event: show(s)}
+}
+
+func show(s events.Stored) *shown {
+	return &shown{Seq: s.Seq, Subject: s.Subject, StoredAt: s.StoredAt, Header: s.Header, Data: s.Data}
+}
+
+// read answers with all events of an aggregate after a sequence, one message each, and one that ends them.
+func (d *Door) read(ctx context.Context, name events.CollectorName, who *account, lane events.Lane, req request, m *nats.Msg) answer {
+	if why := mayRead(name, lane, req.Subject, true); why != nil {
+		return answer{Refusal: why}
+	}
+	found, err := d.Log.Read(ctx, req.Subject)
+	if err != nil {
+		return answer{Refusal: explain(err)}
+	}
+	n, bytes := 0, 0
+	defer func() { charge(who.reads, bytes, d.Guard.clock()) }()
+	for _, e := range found {
+		out := &nats.Msg{Subject: m.Reply, Header: nats.Header{headerSeq: {strconv.FormatUint(uint64(e.Seq), 10)}}}
+		if e.Fact != nil && d.Guard.ledger.counts(lane, req.Subject, e.Seq) {
+			s, err := events.Encode(e.Event)
+			if err != nil {
+				return answer{Refusal: explain(err)}
+			}
+			for k, v := range s.Header {
+				out.Header[k] = []string{v}
+			}
+			out.Data = s.Data
+		}
+		bytes += perEvent + len(out.Data)
+		if d.NC.PublishMsg(out) != nil {
+			return answer{}
+		}
+		n++
+	}
+	// On a closed connection the collector asks again.
+	_ = d.NC.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{headerEnd: {strconv.Itoa(n)}, headerBeatTTL: {d.BeatTTL.String()}}})
+	return answer{}
+}
+
+// The headers of answers to a read.
+const (
+	headerSeq = "Tacho-Seq"
+	headerEnd = "Tacho-End" // the number of events
+	// headerBeatTTL tells with the end how long a heartbeat lives.
+	headerBeatTTL = "Tacho-Beat-TTL"
+)
+
+// respond answers. One whose answer is lost asks again.
+func (d *Door) respond(m *nats.Msg, a answer) {
+	if m.Reply == "" {
+		return
+	}
+	data, err := json.Marshal(a)
+	if err != nil {
+		d.Logger.Error("an answer to a collector cannot be written", "subject", m.Subject, "error", err)
+		return
+	}
+	_ = m.Respond(data)
+}

@@ -1,0 +1,126 @@
+package events
+
+// The facts about collectors. One subject has one kind of writer: registry.<name> is what the operator and the
+// scheduler say about a collector, collector.<name> is what the collector says of itself.
+
+// ---- registry ----
+
+// RegistryOpened: from here on the standing of collectors is on registry.<name>. Before it, in logs of earlier
+// versions, it was on collector.<name>, where a collector could write it as well; what is said there afterwards
+// counts for nothing. It is appended once in the life of a log.
+type RegistryOpened struct {
+	// Collectors is how many were copied from collector.<name>.
+	Collectors int `json:"collectors"`
+}
+
+// ---- registry.<name> ----
+
+// RegistryCopied: what stood on collector.<name> when the registry was opened.
+type RegistryCopied struct {
+	CollectorRegistered
+	Active bool `json:"active"`
+	// AtOnce is set for one that was deactivated and not to finish its job.
+	AtOnce      bool `json:"at_once,omitempty"`
+	Draining    bool `json:"draining,omitempty"`
+	Quarantined bool `json:"quarantined,omitempty"`
+	// Reason is why it is inactive, draining or quarantined.
+	Reason string `json:"reason,omitempty"`
+	// KeySince is when the key was registered, in RFC 3339; RegisteredAt the same for the collector.
+	KeySince     string `json:"key_since"`
+	RegisteredAt string `json:"registered_at"`
+}
+
+// CollectorRegistered: a machine may execute the jobs of one lane.
+type CollectorRegistered struct {
+	Name    CollectorName `json:"name"`
+	Target  Target        `json:"target"`
+	Set     Set           `json:"set"`
+	Standby bool          `json:"standby,omitempty"`
+	// OS and Arch are what its host must be, in Go's words; empty accepts any.
+	OS   string `json:"os,omitempty"`
+	Arch string `json:"arch,omitempty"`
+	// NKey is the public key that the collector proves itself with.
+	NKey string `json:"nkey,omitempty"`
+}
+
+// Lane returns the lane whose jobs the collector may execute.
+func (f CollectorRegistered) Lane() Lane { return Lane{Target: f.Target, Set: f.Set} }
+
+// CollectorKeyRotated: the collector has another key. The one before is refused from here on.
+type CollectorKeyRotated struct {
+	Name CollectorName `json:"name"`
+	NKey string        `json:"nkey"`
+	// Reason is why; empty when nobody said.
+	Reason string `json:"reason,omitempty"`
+}
+
+// CollectorRemoved: the collector is gone for good. Its key is refused, and its name is never used again.
+type CollectorRemoved struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// CollectorActivated: the collector takes jobs again.
+type CollectorActivated struct {
+	Name CollectorName `json:"name"`
+}
+
+// CollectorDeactivated: the collector takes no more jobs; its history stays.
+type CollectorDeactivated struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason,omitempty"`
+	// Now gives the job in hand back at once, without spending an attempt; else it is finished first.
+	Now bool `json:"now,omitempty"`
+}
+
+// CollectorDraining: the collector was asked to finish its job and take no other.
+type CollectorDraining struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+// CollectorQuarantined: the collector failed several different jobs in a row for reasons of its own. It takes
+// no more jobs until a person activates it.
+type CollectorQuarantined struct {
+	Name   CollectorName `json:"name"`
+	Reason string        `json:"reason"`
+	// Jobs are those that it failed, oldest first.
+	Jobs []JobID `json:"jobs"`
+}
+
+// CollectorSilent: the heartbeat of a process is too old. The scheduler says so.
+type CollectorSilent struct {
+	Name     CollectorName `json:"name"`
+	Instance string        `json:"instance"`
+	Reason   string        `json:"reason"`
+}
+
+// ---- collector.<name> ----
+
+// CollectorOnline: a process of the collector started.
+type CollectorOnline struct {
+	Name        CollectorName `json:"name"`
+	Instance    string        `json:"instance"`
+	Version     string        `json:"version"`
+	PID         int           `json:"pid"`
+	Environment Environment   `json:"environment"`
+	// UpdateFailed says why the version that is wanted could not be fetched or built; empty when nothing failed.
+	UpdateFailed string `json:"update_failed,omitempty"`
+}
+
+// CollectorOffline: the collector left. Before the registry was opened the scheduler said so as well, of one whose
+// heartbeat was too old.
+type CollectorOffline struct {
+	Name     CollectorName `json:"name"`
+	Instance string        `json:"instance"`
+	Reason   string        `json:"reason"`
+}
+
+// CollectorUpdating: a process of the collector left, between two requests, to be replaced by another version.
+type CollectorUpdating struct {
+	Name     CollectorName `json:"name"`
+	Instance string        `json:"instance"`
+	// Version is the one that left, Wanted the one that is to come.
+	Version string `json:"version"`
+	Wanted  string `json:"wanted"`
+}

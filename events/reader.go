@@ -1,0 +1,116 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Reader understands the events of a log for a part that follows all of it, in their order. The zero value reads
+// from the beginning.
+//
+// Litter is what no fold may take: malformed data, an event on a subject that is not its own, what a collector
+// wrote and this program does not understand, and what was said of a collector's standing at the place where it
+// could say so itself, once the registry was open. Of litter only sequence and subject count. It stops nobody.
+type Reader struct {
+	opened Seq
+	// copied are the collectors that the registry holds already while it is not open: a large farm needs more than
+	// one append for that. What they say of their standing in between is in no copy.
+	copied map[CollectorName]bool
+}
+
+// ReadFrom returns a reader for the events of a log whose registry was opened at the given sequence; 0 when it was
+// not, or comes later. Then it is told the collectors that were copied before the first event that it reads.
+func ReadFrom(opened Seq, copied ...CollectorName) *Reader {
+	r := &Reader{opened: opened}
+	for _, name := range copied {
+		r.copy(name)
+	}
+	return r
+}
+
+func (r *Reader) copy(name CollectorName) {
+	if r.copied == nil {
+		r.copied = map[CollectorName]bool{}
+	}
+	r.copied[name] = true
+}
+
+// clockSkew is how far the clock of a collector may be ahead of the log's.
+const clockSkew = time.Minute
+
+// Understand decodes the next event of the log, or says why it is litter. The error is ErrUnknownType: a newer
+// program of the core wrote the event, and a part that needs it must stop.
+func (r *Reader) Understand(s Stored) (e Recorded, litter string, err error) {
+	e, old, litter, err := understand(s)
+	switch {
+	case err != nil || litter != "":
+		return e, litter, err
+	case old && r.opened > 0 && s.Seq > r.opened, old && r.copied[CollectorName(s.Subject.Last())]:
+		return e, "it is said on " + string(RegistrySubject("<name>")) + " since the registry was opened", nil
+	}
+	// Before the registry is open nothing else decides what is litter.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case RegistryOpened:
+		if r.opened == 0 {
+			r.opened, r.copied = s.Seq, nil
+		}
+	case RegistryCopied:
+		if r.opened == 0 {
+			r.copy(f.Name)
+		}
+	}
+	return e, "", nil
+}
+
+// DecodeOne decodes an event of one aggregate. Litter, and what lies on a subject where it was said before the
+// registry was opened (which holds a copy), comes without a fact: it counts for the version of the aggregate alone.
+func DecodeOne(s Stored) (Recorded, error) {
+	e, old, litter, err := understand(s)
+	if litter != "" || old {
+		return Recorded{Seq: s.Seq}, err
+	}
+	return e, err
+}
+
+// DecodeAll is DecodeOne for all events of one aggregate, in order.
+func DecodeAll(stored []Stored) ([]Recorded, error) {
+	out := make([]Recorded, len(stored))
+	for i, s := range stored {
+		var err error
+		if out[i], err = DecodeOne(s); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// understand is Reader.Understand without what came before. old is set for a fact on a subject that such facts
+// had in earlier versions.
+func understand(s Stored) (e Recorded, old bool, litter string, err error) {
+	e, err = Decode(s)
+	switch {
+	case errors.Is(err, ErrUnknownType) && s.Subject.Foreign():
+		return e, false, err.Error(), nil
+	case errors.Is(err, ErrUnknownType):
+		return e, false, "", err
+	case err != nil:
+		return e, false, err.Error(), nil
+	}
+	home := e.Fact.Subject()
+	name, _ := cutTypePrefix(s.Header[HeaderType])
+	if h := current.homes[name]; h != nil {
+		home, old = h(e.Fact), true
+	}
+	switch {
+	case home != s.Subject:
+		return e, old, fmt.Sprintf("the event belongs on %s", home), nil
+	case e.Time.Year() < 1970 || e.Time.Year() > 9999:
+		return e, old, "the time of the event is out of range", nil
+	}
+	if s.Subject.Foreign() && !s.StoredAt.IsZero() && e.Time.After(s.StoredAt.Add(clockSkew)) {
+		e.Time = s.StoredAt.UTC().Truncate(time.Millisecond)
+	}
+	return e, old, "", nil
+}

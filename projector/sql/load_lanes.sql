@@ -1,0 +1,1 @@
+SELECT row_to_json(l) FROM lane l
