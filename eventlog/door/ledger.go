@@ -318,6 +318,13 @@ func (l *ledger) complaints() map[events.CollectorName]time.Time {
 	return out
 }
 
+// caughtUp reports whether all has been folded that was in the log in the beginning.
+func (l *ledger) caughtUp() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.current
+}
+
 // position returns the last event that was folded.
 func (l *ledger) position() events.Seq {
 	l.mu.RLock()

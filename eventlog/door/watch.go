@@ -69,7 +69,7 @@ func (d *Door) complain(name events.CollectorName, reason string, cut bool) {
 func (d *Door) cutIfOverdue(name events.CollectorName, who *account, now time.Time) {
 	if long, now := who.overdue(now); now {
 		d.tellCut(name, long, tooFast(d.Guard.bounds))
-		go d.sweep()
+		d.working.Go(d.sweep)
 	}
 }
 
@@ -112,17 +112,24 @@ func (d *Door) watch(ctx context.Context) {
 	}
 }
 
-// sweep cuts the connections whose key opens nothing any more, and those of collectors that are cut off.
-func (d *Door) sweep() {
-	if d.Wall == nil {
-		return
+// connections returns those of collectors; false when they cannot be seen, or not be judged because the log is still
+// being read: a key that was rotated would be taken for an old one.
+func (d *Door) connections() ([]Connection, bool) {
+	if d.Wall == nil || !d.Guard.ledger.caughtUp() {
+		return nil, false
 	}
 	all, err := d.Wall.Connections()
 	if err != nil {
 		d.Logger.Warn("the connections of collectors cannot be seen", "error", err)
-		return
+		return nil, false
 	}
-	for _, c := range d.Guard.collectors(all) {
+	return d.Guard.collectors(all), true
+}
+
+// sweep cuts the connections whose key opens nothing any more, and those of collectors that are cut off.
+func (d *Door) sweep() {
+	all, _ := d.connections()
+	for _, c := range all {
 		if !d.Guard.welcome(c) {
 			d.disconnect(c)
 		}
@@ -138,16 +145,12 @@ func (d *Door) disconnect(c Connection) {
 // weigh compares what each connection has sent with the look before, and cuts those off that send more than a
 // collector may, whatever it is and wherever it goes.
 func (d *Door) weigh(before map[place]Connection) map[place]Connection {
-	if d.Wall == nil {
-		return before
-	}
-	all, err := d.Wall.Connections()
-	if err != nil {
-		d.Logger.Warn("the connections of collectors cannot be seen", "error", err)
+	all, seen := d.connections()
+	if !seen {
 		return before
 	}
 	now, after := d.Guard.clock(), make(map[place]Connection, len(all))
-	for _, c := range d.Guard.collectors(all) {
+	for _, c := range all {
 		at := place{c.Server, c.ID}
 		after[at] = c
 		b := before[at]
