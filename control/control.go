@@ -119,7 +119,17 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite
 	if !ok {
 		return suite.Definitions{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
 	}
-	return suite.Parse(last.Fact.(events.DefinitionsPublished).Content)
+	published, readable := last.Fact.(events.DefinitionsPublished)
+	if !readable { // litter: those before it are the newest
+		history, err := fold(ctx, c.Log, events.SuiteSubject(name), func(_ events.DefinitionsPublished, e events.Recorded) events.DefinitionsPublished {
+			return e.Fact.(events.DefinitionsPublished)
+		})
+		if err != nil {
+			return suite.Definitions{}, err
+		}
+		published = history.state
+	}
+	return suite.Parse(published.Content)
 }
 
 // others names the suites that are published, for whoever named one that is not. Where they are not known it says

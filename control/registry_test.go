@@ -273,3 +273,24 @@ func TestAnOpeningThatWasKilledIsMendedByTheNextStart(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be read comes without a fact.
+func TestDefinitionsThatCannotBeReadAreNoCrash(t *testing.T) {
+	c, log := start(t)
+	history, err := log.Read(t.Context(), events.SuiteSubject("small"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, err := events.Encode(history[0].Event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken.Data = []byte("{")
+	log.Put(broken)
+	if d, err := c.Definitions(t.Context(), "small"); err != nil || d.Digest() != definitions().Digest() {
+		t.Errorf("%s, %v; want those before it", d.Digest(), err)
+	}
+	if answer, err := c.Publish(t.Context(), by, definitions()); err != nil || !answer.Existed {
+		t.Errorf("%+v %v", answer, err)
+	}
+}
