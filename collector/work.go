@@ -156,14 +156,24 @@ func (c *Collector) transientPause(a *attempt) time.Duration {
 	return failing/2 + rand.N(failing)
 }
 
-// laneState returns the state of the lane's work and its version. The last event tells all of it.
+// laneState returns the state of the lane's work and its version. The last event tells all of it, unless it is one that
+// no fold may take, which a collector of an earlier version may have left: then all of them are read.
 func (c *Collector) laneState(ctx context.Context) (state job.Lane, version events.Seq, err error) {
 	err = c.retry(ctx, func() error {
 		last, ok, err := c.Log.Last(ctx, events.WorkSubject(c.Lane))
 		if err != nil || !ok {
 			return err
 		}
-		state, version = job.Evolve(job.Lane{}, last.Fact, last.Seq, last.Time), last.Seq
+		history := []events.Recorded{last}
+		if last.Fact == nil {
+			if history, err = c.Log.Read(ctx, events.WorkSubject(c.Lane)); err != nil {
+				return err
+			}
+		}
+		state = job.Lane{}
+		for _, e := range history {
+			state, version = job.Evolve(state, e.Fact, e.Seq, e.Time), e.Seq
+		}
 		return nil
 	})
 	if err != nil {
