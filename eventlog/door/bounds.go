@@ -97,8 +97,7 @@ func (a *account) admit(v Verb, n int, now time.Time) (verdict, time.Duration) {
 	if now.Before(a.cutUntil) {
 		return dropped, 0
 	}
-	limiter, cost := a.requests, 1
-	wait := waitFor(limiter, cost, now)
+	wait := waitFor(a.requests, 1, now)
 	// What is not stored costs no bytes.
 	//exhaustive:ignore
 	switch v {

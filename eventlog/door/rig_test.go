@@ -152,7 +152,8 @@ func (c *core) register(name events.CollectorName, set events.Set) collector {
 		c.t.Fatal(err)
 	}
 	c.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
-	c.append(events.LaneAssigned{Lane: lane, Name: name})
+	// The server knows the key when the guard has read it.
+	c.reach(c.append(events.LaneAssigned{Lane: lane, Name: name}))
 	return collector{name: name, lane: lane, key: key}
 }
 
