@@ -202,6 +202,13 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return answer{Refusal: &refusal{Kind: again, Reason: "the core is still reading the log", Wait: time.Second}}
 	}
 	standing := d.Guard.ledger.standing(name)
+	if standing.Registered == nil {
+		// It may have been registered a moment ago, on a server that admits it without asking this ledger.
+		if head, err := d.Log.Head(soon); err != nil || d.Guard.ledger.wait(soon, head.Last) != nil {
+			return answer{Refusal: &refusal{Kind: again, Reason: "the core has not read the end of the log yet", Wait: 100 * time.Millisecond}}
+		}
+		standing = d.Guard.ledger.standing(name)
+	}
 	switch {
 	case standing.Registered == nil:
 		return answer{Refusal: &refusal{Kind: revoked, Reason: fmt.Sprintf("collector %s is not registered: register it with `tacho collector add %s`", name, name)}}
