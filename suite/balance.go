@@ -75,7 +75,8 @@ func (b Balance) Moves() []Share {
 // but its input. The other benchmarks of the target keep their sets and count nothing.
 //
 // Of small inputs the proposal is the best there is; of large ones the best that a search of fixed size has
-// found. It is never worse than what the definitions have, and leaves sets alone that are balanced already.
+// found. It is never worse than what the definitions have, and leaves sets alone that are balanced already:
+// what it proposed it does not move again.
 func (d Definitions) Balance(w BalanceWish) (Balance, error) {
 	target, ok := d.Target(w.Target)
 	if !ok {
@@ -100,13 +101,19 @@ func (d Definitions) Balance(w BalanceWish) (Balance, error) {
 	b := Balance{Target: w.Target, Before: lengthsBefore(shares, count), Shares: shares, Left: left}
 	var best []int
 	best, b.Optimal = s.shortest()
-	b.Shortest, b.Bound = s.longest(best), s.bound()
-	if b.Optimal {
+	assigned := best
+	for best != nil {
+		b.Shortest = s.longest(best)
+		limit := b.Shortest + time.Duration(float64(b.Shortest)*w.Tolerance)
+		assigned, b.Fewest = s.fewest(limit, best)
+		best = nil
+		if !b.Optimal {
+			best = s.shorterFrom(assigned, shares, others, w.Tolerance)
+		}
+	}
+	if b.Bound = s.bound(); b.Optimal {
 		b.Bound = b.Shortest
 	}
-	limit := b.Shortest + time.Duration(float64(b.Shortest)*w.Tolerance)
-	var assigned []int
-	assigned, b.Fewest = s.fewest(limit, best)
 	b.After = s.lengths(assigned)
 	for i, p := range s.pieces {
 		b.Shares[p.share].To = events.Set(assigned[i])

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/tachobench/tacho/events"
 )
 
 // searched bounds each search for a better split. Up to a dozen benchmarks or so are searched to the end.
@@ -124,6 +126,35 @@ func (s *split) shortest() (best []int, optimal bool) {
 	search.order = sortedIndexes(len(s.pieces), func(a, b int) int { return cmp.Compare(s.pieces[b].length, s.pieces[a].length) })
 	search.from(0)
 	return search.best, search.left > 0
+}
+
+// shorterFrom looks again for the shortest longest set, with the pieces where assigned puts them, and returns
+// an assignment that is so much shorter that a balance of those sets would move something; nil when there is
+// none. A search of fixed size finds more from one start than from another.
+func (s *split) shorterFrom(assigned []int, shares []Share, others map[int]bool, tolerance float64) []int {
+	proposed := slices.Clone(shares)
+	for i, p := range s.pieces {
+		set := events.Set(assigned[i])
+		proposed[p.share].From = &set
+	}
+	next := newSplit(proposed, others, len(s.base))
+	best, _ := next.shortest()
+	shortest := next.longest(best)
+	if s.longest(assigned) <= shortest+time.Duration(float64(shortest)*tolerance) {
+		return nil
+	}
+	sets := map[int]int{}
+	for i, p := range next.pieces {
+		sets[p.share] = best[i]
+	}
+	shorter := slices.Clone(assigned)
+	for i, p := range s.pieces {
+		// What has no known length stays where the first proposal put it.
+		if set, found := sets[p.share]; found {
+			shorter[i] = set
+		}
+	}
+	return shorter
 }
 
 // longestFirst puts one piece after the other into the set that is the shortest so far. With stay, those that
