@@ -31,7 +31,7 @@ type attempt struct {
 func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done map[events.TestCase]bool,
 	version events.Seq, root string,
 ) *attempt {
-	a := &attempt{c: c, spec: spec, number: d.Attempt, token: token, done: done, root: root}
+	a := &attempt{c: c, spec: spec, number: d.Attempt, token: token, done: done, root: root, since: job.Time(d.Since)}
 	a.sink = newSink(a, version)
 	return a
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
 const (
@@ -26,8 +27,7 @@ type earlier struct {
 	done map[events.TestCase]bool
 }
 
-// readResults folds the results of a job. A report counts when its attempt is the one that began last
-// before it: a process that had lost the job added nothing.
+// readResults folds the results of a job.
 func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, error) {
 	var history []events.Recorded
 	err := c.retry(ctx, func() (err error) {
@@ -38,19 +38,15 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 		return earlier{}, fmt.Errorf("read the results of job %s: %w", id, err)
 	}
 	out := earlier{done: map[events.TestCase]bool{}}
-	attempt := 0
+	var results job.Results
 	for _, e := range history {
 		out.version = e.Seq
-		// Only these two tell what is measured.
-		//exhaustive:ignore
-		switch f := e.Fact.(type) {
-		case events.AttemptBegan:
-			attempt = f.Attempt
-		case events.TestCasesMeasured:
-			if f.Attempt != attempt {
-				continue
-			}
-			for _, m := range f.Cases {
+		f, ok := e.Fact.(events.ResultFact)
+		if !ok || !results.Report(f) {
+			continue
+		}
+		if measured, ok := f.(events.TestCasesMeasured); ok {
+			for _, m := range measured.Cases {
 				out.done[m.TestCase] = true
 			}
 		}
@@ -61,7 +57,7 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 // sink turns what the bench reports into events. Only the bench's goroutine uses it.
 type sink struct {
 	a *attempt
-	// version is the last event of the job's results, which only the current attempt adds to.
+	// version is the last event of the job's results.
 	version events.Seq
 	pending []events.MeasuredCase
 	// bytes is how large pending is as JSON.
@@ -128,19 +124,36 @@ func (s *sink) flush(ctx context.Context) error {
 func (s *sink) record(ctx context.Context, f events.Fact) error {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
-	part := eventlog.Append{
-		Subject: f.Subject(), Expected: s.version, Events: []events.Event{s.a.c.event(f, s.a.token, s.a.root)},
-	}
-	err := s.a.c.retry(ctx, func() error {
-		seq, err := s.a.c.Log.Append(ctx, part)
-		if err == nil {
-			s.version = seq
+	event := s.a.c.event(f, s.a.token, s.a.root)
+	for {
+		part := eventlog.Append{Subject: f.Subject(), Expected: s.version, Events: []events.Event{event}}
+		err := s.a.c.retry(ctx, func() error {
+			seq, err := s.a.c.Log.Append(ctx, part)
+			if err == nil {
+				s.version = seq
+			}
+			return err
+		})
+		var conflict *eventlog.ConflictError
+		if !errors.As(err, &conflict) {
+			return err
 		}
+		if err := s.catchUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// catchUp reads where the job's results are now, or tells that the attempt is lost: its lane alone says that.
+func (s *sink) catchUp(ctx context.Context) error {
+	lane, _, err := s.a.c.laneState(ctx)
+	if err != nil {
 		return err
-	})
-	var conflict *eventlog.ConflictError
-	if errors.As(err, &conflict) {
+	}
+	if lane.Phase != job.Current || lane.Token != s.a.token {
 		return errLost
 	}
+	known, err := s.a.c.readResults(ctx, s.a.spec.ID)
+	s.version = known.version
 	return err
 }

@@ -69,7 +69,7 @@ func (c *Collector) resume(ctx context.Context) error {
 		return c.giveUp(ctx, state)
 	}
 	c.Logger.Info("continuing the job that the last process left", "job", state.JobID)
-	_, err = c.execute(ctx, state.Place, state.Job, 0, "", nil)
+	_, err = c.execute(ctx, events.JobDispatched{Place: state.Place, Job: state.Job}, 0, "", nil)
 	return err
 }
 
@@ -88,7 +88,7 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	}
 	again := time.Duration(0)
 	if c.mayBegin(ctx) {
-		if again, err = c.execute(ctx, dispatched.Place, dispatched.Job, recorded.Seq, recorded.Root, d); err != nil {
+		if again, err = c.execute(ctx, dispatched, recorded.Seq, recorded.Root, d); err != nil {
 			return err
 		}
 	}
@@ -107,10 +107,9 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 
 // execute runs a job to one of its ends. It returns after how long the job is to be delivered again, or a
 // negative duration when it has ended. delivery is nil for a job that is resumed without one.
-func (c *Collector) execute(ctx context.Context, place uint64, spec events.JobSpec, cause events.Seq, root string,
-	delivery eventlog.Delivery,
-) (again time.Duration, err error) {
-	a, err := c.begin(ctx, place, spec, cause, root)
+func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause events.Seq, root string, delivery eventlog.Delivery) (again time.Duration, err error) {
+	spec := d.Job
+	a, err := c.begin(ctx, d, cause, root)
 	var refusal *job.Refusal
 	switch {
 	case errors.As(err, &refusal):
@@ -183,43 +182,31 @@ func (c *Collector) laneState(ctx context.Context) (state job.Lane, version even
 }
 
 // begin decides on an attempt and records it. It returns nil when the job has ended, now or before.
-func (c *Collector) begin(ctx context.Context, place uint64, spec events.JobSpec, cause events.Seq, root string) (*attempt, error) {
+func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause events.Seq, root string) (*attempt, error) {
 	for {
 		state, version, err := c.laneState(ctx)
 		if err != nil {
 			return nil, err
 		}
 		facts, err := job.Decide(state, c.Lane, job.Dequeue{
-			Place: place, Job: spec, Collector: c.Name, Instance: c.Instance, Version: c.Version,
-			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts,
+			Place: d.Place, Job: d.Job, Collector: c.Name, Instance: c.Instance, Version: c.Version,
+			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts, Since: job.Time(d.Since),
 		})
 		if err != nil || len(facts) == 0 {
 			return nil, err
 		}
-		a, err := c.append(ctx, spec, facts, version, cause, root)
+		a, err := c.start(ctx, d.Job, facts, version, cause, root)
 		var conflict *eventlog.ConflictError
 		if errors.As(err, &conflict) {
 			continue
-		}
-		if a != nil {
-			a.since = state.Since
 		}
 		return a, err
 	}
 }
 
-// append records the facts of a dequeue; with an attempt among them, together with the mark that its
-// results begin here.
-func (c *Collector) append(ctx context.Context, spec events.JobSpec, facts []events.Fact, version, cause events.Seq, root string) (*attempt, error) {
-	part := eventlog.Append{Subject: events.WorkSubject(c.Lane), Expected: version}
-	for _, f := range facts {
-		part.Events = append(part.Events, c.event(f, cause, root))
-	}
-	dequeued, runs := facts[len(facts)-1].(events.JobDequeued)
-	if !runs {
-		return nil, c.retry(ctx, func() error { _, err := c.Log.Append(ctx, part); return err })
-	}
-	earlier, err := c.readResults(ctx, spec.ID)
+// start records the facts of a dequeue, and returns the attempt if there is one among them.
+func (c *Collector) start(ctx context.Context, spec events.JobSpec, facts []events.Fact, version, cause events.Seq, root string) (*attempt, error) {
+	known, err := c.readResults(ctx, spec.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -228,20 +215,23 @@ func (c *Collector) append(ctx context.Context, spec events.JobSpec, facts []eve
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(earlier.done, round.done)
+		maps.Copy(known.done, round.done)
 	}
-	began := eventlog.Append{Subject: events.ResultSubject(c.Lane, spec.ID), Expected: earlier.version, Events: []events.Event{c.event(
-		events.AttemptBegan{Lane: c.Lane, JobID: spec.ID, Collector: c.Name, Attempt: dequeued.Attempt}, cause, root)}}
-	var last events.Seq
-	err = c.retry(ctx, func() (err error) {
-		last, err = c.Log.Append(ctx, part, began)
-		return err
-	})
+	last, err := c.store(ctx, facts, version, known.version, cause, root)
 	if err != nil {
 		return nil, err
 	}
-	// The batch is contiguous: JobDequeued stands right before AttemptBegan.
-	return newAttempt(c, spec, last-1, dequeued, earlier.done, last, root), nil
+	// The append is contiguous.
+	first := last + 1 - events.Seq(len(facts))
+	for i, f := range facts {
+		if dequeued, ok := f.(events.JobDequeued); ok {
+			if _, closed := facts[len(facts)-1].(events.ResultsClosed); closed {
+				known.version = last
+			}
+			return newAttempt(c, spec, first+events.Seq(i), dequeued, known.done, known.version, root), nil
+		}
+	}
+	return nil, nil
 }
 
 // record appends the end of an attempt, unless the log took another course (*job.Refusal).
@@ -257,15 +247,36 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 		if err != nil || len(facts) == 0 {
 			return err
 		}
-		part := eventlog.Append{
-			Subject: events.WorkSubject(c.Lane), Expected: version, Events: []events.Event{c.event(facts[0], state.Token, root)},
+		results := earlier{}
+		if len(facts) > 1 {
+			if results, err = c.readResults(ctx, state.JobID); err != nil {
+				return err
+			}
 		}
-		err = c.retry(ctx, func() error { _, err := c.Log.Append(ctx, part); return err })
+		_, err = c.store(ctx, facts, version, results.version, state.Token, root)
 		var conflict *eventlog.ConflictError
 		if !errors.As(err, &conflict) {
 			return err
 		}
 	}
+}
+
+// store appends what was decided on the lane: facts on its work, and on the results of the job, each with the version
+// that is expected there.
+func (c *Collector) store(ctx context.Context, facts []events.Fact, work, results, cause events.Seq, root string) (last events.Seq, err error) {
+	parts := []eventlog.Append{{Subject: events.WorkSubject(c.Lane), Expected: work}}
+	for _, f := range facts {
+		if f.Subject() != parts[len(parts)-1].Subject {
+			parts = append(parts, eventlog.Append{Subject: f.Subject(), Expected: results})
+		}
+		part := &parts[len(parts)-1]
+		part.Events = append(part.Events, c.event(f, cause, root))
+	}
+	err = c.retry(ctx, func() (err error) {
+		last, err = c.Log.Append(ctx, parts...)
+		return err
+	})
+	return last, err
 }
 
 // lasting returns a context for recording what must not be lost: it goes on while the collector runs, and for

@@ -164,20 +164,21 @@ func TestIDsDependOnEveryPartOfTheIdentity(t *testing.T) {
 	lane := Lane{Target: "t", Set: 1}
 	a := Artifact{Suite: "go", Tag: "x", Kind: Master}
 	ids := map[JobID]bool{
-		NewJobID(a, "compile", lane, "gc", "opt", nil):                                 true,
-		NewJobID(Artifact{Suite: "go", Tag: "y"}, "compile", lane, "gc", "opt", nil):   true,
-		NewJobID(Artifact{Suite: "rust", Tag: "x"}, "compile", lane, "gc", "opt", nil): true,
-		NewJobID(a, "runtime", lane, "gc", "opt", nil):                                 true,
-		NewJobID(a, "compile", Lane{Target: "t", Set: 2}, "gc", "opt", nil):            true,
-		NewJobID(a, "compile", Lane{Target: "u", Set: 1}, "gc", "opt", nil):            true,
-		NewJobID(a, "compile", lane, "llvm", "opt", nil):                               true,
-		NewJobID(a, "compile", lane, "gc", "debug", nil):                               true,
-		NewJobID(a, "compile", lane, "gc", "opt", []string{"hello*"}):                  true,
+		NewJobID(a, "compile", lane, "gc", "opt", nil, nil):                                 true,
+		NewJobID(Artifact{Suite: "go", Tag: "y"}, "compile", lane, "gc", "opt", nil, nil):   true,
+		NewJobID(Artifact{Suite: "rust", Tag: "x"}, "compile", lane, "gc", "opt", nil, nil): true,
+		NewJobID(a, "runtime", lane, "gc", "opt", nil, nil):                                 true,
+		NewJobID(a, "compile", Lane{Target: "t", Set: 2}, "gc", "opt", nil, nil):            true,
+		NewJobID(a, "compile", Lane{Target: "u", Set: 1}, "gc", "opt", nil, nil):            true,
+		NewJobID(a, "compile", lane, "llvm", "opt", nil, nil):                               true,
+		NewJobID(a, "compile", lane, "gc", "debug", nil, nil):                               true,
+		NewJobID(a, "compile", lane, "gc", "opt", nil, []string{"stable"}):                  true,
+		NewJobID(a, "compile", lane, "gc", "opt", []string{"hello*"}, nil):                  true,
 	}
-	if len(ids) != 9 {
-		t.Errorf("%d different ids of 9 identities", len(ids))
+	if len(ids) != 10 {
+		t.Errorf("%d different ids of 10 identities", len(ids))
 	}
-	round := JobSpec{ID: NewJobID(a, "compile", lane, "gc", "opt", nil), Artifact: a, Kind: "compile", Target: "t", Set: 1, Backend: "gc", Profile: "opt"}
+	round := JobSpec{ID: NewJobID(a, "compile", lane, "gc", "opt", nil, nil), Artifact: a, Kind: "compile", Target: "t", Set: 1, Backend: "gc", Profile: "opt"}
 	var before []JobID
 	for n := range 4 {
 		if diff := cmp.Diff(before, round.Earlier()); diff != "" || round.Round != n {

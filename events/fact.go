@@ -61,6 +61,32 @@ type RequestStarted struct {
 type JobsCreated struct {
 	RequestID RequestID `json:"request_id"`
 	Jobs      []JobSpec `json:"jobs"`
+	// Key is that of the GraphWanted that asked for them; empty for those of the start and for backfills.
+	Key string `json:"key,omitempty"`
+}
+
+// GraphKind is the closed set of kinds of graph that can be wished for.
+type GraphKind string
+
+// GraphRepair makes the next rounds of jobs that did not succeed.
+const GraphRepair GraphKind = "repair"
+
+// GraphWanted: somebody wishes to have more jobs made for a request, in whatever state that is. Asking twice with one
+// key is one wish. It is answered by GraphAdmitted with the jobs, or by GraphRefused.
+type GraphWanted struct {
+	RequestID RequestID `json:"request_id"`
+	Key       string    `json:"key"`
+	Kind      GraphKind `json:"kind"`
+	// Select names the jobs; empty means all that did not succeed.
+	Select []JobID `json:"select,omitempty"`
+	Reason string  `json:"reason,omitempty"`
+}
+
+// GraphRefused: a wish cannot be carried out.
+type GraphRefused struct {
+	RequestID RequestID `json:"request_id"`
+	Key       string    `json:"key"`
+	Reason    string    `json:"reason"`
 }
 
 // RequestExpansionFailed: the request could not be turned into jobs. The third time quarantines it.
@@ -68,6 +94,8 @@ type RequestExpansionFailed struct {
 	RequestID RequestID `json:"request_id"`
 	Reason    string    `json:"reason"`
 	Failures  int       `json:"failures"`
+	// Waits is set when the farm lacks something and the request is not to blame: it waits until that is there.
+	Waits bool `json:"waits,omitempty"`
 }
 
 // RequestCompleted: all required jobs ended, none of them as a failure.
@@ -84,10 +112,24 @@ type RequestFailed struct {
 	FailedJobs int       `json:"failed_jobs"`
 }
 
-// RequestCancelled: a person or a command withdrew the request.
+// RequestCancelled: a person or a command withdrew the request. Its jobs end by facts of their own, and only those
+// that nobody else waits for.
 type RequestCancelled struct {
 	RequestID RequestID `json:"request_id"`
 	Reason    string    `json:"reason,omitempty"`
+}
+
+// RequestCancelledWithJobs is how earlier versions cancelled a request: the jobs that were made for it and were on no
+// lane yet ended with it, whoever else waited for them.
+type RequestCancelledWithJobs struct {
+	RequestID RequestID `json:"request_id"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// JobsWithdrawn: jobs that are on no lane end as cancelled, since every request that wanted them was cancelled.
+type JobsWithdrawn struct {
+	RequestID RequestID `json:"request_id"`
+	Jobs      []JobID   `json:"jobs"`
 }
 
 // RequestExpired: the request waited too long for its artifacts.
@@ -120,6 +162,14 @@ type BackfillAdmitted struct {
 	Jobs      int       `json:"jobs"`
 }
 
+// GraphAdmitted: the jobs of a wish are made. It is appended in one batch with them.
+type GraphAdmitted struct {
+	RequestID RequestID `json:"request_id"`
+	Key       string    `json:"key"`
+	Kind      GraphKind `json:"kind"`
+	Jobs      int       `json:"jobs"`
+}
+
 // ---- lane.<target>.<set> ----
 
 // JobDispatched: the job was released to its lane. The event is at once the message that the collector
@@ -130,6 +180,9 @@ type JobDispatched struct {
 	// Closes is set when, once this job is over, no request that was begun on the lane has a job left for it: a
 	// collector may then be replaced by another version without being replaced inside a request.
 	Closes bool `json:"closes,omitempty"`
+	// Since is when the first of a run of transient errors with the job's artifact struck, in RFC 3339, in whichever of
+	// its jobs; empty when there was none. All jobs of an artifact spend one budget.
+	Since string `json:"since,omitempty"`
 }
 
 // ---- work.<target>.<set> ----
@@ -204,8 +257,8 @@ type AttemptReleased struct {
 
 // ---- result.<target>.<set>.<job> ----
 
-// AttemptBegan: what follows on this subject belongs to this attempt. It is appended in one batch with
-// JobDequeued, so that a process that lost the job cannot add results any more.
+// AttemptBegan: what follows on this subject belongs to this attempt. Earlier versions appended it in one batch with
+// JobDequeued, so that a process that lost the job could not add results any more. ResultsClosed does that now.
 type AttemptBegan struct {
 	Lane      Lane          `json:"lane"`
 	JobID     JobID         `json:"job_id"`
@@ -239,6 +292,15 @@ type ErrorRecorded struct {
 	Context string    `json:"context"`
 	Case    *TestCase `json:"case,omitempty"`
 	Message string    `json:"message"`
+}
+
+// ResultsClosed: nothing more of this attempt, and of those before it, counts as a result of the job. Who ends an
+// attempt that another process may still hold appends it with that end, so that the log refuses the late results.
+type ResultsClosed struct {
+	Lane    Lane  `json:"lane"`
+	JobID   JobID `json:"job_id"`
+	Attempt int   `json:"attempt"`
+	Token   Seq   `json:"token"`
 }
 
 // ---- assign.<target>.<set> ----

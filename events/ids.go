@@ -89,10 +89,16 @@ func NewRequestID(suite SuiteName, kind RequestKind, key string) RequestID {
 }
 
 // NewJobID derives the id of a job from its identity: artifact, kind, target, set, backend and profile,
-// and the benchmark filter where one is given (see docs/decisions/0004).
-func NewJobID(a Artifact, kind JobKind, lane Lane, backend Backend, profile Profile, benchmarks []string) JobID {
-	return JobID("j" + shortHash("job", string(a.Suite), string(a.Tag), string(kind), lane.String(),
-		string(backend), string(profile), strings.Join(benchmarks, ",")))
+// the benchmark filter where one is given, and what it measures where that is not what a master does (see
+// docs/decisions/0004 and 0035).
+func NewJobID(a Artifact, kind JobKind, lane Lane, backend Backend, profile Profile, benchmarks, measures []string) JobID {
+	parts := []string{
+		"job", string(a.Suite), string(a.Tag), string(kind), lane.String(), string(backend), string(profile), strings.Join(benchmarks, ","),
+	}
+	if len(measures) > 0 {
+		parts = append(parts, "measures="+strings.Join(measures, ","))
+	}
+	return JobID("j" + shortHash(parts...))
 }
 
 // shortHash returns the first 64 bits of a SHA-256 over the length-prefixed parts, in hex.

@@ -20,12 +20,15 @@ type JobSpec struct {
 	// measures the parent's artifact.
 	RequestID RequestID `json:"request_id"`
 	Backfill  bool      `json:"backfill,omitempty"`
-	// Round counts the jobs of the same identity that were cancelled before this one.
+	// Round counts the jobs of the same identity before this one: those that were cancelled, ended by a fault, measured
+	// too little, or that a person asked to have again.
 	Round int `json:"round,omitempty"`
+	// Measures are the categories of benchmarks that it measures, where they are not those of a master; else they are
+	// those of the kind of its artifact. What earlier versions made has none.
+	Measures []string `json:"measures,omitempty"`
 }
 
-// Again returns the job that takes the place of j once j was cancelled: the same identity in the next round,
-// with an id of its own.
+// Again returns the job that takes the place of j: the same identity in the next round, with an id of its own.
 func (j JobSpec) Again() JobSpec {
 	j.ID, j.Round = JobID("j"+shortHash("again", string(j.ID))), j.Round+1
 	return j
@@ -34,10 +37,15 @@ func (j JobSpec) Again() JobSpec {
 // Lane returns the lane that the job is dispatched on.
 func (j JobSpec) Lane() Lane { return Lane{Target: j.Target, Set: j.Set} }
 
-// Earlier returns the ids of the rounds before j, which were all cancelled.
+// First returns the id of the first round of j, which names the job in all its rounds.
+func (j JobSpec) First() JobID {
+	return NewJobID(j.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks, j.Measures)
+}
+
+// Earlier returns the ids of the rounds before j.
 func (j JobSpec) Earlier() []JobID {
 	var ids []JobID
-	round := JobSpec{ID: NewJobID(j.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks)}
+	round := JobSpec{ID: j.First()}
 	for ; round.Round < j.Round; round = round.Again() {
 		ids = append(ids, round.ID)
 	}

@@ -7,7 +7,7 @@ import "github.com/tachobench/tacho/events"
 // does not was written by a collector that said more than it may, and changes nothing.
 //
 // dispatched returns the job that waits or runs at a place.
-func Counts(l Lane, f events.Fact, dispatched func(place uint64) (events.JobID, bool)) bool {
+func Counts(l Lane, f events.WorkFact, dispatched func(place uint64) (events.JobID, bool)) bool {
 	begins := func(place uint64, id events.JobID) bool {
 		next := place == l.Place+1 && l.Phase == Ended || l.Place == 0
 		waiting, ok := dispatched(place)
@@ -16,8 +16,6 @@ func Counts(l Lane, f events.Fact, dispatched func(place uint64) (events.JobID, 
 	holds := func(token events.Seq, place uint64, id events.JobID, name events.CollectorName) bool {
 		return l.holds(token) == nil && place == l.Place && id == l.JobID && name == l.Collector
 	}
-	// Only the facts of a lane's work are judged.
-	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDequeued:
 		return begins(f.Place, f.Job.ID) && f.Collector != ""

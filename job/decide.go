@@ -2,13 +2,15 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
 )
 
 // Decide returns the facts that follow from c on a lane in state l, none when the place is over already,
-// or a *Refusal: the attempt is not, or no longer, the caller's.
+// or a *Refusal: the attempt is not, or no longer, the caller's. The facts are one append: first those on the lane's
+// work, then, where an attempt ends that another process may still hold, ResultsClosed of its job.
 func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 	switch c := c.(type) {
 	case Dequeue:
@@ -17,16 +19,20 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 		if err := l.holds(c.Token); err != nil {
 			return nil, err
 		}
-		return []events.Fact{events.JobFinished{
+		finished := events.JobFinished{
 			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
 			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: l.took(c.At),
-		}}, nil
+		}
+		if c.Outcome == events.Cancelled { // somebody else takes it from its collector
+			return []events.Fact{finished, l.closed(lane)}, nil
+		}
+		return []events.Fact{finished}, nil
 	case Lose:
 		if err := l.holds(c.Token); err != nil {
 			return nil, err
 		}
-		return []events.Fact{l.lost(lane, c.Reason)}, nil
+		return []events.Fact{l.lost(lane, c.Reason), l.closed(lane)}, nil
 	case Release:
 		return decideRelease(l, lane, c)
 	case Withdraw:
@@ -44,9 +50,9 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 	case c.Place > l.Place+1 && l.Place != 0, c.Place > l.Place && l.Phase != Ended && l.Place != 0:
 		return nil, refuse("lane %s: place %d comes before the job at place %d has ended", lane, c.Place, l.Place)
 	}
-	var facts []events.Fact
+	var facts, closed []events.Fact
 	if c.Place != l.Place {
-		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job}
+		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job, Since: c.Since}
 	}
 	if l.Phase == Current {
 		if l.Collector != c.Collector {
@@ -56,19 +62,20 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 			return nil, refuse("lane %s: job %s is being executed by this process", lane, l.JobID)
 		}
 		lost := l.lost(lane, "the process ended without a word and its successor took over")
+		closed = []events.Fact{l.closed(lane)}
 		facts, l.Lost = append(facts, lost), lost.Lost
 	}
 	if c.MaxAttempts > 0 && l.Lost >= c.MaxAttempts {
-		return append(facts, events.JobFinished{
+		return slices.Concat(facts, []events.Fact{events.JobFinished{
 			Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Collector: c.Collector,
 			Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorExhausted,
 			Reason: fmt.Sprintf("%d executions were lost to crashes or silence: not tried again", l.Lost),
-		}), nil
+		}}, closed), nil
 	}
-	return append(facts, events.JobDequeued{
+	return slices.Concat(facts, []events.Fact{events.JobDequeued{
 		Lane: lane, Place: c.Place, Job: c.Job, Collector: c.Collector, Instance: c.Instance,
-		Attempt: l.Attempt + 1, Lost: l.Lost, Version: c.Version, Environment: c.Environment, Since: formatSince(l.Since),
-	}), nil
+		Attempt: l.Attempt + 1, Lost: l.Lost, Version: c.Version, Environment: c.Environment, Since: Stamp(l.Since),
+	}}, closed), nil
 }
 
 // decideWithdraw ends the job at the open place, or at the next one. A job that is being executed is ended
@@ -114,7 +121,10 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 		Lane: lane, Place: l.Place, JobID: l.JobID, Collector: l.Collector, Token: c.Token,
 		Attempt: l.Attempt, Lost: l.Lost, Reason: c.Reason, Transient: c.Transient,
 	}
-	released.Since = formatSince(since)
+	released.Since = Stamp(since)
+	if c.Taken {
+		return []events.Fact{released, l.closed(lane)}, nil
+	}
 	return []events.Fact{released}, nil
 }
 
@@ -124,6 +134,11 @@ func (l Lane) holds(token events.Seq) error {
 		return refuse("the attempt with token %d is over: the log took another course", token)
 	}
 	return nil
+}
+
+// closed says that no result of the attempt is to come: its collector may not know yet that it is over.
+func (l Lane) closed(lane events.Lane) events.ResultsClosed {
+	return events.ResultsClosed{Lane: lane, JobID: l.JobID, Attempt: l.Attempt, Token: l.Token}
 }
 
 func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {
@@ -136,7 +151,8 @@ func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {
 // took returns how long the attempt took, in milliseconds; 0, which is not known, when the clock was set back meanwhile.
 func (l Lane) took(until time.Time) int64 { return max(until.Sub(l.StartedAt).Milliseconds(), 0) }
 
-func formatSince(t time.Time) string {
+// Stamp returns a time as events hold it, to the second; empty for none.
+func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

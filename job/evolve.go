@@ -15,7 +15,7 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 	case events.JobDequeued:
 		return Lane{
 			Place: f.Place, Phase: Current, JobID: f.Job.ID, Job: f.Job, Collector: f.Collector, Instance: f.Instance,
-			Token: seq, Attempt: f.Attempt, Lost: f.Lost, StartedAt: at, Since: parseSince(f.Since),
+			Token: seq, Attempt: f.Attempt, Lost: f.Lost, StartedAt: at, Since: Time(f.Since),
 		}
 	case events.JobFinished:
 		return Lane{
@@ -27,14 +27,14 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 		}
 	case events.AttemptReleased:
 		return Lane{
-			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost, Since: parseSince(f.Since),
+			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost, Since: Time(f.Since),
 		}
 	}
 	return l
 }
 
-// parseSince reads what formatSince wrote. A time that cannot be read is no time: the budget starts anew.
-func parseSince(s string) time.Time {
+// Time reads a time that an event holds as text, in RFC 3339. A time that cannot be read is no time: the budget starts anew.
+func Time(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return time.Time{}

@@ -30,15 +30,18 @@ type history struct {
 	t     testing.TB
 	state Lane
 	seq   events.Seq
-	last  events.Fact
+	last  events.Recorded
 }
 
 func (h *history) do(c Command) ([]events.Fact, error) {
 	facts, err := Decide(h.state, lane, c)
 	for _, f := range facts {
 		h.seq++
-		h.state = Evolve(h.state, f, h.seq, start.Add(time.Duration(h.seq)*time.Second))
-		h.last = f
+		at := start.Add(time.Duration(h.seq) * time.Second)
+		h.state = Evolve(h.state, f, h.seq, at)
+		if _, ok := f.(events.WorkFact); ok {
+			h.last = events.Recorded{Seq: h.seq, Event: events.Event{Time: at, Fact: f}}
+		}
 	}
 	return facts, err
 }
@@ -94,8 +97,8 @@ func TestASuccessorTakesOverAndTheZombieIsRefused(t *testing.T) {
 	h.must(dequeue(1, "a", "c0", "i1"))
 	zombie := h.state.Token
 	facts := h.must(dequeue(1, "a", "c0", "i2"))
-	if len(facts) != 2 {
-		t.Fatalf("want a loss and an attempt, got %v", facts)
+	if len(facts) != 3 || facts[2] != (events.ResultsClosed{Lane: lane, JobID: "a", Attempt: 1, Token: zombie}) {
+		t.Fatalf("want a loss, an attempt, and that the results of the first are closed, got %v", facts)
 	}
 	if h.state.Attempt != 2 || h.state.Lost != 1 {
 		t.Errorf("attempt %d, lost %d", h.state.Attempt, h.state.Lost)
@@ -115,9 +118,9 @@ func TestCrashesSpendTheBudgetAndThenTheJobFailsWithoutRunning(t *testing.T) {
 		h.must(Lose{Token: h.state.Token, Reason: "silence"})
 	}
 	h.must(dequeue(1, "a", "c0", "i1"))
-	f, ok := h.last.(events.JobFinished)
+	f, ok := h.last.Fact.(events.JobFinished)
 	if !ok || f.Outcome != events.Failure || f.Token != 0 || !strings.Contains(f.Reason, "3 executions") {
-		t.Errorf("got %#v", h.last)
+		t.Errorf("got %#v", h.last.Fact)
 	}
 }
 
@@ -142,8 +145,8 @@ func TestTransientErrorsEndAtTheirDeadlineCountedFromTheFirst(t *testing.T) {
 	h.must(Release{Token: h.state.Token, Reason: "503", Transient: true, At: start.Add(59 * time.Minute), Deadline: time.Hour})
 	h.must(dequeue(1, "a", "c0", "i1"))
 	h.must(Release{Token: h.state.Token, Reason: "503", Transient: true, At: start.Add(time.Hour), Deadline: time.Hour})
-	if f, ok := h.last.(events.JobFinished); !ok || f.Outcome != events.Failure {
-		t.Errorf("got %#v", h.last)
+	if f, ok := h.last.Fact.(events.JobFinished); !ok || f.Outcome != events.Failure {
+		t.Errorf("got %#v", h.last.Fact)
 	}
 }
 
@@ -205,8 +208,8 @@ func TestInvariantsUnderRandomCommands(t *testing.T) {
 					t.Fatal("an attempt began while another was current")
 				}
 			}
-			if h.last != nil {
-				alone := Evolve(Lane{}, h.last, h.seq, start.Add(time.Duration(h.seq)*time.Second))
+			if h.last.Fact != nil {
+				alone := Evolve(Lane{}, h.last.Fact, h.last.Seq, h.last.Time)
 				if diff := cmp.Diff(h.state, alone); diff != "" {
 					t.Fatalf("the last fact does not tell the state (-state +alone):\n%s", diff)
 				}

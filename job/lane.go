@@ -77,6 +77,8 @@ type Dequeue struct {
 	Environment events.Digest
 	// MaxAttempts is how many executions may be lost before the job fails.
 	MaxAttempts int
+	// Since is when transient errors with the job's artifact began, in this job or in others; zero for none.
+	Since time.Time
 }
 
 // Finish ends the job of the attempt that Token names.
@@ -104,6 +106,8 @@ type Release struct {
 	Transient bool
 	At        time.Time
 	Deadline  time.Duration
+	// Taken is set when it is not the attempt's own collector that gives the job back.
+	Taken bool
 }
 
 // Withdraw ends a job that was dispatched and not dequeued, because its request was cancelled.

@@ -47,7 +47,7 @@ func Stand(s Standing, f events.Fact, at time.Time) Standing {
 	case events.RegistryCopied:
 		r := f.CollectorRegistered
 		s.Registered, s.Active, s.AtOnce, s.Draining, s.Quarantined, s.Reason = &r, f.Active, f.AtOnce, f.Draining, f.Quarantined, f.Reason
-		s.Since, s.KeySince = parseSince(f.RegisteredAt), parseSince(f.KeySince)
+		s.Since, s.KeySince = Time(f.RegisteredAt), Time(f.KeySince)
 	case events.CollectorKeyRotated:
 		if s.Registered != nil {
 			r := *s.Registered
@@ -102,6 +102,6 @@ func (s Standing) Takes() bool {
 func (s Standing) Copy() events.RegistryCopied {
 	return events.RegistryCopied{
 		CollectorRegistered: *s.Registered, Active: s.Active, AtOnce: s.AtOnce, Draining: s.Draining, Quarantined: s.Quarantined,
-		Reason: s.Reason, KeySince: formatSince(s.KeySince), RegisteredAt: formatSince(s.Since),
+		Reason: s.Reason, KeySince: Stamp(s.KeySince), RegisteredAt: Stamp(s.Since),
 	}
 }

@@ -191,7 +191,7 @@ func created(tag, parent events.Tag, pr int) events.RequestCreated {
 func job(tag events.Tag, lane events.Lane, profile events.Profile) events.JobSpec {
 	a := events.Artifact{Suite: suite, Tag: tag, Kind: events.Master}
 	return events.JobSpec{
-		ID: events.NewJobID(a, "compile", lane, "gc", profile, nil), Artifact: a, Kind: "compile", Target: lane.Target,
+		ID: events.NewJobID(a, "compile", lane, "gc", profile, nil, nil), Artifact: a, Kind: "compile", Target: lane.Target,
 		Set: lane.Set, Backend: "gc", Profile: profile, Definitions: "d1", RequestID: requestID(tag),
 	}
 }

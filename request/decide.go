@@ -34,7 +34,18 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		if r.State != events.InProgress || len(c.Jobs) == 0 {
 			return nil, nil
 		}
-		return jobsCreated(r.ID, c.Jobs), nil
+		return jobsCreated(r.ID, c.Jobs, ""), nil
+	case Want:
+		return decideWant(r, c)
+	case Grant:
+		return jobsCreated(r.ID, c.Jobs, c.Key), nil
+	case Refuse:
+		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
+	case Hold:
+		if r.State != events.ArtifactsReady || r.WaitsFor == c.Reason {
+			return nil, nil
+		}
+		return []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: c.Reason, Failures: r.ExpansionFailures, Waits: true}}, nil
 	case FailExpansion:
 		return decideFailExpansion(r, c)
 	case Complete:
@@ -145,7 +156,7 @@ func decideStart(r Request, c Start) ([]events.Fact, error) {
 	facts := []events.Fact{events.RequestStarted{
 		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill), Shared: c.Shared,
 	}}
-	return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs))...), nil
+	return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs), "")...), nil
 }
 
 func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
@@ -174,10 +185,35 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	return []events.Fact{events.RequestCompleted{RequestID: r.ID, Jobs: c.Jobs}}, nil
 }
 
-func jobsCreated(id events.RequestID, jobs []events.JobSpec) []events.Fact {
+// maxWish bounds the words of a wish, selectAtMost how many jobs it names.
+const (
+	maxWish      = 256
+	selectAtMost = 1000
+)
+
+func decideWant(r Request, c Want) ([]events.Fact, error) {
+	switch {
+	case c.Kind != events.GraphRepair:
+		return nil, refuse("unknown kind of graph %q: use repair", c.Kind)
+	case c.Key == "" || len(c.Key) > maxWish || len(c.Reason) > 4*maxWish || len(c.Select) > selectAtMost:
+		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, selectAtMost)
+	case slices.Contains(r.Asked, c.Key):
+		return nil, nil
+	case r.StartedAt.IsZero():
+		return nil, refuse("request %s has no jobs yet: it is %s", r.ID, r.State)
+	}
+	for _, id := range c.Select {
+		if events.CheckToken("job", string(id)) != nil {
+			return nil, refuse("%q is no id of a job: `tacho request show %s` lists them", id, r.ID)
+		}
+	}
+	return []events.Fact{events.GraphWanted{RequestID: r.ID, Key: c.Key, Kind: c.Kind, Select: c.Select, Reason: c.Reason}}, nil
+}
+
+func jobsCreated(id events.RequestID, jobs []events.JobSpec, key string) []events.Fact {
 	var facts []events.Fact
 	for part := range slices.Chunk(jobs, jobsPerEvent) {
-		facts = append(facts, events.JobsCreated{RequestID: id, Jobs: part})
+		facts = append(facts, events.JobsCreated{RequestID: id, Jobs: part, Key: key})
 	}
 	return facts
 }

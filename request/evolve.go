@@ -16,7 +16,23 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		}
 		return fromCreated(created, at)
 	}
-	if !r.Exists() || r.State.Terminal() {
+	if !r.Exists() {
+		return r
+	}
+	// What is asked for and made later is no part of its own course, and changes no state.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.GraphWanted:
+		if !slices.Contains(r.Asked, f.Key) {
+			r.Asked, r.Wishes = append(slices.Clip(r.Asked), f.Key), append(slices.Clip(r.Wishes), f)
+		}
+	case events.GraphRefused:
+		r.answered(f.Key)
+	case events.JobsCreated:
+		r.Jobs = append(slices.Clip(r.Jobs), f.Jobs...)
+		r.answered(f.Key)
+	}
+	if r.State.Terminal() {
 		return r
 	}
 	// Only the facts of a request concern it.
@@ -27,16 +43,18 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.State, r.Artifact.Tag, r.Parent = events.ArtifactsReady, f.Tag, f.Parent
 		}
 	case events.RequestStarted:
-		r.State, r.StartedAt, r.Definitions, r.Shared = events.InProgress, at, f.Definitions, f.Shared
-	case events.JobsCreated:
-		r.Jobs = append(slices.Clip(r.Jobs), f.Jobs...)
+		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.InProgress, at, f.Definitions, f.Shared, ""
 	case events.RequestExpansionFailed:
-		r.ExpansionFailures, r.ExpansionFailedAt = f.Failures, at
+		if f.Waits {
+			r.WaitsFor = f.Reason
+		} else {
+			r.ExpansionFailures, r.ExpansionFailedAt = f.Failures, at
+		}
 	case events.RequestCompleted:
 		r.State, r.EndedAt = events.RequestDone, at
 	case events.RequestFailed:
 		r.State, r.EndedAt = events.RequestFailure, at
-	case events.RequestCancelled:
+	case events.RequestCancelled, events.RequestCancelledWithJobs:
 		r.State, r.EndedAt = events.RequestStopped, at
 	case events.RequestExpired:
 		r.State, r.EndedAt = events.RequestTimedOut, at
@@ -44,6 +62,11 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.State, r.EndedAt = events.RequestReplaced, at
 	}
 	return r
+}
+
+// answered notes that a wish was carried out or refused.
+func (r *Request) answered(key string) {
+	r.Wishes = slices.DeleteFunc(slices.Clone(r.Wishes), func(w events.GraphWanted) bool { return w.Key == key })
 }
 
 func fromCreated(f events.RequestCreated, at time.Time) Request {

@@ -39,10 +39,15 @@ type Request struct {
 	ExpansionFailures int
 	// ExpansionFailedAt is when it last could not.
 	ExpansionFailedAt time.Time
+	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing.
+	WaitsFor string
 	// Jobs are its own and those it asked of its parent, in the order they were made.
 	Jobs []events.JobSpec
 	// Shared are jobs of its own that another request had made before.
 	Shared []events.JobID
+	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.
+	Asked  []string
+	Wishes []events.GraphWanted
 }
 
 // Exists reports whether the request was ever created.
@@ -85,6 +90,9 @@ type Start struct {
 	Backfill    []events.JobSpec
 	// Shared are jobs that exist already.
 	Shared []events.JobID
+	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.
+	Asked  []string
+	Wishes []events.GraphWanted
 }
 
 // AddBackfill makes jobs for a parent that appeared after the start.
@@ -92,6 +100,26 @@ type AddBackfill struct{ Jobs []events.JobSpec }
 
 // FailExpansion says that the request could not be turned into jobs.
 type FailExpansion struct{ Reason string }
+
+// Hold says that the farm lacks what it takes to turn the request into jobs, which is not the request's fault: it waits.
+type Hold struct{ Reason string }
+
+// Want wishes for more jobs of the request, whatever its state. One key is one wish.
+type Want struct {
+	Key    string
+	Kind   events.GraphKind
+	Select []events.JobID
+	Reason string
+}
+
+// Grant makes the jobs of a wish, Refuse says why there will be none.
+type (
+	Grant struct {
+		Key  string
+		Jobs []events.JobSpec
+	}
+	Refuse struct{ Key, Reason string }
+)
 
 // Complete ends a request whose required jobs all ended: Failed of Jobs of them as failures.
 type Complete struct{ Jobs, Failed int }
@@ -111,6 +139,10 @@ func (BuildFailed) command()    {}
 func (Start) command()          {}
 func (AddBackfill) command()    {}
 func (FailExpansion) command()  {}
+func (Hold) command()           {}
+func (Want) command()           {}
+func (Grant) command()          {}
+func (Refuse) command()         {}
 func (Complete) command()       {}
 func (Cancel) command()         {}
 func (Expire) command()         {}

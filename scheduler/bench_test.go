@@ -55,7 +55,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 	}
 	c.decide()
 	for i, lane := range c.lanes {
-		c.dequeue(i, c.s.state.lanes[lane].places)
+		c.dequeue(i, c.s.state.lanes[lane].work.Places)
 	}
 	c.decide()
 	return c
@@ -79,7 +79,7 @@ func (c *crowd) dequeue(i int, place uint64) {
 	lane := c.lanes[i]
 	s := c.s.state.lanes[lane]
 	c.fold(events.JobDequeued{
-		Lane: lane, Place: place, Job: c.s.state.jobs[s.dispatched[place]].spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
+		Lane: lane, Place: place, Job: c.s.state.jobs[s.work.Dispatched[place]].spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
 	})
 }
 

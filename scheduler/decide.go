@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
 )
 
 // Policy is what an operator may choose about scheduling.
@@ -23,8 +21,8 @@ type Policy struct {
 	// ExpansionRetry is the pause before a request that could not be turned into jobs is tried again. The
 	// queue goes on meanwhile.
 	ExpansionRetry time.Duration
-	// QuarantineAfter is how many different jobs in a row a collector may fail for reasons of its own before it
-	// is taken out; 0 never does.
+	// QuarantineAfter is of how many different artifacts in a row a collector may fail jobs for reasons of its own
+	// before it is taken out; 0 never does.
 	QuarantineAfter int
 	// Retention is how long jobs stay in the tables after they ended; 0 is for ever.
 	Retention time.Duration
@@ -67,6 +65,13 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	if d, ok := decideRetention(s, p, now); ok {
 		out = append(out, d)
 	}
+	for _, id := range slices.Sorted(maps.Keys(s.withdrawn)) {
+		if jobs := s.unwanted(id); len(jobs) > 0 {
+			out = append(out, decision{
+				cause: s.versions[events.RequestSubject(id)], request: id, what: "withdraw jobs", facts: []events.Fact{events.JobsWithdrawn{RequestID: id, Jobs: jobs}},
+			})
+		}
+	}
 	for _, l := range s.laneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
@@ -81,7 +86,8 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 		command = request.Expire{Limit: p.ArtifactDeadline}
 	case r.State == events.InProgress && s.open[r.ID] == 0:
 		jobs, failed, ended := progress(s, r)
-		if !ended || owesBackfill(s, r) {
+		_, again := decideAgain(s, r)
+		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
 			return decision{}, false
 		}
 		command = request.Complete{Jobs: jobs, Failed: failed}
@@ -96,31 +102,53 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 }
 
 // progress counts the required jobs of a request and those that failed, and tells whether all have ended,
-// together with the required jobs that it asked of its parent. Optional jobs never block. A job that it
-// shares with a request that was cancelled measured nothing, so it counts as failed.
+// together with the required jobs that it asked of its parent. Optional jobs never block. Of the rounds of one job the
+// newest counts.
 func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	ended = true
-	count := func(id events.JobID, backfill bool) {
-		j, ok := s.jobs[id]
-		if !ok || j.spec.Optional {
-			return
+	for _, j := range s.newestRounds(r) {
+		if j.spec.Optional {
+			continue
 		}
-		ended = ended && j.state.Terminal()
-		if backfill {
-			return
+		ended = ended && j.State.Terminal()
+		if j.spec.Backfill && j.spec.RequestID == r.ID {
+			continue
 		}
 		jobs++
-		if j.state == events.JobFailure || j.state == events.JobCancelled {
+		if j.State == events.JobFailure || j.State == events.JobCancelled {
 			failed++
 		}
 	}
+	return jobs, failed, ended
+}
+
+// newestRounds returns the jobs that a request stands for, its own and those that it asked of its parent, each in the
+// newest round that the request knows, in the order they were made; the shared ones come last.
+func (s *state) newestRounds(r *request.Request) []*jobState {
+	var out []*jobState
+	at := map[events.JobID]int{}
+	add := func(id events.JobID) {
+		j, ok := s.jobs[id]
+		if !ok {
+			return
+		}
+		first := j.spec.First()
+		i, known := at[first]
+		switch {
+		case !known:
+			at[first] = len(out)
+			out = append(out, j)
+		case j.spec.Round > out[i].spec.Round:
+			out[i] = j
+		}
+	}
 	for _, spec := range r.Jobs {
-		count(spec.ID, spec.Backfill)
+		add(spec.ID)
 	}
 	for _, id := range r.Shared {
-		count(id, false)
+		add(id)
 	}
-	return jobs, failed, ended
+	return out
 }
 
 // decideAdmission starts the first request of the queue that can be started, or makes the jobs of a parent
@@ -129,21 +157,29 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.running)) {
 		r := s.pending[id]
 		if parent, known := s.parentOf(r); known && !s.backfilled[id] {
-			if d, ok := decideLateBackfill(s, r, parent); ok {
+			if d, ok := decideLateBackfill(s, r, parent, now); ok {
 				return d, true
 			}
 		}
+		if d, ok := decideAgain(s, r); ok {
+			return d, true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.wishing)) {
+		return decideWish(s, s.requests[id]), true
 	}
 	if len(s.running) >= p.MaxInProgress || len(s.pending) == len(s.running)+len(s.waiting) {
 		return decision{}, false
 	}
-	for _, place := range queue.Order(s.entries(), s.done) {
+	for _, place := range queue.Order(s.entries(), s.tags.Done) {
 		r := s.pending[place.ID]
 		if place.State != events.ArtifactsReady || !place.Startable ||
 			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
 			continue
 		}
-		return decideStart(s, r, place.Reason), true
+		if d, ok := decideStart(s, r, place.Reason, now); ok {
+			return d, true
+		}
 	}
 	return decision{}, false
 }
@@ -159,144 +195,27 @@ func (s *state) entries() []queue.Entry {
 	return entries
 }
 
-// done reports whether a request for the artifact has ended.
-func (s *state) done(name events.SuiteName, tag events.Tag) bool {
-	return s.ended[artifactKey{name, tag}]
-}
-
-func decideStart(s *state, r *request.Request, reason string) decision {
-	cause := s.versions[events.RequestSubject(r.ID)]
-	own, backfill, digest, err := expand(s, r)
-	if err != nil {
-		facts, _ := request.Decide(*r, request.FailExpansion{Reason: err.Error()})
-		return decision{cause: cause, request: r.ID, what: "fail expansion", facts: facts}
-	}
-	start := request.Start{Definitions: digest}
-	for _, spec := range own {
-		if spec, lacks := s.lacks(spec); lacks {
-			start.Jobs = append(start.Jobs, spec)
-		} else {
-			start.Shared = append(start.Shared, spec.ID)
-		}
-	}
-	start.Backfill = s.missing(backfill)
-	facts, err := request.Decide(*r, start)
-	if err != nil {
-		return decision{}
-	}
-	admitted := events.RequestAdmitted{RequestID: r.ID, Tag: r.Artifact.Tag, Reason: reason}
-	tooMuch, _ := request.Decide(*r, request.FailExpansion{Reason: "its jobs are too large to be recorded: ask for fewer benchmarks, by shorter names"})
-	return decision{
-		cause: cause, request: r.ID, what: "start request", facts: append([]events.Fact{admitted}, facts...), otherwise: tooMuch,
-	}
-}
-
-func decideLateBackfill(s *state, r, parent *request.Request) (decision, bool) {
-	_, backfill, _, err := expand(s, r)
-	if err != nil {
-		return decision{}, false
-	}
-	missing := s.missing(backfill)
-	facts, err := request.Decide(*r, request.AddBackfill{Jobs: missing})
-	if err != nil {
-		return decision{}, false
-	}
-	admitted := events.BackfillAdmitted{RequestID: r.ID, Parent: parent.Artifact.Tag, Jobs: len(missing)}
-	return decision{
-		cause: s.versions[events.RequestSubject(parent.ID)], request: r.ID, what: "backfill late parent", facts: append([]events.Fact{admitted}, facts...),
-	}, true
-}
-
-// owesBackfill reports whether the parent of a request in progress appeared and was not asked for its jobs yet.
-func owesBackfill(s *state, r *request.Request) bool {
-	parent, known := s.parentOf(r)
-	if !known || s.backfilled[r.ID] {
-		return false
-	}
-	_, owes := decideLateBackfill(s, r, parent)
-	return owes
-}
-
-// missing returns those of jobs that are to be made, each in its round.
-func (s *state) missing(jobs []events.JobSpec) []events.JobSpec {
-	var out []events.JobSpec
-	for _, spec := range jobs {
-		if spec, lacks := s.lacks(spec); lacks {
-			out = append(out, spec)
-		}
-	}
-	return out
-}
-
-// lacks returns the job in its newest round, and whether that is still to be made. A job that went with the
-// request that had it made is made again for the next one that needs it.
-func (s *state) lacks(spec events.JobSpec) (events.JobSpec, bool) {
-	for {
-		j, exists := s.jobs[spec.ID]
-		if !exists || !s.withdrawn(j) {
-			return spec, !exists
-		}
-		spec = spec.Again()
-	}
-}
-
-// withdrawn reports whether a job was cancelled, or will be as soon as its lane is told.
-func (s *state) withdrawn(j *jobState) bool {
-	if j.state.Terminal() {
-		return j.state == events.JobCancelled
-	}
-	return s.stopped(j.spec.RequestID)
-}
-
-// stopped reports whether a request was cancelled.
-func (s *state) stopped(id events.RequestID) bool {
-	r, ok := s.requests[id]
-	return ok && r.State == events.RequestStopped
-}
-
-// expand turns a request into jobs with the definitions that it started with, or the current ones.
-func expand(s *state, r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
-	name := r.Artifact.Suite
-	digest = r.Definitions
-	if digest == "" {
-		if err := s.unusable[name]; err != nil {
-			return nil, nil, "", fmt.Errorf("the definitions of suite %s cannot be used: %w", name, err)
-		}
-		digest = s.current[name]
-	}
-	d, ok := s.definitions[digest]
-	if !ok {
-		return nil, nil, "", fmt.Errorf("no definitions of suite %s were published", name)
-	}
-	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest}
-	if parent, known := s.parentOf(r); known {
-		wish.Parent = &parent.Artifact
-	}
-	own, backfill, err = d.Expand(wish)
-	return own, backfill, digest, err
-}
-
 // decideLane keeps one job ahead of the running one, so that a change of order still counts, and ends the
 // jobs of cancelled requests that are on the lane already.
 func decideLane(s *state, l events.Lane) []decision {
 	lane := s.lanes[l]
 	for _, place := range s.cancelled(lane) {
-		spec := s.jobs[lane.dispatched[place]].spec
-		var command job.Command = job.Withdraw{Place: place, Job: spec, Reason: "its request was cancelled"}
+		j := s.jobs[lane.work.Dispatched[place]]
+		var command job.Command = job.Withdraw{Place: place, Job: j.spec, Reason: "its request was cancelled"}
 		if lane.work.Phase == job.Current && lane.work.Place == place {
 			command = job.Finish{Token: lane.work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.newest}
 		}
-		facts, err := job.Decide(lane.work, l, command)
+		facts, err := job.Decide(lane.work.Lane, l, command)
 		if err == nil && len(facts) > 0 {
 			return []decision{{
-				cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "cancel job", facts: facts,
+				cause: s.versions[events.RequestSubject(j.spec.RequestID)], request: j.spec.RequestID, what: "cancel job", facts: facts,
 			}}
 		}
 	}
 	if d, ok := decideRelease(s, l); ok {
 		return []decision{d}
 	}
-	if !lane.takesJobs(s) || lane.ahead() > 0 {
+	if !lane.takesJobs(s) || lane.work.Ahead() > 0 {
 		return nil
 	}
 	id, ok := s.nextJob(lane)
@@ -306,18 +225,21 @@ func decideLane(s *state, l events.Lane) []decision {
 	spec := s.jobs[id].spec
 	return []decision{{
 		cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
-		facts: []events.Fact{events.JobDispatched{Place: lane.places + 1, Job: spec, Closes: s.closes(lane, spec)}},
+		facts: []events.Fact{events.JobDispatched{
+			Place: lane.work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
+			Since: job.Stamp(s.artifacts[artifactKey{spec.Artifact.Suite, spec.Artifact.Tag}].since),
+		}},
 	}}
 }
 
-// cancelled returns the places of a lane that hold jobs of cancelled requests, in order.
+// cancelled returns the places of a lane that hold jobs which nobody wants any more, in order.
 func (s *state) cancelled(lane *laneState) []uint64 {
 	if !lane.stopping {
 		return nil
 	}
 	var places []uint64
-	for place, id := range lane.dispatched {
-		if j, ok := s.jobs[id]; ok && s.stopped(j.spec.RequestID) {
+	for place, id := range lane.work.Dispatched {
+		if s.astray(s.jobs[id]) {
 			places = append(places, place)
 		}
 	}
@@ -342,7 +264,7 @@ func (s *state) closes(lane *laneState, next events.JobSpec) bool {
 func (s *state) begun(r *request.Request, l events.Lane) bool {
 	return slices.ContainsFunc(r.Jobs, func(spec events.JobSpec) bool {
 		j, ok := s.jobs[spec.ID]
-		return ok && j.place > 0 && spec.Lane() == l
+		return ok && j.Place > 0 && spec.Lane() == l
 	})
 }
 
@@ -356,28 +278,21 @@ func (l *laneState) takesJobs(s *state) bool {
 	return false
 }
 
-// ahead counts the jobs that are dispatched and not being executed.
-func (l *laneState) ahead() int {
-	n := len(l.dispatched)
-	if _, ok := l.dispatched[l.work.Place]; ok && l.work.Phase == job.Current {
-		n--
-	}
-	return n
-}
-
 // nextJob returns the next job of a lane: the requests that have started in queue order, of each its jobs in the
-// order they were made. One that has ended may have optional jobs left, which are done all the same.
+// order they were made. One that has ended may have jobs left, which are done all the same unless nobody wants them.
 func (s *state) nextJob(lane *laneState) (events.JobID, bool) {
 	var first *request.Request
-	for id := range lane.queued {
-		if r, ok := s.requests[id]; ok && (first == nil || startedBefore(r, first)) {
-			first = r
+	var next events.JobID
+	for id, waiting := range lane.queued {
+		r, ok := s.requests[id]
+		if !ok || first != nil && !startedBefore(r, first) {
+			continue
+		}
+		if i := slices.IndexFunc(waiting, func(id events.JobID) bool { return s.wanted(s.jobs[id]) }); i >= 0 {
+			first, next = r, waiting[i]
 		}
 	}
-	if first == nil {
-		return "", false
-	}
-	return lane.queued[first.ID][0], true
+	return next, first != nil
 }
 
 func startedBefore(a, b *request.Request) bool {

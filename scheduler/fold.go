@@ -15,7 +15,13 @@ import (
 // no fold may take is one on its subject all the same: whoever appends there next must have seen it.
 func (s *state) take(m events.Stored) (events.Fact, error) {
 	switch m.Subject.Family() {
-	case "result", "delivery", "outbox":
+	case "result":
+		s.seq = m.Seq
+		if j, ok := s.jobs[events.JobID(m.Subject.Last())]; ok && s.onLane(j) {
+			s.versions[m.Subject] = m.Seq
+		}
+		return nil, nil
+	case "delivery", "outbox":
 		s.seq = m.Seq
 		return nil, nil
 	}
@@ -38,125 +44,87 @@ func (s *state) fold(e events.Recorded) { s.foldOn(e.Fact.Subject(), e) }
 // foldOn applies one event of a subject, which was another one for some facts in earlier versions. It cannot fail: if
 // the log says it, it happened.
 func (s *state) foldOn(subject events.Subject, e events.Recorded) {
-	s.seq = e.Seq
-	s.at = e.Time
-	s.versions[subject] = e.Seq
+	s.seq, s.at, s.versions[subject] = e.Seq, e.Time, e.Seq
 	if e.Time.After(s.newest) {
 		s.newest = e.Time
 	}
+	// The others decide nothing here.
+	//exhaustive:ignore
 	switch f := e.Fact.(type) {
-	case events.RequestCreated:
-		s.foldRequest(f.RequestID, f, e.Time)
-		s.roots[f.RequestID] = e.Root
-	case events.RequestArtifactsReady:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestStarted:
-		s.foldRequest(f.RequestID, f, e.Time)
-		for _, id := range f.Shared {
-			s.waitFor(id, f.RequestID)
-		}
-		s.owed = f.Jobs + f.Backfill
-		s.backfilled[f.RequestID] = f.Backfill > 0 || s.parentHasAll(f.RequestID)
-	case events.JobsCreated:
-		s.foldRequest(f.RequestID, f, e.Time)
-		s.foldJobs(f)
-		s.owed = max(0, s.owed-len(f.Jobs))
-	case events.RequestExpansionFailed:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestCompleted:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestFailed:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestCancelled:
-		s.foldRequest(f.RequestID, f, e.Time)
-		s.cancelQueued(f.RequestID)
-	case events.RequestExpired:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestSuperseded:
-		s.foldRequest(f.RequestID, f, e.Time)
-	case events.RequestAdmitted:
-		s.owed = 1
-	case events.BackfillAdmitted:
-		s.backfilled[f.RequestID], s.owed = true, f.Jobs
+	case events.RequestFact:
+		s.foldRequest(f, e)
+	case events.AdmissionFact:
+		s.foldAdmission(f)
 	case events.JobDispatched:
-		s.foldDispatched(f)
-	case events.JobDequeued:
-		if j, ok := s.jobs[f.Job.ID]; ok {
-			f.Job = j.spec // what a collector says of the job is nothing to decide on
-		}
-		if s.foldWork(f.Lane, f.Collector, f, e) {
-			s.setJobOn(f.Lane, f.Job.ID, events.JobInProgress)
-		}
-	case events.JobFinished:
-		if s.foldWork(f.Lane, f.Collector, f, e) {
-			s.foldFault(f)
-			s.foldFinished(f)
-		}
-	case events.AttemptLost:
-		if s.foldWork(f.Lane, f.Collector, f, e) {
-			s.foldLoser(f)
-			s.setJobOn(f.Lane, f.JobID, events.JobQueued)
-		}
-	case events.AttemptReleased:
-		if s.foldWork(f.Lane, f.Collector, f, e) {
-			s.setJobOn(f.Lane, f.JobID, events.JobQueued)
-		}
-	case events.AttemptBegan, events.TestCasesMeasured, events.ErrorRecorded:
-	case events.CollectorRegistered:
-		s.foldCollector(f.Name, f)
-	case events.RegistryCopied:
-		s.foldCollector(f.Name, f)
-	case events.CollectorKeyRotated:
-		s.foldCollector(f.Name, f)
-	case events.CollectorRemoved:
-		s.foldCollector(f.Name, f)
-	case events.CollectorActivated:
-		s.foldCollector(f.Name, f)
-		s.collector(f.Name).failed = nil
-	case events.CollectorDeactivated:
-		s.foldCollector(f.Name, f)
-	case events.CollectorOnline:
-		s.foldCollector(f.Name, f)
-		s.collector(f.Name).updating = false
-	case events.CollectorOffline:
-		s.foldCollector(f.Name, f)
-	case events.CollectorSilent:
-		s.foldCollector(f.Name, f)
-	case events.CollectorDraining:
-		s.foldCollector(f.Name, f)
-	case events.CollectorQuarantined:
-		s.foldCollector(f.Name, f)
-	case events.CollectorUpdating:
-		s.foldCollector(f.Name, f)
-		s.collector(f.Name).updating = true
-	case events.LaneAssigned:
-		s.foldAssignment(f.Lane, f)
-	case events.LaneUnassigned:
-		s.foldAssignment(f.Lane, f)
-	case events.LaneTakenOver:
-		s.foldAssignment(f.Lane, f)
+		s.foldDispatched(f, e)
+	case events.WorkFact:
+		s.foldWork(f, e)
+	case events.CollectorFact:
+		s.foldCollector(f)
+	case events.AssignmentFact:
+		s.foldAssignment(f)
 	case events.DefinitionsPublished:
 		s.foldDefinitions(f)
 	case events.JobsRetired:
 		s.retention.retired(f, e.Time)
-	case events.RegistryOpened, events.TryQueued, events.VersionWanted, events.AlertRaised, events.AlertCleared,
-		events.RequestBuildFailed, events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.CommentWanted, events.CommentAttempted,
-		events.CommentPosted, events.CommentPostponed, events.CommentRefused, events.LabelsSet, events.CommentMinimised:
 	}
 }
 
-func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
-	var r request.Request
-	if known, ok := s.requests[id]; ok {
-		r = *known
+func (s *state) foldAdmission(f events.AdmissionFact) {
+	switch f := f.(type) {
+	case events.RequestAdmitted:
+		s.owed = 1
+	case events.BackfillAdmitted:
+		s.backfilled[f.RequestID], s.owed = true, f.Jobs
+	case events.GraphAdmitted:
+		s.owed = f.Jobs
 	}
-	r = request.Evolve(r, f, at)
+}
+
+// foldRequest applies a fact of a request's life, and what follows for its jobs.
+func (s *state) foldRequest(f events.RequestFact, e events.Recorded) {
+	id := f.Whose()
+	s.evolve(id, f, e.Time)
+	// The others concern the request alone.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.RequestCreated:
+		s.roots[id] = e.Root
+	case events.RequestStarted:
+		for _, job := range f.Shared {
+			s.wants(job, id, "")
+		}
+		s.owed = f.Jobs + f.Backfill
+		s.backfilled[id] = f.Backfill > 0 || s.parentHasAll(id)
+	case events.JobsCreated:
+		s.foldJobs(f)
+		s.owed = max(0, s.owed-len(f.Jobs))
+	case events.RequestCancelled:
+		s.stop(id)
+	case events.RequestCancelledWithJobs:
+		for _, lane := range s.lanes {
+			s.withdraw(f, slices.Clone(lane.queued[id]))
+		}
+		s.stop(id)
+	case events.JobsWithdrawn:
+		s.withdraw(f, f.Jobs)
+		delete(s.withdrawn, id)
+	}
+}
+
+func (s *state) evolve(id events.RequestID, f events.RequestFact, at time.Time) {
+	var before request.Request
+	if known, ok := s.requests[id]; ok {
+		before = *known
+	}
+	r := request.Evolve(before, f, at)
 	if !r.Exists() {
 		return
 	}
 	s.requests[id] = &r
 	delete(s.running, id)
 	delete(s.waiting, id)
+	delete(s.wishing, id)
 	// The other states are told by Terminal.
 	//exhaustive:ignore
 	switch r.State {
@@ -165,6 +133,9 @@ func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
 	case events.WaitingForArtifacts:
 		s.waiting[id] = true
 	}
+	if len(r.Wishes) > 0 {
+		s.wishing[id] = true
+	}
 	if r.State.Terminal() {
 		delete(s.pending, id)
 		delete(s.backfilled, id)
@@ -172,15 +143,16 @@ func (s *state) foldRequest(id events.RequestID, f events.Fact, at time.Time) {
 	} else {
 		s.pending[id] = &r
 	}
-	if r.Artifact.Tag != "" {
-		key := artifactKey{r.Artifact.Suite, r.Artifact.Tag}
-		if _, taken := s.byTag[key]; !taken {
-			s.byTag[key] = id
-		}
-		if r.State.Terminal() {
-			s.ended[key] = true
-		}
+	if r.Artifact.Tag == "" {
+		return
 	}
+	if _, taken := s.byTag[artifactKey{r.Artifact.Suite, r.Artifact.Tag}]; !taken {
+		s.byTag[artifactKey{r.Artifact.Suite, r.Artifact.Tag}] = id
+	}
+	if before.Artifact.Tag == "" {
+		before.State = ""
+	}
+	s.tags.Turn(r.Artifact.Suite, r.Artifact.Tag, before.State, r.State)
 }
 
 // parentHasAll reports whether the parent of a request that just started is known and lacks no job. Whoever
@@ -194,121 +166,205 @@ func (s *state) parentHasAll(id events.RequestID) bool {
 		return false
 	}
 	_, backfill, _, err := expand(s, r)
-	return err == nil && len(s.missing(backfill)) == 0
+	return err == nil && len(s.missing(backfill, s.at)) == 0
 }
 
 func (s *state) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
 		if _, exists := s.jobs[spec.ID]; !exists {
-			s.jobs[spec.ID] = &jobState{spec: spec, state: events.JobQueued}
+			s.jobs[spec.ID] = &jobState{spec: spec, Life: job.Made()}
 			lane := s.lane(spec.Lane())
 			lane.queued[f.RequestID] = append(lane.queued[f.RequestID], spec.ID)
+			if spec.Round > 0 { // what is tried again has its budget again
+				s.artifact(spec.Artifact, func(a *artifactState) { a.since = time.Time{} })
+			}
 		}
-		s.waitFor(spec.ID, f.RequestID)
+		s.wants(spec.ID, f.RequestID, f.Key)
 	}
 }
 
-// waitFor counts a required job that a request in progress waits for.
-func (s *state) waitFor(id events.JobID, r events.RequestID) {
-	if j, ok := s.jobs[id]; ok && !j.spec.Optional && !j.state.Terminal() && s.running[r] {
-		j.waiters = append(j.waiters, r)
+// wants notes that a request wants a job. It counts those required ones that a request in progress waits for.
+func (s *state) wants(id events.JobID, r events.RequestID, key string) {
+	j, ok := s.jobs[id]
+	if !ok || j.State.Terminal() {
+		return
+	}
+	w := wanter{request: r, counts: !j.spec.Optional && s.running[r], repair: key != ""}
+	if w.counts {
 		s.open[r]++
 	}
+	j.wanters = append(j.wanters, w)
 }
 
-// cancelQueued ends the jobs of a cancelled request that were not dispatched. Those on a lane are ended
-// there, by an event of their own.
-func (s *state) cancelQueued(id events.RequestID) {
+// wanted reports whether a job that has not ended is still to be done.
+func (s *state) wanted(j *jobState) bool {
+	return slices.ContainsFunc(j.wanters, func(w wanter) bool { return w.repair || !s.stopped(w.request) })
+}
+
+// stop notes that a request was cancelled: jobs may be left that nobody wants any more.
+func (s *state) stop(id events.RequestID) {
+	if len(s.unwanted(id)) > 0 {
+		s.withdrawn[id] = true
+	}
 	for _, lane := range s.lanes {
-		for _, j := range lane.queued[id] {
-			s.setJob(j, events.JobCancelled)
-		}
-		delete(lane.queued, id)
-		for _, j := range lane.dispatched {
-			known, ok := s.jobs[j]
-			lane.stopping = lane.stopping || ok && known.spec.RequestID == id
+		for _, j := range lane.work.Dispatched {
+			lane.stopping = lane.stopping || s.astray(s.jobs[j])
 		}
 	}
 }
 
-func (s *state) foldDispatched(f events.JobDispatched) {
-	lane := s.lane(f.Job.Lane())
-	lane.places = max(lane.places, f.Place)
-	lane.dispatched[f.Place] = f.Job.ID
-	if j, ok := s.jobs[f.Job.ID]; ok {
-		j.place = f.Place
-		lane.stopping = lane.stopping || s.stopped(j.spec.RequestID)
+// astray reports whether a job on a lane is not to be done.
+func (s *state) astray(j *jobState) bool {
+	return j != nil && (j.State.Terminal() || !s.wanted(j))
+}
+
+// unwanted returns the jobs of a cancelled request that are on no lane and that nobody wants, in the order they were made.
+func (s *state) unwanted(id events.RequestID) []events.JobID {
+	r, ok := s.requests[id]
+	if !ok {
+		return nil
 	}
-	waiting := lane.queued[f.Job.RequestID]
-	if i := slices.Index(waiting, f.Job.ID); i >= 0 {
+	var out []events.JobID
+	add := func(id events.JobID) {
+		if j, ok := s.jobs[id]; ok && j.State == events.JobQueued && j.Place == 0 && !s.wanted(j) {
+			out = append(out, id)
+		}
+	}
+	for _, spec := range r.Jobs {
+		add(spec.ID)
+	}
+	for _, id := range r.Shared {
+		add(id)
+	}
+	return out
+}
+
+// withdraw ends those of jobs that are on no lane.
+func (s *state) withdraw(f events.Fact, jobs []events.JobID) {
+	for _, id := range jobs {
+		j, ok := s.jobs[id]
+		if !ok {
+			continue
+		}
+		s.live(j, f, s.seq)
+		if j.State.Terminal() {
+			s.unqueue(j)
+		}
+	}
+}
+
+// unqueue takes a job out of those that wait for dispatch.
+func (s *state) unqueue(j *jobState) {
+	lane := s.lane(j.spec.Lane())
+	waiting := lane.queued[j.spec.RequestID]
+	if i := slices.Index(waiting, j.spec.ID); i >= 0 {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
 	if len(waiting) == 0 {
-		delete(lane.queued, f.Job.RequestID)
+		delete(lane.queued, j.spec.RequestID)
 		return
 	}
-	lane.queued[f.Job.RequestID] = waiting
+	lane.queued[j.spec.RequestID] = waiting
 }
 
-// foldWork applies a fact on the work of a lane, and reports whether it counts. One that does not is litter.
-func (s *state) foldWork(l events.Lane, by events.CollectorName, f events.Fact, e events.Recorded) bool {
-	lane := s.lane(l)
-	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = lane.dispatched[place]; return id, ok }
-	if !job.Counts(lane.work, f, dispatched) {
-		s.drop(f.Subject(), e.Seq, by, "it is not about the job, place and attempt that the lane holds")
-		return false
+func (s *state) foldDispatched(f events.JobDispatched, e events.Recorded) {
+	lane := s.lane(f.Job.Lane())
+	lane.work.Dispatch(f)
+	j, ok := s.jobs[f.Job.ID]
+	if !ok {
+		return
 	}
-	lane.work = job.Evolve(lane.work, f, e.Seq, e.Time)
-	return true
+	s.live(j, f, e.Seq)
+	s.unqueue(j)
+	lane.stopping = lane.stopping || s.astray(j)
 }
 
-func (s *state) foldCollector(name events.CollectorName, f events.Fact) {
-	c := s.collector(name)
+// onLane reports whether a job was dispatched and its place is not over.
+func (s *state) onLane(j *jobState) bool {
+	lane, ok := s.lanes[j.spec.Lane()]
+	return ok && j.Place > 0 && lane.work.Dispatched[j.Place] == j.spec.ID
+}
+
+// foldWork applies a fact on the work of a lane. One that does not count is litter.
+func (s *state) foldWork(f events.WorkFact, e events.Recorded) {
+	lane := s.lane(f.Where())
+	j, ok := s.jobs[f.Which()]
+	if dequeued, is := f.(events.JobDequeued); is && ok {
+		dequeued.Job = j.spec // what a collector says of the job is nothing to decide on
+		f = dequeued
+	}
+	if !lane.work.Take(f, e.Seq, e.Time) {
+		s.drop(f.Subject(), e.Seq, writer(f), "it is not about the job, place and attempt that the lane holds")
+		return
+	}
+	lane.stopping = lane.stopping && len(lane.work.Dispatched) > 0
+	if !ok || j.spec.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
+		return
+	}
+	switch f := f.(type) {
+	case events.AttemptLost:
+		s.foldLoser(f)
+	case events.AttemptReleased:
+		s.foldReleased(j, f)
+	case events.JobFinished:
+		s.foldFault(j, f)
+		delete(s.versions, events.ResultSubject(f.Lane, f.JobID))
+	case events.JobDequeued:
+	}
+	s.live(j, f, e.Seq)
+}
+
+// writer returns who wrote a fact by its own word.
+func writer(f events.WorkFact) events.CollectorName {
+	switch f := f.(type) {
+	case events.JobDequeued:
+		return f.Collector
+	case events.JobFinished:
+		return f.Collector
+	case events.AttemptLost:
+		return f.Collector
+	case events.AttemptReleased:
+		return f.Collector
+	}
+	return ""
+}
+
+// live applies a fact to a job's life.
+func (s *state) live(j *jobState, f events.Fact, seq events.Seq) {
+	over := j.State.Terminal()
+	j.Life, _ = job.Live(j.Life, f, seq, s.at)
+	if over || !j.State.Terminal() {
+		return
+	}
+	s.retention.add(s.at)
+	for _, w := range j.wanters {
+		if w.counts && s.open[w.request] > 0 {
+			s.open[w.request]--
+		}
+	}
+	j.wanters = nil
+}
+
+func (s *state) foldCollector(f events.CollectorFact) {
+	c := s.collector(f.Whose())
 	c.standing = job.Stand(c.standing, f, s.at)
+	// The others tell of the standing alone.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.CollectorActivated:
+		c.failed = nil
+	case events.CollectorOnline:
+		c.updating = false
+	case events.CollectorUpdating:
+		c.updating = true
+	}
 }
 
-func (s *state) foldAssignment(l events.Lane, f events.Fact) {
-	lane := s.lane(l)
+func (s *state) foldAssignment(f events.AssignmentFact) {
+	lane := s.lane(f.Where())
 	lane.assignment = job.Assign(lane.assignment, f)
 	if lane.assignment.Serving != "" {
 		lane.served = lane.assignment.Serving
-	}
-}
-
-func (s *state) foldFinished(f events.JobFinished) {
-	lane := s.lane(f.Lane)
-	delete(lane.dispatched, f.Place)
-	lane.stopping = lane.stopping && len(lane.dispatched) > 0
-	switch f.Outcome {
-	case events.Success:
-		s.setJobOn(f.Lane, f.JobID, events.JobSuccess)
-	case events.Failure:
-		s.setJobOn(f.Lane, f.JobID, events.JobFailure)
-	case events.Cancelled:
-		s.setJobOn(f.Lane, f.JobID, events.JobCancelled)
-	}
-}
-
-// setJobOn moves a job of a lane to a state: nobody has a say in the jobs of other lanes.
-func (s *state) setJobOn(l events.Lane, id events.JobID, to events.JobState) {
-	if j, ok := s.jobs[id]; ok && j.spec.Lane() == l {
-		s.setJob(id, to)
-	}
-}
-
-// setJob moves a job to a state unless it has ended.
-func (s *state) setJob(id events.JobID, to events.JobState) {
-	if j, ok := s.jobs[id]; ok && !j.state.Terminal() {
-		j.state = to
-		if to.Terminal() {
-			s.retention.add(s.at)
-			for _, r := range j.waiters {
-				if s.open[r] > 0 {
-					s.open[r]--
-				}
-			}
-			j.waiters = nil
-		}
 	}
 }
 

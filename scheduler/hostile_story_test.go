@@ -20,7 +20,7 @@ func TestWhateverCollectorsWriteTheSchedulerKnowsWhatIsTrue(t *testing.T) {
 		s := told(story.Facts...)
 		var got []string
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
-			got = append(got, hostile.JobWords(id, s.jobs[id].state))
+			got = append(got, hostile.JobWords(id, s.jobs[id].State))
 		}
 		for _, l := range s.laneOrder {
 			work := s.lanes[l].work

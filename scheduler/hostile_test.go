@@ -49,7 +49,7 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 	if got := s.requests["r1"].State; got != events.ArtifactsReady {
 		t.Errorf("the request is %s by the word of a collector", got)
 	}
-	if got := s.jobs[other.ID].state; got != events.JobQueued {
+	if got := s.jobs[other.ID].State; got != events.JobQueued {
 		t.Errorf("the job of another lane is %s", got)
 	}
 	if got := s.versions[events.WorkSubject(shareLane)]; got != 5 || s.seq != 5 {
@@ -122,8 +122,8 @@ func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
 				t.Errorf("the lane (-want +got):\n%s", diff)
 			}
 			for id, j := range want.jobs {
-				if s.jobs[id].state != j.state {
-					t.Errorf("job %s is %s, want %s", id, s.jobs[id].state, j.state)
+				if s.jobs[id].State != j.State {
+					t.Errorf("job %s is %s, want %s", id, s.jobs[id].State, j.State)
 				}
 			}
 		})

@@ -95,8 +95,11 @@ func (w *world) command() {
 		c = w.onSome(func(id events.RequestID) { _, _, _ = w.people.ArtifactsReady(ctx, modeller, id, tag, parent) })
 	case n < 12:
 		c = w.onSome(func(id events.RequestID) { _, _, _ = w.people.CancelRequest(ctx, modeller, id, "changed my mind") })
-	case n < 14:
+	case n < 13:
 		c = w.publish
+	case n < 14:
+		repair := control.Repair{Key: fmt.Sprint("k", w.r.IntN(100))}
+		c = w.onSome(func(id events.RequestID) { _, _, _ = w.people.RepairRequest(ctx, modeller, id, repair) })
 	default:
 		name, n := modelLanes[w.r.IntN(len(modelLanes))].name, w.r.IntN(6)
 		c = func() {
@@ -332,44 +335,54 @@ func (p *process) dequeue(state job.Lane, version events.Seq, place uint64, spec
 	if err != nil {
 		return
 	}
-	work := eventlog.Append{Subject: events.WorkSubject(p.lane), Expected: version}
 	if len(facts) == 0 {
 		p.ack(place)
 		return
 	}
-	dequeued, runs := facts[len(facts)-1].(events.JobDequeued)
-	if !runs {
-		p.ready = func() {
-			if p.write(work, facts...) == nil {
-				p.ack(place)
-			}
-		}
-		return
-	}
-	began := eventlog.Append{Subject: events.ResultSubject(p.lane, spec.ID)}
+	var reported job.Results
+	var results events.Seq
 	measured := map[events.TestCase]bool{}
-	attempt := 0
-	for _, e := range p.w.index[began.Subject] {
-		began.Expected = e.Seq
-		switch f := e.Fact.(type) {
-		case events.AttemptBegan:
-			attempt = f.Attempt
-		case events.TestCasesMeasured:
+	for _, e := range p.w.index[events.ResultSubject(p.lane, spec.ID)] {
+		results = e.Seq
+		counts := reported.Report(e.Fact.(events.ResultFact))
+		if f, ok := e.Fact.(events.TestCasesMeasured); ok && counts {
 			for _, m := range f.Cases {
-				measured[m.TestCase] = measured[m.TestCase] || f.Attempt == attempt
+				measured[m.TestCase] = true
 			}
 		}
 	}
 	p.ready = func() {
-		work.Events = p.events(facts...)
-		began.Events = p.events(events.AttemptBegan{Lane: p.lane, JobID: spec.ID, Collector: p.name, Attempt: dequeued.Attempt})
-		last, err := p.append(work, began)
+		last, err := p.decided(version, results, facts)
 		if err != nil {
 			return
 		}
-		p.running, p.spec, p.place, p.token, p.attempt, p.results = true, spec, place, last-1, dequeued.Attempt, last
-		p.measured = measured
+		for i, f := range facts {
+			d, ok := f.(events.JobDequeued)
+			if !ok {
+				continue
+			}
+			p.running, p.spec, p.place, p.attempt, p.results = true, spec, place, d.Attempt, results
+			p.token, p.measured = last-events.Seq(len(facts)-1-i), measured
+			if _, closed := facts[len(facts)-1].(events.ResultsClosed); closed {
+				p.results = last
+			}
+			return
+		}
+		p.ack(place)
 	}
+}
+
+// decided appends what was decided on the lane.
+func (p *process) decided(work, results events.Seq, facts []events.Fact) (events.Seq, error) {
+	parts := []eventlog.Append{{Subject: events.WorkSubject(p.lane), Expected: work}}
+	for _, f := range facts {
+		if f.Subject() != parts[len(parts)-1].Subject {
+			parts = append(parts, eventlog.Append{Subject: f.Subject(), Expected: results})
+		}
+		part := &parts[len(parts)-1]
+		part.Events = append(part.Events, p.events(f)...)
+	}
+	return p.append(parts...)
 }
 
 func (p *process) ack(place uint64) { p.w.acked[p.lane] = max(p.w.acked[p.lane], place) }
@@ -386,6 +399,8 @@ func (p *process) work() {
 		end = job.Release{Token: p.token, Reason: "503", Transient: true, At: now, Deadline: transientDeadline}
 	case n < 8 && !p.w.calm:
 		end = job.Release{Token: p.token, Reason: "shutdown"}
+	case n < 9 && p.w.odds(2):
+		end = job.Finish{Token: p.token, Outcome: events.Failure, Reason: "it is not there", Fault: events.ErrorArtifact, At: now}
 	case n < 9:
 		end = job.Finish{Token: p.token, Outcome: events.Failure, Reason: "a benchmark failed", At: now}
 	default:

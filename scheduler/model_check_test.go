@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -20,8 +22,10 @@ type lawyer struct {
 	lanes    map[events.Lane]*track
 	running  int
 	// owed are the jobs that the batch of the last start has still to make.
-	owed      int
-	owedBy    events.RequestID
+	owed   int
+	owedBy events.RequestID
+	// granted is the admission of a wish whose jobs come next.
+	granted   *events.GraphAdmitted
 	ownBegan  map[events.Lane]bool
 	violation error
 }
@@ -54,8 +58,12 @@ type task struct {
 	created, dispatched, ended events.Seq
 	place                      uint64
 	outcome                    events.Outcome
-	attempts, lost, began      int
+	fault                      events.ErrorKind
+	endedAt                    time.Time
+	attempts, lost             int
 	tokens                     []events.Seq
+	closed                     events.Seq
+	repaired                   bool
 	transient                  bool
 	measured                   map[events.TestCase]bool
 }
@@ -112,10 +120,13 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 		l.makeJobs(e, f, seen)
 	case events.RequestExpansionFailed:
 		r := l.living(f.RequestID)
-		r.failures++
 		if r.firstFailure == 0 {
 			r.firstFailure = e.Seq
 		}
+		if f.Waits {
+			break
+		}
+		r.failures++
 		l.never(r.failures > 3, "request %s could not be expanded %d times and is still there", f.RequestID, r.failures)
 		l.never(f.Failures != r.failures || r.state != events.ArtifactsReady, "failure %d of request %s is its %d., and it is %s", f.Failures, f.RequestID, r.failures, r.state)
 	case events.RequestCompleted:
@@ -130,7 +141,17 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 		}
 		l.end(e, f.RequestID, events.RequestFailure)
 	case events.RequestCancelled:
-		l.cancel(e, f.RequestID)
+		l.end(e, f.RequestID, events.RequestStopped)
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			t := l.job(id)
+			l.never(!l.unwanted(t, seen), "job %s is withdrawn and somebody wants it", id)
+			if t.dispatched == 0 && t.ended == 0 {
+				t.ended, t.outcome, t.endedAt = e.Seq, events.Cancelled, e.Time
+			}
+		}
+	case events.GraphAdmitted:
+		l.granted = &f
 	case events.RequestExpired:
 		l.never(l.living(f.RequestID).state != events.WaitingForArtifacts, "request %s expires and does not wait", f.RequestID)
 		l.end(e, f.RequestID, events.RequestTimedOut)
@@ -142,7 +163,7 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 	case events.JobDequeued:
 		l.dequeue(e, f)
 	case events.JobFinished:
-		l.finish(e, f)
+		l.finish(e, f, seen)
 	case events.AttemptLost:
 		t := l.current(f.Lane, f.JobID, f.Token)
 		t.lost++
@@ -153,13 +174,13 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 		l.never(f.Lost != t.lost || f.Attempt != t.attempts, "a release of job %s counts %d losses of %d", f.JobID, f.Lost, t.lost)
 		t.transient = t.transient || f.Transient
 		l.lane(f.Lane).current = nil
-	case events.AttemptBegan:
+	case events.ResultsClosed:
 		t := l.job(f.JobID)
-		l.never(f.Attempt != t.attempts || f.Attempt <= t.began, "the results of attempt %d of job %s begin in attempt %d, after those of %d", f.Attempt, f.JobID, t.attempts, t.began)
-		t.began = f.Attempt
+		l.never(len(t.tokens) == 0 || l.lane(f.Lane).current == t && f.Token == t.tokens[len(t.tokens)-1] || f.Token != t.tokens[len(t.tokens)-1] && f.Token != t.tokens[max(0, len(t.tokens)-2)], "the results of job %s are closed and nobody lost it", f.JobID)
+		t.closed = f.Token
 	case events.TestCasesMeasured:
 		t := l.job(f.JobID)
-		l.never(f.Attempt != t.began || f.Token != t.tokens[len(t.tokens)-1], "results of attempt %d of job %s during attempt %d", f.Attempt, f.JobID, t.began)
+		l.never(f.Token != t.tokens[len(t.tokens)-1] || f.Token <= t.closed, "results of attempt %d of job %s, which is over", f.Attempt, f.JobID)
 		for _, m := range f.Cases {
 			l.never(t.measured[m.TestCase], "%s of job %s is measured twice", m.TestCase, f.JobID)
 			t.measured[m.TestCase] = true
@@ -249,10 +270,15 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 			if p.known > seen {
 				continue
 			}
-			if p.started > 0 && p.started <= seen || p.ended > 0 && p.ended <= seen {
+			over := p.ended > 0 && p.ended <= seen
+			switch {
+			case over && p.state != events.RequestDone && p.state != events.RequestFailure:
+				// It was withdrawn: that says nothing of another request for the artifact.
+			case over, p.started > 0 && p.started <= seen:
 				return false
+			default:
+				known = true
 			}
-			known = true
 		}
 		return known
 	}
@@ -277,17 +303,22 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 }
 
 func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.Seq) {
-	r := l.living(f.RequestID)
-	l.never(r.state != events.InProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
+	r, ok := l.requests[f.RequestID]
+	if l.never(!ok, "jobs of request %s, which does not exist", f.RequestID); !ok {
+		return
+	}
+	granted := f.Key != ""
+	l.never(granted && (l.granted == nil || l.granted.Key != f.Key || l.granted.RequestID != f.RequestID || l.granted.Jobs != len(f.Jobs)), "jobs of the wish %s, which was not admitted", f.Key)
+	l.never(!granted && r.state != events.InProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
 	late := l.owed == 0
 	for _, spec := range f.Jobs {
 		identity := identity{spec.Artifact, spec.Kind, spec.Lane(), spec.Backend, spec.Profile}
 		_, exists := l.jobs[spec.ID]
 		twin, same := l.identity[identity]
-		l.never(exists || same && !l.withdrawn(twin, seen), "job %s is made twice, before as %s", spec.ID, twin)
+		l.never(exists || same && !l.again(twin, seen, granted), "job %s is made twice, before as %s", spec.ID, twin)
 		l.never(spec.RequestID != f.RequestID, "a job of %s is made for %s", spec.RequestID, f.RequestID)
-		l.never(late && !spec.Backfill, "job %s of the request itself is made after the start", spec.ID)
-		t := &task{spec: spec, created: e.Seq, measured: map[events.TestCase]bool{}}
+		l.never(late && !granted && !spec.Backfill, "job %s of the request itself is made after the start", spec.ID)
+		t := &task{spec: spec, created: e.Seq, measured: map[events.TestCase]bool{}, repaired: granted}
 		l.jobs[spec.ID], l.identity[identity] = t, spec.ID
 		lane := l.lane(spec.Lane())
 		lane.jobs = append(lane.jobs, t)
@@ -304,23 +335,65 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.S
 			l.owed--
 		}
 	}
+	l.granted = nil
 }
 
-// withdrawn reports whether a job had gone with its request, as far as was seen, so that it is made again.
+// again reports whether a job may be made again, as far as was seen: it had gone with all who wanted it, or failed by a
+// fault. What a person asks for may be made again whenever it did not succeed.
+func (l *lawyer) again(id events.JobID, seen events.Seq, granted bool) bool {
+	t := l.jobs[id]
+	if t.ended > 0 && t.ended <= seen {
+		return t.outcome == events.Cancelled || t.outcome == events.Failure && (granted || t.fault != "")
+	}
+	return l.unwanted(t, seen)
+}
+
+// withdrawn reports whether a job had gone with all who wanted it, as far as was seen.
 func (l *lawyer) withdrawn(id events.JobID, seen events.Seq) bool {
 	t := l.jobs[id]
 	if t.ended > 0 && t.ended <= seen {
 		return t.outcome == events.Cancelled
 	}
-	r := l.requests[t.spec.RequestID]
-	return r.state == events.RequestStopped && r.ended <= seen
+	return l.unwanted(t, seen)
+}
+
+// unwanted reports whether every request that wants a job was cancelled, as far as was seen.
+func (l *lawyer) unwanted(t *task, seen events.Seq) bool {
+	if t.repaired {
+		return false
+	}
+	for _, r := range l.requests {
+		wants := slices.Contains(r.own, t) || slices.Contains(r.backfill, t) || slices.Contains(r.stand, t) && r.started <= seen
+		if wants && (r.state != events.RequestStopped || r.ended > seen) {
+			return false
+		}
+	}
+	return true
+}
+
+// newest returns the jobs of a request, of several rounds the newest.
+func (r *fate) newest() []*task {
+	var out []*task
+	at := map[identity]int{}
+	for _, t := range append(r.own[:len(r.own):len(r.own)], r.stand...) {
+		key := identity{t.spec.Artifact, t.spec.Kind, t.spec.Lane(), t.spec.Backend, t.spec.Profile}
+		i, known := at[key]
+		switch {
+		case !known:
+			at[key] = len(out)
+			out = append(out, t)
+		case t.spec.Round > out[i].spec.Round:
+			out[i] = t
+		}
+	}
+	return out
 }
 
 // complete checks that nothing is left of a request in progress, and that the end counts right.
 func (l *lawyer) complete(id events.RequestID, jobs, failed int, seen events.Seq) {
 	r := l.living(id)
 	required, failures := 0, 0
-	for _, t := range append(r.own[:len(r.own):len(r.own)], r.stand...) {
+	for _, t := range r.newest() {
 		if t.spec.Optional {
 			continue
 		}
@@ -352,15 +425,4 @@ func (l *lawyer) measuredFor(spec events.JobSpec, tag events.Tag) bool {
 		}
 	}
 	return false
-}
-
-// cancel ends a request, and those of its jobs that nobody has dispatched.
-func (l *lawyer) cancel(e events.Recorded, id events.RequestID) {
-	r := l.living(id)
-	for _, t := range append(r.own[:len(r.own):len(r.own)], r.backfill...) {
-		if t.dispatched == 0 {
-			t.ended, t.outcome = e.Seq, events.Cancelled
-		}
-	}
-	l.end(e, id, events.RequestStopped)
 }

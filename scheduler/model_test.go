@@ -370,7 +370,7 @@ func (w *world) agree() error {
 		}
 	}
 	for id, t := range w.lawyer.jobs {
-		if got := replayed.jobs[id].state; string(got) != string(t.outcome) {
+		if got := replayed.jobs[id].State; string(got) != string(t.outcome) {
 			return fmt.Errorf("job %s is %s for the scheduler and %s in truth", id, got, t.outcome)
 		}
 	}

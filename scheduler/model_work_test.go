@@ -43,7 +43,7 @@ func (l *lawyer) dispatch(e events.Recorded, f events.JobDispatched, seen events
 	r := l.requests[t.spec.RequestID]
 	for _, other := range lane.jobs {
 		o := l.requests[other.spec.RequestID]
-		if other.created > seen || other.dispatched > 0 || other.ended > 0 && other.ended <= seen {
+		if other.created > seen || other.dispatched > 0 || other.ended > 0 && other.ended <= seen || l.unwanted(other, seen) {
 			continue
 		}
 		l.never(o == r && other.created <= t.created && l.before(lane, other, t), "job %s of the request is ahead of job %s on lane %s", other.spec.ID, f.Job.ID, f.Job.Lane())
@@ -95,12 +95,11 @@ func (l *lawyer) dequeue(e events.Recorded, f events.JobDequeued) {
 // dispatched is over and still has to end there.
 func (t *task) done() bool { return t.ended > 0 && t.ended > t.dispatched }
 
-func (l *lawyer) finish(e events.Recorded, f events.JobFinished) {
+func (l *lawyer) finish(e events.Recorded, f events.JobFinished, seen events.Seq) {
 	t, lane := l.job(f.JobID), l.lane(f.Lane)
 	l.never(t.done(), "job %s ends twice", f.JobID)
 	l.never(t.dispatched == 0 || t.place != f.Place, "job %s ends at place %d", f.JobID, f.Place)
 	l.never(f.Attempt != t.attempts || f.Lost != t.lost, "job %s ends in attempt %d with %d losses; it had %d and %d", f.JobID, f.Attempt, f.Lost, t.attempts, t.lost)
-	stopped := l.requests[t.spec.RequestID].state == events.RequestStopped
 	if f.Token != 0 {
 		l.current(f.Lane, f.JobID, f.Token)
 	} else {
@@ -108,11 +107,11 @@ func (l *lawyer) finish(e events.Recorded, f events.JobFinished) {
 		l.never(f.Outcome == events.Success, "job %s succeeds without an attempt", f.JobID)
 		l.never(f.Outcome == events.Failure && t.lost < l.attempts, "job %s fails unexecuted after %d crashes", f.JobID, t.lost)
 	}
-	l.never(f.Outcome == events.Cancelled && !stopped, "job %s is cancelled and its request is not", f.JobID)
+	l.never(f.Outcome == events.Cancelled && t.ended == 0 && !l.unwanted(t, seen), "job %s is cancelled and somebody wants it", f.JobID)
 	l.never(f.Fault == events.ErrorTransient && !t.transient, "job %s fails of transient errors that nobody saw", f.JobID)
 	lane.place, lane.current = f.Place, nil
 	if t.ended == 0 {
-		t.outcome = f.Outcome
+		t.outcome, t.fault, t.endedAt = f.Outcome, f.Fault, e.Time
 	}
 	t.ended = e.Seq
 }

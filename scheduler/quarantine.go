@@ -1,39 +1,80 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
-// foldFault counts the jobs that a collector failed in a row for reasons of its own: its machine broke or lost
-// them, or could not fetch what they need. What a job is to blame for tells that the machine works. A job that
-// was cancelled tells nothing, and so does one that several machines lost.
-func (s *state) foldFault(f events.JobFinished) {
-	blamed := f.Collector
-	if f.Outcome == events.Cancelled || blamed == "" {
+// foldFault counts the artifacts in a row whose jobs a collector failed for reasons of its own: its machine broke or
+// lost them, or could not fetch what another one could. What an artifact or a benchmark is to blame for tells that the
+// machine works. A job that was cancelled tells nothing, and so does one that several machines lost, and an artifact
+// that nobody has fetched.
+func (s *state) foldFault(j *jobState, f events.JobFinished) {
+	if f.Outcome == events.Cancelled || f.Collector == "" {
 		return
 	}
-	own := false
+	blamed, key := f.Collector, artifactKey{j.spec.Artifact.Suite, j.spec.Artifact.Tag}
 	// The other kinds of error are the job's own.
 	//exhaustive:ignore
 	switch f.Fault {
 	case events.ErrorExhausted:
-		j, ok := s.jobs[f.JobID]
-		if !ok || len(j.losers) != 1 {
-			return
+		if len(j.losers) == 1 {
+			s.blame(j.losers[0], f)
 		}
-		blamed, own = j.losers[0], true
-	case events.ErrorTransient, events.ErrorInternal:
-		own = f.Outcome == events.Failure
-	}
-	c := s.collector(blamed)
-	if !own {
-		c.failed = nil
+		return
+	case events.ErrorInternal:
+		s.blame(blamed, f)
+		return
+	case events.ErrorTransient:
+		if a := s.artifacts[key]; a.others || a.good != "" && a.good != blamed {
+			s.blame(blamed, f)
+		}
 		return
 	}
-	c.failed, c.failure = append(c.failed, f.JobID), f.Reason
+	s.collector(blamed).failed = nil
+	if f.Fault == "" {
+		s.artifact(j.spec.Artifact, func(a *artifactState) {
+			a.since, a.others = time.Time{}, a.others || a.good != "" && a.good != blamed
+			a.good = cmp.Or(a.good, blamed)
+		})
+	}
+}
+
+// blame counts a failed job against a collector, one of each artifact.
+func (s *state) blame(name events.CollectorName, f events.JobFinished) {
+	c := s.collector(name)
+	of := func(id events.JobID) events.Artifact { return s.jobs[id].spec.Artifact }
+	known := slices.ContainsFunc(c.failed, func(id events.JobID) bool {
+		return of(id).Suite == of(f.JobID).Suite && of(id).Tag == of(f.JobID).Tag
+	})
+	if !known {
+		c.failed, c.failure = append(c.failed, f.JobID), f.Reason
+	}
+}
+
+// foldReleased notes since when an artifact has transient errors: its jobs spend one budget.
+func (s *state) foldReleased(j *jobState, f events.AttemptReleased) {
+	if !f.Transient {
+		return
+	}
+	s.artifact(j.spec.Artifact, func(a *artifactState) {
+		if a.since.IsZero() {
+			a.since = job.Time(f.Since)
+		}
+	})
+}
+
+// artifact changes what is known of an artifact.
+func (s *state) artifact(of events.Artifact, change func(*artifactState)) {
+	key := artifactKey{of.Suite, of.Tag}
+	a := s.artifacts[key]
+	change(&a)
+	s.artifacts[key] = a
 }
 
 // foldLoser notes whose process lost an attempt of a job.
@@ -59,7 +100,7 @@ func decideQuarantine(s *state, p Policy) []decision {
 			cause: s.lastAbout(name), what: "quarantine collector",
 			facts: []events.Fact{events.CollectorQuarantined{
 				Name: name, Jobs: c.failed,
-				Reason: fmt.Sprintf("%d different jobs in a row failed for reasons of its own, the last: %s", len(c.failed), c.failure),
+				Reason: fmt.Sprintf("jobs of %d different artifacts in a row failed for reasons of its own, the last: %s", len(c.failed), c.failure),
 			}},
 		})
 	}

@@ -194,6 +194,7 @@ func (s *Scheduler) step(ctx context.Context) {
 			var conflict *eventlog.ConflictError
 			if errors.As(err, &conflict) {
 				s.Logger.Debug("another writer was first", "decision", d.what, "error", err)
+				s.news = true // what it wrote may decide nothing by itself: the next that is read calls for another look
 				continue
 			}
 			if ctx.Err() == nil {

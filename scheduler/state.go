@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/request"
 	"github.com/tachobench/tacho/suite"
 )
@@ -35,9 +36,14 @@ type state struct {
 	pending map[events.RequestID]*request.Request
 	// running and waiting are the pending ones in progress and without artifacts.
 	running, waiting map[events.RequestID]bool
-	// byTag finds the first request of an artifact; ended holds the artifacts of which a request has ended.
+	// byTag finds the first request of an artifact; tags tell which artifacts are done.
 	byTag map[artifactKey]events.RequestID
-	ended map[artifactKey]bool
+	tags  queue.Tags
+	// wishing are the requests with wishes that have no answer, withdrawn those cancelled ones that may leave jobs
+	// which nobody wants.
+	wishing, withdrawn map[events.RequestID]bool
+	// artifacts holds what its jobs have shown of each artifact.
+	artifacts map[artifactKey]artifactState
 	// roots says where each request began.
 	roots map[events.RequestID]string
 	// open counts the required jobs that requests in progress wait for.
@@ -81,25 +87,35 @@ func (s *state) drop(on events.Subject, seq events.Seq, by events.CollectorName,
 }
 
 type jobState struct {
-	spec  events.JobSpec
-	state events.JobState
-	// place is where it was dispatched on its lane; 0 before.
-	place uint64
-	// waiters are the requests that wait for it, each as often as it counts it.
-	waiters []events.RequestID
+	job.Life
+	spec events.JobSpec
+	// wanters are the requests that want it, until it has ended.
+	wanters []wanter
 	// losers are the collectors that lost an attempt of it.
 	losers []events.CollectorName
 }
 
+// wanter is a request that wants a job. It counts the job if it waits for its end; a repair stays wanted when its
+// request was cancelled before.
+type wanter struct {
+	request        events.RequestID
+	counts, repair bool
+}
+
+// artifactState is what the jobs of an artifact have shown of it.
+type artifactState struct {
+	// since is when transient errors with it began; zero when there is none.
+	since time.Time
+	// good is a collector that had it in hand without a fault of it, others whether there are more.
+	good   events.CollectorName
+	others bool
+}
+
 type laneState struct {
-	work job.Lane
-	// places is the place of the newest dispatch.
-	places uint64
-	// dispatched are the jobs by place, from the oldest that has not ended.
-	dispatched map[uint64]events.JobID
-	// stopping is set while jobs of cancelled requests may be among the dispatched ones.
+	work job.Work
+	// stopping is set while jobs that nobody wants may be among the dispatched ones.
 	stopping bool
-	// queued are the jobs that wait for dispatch, per request in the order they were made.
+	// queued are the jobs that wait for dispatch, per request that had them made in the order they were made.
 	queued map[events.RequestID][]events.JobID
 	// assignment says which collectors share the lane and which of them serves it; served is the last that did.
 	assignment job.Assignment
@@ -110,7 +126,8 @@ type collectorState struct {
 	standing job.Standing
 	// updating is set while it is away for another version.
 	updating bool
-	// failed are the jobs that it failed in a row for reasons of its own, failure is the last of them.
+	// failed are the jobs that it failed in a row for reasons of its own, of different artifacts; failure is why the
+	// last of them did.
 	failed  []events.JobID
 	failure string
 }
@@ -118,7 +135,8 @@ type collectorState struct {
 func newState() *state {
 	return &state{
 		versions: map[events.Subject]events.Seq{}, litter: map[events.Subject]litter{}, requests: map[events.RequestID]*request.Request{},
-		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{}, ended: map[artifactKey]bool{},
+		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{},
+		wishing: map[events.RequestID]bool{}, withdrawn: map[events.RequestID]bool{}, artifacts: map[artifactKey]artifactState{},
 		roots: map[events.RequestID]string{}, open: map[events.RequestID]int{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
 		collectors: map[events.CollectorName]*collectorState{}, definitions: map[events.Digest]suite.Definitions{},
 		current: map[events.SuiteName]events.Digest{}, unusable: map[events.SuiteName]error{},
@@ -128,9 +146,7 @@ func newState() *state {
 func (s *state) lane(l events.Lane) *laneState {
 	ls, ok := s.lanes[l]
 	if !ok {
-		ls = &laneState{
-			dispatched: map[uint64]events.JobID{}, queued: map[events.RequestID][]events.JobID{},
-		}
+		ls = &laneState{queued: map[events.RequestID][]events.JobID{}}
 		s.lanes[l] = ls
 		at, _ := slices.BinarySearchFunc(s.laneOrder, l, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
 		s.laneOrder = slices.Insert(s.laneOrder, at, l)

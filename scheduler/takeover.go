@@ -55,7 +55,7 @@ func decideTakeover(s *state, name events.Lane, l limits, silence func(events.Co
 		}
 	}
 	if reason, lost := s.lostBy(lane, serving, l, silence, fit); lost {
-		facts, err := job.Decide(lane.work, name, job.Lose{Token: lane.work.Token, Reason: reason})
+		facts, err := job.Decide(lane.work.Lane, name, job.Lose{Token: lane.work.Token, Reason: reason})
 		if err == nil {
 			d.request, d.facts = lane.work.Job.RequestID, append(d.facts, facts...)
 		}
@@ -92,7 +92,7 @@ func (s *state) out(lane *laneState, after time.Duration, silence func(events.Co
 }
 
 // hasWork reports whether a job is on the lane or waits for it.
-func (l *laneState) hasWork() bool { return len(l.dispatched)+len(l.queued) > 0 }
+func (l *laneState) hasWork() bool { return len(l.work.Dispatched)+len(l.queued) > 0 }
 
 // successor returns who takes the lane over: of those that are fit the one that is no standby, else the first by
 // name.
@@ -136,7 +136,7 @@ func decideRelease(s *state, name events.Lane) (decision, bool) {
 	if c, ok := s.collectors[holder]; !ok || lane.work.Phase != job.Current || !c.standing.Removed {
 		return decision{}, false
 	}
-	facts, err := job.Decide(lane.work, name, job.Release{Token: lane.work.Token, Reason: "the collector was removed"})
+	facts, err := job.Decide(lane.work.Lane, name, job.Release{Token: lane.work.Token, Reason: "the collector was removed", Taken: true})
 	return decision{
 		cause: s.versions[events.RegistrySubject(holder)], request: lane.work.Job.RequestID, what: "give job back", facts: facts,
 	}, err == nil

@@ -126,6 +126,10 @@ func TestWhoTakesALaneOverAndWhen(t *testing.T) {
 						}
 					case events.AttemptLost:
 						got = append(got, "lost")
+					case events.ResultsClosed:
+						if f.JobID != "j1" || f.Token == 0 {
+							t.Errorf("%+v", f)
+						}
 					default:
 						t.Errorf("unexpected %+v", f)
 					}
@@ -168,17 +172,17 @@ func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing
 	want := events.AttemptReleased{
 		Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Attempt: 2, Lost: 1, Reason: "the collector was removed",
 	}
-	if len(d) != 1 || len(d[0].facts) != 1 || d[0].facts[0] != events.Fact(want) || d[0].cause != 10 || d[0].request != "r1" {
+	if len(d) != 1 || len(d[0].facts) != 2 || d[0].facts[1] != events.Fact(events.ResultsClosed{Lane: shareLane, JobID: "j1", Attempt: 2, Token: 9}) || d[0].facts[0] != events.Fact(want) || d[0].cause != 10 || d[0].request != "r1" {
 		t.Fatalf("decided %+v, want %+v", d, want)
 	}
 	s.say(want)
-	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.jobs["j1"].state != events.JobQueued || s.littered > 0 {
-		t.Errorf("then %+v, the job is %s", again, s.jobs["j1"].state)
+	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.jobs["j1"].State != events.JobQueued || s.littered > 0 {
+		t.Errorf("then %+v, the job is %s", again, s.jobs["j1"].State)
 	}
 	// It is over for the collector, whatever it had on its way.
 	s.say(events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Outcome: events.Success})
-	if s.jobs["j1"].state != events.JobQueued || s.littered != 1 {
-		t.Errorf("the job is %s by the word of a collector that was removed", s.jobs["j1"].state)
+	if s.jobs["j1"].State != events.JobQueued || s.littered != 1 {
+		t.Errorf("the job is %s by the word of a collector that was removed", s.jobs["j1"].State)
 	}
 	// What is silent for ever is not said of one that nobody expects.
 	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
@@ -187,21 +191,25 @@ func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing
 }
 
 func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
-	made := func(n int) events.JobsCreated {
+	// Six jobs, so many of each artifact.
+	made := func(each int) events.JobsCreated {
 		f := events.JobsCreated{RequestID: "r1"}
-		for i := range n {
-			f.Jobs = append(f.Jobs, events.JobSpec{ID: events.JobID(fmt.Sprintf("j%d", i)), Target: "here"})
+		for i := range 6 {
+			f.Jobs = append(f.Jobs, events.JobSpec{
+				ID: events.JobID(fmt.Sprintf("j%d", i)), Target: "here", Artifact: events.Artifact{Suite: "s", Tag: events.Tag(fmt.Sprint("t", i/each))},
+			})
 		}
 		return f
 	}
 	fail, transient, internal := events.Failure, events.ErrorTransient, events.ErrorInternal
 	type jobs []func(*lives)
-	ended := func(outcome events.Outcome, fault events.ErrorKind) func(*lives) {
+	by := func(name events.CollectorName, outcome events.Outcome, fault events.ErrorKind) func(*lives) {
 		return func(l *lives) {
-			token := l.begin("a", true)
-			l.say(events.JobFinished{Lane: shareLane, Place: l.place, JobID: l.job(), Collector: "a", Token: token, Outcome: outcome, Fault: fault, Reason: "no space"})
+			token := l.begin(name, true)
+			l.say(events.JobFinished{Lane: shareLane, Place: l.place, JobID: l.job(), Collector: name, Token: token, Outcome: outcome, Fault: fault, Reason: "no space"})
 		}
 	}
+	ended := func(outcome events.Outcome, fault events.ErrorKind) func(*lives) { return by("a", outcome, fault) }
 	exhausted := func(by ...events.CollectorName) func(*lives) {
 		return func(l *lives) {
 			for i, name := range by {
@@ -212,23 +220,32 @@ func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
 	}
 	says := func(f events.Fact) func(*lives) { return func(l *lives) { l.say(f) } }
 	for name, tc := range map[string]struct {
+		each int
 		jobs jobs
 		want events.CollectorName
 	}{
-		"three in a row":                        {jobs{ended(fail, transient), ended(fail, internal), ended(fail, transient)}, "a"},
-		"two":                                   {jobs{ended(fail, transient), ended(fail, internal)}, ""},
-		"a success between":                     {jobs{ended(fail, transient), ended(fail, transient), ended(events.Success, ""), ended(fail, transient)}, ""},
-		"a failing benchmark between":           {jobs{ended(fail, transient), ended(fail, transient), ended(fail, ""), ended(fail, transient)}, ""},
-		"artifacts that are not there":          {jobs{ended(fail, events.ErrorArtifact), ended(fail, events.ErrorArtifact), ended(fail, events.ErrorPrepare)}, ""},
-		"a cancelled job between":               {jobs{ended(fail, transient), ended(events.Cancelled, ""), ended(fail, transient), ended(fail, transient)}, "a"},
-		"activated between":                     {jobs{ended(fail, transient), ended(fail, transient), says(events.CollectorActivated{Name: "a"}), ended(fail, transient)}, ""},
-		"quarantined already":                   {jobs{ended(fail, transient), ended(fail, transient), ended(fail, transient), says(events.CollectorQuarantined{Name: "a"})}, ""},
-		"removed":                               {jobs{ended(fail, transient), ended(fail, transient), ended(fail, transient), says(events.CollectorRemoved{Name: "a"})}, ""},
-		"jobs that only its own processes lost": {jobs{exhausted("s", "s"), exhausted("s", "s"), exhausted("s", "s")}, "s"},
-		"jobs that everybody lost":              {jobs{exhausted("a", "s"), exhausted("a", "s"), exhausted("a", "s")}, ""},
+		"three in a row":                    {1, jobs{ended(fail, internal), ended(fail, internal), ended(fail, internal)}, "a"},
+		"two":                               {1, jobs{ended(fail, internal), ended(fail, internal)}, ""},
+		"three jobs of one artifact":        {3, jobs{ended(fail, internal), ended(fail, internal), ended(fail, internal)}, ""},
+		"a success between":                 {1, jobs{ended(fail, internal), ended(fail, internal), ended(events.Success, ""), ended(fail, internal)}, ""},
+		"a failing benchmark between":       {1, jobs{ended(fail, internal), ended(fail, internal), ended(fail, ""), ended(fail, internal)}, ""},
+		"artifacts that are not there":      {1, jobs{ended(fail, events.ErrorArtifact), ended(fail, events.ErrorArtifact), ended(fail, events.ErrorPrepare)}, ""},
+		"artifacts that nobody could fetch": {1, jobs{ended(fail, transient), ended(fail, transient), ended(fail, transient), ended(fail, transient)}, ""},
+		"artifacts that another one could fetch": {2, jobs{
+			by("s", events.Success, ""), ended(fail, transient), by("s", fail, ""), ended(fail, transient), by("s", events.Success, ""), ended(fail, transient),
+		}, "a"},
+		"artifacts that it could fetch itself": {2, jobs{
+			ended(events.Success, ""), ended(fail, transient), ended(events.Success, ""), ended(fail, transient), ended(events.Success, ""), ended(fail, transient),
+		}, ""},
+		"a cancelled job between":               {1, jobs{ended(fail, internal), ended(events.Cancelled, ""), ended(fail, internal), ended(fail, internal)}, "a"},
+		"activated between":                     {1, jobs{ended(fail, internal), ended(fail, internal), says(events.CollectorActivated{Name: "a"}), ended(fail, internal)}, ""},
+		"quarantined already":                   {1, jobs{ended(fail, internal), ended(fail, internal), ended(fail, internal), says(events.CollectorQuarantined{Name: "a"})}, ""},
+		"removed":                               {1, jobs{ended(fail, internal), ended(fail, internal), ended(fail, internal), says(events.CollectorRemoved{Name: "a"})}, ""},
+		"jobs that only its own processes lost": {1, jobs{exhausted("s", "s"), exhausted("s", "s"), exhausted("s", "s")}, "s"},
+		"jobs that everybody lost":              {1, jobs{exhausted("a", "s"), exhausted("a", "s"), exhausted("a", "s")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &lives{s: shared(made(6))}
+			l := &lives{s: shared(made(tc.each))}
 			for _, live := range tc.jobs {
 				live(l)
 			}

@@ -44,7 +44,7 @@ func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err erro
 		}
 		own = append(own, e.jobs(k, r.Artifact, false)...)
 		if k.Backfill && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
-			backfill = append(backfill, e.jobs(k, *r.Parent, true)...)
+			backfill = append(backfill, e.jobs(k, d.asComparedWith(*r.Parent, r.Artifact.Kind), true)...)
 		}
 	}
 	return own, backfill, nil
@@ -60,6 +60,26 @@ func (d Definitions) checkArtifact(a events.Artifact) error {
 	return events.CheckTag(a.Tag)
 }
 
+// asComparedWith returns the artifact as a backfill measures it: with the categories of the request that asks.
+func (d Definitions) asComparedWith(parent events.Artifact, kind events.RequestKind) events.Artifact {
+	if !slices.Equal(d.Categories[parent.Kind], d.Categories[kind]) {
+		parent.Kind = kind
+	}
+	return parent
+}
+
+// unlikeMaster returns the categories that an artifact is measured with; nil when they are those of a master.
+func (d Definitions) unlikeMaster(a events.Artifact) []string {
+	if slices.Equal(d.Categories[a.Kind], d.Categories[events.Master]) {
+		return nil
+	}
+	names := make([]string, len(d.Categories[a.Kind]))
+	for i, c := range d.Categories[a.Kind] {
+		names[i] = string(c)
+	}
+	return names
+}
+
 type expansion struct {
 	definitions Definitions
 	digest      events.Digest
@@ -70,16 +90,17 @@ type expansion struct {
 // jobs returns the jobs of one kind that measure a.
 func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSpec {
 	var jobs []events.JobSpec
+	measures := e.definitions.unlikeMaster(a)
 	for _, t := range e.targets(k) {
 		for _, set := range sets(k, t) {
 			for _, backend := range e.backends(k) {
 				for _, profile := range e.profiles(k) {
 					lane := events.Lane{Target: t.Name, Set: set}
 					jobs = append(jobs, events.JobSpec{
-						ID:       events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks),
+						ID:       events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks, measures),
 						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,
 						Benchmarks: e.parameters.Benchmarks, Optional: t.Optional, Definitions: e.digest,
-						RequestID: e.request.ID, Backfill: backfill,
+						RequestID: e.request.ID, Backfill: backfill, Measures: measures,
 					})
 				}
 			}

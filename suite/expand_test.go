@@ -124,7 +124,7 @@ func TestAJobCarriesEverythingThatWasAsked(t *testing.T) {
 	lane := events.Lane{Target: "x86_64-unknown-linux-gnu", Set: 1}
 	parent := events.Artifact{Suite: "rustc", Tag: "parent", Kind: events.Master}
 	want := events.JobSpec{
-		ID:       events.NewJobID(parent, "compile", lane, "cranelift", "doc-json", globs),
+		ID:       events.NewJobID(parent, "compile", lane, "cranelift", "doc-json", globs, nil),
 		Artifact: parent, Kind: "compile", Target: lane.Target, Set: 1, Backend: "cranelift", Profile: "doc-json",
 		Benchmarks: globs, Definitions: d.Digest(), RequestID: "r1", Backfill: true,
 	}
@@ -132,7 +132,7 @@ func TestAJobCarriesEverythingThatWasAsked(t *testing.T) {
 		t.Error(diff)
 	}
 	want.Artifact, want.Backfill = events.Artifact{Suite: "rustc", Tag: "child", Kind: events.Try}, false
-	want.ID = events.NewJobID(want.Artifact, "compile", lane, "cranelift", "doc-json", globs)
+	want.ID = events.NewJobID(want.Artifact, "compile", lane, "cranelift", "doc-json", globs, nil)
 	if diff := cmp.Diff(want, own[1]); diff != "" {
 		t.Error(diff)
 	}

@@ -85,6 +85,28 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 	return plans, nil
 }
 
+// Covers reports whether a job that was made with one version of the definitions measures every test case that another
+// one would with its own. Where one of them cannot be planned, nothing speaks against it.
+func Covers(have Definitions, haveJob events.JobSpec, want Definitions, wantJob events.JobSpec) bool {
+	measured, err := have.Plan(haveJob)
+	if err != nil {
+		return true
+	}
+	wanted, err := want.Plan(wantJob)
+	if err != nil {
+		return true
+	}
+	cases := map[events.TestCase]bool{}
+	for _, p := range measured {
+		for _, c := range p.Cases {
+			cases[c] = true
+		}
+	}
+	return !slices.ContainsFunc(wanted, func(p BenchmarkPlan) bool {
+		return slices.ContainsFunc(p.Cases, func(c events.TestCase) bool { return !cases[c] })
+	})
+}
+
 func (d Definitions) foreign(job events.JobSpec, what, name string) error {
 	return fmt.Errorf("plan job %s: suite %s has no %s %q: the job was made with other definitions", job.ID, d.Name, what, name)
 }

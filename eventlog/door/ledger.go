@@ -52,8 +52,9 @@ type raised struct {
 }
 
 type dispatch struct {
-	seq events.Seq
-	job events.JobSpec
+	seq   events.Seq
+	job   events.JobSpec
+	since time.Time
 }
 
 // newLedger returns a ledger that knows nobody yet.
@@ -99,43 +100,20 @@ func (l *ledger) fold(s events.Stored) error {
 	switch f := e.Fact.(type) {
 	case events.JobDispatched:
 		lane := l.lane(f.Job.Lane())
-		lane.dispatched[f.Place], lane.places[s.Seq] = dispatch{seq: s.Seq, job: f.Job}, f.Place
-	case events.JobDequeued:
-		l.foldWork(f.Lane, s, e)
-	case events.JobFinished:
-		l.foldWork(f.Lane, s, e)
-	case events.AttemptLost:
-		l.foldWork(f.Lane, s, e)
-	case events.AttemptReleased:
-		l.foldWork(f.Lane, s, e)
-	case events.LaneAssigned:
-		l.assign(f.Lane, f)
-	case events.LaneUnassigned:
-		l.assign(f.Lane, f)
-	case events.LaneTakenOver:
-		l.assign(f.Lane, f)
+		lane.dispatched[f.Place], lane.places[s.Seq] = dispatch{seq: s.Seq, job: f.Job, since: job.Time(f.Since)}, f.Place
+	case events.WorkFact:
+		l.foldWork(f, s, e)
+	case events.AssignmentFact:
+		lane := l.lane(f.Where())
+		lane.assignment = job.Assign(lane.assignment, f)
 	case events.AlertRaised:
 		if f.Kind == events.AlertRefused {
 			l.alerts[f.Key] = raised{about: events.CollectorName(f.About), at: s.StoredAt}
 		}
 	case events.AlertCleared:
 		delete(l.alerts, f.Key)
-	case events.RegistryCopied:
-		l.foldStanding(f.Name, e)
-	case events.CollectorRegistered:
-		l.foldStanding(f.Name, e)
-	case events.CollectorKeyRotated:
-		l.foldStanding(f.Name, e)
-	case events.CollectorRemoved:
-		l.foldStanding(f.Name, e)
-	case events.CollectorActivated:
-		l.foldStanding(f.Name, e)
-	case events.CollectorDeactivated:
-		l.foldStanding(f.Name, e)
-	case events.CollectorDraining:
-		l.foldStanding(f.Name, e)
-	case events.CollectorQuarantined:
-		l.foldStanding(f.Name, e)
+	case events.CollectorFact:
+		l.foldStanding(f.Whose(), e)
 	}
 	return nil
 }
@@ -170,28 +148,23 @@ func keyOf(s job.Standing) string {
 	return s.Registered.NKey
 }
 
-func (l *ledger) foldWork(name events.Lane, s events.Stored, e events.Recorded) {
-	lane := l.lane(name)
+func (l *ledger) foldWork(f events.WorkFact, s events.Stored, e events.Recorded) {
+	lane := l.lane(f.Where())
 	lane.version = s.Seq
-	if !job.Counts(lane.work, e.Fact, lane.job) {
+	if !job.Counts(lane.work, f, lane.job) {
 		lane.forged[s.Seq] = true
 		return
 	}
-	lane.work = job.Evolve(lane.work, e.Fact, e.Seq, e.Time)
+	lane.work = job.Evolve(lane.work, f, e.Seq, e.Time)
 	// The end of a job ends its place.
 	//exhaustive:ignore
-	switch f := e.Fact.(type) {
+	switch f := f.(type) {
 	case events.JobDequeued:
 		lane.begun = s.StoredAt
 	case events.JobFinished:
 		delete(lane.places, lane.dispatched[f.Place].seq)
 		delete(lane.dispatched, f.Place)
 	}
-}
-
-func (l *ledger) assign(name events.Lane, f events.Fact) {
-	lane := l.lane(name)
-	lane.assignment = job.Assign(lane.assignment, f)
 }
 
 // lane returns the state of a lane to be changed. The caller holds mu for writing.

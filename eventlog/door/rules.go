@@ -116,8 +116,9 @@ type walk struct {
 	lane events.Lane
 	work job.Lane
 	now  time.Time
-	// began is the job whose attempt begins in this append.
+	// began is the job whose attempt begins in this append, lost the attempt that ends as lost.
 	began *events.JobDequeued
+	lost  *events.AttemptLost
 }
 
 // step checks one event and applies it.
@@ -151,6 +152,8 @@ func (w *walk) step(e *events.Event) *refusal {
 			return forbid("results of definitions %.64s for a job of definitions %.64s", f.Definitions, w.view.lane.work.Job.Definitions)
 		}
 		return nil
+	case events.ResultsClosed:
+		return w.closed(f)
 	case events.ErrorRecorded:
 		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
 	}
@@ -195,6 +198,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	}
 	facts, err := job.Decide(w.work, w.lane, job.Dequeue{
 		Place: f.Place, Job: f.Job, Collector: f.Collector, Instance: f.Instance, Version: f.Version, Environment: f.Environment,
+		Since: d.since,
 	})
 	if err != nil {
 		return taken("%s", err)
@@ -260,7 +264,15 @@ func (w *walk) lose(f events.AttemptLost) *refusal {
 	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost+1 {
 		return forbid("attempt %d of job %s is lost as number %d", f.Attempt, f.JobID, f.Lost)
 	}
-	w.work = job.Evolve(w.work, f, 0, w.now)
+	w.work, w.lost = job.Evolve(w.work, f, 0, w.now), &f
+	return nil
+}
+
+// closed checks that results are closed: those of the attempt that this append ends as lost.
+func (w *walk) closed(f events.ResultsClosed) *refusal {
+	if w.lost == nil || f != (events.ResultsClosed{Lane: w.lost.Lane, JobID: w.lost.JobID, Attempt: w.lost.Attempt, Token: w.lost.Token}) {
+		return forbid("the results of attempt %d of job %.64s are closed without its loss", f.Attempt, f.JobID)
+	}
 	return nil
 }
 

@@ -127,7 +127,7 @@ func (s *stage) job(r request.Request, profile events.Profile) events.JobSpec {
 		Artifact: r.Artifact, Kind: "compile", Target: s.lane.Target, Set: s.lane.Set, Backend: "gc", Profile: profile,
 		Definitions: s.suite.Digest(), RequestID: r.ID,
 	}
-	j.ID = events.NewJobID(r.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, nil)
+	j.ID = events.NewJobID(r.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, nil, nil)
 	return j
 }
 

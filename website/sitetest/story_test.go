@@ -154,7 +154,7 @@ func (st *story) start(id events.RequestID) []events.JobSpec {
 			Artifact: artifact, Kind: "compile", Target: machine, Set: events.Set(set), Backend: "gc", Profile: "opt",
 			Definitions: st.suite.Digest(), RequestID: id,
 		}
-		j.ID = events.NewJobID(artifact, j.Kind, j.Lane(), j.Backend, j.Profile, nil)
+		j.ID = events.NewJobID(artifact, j.Kind, j.Lane(), j.Backend, j.Profile, nil, nil)
 		jobs = append(jobs, j)
 	}
 	st.tell(events.RequestAdmitted{RequestID: id, Tag: found.Tag, Reason: "first in the queue"},

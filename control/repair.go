@@ -1,0 +1,50 @@
+package control
+
+import (
+	"context"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/request"
+)
+
+// Repair is a wish to run jobs of a request again that did not succeed.
+type Repair struct {
+	// Key makes the wish once: asking again with it is the same wish.
+	Key string `json:"key"`
+	// Jobs are those to run again; empty means all that failed or were cancelled.
+	Jobs   []events.JobID `json:"jobs,omitempty"`
+	Reason string         `json:"reason,omitempty"`
+}
+
+// RepairRequest wishes for the next rounds of jobs of a request, in whatever state that is; the request stays as it
+// ended. The scheduler answers in the log: RepairAnswer tells.
+func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID, r Repair) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}, nil)
+}
+
+// RepairAnswer returns what came of a wish: the jobs that were made, or why there are none. answered is false while
+// the scheduler has not said.
+func (c *Control) RepairAnswer(ctx context.Context, id events.RequestID, key string) (jobs []events.JobID, refused string, answered bool, err error) {
+	history, err := c.Log.Read(ctx, events.RequestSubject(id))
+	if err != nil {
+		return nil, "", false, err
+	}
+	for _, e := range history {
+		// Only these two answer.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.JobsCreated:
+			if f.Key == key {
+				answered = true
+				for _, spec := range f.Jobs {
+					jobs = append(jobs, spec.ID)
+				}
+			}
+		case events.GraphRefused:
+			if f.Key == key {
+				return nil, f.Reason, true, nil
+			}
+		}
+	}
+	return jobs, "", answered, nil
+}
