@@ -101,4 +101,6 @@ const (
 	AlertReport AlertKind = "report"
 	// AlertRefused: a collector asks for what it may not, or for more than its bounds.
 	AlertRefused AlertKind = "refused"
+	// AlertLacking: the farm lacks what it takes to start requests, which wait for it.
+	AlertLacking AlertKind = "lacking"
 )

@@ -147,9 +147,9 @@ func (s *story) placed(f events.Fact) events.Fact {
 func (s *story) tell(f events.Fact) events.Seq {
 	s.t.Helper()
 	f = s.placed(f)
-	if subject := f.Subject(); subject.Family() == "work" {
+	if f, ok := f.(events.WorkFact); ok {
 		for _, l := range lanes {
-			if t := s.lane(l); events.WorkSubject(l) == subject && rules.Counts(t.Lane, f, t.at) {
+			if t := s.lane(l); l == f.Where() && rules.Counts(t.Lane, f, t.at) {
 				t.Lane = rules.Evolve(t.Lane, f, events.Seq(len(s.stored)+1), s.at)
 			}
 		}

@@ -19,6 +19,8 @@ type moment struct {
 // nothing but a counter.
 func (s *state) fold(e fact) {
 	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
+	// What it leaves out is told by others of the same batch, or is in the archive alone.
+	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.RequestCreated:
 		s.requestCreated(m, f)
@@ -37,33 +39,25 @@ func (s *state) fold(e fact) {
 			r.FailedJobs = f.FailedJobs
 		}
 	case events.RequestCancelled:
-		s.requestCancelled(m, f)
+		s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason)
+	case events.RequestCancelledWithJobs:
+		s.cancelledWithJobs(m, f)
+	case events.JobsWithdrawn:
+		s.jobsWithdrawn(m, f)
 	case events.RequestExpired:
 		s.endRequest(m, f.RequestID, events.RequestTimedOut, f.Reason)
 	case events.RequestSuperseded:
 		if r := s.endRequest(m, f.RequestID, events.RequestReplaced, "replaced by a newer request"); r != nil {
 			r.SupersededBy = f.By
 		}
-	case events.RequestAdmitted:
-		// The admission is decided on its own aggregate; RequestStarted, in the same batch, tells the rest.
 	case events.BackfillAdmitted:
 		s.backfillAdmitted(f)
 	case events.JobDispatched:
 		s.jobDispatched(m, f)
-	case events.JobDequeued:
-		s.jobDequeued(m, f)
-	case events.JobFinished:
-		s.jobFinished(m, f)
-	case events.AttemptLost:
-		s.attemptEnded(m, f, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Attempt, f.Lost, f.Reason)
-	case events.AttemptReleased:
-		s.attemptEnded(m, f, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Attempt, f.Lost, f.Reason)
-	case events.AttemptBegan:
-		// It fences the results at the log; JobDequeued, in the same batch, tells the rest.
-	case events.TestCasesMeasured:
-		s.testCasesMeasured(m, &f, e.samples)
-	case events.ErrorRecorded:
-		s.errorRecorded(m, f)
+	case events.WorkFact:
+		s.foldWork(m, f)
+	case events.ResultFact:
+		s.foldResult(m, f, e)
 	case events.CollectorRegistered:
 		s.collectorRegistered(m, f)
 	case events.RegistryCopied:
@@ -105,7 +99,6 @@ func (s *state) fold(e fact) {
 		s.dirtyAssignments[key] = true
 	case events.LaneTakenOver:
 		s.assign(f.Lane, f)
-	case events.RegistryOpened, events.TryQueued, events.VersionWanted:
 	case events.JobsRetired:
 		s.jobsRetired(m, f)
 	case events.AlertRaised:
@@ -118,8 +111,6 @@ func (s *state) fold(e fact) {
 		}
 	case events.DeliveryReceived:
 		s.deliveryReceived(m, f)
-	case events.DeliveryPart:
-		// The body stays in the archive.
 	case events.DeliveryHandled:
 		s.deliveryHandled(m, f)
 	case events.CommentWanted:

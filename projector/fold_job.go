@@ -41,26 +41,36 @@ func (s *state) jobOn(lane events.Lane, id events.JobID) *jobRow {
 	return j
 }
 
-// counts applies a fact to the work of its lane, and reports whether it counts. One that does not follows from
-// nothing: a collector wrote more than it may (job.Counts). It is counted and changes nothing.
-func (s *state) counts(m moment, lane events.Lane, f events.Fact) bool {
-	row := s.works[lane]
+// work applies a fact to the work of its lane, and reports whether it counts. One that does not follows from nothing: a
+// collector wrote more than it may (job.Counts). It is counted and changes nothing.
+func (s *state) work(m moment, f events.WorkFact) bool {
+	row := s.works[f.Where()]
 	if row == nil {
 		s.stale++
 		return false
 	}
-	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = row.Dispatched[place]; return id, ok }
-	before := job.Lane{Place: row.Place, Phase: row.Phase, JobID: row.JobID, Collector: row.Collector, Token: row.Token}
-	if !job.Counts(before, f, dispatched) {
+	work := job.Work{
+		Lane:       job.Lane{Place: row.Place, Phase: row.Phase, JobID: row.JobID, Collector: row.Collector, Token: row.Token},
+		Dispatched: row.Dispatched,
+	}
+	if !work.Take(f, m.seq, m.at) {
 		s.stale++
 		return false
 	}
-	after := job.Evolve(before, f, m.seq, m.at)
-	row.Place, row.Phase, row.JobID, row.Collector, row.Token = after.Place, after.Phase, after.JobID, after.Collector, after.Token
-	if after.Phase == job.Ended {
-		delete(row.Dispatched, after.Place)
+	row.Place, row.Phase, row.JobID, row.Collector, row.Token = work.Place, work.Phase, work.JobID, work.Collector, work.Token
+	s.dirtyLanes[f.Where()] = true
+	return true
+}
+
+// live applies a fact to the life of a job, and reports whether it counts.
+func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
+	life, counts := job.Live(j.life(), f, m.seq, m.at)
+	if !counts {
+		s.stale++
+		return false
 	}
-	s.dirtyLanes[lane] = true
+	j.put(life, m)
+	s.dirtyJobs[j.ID] = true
 	return true
 }
 
@@ -75,23 +85,59 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	}
 	s.works[lane].Dispatched[f.Place] = f.Job.ID
 	s.dirtyLanes[lane] = true
-	j := s.jobOn(lane, f.Job.ID)
-	if j == nil || j.State.Terminal() {
-		return
+	if j := s.jobOn(lane, f.Job.ID); j != nil && s.live(m, j, f) {
+		j.DispatchedAt = pointer(m.at)
 	}
-	j.DispatchedAt, j.Place = pointer(m.at), place(f.Place)
-	s.dirtyJobs[j.ID] = true
 }
 
 func place(p uint64) int64 { return int64(min(p, math.MaxInt64)) }
 
-func (s *state) jobDequeued(m moment, f events.JobDequeued) {
-	if !s.counts(m, f.Lane, f) {
+// foldWork applies a fact on the work of a lane: to the lane, to the attempt that it concerns, and to its job.
+func (s *state) foldWork(m moment, f events.WorkFact) {
+	if !s.work(m, f) {
 		return
 	}
-	j := s.jobOn(f.Lane, f.Job.ID)
+	j := s.jobOn(f.Where(), f.Which())
+	switch f := f.(type) {
+	case events.JobDequeued:
+		s.beginAttempt(m, j, f)
+	case events.AttemptLost:
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Reason)
+	case events.AttemptReleased:
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Reason)
+	case events.JobFinished:
+		// Without an attempt ends a job that was cancelled before it ran, or that is out of attempts.
+		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
+			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
+		}
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptFinished, f.Reason)
+	}
 	if j == nil {
-		s.stale++
+		if _, begins := f.(events.JobDequeued); begins {
+			s.stale++
+		}
+		return
+	}
+	over := j.State.Terminal()
+	if !s.live(m, j, f) || over {
+		return
+	}
+	// The others change no more than the life itself.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobDequeued:
+		j.DequeuedAt, j.Measured = pointer(m.at), 0
+	case events.JobFinished:
+		j.Measured, j.Skipped, j.Failed, j.DurationMS = f.Measured, f.Skipped, f.Failed, f.DurationMS
+		if countsAsDuration(j) {
+			s.tookSoLong(m, j)
+		}
+	}
+	s.touchQueue(m)
+}
+
+func (s *state) beginAttempt(m moment, j *jobRow, f events.JobDequeued) {
+	if j == nil {
 		return
 	}
 	a := &attemptRow{
@@ -101,16 +147,13 @@ func (s *state) jobDequeued(m moment, f events.JobDequeued) {
 	}
 	s.lanes[f.Lane] = a
 	s.dirtyAttempts[a.Token] = a
-	if j.State.Terminal() {
-		return
-	}
-	j.State, j.DequeuedAt, j.Collector, j.Token = events.JobInProgress, pointer(m.at), f.Collector, m.seq
-	j.Attempts, j.Lost, j.Reason, j.Measured = f.Attempt, f.Lost, "", 0
-	s.dirtyJobs[j.ID] = true
-	s.touchQueue(m)
 }
 
-func (s *state) endAttempt(m moment, a *attemptRow, state, reason string) {
+func (s *state) endAttempt(m moment, r report, state, reason string) {
+	a := s.current(r)
+	if a == nil {
+		return
+	}
 	a.State, a.Reason, a.EndedAt = state, reason, pointer(m.at)
 	if a.DurationMS == 0 {
 		a.DurationMS = max(m.at.Sub(a.StartedAt).Milliseconds(), 0)
@@ -119,66 +162,38 @@ func (s *state) endAttempt(m moment, a *attemptRow, state, reason string) {
 	delete(s.lanes, a.lane())
 }
 
-// attemptEnded folds an attempt that ended without ending its job: the job waits again.
-func (s *state) attemptEnded(m moment, f events.Fact, r report, state string, attempt, lost int, reason string) {
-	if !s.counts(m, r.lane, f) {
-		return
-	}
-	if a := s.current(r); a != nil {
-		s.endAttempt(m, a, state, reason)
-	}
-	j := s.jobOn(r.lane, r.job)
-	if j == nil || j.State.Terminal() {
-		return
-	}
-	j.State, j.Attempts, j.Lost, j.Reason = events.JobQueued, attempt, lost, reason
-	s.dirtyJobs[j.ID] = true
-	s.touchQueue(m)
-}
-
-func (s *state) jobFinished(m moment, f events.JobFinished) {
-	if !s.counts(m, f.Lane, f) {
-		return
-	}
-	// Without an attempt ends a job that was cancelled before it ran, or that is out of attempts.
-	if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
-		a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
-		s.endAttempt(m, a, attemptFinished, f.Reason)
-	}
-	j := s.jobOn(f.Lane, f.JobID)
-	if j == nil || j.State.Terminal() {
-		return
-	}
-	switch f.Outcome {
-	case events.Success:
-		j.State = events.JobSuccess
-	case events.Failure:
-		j.State = events.JobFailure
-	case events.Cancelled:
-		j.State = events.JobCancelled
-	}
-	j.Reason, j.FinishedAt, j.FinishedSeq = f.Reason, pointer(m.at), pointer(m.seq)
-	j.Attempts, j.Lost = f.Attempt, f.Lost
-	j.Measured, j.Skipped, j.Failed, j.DurationMS = f.Measured, f.Skipped, f.Failed, f.DurationMS
-	s.dirtyJobs[j.ID] = true
-	if countsAsDuration(j) {
-		s.tookSoLong(m, j)
-	}
-	s.touchQueue(m)
-}
-
 // countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not, and a
 // length that a clock which was set back made unknown is not 0.
 func countsAsDuration(j *jobRow) bool {
 	return j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
 }
 
-// testCasesMeasured takes results of the attempt that began last, also when that attempt was given up
-// meanwhile: the collector that continues the job counts them as measured by the same rule, which it can see
-// on the job's own subject (events.AttemptBegan).
-func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns []samples) {
-	j := s.jobOn(f.Lane, f.JobID)
-	if j == nil || j.Token != f.Token || j.Collector != f.Collector || j.State.Terminal() || f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
+// foldResult applies a fact on the results of a job: what is stored counts, whatever became of the job meanwhile,
+// unless its attempt was closed (job.Results).
+func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
+	j := s.jobOn(f.Where(), f.Which())
+	if j == nil {
+		s.stale++
+		return
+	}
+	counts := s.live(m, j, f)
+	switch f := f.(type) {
+	case events.TestCasesMeasured:
+		if counts {
+			s.testCasesMeasured(m, j, &f, e.samples)
+		}
+	case events.ErrorRecorded:
+		s.errors = append(s.errors, errorRow{
+			Seq: m.seq, JobID: j.ID, RequestID: j.RequestID, Suite: j.Suite, Tag: j.Tag, Collector: f.Collector,
+			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
+			Stale: !counts, Time: m.at,
+		})
+	case events.AttemptBegan, events.ResultsClosed:
+	}
+}
+
+func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasured, columns []samples) {
+	if f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
 		s.stale++
 		return
 	}
@@ -190,26 +205,8 @@ func (s *state) testCasesMeasured(m moment, f *events.TestCasesMeasured, columns
 		}
 		s.results = append(s.results, resultRow{job: j, fact: f, c: c, samples: columns[i], at: m.at, seq: m.seq})
 		j.Measured++
-		s.dirtyJobs[j.ID] = true
 	}
 }
 
 // maxCase bounds the name of a test case, which has to fit into an index entry.
 const maxCase = 1024
-
-func (s *state) errorRecorded(m moment, f events.ErrorRecorded) {
-	j := s.jobOn(f.Lane, f.JobID)
-	if j == nil {
-		s.stale++
-		return
-	}
-	stale := f.Token != 0 && s.current(report{f.Lane, f.JobID, f.Token}) == nil
-	if stale {
-		s.stale++
-	}
-	s.errors = append(s.errors, errorRow{
-		Seq: m.seq, JobID: j.ID, RequestID: j.RequestID, Suite: j.Suite, Tag: j.Tag, Collector: f.Collector,
-		Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
-		Stale: stale, Time: m.at,
-	})
-}

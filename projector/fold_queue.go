@@ -17,7 +17,7 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 			entries = append(entries, entry(r))
 		}
 	}
-	places := queue.Order(entries, func(suite events.SuiteName, tag events.Tag) bool { return s.ended[artifact{suite, tag}] })
+	places := queue.Order(entries, s.tags.Done)
 	forecasts := queue.Estimate(places, s.plans(), s.asOf, s.maxInProgress)
 
 	rows := make([]queueRow, len(places))

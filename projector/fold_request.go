@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/queue"
 )
 
@@ -38,6 +39,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	}
 	s.addRequest(r)
 	s.dirtyRequests[r.ID] = true
+	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
 }
 
@@ -46,8 +48,10 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 	if r == nil || r.State != events.WaitingForArtifacts {
 		return
 	}
+	s.tags.Leave(r.Suite, r.Tag, r.State)
 	r.State, r.Tag, r.Parent, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
 	r.Reason = "" // that an earlier build failed
+	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
 }
 
@@ -78,7 +82,10 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 
 func (s *state) expansionFailed(f events.RequestExpansionFailed) {
 	if r := s.openRequest(f.RequestID); r != nil {
-		r.ExpansionFailures, r.Reason = f.Failures, f.Reason
+		r.Reason = f.Reason
+		if !f.Waits {
+			r.ExpansionFailures = f.Failures
+		}
 	}
 }
 
@@ -94,24 +101,39 @@ func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState
 	if r == nil {
 		return nil
 	}
+	s.tags.Leave(r.Suite, r.Tag, r.State)
+	s.tags.Enter(r.Suite, r.Tag, to)
 	r.State, r.Reason, r.EndedAt, r.EndedSeq = to, reason, pointer(m.at), pointer(m.seq)
-	s.ended[artifact{suite: r.Suite, tag: r.Tag}] = true
 	s.touchQueue(m)
 	return r
 }
 
-// requestCancelled ends the request and the jobs that were made for it. A job that runs is over as far as the
-// request is concerned; its attempt goes on until its collector says so, and what it says then is late.
-func (s *state) requestCancelled(m moment, f events.RequestCancelled) {
+// cancelledWithJobs ends a request as earlier versions did: the jobs that were made for it and are on no lane end with
+// it. Those on a lane end there.
+func (s *state) cancelledWithJobs(m moment, f events.RequestCancelledWithJobs) {
 	if s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason) == nil {
 		return
 	}
 	for _, j := range s.jobs {
-		if j.RequestID != f.RequestID || j.State.Terminal() {
-			continue
+		if j.RequestID == f.RequestID {
+			s.withdraw(m, j, f)
 		}
-		j.State, j.Reason = events.JobCancelled, "its request was cancelled"
-		j.FinishedAt, j.FinishedSeq = pointer(m.at), pointer(m.seq)
+	}
+}
+
+// jobsWithdrawn ends jobs that are on no lane.
+func (s *state) jobsWithdrawn(m moment, f events.JobsWithdrawn) {
+	for _, id := range f.Jobs {
+		if j := s.jobs[id]; j != nil {
+			s.withdraw(m, j, f)
+		}
+	}
+	s.touchQueue(m)
+}
+
+func (s *state) withdraw(m moment, j *jobRow, f events.RequestFact) {
+	if life, counts := job.Live(j.life(), f, m.seq, m.at); counts {
+		j.put(life, m)
 		s.dirtyJobs[j.ID] = true
 	}
 }
@@ -138,14 +160,11 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 
 // newJob returns the row of a job that nothing has happened to.
 func newJob(spec events.JobSpec, request events.RequestID) jobRow {
-	benchmarks := spec.Benchmarks
-	if benchmarks == nil {
-		benchmarks = []string{}
-	}
+	list := func(names []string) []string { return append([]string{}, names...) }
 	return jobRow{
 		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
-		Profile: spec.Profile, Benchmarks: benchmarks, Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
+		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued,
 	}
 }

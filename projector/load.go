@@ -86,7 +86,7 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 			s.addDurations(rows)
 			return err
 		}},
-		{"ended requests", func() error { return s.loadEnded(ctx, conn) }},
+		{"ended requests", func() error { return s.loadTags(ctx, conn) }},
 		{"templates", func() error {
 			return each(ctx, conn, "load_expected", func(r *expectedRow) {
 				s.templates[template{suite: r.Suite, kind: r.Kind}] = r.made()
@@ -124,14 +124,20 @@ func collect[T any](rows pgx.Rows, f func(*T)) error {
 	return err
 }
 
-func (s *state) loadEnded(ctx context.Context, conn *pgx.Conn) error {
+// loadTags tells which artifacts are done, from the requests that have ended and those that have not, which are loaded.
+func (s *state) loadTags(ctx context.Context, conn *pgx.Conn) error {
+	for _, r := range s.requests {
+		s.tags.Enter(r.Suite, r.Tag, r.State)
+	}
 	rows, err := conn.Query(ctx, statement("load_ended"))
 	if err != nil {
 		return err
 	}
-	var a artifact
-	_, err = pgx.ForEachRow(rows, []any{&a.suite, &a.tag}, func() error {
-		s.ended[a] = true
+	var suite events.SuiteName
+	var tag events.Tag
+	var state events.RequestState
+	_, err = pgx.ForEachRow(rows, []any{&suite, &tag, &state}, func() error {
+		s.tags.Enter(suite, tag, state)
 		return nil
 	})
 	return err

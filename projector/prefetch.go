@@ -85,48 +85,20 @@ func (s *state) wants(facts []fact) wanted {
 		}
 	}
 	for _, e := range facts {
+		// The rows of the others are in the state, or no fold reads them.
+		//exhaustive:ignore
 		switch f := e.Fact.(type) {
-		case events.RequestCreated:
-			request(f.RequestID)
-		case events.RequestArtifactsReady:
-			request(f.RequestID)
-		case events.RequestStarted:
-			request(f.RequestID)
-		case events.RequestExpansionFailed:
-			request(f.RequestID)
-		case events.RequestBuildFailed:
-			request(f.RequestID)
-		case events.RequestCompleted:
-			request(f.RequestID)
-		case events.RequestFailed:
-			request(f.RequestID)
-		case events.RequestCancelled:
-			request(f.RequestID)
-		case events.RequestExpired:
-			request(f.RequestID)
-		case events.RequestSuperseded:
-			request(f.RequestID)
+		case events.RequestFact:
+			request(f.Whose())
+			w.jobsOf(f, job)
 		case events.BackfillAdmitted:
 			request(f.RequestID)
-		case events.JobsCreated:
-			for _, spec := range f.Jobs {
-				job(spec.ID)
-				w.made = append(w.made, newJob(spec, f.RequestID))
-			}
 		case events.JobDispatched:
 			job(f.Job.ID)
-		case events.JobDequeued:
-			job(f.Job.ID)
-		case events.JobFinished:
-			job(f.JobID)
-		case events.AttemptLost:
-			job(f.JobID)
-		case events.AttemptReleased:
-			job(f.JobID)
-		case events.TestCasesMeasured:
-			job(f.JobID)
-		case events.ErrorRecorded:
-			job(f.JobID)
+		case events.WorkFact:
+			job(f.Which())
+		case events.ResultFact:
+			job(f.Which())
 		case events.DeliveryReceived:
 			w.github.delivery(f.Hook, f.Delivery)
 		case events.DeliveryHandled:
@@ -145,16 +117,26 @@ func (s *state) wants(facts []fact) wanted {
 			w.github.comment(f.Key)
 		case events.CommentMinimised:
 			w.github.comment(f.Key)
-		case events.RequestAdmitted, events.AttemptBegan, events.CollectorRegistered, events.CollectorActivated,
-			events.CollectorDeactivated, events.CollectorOnline, events.CollectorOffline, events.CollectorDraining,
-			events.LaneAssigned, events.LaneUnassigned, events.DefinitionsPublished, events.TryQueued,
-			events.CollectorQuarantined, events.CollectorUpdating, events.CollectorSilent, events.CollectorKeyRotated,
-			events.CollectorRemoved, events.RegistryCopied, events.RegistryOpened, events.LaneTakenOver, events.VersionWanted,
-			events.JobsRetired, events.AlertRaised, events.AlertCleared, events.DeliveryPart:
-			// Their rows are in the state, or no fold reads them.
 		}
 	}
 	return w
+}
+
+// jobsOf notes the jobs that a fact of a request names.
+func (w *wanted) jobsOf(f events.RequestFact, job func(events.JobID)) {
+	// The others name none.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobsCreated:
+		for _, spec := range f.Jobs {
+			job(spec.ID)
+			w.made = append(w.made, newJob(spec, f.RequestID))
+		}
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			job(id)
+		}
+	}
 }
 
 // keys returns the names that can be those of a row.

@@ -16,7 +16,7 @@ import (
 
 // Version is that of the folds: it grows when they give other rows for the same log, and the tables of
 // another version have to be filled anew.
-const Version = 3
+const Version = 4
 
 // maxBatch is how many events one transaction holds at most, unless the configuration says otherwise.
 const maxBatch = 1000

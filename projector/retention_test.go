@@ -88,16 +88,29 @@ func TestLateReportsOfRetiredJobsAreStale(t *testing.T) {
 	}
 }
 
-// A job that was cancelled with its request stays while its attempt goes on.
+// withdrawn ends a job at the first place of its lane, where it was not begun.
+func withdrawn(j events.JobSpec) events.JobFinished {
+	f := finished(j, 0, events.Cancelled)
+	f.Place, f.Collector = 1, ""
+	return f
+}
+
+// A job that was withdrawn while it was being dispatched stays while its attempt goes on.
 func TestJobsStayWhileTheyAreExecuted(t *testing.T) {
 	f := newFarm(t)
 	f.tell(events.RequestCancelled{RequestID: requestID("sha2"), Reason: "asked"})
+	f.tell(finished(f.child, f.token, events.Cancelled))
+	f.tell(withdrawn(f.second))
+	late := job("sha2", lanes[0], "debug")
+	f.tell(events.JobsCreated{RequestID: requestID("sha2"), Jobs: []events.JobSpec{late}})
+	f.tell(events.JobsWithdrawn{RequestID: requestID("sha2"), Jobs: []events.JobID{late.ID}})
+	token := f.tell(dequeued(late, 1, 0))
 	f.retire()
 	url := project(t, f.stored, 1000)
 	if jobs, attempts := rows(t, url, "job_queue"), rows(t, url, "attempt"); jobs != 1 || attempts != 1 {
 		t.Errorf("%d jobs and %d attempts are left, want the one that is executed", jobs, attempts)
 	}
-	f.tell(finished(f.child, f.token, events.Cancelled))
+	f.tell(finished(late, token, events.Cancelled))
 	f.retire()
 	for _, size := range []int{1, 1000} {
 		url = project(t, f.stored, size)

@@ -51,6 +51,7 @@ type jobRow struct {
 	Backend      events.Backend       `json:"backend"`
 	Profile      events.Profile       `json:"profile"`
 	Benchmarks   []string             `json:"benchmarks"`
+	Measures     []string             `json:"measures"`
 	Round        int                  `json:"round"`
 	Optional     bool                 `json:"optional"`
 	Backfill     bool                 `json:"backfill"`
@@ -73,6 +74,29 @@ type jobRow struct {
 	Skipped      int                  `json:"skipped"`
 	Failed       int                  `json:"failed"`
 	DurationMS   int64                `json:"duration_ms"`
+	Fault        events.ErrorKind     `json:"fault"`
+	Closed       events.Seq           `json:"closed"`
+}
+
+// life returns what the row says of the job's life. Of its results those of the last attempt alone are open.
+func (j *jobRow) life() job.Life {
+	l := job.Life{
+		State: j.State, Place: uint64(max(j.Place, 0)), Attempt: j.Attempts, Lost: j.Lost, Collector: j.Collector, Token: j.Token,
+		Reason: j.Reason, Fault: j.Fault, Results: job.Results{Token: j.Token, Closed: j.Closed},
+	}
+	if j.FinishedAt != nil {
+		l.EndedAt = *j.FinishedAt
+	}
+	return l
+}
+
+// put takes a life over that a fact has made at a moment.
+func (j *jobRow) put(l job.Life, m moment) {
+	if l.State.Terminal() && !j.State.Terminal() {
+		j.FinishedAt, j.FinishedSeq = pointer(m.at), pointer(m.seq)
+	}
+	j.State, j.Place, j.Attempts, j.Lost, j.Collector, j.Token = l.State, place(l.Place), l.Attempt, l.Lost, l.Collector, l.Token
+	j.Reason, j.Fault, j.Closed = l.Reason, l.Fault, l.Results.Closed
 }
 
 func (j *jobRow) lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }

@@ -28,7 +28,7 @@ type state struct {
 	outbox      map[events.OutboxKey]*outboxRow
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
-	ended     map[artifact]bool
+	tags      queue.Tags
 	durations queue.History
 	lengths   map[queue.Sort]*durationsRow // what durations was told
 	templates map[template]*made
@@ -66,12 +66,6 @@ type changes struct {
 	retired map[events.JobID]bool
 }
 
-// artifact names what a parent is looked up by.
-type artifact struct {
-	suite events.SuiteName
-	tag   events.Tag
-}
-
 // template is a sort of request; made are the jobs that the newest started one of them was given. What has
 // not started yet is expected to get the same.
 type template struct {
@@ -97,7 +91,6 @@ func newState(maxInProgress int) *state {
 		alerts:        make(map[events.AlertKey]*alertRow),
 		deliveries:    make(map[deliveryKey]*deliveryRow),
 		outbox:        make(map[events.OutboxKey]*outboxRow),
-		ended:         make(map[artifact]bool),
 		lengths:       make(map[queue.Sort]*durationsRow),
 		templates:     make(map[template]*made),
 	}
@@ -162,13 +155,14 @@ type identity struct {
 	backend    events.Backend
 	profile    events.Profile
 	benchmarks string
+	measures   string
 	round      int
 }
 
 func (j *jobRow) identity() identity {
 	return identity{
 		suite: j.Suite, tag: j.Tag, kind: j.Kind, lane: j.lane(), backend: j.Backend, profile: j.Profile,
-		benchmarks: joined(j.Benchmarks), round: j.Round,
+		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), round: j.Round,
 	}
 }
 

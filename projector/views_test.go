@@ -273,8 +273,12 @@ func TestArchiveAndChain(t *testing.T) {
 func TestTerminalStatesStay(t *testing.T) {
 	f := newFarm(t)
 	f.tell(events.RequestCancelled{RequestID: requestID("sha2"), Reason: "asked"})
-	f.tell(measured(f.child, f.token, "json")) // the attempt goes on, and its job has ended
+	f.tell(measured(f.child, f.token, "json")) // the attempt goes on, and what is stored counts
+	f.tell(finished(f.child, f.token, events.Cancelled))
+	f.tell(events.ResultsClosed{Lane: f.child.Lane(), JobID: f.child.ID, Attempt: 1, Token: f.token})
+	f.tell(measured(f.child, f.token, "late"))
 	f.tell(finished(f.child, f.token, events.Success))
+	f.tell(withdrawn(f.second))
 	f.tell(events.RequestCompleted{RequestID: requestID("sha2")})
 	f.tell(events.RequestFailed{RequestID: requestID("sha1"), Reason: "too late"})
 	r, _ := read(t, f)
@@ -288,7 +292,7 @@ func TestTerminalStatesStay(t *testing.T) {
 	if parent, err := r.FindRequest(t.Context(), "sha1"); err != nil || parent.State != events.RequestDone {
 		t.Errorf("sha1: %+v, %v", parent.Request, err)
 	}
-	if results, err := r.Results(t.Context(), suite, "sha2"); err != nil || len(results) != 1 {
+	if results, err := r.Results(t.Context(), suite, "sha2"); err != nil || len(results) != 2 {
 		t.Errorf("%d results of sha2, %v", len(results), err)
 	}
 }

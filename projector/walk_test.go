@@ -142,6 +142,10 @@ func (w *walker) end() {
 		events.RequestCompleted{RequestID: id, Jobs: 4},
 		events.RequestFailed{RequestID: id, Reason: "jobs failed", FailedJobs: 2},
 		events.RequestCancelled{RequestID: id, Reason: "asked"},
+		events.RequestCancelledWithJobs{RequestID: id, Reason: "asked"},
+		events.GraphWanted{RequestID: id, Key: "k", Kind: events.GraphRepair},
+		events.GraphRefused{RequestID: id, Key: "k", Reason: "all succeeded"},
+		events.RequestExpansionFailed{RequestID: id, Reason: "no definitions", Waits: true},
 		events.RequestExpired{RequestID: id, Reason: "too late"},
 		events.RequestSuperseded{RequestID: id, By: "rother"},
 		events.RequestExpansionFailed{RequestID: id, Reason: "no set", Failures: 1},
@@ -233,6 +237,12 @@ func (w *walker) lose() {
 	j, token, ok := w.attempt()
 	if !ok {
 		return
+	}
+	if w.r.IntN(3) == 0 {
+		w.tell(events.ResultsClosed{Lane: j.Lane(), JobID: j.ID, Attempt: 1, Token: token})
+	}
+	if w.r.IntN(5) == 0 {
+		w.tell(events.JobsWithdrawn{RequestID: j.RequestID, Jobs: []events.JobID{j.ID, "nobody"}})
 	}
 	if w.r.IntN(2) == 0 {
 		w.tell(events.AttemptLost{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: 1, Lost: 1, Reason: "silence"})

@@ -20,9 +20,31 @@ type tagState struct {
 	pending int
 }
 
-// Turn notes that a request for an artifact went from one state to another; an empty state is one before its birth, or
-// before its artifact was known.
-func (t *Tags) Turn(suite events.SuiteName, tag events.Tag, from, to events.RequestState) {
+// Enter notes that a request for an artifact is in a state, Leave that it is in it no more. An artifact that is not known
+// yet has no tag, and nobody waits for it.
+func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.RequestState) {
+	t.change(suite, tag, func(s *tagState) {
+		switch {
+		case !state.Terminal():
+			s.pending++
+		case state == events.RequestDone || state == events.RequestFailure:
+			s.measured = true
+		default:
+			s.withdrawn = true
+		}
+	})
+}
+
+// Leave is what comes before another Enter of the same request.
+func (t *Tags) Leave(suite events.SuiteName, tag events.Tag, state events.RequestState) {
+	t.change(suite, tag, func(s *tagState) {
+		if state != "" && !state.Terminal() {
+			s.pending--
+		}
+	})
+}
+
+func (t *Tags) change(suite events.SuiteName, tag events.Tag, change func(*tagState)) {
 	if tag == "" {
 		return
 	}
@@ -31,18 +53,7 @@ func (t *Tags) Turn(suite events.SuiteName, tag events.Tag, from, to events.Requ
 	}
 	key := artifactTag{suite, tag}
 	s := t.tags[key]
-	if from != "" && !from.Terminal() {
-		s.pending--
-	}
-	switch {
-	case to == "":
-	case !to.Terminal():
-		s.pending++
-	case to == events.RequestDone || to == events.RequestFailure:
-		s.measured = true
-	default:
-		s.withdrawn = true
-	}
+	change(&s)
 	t.tags[key] = s
 }
 

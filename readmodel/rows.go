@@ -103,6 +103,8 @@ type Job struct {
 	Profile      events.Profile     `db:"profile" json:"profile"`
 	Benchmarks   []string           `db:"benchmarks" json:"benchmarks"`
 	// Round counts the jobs of the same identity that were cancelled before this one.
+	Measures     []string        `db:"measures" json:"measures"`
+	Fault        string          `db:"fault" json:"fault"`
 	Round        int             `db:"round" json:"round"`
 	Optional     bool            `db:"optional" json:"optional"`
 	Backfill     bool            `db:"backfill" json:"backfill"`

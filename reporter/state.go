@@ -98,22 +98,18 @@ func (s *state) fold(e events.Recorded) {
 			r := request.Evolve(request.Request{}, f, e.Time)
 			s.requests[f.RequestID] = &r
 		}
-	case events.RequestArtifactsReady:
-		s.evolve(f.RequestID, e)
-	case events.RequestStarted:
-		s.evolve(f.RequestID, e)
 	case events.RequestCompleted:
 		s.evolve(f.RequestID, e)
 		s.end(f.RequestID, e.Seq)
 	case events.RequestFailed:
 		s.evolve(f.RequestID, e)
 		s.end(f.RequestID, e.Seq)
-	case events.RequestCancelled:
-		s.drop(f.RequestID)
-	case events.RequestExpired:
-		s.drop(f.RequestID)
-	case events.RequestSuperseded:
-		s.drop(f.RequestID)
+	case events.RequestCancelled, events.RequestCancelledWithJobs, events.RequestExpired, events.RequestSuperseded:
+		s.drop(f.(events.RequestFact).Whose())
+	case events.RequestFact:
+		s.evolve(f.Whose(), e)
+	case events.JobFinished:
+		s.foldEnd(f, e)
 	case events.TestCasesMeasured:
 		s.foldResults(f, e)
 	}
@@ -178,6 +174,13 @@ func (s *state) foldWanted(f events.CommentWanted, e events.Recorded) {
 func (s *state) foldResults(f events.TestCasesMeasured, e events.Recorded) {
 	for _, id := range s.reported[events.Artifact{Suite: f.Artifact.Suite, Tag: f.Artifact.Tag}] {
 		s.late[id] = news{e.Seq, e.Time}
+	}
+}
+
+// foldEnd notes that a job has ended of a request that has its report: it was repaired, or is optional.
+func (s *state) foldEnd(f events.JobFinished, e events.Recorded) {
+	if _, reported := s.outbox[events.ReportKey(f.RequestID)]; reported {
+		s.late[f.RequestID] = news{e.Seq, e.Time}
 	}
 }
 

@@ -143,16 +143,14 @@ func (s *state) evolve(id events.RequestID, f events.RequestFact, at time.Time) 
 	} else {
 		s.pending[id] = &r
 	}
+	s.tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
+	s.tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	if r.Artifact.Tag == "" {
 		return
 	}
 	if _, taken := s.byTag[artifactKey{r.Artifact.Suite, r.Artifact.Tag}]; !taken {
 		s.byTag[artifactKey{r.Artifact.Suite, r.Artifact.Tag}] = id
 	}
-	if before.Artifact.Tag == "" {
-		before.State = ""
-	}
-	s.tags.Turn(r.Artifact.Suite, r.Artifact.Tag, before.State, r.State)
 }
 
 // parentHasAll reports whether the parent of a request that just started is known and lacks no job. Whoever

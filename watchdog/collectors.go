@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tachobench/tacho/events"
@@ -13,7 +14,7 @@ func (j *judgement) offline() {
 		return
 	}
 	for name, c := range j.collectors {
-		if _, heard := j.view.beats[name]; heard || !c.serves() {
+		if _, heard := j.view.beats[name]; heard || !c.Takes() {
 			continue
 		}
 		silent, limit := later(c.since, j.view.heard[name]), j.limits.OfflineAfter
@@ -36,28 +37,28 @@ func (j *judgement) offline() {
 // does not.
 func (c *collectorState) absence(name events.CollectorName) string {
 	role := "Collector"
-	if c.standby {
+	if c.Registered != nil && c.Registered.Standby {
 		role = "Standby collector"
 	}
 	switch {
 	case !c.updating.IsZero():
-		return fmt.Sprintf("%s %s of lane %s left to be updated to version %s and has not come back.", role, name, c.lane, c.wanted)
+		return fmt.Sprintf("%s %s of lane %s left to be updated to version %s and has not come back.", role, name, c.lane(), c.wanted)
 	case !c.met:
-		return fmt.Sprintf("%s %s of lane %s is registered and was never online.", role, name, c.lane)
+		return fmt.Sprintf("%s %s of lane %s is registered and was never online.", role, name, c.lane())
 	}
-	return fmt.Sprintf("%s %s of lane %s is offline: it sends no heartbeat.", role, name, c.lane)
+	return fmt.Sprintf("%s %s of lane %s is offline: it sends no heartbeat.", role, name, c.lane())
 }
 
 func (j *judgement) offlineOver(name events.CollectorName) string {
 	c, ok := j.collectors[name]
 	switch {
-	case ok && c.removed:
+	case ok && c.Removed:
 		return "it was removed"
-	case !ok || !c.active:
+	case !ok || !c.Active:
 		return "it was deactivated"
-	case c.quarantined != "":
+	case c.Quarantined:
 		return "it is quarantined"
-	case c.draining:
+	case c.Draining:
 		return "it was drained on purpose"
 	}
 	return "it is online"
@@ -66,12 +67,12 @@ func (j *judgement) offlineOver(name events.CollectorName) string {
 // quarantine: collectors and requests that were taken out of service.
 func (j *judgement) quarantine() {
 	for name, c := range j.collectors {
-		if c.quarantined == "" || !c.active {
+		if !c.Quarantined || !c.Active {
 			continue
 		}
 		j.want(c.cause, events.AlertRaised{
 			Kind: events.AlertQuarantine, About: string(name),
-			Message: fmt.Sprintf("Collector %s of lane %s is quarantined and takes no jobs: %s", name, c.lane, sentence(c.quarantined)),
+			Message: fmt.Sprintf("Collector %s of lane %s is quarantined and takes no jobs: %s", name, c.lane(), sentence(cmp.Or(c.quarantine, "no reason was given"))),
 			Action: fmt.Sprintf("Find the cause on its machine: `tacho doctor` there, and the output of the jobs that failed. "+
 				"Then let it work again with `tacho collector activate %s`.", name),
 		})
@@ -97,9 +98,9 @@ func (j *judgement) quarantineOver(about string) string {
 		return "it was said for a day"
 	}
 	switch c, ok := j.collectors[events.CollectorName(about)]; {
-	case ok && c.removed:
+	case ok && c.Removed:
 		return "it was removed"
-	case !ok || !c.active:
+	case !ok || !c.Active:
 		return "it was deactivated"
 	}
 	return "it was activated"
@@ -108,7 +109,7 @@ func (j *judgement) quarantineOver(about string) string {
 // update: a collector came up and said that it could not get the version that is wanted.
 func (j *judgement) update() {
 	for name, c := range j.collectors {
-		if c.unfetched == "" || !c.active {
+		if c.unfetched == "" || !c.Active {
 			continue
 		}
 		j.want(c.cause, events.AlertRaised{
@@ -120,7 +121,7 @@ func (j *judgement) update() {
 }
 
 func (j *judgement) updateOver(name events.CollectorName) string {
-	if c, ok := j.collectors[name]; ok && c.removed {
+	if c, ok := j.collectors[name]; ok && c.Removed {
 		return "it was removed"
 	}
 	return "its newest process did not report a failed update"

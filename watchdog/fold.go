@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
 )
 
 // quarantineAfter is how many failed expansions quarantine a request.
@@ -49,44 +50,51 @@ func (s *state) foldRequests(e events.Recorded, at time.Time) {
 	// The other facts do not change the state of a request.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
-	case events.RequestCreated:
-		if _, known := s.requests[f.RequestID]; !known {
-			r := &requestState{suite: f.Suite, tag: f.Tag}
-			s.requests[f.RequestID] = r
-			s.turn(r, f.State)
-		}
-	case events.RequestArtifactsReady:
-		if r, ok := s.requests[f.RequestID]; ok {
-			r.tag = f.Tag
-			s.turn(r, events.ArtifactsReady)
-		}
-	case events.RequestStarted:
-		if r, ok := s.requests[f.RequestID]; ok {
-			s.turn(r, events.InProgress)
-			s.moved = later(s.moved, at)
-		}
-	case events.RequestExpansionFailed:
-		if r, ok := s.requests[f.RequestID]; ok {
-			r.failed, r.cause = f, e.Seq
-		}
-	case events.RequestCompleted:
-		s.endRequest(f.RequestID, at)
-	case events.RequestFailed:
-		if r, ok := s.requests[f.RequestID]; ok && r.failed.Failures >= quarantineAfter {
-			s.poison[f.RequestID] = &poison{suite: r.suite, tag: r.tag, reason: r.failed.Reason, at: at, cause: e.Seq}
-		}
-		s.endRequest(f.RequestID, at)
-	case events.RequestCancelled:
-		s.endRequest(f.RequestID, at)
-		s.withdraw(f.RequestID, at, e.Seq)
-	case events.RequestExpired:
-		s.endRequest(f.RequestID, at)
-	case events.RequestSuperseded:
-		s.endRequest(f.RequestID, at)
+	case events.RequestFact:
+		s.foldRequest(f, e, at)
 	case events.DefinitionsPublished:
 		for _, p := range s.poison {
 			p.resolved = p.resolved || p.suite == f.Suite
 		}
+	}
+}
+
+func (s *state) foldRequest(f events.RequestFact, e events.Recorded, at time.Time) {
+	if created, ok := f.(events.RequestCreated); ok {
+		if _, known := s.requests[created.RequestID]; !known {
+			r := &requestState{suite: created.Suite, tag: created.Tag}
+			s.requests[created.RequestID] = r
+			s.turn(r, created.State)
+		}
+		return
+	}
+	r, ok := s.requests[f.Whose()]
+	if !ok {
+		return
+	}
+	// The others do not change the state of a request.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.RequestArtifactsReady:
+		r.tag = f.Tag
+		s.turn(r, events.ArtifactsReady)
+	case events.RequestStarted:
+		r.held = held{}
+		s.turn(r, events.InProgress)
+		s.moved = later(s.moved, at)
+	case events.RequestExpansionFailed:
+		if f.Waits {
+			r.held = held{reason: f.Reason, cause: e.Seq}
+			return
+		}
+		r.failed, r.cause = f, e.Seq
+	case events.RequestFailed:
+		if r.failed.Failures >= quarantineAfter {
+			s.poison[f.RequestID] = &poison{suite: r.suite, tag: r.tag, reason: r.failed.Reason, at: at, cause: e.Seq}
+		}
+		s.endRequest(f.RequestID, at)
+	case events.RequestCompleted, events.RequestCancelled, events.RequestCancelledWithJobs, events.RequestExpired, events.RequestSuperseded:
+		s.endRequest(f.Whose(), at)
 	}
 }
 
@@ -95,16 +103,6 @@ func (s *state) endRequest(id events.RequestID, at time.Time) {
 		s.turn(r, events.RequestDone)
 		delete(s.requests, id)
 		s.moved = later(s.moved, at)
-	}
-}
-
-// withdraw ends the jobs of a cancelled request that were not dispatched. The others end by events of their own.
-func (s *state) withdraw(id events.RequestID, at time.Time, seq events.Seq) {
-	for job, j := range s.jobs {
-		if j.spec.RequestID == id && !j.dispatched {
-			s.end(job)
-			s.look(j.spec.Lane(), at, seq)
-		}
 	}
 }
 
@@ -117,37 +115,48 @@ func (s *state) foldJobs(e events.Recorded, at time.Time) {
 			s.add(spec)
 			s.look(spec.Lane(), at, e.Seq)
 		}
+	case events.RequestCancelledWithJobs:
+		for id, j := range s.jobs {
+			if j.spec.RequestID == f.RequestID {
+				s.withdraw(id, f, e, at)
+			}
+		}
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			s.withdraw(id, f, e, at)
+		}
 	case events.JobDispatched:
-		s.add(f.Job).dispatched = true
-		s.lane(f.Job.Lane()).places[f.Place] = f.Job.ID
+		s.live(f.Job.ID, f, e, at)
+		s.lane(f.Job.Lane()).work.Dispatch(f)
 		s.movedOn(f.Job.Lane(), at, e.Seq)
-	case events.JobDequeued:
-		if !s.counts(f.Lane, f, e) {
-			return
+	case events.WorkFact:
+		s.foldWork(f, e, at)
+	}
+}
+
+func (s *state) withdraw(id events.JobID, f events.Fact, e events.Recorded, at time.Time) {
+	if j, ok := s.jobs[id]; ok {
+		s.live(id, f, e, at)
+		s.look(j.spec.Lane(), at, e.Seq)
+	}
+}
+
+// foldWork applies a fact on the work of a lane, if it counts.
+func (s *state) foldWork(f events.WorkFact, e events.Recorded, at time.Time) {
+	if !s.lane(f.Where()).work.Take(f, e.Seq, e.Time) {
+		return
+	}
+	if ended, ok := f.(events.JobFinished); ok {
+		if j, known := s.jobs[ended.JobID]; known && tells(ended) {
+			s.lengths.add(j.sort(), time.Duration(ended.DurationMS)*time.Millisecond)
 		}
-		if j, ok := s.jobs[f.Job.ID]; ok {
-			s.run(j, f.Collector, at, e.Seq)
-		}
-		s.movedOn(f.Lane, at, e.Seq)
-	case events.JobFinished:
-		if !s.counts(f.Lane, f, e) {
-			return
-		}
-		if j, ok := s.jobs[f.JobID]; ok && tells(f) {
-			s.lengths.add(j.sort(), time.Duration(f.DurationMS)*time.Millisecond)
-		}
-		s.end(f.JobID)
-		s.movedOn(f.Lane, at, e.Seq)
-	case events.AttemptLost:
-		if s.counts(f.Lane, f, e) {
-			s.requeue(f.JobID)
-			s.look(f.Lane, at, e.Seq)
-		}
-	case events.AttemptReleased:
-		if s.counts(f.Lane, f, e) {
-			s.requeue(f.JobID)
-			s.look(f.Lane, at, e.Seq)
-		}
+	}
+	s.live(f.Which(), f, e, at)
+	switch f.(type) {
+	case events.JobDequeued, events.JobFinished:
+		s.movedOn(f.Where(), at, e.Seq)
+	case events.AttemptLost, events.AttemptReleased:
+		s.look(f.Where(), at, e.Seq)
 	}
 }
 
@@ -157,78 +166,48 @@ func (s *state) movedOn(l events.Lane, at time.Time, seq events.Seq) {
 }
 
 func (s *state) foldCollectors(e events.Recorded, at time.Time) {
-	// The other facts are not about collectors.
-	//exhaustive:ignore
-	switch f := e.Fact.(type) {
-	case events.CollectorRegistered:
-		if s.collector(f.Name).lane != (events.Lane{}) {
-			return // the first registration counts alone
-		}
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			c.lane, c.standby, c.active, c.since = f.Lane(), f.Standby, true, at
-		})
-	case events.RegistryCopied:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			c.lane, c.standby, c.active, c.draining = f.Lane(), f.Standby, f.Active, f.Draining
-			if c.since.IsZero() {
-				c.since = at
-			}
-			if c.quarantined = ""; f.Quarantined {
-				c.quarantine(f.Reason)
-			}
-		})
-	case events.CollectorRemoved:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.removed, c.active = true, false })
-	case events.CollectorActivated:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			c.active, c.draining, c.quarantined, c.since = true, false, "", at
-		})
-	case events.CollectorDeactivated:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.active = false })
-	case events.CollectorOnline:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			// A process that was silent for a while and says so again is still to leave.
-			c.draining = c.draining && c.instance == f.Instance
-			c.met, c.instance, c.since = true, f.Instance, at
-			c.updating, c.unfetched = time.Time{}, f.UpdateFailed
-		})
-	case events.CollectorUpdating:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) {
-			if c.instance == f.Instance {
-				c.updating, c.wanted = at, f.Wanted
-			}
-		})
-	case events.CollectorDraining:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.draining = true })
-	case events.CollectorQuarantined:
-		s.changeCollector(f.Name, e.Seq, at, func(c *collectorState) { c.quarantine(f.Reason) })
-	}
-}
-
-// quarantine notes why the collector is taken out.
-func (c *collectorState) quarantine(reason string) {
-	if c.quarantined = reason; c.quarantined == "" {
-		c.quarantined = "no reason was given"
-	}
-}
-
-// changeCollector changes a collector that was not removed, and what its lane has of it.
-func (s *state) changeCollector(name events.CollectorName, seq events.Seq, at time.Time, change func(*collectorState)) {
-	c := s.collector(name)
-	if c.removed {
+	f, ok := e.Fact.(events.CollectorFact)
+	if !ok {
 		return
 	}
-	before := c.lane
-	if c.serves() {
+	c := s.collector(f.Whose())
+	if c.Removed {
+		return
+	}
+	before, served := c.lane(), c.Takes()
+	updates := c.Instance
+	c.Standing, c.cause = job.Stand(c.Standing, f, e.Time), e.Seq
+	// The others tell of the standing alone.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorRegistered:
+		if c.since.IsZero() {
+			c.since = at
+		}
+	case events.RegistryCopied:
+		if c.since.IsZero() {
+			c.since = at
+		}
+		c.quarantine = f.Reason
+	case events.CollectorActivated:
+		c.since = at
+	case events.CollectorOnline:
+		c.met, c.since, c.updating, c.unfetched = true, at, time.Time{}, f.UpdateFailed
+	case events.CollectorUpdating:
+		if updates == f.Instance {
+			c.updating, c.wanted = at, f.Wanted
+		}
+	case events.CollectorQuarantined:
+		c.quarantine = f.Reason
+	}
+	if served {
 		s.lane(before).serving--
 	}
-	change(c)
-	c.cause = seq
-	if c.serves() {
-		s.lane(c.lane).serving++
+	if c.Takes() {
+		s.lane(c.lane()).serving++
 	}
-	s.look(before, at, seq)
-	s.look(c.lane, at, seq)
+	s.look(before, at, e.Seq)
+	s.look(c.lane(), at, e.Seq)
 }
 
 func (s *state) foldAlerts(e events.Recorded, at time.Time) {

@@ -19,7 +19,7 @@ func TestWhateverCollectorsWriteTheWatchdogKnowsWhatIsTrue(t *testing.T) {
 		}
 		for id, want := range story.Jobs {
 			j, known := s.jobs[id]
-			if known == want.Terminal() || known && (j.collector != "") != (want == events.JobInProgress) {
+			if known == want.Terminal() || known && (j.executor() != "") != (want == events.JobInProgress) {
 				t.Fatalf("job %s is %s, and known as %+v", id, want, j)
 			}
 		}

@@ -63,6 +63,7 @@ func judge(s *state, v *view, l Limits, now time.Time) *judgement {
 		unsureKinds: map[events.AlertKind]bool{},
 	}
 	j.quarantine()
+	j.lacking()
 	j.update()
 	j.unserved()
 	j.overrun()
@@ -97,6 +98,8 @@ func (j *judgement) over(a standing) (reason string, ok bool) {
 		return j.offlineOver(events.CollectorName(a.About)), true
 	case events.AlertQuarantine:
 		return j.quarantineOver(a.About), true
+	case events.AlertLacking:
+		return "no request of the suite waits for it any more", true
 	case events.AlertLag:
 		return "the tables are up to date again", true
 	case events.AlertUnreachable:

@@ -48,7 +48,7 @@ func (w *world) tell(facts ...events.Fact) {
 // have. A job is dispatched before it is begun.
 func placed(s *state, f events.Fact) []events.Fact {
 	at := func(l events.Lane, id events.JobID) uint64 {
-		for place, waiting := range s.lane(l).places {
+		for place, waiting := range s.lane(l).work.Dispatched {
 			if waiting == id {
 				return place
 			}
@@ -57,7 +57,7 @@ func placed(s *state, f events.Fact) []events.Fact {
 	}
 	next := func(l events.Lane) uint64 {
 		last := s.lane(l).work.Place
-		for place := range s.lane(l).places {
+		for place := range s.lane(l).work.Dispatched {
 			last = max(last, place)
 		}
 		return last + 1
@@ -287,6 +287,7 @@ func TestJobsThatNobodyCanRunAreSaid(t *testing.T) {
 	w.expect("quarantined", "quarantine-eider", unservedKey)
 	w.says(unservedKey, "eider is quarantined")
 	w.tell(events.RequestCancelled{RequestID: "r1"})
+	w.tell(events.JobsWithdrawn{RequestID: "r1", Jobs: slices.Collect(maps.Keys(w.state.jobs))})
 	w.expect("nothing queued", "quarantine-eider")
 	w.tell(events.CollectorActivated{Name: "eider"})
 	w.expect("activated")
@@ -425,6 +426,22 @@ func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 }
 
 // However a log goes, the counts of the lanes are those of the jobs, and unserved lanes have jobs and nobody.
+// What the farm lacks is said once, and no longer than somebody waits for it.
+func TestWhatTheFarmLacksIsSaid(t *testing.T) {
+	w := newWorld(t)
+	other := events.RequestCreated{RequestID: "r2", Suite: "go", Kind: events.Master, Tag: "c1", State: events.ArtifactsReady}
+	w.tell(requested(), other)
+	w.expect("ready")
+	const lacks = "no definitions of suite go were published"
+	w.tell(events.RequestExpansionFailed{RequestID: "r1", Reason: lacks, Waits: true}, events.RequestExpansionFailed{RequestID: "r2", Reason: lacks, Waits: true})
+	w.expect("held", "lacking-go")
+	w.says("lacking-go", lacks)
+	w.tell(events.RequestStarted{RequestID: "r1"})
+	w.expect("one of them started", "lacking-go")
+	w.tell(events.RequestCancelled{RequestID: "r2"})
+	w.expect("the other one is gone")
+}
+
 func TestLanesCountTheirJobs(t *testing.T) {
 	w := newWorld(t)
 	w.tell(registered(), requested())
@@ -438,13 +455,14 @@ func TestLanesCountTheirJobs(t *testing.T) {
 		dequeued("j1"), finished("j1", time.Second),
 		finished("j1", time.Second), dispatched("j2"),
 		events.RequestCancelled{RequestID: "r1"},
+		events.JobsWithdrawn{RequestID: "r1", Jobs: []events.JobID{"j2", "j3"}}, // j2 is on its lane, and ends there
 		finished("j2", time.Second),
 	}
 	for i, f := range steps {
 		w.tell(f)
 		queued, running := 0, 0
 		for _, j := range w.state.jobs {
-			if j.collector == "" {
+			if j.executor() == "" {
 				queued++
 			} else {
 				running++

@@ -38,15 +38,28 @@ type requestState struct {
 	state  events.RequestState
 	failed events.RequestExpansionFailed
 	cause  events.Seq
+	held   held
+}
+
+// held is what the farm lacks to start a request, and the event that said it; zero for nothing.
+type held struct {
+	reason string
+	cause  events.Seq
 }
 
 type jobState struct {
-	spec       events.JobSpec
-	dispatched bool
-	// collector executes the job since then, in the attempt of that token; empty while it is queued.
-	collector events.CollectorName
-	since     time.Time
-	token     events.Seq
+	job.Life
+	spec events.JobSpec
+	// since is when its current attempt began.
+	since time.Time
+}
+
+// executor returns who executes the job now; empty for nobody.
+func (j *jobState) executor() events.CollectorName {
+	if j.State != events.JobInProgress {
+		return ""
+	}
+	return j.Collector
 }
 
 func (j *jobState) sort() queue.Sort {
@@ -59,24 +72,19 @@ type laneState struct {
 	running          map[events.JobID]*jobState
 	// serving counts the collectors that take its jobs, or would if they were there.
 	serving int
-	// work is where the lane's work is, places are the jobs that were dispatched to it and have not ended there.
-	work   job.Lane
-	places map[uint64]events.JobID
+	// work is where the lane's work is, with the jobs that were dispatched to it.
+	work job.Work
 	// unserved is since when jobs are queued and no collector serves the lane; zero when that is not so.
 	unserved time.Time
 	cause    events.Seq
 }
 
 type collectorState struct {
-	lane                      events.Lane
-	standby, active, draining bool
-	// removed is set for ever.
-	removed bool
+	job.Standing
 	// met is set once a process of it was online.
-	met      bool
-	instance string
-	// quarantined says why it is; empty when it is not.
-	quarantined string
+	met bool
+	// quarantine says why it is in quarantine.
+	quarantine string
 	// updating is when it left to be replaced by the version wanted; zero when it did not.
 	updating time.Time
 	wanted   string
@@ -88,8 +96,13 @@ type collectorState struct {
 	cause events.Seq
 }
 
-// serves reports whether the collector takes jobs, or would if it were there.
-func (c *collectorState) serves() bool { return c.active && !c.draining && c.quarantined == "" }
+// lane returns the lane that it is registered for; none when it is not.
+func (c *collectorState) lane() events.Lane {
+	if c.Registered == nil {
+		return events.Lane{}
+	}
+	return c.Registered.Lane()
+}
 
 type standing struct {
 	events.AlertRaised
@@ -133,7 +146,7 @@ func (s *state) turn(r *requestState, to events.RequestState) {
 func (s *state) lane(l events.Lane) *laneState {
 	ls, ok := s.lanes[l]
 	if !ok {
-		ls = &laneState{running: map[events.JobID]*jobState{}, places: map[uint64]events.JobID{}}
+		ls = &laneState{running: map[events.JobID]*jobState{}}
 		s.lanes[l] = ls
 	}
 	return ls
@@ -160,63 +173,46 @@ func (s *state) look(l events.Lane, at time.Time, seq events.Seq) {
 }
 
 // add makes a queued job unless it is known.
-func (s *state) add(spec events.JobSpec) *jobState {
-	j, ok := s.jobs[spec.ID]
-	if !ok {
-		j = &jobState{spec: spec}
+func (s *state) add(spec events.JobSpec) {
+	if _, known := s.jobs[spec.ID]; !known {
+		j := &jobState{Life: job.Made(), spec: spec}
 		s.jobs[spec.ID] = j
 		s.count(j, 1)
 	}
-	return j
 }
 
-// count changes the counts of the lane by a queued job.
+// count changes what the lane of a job has of it in its state.
 func (s *state) count(j *jobState, by int) {
 	lane := s.lane(j.spec.Lane())
-	lane.queued += by
-	if !j.spec.Optional {
-		lane.required += by
+	// Of what has ended a lane has nothing.
+	//exhaustive:ignore
+	switch j.State {
+	case events.JobQueued:
+		lane.queued += by
+		if !j.spec.Optional {
+			lane.required += by
+		}
+	case events.JobInProgress:
+		if by > 0 {
+			lane.running[j.spec.ID] = j
+		} else {
+			delete(lane.running, j.spec.ID)
+		}
 	}
 }
 
-// counts applies a fact to the work of its lane, and reports whether it counts (job.Counts).
-func (s *state) counts(l events.Lane, f events.Fact, e events.Recorded) bool {
-	lane := s.lane(l)
-	dispatched := func(place uint64) (id events.JobID, ok bool) { id, ok = lane.places[place]; return id, ok }
-	if !job.Counts(lane.work, f, dispatched) {
-		return false
-	}
-	if lane.work = job.Evolve(lane.work, f, e.Seq, e.Time); lane.work.Phase == job.Ended {
-		delete(lane.places, lane.work.Place)
-	}
-	return true
-}
-
-// run makes a queued job a running one.
-func (s *state) run(j *jobState, by events.CollectorName, at time.Time, token events.Seq) {
-	if j.collector == "" {
-		s.count(j, -1)
-	}
-	j.collector, j.since, j.token = by, at, token
-	s.lane(j.spec.Lane()).running[j.spec.ID] = j
-}
-
-// requeue makes a running job a queued one.
-func (s *state) requeue(id events.JobID) {
+// live applies a fact to the life of a job that has not ended.
+func (s *state) live(id events.JobID, f events.Fact, e events.Recorded, at time.Time) {
 	j, ok := s.jobs[id]
-	if !ok || j.collector == "" {
+	if !ok {
 		return
 	}
-	delete(s.lane(j.spec.Lane()).running, id)
-	j.collector, j.since, j.token = "", time.Time{}, 0
+	s.count(j, -1)
+	if j.Life, _ = job.Live(j.Life, f, e.Seq, e.Time); j.Token == e.Seq {
+		j.since = at
+	}
 	s.count(j, 1)
-}
-
-// end forgets a job.
-func (s *state) end(id events.JobID) {
-	s.requeue(id)
-	if j, ok := s.jobs[id]; ok {
-		s.count(j, -1)
+	if j.State.Terminal() {
 		delete(s.jobs, id)
 	}
 }

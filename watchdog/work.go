@@ -39,12 +39,12 @@ func (j *judgement) nobody(l events.Lane) string {
 	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
 		c := j.collectors[name]
 		switch {
-		case c.lane != l:
-		case !c.active:
+		case c.lane() != l:
+		case !c.Active:
 			why = append(why, string(name)+" is not active")
-		case c.quarantined != "":
+		case c.Quarantined:
 			why = append(why, string(name)+" is quarantined")
-		case c.draining:
+		case c.Draining:
 			why = append(why, string(name)+" was asked to take no more jobs")
 		}
 	}
@@ -63,6 +63,24 @@ func (j *judgement) unservedOver(about string) string {
 	return "no job is queued there any more"
 }
 
+// lacking: requests wait for what the farm lacks to start them. They are not to blame, and none of them fails.
+func (j *judgement) lacking() {
+	for _, id := range slices.Sorted(maps.Keys(j.requests)) {
+		r := j.requests[id]
+		if r.held.reason == "" {
+			continue
+		}
+		if _, said := j.wanted[events.NewAlertKey(events.AlertLacking, string(r.suite))]; said {
+			continue
+		}
+		j.want(r.held.cause, events.AlertRaised{
+			Kind: events.AlertLacking, About: string(r.suite),
+			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.suite, sentence(r.held.reason)),
+			Action:  "Publish definitions that this version reads with `tacho suite publish`, or update the core. The requests start by themselves then.",
+		})
+	}
+}
+
 // overrun: a job takes much longer than jobs like it took. Where none like it has ended, nothing is known and
 // nothing is said.
 func (j *judgement) overrun() {
@@ -72,10 +90,10 @@ func (j *judgement) overrun() {
 			if !expected.Known || !j.passed(job.since, max(overrunTimes*expected.Length, overrunAfter)) {
 				continue
 			}
-			j.want(job.token, events.AlertRaised{
+			j.want(job.Token, events.AlertRaised{
 				Kind: events.AlertOverrun, About: string(id),
 				Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
-					j.describe(job), job.collector, clock(job.since), overrunTimes, span(expected.Length)),
+					j.describe(job), job.Collector, clock(job.since), overrunTimes, span(expected.Length)),
 				Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
 					"request with `tacho request cancel %s`.", id, job.spec.RequestID),
 			})
@@ -129,6 +147,10 @@ func (j *judgement) waits() []string {
 		case events.InProgress:
 			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.tag), j.hindrance(open[id])))
 		case events.ArtifactsReady:
+			if r.held.reason != "" {
+				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.tag), r.held.reason))
+				continue
+			}
 			ready = append(ready, fmt.Sprintf("request %s is ready and waits for a scheduler to start it", named(id, r.tag)))
 		}
 	}
@@ -144,7 +166,7 @@ func (j *judgement) hindrance(jobs []*jobState) string {
 		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
 	}
 	slices.SortFunc(jobs, func(a, b *jobState) int {
-		return cmp.Or(cmp.Compare(a.spec.Lane().String(), b.spec.Lane().String()), cmp.Compare(b.collector, a.collector), cmp.Compare(a.spec.ID, b.spec.ID))
+		return cmp.Or(cmp.Compare(a.spec.Lane().String(), b.spec.Lane().String()), cmp.Compare(b.executor(), a.executor()), cmp.Compare(a.spec.ID, b.spec.ID))
 	})
 	var out []string
 	var last events.Lane
@@ -159,21 +181,21 @@ func (j *judgement) hindrance(jobs []*jobState) string {
 
 // holdup says what a lane waits for; first is the running job of it, or else any.
 func (j *judgement) holdup(l events.Lane, first *jobState) string {
-	if first.collector != "" {
-		if _, heard := j.view.beats[first.collector]; !heard {
-			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.collector, first.spec.ID)
+	if first.State == events.JobInProgress {
+		if _, heard := j.view.beats[first.Collector]; !heard {
+			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.spec.ID)
 		}
-		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.spec.ID, first.collector)
+		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.spec.ID, first.Collector)
 	}
 	if lane, ok := j.lanes[l]; !ok || lane.serving == 0 {
 		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
 		c := j.collectors[name]
-		if _, heard := j.view.beats[name]; c.lane != l || !c.serves() || !heard {
+		if _, heard := j.view.beats[name]; c.lane() != l || !c.Takes() || !heard {
 			continue
 		}
-		if !first.dispatched {
+		if first.Place == 0 {
 			return fmt.Sprintf("a scheduler to dispatch its jobs to lane %s", l)
 		}
 		return fmt.Sprintf("collector %s, which is heard and takes no job", name)

@@ -112,16 +112,6 @@ func (s *state) fold(e events.Recorded) {
 				Request: request.Evolve(request.Request{}, f, e.Time), root: e.Root, changed: e.Seq, quiet: strings.HasPrefix(f.Key, triageKey), comment: commentOf(f.Key),
 			}
 		}
-	case events.RequestArtifactsReady:
-		s.evolve(f.RequestID, e)
-	case events.RequestStarted:
-		s.evolve(f.RequestID, e)
-	case events.RequestCompleted:
-		s.evolve(f.RequestID, e)
-	case events.RequestFailed:
-		s.evolve(f.RequestID, e)
-	case events.RequestCancelled:
-		s.evolve(f.RequestID, e)
 	case events.RequestExpired:
 		if r, ok := s.requests[f.RequestID]; ok && r.talkative() {
 			gone := *r
@@ -129,8 +119,8 @@ func (s *state) fold(e events.Recorded) {
 			s.expired[f.RequestID] = gone
 		}
 		s.evolve(f.RequestID, e)
-	case events.RequestSuperseded:
-		s.evolve(f.RequestID, e)
+	case events.RequestFact:
+		s.evolve(f.Whose(), e)
 	}
 }
 

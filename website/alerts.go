@@ -106,6 +106,8 @@ func alertTitle(k events.AlertKind) string {
 		return "refused"
 	case events.AlertReport:
 		return "report"
+	case events.AlertLacking:
+		return "requests wait"
 	}
 	return string(k)
 }

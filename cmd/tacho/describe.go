@@ -27,6 +27,9 @@ func describe(f events.Fact) string {
 	case events.JobsCreated:
 		return fmt.Sprintf("%s for request %s", several(len(f.Jobs), "job"), f.RequestID)
 	case events.RequestExpansionFailed:
+		if f.Waits {
+			return fmt.Sprintf("request %s waits: %s", f.RequestID, f.Reason)
+		}
 		return fmt.Sprintf("request %s could not be turned into jobs (%d. time): %s", f.RequestID, f.Failures, f.Reason)
 	case events.RequestCompleted:
 		if f.Jobs == 1 {
@@ -37,6 +40,22 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
 	case events.RequestCancelled:
 		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
+	case events.RequestCancelledWithJobs:
+		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
+	case events.JobsWithdrawn:
+		return fmt.Sprintf("%s that only request %s wanted", several(len(f.Jobs), "job"), f.RequestID)
+	case events.GraphWanted:
+		what := "what did not succeed"
+		if len(f.Select) > 0 {
+			what = several(len(f.Select), "job")
+		}
+		return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
+	case events.GraphAdmitted:
+		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, several(f.Jobs, "job"))
+	case events.GraphRefused:
+		return fmt.Sprintf("what was asked of request %s as %s: %s", f.RequestID, f.Key, f.Reason)
+	case events.ResultsClosed:
+		return fmt.Sprintf("attempt %d of job %s: nothing more of it counts", f.Attempt, f.JobID)
 	case events.RequestExpired:
 		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
 	case events.RequestSuperseded:

@@ -140,16 +140,9 @@ func (t *teller) take(f events.Fact) bool {
 		return t.left(f.JobID, f.Collector)
 	case events.ErrorRecorded:
 		return t.jobs[f.JobID]
-	case events.RequestCompleted:
-		return t.close(f.RequestID)
-	case events.RequestFailed:
-		return t.close(f.RequestID)
-	case events.RequestCancelled:
-		return t.close(f.RequestID)
-	case events.RequestExpired:
-		return t.close(f.RequestID)
-	case events.RequestSuperseded:
-		return t.close(f.RequestID)
+	case events.RequestCompleted, events.RequestFailed, events.RequestCancelled, events.RequestCancelledWithJobs,
+		events.RequestExpired, events.RequestSuperseded:
+		return t.close(f.(events.RequestFact).Whose())
 	}
 	return false
 }

@@ -137,20 +137,10 @@ func jobOf(f events.Fact) events.JobID {
 	switch f := f.(type) {
 	case events.JobDispatched:
 		return f.Job.ID
-	case events.JobDequeued:
-		return f.Job.ID
-	case events.JobFinished:
-		return f.JobID
-	case events.AttemptLost:
-		return f.JobID
-	case events.AttemptReleased:
-		return f.JobID
-	case events.AttemptBegan:
-		return f.JobID
-	case events.TestCasesMeasured:
-		return f.JobID
-	case events.ErrorRecorded:
-		return f.JobID
+	case events.WorkFact:
+		return f.Which()
+	case events.ResultFact:
+		return f.Which()
 	}
 	return ""
 }

@@ -228,6 +228,12 @@ type C struct{}
 func (A) fact() {}
 func (B) fact() {}
 func (*C) fact() {}
+// Pair is a family.
+//
+//sumtype:decl
+type Pair interface { Fact; pair() }
+func (A) pair() {}
+func (B) pair() {}
 `)
 	folds := source(t, "queue", "a.go", `package queue
 import "github.com/tachobench/tacho/events"
@@ -246,9 +252,14 @@ func f(x events.Fact) {
 	//exhaustive:ignore // B alone matters
 	switch x.(type) { case events.B: }
 	switch any(x).(type) { case string: }
+	switch x.(type) { case events.Pair, *events.C: }
+	switch x.(type) { case events.A, events.B: }
+	switch x.(type) {
+	case events.A: }
 }
 `)
-	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:15: nothing may follow", "queue/a.go:4: the switch over events.Fact forgets B")
+	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:15: nothing may follow", "queue/a.go:4: the switch over events.Fact forgets B",
+		"queue/a.go:20: the switch over events.Pair forgets B")
 }
 
 func TestTexts(t *testing.T) {

@@ -23,7 +23,9 @@ type sum struct {
 // marked with //sumtype:decl; its types are those of its package that have its unexported method. A switch
 // that is partial on purpose says so with //exhaustive:ignore on the line above, as it does for the linter
 // of switches over constants. A default does not make it complete: the type that is added next year must
-// be met by somebody who thinks about it. Tests are not looked at: they pick what they need.
+// be met by somebody who thinks about it. A closed set may have families: closed sets of some of its types. A case for a
+// family meets all of them, and a switch whose cases are all of one family is over that. Tests are not looked at: they
+// pick what they need.
 func CheckSums(packages []*Package) (problems []Problem) {
 	var sums []sum
 	for _, p := range packages {
@@ -116,11 +118,8 @@ func partialSwitches(p *Package, f *File, sums []sum) (problems []Problem) {
 		if !ok || ignored(p, f, s) {
 			return true
 		}
-		cases := casesOf(p, names, s)
-		for _, set := range sums {
-			if !slices.ContainsFunc(set.variants, func(v string) bool { return slices.Contains(cases, v) }) {
-				continue
-			}
+		cases := withFamilies(casesOf(p, names, s), sums)
+		for _, set := range narrowest(cases, sums) {
 			var missing []string
 			for _, v := range set.variants {
 				if !slices.Contains(cases, v) {
@@ -138,6 +137,44 @@ func partialSwitches(p *Package, f *File, sums []sum) (problems []Problem) {
 		return true
 	})
 	return problems
+}
+
+// narrowest returns the closed sets that a switch is over: of a set and its families the one that has all of the cases
+// and the fewest types.
+func narrowest(cases []string, sums []sum) (over []sum) {
+	of := func(set sum) (in []string) {
+		for _, c := range cases {
+			if slices.Contains(set.variants, c) {
+				in = append(in, c)
+			}
+		}
+		return in
+	}
+	for _, set := range sums {
+		in := of(set)
+		better := slices.ContainsFunc(sums, func(other sum) bool {
+			if slices.ContainsFunc(in, func(c string) bool { return !slices.Contains(other.variants, c) }) {
+				return false
+			}
+			more := len(of(other)) - len(in)
+			return more > 0 || more == 0 && len(other.variants) < len(set.variants)
+		})
+		if len(in) > 0 && !better {
+			over = append(over, set)
+		}
+	}
+	return over
+}
+
+// withFamilies adds the types of the closed sets that cases name: a case for a family meets all of it.
+func withFamilies(cases []string, sums []sum) []string {
+	all := slices.Clone(cases)
+	for _, set := range sums {
+		if slices.Contains(cases, set.name) {
+			all = append(all, set.variants...)
+		}
+	}
+	return all
 }
 
 // casesOf returns the types of ours that the switch names, as "package/path.Name".

@@ -1,1 +1,1 @@
-SELECT DISTINCT suite, tag FROM benchmark_request WHERE ended_seq IS NOT NULL
+SELECT DISTINCT suite, tag, state FROM benchmark_request WHERE ended_seq IS NOT NULL
