@@ -251,9 +251,10 @@ func (s *state) cancelled(lane *laneState) []uint64 {
 func (s *state) closes(lane *laneState, next events.JobSpec) bool {
 	for id, waiting := range lane.queued {
 		r, ok := s.requests[id]
-		switch {
-		case !ok:
-		case id == next.RequestID && len(waiting) > 1, id != next.RequestID && s.begun(r, next.Lane()):
+		if !ok || id != next.RequestID && !s.begun(r, next.Lane()) {
+			continue
+		}
+		if slices.ContainsFunc(waiting, func(id events.JobID) bool { return id != next.ID && s.wanted(s.jobs[id]) }) {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ type observer struct {
 	open          map[events.RequestID]bool
 	running       map[events.RequestID]bool
 	ready         int
-	ended         map[events.Tag]bool
+	tags          queue.Tags
 	// jobs are those that have not ended, lanes what is on each lane.
 	jobs  map[events.JobID]*observedJob
 	lanes map[events.Lane]*observedLane
@@ -57,13 +57,13 @@ type observedLane struct {
 
 type observedQueue struct {
 	entries []queue.Entry
-	ended   map[events.Tag]bool
+	done    func(events.SuiteName, events.Tag) bool
 }
 
 func checkSimulation(t *testing.T, d suite.Definitions, recorded []events.Recorded, count, maxInProgress int) {
 	o := &observer{
 		t: t, maxInProgress: maxInProgress, requests: map[events.RequestID]request.Request{}, open: map[events.RequestID]bool{},
-		running: map[events.RequestID]bool{}, ended: map[events.Tag]bool{}, jobs: map[events.JobID]*observedJob{},
+		running: map[events.RequestID]bool{}, jobs: map[events.JobID]*observedJob{},
 		lanes: map[events.Lane]*observedLane{}, forecasts: newForecasts(),
 	}
 	for _, l := range d.Lanes() {
@@ -139,7 +139,7 @@ func (o *observer) admission(id events.RequestID) {
 }
 
 func (o *observer) queue() observedQueue {
-	q := observedQueue{ended: o.ended}
+	q := observedQueue{done: o.tags.Done}
 	for id := range o.open {
 		q.entries = append(q.entries, entryOf(o.requests[id]))
 	}
@@ -154,7 +154,7 @@ func entryOf(r request.Request) queue.Entry {
 }
 
 func (q observedQueue) places() []queue.Place {
-	return queue.Order(q.entries, func(_ events.SuiteName, tag events.Tag) bool { return q.ended[tag] })
+	return queue.Order(q.entries, q.done)
 }
 
 // first returns the request that has to start next.
@@ -207,11 +207,15 @@ func (o *observer) fold(e events.Recorded) {
 		o.change(f.RequestID, e)
 	case events.RequestCancelled:
 		o.change(f.RequestID, e)
-		for _, lane := range o.lanes {
-			for _, id := range lane.queued[f.RequestID] {
-				delete(o.jobs, id)
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			j := o.jobs[id]
+			lane := o.lanes[j.spec.Lane()]
+			left := slices.DeleteFunc(lane.queued[j.spec.RequestID], func(q events.JobID) bool { return q == id })
+			if lane.queued[j.spec.RequestID] = left; len(left) == 0 {
+				delete(lane.queued, j.spec.RequestID)
 			}
-			delete(lane.queued, f.RequestID)
+			delete(o.jobs, id)
 		}
 	case events.JobsCreated:
 		for _, j := range f.Jobs {
@@ -266,7 +270,8 @@ func (o *observer) change(id events.RequestID, e events.Recorded) {
 	}
 	if o.open[id] = true; r.State.Terminal() {
 		delete(o.open, id)
-		o.ended[r.Artifact.Tag] = o.ended[r.Artifact.Tag] || r.Artifact.Tag != ""
 	}
+	o.tags.Leave(old.Artifact.Suite, old.Artifact.Tag, old.State)
+	o.tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	o.follow(o, r)
 }

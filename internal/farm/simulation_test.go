@@ -305,10 +305,15 @@ func (h *farmhand) collect(ctx context.Context, name events.CollectorName, lane 
 			case 1, 2:
 				length *= 3
 			}
+			over := time.After(length)
 			select {
-			case <-time.After(length):
+			case <-over:
 			case <-h.stop(dispatched.Job.RequestID):
-				outcome = events.Cancelled
+				// The scheduler ends it, unless another request wants it.
+				<-time.After(patience / 2)
+				if err := w.look(ctx); err == nil && w.state.Phase == job.Current {
+					<-over
+				}
 			case <-ctx.Done():
 				return
 			}
@@ -348,12 +353,17 @@ func (w *worker) do(ctx context.Context, c job.Command) events.Seq {
 			return seq
 		}
 		var conflict *eventlog.ConflictError
-		last, known, readErr := w.log.Last(ctx, subject)
-		if !errors.As(err, &conflict) || readErr != nil {
+		if !errors.As(err, &conflict) || w.look(ctx) != nil {
 			return 0
 		}
-		if known {
-			w.state, w.version = job.Evolve(w.state, last.Fact, last.Seq, last.Time), last.Seq
-		}
 	}
+}
+
+// look reads where the lane is.
+func (w *worker) look(ctx context.Context) error {
+	last, known, err := w.log.Last(ctx, events.WorkSubject(w.lane))
+	if known && err == nil {
+		w.state, w.version = job.Evolve(w.state, last.Fact, last.Seq, last.Time), last.Seq
+	}
+	return err
 }

@@ -355,14 +355,15 @@ func TestOfSeveralStandbysOneTakesOver(t *testing.T) {
 	})
 }
 
-func TestACollectorThatFailsThreeJobsInARowIsQuarantined(t *testing.T) {
+func TestACollectorThatFailsThreeArtifactsInARowIsQuarantined(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		broken := &Bench{Err: func(events.JobSpec) error {
 			return &collector.PermanentError{Kind: events.ErrorInternal, Err: errors.New("no space left on device")}
 		}}
 		first := f.Start("first", here, "a1", broken)
-		f.ask("t1") // two jobs
-		f.ask("t2") // two more
+		for _, tag := range []events.Tag{"t1", "t2", "t3"} {
+			f.ask(tag) // two jobs
+		}
 		q := f.Await("the quarantine", func(e events.Fact) bool { _, ok := e.(events.CollectorQuarantined); return ok }).Fact.(events.CollectorQuarantined)
 		if q.Name != "first" || len(q.Jobs) != 3 || !strings.Contains(q.Reason, "no space left on device") {
 			t.Errorf("got %+v", q)
@@ -379,7 +380,7 @@ func TestACollectorThatFailsThreeJobsInARowIsQuarantined(t *testing.T) {
 		// A person has looked at it.
 		f.do(f.Control.ActivateCollector(f.ctx, By, "first"))
 		f.Start("first", here, "a3", &Bench{})
-		if _, ok := f.awaitEnd(f.ask("t3")).(events.RequestCompleted); !ok {
+		if _, ok := f.awaitEnd(f.ask("t4")).(events.RequestCompleted); !ok {
 			t.Error("the request did not complete")
 		}
 	})
