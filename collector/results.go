@@ -37,6 +37,11 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 	if err != nil {
 		return earlier{}, fmt.Errorf("read the results of job %s: %w", id, err)
 	}
+	return foldResults(history), nil
+}
+
+// foldResults returns what the history of a job's results holds.
+func foldResults(history []events.Recorded) earlier {
 	out := earlier{done: map[events.TestCase]bool{}}
 	var results job.Results
 	for _, e := range history {
@@ -51,7 +56,7 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // sink turns what the bench reports into events. Only the bench's goroutine uses it.

@@ -3,31 +3,33 @@ package watchdog
 import (
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/hostile"
 	"github.com/tachobench/tacho/job"
 )
 
-// Scheduler and projector have the same test: whatever collectors write, all come to the same.
-func TestWhateverCollectorsWriteTheWatchdogKnowsWhatIsTrue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		story, s := hostile.Draw(t), newState()
-		for i, f := range story.Facts {
-			s.fold(events.Recorded{Seq: events.Seq(i + 1), Event: events.Event{Time: began, Fact: f}}, began)
-		}
-		for id, want := range story.Jobs {
-			j, known := s.jobs[id]
-			if known == want.Terminal() || known && (j.executor() != "") != (want == events.JobInProgress) {
-				t.Fatalf("job %s is %s, and known as %+v", id, want, j)
-			}
-		}
-		for name, want := range story.Lanes {
-			work := s.lane(name).work
-			if work.Place != want.Place || (work.Phase == job.Current) != want.Running || (work.Phase == job.Ended) != want.Over {
-				t.Fatalf("lane %s is %+v, and known as %+v", name, want, work)
-			}
+// Scheduler, projector, door and collector have the same test: whatever collectors write, all come to the same.
+func TestTheWatchdogAgrees(t *testing.T) {
+	hostile.Agree(t, func() hostile.Fold {
+		s := newState()
+		return hostile.Fold{
+			Take: func(e events.Recorded) { s.fold(e, e.Time) },
+			Job: func(id events.JobID) (events.JobState, bool) {
+				j, known := s.jobs[id]
+				if !known {
+					return "", true
+				}
+				return j.State, false
+			},
+			Lane: func(l events.Lane) (uint64, bool, bool) {
+				work := s.lane(l).work
+				return work.Place, work.Phase == job.Current, work.Phase == job.Ended
+			},
+			Collector: func(name events.CollectorName) hostile.Collector {
+				c := s.collector(name)
+				return hostile.Collector{Active: c.Active, Draining: c.Draining, Quarantined: c.Quarantined, Removed: c.Removed, Online: c.Online}
+			},
+			Takes: func(name events.CollectorName) bool { return s.collector(name).Takes() },
 		}
 	})
 }

@@ -1,0 +1,25 @@
+package collector
+
+import (
+	"testing"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/hostile"
+)
+
+// Scheduler, projector, watchdog and door have the same test. What a collector takes for measured it does not measure
+// again: it must be in the tables.
+func TestTheCollectorAgrees(t *testing.T) {
+	hostile.Agree(t, func() hostile.Fold {
+		histories := map[events.JobID][]events.Recorded{}
+		return hostile.Fold{
+			Trusting: true,
+			Take: func(e events.Recorded) {
+				if f, ok := e.Fact.(events.ResultFact); ok {
+					histories[f.Which()] = append(histories[f.Which()], e)
+				}
+			},
+			Cases: func(id events.JobID) int { return len(foldResults(histories[id]).done) },
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package hostile
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Fold is what a part knows of a log. What it knows nothing of is nil.
+type Fold struct {
+	// Take folds one event.
+	Take func(events.Recorded)
+	// Job returns what a job is. A part that forgets jobs which have ended says over for them.
+	Job func(events.JobID) (state events.JobState, over bool)
+	// Lane returns the place of a lane, whether an attempt runs there, and whether its job has ended.
+	Lane func(events.Lane) (place uint64, running, over bool)
+	// Cases returns how many test cases of a job are measured. Only in honest stories is it asked when Trusting is set:
+	// such a part reads what is stored as results alone, which nobody but the attempt's collector can write.
+	Cases    func(events.JobID) int
+	Trusting bool
+	// Collector returns how a collector stands, Takes whether it may begin jobs.
+	Collector func(events.CollectorName) Collector
+	Takes     func(events.CollectorName) bool
+	// Litter counts the facts that changed nothing.
+	Litter func() int
+}
+
+// events of one story.
+const length = 70
+
+// Agree holds a fold against the truth, after every event of many stories. A failure names the seed of the story:
+// TACHO_SEED repeats it.
+func Agree(t *testing.T, begin func() Fold) {
+	t.Helper()
+	first, count := uint64(time.Now().UnixNano()), uint64(stories)
+	if s := os.Getenv("TACHO_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, count = seed, 1
+	}
+	for i := range count {
+		s, fold := Tell(first+i), begin()
+		var told []events.Recorded
+		for range length {
+			e := s.Next()
+			told = append(told, e)
+			fold.Take(e)
+			if why := s.differs(fold); why != "" {
+				for _, e := range told[max(0, len(told)-12):] {
+					t.Logf("%3d %s %+v", e.Seq, events.TypeOf(e.Fact), e.Fact)
+				}
+				t.Fatalf("repeat with TACHO_SEED=%d: %s", first+i, why)
+			}
+		}
+	}
+}
+
+// differs says what a fold knows otherwise; empty when it knows what is true.
+func (s *Story) differs(f Fold) string {
+	for id, want := range s.Jobs {
+		if f.Job != nil {
+			state, over := f.Job(id)
+			ended := !slices.Contains([]events.JobState{events.JobQueued, events.JobInProgress}, want.State)
+			if over && !ended || !over && state != want.State {
+				return fmt.Sprintf("job %s is %s, and known as %q (over: %v)", id, want.State, state, over)
+			}
+		}
+		if f.Cases != nil && (s.honest || !f.Trusting) {
+			if n := f.Cases(id); n != len(want.Cases) {
+				return fmt.Sprintf("%d test cases of job %s are measured, and %d are known", len(want.Cases), id, n)
+			}
+		}
+	}
+	for name, want := range s.Lanes {
+		if f.Lane == nil {
+			break
+		}
+		if place, running, over := f.Lane(name); place != want.Place || running != want.Running || over != want.Over {
+			return fmt.Sprintf("lane %s is at place %d, running %v, over %v, and known as %d, %v, %v", name, want.Place, want.Running, want.Over, place, running, over)
+		}
+	}
+	for name, want := range s.Collectors {
+		known := *want
+		if f.Collector != nil {
+			known = f.Collector(name)
+			known.instance = want.instance
+		}
+		if known != *want || f.Takes != nil && f.Takes(name) != want.Takes() {
+			return fmt.Sprintf("collector %s stands as %+v, and is known as %+v", name, *want, known)
+		}
+	}
+	if f.Litter != nil && f.Litter() != s.Litter {
+		return fmt.Sprintf("%d facts changed nothing, and %d are known", s.Litter, f.Litter())
+	}
+	return ""
+}

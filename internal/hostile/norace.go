@@ -1,0 +1,6 @@
+//go:build !race
+
+package hostile
+
+// stories is how many stories each fold is held against.
+const stories = 20_000

@@ -1,0 +1,237 @@
+package hostile
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Truth is what is true after a story so far.
+type Truth struct {
+	Jobs       map[events.JobID]*Job
+	Lanes      map[events.Lane]*Lane
+	Collectors map[events.CollectorName]*Collector
+	// Litter counts the facts on the work of lanes that changed nothing.
+	Litter int
+	// stopped is set once the request was cancelled.
+	stopped bool
+	seq     events.Seq
+}
+
+// Job is what one job is.
+type Job struct {
+	State events.JobState
+	// Cases are the test cases that are measured.
+	Cases map[events.TestCase]bool
+
+	lane           events.Lane
+	dispatched     bool
+	attempts, lost int
+	collector      events.CollectorName
+	token, closed  events.Seq
+	// flushed is set once its own collector has ended its last attempt: it reports nothing more of it.
+	flushed bool
+}
+
+// Lane is what one lane holds.
+type Lane struct {
+	Place uint64
+	// Running is set while an attempt runs, Over when the job of the place has ended.
+	Running, Over bool
+	Job           events.JobID
+	Collector     events.CollectorName
+	Token         events.Seq
+	waiting       map[uint64]events.JobID
+	places        uint64
+}
+
+// Collector is how one collector stands.
+type Collector struct {
+	Active, Draining, Quarantined, Removed, Online bool
+	instance                                       string
+}
+
+// Takes reports whether it may begin jobs.
+func (c Collector) Takes() bool { return c.Active && !c.Draining && !c.Quarantined && !c.Removed }
+
+func newTruth() *Truth {
+	t := &Truth{Jobs: map[events.JobID]*Job{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}}
+	for _, l := range lanes {
+		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}}
+	}
+	return t
+}
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// tell records a fact and works out what is true then.
+func (t *Truth) tell(f events.Fact) events.Recorded {
+	t.seq++
+	if !t.happens(f) {
+		t.Litter++
+	}
+	return events.Recorded{Seq: t.seq, Event: events.Event{Time: noon.Add(time.Duration(t.seq) * time.Second), Fact: f}}
+}
+
+// happens applies a fact, and reports whether it changed anything where collectors write.
+func (t *Truth) happens(f events.Fact) bool {
+	// A story tells no others that change anything.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobsCreated:
+		for _, spec := range f.Jobs {
+			t.Jobs[spec.ID] = &Job{State: events.JobQueued, Cases: map[events.TestCase]bool{}, lane: spec.Lane()}
+		}
+	case events.RequestCancelledWithJobs:
+		t.stopped = true
+		for _, j := range t.Jobs {
+			j.withdraw()
+		}
+	case events.RequestCancelled:
+		t.stopped = true
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			if j := t.Jobs[id]; j != nil {
+				j.withdraw()
+			}
+		}
+	case events.JobDispatched:
+		l := t.Lanes[f.Job.Lane()]
+		l.places, l.waiting[f.Place] = f.Place, f.Job.ID
+		t.Jobs[f.Job.ID].dispatched = true
+	case events.WorkFact:
+		return t.works(f)
+	case events.TestCasesMeasured:
+		j := t.Jobs[f.JobID]
+		if j == nil || j.lane != f.Lane || f.Token == 0 || f.Token != j.token || f.Collector != j.collector || f.Token <= j.closed {
+			return false
+		}
+		for _, c := range f.Cases {
+			j.Cases[c.TestCase] = true
+		}
+	case events.ResultsClosed:
+		j := t.Jobs[f.JobID]
+		j.closed = max(j.closed, f.Token)
+	case events.CollectorFact:
+		t.stands(f)
+	}
+	return true
+}
+
+// withdraw ends a job that was never dispatched.
+func (j *Job) withdraw() {
+	if j.State == events.JobQueued && !j.dispatched {
+		j.State = events.JobCancelled
+	}
+}
+
+func (t *Truth) works(f events.WorkFact) bool {
+	l := t.Lanes[f.Where()]
+	switch f := f.(type) {
+	case events.JobDequeued:
+		if !l.begins(f.Place, f.Job.ID) || f.Collector == "" {
+			return false
+		}
+		l.Place, l.Running, l.Over, l.Job, l.Collector, l.Token = f.Place, true, false, f.Job.ID, f.Collector, t.seq
+		j := t.Jobs[f.Job.ID]
+		j.attempts, j.lost, j.collector, j.token, j.flushed = f.Attempt, f.Lost, f.Collector, t.seq, false
+		j.turn(events.JobInProgress)
+	case events.AttemptLost:
+		if !l.held(f.Place, f.JobID, f.Collector, f.Token) {
+			return false
+		}
+		l.Running = false
+		t.Jobs[f.JobID].lost = f.Lost
+		t.Jobs[f.JobID].turn(events.JobQueued)
+	case events.AttemptReleased:
+		if !l.held(f.Place, f.JobID, f.Collector, f.Token) {
+			return false
+		}
+		l.Running = false
+		t.Jobs[f.JobID].turn(events.JobQueued)
+	case events.JobFinished:
+		to := map[events.Outcome]events.JobState{
+			events.Success: events.JobSuccess, events.Failure: events.JobFailure, events.Cancelled: events.JobCancelled,
+		}[f.Outcome]
+		if to == "" || !l.held(f.Place, f.JobID, f.Collector, f.Token) && (f.Token != 0 || !l.begins(f.Place, f.JobID)) {
+			return false
+		}
+		l.Place, l.Running, l.Over, l.Job = f.Place, false, true, f.JobID
+		delete(l.waiting, f.Place)
+		t.Jobs[f.JobID].flushed = f.Outcome != events.Cancelled
+		t.Jobs[f.JobID].turn(to)
+	}
+	return true
+}
+
+// turn gives a job another state, unless it has ended.
+func (j *Job) turn(to events.JobState) {
+	if j.State == events.JobQueued || j.State == events.JobInProgress {
+		j.State = to
+	}
+}
+
+// turn returns the place that may begin, and the job that waits there.
+func (l *Lane) turn() (place uint64, id events.JobID, waits bool) {
+	if place = l.Place; l.Over || place == 0 {
+		place++
+	}
+	id, waits = l.waiting[place]
+	return place, id, waits
+}
+
+// begins reports whether a job may begin at a place: it waits there, nothing runs, and it is the place's turn. Before
+// the first one every place has its turn.
+func (l *Lane) begins(place uint64, id events.JobID) bool {
+	turn := l.Place == 0 || l.Over && place == l.Place+1 || !l.Over && place == l.Place
+	waits, known := l.waiting[place]
+	return known && waits == id && !l.Running && turn
+}
+
+// held reports whether an attempt is the one that runs.
+func (l *Lane) held(place uint64, id events.JobID, by events.CollectorName, token events.Seq) bool {
+	return l.Running && place == l.Place && id == l.Job && by == l.Collector && token == l.Token
+}
+
+func (t *Truth) stands(f events.CollectorFact) {
+	c := t.Collectors[f.Whose()]
+	if c == nil {
+		c = &Collector{}
+		t.Collectors[f.Whose()] = c
+	}
+	if c.Removed {
+		return
+	}
+	gone := func(instance string) {
+		if instance == c.instance {
+			c.Online = false
+		}
+	}
+	switch f := f.(type) {
+	case events.CollectorRegistered, events.RegistryCopied:
+		c.Active = true
+	case events.CollectorKeyRotated:
+	case events.CollectorRemoved:
+		c.Removed, c.Active, c.Online = true, false, false
+	case events.CollectorActivated:
+		c.Active, c.Draining, c.Quarantined = true, false, false
+	case events.CollectorDeactivated:
+		c.Active = false
+	case events.CollectorDraining:
+		c.Draining = true
+	case events.CollectorQuarantined:
+		c.Quarantined = true
+	case events.CollectorOnline:
+		// One that says so again is still to leave.
+		if c.instance != f.Instance {
+			c.Draining = false
+		}
+		c.Online, c.instance = true, f.Instance
+	case events.CollectorOffline:
+		gone(f.Instance)
+	case events.CollectorSilent:
+		gone(f.Instance)
+	case events.CollectorUpdating:
+		gone(f.Instance)
+	}
+}
