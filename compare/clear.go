@@ -1,8 +1,6 @@
 package compare
 
-import (
-	"math"
-)
+import "math"
 
 // clearFactor is how many times all known noise a change must be to need no test. Simulated on equal artifacts with
 // two samples a side, it is reached by 0.01 % of counts with 1 % of noise and of times with 10 %; half of it is reached
