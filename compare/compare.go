@@ -11,15 +11,16 @@ import (
 
 // Comparison is the judgement on two artifacts.
 type Comparison struct {
-	// Headline is the metric whose verdict stands for the comparison: instructions where some meter gives
-	// them, else page faults or memory, else time. Empty when nothing was measured on both sides.
+	// Headline is the metric whose verdict stands for the comparison: of those that the definitions declare,
+	// instructions where some meter gives them, else page faults or memory, else time. Empty when none of them
+	// was measured on both sides.
 	Headline events.Metric `json:"headline"`
 	Verdict  Verdict       `json:"verdict"`
-	// Sentence is the verdict in words.
-	Sentence        string `json:"sentence"`
+	// Words say it to people.
+	Words
 	Attention       bool   `json:"attention"`
 	AttentionReason string `json:"attention_reason,omitempty"`
-	// Summaries has an entry for each metric, the headline first, then by name.
+	// Summaries has an entry for each metric, the headline first, then the declared ones, each by name.
 	Summaries []Summary `json:"summaries"`
 	// Changes has all that was measured on both sides, in the order of Summaries, then by test case.
 	Changes []Change `json:"changes"`
@@ -40,15 +41,17 @@ type Absent struct {
 // value on either side says nothing and is left out.
 func Compare(series []Series) Comparison {
 	c := Comparison{
-		Verdict: NoChange, Sentence: "No test case was measured on both sides.",
+		Verdict:   NoChange,
 		Summaries: []Summary{}, Changes: []Change{}, New: []Absent{}, Missing: []Absent{},
 	}
 	series = slices.SortedFunc(slices.Values(series), order)
 	metrics := map[events.Metric]MetricInfo{}
 	groups := map[events.Metric][]*judged{}
+	declared := false
 	for _, s := range series {
 		a, b := newSample(s.A), newSample(s.B)
 		absent := Absent{Case: s.Case, Category: s.Category, Metric: s.Metric.Name}
+		declared = declared || a.N+b.N > 0 && !s.Metric.Undeclared
 		switch {
 		case a.N > 0 && b.N > 0:
 			if _, ok := metrics[s.Metric.Name]; !ok {
@@ -66,19 +69,26 @@ func Compare(series []Series) Comparison {
 		changes[name] = judgeAll(groups[name])
 		c.Summaries = append(c.Summaries, summarize(metrics[name], changes[name]))
 	}
-	if len(c.Summaries) == 0 {
-		return c
-	}
-	c.Headline = headline(c.Summaries)
-	at := slices.IndexFunc(c.Summaries, func(s Summary) bool { return s.Metric.Name == c.Headline })
-	top := c.Summaries[at]
-	c.Summaries = slices.Insert(slices.Delete(c.Summaries, at, at+1), 0, top)
+	c.Headline = headline(c.Summaries, declared)
+	slices.SortStableFunc(c.Summaries, func(x, y Summary) int {
+		return cmp.Or(compareBools(x.Metric.Name != c.Headline, y.Metric.Name != c.Headline), compareBools(x.Metric.Undeclared, y.Metric.Undeclared))
+	})
 	for _, s := range c.Summaries {
 		c.Changes = append(c.Changes, changes[s.Metric.Name]...)
 	}
-	c.Verdict, c.Sentence = top.Verdict, top.Sentence
-	c.Attention, c.AttentionReason = top.Attention, top.AttentionReason
+	if top, ok := c.top(); ok {
+		c.Verdict, c.Attention, c.AttentionReason = top.Verdict, top.Attention, top.AttentionReason
+	}
+	c.Words = Report{Comparison: &c}.Words()
 	return c
+}
+
+// top returns the summary of the headline metric, where there is one.
+func (c Comparison) top() (Summary, bool) {
+	if c.Headline == "" || len(c.Summaries) == 0 {
+		return Summary{}, false
+	}
+	return c.Summaries[0], true
 }
 
 // described returns what a summary says of a metric: a floor that is no number says nothing.

@@ -110,13 +110,26 @@ func TestJudgement(t *testing.T) {
 		{"equal counts", series(instructions(), on(1000, 1000, 1000), on(1000, 1000, 1000)), compare.Unchanged, "below the noise threshold"},
 		{"minimum against median", series(instructions(), on(1000, 1001, 1002, 1003, 1004, 1005), on(990, 1100, 1100, 1100, 1100, 1100), spread(0.005)), compare.Unchanged, "do not differ"},
 		{"minimum against median, many", series(instructions(), around(1000, 20), on(append([]float64{990}, around(1100, 19).Values...)...)), compare.Inconclusive, "opposite directions"},
-		{"one count each, nothing known", series(instructions(), on(1000), on(1100)), compare.Inconclusive, "too few samples for a test, and no history"},
-		{"three counts each, nothing known", series(instructions(), around(1000, 3), around(1100, 3)), compare.Inconclusive, "too few samples for a test, and no history"},
+		{"two equal counts each, +10 %", series(instructions(), on(1000, 1000), on(1100, 1100)), compare.Regressed, "at least 10 times the largest known noise (0.20%)"},
+		{"two equal counts each, -10 %", series(instructions(), on(1000, 1000), on(900, 900)), compare.Improved, "at least 10 times the largest known noise (0.20%)"},
+		{"two equal counts each, ten times the threshold", series(instructions(), on(1000, 1000), on(1020, 1020)), compare.Regressed, "at least 10 times"},
+		{"two equal counts each, just below", series(instructions(), on(1000, 1000), on(1019.9, 1019.9)), compare.Inconclusive, "the change is below 10 times all known noise"},
+		{"two counts each that vary as much", series(instructions(), on(1000, 1020), on(1100, 1100)), compare.Inconclusive, "below 10 times"},
+		{"two counts each that vary as much in b", series(instructions(), on(1000, 1000), on(1100, 1120)), compare.Inconclusive, "below 10 times"},
+		{"one count each, +5 %", series(instructions(), on(1000), on(1050)), compare.Regressed, "at least 10 times the largest known noise (0.50%)"},
+		{"one count each, below 5 %", series(instructions(), on(1000), on(1049)), compare.Inconclusive, "too few samples for a test, no history"},
+		{"three counts each, nothing known", series(instructions(), around(1000, 3), around(1010, 3)), compare.Inconclusive, "too few samples for a test, no history"},
 		{"three counts each, a history", series(instructions(), around(1000, 3), around(1100, 3), flat(10)), compare.Regressed, "the threshold alone"},
 		{"three counts each, a spread", series(instructions(), around(1000, 3), around(1100, 3), spread(0.001)), compare.Regressed, "the threshold alone"},
 		{"three counts each, a floor", series(instructions(), around(1000, 3), around(1100, 3), floor(0.002)), compare.Regressed, "the threshold alone"},
 		{"three counts each, unchanged", series(instructions(), around(1000, 3), around(1001, 3)), compare.Unchanged, "below the noise threshold"},
-		{"three times each", series(wallTime(), around(1000, 3), around(2000, 3), flat(30)), compare.Inconclusive, "too few samples for a time: 3 and 3, where 4 and 4"},
+		{"three times each", series(wallTime(), around(1000, 3), around(1099, 3), flat(30)), compare.Inconclusive, "too few samples for a time: 3 and 3, where 4 and 4"},
+		{"three times each, far apart", series(wallTime(), around(1000, 3), around(1110, 3), flat(30)), compare.Regressed, "at least 10 times the largest known noise (1.00%)"},
+		{"two times each, far apart, nothing known", series(wallTime(), around(1000, 2), around(1210, 2)), compare.Regressed, "at least 10 times the largest known noise (2.00%)"},
+		{"two times each, not far enough", series(wallTime(), around(1000, 2), around(1190, 2)), compare.Inconclusive, "too few samples for a time: 2 and 2"},
+		{"two times each that vary", series(wallTime(), on(1000, 1050), on(1400, 1410)), compare.Inconclusive, "too few samples for a time: 2 and 2"},
+		{"two times each, far apart, disturbed", series(wallTime(), around(1000, 2), around(9000, 2), interfered(0, 1)), compare.Inconclusive, "too few samples for a time"},
+		{"one time each, far apart", series(wallTime(), on(1000), on(9000), flat(30)), compare.Inconclusive, "too few samples for a time: 1 and 1"},
 		{"three equal times each", series(wallTime(), around(1000, 3), around(1000, 3)), compare.Inconclusive, "too few samples"},
 		{"four times each", series(wallTime(), around(1000, 4), around(2000, 4)), compare.Regressed, "the samples differ"},
 		{"times under interference", series(wallTime(), around(1000, 6), around(2000, 6), interfered(0, 6)), compare.Inconclusive, "interference on record: only 6 of 6 and 0 of 6"},
@@ -124,7 +137,7 @@ func TestJudgement(t *testing.T) {
 		{"counts do not mind interference", series(instructions(), around(1000, 6), around(1010, 6), interfered(6, 6)), compare.Regressed, "the samples differ"},
 		{"other machines", series(instructions(), around(1000, 6), around(2000, 6), machines("m1", "m2")), compare.NotComparable, "different environments"},
 		{"unknown machines", series(exeSize(), on(1000), on(2000), machines("", "")), compare.NotComparable, "not on record"},
-		{"an unknown class is a time", series(compare.MetricInfo{Name: "x"}, around(1000, 3), around(2000, 3), flat(30)), compare.Inconclusive, "too few samples for a time"},
+		{"an unknown class is a time", series(compare.MetricInfo{Name: "x"}, around(1000, 3), around(1050, 3), flat(30)), compare.Inconclusive, "too few samples for a time"},
 		{"exact, by one byte", series(exeSize(), on(1_000_000), on(1_000_001)), compare.Regressed, "any change of an exact metric"},
 		{"exact, despite history and spread", series(exeSize(), on(1000), on(1001), history(ten...), spread(0.5)), compare.Regressed, "any change of an exact metric"},
 		{"exact, equal", series(exeSize(), on(1000, 1000), on(1000)), compare.Unchanged, "equal"},
@@ -176,6 +189,7 @@ func TestCorrection(t *testing.T) {
 		{"time alone", wallTime(), 6, 0, compare.Regressed, "the samples differ, and"},
 		{"time among many", wallTime(), 6, 99, compare.Inconclusive, "among 100 test cases only 8 and 8"},
 		{"time among many, enough samples", wallTime(), 8, 99, compare.Regressed, "the samples differ, and"},
+		{"time among many, few samples", wallTime(), 4, 99, compare.Inconclusive, "among 100 test cases only 8 and 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			same := series(test.metric, on(1, 2, 3, 4, 5, 6, 7, 8), on(1, 2, 3, 4, 5, 6, 7, 8))
@@ -183,6 +197,11 @@ func TestCorrection(t *testing.T) {
 			checkDerive(t, compare.Compare(all), test.want, test.why)
 		})
 	}
+	t.Run("time among many, far above all noise", func(t *testing.T) {
+		same := series(wallTime(), on(1, 2, 3, 4, 5, 6), on(1, 2, 3, 4, 5, 6))
+		all := append(many(99, same), series(wallTime(), around(1000, 4), around(1210, 4)))
+		checkDerive(t, compare.Compare(all), compare.Regressed, "among 100 test cases, but the change is at least 10 times")
+	})
 	t.Run("overlapping count among many", func(t *testing.T) {
 		same := series(instructions(), on(1, 2, 3, 4, 5, 6), on(1, 2, 3, 4, 5, 6))
 		overlap := series(instructions(), on(1000, 1020, 1040, 1060, 1080, 1100), on(1010, 1015, 1035, 1055, 1075, 1110))
@@ -255,7 +274,7 @@ func TestHeadline(t *testing.T) {
 		}
 		return out
 	}
-	unjudged := series(instructions(), on(1000), on(1100))
+	unjudged := series(instructions(), on(1000), on(1010))
 	custom := func(name string, class compare.Class) compare.MetricInfo {
 		return compare.MetricInfo{Name: events.Metric(name), Class: class}
 	}

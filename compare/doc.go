@@ -12,10 +12,12 @@
 //
 //	machine    the two environment fingerprints differ or are unknown          → not comparable
 //	size       a is not above zero, so that no relative change exists          → inconclusive
-//	samples    a time with too few samples, or too few without interference    → inconclusive
+//	samples    a time with too few samples, or too few without interference,
+//	           and no change that is clear without a test                      → inconclusive
 //	threshold  |change| is below the noise threshold                           → unchanged
 //	test       the samples do not differ                                       → unchanged
-//	           (nothing is known of the noise, or the samples are too few)     → inconclusive
+//	           (nothing is known of the noise, or the samples are too few,
+//	           and the change is not clear without a test)                     → inconclusive
 //	agreement  minimum and median moved in opposite directions                 → inconclusive
 //	           otherwise the change is significant                             → improved or regressed
 //
@@ -43,9 +45,14 @@
 //
 // Where 2/C(n₁+n₂, n₁) is above 0.05 the test cannot speak. Counts are then judged by the threshold alone,
 // provided that something is known of their noise: a history, a spread, or a floor in the definitions.
-// Where it is above 0.05/m, a lone change could not survive the correction however clear it was, and more
+//
+// A change of any class is clear without a test when it is at least 10 times all known noise: the threshold, and the
+// ranges of both samples, which are then far apart. One sample of a count stands for a range of 0.5 %; one sample of a
+// time, and samples of times under interference, show nothing.
+//
+// Where 2/C(n₁+n₂, n₁) is above 0.05/m, a lone change could not survive the correction however clear it was, and more
 // iterations would see less than few: counts then pass on the uncorrected p-value, as the threshold
-// carries the decision; times that would have passed uncorrected are inconclusive.
+// carries the decision; times that would have passed uncorrected are inconclusive unless they are clear.
 //
 // # Magnitude, verdict, attention
 //
@@ -55,5 +62,12 @@
 // and attention are rustc-perf's, which their users know; see [Verdict] and [Summary].
 //
 // Every metric gets a verdict of its own; that of the headline metric (see [Comparison]) is the verdict of the
-// comparison, since metrics of one run are not independent witnesses.
+// comparison, since metrics of one run are not independent witnesses. Metrics that the definitions do not declare
+// never are the headline where declared ones were measured.
+//
+// # Words
+//
+// [Report.Words] says a judgement to people, and everything that shows one takes its words from there: text, page,
+// JSON, Markdown, chip and label. Words never say more than the judgement: "no relevant change" needs every test case
+// to be judged, "no action needed" every test case of every declared metric.
 package compare

@@ -41,7 +41,7 @@ func (r Report) failedBlocks() (news block, others []block) {
 		if j.Optional {
 			optional = " (optional)"
 		}
-		jobs.rows = append(jobs.rows, fmt.Sprintf("- %s%s: %s\n", link(code(j.Name), j.URL), optional, prose(j.Reason)))
+		jobs.rows = append(jobs.rows, fmt.Sprintf("- %s%s: %s\n", link(code(j.Name), j.URL), optional, prose(cause(j.Reason))))
 	}
 	if len(jobs.rows) > 0 {
 		jobs.open = "\n### Failed jobs\n\n"
@@ -72,24 +72,56 @@ func newBenchmarks(cases []FailedCase) []events.Benchmark {
 	return slices.Compact(names)
 }
 
-// failedRows writes failed test cases, those of one benchmark with one message on one line, sorted by benchmark.
-func failedRows(cases []FailedCase) []string {
-	cases = slices.SortedFunc(slices.Values(cases), func(a, b FailedCase) int {
-		return cmp.Or(strings.Compare(string(a.Case.Benchmark), string(b.Case.Benchmark)), strings.Compare(clip(a.Message), clip(b.Message)), compareCases(a.Case, b.Case))
+// failedGroup is the failed test cases of one benchmark that have one message.
+type failedGroup struct {
+	first   events.TestCase
+	cases   int
+	message string
+}
+
+// name names the group, with foreign names as they are to be written.
+func (f failedGroup) name(as func(string) string) string {
+	if f.cases > 1 {
+		return as(string(f.first.Benchmark)) + " (" + plural(f.cases, "test case") + ")"
+	}
+	return as(f.first.String())
+}
+
+// grouped puts failed test cases of one benchmark with one message together, sorted by benchmark.
+func grouped(cases []FailedCase) (groups []failedGroup) {
+	all := make([]failedGroup, len(cases))
+	for i, c := range cases {
+		all[i] = failedGroup{first: c.Case, cases: 1, message: cause(c.Message)}
+	}
+	slices.SortFunc(all, func(a, b failedGroup) int {
+		return cmp.Or(strings.Compare(string(a.first.Benchmark), string(b.first.Benchmark)), strings.Compare(a.message, b.message), compareCases(a.first, b.first))
 	})
+	for _, next := range all {
+		if n := len(groups); n > 0 && groups[n-1].first.Benchmark == next.first.Benchmark && groups[n-1].message == next.message {
+			groups[n-1].cases++
+			continue
+		}
+		groups = append(groups, next)
+	}
+	return groups
+}
+
+// failedRows writes failed test cases as a list.
+func failedRows(cases []FailedCase) []string {
 	var rows []string
-	for len(cases) > 0 {
-		first := cases[0]
-		n := 1
-		for n < len(cases) && cases[n].Case.Benchmark == first.Case.Benchmark && clip(cases[n].Message) == clip(first.Message) {
-			n++
-		}
-		name := code(first.Case.String())
-		if n > 1 {
-			name = code(string(first.Case.Benchmark)) + " (" + plural(n, "test case") + ")"
-		}
-		rows = append(rows, fmt.Sprintf("- %s: %s\n", name, code(first.Message)))
-		cases = cases[n:]
+	for _, f := range grouped(cases) {
+		rows = append(rows, fmt.Sprintf("- %s: %s\n", f.name(code), code(f.message)))
 	}
 	return rows
+}
+
+// Failed returns the failed test cases of the report, sorted, with what tells the cause of each.
+func (r Report) Failed() []FailedCase {
+	failed := make([]FailedCase, len(r.FailedCases))
+	for i, f := range r.FailedCases {
+		f.Message = cause(f.Message)
+		failed[i] = f
+	}
+	slices.SortFunc(failed, func(a, b FailedCase) int { return compareCases(a.Case, b.Case) })
+	return failed
 }

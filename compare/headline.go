@@ -1,6 +1,10 @@
 package compare
 
-import "github.com/tachobench/tacho/events"
+import (
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+)
 
 // headlines returns the metrics that can speak for a comparison, best first: instructions where some meter
 // gives them, then the stable proxies, then times.
@@ -14,7 +18,13 @@ func headlines() []events.Metric {
 // many test cases as any metric did, so that a counter which only one test case has does not speak for
 // forty. Metrics outside the list come last, counts before exact ones before times, then by name. It is
 // empty when there are no summaries, which must be sorted by name.
-func headline(summaries []Summary) events.Metric {
+//
+// Where the definitions declare a metric that was measured on either side, only declared ones can speak: it is
+// empty when none of them was measured on both.
+func headline(summaries []Summary, declared bool) events.Metric {
+	if declared {
+		summaries = slices.DeleteFunc(slices.Clone(summaries), func(s Summary) bool { return s.Metric.Undeclared })
+	}
 	most := 0
 	for _, s := range summaries {
 		most = max(most, s.conclusive())

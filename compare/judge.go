@@ -81,10 +81,12 @@ func (j *judged) judgeCount(tests int) {
 	switch {
 	case j.small():
 		j.isSmall()
-	case j.P == nil && !j.known:
-		j.is(Inconclusive, "too few samples for a test, and no history, spread or floor to say what noise does")
-	case j.P == nil:
+	case j.P == nil && j.known:
 		j.isSignificant("too few samples for a test; the threshold alone decides")
+	case j.P == nil && j.clear():
+		j.isClear("too few samples for a test")
+	case j.P == nil:
+		j.is(Inconclusive, "too few samples for a test, no history, spread or floor to say what noise does, and the change is below %d times all known noise", clearFactor)
 	case *j.Adjusted <= alpha:
 		j.isSignificant("the samples differ")
 	case *j.P <= alpha && j.outnumbered(tests):
@@ -97,6 +99,8 @@ func (j *judged) judgeCount(tests int) {
 // judgeTime never judges what the test has not confirmed, and never calls unchanged what it could not see.
 func (j *judged) judgeTime(tests int) {
 	switch {
+	case j.P == nil && j.clear():
+		j.isClear("too few samples for a test")
 	case j.P == nil:
 		n := samplesNeeded(alpha)
 		j.is(Inconclusive, "too few samples for a time: %d and %d, where %d and %d could tell", j.a.N, j.b.N, n, n)
@@ -107,6 +111,8 @@ func (j *judged) judgeTime(tests int) {
 		j.isSmall()
 	case *j.Adjusted <= alpha:
 		j.isSignificant("the samples differ")
+	case *j.P <= alpha && j.outnumbered(tests) && j.clear():
+		j.isClear(fmt.Sprintf("the samples differ as far as so few can show among %d test cases", tests))
 	case *j.P <= alpha && j.outnumbered(tests):
 		n := samplesNeeded(alpha / float64(tests))
 		j.is(Inconclusive, "the samples differ, but among %d test cases only %d and %d samples could confirm it", tests, n, n)

@@ -16,7 +16,11 @@ func metricBlocks(c Comparison, o Options) []block {
 	for _, s := range sections(c, o) {
 		name := code(string(s.Metric.Name))
 		if s.Metric.Name == c.Headline {
-			blocks = append(blocks, block{rank: rankVerdict, name: name, open: "\n### " + name + "\n\n" + s.table()})
+			verdict := block{rank: rankVerdict, name: name, open: "\n### " + name + "\n"}
+			if s.Outcome.said() { // a table of zeros would say that nothing changed
+				verdict.open += "\n" + s.table()
+			}
+			blocks = append(blocks, verdict)
 			cases := s.cases()
 			cases.rank, cases.name = rankCases, "the test cases of "+name
 			cases.open = "\n<details><summary>" + s.title() + "</summary>\n" + s.reasons()
@@ -32,7 +36,7 @@ func metricBlocks(c Comparison, o Options) []block {
 		}
 		other := s.cases()
 		other.rank, other.name = rankMetric, name
-		other.open = "\n<details><summary>" + codeHTML(string(s.Metric.Name)) + ": " + s.brief() + "</summary>\n\n" + s.says(name) + "\n"
+		other.open = "\n<details><summary>" + codeHTML(string(s.Metric.Name)) + ": " + s.brief() + "</summary>\n\n" + s.say(name).Sentence + "\n"
 		if s.All.Regressed.Count+s.All.Improved.Count > 0 {
 			other.open += "\n" + s.table()
 		}
@@ -98,10 +102,9 @@ func (s section) brief() string {
 		}
 	}
 	if len(parts) == 0 {
-		return "no relevant changes"
+		return s.Overall
 	}
-	mark := map[Verdict]string{Regression: "❌", Improvement: "✅", Mixed: "❌✅", NoChange: ""}[s.Verdict]
-	return mark + " " + strings.Join(parts, ", ")
+	return s.Outcome.mark() + strings.Join(parts, ", ")
 }
 
 // title is what the folded test cases show of themselves.

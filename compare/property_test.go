@@ -156,7 +156,7 @@ func mustRender(t interface{ Fatalf(string, ...any) }, c compare.Comparison) {
 	}
 	for name, render := range renderings() {
 		var b bytes.Buffer
-		if err := render(&b, c, compare.Options{}); err != nil {
+		if err := render(&b, compare.Report{Comparison: &c}, compare.Options{}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for _, bad := range []string{"NaN", "+Inf", "-Inf", "%!", "\x1b"} {
@@ -168,12 +168,10 @@ func mustRender(t interface{ Fatalf(string, ...any) }, c compare.Comparison) {
 }
 
 // renderings returns every rendering by the extension of its golden file.
-func renderings() map[string]func(io.Writer, compare.Comparison, compare.Options) error {
-	return map[string]func(io.Writer, compare.Comparison, compare.Options) error{
-		"txt": compare.Text, "csv": compare.CSV,
-		"md": func(w io.Writer, c compare.Comparison, o compare.Options) error {
-			return compare.Markdown(w, compare.Report{A: o.A, B: o.B, Comparison: &c}, o)
-		},
+func renderings() map[string]func(io.Writer, compare.Report, compare.Options) error {
+	return map[string]func(io.Writer, compare.Report, compare.Options) error{
+		"txt": compare.Text, "md": compare.Markdown,
+		"csv": func(w io.Writer, r compare.Report, o compare.Options) error { return compare.CSV(w, *r.Comparison, o) },
 	}
 }
 

@@ -54,21 +54,23 @@ func demo() []compare.Series {
 
 func TestGolden(t *testing.T) {
 	c := compare.Compare(demo())
-	names := compare.Options{A: "go1.25.3", B: "go1.26.8"}
+	full := compare.Report{A: "go1.25.3", B: "go1.26.8", Comparison: &c}
 	brief := compare.Options{Brief: true, Metrics: []events.Metric{c.Headline}}
+	nothing := compare.Compare(nil)
 	for ext, render := range renderings() {
-		for name, o := range map[string]compare.Options{"full": names, "brief": brief} {
+		for _, shown := range []struct {
+			name string
+			r    compare.Report
+			o    compare.Options
+		}{
+			{"full", full, compare.Options{}}, {"brief", compare.Report{Comparison: &c}, brief}, {"empty", compare.Report{Comparison: &nothing}, compare.Options{}},
+		} {
 			var b bytes.Buffer
-			if err := render(&b, c, o); err != nil {
+			if err := render(&b, shown.r, shown.o); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+"."+ext, b.Bytes())
+			golden(t, shown.name+"."+ext, b.Bytes())
 		}
-		var b bytes.Buffer
-		if err := render(&b, compare.Compare(nil), compare.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, "empty."+ext, b.Bytes())
 	}
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -102,7 +104,7 @@ func TestForeignNames(t *testing.T) {
 	s.Case.Benchmark = "a|b`@rust\x1b[2J\n<img>,\""
 	c := compare.Compare([]compare.Series{s})
 	var md, text, table bytes.Buffer
-	if err := errors.Join(compare.Markdown(&md, compare.Report{Comparison: &c}, compare.Options{}), compare.Text(&text, c, compare.Options{}), compare.CSV(&table, c, compare.Options{})); err != nil {
+	if err := errors.Join(compare.Markdown(&md, compare.Report{Comparison: &c}, compare.Options{}), compare.Text(&text, compare.Report{Comparison: &c}, compare.Options{}), compare.CSV(&table, c, compare.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(md.String(), "| `a\\|b'@rust?[2J?<img>,\"/check/full` |") {
@@ -125,8 +127,9 @@ var errBroken = errors.New("broken pipe")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriterFails(t *testing.T) {
+	c := compare.Compare(demo())
 	for name, render := range renderings() {
-		if err := render(broken{}, compare.Compare(demo()), compare.Options{}); !errors.Is(err, errBroken) {
+		if err := render(broken{}, compare.Report{Comparison: &c}, compare.Options{}); !errors.Is(err, errBroken) {
 			t.Errorf("%s: got %v, want the writer's error", name, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Report is everything that is said of an artifact in a comment on GitHub. All text in it is foreign: none of it can
-// mention a person, break a table or open HTML.
+// Report is everything that is said of an artifact, such as in a comment on GitHub. All text in it is foreign: none of
+// it can mention a person, break a table, open HTML or move the cursor of a terminal.
 type Report struct {
 	// A is what B is compared with; empty when the parent of B is not known.
 	A, B string
@@ -30,10 +30,11 @@ type Report struct {
 
 // FailedCase is a test case of b that has an error instead of a result.
 type FailedCase struct {
-	Case    events.TestCase
-	Message string
+	Case events.TestCase `json:"case"`
+	// Message has any number of lines; what tells the cause is shown.
+	Message string `json:"message"`
 	// New is set when it did not fail for a.
-	New bool
+	New bool `json:"new"`
 }
 
 // FailedJob is a job that failed.
@@ -92,12 +93,17 @@ func (r Report) head() string {
 	case r.B != "":
 		fmt.Fprintf(&b, "Report on %s.\n\n", code(r.B))
 	}
-	fmt.Fprintf(&b, "**Overall result: %s**\n\n%s\n", r.overall(), r.explanation())
+	w := r.say(code)
+	fmt.Fprintf(&b, "**Overall result: %s%s**\n\n%s", w.Outcome.mark(), w.Overall, w.Sentence)
+	if r.Comparison != nil && len(r.Comparison.Summaries) > 0 && r.Commit && r.Ended && r.A != "" {
+		fmt.Fprintf(&b, " Compared with %s.", commit(r.A))
+	}
+	b.WriteString("\n")
 	if c := r.Comparison; c != nil && c.Attention {
 		fmt.Fprintf(&b, "\nDeserves attention: %s.\n", c.AttentionReason)
 	}
 	if r.Failure != "" {
-		fmt.Fprintf(&b, "\n> **The request failed:** %s\n", prose(r.Failure))
+		fmt.Fprintf(&b, "\n> **The request failed:** %s\n", prose(cause(r.Failure)))
 	}
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "\n> **Incomplete:** %s\n", prose(r.Incomplete))
@@ -106,62 +112,4 @@ func (r Report) head() string {
 		fmt.Fprintf(&b, "\nSee the %s for jobs and errors.\n", link("request", r.RequestURL))
 	}
 	return b.String()
-}
-
-// overall is the verdict in the words that rust-timer uses.
-func (r Report) overall() string {
-	if r.Comparison == nil {
-		switch {
-		case r.Measured > 0:
-			return "no parent results to compare with"
-		case r.Failure != "" || len(r.FailedCases)+len(r.FailedJobs) > 0:
-			return "❌ nothing could be measured"
-		}
-		return "nothing was measured"
-	}
-	c := *r.Comparison
-	result := map[Verdict]string{
-		Regression: "❌ regressions", Improvement: "✅ improvements", Mixed: "❌✅ regressions and improvements", NoChange: "no relevant changes",
-	}[c.Verdict]
-	judged := len(c.Summaries) > 0 && c.Summaries[0].conclusive() > 0
-	if !judged {
-		result = "nothing could be judged"
-	}
-	var next []string
-	if c.Attention {
-		next = append(next, "deserves attention")
-	}
-	if n := len(newBenchmarks(r.FailedCases)); n > 0 {
-		next = append(next, plural(n, "newly failed benchmark"))
-	}
-	if r.Failure != "" {
-		next = append(next, "not everything could be measured")
-	}
-	switch {
-	case len(next) == 0 && !judged:
-		return result
-	case len(next) == 0:
-		next = append(next, "no action needed")
-	}
-	return result + " - " + strings.Join(next, ", ")
-}
-
-// explanation is the verdict in numbers, or why there is none.
-func (r Report) explanation() string {
-	switch {
-	case r.Comparison != nil && len(r.Comparison.Summaries) > 0:
-		top := r.Comparison.Summaries[0]
-		text := top.says(code(string(top.Metric.Name)))
-		if r.Commit && r.Ended && r.A != "" {
-			text += " Compared with " + commit(r.A) + "."
-		}
-		return text
-	case r.Comparison != nil:
-		return "No test case was measured on both sides."
-	case r.Measured == 0:
-		return fmt.Sprintf("%s has no results.", code(r.B))
-	case r.A == "":
-		return fmt.Sprintf("%s was measured (%s), and its parent is not known.", code(r.B), plural(r.Measured, "test case"))
-	}
-	return fmt.Sprintf("%s was measured (%s), and its parent %s was not.", code(r.B), plural(r.Measured, "test case"), code(r.A))
 }

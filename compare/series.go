@@ -30,6 +30,9 @@ type MetricInfo struct {
 	// Floor is the relative change below which the definitions want no alarm (0.002 is 0.2 %); 0 leaves it
 	// to the class.
 	Floor float64 `json:"floor,omitempty"`
+	// Undeclared: the definitions do not name the metric, and it is described by [Usual]. It never speaks for a
+	// comparison of metrics that they do name.
+	Undeclared bool `json:"undeclared,omitempty"`
 }
 
 // Category is the weight of a benchmark, as in definitions.

@@ -4,8 +4,8 @@ package compare
 type Summary struct {
 	Metric  MetricInfo `json:"metric"`
 	Verdict Verdict    `json:"verdict"`
-	// Sentence is the verdict in words.
-	Sentence string `json:"sentence"`
+	// Words say it to people.
+	Words
 	// Attention: a person should look, when the largest relevant change of a primary benchmark is at least
 	// medium, of another at least large, or 3·primary + others reach 9. AttentionReason says which.
 	Attention       bool   `json:"attention"`
@@ -103,6 +103,6 @@ func summarize(metric MetricInfo, changes []Change) Summary {
 	}
 	s.Verdict = verdictOf(relevant)
 	s.Attention, s.AttentionReason = attentionOf(relevant)
-	s.Sentence = s.says(string(metric.Name))
+	s.Words = s.say(string(metric.Name))
 	return s
 }

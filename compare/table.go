@@ -10,8 +10,6 @@ import (
 
 // Options say what a rendering shows. The zero value shows everything.
 type Options struct {
-	// A and B name the two artifacts; empty names leave out the line that would hold them. A Report has its own.
-	A, B string
 	// Metrics, where given, are the only ones shown.
 	Metrics []events.Metric
 	// Brief leaves out test cases that are unchanged.

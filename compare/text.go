@@ -3,21 +3,45 @@ package compare
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Text writes a comparison as tables for a terminal: the verdict, then for each metric its test cases, what
+// Text writes a report as tables for a terminal: the verdict, what newly fails, then for each metric its test cases, what
 // could not be judged and why, and the mean, range and count of its relevant changes. The p-values are the
 // corrected ones. It fails only when w does.
-func Text(w io.Writer, c Comparison, o Options) error {
+func Text(w io.Writer, r Report, o Options) error {
 	var b strings.Builder
-	if o.A != "" && o.B != "" {
-		fmt.Fprintf(&b, "a: %s\nb: %s\n", printable(o.A), printable(o.B))
+	if r.Failure != "" {
+		fmt.Fprintf(&b, "The request failed: %s\n", printable(cause(r.Failure)))
 	}
-	fmt.Fprintf(&b, "%s\n", printable(c.Sentence))
+	if r.Incomplete != "" {
+		fmt.Fprintf(&b, "Incomplete: %s\n", printable(r.Incomplete))
+	}
+	if r.A != "" && r.B != "" {
+		fmt.Fprintf(&b, "a: %s\nb: %s\n", printable(r.A), printable(r.B))
+	}
+	said := r.Words()
+	fmt.Fprintf(&b, "Overall: %s\n%s\n", said.Overall, said.Sentence)
+	if r.Comparison != nil {
+		textOf(&b, *r.Comparison, r.FailedCases, o)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// textOf writes what lies behind the verdict.
+func textOf(b *strings.Builder, c Comparison, failed []FailedCase, o Options) {
 	if c.Attention {
-		fmt.Fprintf(&b, "Deserves attention: %s.\n", c.AttentionReason)
+		fmt.Fprintf(b, "Deserves attention: %s.\n", c.AttentionReason)
+	}
+	failed = slices.DeleteFunc(slices.Clone(failed), func(f FailedCase) bool { return !f.New })
+	if len(failed) > 0 {
+		b.WriteString("\nnewly failed\n")
+	}
+	for _, f := range grouped(failed) {
+		fmt.Fprintf(b, "  %s: %s\n", printable(f.name(printable)), printable(f.message))
 	}
 	var others [][]string
 	for _, s := range sections(c, o) {
@@ -25,33 +49,31 @@ func Text(w io.Writer, c Comparison, o Options) error {
 			others = append(others, []string{printable(string(s.Metric.Name)), printable(s.Sentence)})
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s", printable(string(s.Metric.Name)))
+		fmt.Fprintf(b, "\n%s", printable(string(s.Metric.Name)))
 		if s.shared != "" {
-			fmt.Fprintf(&b, " (%s)", s.shared)
+			fmt.Fprintf(b, " (%s)", s.shared)
 		}
 		b.WriteString("\n")
 		if len(s.rows) > 0 {
-			alignText(&b, append([][]string{columns()}, s.rows...), 1, 7)
+			alignText(b, append([][]string{columns()}, s.rows...), 1, 7)
 		}
 		for _, note := range s.notes {
-			fmt.Fprintf(&b, "  %s\n", printable(note))
+			fmt.Fprintf(b, "  %s\n", printable(note))
 		}
 		if s.Metric.Name != c.Headline {
-			fmt.Fprintf(&b, "  %s\n", printable(s.Sentence))
+			fmt.Fprintf(b, "  %s\n", printable(s.Sentence))
 		}
 		if ranges := s.ranges(); ranges != nil {
 			b.WriteString("\n")
-			alignText(&b, append([][]string{{"relevant", "regressed", "improved"}}, ranges...), 0, 0)
+			alignText(b, append([][]string{{"relevant", "regressed", "improved"}}, ranges...), 0, 0)
 		}
 	}
 	if len(others) > 0 {
 		b.WriteString("\nother metrics\n")
-		alignText(&b, others, 0, 0)
+		alignText(b, others, 0, 0)
 	}
-	absentText(&b, "New in b", c.New, o)
-	absentText(&b, "Missing in b", c.Missing, o)
-	_, err := io.WriteString(w, b.String())
-	return err
+	absentText(b, "New in b", c.New, o)
+	absentText(b, "Missing in b", c.Missing, o)
 }
 
 // alignText writes rows with their columns under one another; those from right up to left are aligned

@@ -1,9 +1,6 @@
 package compare
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Verdict is the closed set of answers for one metric over all test cases.
 //
@@ -88,56 +85,4 @@ func attentionOf(relevant []Change) (attention bool, reason string) {
 		return true, fmt.Sprintf("3 × %d primary + %d secondary relevant changes reach %d", primary, secondary, attentionScore)
 	}
 	return false, ""
-}
-
-// says says a summary in words, with the name of its metric as it is to be written.
-func (s Summary) says(name string) string {
-	if s.Cases == 0 {
-		return fmt.Sprintf("No test case of %s was measured on both sides.", name)
-	}
-	var b strings.Builder
-	switch s.Verdict {
-	case NoChange:
-		if s.Inconclusive+s.NotComparable == s.Cases {
-			fmt.Fprintf(&b, "No verdict on %s: none of %s could be judged.", name, plural(s.Cases, "test case"))
-			return b.String()
-		}
-		if s.conclusive() < s.Cases-s.conclusive() {
-			fmt.Fprintf(&b, "Little can be said on %s", name)
-		} else {
-			fmt.Fprintf(&b, "No relevant change in %s", name)
-		}
-	case Improvement, Regression:
-		fmt.Fprintf(&b, "%s%s in %s", strings.ToUpper(string(s.Verdict[:1])), s.Verdict[1:], name)
-	case Mixed:
-		fmt.Fprintf(&b, "Mixed changes in %s", name)
-	}
-	regressed, improved := s.All.Regressed, s.All.Improved
-	fmt.Fprintf(&b, ": of %s", plural(s.Cases, "test case"))
-	var parts []string
-	for _, part := range []struct {
-		count int
-		words string
-	}{
-		{regressed.Count, "regressed"},
-		{improved.Count, "improved"},
-		{s.Regressed + s.Improved - regressed.Count - improved.Count, "changed very little"},
-		{s.Unchanged, "unchanged"},
-		{s.Inconclusive, "inconclusive"},
-		{s.NotComparable, "not comparable"},
-	} {
-		if part.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.words))
-		}
-	}
-	fmt.Fprintf(&b, " %s.", strings.Join(parts, ", "))
-	return b.String()
-}
-
-// plural writes a count with its noun.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -45,5 +45,8 @@ type Comparison struct {
 	// Complete is set when both sides are; else Incomplete says in words what may be missing.
 	Complete   bool   `json:"complete"`
 	Incomplete string `json:"incomplete,omitempty"`
+	// Failed are the test cases of B that have an error and no result, with what tells the cause, sorted.
+	Failed []compare.FailedCase `json:"failed"`
+	// Comparison has the judgement. Its words are those of the report: they tell also what failed or may be missing.
 	compare.Comparison
 }

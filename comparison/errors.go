@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tachobench/tacho/compare"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // Error says why there is nothing to compare, in words for whoever asked.
@@ -22,8 +24,30 @@ func refuse(next, format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...), Next: next}
 }
 
-// Unmeasured returns the error that says that a tag has no results in any of the suites, and which tags have some.
+// Unmeasured returns the error that says that a tag has no results in any of the suites: what became of the request for
+// it, else which tags have some.
 func (t Tables) Unmeasured(ctx context.Context, suites []events.SuiteName, tag events.Tag) error {
+	for _, name := range suites {
+		found, err := t.Reader.Requests(ctx, readmodel.RequestFilter{Suite: name, Tag: tag, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			continue
+		}
+		asked, err := t.Reader.Request(ctx, found[0].ID)
+		if err != nil {
+			return err
+		}
+		r := compare.Report{B: string(tag)}
+		t.addRequest(&r, asked)
+		why := r.Words().Overall
+		if r.Failure != "" {
+			why += " (" + r.Failure + ")"
+		}
+		state := strings.ReplaceAll(string(asked.State), "_", " ")
+		return refuse(fmt.Sprintf("its request is %s, see `tacho request show %s`", state, tag), "%s has no results in suite %s: %s", tag, name, why)
+	}
 	var known []string
 	for _, name := range suites {
 		tags, err := t.Reader.Measured(ctx, name, 10)

@@ -28,8 +28,12 @@ type measured struct {
 
 // Compare loads both artifacts and judges b against a. It fails with an *Error when there is nothing to compare.
 func (t Tables) Compare(ctx context.Context, q Query) (Comparison, error) {
-	m, err := t.compare(ctx, q)
-	return m.Comparison, err
+	r, c, err := t.report(ctx, q)
+	if err != nil {
+		return Comparison{}, err
+	}
+	c.Words, c.Failed = r.Words(), r.Failed()
+	return c, nil
 }
 
 func (t Tables) compare(ctx context.Context, q Query) (measured, error) {

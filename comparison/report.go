@@ -14,15 +14,21 @@ import (
 
 // Report returns everything that a report on b says. It fails with an *Error when there is nothing to compare.
 func (t Tables) Report(ctx context.Context, q Query) (compare.Report, error) {
+	r, _, err := t.report(ctx, q)
+	return r, err
+}
+
+// report returns a comparison with the report on it.
+func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison, error) {
 	m, err := t.compare(ctx, q)
 	if err != nil {
-		return compare.Report{}, err
+		return compare.Report{}, Comparison{}, err
 	}
 	r := compare.Report{A: string(m.A.Tag), B: string(m.B.Tag), Comparison: &m.Comparison.Comparison}
 	if m.B.RequestID != "" {
 		found, err := t.Reader.Request(ctx, m.B.RequestID)
 		if err != nil {
-			return r, err
+			return r, m.Comparison, err
 		}
 		t.addRequest(&r, found)
 	}
@@ -31,7 +37,7 @@ func (t Tables) Report(ctx context.Context, q Query) (compare.Report, error) {
 		r.Incomplete = m.A.Note
 	}
 	r.ComparisonURL = t.comparisonPage(m.Suite, m.A.Tag, m.B.Tag)
-	return r, t.addFailures(ctx, &r, m)
+	return r, m.Comparison, t.addFailures(ctx, &r, m)
 }
 
 // ReportOf returns everything that a report on a request says, even when there is nothing to compare its results

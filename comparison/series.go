@@ -66,12 +66,11 @@ func metricsOf(r readmodel.Result) map[events.Metric]bool {
 	return names
 }
 
-// metricInfo says of a metric what the definitions do; one that they do not name is compared as a time, the
-// most careful way.
+// metricInfo says of a metric what the definitions do, and of one that they do not name what is usual.
 func metricInfo(d suite.Definitions, name events.Metric) compare.MetricInfo {
 	m, ok := d.Metric(name)
 	if !ok {
-		return compare.MetricInfo{Name: name, Class: compare.Time}
+		return compare.Usual(name)
 	}
 	info := compare.MetricInfo{
 		Name: name, Unit: m.Unit, Class: compare.Class(m.Class), HigherIsBetter: m.Better == "higher", Floor: m.Floor,

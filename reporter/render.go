@@ -23,7 +23,8 @@ var errTablesLate = errors.New("the tables did not get there in time")
 type Labels struct {
 	// Waiting stands on a pull request until its report does.
 	Waiting string
-	// Regression stands on a pull request that makes something slower and deserves attention.
+	// Regression stands on a pull request that makes something slower and deserves attention. It is taken away by a
+	// report that judged everything and found none; one that could not leaves it as it is.
 	Regression string
 }
 
@@ -63,14 +64,15 @@ func (l Labels) of(r compare.Report) (add, remove []string) {
 	if l.Waiting != "" {
 		remove = append(remove, l.Waiting)
 	}
-	slower := r.Comparison != nil && r.Comparison.Attention &&
-		(r.Comparison.Verdict == compare.Regression || r.Comparison.Verdict == compare.Mixed)
-	switch {
-	case l.Regression == "":
-	case slower:
+	if l.Regression == "" {
+		return nil, remove
+	}
+	switch r.Words().Label {
+	case compare.LabelSet:
 		add = append(add, l.Regression)
-	default:
+	case compare.LabelRemove:
 		remove = append(remove, l.Regression)
+	case compare.LabelLeave:
 	}
 	return add, remove
 }

@@ -2,8 +2,6 @@ package website
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/tachobench/tacho/compare"
@@ -23,41 +21,45 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	if p.err != nil {
 		return p.err
 	}
-	if format == "markdown" {
-		return s.report(w, r, wantedOf(p), all)
+	q := wantedOf(p)
+	if format == "text" || format == "markdown" {
+		return s.report(w, r, q, format, all)
 	}
-	c, err := s.tables().Compare(r.Context(), wantedOf(p))
+	c, err := s.tables().Compare(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if format == "" || format == "json" {
+	if format != "csv" {
 		s.write(w, r, http.StatusOK, c)
 		return nil
 	}
 	var out bytes.Buffer
-	contentType, err := render(&out, format, !all, c)
-	if err != nil {
+	if err := compare.CSV(&out, c.Comparison, compare.Options{}); err != nil {
 		return err
 	}
-	s.deliver(w, r, http.StatusOK, contentType, out.Bytes())
+	s.deliver(w, r, http.StatusOK, "text/csv; charset=utf-8", out.Bytes())
 	return nil
 }
 
-// report answers the text that a pull request would get; all has it show what is unchanged, at any length.
-func (s *Server) report(w http.ResponseWriter, r *http.Request, q comparison.Query, all bool) error {
+// report answers the report as text for a terminal, or as the Markdown that a pull request would get; all has it show
+// everything, at any length.
+func (s *Server) report(w http.ResponseWriter, r *http.Request, q comparison.Query, format string, all bool) error {
 	made, err := s.tables().Report(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	o := compare.CommentOptions()
+	render, o, contentType := compare.Text, compare.Options{Focus: true}, "text/plain; charset=utf-8"
+	if format == "markdown" {
+		render, o, contentType = compare.Markdown, compare.CommentOptions(), "text/markdown; charset=utf-8"
+	}
 	if all {
 		o = compare.Options{}
 	}
 	var out bytes.Buffer
-	if err := compare.Markdown(&out, made, o); err != nil {
+	if err := render(&out, made, o); err != nil {
 		return err
 	}
-	s.deliver(w, r, http.StatusOK, "text/markdown; charset=utf-8", out.Bytes())
+	s.deliver(w, r, http.StatusOK, contentType, out.Bytes())
 	return nil
 }
 
@@ -66,18 +68,4 @@ func wantedOf(p *params) comparison.Query {
 		A: events.Tag(p.text("a")), B: events.Tag(p.text("b")),
 		Suite: events.SuiteName(p.text("suite")), Metric: events.Metric(p.text("metric")),
 	}
-}
-
-// render writes a comparison for a terminal or a spreadsheet. What may be missing is said first; CSV has no place
-// for it.
-func render(w io.Writer, format string, focus bool, c comparison.Comparison) (contentType string, err error) {
-	o := compare.Options{A: string(c.A.Tag), B: string(c.B.Tag)}
-	if format == "csv" {
-		return "text/csv; charset=utf-8", compare.CSV(w, c.Comparison, o)
-	}
-	if !c.Complete {
-		fmt.Fprintf(w, "Incomplete: %s\n", c.Incomplete)
-	}
-	o.Focus = focus
-	return "text/plain; charset=utf-8", compare.Text(w, c.Comparison, o)
 }

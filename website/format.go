@@ -107,13 +107,8 @@ func whole(d time.Duration) time.Duration {
 	return d.Truncate(time.Second)
 }
 
-// said is how a state or a verdict is said to people.
-func said(s string) string {
-	if s == "none" {
-		return "no change"
-	}
-	return strings.ReplaceAll(s, "_", " ")
-}
+// said is how a state is said to people.
+func said(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
 // duration says a length of time in the two largest units that matter.
 func duration(d time.Duration) string {

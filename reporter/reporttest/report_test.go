@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tachobench/tacho/compare"
+	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/reporter"
@@ -36,10 +38,10 @@ func TestARequestThatEndedIsReported(t *testing.T) {
 		"> **The request failed:** 1 of 1 required jobs failed\n",
 		"> **Incomplete:** The request for "+string(sha("a"))+" failed",
 		"[request](https://perf.example/requests/"+string(child.ID)+")",
-		"### Newly failed benchmarks\n\n- `parser/opt/full/gc/linux-amd64`: `exit status 2: @you broke it`\n\n",
+		"### Newly failed benchmarks\n\n- `parser/opt/full/gc/linux-amd64`: `bench ended with exit code 2: panic: @you broke it`\n\n",
 		"| Regressions ❌ (primary) | +5.00% | [+5.00%, +5.00%] | 1 |", "| Improvements ✅ (secondary) | -3.00% |",
 		"Failed jobs\n\n- [`compile linux-amd64/0 gc opt`](https://perf.example/jobs/", "1 benchmark failed as for the parent", "`tables/opt/full/gc/linux-amd64`",
-		"!more of it", "Nothing changed in `max-rss`.")
+		"!starting", "!goroutine", "Nothing changed in `max-rss`.")
 	want := reporter.Report{Body: made.Body, AddLabels: []string{"perf-regression"}, RemoveLabels: []string{"S-waiting-on-perf"}}
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Error(diff)
@@ -55,13 +57,13 @@ func TestLateResultsChangeTheReport(t *testing.T) {
 	s.tell(events.RequestCompleted{RequestID: child.ID, Jobs: 1})
 	before := s.report(child)
 	expect(t, before, "**Overall result: no parent results to compare with**", "its parent `"+string(sha("a"))+"` was not.", "!compare?")
-	if diff := cmp.Diff([]string{"S-waiting-on-perf", "perf-regression"}, before.RemoveLabels); diff != "" || len(before.AddLabels) > 0 {
+	if diff := cmp.Diff([]string{"S-waiting-on-perf"}, before.RemoveLabels); diff != "" || len(before.AddLabels) > 0 {
 		t.Error(diff, before.AddLabels)
 	}
 	job := s.start(parent, "opt")
 	s.run(job, map[events.Benchmark]float64{"generics": 1})
 	some := s.report(child)
-	expect(t, some, "**Overall result: no relevant changes - no action needed**", "of 1 test case", "Incomplete:** The request for "+string(sha("a"))+" has not ended", "New in b: 2 measurements")
+	expect(t, some, "**Overall result: no relevant changes - incomplete**", "of 1 test case", "Incomplete:** The request for "+string(sha("a"))+" has not ended", "New in b: 2 measurements")
 	if again := s.report(child); again.Body != some.Body {
 		t.Errorf("the same tables give another text:\n%s", cmp.Diff(some.Body, again.Body))
 	}
@@ -99,5 +101,42 @@ func TestAQuarantinedRequestSaysWhy(t *testing.T) {
 	expect(t, made, "**Overall result: ❌ nothing could be measured**", "> **The request failed:** quarantined: 3 times it could not be turned into jobs: no such profile\n")
 	if len(made.AddLabels)+len(made.RemoveLabels) > 0 {
 		t.Errorf("labels without names: %+v", made)
+	}
+}
+
+// TestWhatFailedIsSaidByComparisonsToo: who asks for a comparison is told what the report on the pull request says.
+func TestWhatFailedIsSaidByComparisonsToo(t *testing.T) {
+	s := open(t)
+	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a")})
+	s.run(s.start(parent, "opt"), map[events.Benchmark]float64{"generics": 1, "hello": 1})
+	s.tell(events.RequestCompleted{RequestID: parent.ID, Jobs: 1})
+	half := s.request(control.NewRequest{Kind: events.Try, Tag: sha("b"), Parent: sha("a"), PR: 7, Key: "comment 1"})
+	s.run(s.start(half, "opt"), map[events.Benchmark]float64{"generics": 1, "hello": 0})
+	s.tell(events.RequestFailed{RequestID: half.ID, Reason: "1 of 1 required jobs failed", Jobs: 1, FailedJobs: 1})
+	whole := s.request(control.NewRequest{Kind: events.Try, Tag: sha("c"), Parent: sha("a"), PR: 7, Key: "comment 2"})
+	s.run(s.start(whole, "opt"), map[events.Benchmark]float64{"generics": 0, "hello": 0})
+	s.tell(events.RequestFailed{RequestID: whole.ID, Reason: "1 of 1 required jobs failed", Jobs: 1, FailedJobs: 1})
+
+	overall := "no relevant changes - 1 newly failed benchmark, not everything could be measured"
+	made := s.report(half)
+	expect(t, made, "**Overall result: "+overall+"**")
+	tables := comparison.Tables{Reader: s.tables.Reader}
+	c, err := tables.Compare(t.Context(), comparison.Query{B: sha("b")})
+	if err != nil || c.Overall != overall || c.Label != compare.LabelLeave {
+		t.Errorf("comparison: %q, label %q, %v", c.Overall, c.Label, err)
+	}
+	if len(c.Failed) != 1 || !c.Failed[0].New || c.Failed[0].Message != "bench ended with exit code 2: panic: @you broke it" {
+		t.Errorf("failed: %+v", c.Failed)
+	}
+
+	made = s.report(whole)
+	expect(t, made, "**Overall result: ❌ nothing could be measured**")
+	if diff := cmp.Diff([]string{"S-waiting-on-perf"}, made.RemoveLabels); diff != "" {
+		t.Errorf("labels of a report on nothing:\n%s", diff)
+	}
+	_, err = tables.Compare(t.Context(), comparison.Query{B: sha("c")})
+	want := string(sha("c")) + " has no results in suite go: nothing could be measured (1 of 1 required jobs failed): its request is failed, see `tacho request show " + string(sha("c")) + "`"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -150,7 +150,7 @@ func (s *stage) run(j events.JobSpec, factors map[events.Benchmark]float64) {
 		if factor <= 0 {
 			s.tell(events.ErrorRecorded{
 				Lane: j.Lane(), JobID: j.ID, Artifact: j.Artifact, Collector: collectorName, Token: token, Attempt: 1, Kind: events.ErrorBenchmark,
-				Context: string(benchmark), Case: &c, Message: "exit status 2: @you broke it\nmore of it",
+				Context: string(benchmark), Case: &c, Message: "bench ended with exit code 2:\nstarting\npanic: @you broke it\n\ngoroutine 1 [running]:",
 			})
 		}
 		if factor == 0 {
