@@ -14,6 +14,7 @@ type wanted struct {
 	requests map[events.RequestID]bool
 	jobs     map[events.JobID]bool
 	made     []jobRow
+	plans    map[definitionKey]bool
 	github   wantedGitHub
 }
 
@@ -23,7 +24,6 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	guestJob := func(j *jobRow) {
 		if s.jobs[j.ID] == nil { // a job that can change is here already, and newer than its row
 			s.addJob(j)
-			s.guestJobs = append(s.guestJobs, j.ID)
 		}
 	}
 	if len(w.requests) > 0 {
@@ -56,6 +56,9 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 			return err
 		})
 	}
+	if len(w.plans) > 0 {
+		s.queuePlans(queries, w.plans)
+	}
 	if len(w.github.hooks) > 0 {
 		queries.Queue(statement("guest_deliveries"), w.github.hooks, w.github.deliveries).Query(func(rows pgx.Rows) error {
 			return collect(rows, func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.Delivery}] = d })
@@ -73,7 +76,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 }
 
 func (s *state) wants(facts []fact) wanted {
-	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool)}
+	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), plans: make(map[definitionKey]bool)}
 	job := func(id events.JobID) {
 		if s.jobs[id] == nil {
 			w.jobs[id] = true
@@ -112,6 +115,9 @@ func (s *state) wants(facts []fact) wanted {
 			for _, spec := range f.Jobs {
 				job(spec.ID)
 				w.made = append(w.made, newJob(spec, f.RequestID))
+				if key, wanted := s.wantsPlan(spec); wanted {
+					w.plans[key] = true
+				}
 			}
 		case events.JobDispatched:
 			job(f.Job.ID)
