@@ -82,8 +82,10 @@ func (s *state) growTemplate(j *jobRow) {
 // nothing like it was ever started. Requests of the same kind and parameters come first, then what fits the parameters
 // of those without any, then other kinds in the same way, and at last whatever was given the most jobs.
 func (s *state) template(r *requestRow) (*made, []madeJob) {
+	key := newTemplate(r.Suite, r.Kind, r.Parameters)
 	for _, kind := range []events.RequestKind{r.Kind, events.Master, events.Try, events.Release} {
-		if t := s.templates[newTemplate(r.Suite, kind, r.Parameters)]; t != nil && len(t.jobs) > 0 {
+		key.kind = kind
+		if t := s.templates[key]; t != nil && len(t.jobs) > 0 {
 			return t, t.jobs
 		}
 		if t := s.templates[template{suite: r.Suite, kind: kind}]; t != nil {

@@ -17,14 +17,18 @@ func TestAskingAgainWithOtherParametersIsRefused(t *testing.T) {
 	}{
 		{"none and none", events.Parameters{}, events.Parameters{Profiles: []events.Profile{}}, ""},
 		{
-			"another order", events.Parameters{Profiles: []events.Profile{"opt", "debug"}, Benchmarks: []string{"a", "b"}},
-			events.Parameters{Profiles: []events.Profile{"debug", "opt"}, Benchmarks: []string{"b", "a"}}, "",
+			"another order",
+			events.Parameters{Profiles: []events.Profile{"opt", "debug"}, Benchmarks: []string{"a", "b"}},
+			events.Parameters{Profiles: []events.Profile{"debug", "opt"}, Benchmarks: []string{"b", "a"}},
+			"",
 		},
 		{"some instead of none", events.Parameters{}, events.Parameters{Profiles: []events.Profile{"fancy"}}, "profiles fancy instead of the default"},
 		{"none instead of some", events.Parameters{Benchmarks: []string{"net*"}}, events.Parameters{}, "benchmarks all instead of net*"},
 		{"more", events.Parameters{Targets: []events.Target{"a"}}, events.Parameters{Targets: []events.Target{"b", "a"}}, "targets a, b instead of a"},
 		{
-			"several", events.Parameters{Backends: []events.Backend{"x"}}, events.Parameters{Backends: []events.Backend{"y"}, Benchmarks: []string{"b"}},
+			"several",
+			events.Parameters{Backends: []events.Backend{"x"}},
+			events.Parameters{Backends: []events.Backend{"y"}, Benchmarks: []string{"b"}},
 			"backends y instead of x; benchmarks b instead of all",
 		},
 	} {
