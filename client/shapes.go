@@ -39,6 +39,8 @@ type QueuePlace struct {
 	Overrun bool `json:"overrun"`
 	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
 	Guessed bool `json:"guessed"`
+	// NoEnd says in words why it has no estimated end: nobody serves a lane that it, or one ahead of it, needs.
+	NoEnd string `json:"no_end,omitempty"`
 }
 
 // CollectorState is the closed set of states of a collector as they are shown: what the log says, and what

@@ -26,6 +26,9 @@ type NewRequest struct {
 	Parameters events.Parameters `json:"parameters"`
 	// KeepOlder leaves the older tries of the pull request alone. The new one must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
+	// AsItIs takes a request that was asked for already as it is, instead of refusing a wish that differs. It is for
+	// programs that ask again by themselves and drop nobody's words.
+	AsItIs bool `json:"-"`
 }
 
 // tries bounds how often a command on several aggregates starts again. Each conflict means that another
@@ -35,7 +38,8 @@ const tries = 16
 // maxKey bounds the natural key of a request, which names it to people while it has no tag.
 const maxKey = 256
 
-// CreateRequest records the wish once, however often it is asked, and returns the request.
+// CreateRequest records the wish once, however often it is asked, and returns the request. A wish that differs from
+// the request of the same key is refused: see NewRequest.AsItIs.
 //
 // A try of a pull request supersedes the one before it that has not started: a finished try build has to find
 // exactly one request that waits. All of it is one append, together with also: what must be recorded exactly
@@ -89,6 +93,7 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	}
 	create := request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
+		AsItIs: n.AsItIs,
 	}
 	if _, err := request.Decide(request.Request{}, create); err != nil {
 		return request.Create{}, refuse(Invalid, "%s", err)

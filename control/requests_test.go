@@ -187,3 +187,26 @@ func TestArtifactsAndParentsAreNoPaths(t *testing.T) {
 		refused(t, err, Invalid, "starting with a letter or digit")
 	}
 }
+
+func TestAWishThatDiffersFromTheRequestIsRefused(t *testing.T) {
+	c, log := start(t)
+	first := try("t1", "t1", 0)
+	id := create(t, c, first)
+	head, err := log.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := first
+	other.Parent = "t0"
+	_, _, err = c.CreateRequest(t.Context(), by, other)
+	refused(t, err, Conflict, "parent t0 instead of none")
+	other.AsItIs = true
+	for _, n := range []NewRequest{first, other} {
+		if r, a, err := c.CreateRequest(t.Context(), by, n); err != nil || !a.Existed || r.ID != id || r.Parent != "" {
+			t.Errorf("%+v: %+v %+v %v", n, r, a, err)
+		}
+	}
+	if after, err := log.Head(t.Context()); err != nil || after.Last != head.Last {
+		t.Errorf("asking again recorded %d events (%v)", after.Last-head.Last, err)
+	}
+}

@@ -219,6 +219,20 @@ func TestMissingAncestorsComeFirst(t *testing.T) {
 	poll(t, newPoller(c, "a", b, month), 0)
 }
 
+// A person may ask for a commit first, and say more of it or less than the source does.
+func TestWhatIsThereIsTakenAsItIs(t *testing.T) {
+	c, log := newControl(t)
+	b := &branch{}
+	b.grow(3, time.Hour, "c")
+	if _, _, err := c.CreateRequest(t.Context(), by, control.NewRequest{Suite: "small", Kind: events.Master, Tag: "c2", Parent: "other", PR: 99}); err != nil {
+		t.Fatal(err)
+	}
+	p := newPoller(c, "a", b, month)
+	poll(t, p, 1)
+	poll(t, p, 0)
+	wantCreated(t, log, "c2", "c1")
+}
+
 func TestAForcePushIsNothingSpecial(t *testing.T) {
 	c, log := newControl(t)
 	b := &branch{}

@@ -32,7 +32,10 @@ type Artifact struct {
 }
 
 func (a Artifact) request(name events.SuiteName) control.NewRequest {
-	return control.NewRequest{Suite: name, Kind: a.Kind, Tag: a.Tag, Parent: a.Parent, PR: a.PR, ReleasedOn: a.ReleasedOn}
+	// A commit that is there already is taken as it is: who asked for it first may have said more, or less.
+	return control.NewRequest{
+		Suite: name, Kind: a.Kind, Tag: a.Tag, Parent: a.Parent, PR: a.PR, ReleasedOn: a.ReleasedOn, AsItIs: true,
+	}
 }
 
 // one yields nothing but an error.

@@ -22,9 +22,7 @@ import (
 func runs(t testing.TB, n int) []events.Stored {
 	s := newStory(t)
 	s.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: []byte(`{"suite":"go"}`)})
-	for _, l := range lanes {
-		s.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set})
-	}
+	s.man(lanes[:]...)
 	parent := events.Tag("")
 	for i := range n {
 		tag := events.Tag(fmt.Sprintf("%040d", i))
@@ -201,6 +199,7 @@ func BenchmarkDeepQueue(b *testing.B) {
 	const crowd = 20_000
 	s := newStory(b)
 	sha := func(i int) events.Tag { return events.Tag(fmt.Sprintf("%040d", i)) }
+	s.man(lanes[:]...)
 	for i := range 3 {
 		s.request(sha(i), "", i+1)
 	}

@@ -164,6 +164,14 @@ func (s *story) tell(f events.Fact) events.Seq {
 	return s.put(stored)
 }
 
+// man registers a collector for each lane, and assigns it.
+func (s *story) man(lanes ...events.Lane) {
+	for _, l := range lanes {
+		s.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set})
+		s.tell(events.LaneAssigned{Lane: l, Name: collectorOf(l)})
+	}
+}
+
 // put appends a message as it is.
 func (s *story) put(stored events.Stored) events.Seq {
 	stored.Seq = events.Seq(len(s.stored) + 1)

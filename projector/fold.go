@@ -132,9 +132,23 @@ func (s *state) fold(e fact) {
 			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,
 		})
 	}
-	if m.at.Sub(s.asOf) >= aMoment {
+	if m.at.Sub(s.asOf) >= aMoment || s.movesEstimates(e.Fact) {
 		s.touchQueue(m)
 	}
+}
+
+// movesEstimates reports whether the estimates look at what a fact has changed, although the order of the queue does
+// not: who serves a lane, and how far a job is of which no history is known.
+func (s *state) movesEstimates(f events.Fact) bool {
+	if measured, ok := f.(events.TestCasesMeasured); ok {
+		j := s.jobOn(measured.Lane, measured.JobID)
+		return j != nil && !j.State.Terminal() && !s.durations.Expect(j.sort()).Known
+	}
+	switch f.Subject().Family() {
+	case "registry", "collector", "assign":
+		return true
+	}
+	return false
 }
 
 // aMoment is how far estimates may be behind an event that does not change the queue itself. Time passes while a

@@ -1,11 +1,8 @@
 package projector
 
 import (
-	"slices"
-
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/queue"
 )
 
 // openRequest returns the request if it can still change, and marks it as changed.
@@ -62,21 +59,7 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	}
 	r.State, r.StartedAt, r.StartedSeq = events.InProgress, pointer(m.at), pointer(m.seq)
 	r.Definitions, r.Jobs, r.Backfill, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
-	// Jobs that came before the start in the same batch belong to the template too. What has ended does not: it is
-	// in the state by chance.
-	var jobs []*jobRow
-	for _, j := range s.jobs {
-		if j.RequestID == r.ID && !j.Backfill && !j.State.Terminal() {
-			jobs = append(jobs, j)
-		}
-	}
-	byCreation(jobs)
-	t := &made{owner: r.ID}
-	for _, j := range jobs {
-		t.sorts = append(t.sorts, j.sort())
-	}
-	key := template{suite: r.Suite, kind: r.Kind}
-	s.templates[key], s.dirtyTemplates[key] = t, true
+	s.startTemplate(r, f)
 	s.touchQueue(m)
 }
 
@@ -147,13 +130,12 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 			s.refused++
 			continue
 		}
+		if !s.durations.Expect(j.sort()).Known {
+			j.Cases = s.countCases(spec)
+		}
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
-		for key, t := range s.templates {
-			if t.owner == j.RequestID && !j.Backfill {
-				t.sorts, s.dirtyTemplates[key] = append(t.sorts, j.sort()), true
-			}
-		}
+		s.growTemplate(j)
 	}
 	s.touchQueue(m)
 }
@@ -168,19 +150,3 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 		Definitions: spec.Definitions, State: events.JobQueued,
 	}
 }
-
-// fitting returns the jobs of a template that the parameters of a request would ask for again; all when none fits.
-func (t *made) fitting(p events.Parameters) []queue.Sort {
-	var fit []queue.Sort
-	for _, j := range t.sorts {
-		if allows(p.Targets, j.Lane.Target) && allows(p.Backends, j.Backend) && allows(p.Profiles, j.Profile) {
-			fit = append(fit, j)
-		}
-	}
-	if len(fit) == 0 {
-		return t.sorts
-	}
-	return fit
-}
-
-func allows[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }

@@ -39,6 +39,9 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 		if !j.State.Terminal() || !j.FinishedAt.Before(r.before) || slices.Contains(r.current, id) {
 			continue
 		}
+		if s.tells(j) {
+			s.touchQueue(m)
+		}
 		r.jobs = append(r.jobs, j)
 		s.retired[id] = true
 		delete(s.jobs, id)

@@ -88,9 +88,7 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		}},
 		{"ended requests", func() error { return s.loadTags(ctx, conn) }},
 		{"templates", func() error {
-			return each(ctx, conn, "load_expected", func(r *expectedRow) {
-				s.templates[template{suite: r.Suite, kind: r.Kind}] = r.made()
-			})
+			return each(ctx, conn, "load_expected", func(r *expectedRow) { s.templates[r.key()] = r.made() })
 		}},
 	}
 	for _, step := range steps {

@@ -14,6 +14,7 @@ type wanted struct {
 	requests map[events.RequestID]bool
 	jobs     map[events.JobID]bool
 	made     []jobRow
+	plans    map[definitionKey]bool
 	github   wantedGitHub
 }
 
@@ -23,7 +24,6 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	guestJob := func(j *jobRow) {
 		if s.jobs[j.ID] == nil { // a job that can change is here already, and newer than its row
 			s.addJob(j)
-			s.guestJobs = append(s.guestJobs, j.ID)
 		}
 	}
 	if len(w.requests) > 0 {
@@ -56,6 +56,9 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 			return err
 		})
 	}
+	if len(w.plans) > 0 {
+		s.queuePlans(queries, w.plans)
+	}
 	if len(w.github.hooks) > 0 {
 		queries.Queue(statement("guest_deliveries"), w.github.hooks, w.github.deliveries).Query(func(rows pgx.Rows) error {
 			return collect(rows, func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.Delivery}] = d })
@@ -73,7 +76,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 }
 
 func (s *state) wants(facts []fact) wanted {
-	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool)}
+	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), plans: make(map[definitionKey]bool)}
 	job := func(id events.JobID) {
 		if s.jobs[id] == nil {
 			w.jobs[id] = true
@@ -90,7 +93,7 @@ func (s *state) wants(facts []fact) wanted {
 		switch f := e.Fact.(type) {
 		case events.RequestFact:
 			request(f.Whose())
-			w.jobsOf(f, job)
+			s.wantsJobs(&w, f, job)
 		case events.BackfillAdmitted:
 			request(f.RequestID)
 		case events.JobDispatched:
@@ -122,8 +125,8 @@ func (s *state) wants(facts []fact) wanted {
 	return w
 }
 
-// jobsOf notes the jobs that a fact of a request names.
-func (w *wanted) jobsOf(f events.RequestFact, job func(events.JobID)) {
+// wantsJobs notes the jobs that a fact of a request names.
+func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID)) {
 	// The others name none.
 	//exhaustive:ignore
 	switch f := f.(type) {
@@ -131,6 +134,9 @@ func (w *wanted) jobsOf(f events.RequestFact, job func(events.JobID)) {
 		for _, spec := range f.Jobs {
 			job(spec.ID)
 			w.made = append(w.made, newJob(spec, f.RequestID))
+			if key, wanted := s.wantsPlan(spec); wanted {
+				w.plans[key] = true
+			}
 		}
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {

@@ -176,6 +176,7 @@ func TestEstimatesMoveWithTheLog(t *testing.T) {
 // Clocks and durations that are absurd make no estimate that no table could hold.
 func TestAbsurdTimesAreSurvived(t *testing.T) {
 	s := newStory(t)
+	s.man(lanes[0])
 	for i, ms := range []int64{math.MaxInt64, 1, math.MaxInt64 / 1_000_001, 0} {
 		tag := events.Tag(fmt.Sprintf("sha%d", i))
 		j := job(tag, lanes[0], "opt")
@@ -207,6 +208,7 @@ func TestAbsurdTimesAreSurvived(t *testing.T) {
 // Three jobs alike tell how far they spread.
 func TestEstimatesAreRanges(t *testing.T) {
 	s := newStory(t)
+	s.man(lanes[0])
 	for i, ms := range []int64{80_000, 90_000, 100_000} {
 		tag := events.Tag(fmt.Sprintf("sha%d", i))
 		j := job(tag, lanes[0], "opt")

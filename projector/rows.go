@@ -74,6 +74,7 @@ type jobRow struct {
 	Skipped      int                  `json:"skipped"`
 	Failed       int                  `json:"failed"`
 	DurationMS   int64                `json:"duration_ms"`
+	Cases        int                  `json:"cases"`
 	Fault        events.ErrorKind     `json:"fault"`
 	Closed       events.Seq           `json:"closed"`
 }
@@ -230,6 +231,7 @@ type queueRow struct {
 	EndLatest      *time.Time       `json:"estimated_end_latest"`
 	Overrun        bool             `json:"overrun"`
 	Guessed        bool             `json:"guessed"`
+	NoEnd          string           `json:"no_end"`
 }
 
 // durationsRow is how long the last jobs of a sort took, oldest first.
@@ -255,34 +257,48 @@ func (d *durationsRow) sort() queue.Sort {
 
 // expectedRow is a template.
 type expectedRow struct {
-	Suite     events.SuiteName   `json:"suite"`
-	Kind      events.RequestKind `json:"kind"`
-	RequestID events.RequestID   `json:"request_id"`
-	Jobs      []expectedJob      `json:"jobs"`
+	Suite      events.SuiteName   `json:"suite"`
+	Kind       events.RequestKind `json:"kind"`
+	Parameters string             `json:"parameters"`
+	RequestID  events.RequestID   `json:"request_id"`
+	Jobs       []expectedJob      `json:"jobs"`
 }
 
-// expectedJob is a sort of job in the suite of its row.
+func (r *expectedRow) key() template {
+	return template{suite: r.Suite, kind: r.Kind, parameters: r.Parameters}
+}
+
+// expectedJob is a job in the suite of its row.
 type expectedJob struct {
-	Target  events.Target  `json:"target"`
-	Set     events.Set     `json:"set"`
-	Kind    events.JobKind `json:"kind"`
-	Backend events.Backend `json:"backend"`
-	Profile events.Profile `json:"profile"`
+	Target   events.Target  `json:"target"`
+	Set      events.Set     `json:"set"`
+	Kind     events.JobKind `json:"kind"`
+	Backend  events.Backend `json:"backend"`
+	Profile  events.Profile `json:"profile"`
+	Optional bool           `json:"optional"`
+	Cases    int            `json:"cases"`
 }
 
 func newExpectedRow(key template, t *made) expectedRow {
-	row := expectedRow{Suite: key.suite, Kind: key.kind, RequestID: t.owner, Jobs: make([]expectedJob, len(t.sorts))}
-	for i, s := range t.sorts {
-		row.Jobs[i] = expectedJob{Target: s.Lane.Target, Set: s.Lane.Set, Kind: s.Kind, Backend: s.Backend, Profile: s.Profile}
+	row := expectedRow{
+		Suite: key.suite, Kind: key.kind, Parameters: key.parameters, RequestID: t.owner, Jobs: make([]expectedJob, len(t.jobs)),
+	}
+	for i, j := range t.jobs {
+		row.Jobs[i] = expectedJob{
+			Target: j.Lane.Target, Set: j.Lane.Set, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile, Optional: j.optional, Cases: j.cases,
+		}
 	}
 	return row
 }
 
 func (r *expectedRow) made() *made {
-	t := &made{owner: r.RequestID, sorts: make([]queue.Sort, len(r.Jobs))}
+	t := &made{owner: r.RequestID, jobs: make([]madeJob, len(r.Jobs))}
 	for i, j := range r.Jobs {
-		t.sorts[i] = queue.Sort{
-			Suite: r.Suite, Lane: events.Lane{Target: j.Target, Set: j.Set}, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile,
+		t.jobs[i] = madeJob{
+			Sort: queue.Sort{
+				Suite: r.Suite, Lane: events.Lane{Target: j.Target, Set: j.Set}, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile,
+			},
+			optional: j.Optional, cases: j.Cases,
 		}
 	}
 	return t

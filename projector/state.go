@@ -6,10 +6,13 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/queue"
+	"github.com/tachobench/tacho/suite"
 )
 
 // state is what the folds need to know of the tables, and what they changed. The rows that can still change
-// are all in it: requests and jobs that have not ended, running attempts, collectors and assignments. Ended requests and jobs are in it only while a batch names them (see prefetch).
+// are all in it: requests and jobs that have not ended, running attempts, collectors and assignments. Jobs that have
+// ended stay as long as their request is in progress, for its estimates. Other ended requests and jobs are in it only
+// while a batch names them (see prefetch).
 //
 // It is a copy of the tables and no second truth: it is filled from them at the start and thrown away when a
 // transaction fails. Its owner is the session.
@@ -32,6 +35,7 @@ type state struct {
 	durations queue.History
 	lengths   map[queue.Sort]*durationsRow // what durations was told
 	templates map[template]*made
+	plansOf   map[definitionKey]*suite.Definitions // the last that were needed; nil where they cannot be read
 	asOf      time.Time
 	queue     []queueRow
 
@@ -61,21 +65,8 @@ type changes struct {
 
 	// Rows that were read for this batch only.
 	guestRequests []events.RequestID
-	guestJobs     []events.JobID
 	// retired are the ids of this batch that are those of jobs which have left the tables.
 	retired map[events.JobID]bool
-}
-
-// template is a sort of request; made are the jobs that the newest started one of them was given. What has
-// not started yet is expected to get the same.
-type template struct {
-	suite events.SuiteName
-	kind  events.RequestKind
-}
-
-type made struct {
-	owner events.RequestID
-	sorts []queue.Sort
 }
 
 func newState(maxInProgress int) *state {
@@ -93,6 +84,7 @@ func newState(maxInProgress int) *state {
 		outbox:        make(map[events.OutboxKey]*outboxRow),
 		lengths:       make(map[queue.Sort]*durationsRow),
 		templates:     make(map[template]*made),
+		plansOf:       make(map[definitionKey]*suite.Definitions),
 	}
 	s.begin()
 	return s
@@ -123,20 +115,18 @@ func (s *state) forget() {
 	for id := range s.dirtyRequests {
 		s.guestRequests = append(s.guestRequests, id)
 	}
-	for id := range s.dirtyJobs {
-		s.guestJobs = append(s.guestJobs, id)
-	}
 	for _, id := range s.guestRequests {
 		if r := s.requests[id]; r != nil && r.State.Terminal() {
 			delete(s.requests, id)
 		}
 	}
-	for _, id := range s.guestJobs {
-		if j := s.jobs[id]; j != nil && j.State.Terminal() {
+	for id, j := range s.jobs {
+		if r := s.requests[j.RequestID]; j.State.Terminal() && (r == nil || r.State != events.InProgress) {
 			delete(s.jobs, id)
 			delete(s.identities, j.identity())
 		}
 	}
+	s.forgetPlans()
 }
 
 func (s *state) addRequest(r *requestRow) { s.requests[r.ID] = r }

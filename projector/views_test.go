@@ -24,10 +24,7 @@ func newFarm(t testing.TB) *farm {
 	f := &farm{story: newStory(t)}
 	f.tell(events.DefinitionsPublished{Suite: suite, Digest: "d0", Content: []byte(`{"n":0}`)})
 	f.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: []byte(`{"n": 1}`)})
-	for _, l := range lanes {
-		f.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set})
-		f.tell(events.LaneAssigned{Lane: l, Name: collectorOf(l)})
-	}
+	f.man(lanes[:]...)
 	f.tell(events.CollectorOnline{
 		Name: "eider-0", Instance: "i1", Version: "v1", PID: 7, Environment: events.Environment{Fingerprint: "env1", CPUs: 8},
 	})

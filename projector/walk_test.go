@@ -16,11 +16,8 @@ import (
 // late, stale, repeated and malformed reports. The same seed gives the same log.
 func walk(t testing.TB, seed uint64, n int) []events.Stored {
 	w := &walker{story: newStory(t), r: rand.New(rand.NewPCG(seed, 7))}
-	w.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: []byte(`{"suite":"go"}`)})
-	for _, l := range lanes {
-		w.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set})
-		w.tell(events.LaneAssigned{Lane: l, Name: collectorOf(l)})
-	}
+	w.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: definitions()})
+	w.man(lanes[:]...)
 	for len(w.stored) < n {
 		w.step()
 	}
@@ -98,6 +95,9 @@ func (w *walker) create() {
 	if w.r.IntN(4) == 0 {
 		f.State = events.WaitingForArtifacts
 	}
+	if w.r.IntN(3) == 0 {
+		f.Parameters.Profiles = []events.Profile{"opt"}
+	}
 	w.tags = append(w.tags, tag)
 	w.tell(f)
 	if f.State == events.WaitingForArtifacts && w.r.IntN(2) == 0 {
@@ -116,7 +116,9 @@ func (w *walker) start() {
 	var jobs []events.JobSpec
 	for _, l := range lanes {
 		for _, p := range []events.Profile{"debug", "opt"} {
-			jobs = append(jobs, job(tag, l, p))
+			j := job(tag, l, p)
+			j.Optional = w.r.IntN(3) == 0
+			jobs = append(jobs, j)
 		}
 	}
 	if w.r.IntN(3) == 0 { // the same job by another name

@@ -44,7 +44,7 @@ func BenchmarkEstimate50k(b *testing.B) {
 	for i := range 12 {
 		e := doubtful(10, 1, i+1)
 		e.Spread = time.Minute
-		p.Lanes[i%2].Queued = append(p.Lanes[i%2].Queued, e)
+		p.Lanes[i%2].Queued = append(p.Lanes[i%2].Queued, Job{Expected: e})
 	}
 	plans := make(map[events.RequestID]Plan, crowd)
 	for _, e := range entries {
@@ -54,7 +54,7 @@ func BenchmarkEstimate50k(b *testing.B) {
 	for _, limit := range []int{1, 4} {
 		b.Run(fmt.Sprintf("limit-%d", limit), func(b *testing.B) {
 			for b.Loop() {
-				if f := Estimate(places, plans, epoch, limit); f[crowd-1].EndLatest == nil {
+				if f := Estimate(places, plans, Farm{Now: epoch, MaxInProgress: limit}); f[crowd-1].EndLatest == nil {
 					b.Fatal("the last place has no range")
 				}
 			}

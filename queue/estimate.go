@@ -1,8 +1,6 @@
 package queue
 
 import (
-	"container/heap"
-	"math"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -19,10 +17,19 @@ type Plan struct {
 // LaneWork is what is left of one request on one lane.
 type LaneWork struct {
 	Lane events.Lane
+	// Unmanned lanes have no collector that begins jobs.
+	Unmanned bool
 	// Running is the job that the lane's collector executes now; nil when it executes none of this request.
 	Running *RunningJob
-	// Queued holds what each job that has not begun is expected to take, in order.
-	Queued []Expected
+	// Queued holds the jobs that have not begun, in order.
+	Queued []Job
+}
+
+// Job is a job that has not begun: what it is expected to take.
+type Job struct {
+	Expected
+	// Optional jobs keep their lane busy. No request waits for them.
+	Optional bool
 }
 
 // RunningJob is a job that is being executed.
@@ -31,6 +38,18 @@ type RunningJob struct {
 	Elapsed time.Duration
 	// Expected is how long it should take in all.
 	Expected Expected
+	Optional bool
+}
+
+// Farm is what the queue runs on.
+type Farm struct {
+	// Now is when the play begins.
+	Now time.Time
+	// MaxInProgress is how many requests are in progress at once, at least 1.
+	MaxInProgress int
+	// Left is what is left of requests that have ended: their optional jobs are done all the same, before those of
+	// requests that start later.
+	Left Plan
 }
 
 // Forecast is the estimate for one place.
@@ -49,30 +68,38 @@ type Forecast struct {
 	Overrun bool
 	// Guessed reports that no length of any job was known, so that the request was taken to last [Fallback].
 	Guessed bool
+	// NoEnd says in words why End is nil: a required job waits on a lane that nobody serves, of this request or of
+	// one that it waits for. Empty where End is known, and where nothing is known of the request.
+	NoEnd string
 }
 
 // Estimate plays the queue forward from now, and returns a forecast per place, in the same order.
 //
 // plans holds the work that is left by request; a request without a plan is one of which nothing is known.
-// At most maxInProgress requests are in progress at once, and at least 1: a request starts when one ahead of it
+// At most so many requests are in progress at once as the farm allows: a request starts when one ahead of it
 // ends and makes room. Each lane does the work of the requests in queue order; lanes work side by side, and
-// a request ends with its last lane. What a job with unknown length will take is the mean of the known ones
-// of its request. If none is known, the whole request takes [Fallback], all lanes to itself.
+// a request ends with the last of its required jobs: optional ones take their turn on their lanes, and what they
+// have left then comes before the jobs of later requests. What a job with unknown length will take is the mean of the
+// known ones of its request. If none is known, the whole request takes [Fallback], all lanes to itself.
+//
+// A request with a required job that nobody executes has no end, and makes no room for others.
 //
 // Of requests that wait for artifacts nothing is known, neither start nor end.
 //
 // The ranges follow the same play, with mean and variance instead of lengths: see point for how the spreads of
 // jobs add up, and lastOf for the lanes. A running job that is past its expected length may go on for as long
 // again. What follows a request with an unknown spread has an unknown spread itself.
-func Estimate(places []Place, plans map[events.RequestID]Plan, now time.Time, maxInProgress int) []Forecast {
-	s := &simulation{
-		now: now, floor: now, begin: sure(now), idle: sure(now), last: sure(now), free: make(map[events.Lane]point),
-	}
+func Estimate(places []Place, plans map[events.RequestID]Plan, farm Farm) []Forecast {
+	s := newSimulation(farm.Now)
 	// What runs now runs to its end first, whatever is ahead of its request.
+	s.occupy(farm.Left)
 	for _, p := range places {
 		if p.State == events.InProgress {
 			s.occupy(plans[p.ID])
 		}
+	}
+	if mean, ok := meanLength(farm.Left); ok {
+		s.work(farm.Left, mean, sure(s.now))
 	}
 	forecasts := make([]Forecast, len(places))
 	for i, p := range places {
@@ -84,230 +111,8 @@ func Estimate(places []Place, plans map[events.RequestID]Plan, now time.Time, ma
 		if p.State == events.InProgress {
 			s.carryOn(&forecasts[i], p, plan, known)
 		} else {
-			s.start(&forecasts[i], plan, known, max(maxInProgress, 1))
+			s.start(&forecasts[i], p, plan, known, max(farm.MaxInProgress, 1))
 		}
 	}
 	return forecasts
-}
-
-// simulation is the state of the farm as the queue is played forward.
-type simulation struct {
-	now time.Time
-	// begin is when the last request began: requests begin in queue order. It is not before floor.
-	begin point
-	floor time.Time
-	// free is when each lane is done with all requests so far; lanes that are missing are free at idle.
-	free map[events.Lane]point
-	// idle is the end of the last request that took all lanes.
-	idle point
-	// last is when the last of all requests so far ends.
-	last point
-	// ends holds when the requests that are in progress at begin end, soonest first.
-	ends endHeap
-	// room is what loads are added up in.
-	room loads
-}
-
-// occupy keeps lanes busy with the running jobs of a request in progress.
-func (s *simulation) occupy(plan Plan) {
-	mean, ok := meanLength(plan)
-	if !ok {
-		return
-	}
-	for _, w := range plan.Lanes {
-		if w.Running != nil {
-			s.free[w.Lane] = laterOf(s.freeAt(w.Lane), sure(s.now).plus(s.rest(w.Running, mean)))
-		}
-	}
-}
-
-// rest is what is left of a running job.
-func (s *simulation) rest(r *RunningJob, mean time.Duration) load {
-	rest := remaining(r, mean)
-	e := r.Expected
-	e.Spread = max(e.Spread, -rest)
-	s.room.reset()
-	s.room.add(e, max(rest, 0))
-	return s.room.total()
-}
-
-// carryOn estimates a request that is in progress.
-func (s *simulation) carryOn(f *Forecast, p Place, plan Plan, known bool) {
-	if !p.StartedAt.IsZero() {
-		start := p.StartedAt
-		f.Start = &start
-	}
-	mean, ok := meanLength(plan)
-	switch {
-	case known && !hasJobs(plan):
-		s.finish(f, sure(s.now), s.now)
-	case !ok:
-		elapsed := longestRun(plan)
-		if f.Start != nil {
-			elapsed = max(elapsed, s.now.Sub(*f.Start))
-		}
-		f.Guessed, f.Overrun = true, elapsed > Fallback
-		s.takeAll(f, s.last, s.now, max(Fallback-max(elapsed, 0), 0))
-	default:
-		for _, w := range plan.Lanes {
-			f.Overrun = f.Overrun || w.Running != nil && remaining(w.Running, mean) < -w.Running.Expected.margin()
-		}
-		s.finish(f, s.work(plan, mean, sure(s.now)), s.now)
-	}
-}
-
-// start estimates a request that has not started, once there is room for it among limit.
-func (s *simulation) start(f *Forecast, plan Plan, known bool, limit int) {
-	for len(s.ends) >= limit {
-		s.begin = laterOf(s.begin, heap.Pop(&s.ends).(point))
-	}
-	begin := s.begin.at
-	f.Start = &begin
-	f.StartEarliest, f.StartLatest = s.begin.bounds(s.floor)
-	if f.StartEarliest != nil {
-		s.floor = *f.StartEarliest
-	}
-	mean, ok := meanLength(plan)
-	switch {
-	case known && !hasJobs(plan):
-		s.finish(f, s.begin, s.floor)
-	case !ok:
-		f.Guessed = true
-		s.takeAll(f, laterOf(s.begin, s.last), s.floor, Fallback)
-	default:
-		s.finish(f, s.work(plan, mean, s.begin), s.floor)
-	}
-}
-
-// work does the queued jobs of a plan on its lanes, none before begin, and returns when the last job ends.
-func (s *simulation) work(plan Plan, mean time.Duration, begin point) point {
-	end, worked := begin, false
-	for _, w := range plan.Lanes {
-		if w.Running == nil && len(w.Queued) == 0 {
-			continue
-		}
-		s.room.reset()
-		for _, job := range w.Queued {
-			s.room.add(job, length(job, mean))
-		}
-		t := laterOf(begin, s.freeAt(w.Lane)).plus(s.room.total())
-		s.free[w.Lane] = t
-		if !worked {
-			end, worked = t, true
-			continue
-		}
-		end = lastOf(begin, end, t)
-	}
-	return end
-}
-
-// takeAll makes a request take all lanes for so long, none before begin.
-func (s *simulation) takeAll(f *Forecast, begin point, floor time.Time, long time.Duration) {
-	end := begin.plus(load{length: long, vague: true})
-	s.finish(f, end, floor)
-	s.idle = end
-}
-
-// finish notes when a request ends, which is not before floor.
-func (s *simulation) finish(f *Forecast, end point, floor time.Time) {
-	at := end.at
-	f.End = &at
-	f.EndEarliest, f.EndLatest = end.bounds(floor)
-	s.last = laterOf(s.last, end)
-	heap.Push(&s.ends, end)
-}
-
-func (s *simulation) freeAt(l events.Lane) point {
-	if free, known := s.free[l]; known {
-		return laterOf(free, s.idle)
-	}
-	return s.idle
-}
-
-// remaining returns what is left of a running job; negative when it has run longer than expected.
-func remaining(r *RunningJob, mean time.Duration) time.Duration {
-	return length(r.Expected, mean) - max(r.Elapsed, 0)
-}
-
-// margin is how much longer than expected a job may take without surprise: one of ten does.
-func (e Expected) margin() time.Duration {
-	if !e.Ranged {
-		return 0
-	}
-	return time.Duration(width * math.Hypot(float64(e.Spread), float64(e.Doubt)))
-}
-
-func length(e Expected, mean time.Duration) time.Duration {
-	if !e.Known {
-		return mean
-	}
-	return max(e.Length, 0)
-}
-
-// meanLength returns the mean of the lengths that a plan knows, and whether there are any.
-func meanLength(plan Plan) (time.Duration, bool) {
-	var sum time.Duration
-	n := 0
-	add := func(e Expected) {
-		if e.Known {
-			sum += max(e.Length, 0)
-			n++
-		}
-	}
-	for _, w := range plan.Lanes {
-		if w.Running != nil {
-			add(w.Running.Expected)
-		}
-		for _, e := range w.Queued {
-			add(e)
-		}
-	}
-	if n == 0 {
-		return 0, false
-	}
-	return sum / time.Duration(n), true
-}
-
-func hasJobs(plan Plan) bool {
-	for _, w := range plan.Lanes {
-		if w.Running != nil || len(w.Queued) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func longestRun(plan Plan) time.Duration {
-	var longest time.Duration
-	for _, w := range plan.Lanes {
-		if w.Running != nil {
-			longest = max(longest, w.Running.Elapsed)
-		}
-	}
-	return longest
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// endHeap holds ends of requests, the soonest on top.
-type endHeap []point
-
-func (h endHeap) Len() int           { return len(h) }
-func (h endHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h endHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push appends a point, as [heap.Interface] wants it.
-func (h *endHeap) Push(x any) { *h = append(*h, x.(point)) }
-
-// Pop takes the last point off, as [heap.Interface] wants it.
-func (h *endHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return t
 }

@@ -20,7 +20,7 @@ var (
 func jobs(l events.Lane, minutes ...int) LaneWork {
 	w := LaneWork{Lane: l}
 	for _, m := range minutes {
-		w.Queued = append(w.Queued, expected(m))
+		w.Queued = append(w.Queued, Job{Expected: expected(m)})
 	}
 	return w
 }
@@ -165,7 +165,7 @@ func TestEstimate(t *testing.T) {
 				return int(at.Sub(epoch) / time.Minute)
 			}
 			var got []row
-			for _, f := range Estimate(Order(test.entries, nil), test.plans, now, test.limit) {
+			for _, f := range Estimate(Order(test.entries, nil), test.plans, Farm{Now: now, MaxInProgress: test.limit}) {
 				got = append(got, row{f.ID, minutes(f.Start), minutes(f.End), f.Overrun, f.Guessed})
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -181,7 +181,7 @@ func TestOverrunPushesBack(t *testing.T) {
 	at := func(minutes int) []Forecast {
 		return Estimate(places, map[events.RequestID]Plan{
 			"run": plan(busy(set0, minutes, 20)), "a": plan(jobs(set0, 10)), "b": plan(jobs(set0, 10)),
-		}, epoch.Add(time.Duration(minutes)*time.Minute), 1)
+		}, Farm{Now: epoch.Add(time.Duration(minutes) * time.Minute), MaxInProgress: 1})
 	}
 	for _, pair := range []struct{ from, to, pushed int }{{5, 15, 0}, {15, 20, 0}, {20, 30, 10}, {30, 45, 15}} {
 		early, late := at(pair.from), at(pair.to)
@@ -201,7 +201,9 @@ type scene struct {
 	limit  int
 }
 
-func (s scene) estimate() []Forecast { return Estimate(s.places, s.plans, s.now, s.limit) }
+func (s scene) estimate() []Forecast {
+	return Estimate(s.places, s.plans, Farm{Now: s.now, MaxInProgress: s.limit})
+}
 
 // scenes draws scenes; in measured ones the length of every job is known and every request has jobs.
 func scenes(measured bool) *rapid.Generator[scene] {

@@ -27,7 +27,13 @@ func doubtful(minutes, doubt, basis int) Expected {
 	return e
 }
 
-func work(l events.Lane, jobs ...Expected) LaneWork { return LaneWork{Lane: l, Queued: jobs} }
+func work(l events.Lane, jobs ...Expected) LaneWork {
+	w := LaneWork{Lane: l}
+	for _, e := range jobs {
+		w.Queued = append(w.Queued, Job{Expected: e})
+	}
+	return w
+}
 
 func TestRanges(t *testing.T) {
 	now := epoch.Add(30 * time.Minute)
@@ -100,7 +106,7 @@ func TestRanges(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, f := range Estimate(Order(test.entries, nil), test.plans, now, 1) {
+			for _, f := range Estimate(Order(test.entries, nil), test.plans, Farm{Now: now, MaxInProgress: 1}) {
 				got = append(got, fmt.Sprintf("%s %s to %s", f.ID,
 					spanned(f.StartEarliest, f.Start, f.StartLatest), spanned(f.EndEarliest, f.End, f.EndLatest)))
 			}
@@ -137,7 +143,7 @@ func ranged(t *rapid.T, s scene) scene {
 				give(&w.Running.Expected)
 			}
 			for i := range w.Queued {
-				give(&w.Queued[i])
+				give(&w.Queued[i].Expected)
 			}
 		}
 	}
@@ -211,7 +217,7 @@ func TestRangesOfAbsurdLengths(t *testing.T) {
 		for set := range 3 {
 			w := LaneWork{Lane: events.Lane{Target: debug.Lane.Target, Set: events.Set(set)}}
 			for range 4 {
-				w.Queued = append(w.Queued, h.Expect(like(func(s *Sort) { s.Lane.Set = events.Set(set) })))
+				w.Queued = append(w.Queued, Job{Expected: h.Expect(like(func(s *Sort) { s.Lane.Set = events.Set(set) }))})
 			}
 			p.Lanes = append(p.Lanes, w)
 		}
@@ -307,7 +313,7 @@ func playFarm(r *rand.Rand, lanes, profiles int, spread float64, requests int) [
 		for l := range lanes {
 			w := LaneWork{Lane: events.Lane{Target: "x", Set: events.Set(l)}}
 			for _, s := range sorts[l*profiles : (l+1)*profiles] {
-				w.Queued = append(w.Queued, h.Expect(s))
+				w.Queued = append(w.Queued, Job{Expected: h.Expect(s)})
 			}
 			p.Lanes = append(p.Lanes, w)
 		}
@@ -315,7 +321,7 @@ func playFarm(r *rand.Rand, lanes, profiles int, spread float64, requests int) [
 	}
 	held := make([]bool, requests)
 	at := epoch
-	for i, f := range Estimate(Order(entries, nil), plans, epoch, 1) {
+	for i, f := range Estimate(Order(entries, nil), plans, Farm{Now: epoch, MaxInProgress: 1}) {
 		end := at
 		for l := range lanes {
 			t := at

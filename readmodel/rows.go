@@ -87,6 +87,9 @@ type QueueEntry struct {
 	Overrun bool `db:"overrun" json:"overrun"`
 	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
 	Guessed bool `db:"guessed" json:"guessed"`
+	// NoEnd says in words why it has no estimated end: nobody serves a lane that it, or one ahead of it, needs. Empty
+	// where it has one, and while it waits for artifacts.
+	NoEnd string `db:"no_end" json:"no_end,omitempty"`
 }
 
 // Job is one row of job_queue.

@@ -49,7 +49,7 @@ func Tables() []Table {
 		{"lane", []string{"target", "set"}, false},
 		{"definition", []string{"suite", "digest"}, false},
 		{"job_duration", []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
-		{"expected_jobs", []string{"suite", "kind"}, false},
+		{"expected_jobs", []string{"suite", "kind", "parameters"}, false},
 		{"retired_job", []string{"job_id"}, false},
 		{"alert", []string{"key"}, false},
 		{"delivery", []string{"hook", "delivery"}, false},

@@ -14,19 +14,18 @@ func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
 	list := make([]QueueEntry, len(queue))
 	delay := time.Duration(0)
 	for i, e := range queue {
-		switch {
-		case e.EstimatedEnd == nil:
-		case e.State == events.InProgress:
+		if e.State == events.InProgress {
 			e.runs(now)
-		default:
-			if delay == 0 && e.EstimatedStart != nil {
-				delay = max(now.Sub(*e.EstimatedStart), 0)
-			}
-			for _, at := range []**time.Time{&e.EstimatedStart, &e.StartEarliest, &e.EstimatedEnd, &e.EndEarliest} {
-				*at = moved(*at, delay)
-			}
-			e.StartLatest, e.EndLatest = moved(e.StartLatest, 2*delay), moved(e.EndLatest, 2*delay)
+			list[i] = e
+			continue
 		}
+		if delay == 0 && e.EstimatedStart != nil {
+			delay = max(now.Sub(*e.EstimatedStart), 0)
+		}
+		for _, at := range []**time.Time{&e.EstimatedStart, &e.StartEarliest, &e.EstimatedEnd, &e.EndEarliest} {
+			*at = moved(*at, delay)
+		}
+		e.StartLatest, e.EndLatest = moved(e.StartLatest, 2*delay), moved(e.EndLatest, 2*delay)
 		list[i] = e
 	}
 	return list
@@ -34,6 +33,9 @@ func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
 
 // runs lets time pass for a request in progress.
 func (e *QueueEntry) runs(now time.Time) {
+	if e.EstimatedEnd == nil {
+		return
+	}
 	latest := e.EstimatedEnd
 	if e.EndLatest != nil {
 		latest = e.EndLatest

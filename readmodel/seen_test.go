@@ -24,16 +24,21 @@ func TestTheQueueAsTimePasses(t *testing.T) {
 			EndEarliest: at(35), EstimatedEnd: at(50), EndLatest: at(65),
 		},
 		{RequestID: "guessed", State: events.ArtifactsReady, EstimatedStart: at(50), EstimatedEnd: at(110), Guessed: true},
+		{RequestID: "endless", State: events.ArtifactsReady, EstimatedStart: at(110), NoEnd: "no collector serves x/1"},
 		{RequestID: "waits", State: events.WaitingForArtifacts},
+	}
+	endless := readmodel.Seen([]readmodel.QueueEntry{{State: events.InProgress, EstimatedStart: at(-5), NoEnd: "no collector serves x/1"}}, *at(60))
+	if e := endless[0]; e.EstimatedEnd != nil || e.Overrun || !e.EstimatedStart.Equal(*at(-5)) {
+		t.Errorf("what runs and has no end: %+v", e)
 	}
 	for _, test := range []struct {
 		minute int
 		want   []string
 	}{
-		{0, []string{"runs -5 10 20 30", "next 20 35 50 65", "guessed 50 - 110 -", "waits - - - -"}},
-		{15, []string{"runs -5 15 20 30", "next 20 35 50 65", "guessed 50 - 110 -", "waits - - - -"}},
-		{24, []string{"runs -5 24 24 30", "next 24 39 54 73", "guessed 54 - 114 -", "waits - - - -"}},
-		{40, []string{"runs -5 40 40 60 overrun", "next 40 55 70 105", "guessed 70 - 130 -", "waits - - - -"}},
+		{0, []string{"runs -5 10 20 30", "next 20 35 50 65", "guessed 50 - 110 -", "endless 110 - - -", "waits - - - -"}},
+		{15, []string{"runs -5 15 20 30", "next 20 35 50 65", "guessed 50 - 110 -", "endless 110 - - -", "waits - - - -"}},
+		{24, []string{"runs -5 24 24 30", "next 24 39 54 73", "guessed 54 - 114 -", "endless 114 - - -", "waits - - - -"}},
+		{40, []string{"runs -5 40 40 60 overrun", "next 40 55 70 105", "guessed 70 - 130 -", "endless 130 - - -", "waits - - - -"}},
 	} {
 		var got []string
 		for _, e := range readmodel.Seen(queue, *at(test.minute)) {

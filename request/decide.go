@@ -80,7 +80,7 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 
 func decideCreate(r Request, c Create) ([]events.Fact, error) {
 	if r.Exists() {
-		return nil, nil
+		return nil, decideAgain(r, c)
 	}
 	if c.Key == "" {
 		return nil, refuse("a request needs a natural key")

@@ -73,7 +73,7 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 	// An unreadable date is no date: the decider refused it long before it was recorded.
 	released, _ := time.Parse(time.DateOnly, f.ReleasedOn)
 	return Request{
-		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, ReleasedOn: released,
+		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
 		Parameters: f.Parameters, CreatedAt: at,
 	}

@@ -22,17 +22,19 @@ const QuarantineAfter = 3
 
 // Request is the state of one request, folded from its events. The zero value does not exist yet.
 type Request struct {
-	ID         events.RequestID
-	Kind       events.RequestKind
-	State      events.RequestState
-	Artifact   events.Artifact
-	Parent     events.Tag
-	PR         int
-	ReleasedOn time.Time
-	Parameters events.Parameters
-	CreatedAt  time.Time
-	StartedAt  time.Time
-	EndedAt    time.Time
+	ID       events.RequestID
+	Kind     events.RequestKind
+	State    events.RequestState
+	Artifact events.Artifact
+	Parent   events.Tag
+	// AskedParent is the parent that it was created with; its artifact may have come with another one.
+	AskedParent events.Tag
+	PR          int
+	ReleasedOn  time.Time
+	Parameters  events.Parameters
+	CreatedAt   time.Time
+	StartedAt   time.Time
+	EndedAt     time.Time
 	// Definitions is what its jobs were made with; empty before the start.
 	Definitions events.Digest
 	// ExpansionFailures counts how often it could not be turned into jobs.
@@ -75,6 +77,8 @@ type Create struct {
 	PR         int
 	ReleasedOn string
 	Parameters events.Parameters
+	// AsItIs takes a request that exists already, however it differs.
+	AsItIs bool
 }
 
 // ArtifactsReady says that the artifact of a waiting request exists.

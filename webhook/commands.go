@@ -12,7 +12,8 @@ import (
 	"github.com/tachobench/tacho/githubapi"
 )
 
-// The natural keys of requests that comments ask for.
+// The natural keys of requests that comments ask for. A comment is one wish: when it is handled again, what was made
+// of it is taken as it is, though the definitions may read its words otherwise by now.
 const (
 	commentKey = "comment-"
 	triageKey  = "triage-"
@@ -57,6 +58,7 @@ func (d *delivered) refuse(ctx context.Context, format string, args ...any) erro
 func (d *delivered) queue(ctx context.Context, c command.Queue, why string) error {
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), PR: d.handled.PR, Parameters: c.Parameters,
+		AsItIs: true,
 	}
 	id := d.requests(n)
 	d.answer(id, awaiting(id, d.Rules))
@@ -89,7 +91,7 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	}
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), Tag: commit.SHA, Parent: firstParent(commit),
-		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true,
+		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true, AsItIs: true,
 	}
 	d.requests(n)
 	_, _, err = d.Control.CreateRequest(ctx, d.by(), n, d.outcome(events.DeliveryAccepted, "%s", why)...)
@@ -136,7 +138,7 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 		}
 		wishes = append(wishes, control.NewRequest{
 			Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(triageKey, d.handled.Comment, "-", commit.SHA), Tag: commit.SHA,
-			Parent: firstParent(commit), PR: member, KeepOlder: true,
+			Parent: firstParent(commit), PR: member, KeepOlder: true, AsItIs: true,
 		})
 	}
 	for _, n := range wishes {

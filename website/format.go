@@ -71,6 +71,8 @@ type estimate struct {
 	// From and To are its bounds; nil when nobody knows.
 	From, To *time.Time
 	Guessed  bool
+	// NoEnd says why there is no such time; empty when there is, or nobody knows.
+	NoEnd string
 }
 
 func startOf(q readmodel.QueueEntry, now time.Time) estimate {
@@ -80,6 +82,7 @@ func startOf(q readmodel.QueueEntry, now time.Time) estimate {
 func endOf(q readmodel.QueueEntry, now time.Time) estimate {
 	return estimate{
 		At: q.EstimatedEnd, Window: window(q.EndEarliest, q.EndLatest, now), From: q.EndEarliest, To: q.EndLatest, Guessed: q.Guessed,
+		NoEnd: q.NoEnd,
 	}
 }
 

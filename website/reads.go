@@ -54,7 +54,7 @@ func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 			PR: q.PR, State: q.State,
 			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
 			StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
-			Overrun: q.Overrun, Guessed: q.Guessed,
+			Overrun: q.Overrun, Guessed: q.Guessed, NoEnd: q.NoEnd,
 		}
 	}
 	return places, nil

@@ -74,8 +74,8 @@ func (c *upCmd) compare(ctx context.Context, up *upRun, d suite.Definitions) err
 	}
 	var ids []events.RequestID
 	for _, n := range []control.NewRequest{
-		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Parent, Parameters: parameters},
-		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Child, Parent: d.Demo.Parent, Parameters: parameters},
+		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Parent, Parameters: parameters, AsItIs: true},
+		{Suite: d.Name, Kind: events.Master, Tag: d.Demo.Child, Parent: d.Demo.Parent, Parameters: parameters, AsItIs: true},
 	} {
 		r, answer, err := up.control.CreateRequest(ctx, by, n)
 		if err != nil {

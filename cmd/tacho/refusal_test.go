@@ -75,6 +75,17 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		}
 	}
 	s.must("request", "master", "v1", "--wait")
+
+	// Asking again is asking once, and asking for something else is not: no word is dropped.
+	s.must("request", "master", "v1")
+	n := len(s.events())
+	s.refused(exitRefused, words("request master v1 --profiles slow"), "profiles slow instead of the default", "tacho request try TAG --key")
+	s.refused(exitRefused, words("request master v1 --parent v0"), "parent v0 instead of none")
+	for _, e := range s.events()[n:] {
+		if _, asked := e.Fact.(events.RequestCreated); asked {
+			t.Errorf("event %d records what was refused", e.Seq)
+		}
+	}
 }
 
 func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {

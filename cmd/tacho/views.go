@@ -47,8 +47,12 @@ func (p *program) queueTable(places []client.QueuePlace) error {
 		if q.Guessed {
 			end += " (guessed)"
 		}
+		reason := q.Reason
+		if q.NoEnd != "" {
+			reason += "; no end: " + q.NoEnd
+		}
 		rows = append(rows, []string{
-			fmt.Sprint(q.Position), askedFor(q.Tag, q.Key), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), q.Reason,
+			fmt.Sprint(q.Position), askedFor(q.Tag, q.Key), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), reason,
 		})
 	}
 	if len(rows) == 0 {

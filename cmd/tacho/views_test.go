@@ -70,6 +70,10 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 			EstimatedStart: at(23, 0), EstimatedEnd: at(24, 0), Guessed: true,
 		},
 		{Position: 4, RequestID: "r4", Key: "mine", Kind: events.Try, State: events.WaitingForArtifacts, Reason: "waits"},
+		{
+			Position: 5, RequestID: "r5", Tag: "v5", Kind: events.Master, State: events.ArtifactsReady, Reason: "ready",
+			NoEnd: "no collector serves here/1",
+		},
 	}
 	running := readmodel.RequestJobs{Request: readmodel.Request{ID: "r1", Tag: "v1", Kind: events.Master}}
 	status := client.Status{Status: readmodel.Status{InProgress: []readmodel.RequestJobs{running}}}
@@ -77,7 +81,7 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 
 	out, _, code := answering(t, answers, "queue")
 	lines := strings.Split(out, "\n")
-	if code != exitDone || len(lines) != 6 {
+	if code != exitDone || len(lines) != 7 {
 		t.Fatalf("exit code %d:\n%s", code, out)
 	}
 	contains(t, "the heading", lines[0], "START (EST.)", "END (EST.)", "END BETWEEN")
@@ -85,6 +89,7 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 	contains(t, "what ends tomorrow", lines[2], "2026-03-01 22:00 – 2026-03-02 01:10")
 	contains(t, "what is guessed", lines[3], "2026-03-02 00:00:00 (guessed)")
 	contains(t, "what has no tag yet", lines[4], "key mine")
+	contains(t, "what has no end", lines[5], "ready; no end: no collector serves here/1")
 	if strings.Contains(lines[4], "2026") {
 		t.Errorf("nothing is known of what waits: %s", lines[4])
 	}

@@ -204,7 +204,7 @@ func (l *life) onRequest() {
 
 func (l *life) tag() events.Tag { return events.Tag(fmt.Sprintf("t%d", l.r.IntN(12))) }
 
-// ask creates a request; sometimes one that is there already, or with a parent that comes later, or whose
+// ask creates a request; sometimes one that is there already, as it is or otherwise, or with a parent that comes later, or whose
 // artifact does.
 func (l *life) ask() {
 	n := control.NewRequest{Suite: l.Suite.Name, Kind: events.Master, Tag: l.tag(), PR: l.r.IntN(3)}
@@ -224,6 +224,9 @@ func (l *life) ask() {
 		n.Kind, n.Parent = events.Release, ""
 	}
 	r, _, err := l.Control.CreateRequest(l.ctx, By, n)
+	if _, refused := errors.AsType[*control.RefusedError](err); refused {
+		return // another wish by the same key
+	}
 	if err != nil {
 		l.T.Fatal(err)
 	}

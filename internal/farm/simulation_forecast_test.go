@@ -22,7 +22,7 @@ const every = 20
 type forecasts struct {
 	history queue.History
 	// templates are the jobs that the last request of each kind made for itself.
-	templates map[events.RequestKind][]queue.Sort
+	templates map[events.RequestKind][]events.JobSpec
 	created   int
 	sampled   map[events.RequestID]*sample
 }
@@ -42,7 +42,7 @@ type moment struct {
 }
 
 func newForecasts() forecasts {
-	return forecasts{templates: map[events.RequestKind][]queue.Sort{}, sampled: map[events.RequestID]*sample{}}
+	return forecasts{templates: map[events.RequestKind][]events.JobSpec{}, sampled: map[events.RequestID]*sample{}}
 }
 
 func sortOf(j events.JobSpec) queue.Sort {
@@ -56,15 +56,14 @@ func (f *forecasts) measured(spec events.JobSpec, finished events.JobFinished) {
 
 // made remembers what a request that started was given.
 func (f *forecasts) made(jobs events.JobsCreated) {
-	var sorts []queue.Sort
-	kind := events.RequestKind("")
+	var own []events.JobSpec
 	for _, j := range jobs.Jobs {
 		if !j.Backfill {
-			sorts, kind = append(sorts, sortOf(j)), j.Artifact.Kind
+			own = append(own, j)
 		}
 	}
-	if len(sorts) > 0 {
-		f.templates[kind] = sorts
+	if len(own) > 0 {
+		f.templates[own[0].Artifact.Kind] = own
 	}
 }
 
@@ -103,7 +102,7 @@ func (f *forecasts) foresee(o *observer) {
 			continue
 		}
 		if expected == nil {
-			expected = queue.Estimate(places, f.plans(o), o.now, o.maxInProgress)
+			expected = queue.Estimate(places, f.plans(o), queue.Farm{Now: o.now, MaxInProgress: o.maxInProgress})
 		}
 		now := moment{at: o.now, end: *expected[i].End, guessed: expected[i].Guessed, ahead: map[events.RequestID]bool{}}
 		for _, before := range places[:i] {
@@ -141,20 +140,26 @@ func (f *forecasts) plans(o *observer) map[events.RequestID]queue.Plan {
 			}
 			return lanes[l]
 		}
+		wait := func(spec events.JobSpec) {
+			w := at(spec.Lane())
+			w.Queued = append(w.Queued, queue.Job{Expected: f.history.Expect(sortOf(spec)), Optional: spec.Optional})
+		}
 		if r.State == events.InProgress {
 			for _, spec := range r.Jobs {
 				j, open := o.jobs[spec.ID]
 				switch {
 				case !open:
 				case j.dequeuedAt.IsZero():
-					at(spec.Lane()).Queued = append(at(spec.Lane()).Queued, f.history.Expect(sortOf(spec)))
+					wait(spec)
 				default:
-					at(spec.Lane()).Running = &queue.RunningJob{Elapsed: o.now.Sub(j.dequeuedAt), Expected: f.history.Expect(sortOf(spec))}
+					at(spec.Lane()).Running = &queue.RunningJob{
+						Elapsed: o.now.Sub(j.dequeuedAt), Expected: f.history.Expect(sortOf(spec)), Optional: spec.Optional,
+					}
 				}
 			}
 		} else {
-			for _, s := range f.templates[r.Kind] {
-				at(s.Lane).Queued = append(at(s.Lane).Queued, f.history.Expect(s))
+			for _, spec := range f.templates[r.Kind] {
+				wait(spec)
 			}
 			if len(lanes) == 0 {
 				continue

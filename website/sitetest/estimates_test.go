@@ -71,6 +71,29 @@ func TestEstimatesAsTimePasses(t *testing.T) {
 	}
 }
 
+// TestWhyThereIsNoEnd: a required job waits on a lane whose collector is gone.
+func TestWhyThereIsNoEnd(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	st.next()
+	st.tell(events.CollectorDeactivated{Name: "spare", Reason: "broken"})
+	st.tell(events.CollectorSilent{Name: "amd-1", Reason: "silence"})
+	want := "no collector serves " + events.Lane{Target: machine, Set: 1}.String()
+	places := st.queue()
+	if places[0].EstimatedEnd != nil || places[0].NoEnd != want || places[1].EstimatedStart != nil || !strings.Contains(places[1].NoEnd, want) {
+		t.Errorf("the request in progress and the one behind it: %+v, %+v", places[0], places[1])
+	}
+	for _, path := range []string{"/", "/requests/" + string(st.running), "/requests/" + string(st.release)} {
+		if _, page := s.get(path); !strings.Contains(page, "no end: ") || !strings.Contains(page, want) {
+			t.Errorf("%s does not say why there is no end", path)
+		}
+	}
+	s.online("amd-1", "2")
+	if again := st.queue(); again[0].EstimatedEnd == nil || again[0].NoEnd != "" {
+		t.Errorf("the collector is back: %+v", again[0])
+	}
+}
+
 func TestTheStatusPageShowsRanges(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()

@@ -1,9 +1,11 @@
 package sitetest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,12 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 	}
 	if again, err := c.CreateRequest(s.ctx, wish); err != nil || !again.Existed || again.RequestID != asked.RequestID {
 		t.Errorf("create again: %+v, %v", again, err)
+	}
+	other := wish
+	other.PR = 4
+	var differs *client.Error
+	if _, err := c.CreateRequest(s.ctx, other); !errors.As(err, &differs) || differs.Status != http.StatusConflict || !strings.Contains(differs.Error(), "pull request 4 instead of 3") {
+		t.Errorf("create for another pull request: %v", err)
 	}
 	ready, err := c.ArtifactsReady(s.ctx, asked.RequestID, client.Artifacts{Tag: sha("d"), ParentTag: sha("a")})
 	if err != nil || ready.State != events.ArtifactsReady || ready.Tag != sha("d") {

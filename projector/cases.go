@@ -1,0 +1,93 @@
+package projector
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
+)
+
+// A job of which no history is known is estimated by its test cases, and the definitions that it was made with say how
+// many there are. They are counted when the job is made: its row holds the number.
+
+type definitionKey struct {
+	suite  events.SuiteName
+	digest events.Digest
+}
+
+func definitionsOf(spec events.JobSpec) definitionKey {
+	return definitionKey{suite: spec.Artifact.Suite, digest: spec.Definitions}
+}
+
+// maxPlans bounds the definitions that are kept for jobs to come.
+const maxPlans = 16
+
+func (s *state) forgetPlans() {
+	if len(s.plansOf) > maxPlans {
+		clear(s.plansOf)
+	}
+}
+
+// wantsPlan returns the definitions that a job to be made needs, and whether they have to be read. What is known of
+// its duration stays known, so they are wanted for every job that countCases will be asked about.
+func (s *state) wantsPlan(spec events.JobSpec) (definitionKey, bool) {
+	key := definitionsOf(spec)
+	_, here := s.plansOf[key]
+	j := newJob(spec, "")
+	return key, !here && storable(key.suite) && storable(key.digest) && !s.durations.Expect(j.sort()).Known
+}
+
+// queuePlans reads definitions that were published before the batch.
+func (s *state) queuePlans(queries *pgx.Batch, wanted map[definitionKey]bool) {
+	var suites []events.SuiteName
+	var digests []events.Digest
+	for key := range wanted {
+		suites, digests = append(suites, key.suite), append(digests, key.digest)
+	}
+	queries.Queue(statement("guest_definitions"), suites, digests).Query(func(rows pgx.Rows) error {
+		var key definitionKey
+		var content string
+		_, err := pgx.ForEachRow(rows, []any{&key.suite, &key.digest, &content}, func() error {
+			s.plansOf[key] = parsed(content)
+			return nil
+		})
+		return err
+	})
+}
+
+func parsed(content string) *suite.Definitions {
+	d, err := suite.Parse([]byte(content))
+	if err != nil {
+		return nil
+	}
+	return &d
+}
+
+// countCases returns how many test cases a job has; 0 when nobody knows, because its definitions were not published
+// before it or cannot be read.
+func (s *state) countCases(spec events.JobSpec) int {
+	key := definitionsOf(spec)
+	d, known := s.plansOf[key]
+	if !known {
+		i := slices.IndexFunc(s.newDefinitions, func(d definitionRow) bool { return d.Suite == key.suite && d.Digest == key.digest })
+		if i < 0 {
+			return 0
+		}
+		d = parsed(cleanText(s.newDefinitions[i].Content))
+		s.plansOf[key] = d
+	}
+	if d == nil {
+		return 0
+	}
+	plans, err := d.Plan(spec)
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, p := range plans {
+		n += len(p.Cases)
+	}
+	return n
+}

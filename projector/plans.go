@@ -1,0 +1,175 @@
+package projector
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/queue"
+)
+
+// planning is what the plans of one order of the queue are made from.
+type planning struct {
+	*state
+	// manned are the lanes with a collector that begins jobs.
+	manned map[events.Lane]bool
+	// own is what the requests in progress have done, by suite.
+	own map[events.SuiteName]*queue.Own
+}
+
+// plans returns the work that is left of each pending request: of one in progress its own jobs, of one that has not
+// started what one like it was given. left is what requests that have ended have left.
+func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan) {
+	p := planning{state: s, manned: s.mannedLanes(), own: make(map[events.SuiteName]*queue.Own)}
+	open, behind := p.openJobs()
+	plans = make(map[events.RequestID]queue.Plan)
+	usual := make(map[*made]queue.Plan) // of requests whose parameters leave out no job: mostly all
+	for _, r := range s.requests {
+		switch {
+		case r.State == events.InProgress:
+			byCreation(open[r.ID])
+			plans[r.ID] = p.remaining(open[r.ID])
+		case !r.State.Terminal():
+			t, jobs := s.template(r)
+			if t == nil {
+				continue
+			}
+			plan, known := usual[t]
+			if !known || len(jobs) < len(t.jobs) {
+				plan = p.expected(r.Suite, jobs)
+			}
+			if len(jobs) == len(t.jobs) {
+				usual[t] = plan
+			}
+			plans[r.ID] = plan
+		}
+	}
+	byCreation(behind)
+	return plans, p.remaining(behind)
+}
+
+// mannedLanes returns the lanes with a collector that begins jobs and is not known to be offline. One of which
+// nothing was heard yet is taken to come.
+func (s *state) mannedLanes() map[events.Lane]bool {
+	manned := make(map[events.Lane]bool)
+	for key := range s.assignments {
+		if c := s.collectors[key.name]; c != nil && c.takes() && c.Presence != presenceOffline {
+			manned[key.lane] = true
+		}
+	}
+	return manned
+}
+
+func (c *collectorRow) takes() bool {
+	return job.Standing{
+		Registered: &events.CollectorRegistered{}, Removed: c.RemovedAt != nil, Active: c.Active, Draining: c.Draining, Quarantined: c.Quarantined,
+	}.Takes()
+}
+
+// openJobs returns the jobs that have not ended, by request, and those of requests that have ended. It notes what the
+// requests in progress have done.
+func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jobRow) {
+	open = make(map[events.RequestID][]*jobRow)
+	for _, j := range p.jobs {
+		r := p.requests[j.RequestID]
+		switch ended := j.State.Terminal(); {
+		case ended && p.tells(j):
+			p.ownOf(j.Suite).Ended(time.Duration(j.DurationMS)*time.Millisecond, j.Measured+j.Failed)
+		case ended:
+		case r == nil || r.State.Terminal():
+			behind = append(behind, j)
+		case r.State == events.InProgress:
+			open[r.ID] = append(open[r.ID], j)
+			if j.State == events.JobInProgress {
+				p.ownOf(j.Suite).Runs(p.elapsed(j), j.Measured)
+			}
+		}
+	}
+	return open, behind
+}
+
+// tells reports whether a job that has ended tells how long others of its request will take. Jobs that ended before
+// their request started do not: they are in the state by chance.
+func (s *state) tells(j *jobRow) bool {
+	r := s.requests[j.RequestID]
+	return r != nil && r.State == events.InProgress && *j.FinishedSeq > *r.StartedSeq &&
+		(j.State == events.JobSuccess || j.State == events.JobFailure)
+}
+
+func (s *state) elapsed(j *jobRow) time.Duration { return max(s.asOf.Sub(*j.DequeuedAt), 0) }
+
+// remaining returns the plan of jobs that have not ended. A job that was in the hands of a collector that is offline
+// waits for another one where there is none.
+func (p *planning) remaining(jobs []*jobRow) queue.Plan {
+	var list planner
+	for _, j := range jobs {
+		e := p.durations.Expect(j.sort())
+		holder := p.collectors[j.Collector]
+		if j.State == events.JobInProgress && (p.manned[j.lane()] || holder == nil || holder.Presence != presenceOffline) {
+			if !e.Known {
+				e = p.ownOf(j.Suite).ExpectRunning(p.elapsed(j), j.Measured, j.Cases)
+			}
+			w := list.work(j.lane())
+			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.Optional}
+			w.Unmanned = !p.manned[w.Lane]
+			continue
+		}
+		if !e.Known {
+			e = p.ownOf(j.Suite).Expect(j.Cases)
+		}
+		p.wait(&list, j.lane(), queue.Job{Expected: e, Optional: j.Optional})
+	}
+	return list.plan
+}
+
+// expected returns the plan of jobs that are not made yet.
+func (p *planning) expected(suite events.SuiteName, jobs []madeJob) queue.Plan {
+	var list planner
+	for _, j := range jobs {
+		e := p.durations.Expect(j.Sort)
+		if !e.Known {
+			e = p.ownOf(suite).Expect(j.cases)
+		}
+		p.wait(&list, j.Lane, queue.Job{Expected: e, Optional: j.optional})
+	}
+	return list.plan
+}
+
+// wait adds a job that has not begun. An optional one where nobody begins jobs is left out.
+func (p *planning) wait(list *planner, lane events.Lane, j queue.Job) {
+	manned := p.manned[lane]
+	if !manned && j.Optional {
+		return
+	}
+	w := list.work(lane)
+	w.Queued, w.Unmanned = append(w.Queued, j), !manned
+}
+
+func (p *planning) ownOf(suite events.SuiteName) *queue.Own {
+	own := p.own[suite]
+	if own == nil {
+		own = &queue.Own{}
+		p.own[suite] = own
+	}
+	return own
+}
+
+// planner collects the work of one plan by lane, in the order in which lanes first come.
+type planner struct {
+	plan  queue.Plan
+	index map[events.Lane]int
+}
+
+// work returns the work of a lane; the pointer is good until the next call.
+func (p *planner) work(l events.Lane) *queue.LaneWork {
+	if p.index == nil {
+		p.index = make(map[events.Lane]int)
+	}
+	i, known := p.index[l]
+	if !known {
+		i = len(p.plan.Lanes)
+		p.index[l] = i
+		p.plan.Lanes = append(p.plan.Lanes, queue.LaneWork{Lane: l})
+	}
+	return &p.plan.Lanes[i]
+}

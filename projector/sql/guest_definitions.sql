@@ -1,0 +1,3 @@
+SELECT suite, digest, content
+FROM definition
+WHERE (suite, digest) IN (SELECT * FROM unnest($1::text[], $2::text[]))

@@ -1,0 +1,131 @@
+package projector
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/queue"
+)
+
+// template is a sort of request; made are the jobs that the newest started one of them was given. What has
+// not started yet is expected to get the same.
+type template struct {
+	suite events.SuiteName
+	kind  events.RequestKind
+	// parameters is empty for requests without any, and else names what they ask for.
+	parameters string
+}
+
+type made struct {
+	owner events.RequestID
+	jobs  []madeJob
+}
+
+type madeJob struct {
+	queue.Sort
+	optional bool
+	cases    int
+}
+
+func (j *jobRow) made() madeJob { return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases} }
+
+// newTemplate returns what sort of request one with these parameters is. Benchmarks choose what jobs measure, and not
+// which jobs there are. The name has one length, whatever the parameters are.
+func newTemplate(suite events.SuiteName, kind events.RequestKind, p events.Parameters) template {
+	t := template{suite: suite, kind: kind}
+	if len(p.Targets)+len(p.Backends)+len(p.Profiles) > 0 {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", sorted(p.Targets), sorted(p.Backends), sorted(p.Profiles)))
+		t.parameters = hex.EncodeToString(sum[:])
+	}
+	return t
+}
+
+func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
+
+// startTemplate makes a request that starts the template of its sort, with the jobs that it has already. One that
+// shares jobs which others had made before is given fewer than the next: it is taken where there is no other.
+func (s *state) startTemplate(r *requestRow, f events.RequestStarted) {
+	key := newTemplate(r.Suite, r.Kind, r.Parameters)
+	if len(f.Shared) > 0 && s.templates[key] != nil {
+		return
+	}
+	// Jobs that came before the start in the same batch belong to the template too. What has ended does not: it is
+	// in the state by chance.
+	var jobs []*jobRow
+	for _, j := range s.jobs {
+		if j.RequestID == r.ID && !j.Backfill && !j.State.Terminal() {
+			jobs = append(jobs, j)
+		}
+	}
+	byCreation(jobs)
+	t := &made{owner: r.ID}
+	for _, j := range jobs {
+		t.jobs = append(t.jobs, j.made())
+	}
+	s.templates[key], s.dirtyTemplates[key] = t, true
+}
+
+// growTemplate adds a job to the template of its request.
+func (s *state) growTemplate(j *jobRow) {
+	for key, t := range s.templates {
+		if t.owner == j.RequestID && !j.Backfill {
+			t.jobs, s.dirtyTemplates[key] = append(t.jobs, j.made()), true
+		}
+	}
+}
+
+// template returns the template of a request and those of its jobs that the request is expected to be given; nil when
+// nothing like it was ever started. Requests of the same kind and parameters come first, then what fits the parameters
+// of those without any, then other kinds in the same way, and at last whatever was given the most jobs.
+func (s *state) template(r *requestRow) (*made, []madeJob) {
+	key := newTemplate(r.Suite, r.Kind, r.Parameters)
+	for _, kind := range []events.RequestKind{r.Kind, events.Master, events.Try, events.Release} {
+		key.kind = kind
+		if t := s.templates[key]; t != nil && len(t.jobs) > 0 {
+			return t, t.jobs
+		}
+		if t := s.templates[template{suite: r.Suite, kind: kind}]; t != nil {
+			if jobs := t.fitting(r.Parameters); len(jobs) > 0 {
+				return t, jobs
+			}
+		}
+	}
+	var largest *made
+	for key, t := range s.templates {
+		if key.suite == r.Suite && len(t.jobs) > 0 && (largest == nil || t.larger(largest)) {
+			largest = t
+		}
+	}
+	if largest == nil {
+		return nil, nil
+	}
+	if jobs := largest.fitting(r.Parameters); len(jobs) > 0 {
+		return largest, jobs
+	}
+	return largest, largest.jobs
+}
+
+// larger orders templates by their number of jobs.
+func (t *made) larger(o *made) bool {
+	return cmp.Or(cmp.Compare(len(t.jobs), len(o.jobs)), cmp.Compare(t.owner, o.owner)) > 0
+}
+
+// fitting returns the jobs of a template that the parameters of a request would ask for again.
+func (t *made) fitting(p events.Parameters) []madeJob {
+	if len(p.Targets)+len(p.Backends)+len(p.Profiles) == 0 {
+		return t.jobs
+	}
+	var fit []madeJob
+	for _, j := range t.jobs {
+		if allows(p.Targets, j.Lane.Target) && allows(p.Backends, j.Backend) && allows(p.Profiles, j.Profile) {
+			fit = append(fit, j)
+		}
+	}
+	return fit
+}
+
+func allows[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }

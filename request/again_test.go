@@ -1,0 +1,64 @@
+package request
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Parameters that were asked for already are the same in any order. None are the defaults, which are others than any.
+func TestAskingAgainWithOtherParametersIsRefused(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		given, now events.Parameters
+		says       string // empty where it is the same
+	}{
+		{"none and none", events.Parameters{}, events.Parameters{Profiles: []events.Profile{}}, ""},
+		{
+			"another order",
+			events.Parameters{Profiles: []events.Profile{"opt", "debug"}, Benchmarks: []string{"a", "b"}},
+			events.Parameters{Profiles: []events.Profile{"debug", "opt"}, Benchmarks: []string{"b", "a"}},
+			"",
+		},
+		{"some instead of none", events.Parameters{}, events.Parameters{Profiles: []events.Profile{"fancy"}}, "profiles fancy instead of the default"},
+		{"none instead of some", events.Parameters{Benchmarks: []string{"net*"}}, events.Parameters{}, "benchmarks all instead of net*"},
+		{"more", events.Parameters{Targets: []events.Target{"a"}}, events.Parameters{Targets: []events.Target{"b", "a"}}, "targets a, b instead of a"},
+		{
+			"several",
+			events.Parameters{Backends: []events.Backend{"x"}},
+			events.Parameters{Backends: []events.Backend{"y"}, Benchmarks: []string{"b"}},
+			"backends y instead of x; benchmarks b instead of all",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := created(events.ArtifactsReady)
+			f.Parameters = test.given
+			facts, err := Decide(fold(f), Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Parent: "a", Parameters: test.now})
+			var refusal *Refusal
+			if len(facts) > 0 || errors.As(err, &refusal) != (test.says != "") {
+				t.Fatalf("%v, %v", facts, err)
+			}
+			if test.says == "" {
+				return
+			}
+			if !strings.Contains(refusal.Reason, test.says) || !strings.Contains(refusal.Reason, "--key") || !strings.Contains(refusal.Reason, "r1") {
+				t.Errorf("it says %q, want %q, the request and what to do", refusal.Reason, test.says)
+			}
+		})
+	}
+}
+
+// A try whose build named another parent than the wish is still the try that was asked for.
+func TestAskingAgainAfterTheBuildIsAskingForTheSame(t *testing.T) {
+	f := created(events.WaitingForArtifacts)
+	f.Tag = ""
+	r := fold(f, events.RequestArtifactsReady{RequestID: "r1", Tag: "merged", Parent: "base"})
+	for _, c := range []Create{{Parent: "a"}, {Tag: "merged"}, {Tag: "merged", Parent: "base"}} {
+		c.Suite, c.Kind, c.Key = "go", events.Try, "k"
+		if facts, err := Decide(r, c); len(facts) > 0 || err != nil {
+			t.Errorf("%+v: %v, %v", c, facts, err)
+		}
+	}
+}
