@@ -34,6 +34,9 @@ type Config struct {
 	Log Log
 	// Presence tells heartbeats; without it collectors are shown as the log knows them.
 	Presence eventlog.Presence
+	// OfflineAfter is how old a heartbeat may be before its collector is shown as offline: as long as the scheduler
+	// waits (scheduler.offline_after). 0 is the default of the configuration.
+	OfflineAfter time.Duration
 	// JobLogs holds the output of jobs; without it there is none to show.
 	JobLogs eventlog.JobLogs
 	// Alerts returns those that this process knows of and that the tables may not show: that they are late, that
@@ -111,11 +114,14 @@ func New(c Config) *Server {
 	if c.BodyWithin == 0 {
 		c.BodyWithin = 30 * time.Second
 	}
+	if c.OfflineAfter == 0 {
+		c.OfflineAfter = config.Default("").Scheduler.OfflineAfter.Std()
+	}
 	if c.PingEvery == 0 {
 		c.PingEvery = time.Second
 	}
 	s := &Server{
-		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock), metrics: newMetrics(c.Registry),
+		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock, c.OfflineAfter), metrics: newMetrics(c.Registry),
 		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
 	}
 	s.metrics.watch(c.Registry, s.bounds)
