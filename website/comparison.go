@@ -23,10 +23,14 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	if p.err != nil {
 		return p.err
 	}
-	if format == "markdown" {
-		return s.report(w, r, wantedOf(p), all)
+	wanted, err := s.comparisonOf(r, p)
+	if err != nil {
+		return err
 	}
-	c, err := s.tables().Compare(r.Context(), wantedOf(p))
+	if format == "markdown" {
+		return s.report(w, r, wanted, all)
+	}
+	c, err := s.tables().Compare(r.Context(), wanted)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,4 @@
+SELECT request_id, suite, kind, tag, key, state FROM benchmark_request
+WHERE starts_with(request_id, $1) OR starts_with(tag, $1)
+ORDER BY created_seq DESC
+LIMIT $2
