@@ -65,6 +65,9 @@ type Config struct {
 	BodyWithin time.Duration
 	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
 	PingEvery time.Duration
+	// AliveEvery is how often an idle stream says that it is alive: for proxies that close silent ones, and for pages,
+	// which say that they are not live when they have not heard it for a while. 0 means 15 s.
+	AliveEvery time.Duration
 	// Readers bounds what readers may ask for at once; what is 0 there is as in config.DefaultReaders.
 	Readers config.Readers
 }
@@ -113,6 +116,9 @@ func New(c Config) *Server {
 	}
 	if c.BodyWithin == 0 {
 		c.BodyWithin = 30 * time.Second
+	}
+	if c.AliveEvery == 0 {
+		c.AliveEvery = 15 * time.Second
 	}
 	if c.OfflineAfter == 0 {
 		c.OfflineAfter = config.Default("").Scheduler.OfflineAfter.Std()
