@@ -31,8 +31,13 @@ func TestACommandTakesWhatAnotherPrints(t *testing.T) {
 		return true
 	})
 	for _, command := range [][]string{
-		{"request", "show", "key pr 7"}, {"jobs", "--request", "v1"}, {"logs", beginning}, {"trace", beginning}, {"trace", "key pr 7"},
-		{"request", "artifacts-ready", "pr 7", "--tag", "v3"}, {"request", "cancel", "v3"},
+		{"request", "show", "key pr 7"},
+		{"jobs", "--request", "v1"},
+		{"logs", beginning},
+		{"trace", beginning},
+		{"trace", "key pr 7"},
+		{"request", "artifacts-ready", "pr 7", "--tag", "v3"},
+		{"request", "cancel", "v3"},
 	} {
 		s.must(command...)
 	}
