@@ -126,7 +126,7 @@ func (s *Server) api() []route {
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 	}
 	writes := []route{
-		{path: "requests", summary: "Ask for an artifact to be benchmarked", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
+		{path: "requests", summary: "Ask for an artifact to be benchmarked, with the only suite unless one is named", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
 		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},

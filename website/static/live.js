@@ -33,7 +33,7 @@
       if (key && !keyed.has(key)) keyed.set(key, node);
       else if (!key) others.push(node);
     }
-    const alike = (a, b) => a.nodeName === b.nodeName && a.className === b.className;
+    const alike = (a, b) => a.nodeName === b.nodeName && a.getAttribute?.("class") === b.getAttribute?.("class");
     let at = 0;
     return want.map((node) => {
       const key = keyOf(node);
