@@ -25,7 +25,8 @@ type Error struct {
 	Next    string `json:"next,omitempty"`
 	// RetryAfter is how long to wait before asking again, where the answer says so (429 too many at once, 503); else 0.
 	RetryAfter time.Duration `json:"-"`
-	// RequestID is the request of a job that is not in the tables any more; else empty.
+	// JobID and RequestID are those of a job that is not in the tables any more; else empty.
+	JobID     events.JobID     `json:"job_id,omitempty"`
 	RequestID events.RequestID `json:"request_id,omitempty"`
 }
 

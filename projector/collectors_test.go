@@ -23,12 +23,14 @@ func TestWhoServesALaneAndWhoIsOut(t *testing.T) {
 		reason  string
 	}{
 		{events.CollectorDraining{Name: regular, Reason: "kernel"}, regular, readmodel.CollectorDraining, "kernel"},
+		{events.CollectorSilent{Name: regular, Instance: "i1", Reason: "no heartbeat"}, regular, readmodel.CollectorOffline, "no heartbeat"},
+		{events.CollectorOnline{Name: regular, Instance: "i1", Version: "v1"}, regular, readmodel.CollectorDraining, "kernel"},
 		{events.CollectorActivated{Name: regular}, regular, readmodel.CollectorBenchmarking, ""},
 		{events.LaneTakenOver{Lane: lane, Name: "spare", From: regular}, "spare", readmodel.CollectorBenchmarking, ""},
 		{events.CollectorQuarantined{Name: regular, Reason: "3 jobs failed"}, "spare", readmodel.CollectorQuarantined, "3 jobs failed"},
 		{events.CollectorOffline{Name: regular, Instance: "i1", Reason: "asked to leave"}, "spare", readmodel.CollectorQuarantined, "3 jobs failed"},
-		{events.CollectorActivated{Name: regular}, "spare", readmodel.CollectorOffline, ""},
-		{events.LaneUnassigned{Lane: lane, Name: "spare"}, regular, readmodel.CollectorOffline, ""},
+		{events.CollectorActivated{Name: regular}, "spare", readmodel.CollectorOffline, "asked to leave"},
+		{events.LaneUnassigned{Lane: lane, Name: "spare"}, regular, readmodel.CollectorOffline, "asked to leave"},
 		{events.CollectorUpdating{Name: regular, Instance: "i1", Version: "v1", Wanted: "v2"}, regular, readmodel.CollectorUpdating, "left version v1 for version v2"},
 		{events.LaneUnassigned{Lane: lane, Name: regular}, "", readmodel.CollectorUpdating, "left version v1 for version v2"},
 	} {

@@ -59,31 +59,29 @@ func (s *state) fold(e fact) {
 	case events.ResultFact:
 		s.foldResult(m, f, e)
 	case events.CollectorRegistered:
-		s.collectorRegistered(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.RegistryCopied:
-		s.collectorCopied(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorKeyRotated:
-		s.changeCollector(m, f.Name, func(c *collectorRow) { c.NKey, c.KeySince = f.NKey, m.at })
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorRemoved:
-		s.collectorRemoved(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorActivated:
-		s.changeCollector(m, f.Name, func(c *collectorRow) {
-			c.Active, c.Draining, c.Quarantined, c.Reason = true, false, false, ""
-		})
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorDeactivated:
-		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Active, c.Reason = false, f.Reason })
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorOnline:
-		s.collectorOnline(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorUpdating:
-		s.collectorUpdating(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorQuarantined:
-		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Quarantined, c.Reason = true, f.Reason })
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorOffline:
-		s.collectorOffline(m, f)
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorSilent:
-		s.collectorOffline(m, events.CollectorOffline(f))
+		s.collectorStands(m, f.Name, f)
 	case events.CollectorDraining:
-		s.changeCollector(m, f.Name, func(c *collectorRow) { c.Draining, c.Reason = true, f.Reason })
+		s.collectorStands(m, f.Name, f)
 	case events.LaneAssigned:
 		key := assignmentKey{lane: f.Lane, name: f.Name}
 		s.assignments[key] = assignmentRow{

@@ -15,101 +15,111 @@ const (
 	presenceUpdating   = "updating"
 )
 
-// collectorRegistered takes the first registration of a name. In logs of earlier versions a collector could register
-// itself again, for another lane.
-func (s *state) collectorRegistered(m moment, f events.CollectorRegistered) {
-	if s.collectors[f.Name] != nil {
-		s.refused++
-		return
-	}
-	s.collectors[f.Name] = &collectorRow{
-		Name: f.Name, Presence: presenceRegistered, RegisteredAt: m.at, KeySince: m.at, Target: f.Target, Set: f.Set, Standby: f.Standby,
-		NKey: f.NKey, Active: true,
-	}
-	s.changeCollector(m, f.Name, func(*collectorRow) {})
-}
-
-// collectorCopied takes over what stood before the registry was opened; what the collector said of itself stays.
-func (s *state) collectorCopied(m moment, f events.RegistryCopied) {
-	if s.collectors[f.Name] == nil {
-		s.collectorRegistered(m, f.CollectorRegistered)
-	}
-	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Target, c.Set, c.Standby, c.NKey = f.Target, f.Set, f.Standby, f.NKey
-		c.Active, c.Draining, c.Quarantined = f.Active, f.Draining && c.Presence == presenceOnline, f.Quarantined
-		if f.Reason != "" {
-			c.Reason = f.Reason
-		}
-		c.RegisteredAt, c.KeySince = copiedTime(f.RegisteredAt, c.RegisteredAt), copiedTime(f.KeySince, c.KeySince)
-	})
-}
-
-// copiedTime reads a time to the second; the one that is known more exactly stays.
-func copiedTime(text string, known time.Time) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Year() < 1970 || t.Year() > 9999 || t.Equal(known.Truncate(time.Second)) {
-		return known
-	}
-	return t.UTC()
-}
-
-// collectorRemoved notes that the collector is gone for good.
-func (s *state) collectorRemoved(m moment, f events.CollectorRemoved) {
-	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		if c.Presence == presenceOnline {
-			c.OfflineAt = pointer(m.at)
-		}
-		c.RemovedAt, c.Active, c.Presence, c.Reason = pointer(m.at), false, presenceOffline, f.Reason
-	})
-}
-
-// changeCollector changes a collector that was registered and not removed; an event about another one is refused.
-func (s *state) changeCollector(m moment, name events.CollectorName, change func(*collectorRow)) {
+// collectorStands applies an event about a collector. What it means for the standing, job.Stand says; the rest of the
+// row is what people read: what it told of itself, and since when. Nothing is said of one that is not registered, or
+// was removed, and no name is registered twice.
+func (s *state) collectorStands(m moment, name events.CollectorName, f events.Fact) {
 	c := s.collectors[name]
-	if c == nil || c.RemovedAt != nil {
+	if c == nil {
+		c = &collectorRow{Name: name, Presence: presenceRegistered}
+	}
+	before := c.standing()
+	after := job.Stand(before, f, m.at)
+	_, registers := f.(events.CollectorRegistered)
+	if before.Removed || after.Registered == nil || registers && before.Registered != nil {
 		s.refused++
 		return
 	}
-	change(c)
+	if instance, left := leaver(f); left && instance != after.Instance {
+		s.stale++ // that process has a successor already
+		return
+	}
+	c.stand(m, after)
+	c.tell(m, f, before.Online)
 	c.LastEventSeq, c.LastEventType, c.LastEventAt = m.seq, m.name, m.at
+	s.collectors[name] = c
 	s.dirtyCollectors[name] = true
 }
 
-func (s *state) collectorOnline(m moment, f events.CollectorOnline) {
-	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Presence, c.Draining, c.OnlineAt = presenceOnline, false, pointer(m.at)
-		c.because(f.UpdateFailed)
-		c.Instance, c.Version, c.PID, c.Environment = f.Instance, f.Version, f.PID, pointer(f.Environment)
-	})
-}
-
-// collectorOffline ignores what is said of a process that has a successor already.
-func (s *state) collectorOffline(m moment, f events.CollectorOffline) {
-	if c := s.collectors[f.Name]; c != nil && f.Instance != "" && f.Instance != c.Instance {
-		s.stale++
-		return
+// standing is what the log said of the collector until here, as far as job.Stand goes on from it.
+func (c *collectorRow) standing() job.Standing {
+	if c.RegisteredAt.IsZero() {
+		return job.Standing{}
 	}
-	s.changeCollector(m, f.Name, func(c *collectorRow) {
-		c.Presence, c.Draining, c.OfflineAt = presenceOffline, false, pointer(m.at)
-		c.because(f.Reason)
-	})
-}
-
-// because notes why the collector is as it is, unless it was taken out: then that is the reason to be told.
-func (c *collectorRow) because(reason string) {
-	if c.Active && !c.Quarantined {
-		c.Reason = reason
+	return job.Standing{
+		Registered: &events.CollectorRegistered{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: c.NKey},
+		Since:      c.RegisteredAt, KeySince: c.KeySince, Removed: c.RemovedAt != nil, Active: c.Active, Draining: c.Draining,
+		Quarantined: c.Quarantined, Reason: c.Reason, Instance: c.Instance, Online: c.Presence == presenceOnline,
 	}
 }
 
-// collectorUpdating notes that the process has left, and that another version is to come.
-func (s *state) collectorUpdating(m moment, f events.CollectorUpdating) {
-	s.collectorOffline(m, events.CollectorOffline{
-		Name: f.Name, Instance: f.Instance, Reason: "left version " + f.Version + " for version " + f.Wanted,
-	})
-	if c := s.collectors[f.Name]; c != nil && c.Instance == f.Instance {
-		c.Presence = presenceUpdating
+// stand writes a standing back.
+func (c *collectorRow) stand(m moment, s job.Standing) {
+	if c.RegisteredAt.IsZero() {
+		c.RegisteredAt, c.KeySince = m.at, m.at
 	}
+	r := s.Registered
+	c.Target, c.Set, c.Standby, c.NKey = r.Target, r.Set, r.Standby, r.NKey
+	c.RegisteredAt, c.KeySince = newer(s.Since, c.RegisteredAt), newer(s.KeySince, c.KeySince)
+	c.Active, c.Draining, c.Quarantined, c.Reason, c.Instance = s.Active, s.Draining, s.Quarantined, s.Reason, s.Instance
+	if s.Removed {
+		c.RemovedAt = pointer(m.at)
+	}
+	switch {
+	case s.Online:
+		c.Presence = presenceOnline
+	case c.Presence == presenceOnline || s.Removed:
+		c.Presence = presenceOffline
+	}
+}
+
+// newer is the time that a standing tells. Copies tell it to the second: the one that is known more exactly stays, and
+// so does the one before where a copy has none.
+func newer(told, known time.Time) time.Time {
+	if told.Year() < 1970 || told.Year() > 9999 || told.Equal(known.Truncate(time.Second)) {
+		return known
+	}
+	return told.UTC()
+}
+
+// tell notes what an event tells of a collector beside its standing.
+func (c *collectorRow) tell(m moment, f events.Fact, wasOnline bool) {
+	// The others change the standing alone.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorOnline:
+		c.OnlineAt, c.PresenceReason = pointer(m.at), f.UpdateFailed
+		c.Version, c.PID, c.Environment = f.Version, f.PID, pointer(f.Environment)
+	case events.CollectorOffline:
+		c.leave(m, presenceOffline, f.Reason)
+	case events.CollectorSilent:
+		c.leave(m, presenceOffline, f.Reason)
+	case events.CollectorUpdating:
+		c.leave(m, presenceUpdating, "left version "+f.Version+" for version "+f.Wanted)
+	case events.CollectorRemoved:
+		if wasOnline {
+			c.OfflineAt = pointer(m.at)
+		}
+	}
+}
+
+func (c *collectorRow) leave(m moment, presence, reason string) {
+	c.Presence, c.OfflineAt, c.PresenceReason = presence, pointer(m.at), reason
+}
+
+// leaver is the process that an event says has left, and whether it says so of any.
+func leaver(f events.Fact) (instance string, left bool) {
+	// The others are about no process, or about one that has come.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorOffline:
+		return f.Instance, true
+	case events.CollectorSilent:
+		return f.Instance, true
+	case events.CollectorUpdating:
+		return f.Instance, true
+	}
+	return "", false
 }
 
 // assign tells of a lane's collectors which one serves it after one event of its assignment.

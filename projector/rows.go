@@ -149,29 +149,31 @@ type errorRow struct {
 	Time      time.Time            `json:"time"`
 }
 
+// collectorRow is the standing of a collector (see job.Standing) and what it told of itself.
 type collectorRow struct {
-	Name          events.CollectorName `json:"name"`
-	Target        events.Target        `json:"target"`
-	Set           events.Set           `json:"set"`
-	Standby       bool                 `json:"standby"`
-	NKey          string               `json:"nkey"`
-	Active        bool                 `json:"active"`
-	Presence      string               `json:"presence"`
-	Draining      bool                 `json:"draining"`
-	Quarantined   bool                 `json:"quarantined"`
-	Reason        string               `json:"reason"`
-	Instance      string               `json:"instance"`
-	Version       string               `json:"version"`
-	PID           int                  `json:"pid"`
-	Environment   *events.Environment  `json:"environment"`
-	RegisteredAt  time.Time            `json:"registered_at"`
-	KeySince      time.Time            `json:"key_since"`
-	RemovedAt     *time.Time           `json:"removed_at"`
-	OnlineAt      *time.Time           `json:"online_at"`
-	OfflineAt     *time.Time           `json:"offline_at"`
-	LastEventSeq  events.Seq           `json:"last_event_seq"`
-	LastEventType string               `json:"last_event_type"`
-	LastEventAt   time.Time            `json:"last_event_at"`
+	Name           events.CollectorName `json:"name"`
+	Target         events.Target        `json:"target"`
+	Set            events.Set           `json:"set"`
+	Standby        bool                 `json:"standby"`
+	NKey           string               `json:"nkey"`
+	Active         bool                 `json:"active"`
+	Presence       string               `json:"presence"`
+	Draining       bool                 `json:"draining"`
+	Quarantined    bool                 `json:"quarantined"`
+	Reason         string               `json:"reason"`
+	PresenceReason string               `json:"presence_reason"`
+	Instance       string               `json:"instance"`
+	Version        string               `json:"version"`
+	PID            int                  `json:"pid"`
+	Environment    *events.Environment  `json:"environment"`
+	RegisteredAt   time.Time            `json:"registered_at"`
+	KeySince       time.Time            `json:"key_since"`
+	RemovedAt      *time.Time           `json:"removed_at"`
+	OnlineAt       *time.Time           `json:"online_at"`
+	OfflineAt      *time.Time           `json:"offline_at"`
+	LastEventSeq   events.Seq           `json:"last_event_seq"`
+	LastEventType  string               `json:"last_event_type"`
+	LastEventAt    time.Time            `json:"last_event_at"`
 }
 
 // laneRow is what decides on the work of a lane which facts count, and the jobs that were dispatched to it.

@@ -97,17 +97,3 @@ func (r *Reader) Request(ctx context.Context, id events.RequestID) (RequestJobs,
 	})
 	return found, err
 }
-
-// FindRequest returns the request of that id, or else the newest of that tag, or else of that key, or ErrNotFound.
-func (r *Reader) FindRequest(ctx context.Context, name string) (RequestJobs, error) {
-	ids, err := all[struct {
-		ID events.RequestID `db:"request_id"`
-	}](ctx, r.pool, "find_request", name)
-	if err != nil {
-		return RequestJobs{}, err
-	}
-	if len(ids) == 0 {
-		return RequestJobs{}, fmt.Errorf("request %s: %w", name, ErrNotFound)
-	}
-	return r.Request(ctx, ids[0].ID)
-}

@@ -41,6 +41,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var network net.Error
 	var retired *readmodel.RetiredError
 	var incomparable *comparison.Error
+	var several *readmodel.AmbiguousError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -52,9 +53,15 @@ func explain(err error) (e *client.Error, known bool) {
 		return &client.Error{Status: status, Message: incomparable.Message, Next: incomparable.Next}, true
 	case errors.As(err, &refused):
 		return &client.Error{Status: refusalStatus(refused.Kind), Message: refused.Reason}, true
+	case errors.As(err, &several):
+		next := "say which: " + strings.Join(several.Candidates, ", ")
+		if several.More {
+			next += " and others"
+		}
+		return &client.Error{Status: http.StatusConflict, Message: several.Error(), Next: next}, true
 	case errors.As(err, &retired):
 		return &client.Error{
-			Status: http.StatusGone, Message: retired.Error(), RequestID: retired.RequestID,
+			Status: http.StatusGone, Message: retired.Error(), JobID: retired.JobID, RequestID: retired.RequestID,
 			Next: fmt.Sprintf("its results stay, and the log tells its story: `tacho trace %s`, `tacho events tail`", retired.JobID),
 		}, true
 	case errors.Is(err, readmodel.ErrNotFound):

@@ -15,13 +15,12 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// silentAfter is how old the newest sign of life may be before a collector is shown as offline, should the
-// end of its heartbeat not be told.
-const silentAfter = 60 * time.Second
-
 // beats are the newest heartbeats of all collectors.
 type beats struct {
 	clock func() time.Time
+	// silentAfter is how old the newest one may be before a collector is shown as offline, should the end of its
+	// heartbeat not be told.
+	silentAfter time.Duration
 
 	// mu guards the rest.
 	mu sync.Mutex
@@ -38,8 +37,8 @@ type heard struct {
 	at   time.Time
 }
 
-func newBeats(clock func() time.Time) *beats {
-	return &beats{clock: clock, live: map[events.CollectorName]heard{}, moved: make(chan struct{})}
+func newBeats(clock func() time.Time, silentAfter time.Duration) *beats {
+	return &beats{clock: clock, silentAfter: silentAfter, live: map[events.CollectorName]heard{}, moved: make(chan struct{})}
 }
 
 // follow keeps the beats until ctx ends; a log that is away is waited for.
@@ -110,14 +109,13 @@ func (b *beats) join(rows []readmodel.Collector) []client.Collector {
 	out := make([]client.Collector, len(rows))
 	for i, row := range rows {
 		c := client.Collector{Collector: row}
-		h, alive := b.live[row.Name]
-		alive = alive && b.known && now.Sub(h.at) < silentAfter
-		if alive {
+		h, seen := b.live[row.Name]
+		if seen && b.known && now.Sub(h.at) < b.silentAfter {
 			c.Heartbeat = &client.Heartbeat{Beat: h.beat, AgeMS: max(now.Sub(h.beat.Time).Milliseconds(), 0)}
 		}
 		c.State = shownState(row, c.Heartbeat, b.known)
-		if c.State == client.CollectorOffline && c.Reason == "" {
-			c.Reason = silence(row)
+		if c.State == client.CollectorOffline && (c.Reason == "" || row.Online) {
+			c.Reason = silence(row, seen)
 		}
 		out[i] = c
 	}
@@ -156,13 +154,14 @@ func present(rows []readmodel.Collector) (there []readmodel.Collector, removed i
 	return there, len(rows) - len(there)
 }
 
-// silence says in words why a collector is offline of which the log says nothing.
-func silence(row readmodel.Collector) string {
-	if row.OnlineAt == nil {
-		return "never seen; start it with: tacho collector run " + string(row.Name)
-	}
-	if row.Online {
+// silence says in words why a collector is offline of which the log does not say why. seen is set when its heartbeat was
+// ever heard.
+func silence(row readmodel.Collector, seen bool) string {
+	switch {
+	case row.Online || seen:
 		return "no heartbeat"
+	case row.OnlineAt == nil:
+		return "never seen; start it with: tacho collector run " + string(row.Name)
 	}
 	return ""
 }

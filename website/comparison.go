@@ -21,11 +21,14 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	if p.err != nil {
 		return p.err
 	}
-	q := wantedOf(p)
-	if format == "text" || format == "markdown" {
-		return s.report(w, r, q, format, all)
+	wanted, err := s.comparisonOf(r, p)
+	if err != nil {
+		return err
 	}
-	c, err := s.tables().Compare(r.Context(), q)
+	if format == "text" || format == "markdown" {
+		return s.report(w, r, wanted, format, all)
+	}
+	c, err := s.tables().Compare(r.Context(), wanted)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 // follow sends what f selects until the stream ends, a bounded part at a time. It has its turn while a part is read, and
 // neither while that is sent nor while it waits for more.
 func (s *Server) follow(st *stream, who netip.Addr, f readmodel.EventFilter) error {
-	alive := time.NewTicker(aliveEvery)
+	alive := time.NewTicker(s.AliveEvery)
 	defer alive.Stop()
 	for {
 		part, err := s.stretch(st.ctx, who, f)
@@ -132,9 +132,11 @@ func (s *Server) waitChanged(st *stream, seq events.Seq, alive <-chan time.Time)
 	}
 }
 
-// ping is what pages hear when something that they may show has changed.
+// ping is what pages hear: when something that they may show has changed, and every AliveEvery. A page that hears
+// nothing for longer is not live.
 type ping struct {
-	Seq events.Seq `json:"seq"`
+	Seq     events.Seq `json:"seq"`
+	AliveMS int64      `json:"alive_ms"`
 }
 
 // pings tells pages that the tables or a heartbeat moved, at most once in PingEvery. The first ping comes at
@@ -148,12 +150,13 @@ func (s *Server) pings(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) pingAll(st *stream) error {
-	alive := time.NewTicker(aliveEvery)
+	alive := time.NewTicker(s.AliveEvery)
 	defer alive.Stop()
 	for {
 		beat, known := s.beats.changed(), s.signature()
 		at := s.Reader.Heard()
-		if err := st.message("changed", 0, ping{at}); err != nil {
+		now := ping{at, s.AliveEvery.Milliseconds()}
+		if err := st.message("changed", 0, now); err != nil {
 			return err
 		}
 		pause := time.NewTimer(s.PingEvery)
@@ -171,7 +174,7 @@ func (s *Server) pingAll(st *stream) error {
 				moved = true
 			case <-alive.C:
 				moved = s.signature() != known
-				if err := st.alive(); err != nil {
+				if err := st.message("alive", 0, now); err != nil { // a comment would not reach the page
 					return err
 				}
 			case <-st.ctx.Done():

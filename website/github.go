@@ -55,8 +55,12 @@ func (s *Server) delivered(r *http.Request) (client.DeliveryWithBody, error) {
 }
 
 func (s *Server) outbox(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	named, err := s.requestNamed(r, p, "request")
+	if err != nil {
+		return nil, err
+	}
 	f := readmodel.CommentFilter{
-		State: choice(p, "state", readmodel.CommentStates()), PR: p.small("pr"), Request: events.RequestID(p.text("request")), Before: p.seq("before"), Limit: p.limit(),
+		State: choice(p, "state", readmodel.CommentStates()), PR: p.small("pr"), Request: named, Before: p.seq("before"), Limit: p.limit(),
 	}
 	if p.err != nil {
 		return nil, p.err

@@ -17,8 +17,8 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	if p.err != nil {
 		return p.err
 	}
-	id, who := events.JobID(r.PathValue("job")), visitOf(r.Context()).who
-	job, err := s.jobNow(r.Context(), who, id)
+	who := visitOf(r.Context()).who
+	job, err := s.jobNow(r.Context(), who, r.PathValue("job"))
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.Job, out *l
 }
 
 // jobNow reads a job for a stream of its output, of which there may be many: not by the connections of the pages.
-func (s *Server) jobNow(ctx context.Context, who netip.Addr, id events.JobID) (job readmodel.JobHistory, err error) {
+func (s *Server) jobNow(ctx context.Context, who netip.Addr, name string) (job readmodel.JobHistory, err error) {
 	err = s.readPart(ctx, who, func(tables *readmodel.Reader) (err error) {
-		job, err = tables.Job(ctx, id)
+		job, err = tables.FindJob(ctx, name)
 		return err
 	})
 	return job, err
@@ -79,7 +79,7 @@ func (s *Server) jobNow(ctx context.Context, who netip.Addr, id events.JobID) (j
 func (s *Server) jobEnded(ctx context.Context, who netip.Addr, id events.JobID) error {
 	for {
 		at := s.Reader.Heard()
-		job, err := s.jobNow(ctx, who, id)
+		job, err := s.jobNow(ctx, who, string(id))
 		if err != nil || job.State.Terminal() {
 			return err
 		}

@@ -72,16 +72,20 @@ func requestKinds() []events.RequestKind {
 }
 
 // requestFilter reads what selects requests, for the API and the page alike.
-func requestFilter(p *params) (readmodel.RequestFilter, error) {
+func (s *Server) requestFilter(r *http.Request, p *params) (readmodel.RequestFilter, error) {
+	tag, err := s.artifactNamed(r, p, "tag")
+	if err != nil {
+		return readmodel.RequestFilter{}, err
+	}
 	f := readmodel.RequestFilter{
 		State: choice(p, "state", requestStates()), Kind: choice(p, "kind", requestKinds()),
-		Suite: events.SuiteName(p.text("suite")), Tag: events.Tag(p.text("tag")), PR: p.small("pr"), Before: p.seq("before"), Limit: p.limit(),
+		Suite: events.SuiteName(p.text("suite")), Tag: tag, PR: p.small("pr"), Before: p.seq("before"), Limit: p.limit(),
 	}
 	return f, p.err
 }
 
 func (s *Server) requests(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
-	f, err := requestFilter(p)
+	f, err := s.requestFilter(r, p)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +97,12 @@ func (s *Server) request(_ http.ResponseWriter, r *http.Request, _ *params) (any
 }
 
 func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	named, err := s.requestNamed(r, p, "request")
+	if err != nil {
+		return nil, err
+	}
 	f := readmodel.JobFilter{
-		Request: events.RequestID(p.text("request")), Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(),
+		Request: named, Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(),
 		State: choice(p, "state", []events.JobState{
 			events.JobQueued, events.JobInProgress, events.JobSuccess, events.JobFailure, events.JobCancelled,
 		}),
@@ -106,7 +114,7 @@ func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, e
 }
 
 func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
+	return s.Reader.FindJob(r.Context(), r.PathValue("job"))
 }
 
 func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
@@ -125,7 +133,10 @@ func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, p *params) (
 }
 
 func (s *Server) results(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
-	tag := events.Tag(p.text("tag"))
+	tag, err := s.artifactNamed(r, p, "tag")
+	if err != nil {
+		return nil, err
+	}
 	if tag == "" {
 		return nil, wrong(http.StatusBadRequest, "add tag=…", "results of which artifact?")
 	}
@@ -147,14 +158,14 @@ func (s *Server) durations(_ http.ResponseWriter, r *http.Request, p *params) (a
 	if target == "" {
 		return nil, wrong(http.StatusBadRequest, "add target=…", "durations on which target?")
 	}
-	suites, err := s.tables().Suites(r.Context(), events.SuiteName(p.text("suite")))
-	if err != nil {
-		return nil, err
+	suite := events.SuiteName(p.text("suite"))
+	if suite == "" {
+		var err error
+		if suite, err = s.onlySuite(r.Context()); err != nil {
+			return nil, err
+		}
 	}
-	if len(suites) > 1 {
-		return nil, wrong(http.StatusBadRequest, "add suite=…", "durations of which suite?")
-	}
-	return s.long.Durations(r.Context(), suites[0], target)
+	return s.long.Durations(r.Context(), suite, target)
 }
 
 func (s *Server) wantedVersion(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

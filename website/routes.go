@@ -74,12 +74,12 @@ func (s *Server) api() []route {
 		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status, effort: common},
 		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue},
 		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
-			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag"),
+			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag, or its beginning"),
 			number("pr", "a pull request"), number("before", "created before the event of this sequence"), limit,
 		}},
-		{path: "requests/{request}", summary: "The request of an id, or the newest of a tag, with its jobs", answer: readmodel.RequestJobs{}, json: s.request},
+		{path: "requests/{request}", summary: "The request of an id, or the newest of a tag or key, with its jobs; the beginning of an id or tag will do, where no other begins so", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
-			text("request", "the id of a request"), text("state", "a state of jobs"), text("open", "1: those that have not ended"),
+			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: those that have not ended"),
 			text("lane", "a lane, target/set"), limit,
 		}},
 		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
@@ -118,7 +118,7 @@ func (s *Server) api() []route {
 		}},
 		{path: "deliveries/{hook}/{id}", summary: "One delivery with its body", answer: client.DeliveryWithBody{}, json: s.delivery, effort: long},
 		{path: "outbox", summary: "What is to stand on GitHub, wanted last first", answer: []readmodel.Comment{}, json: s.outbox, parameters: []parameter{
-			text("state", "wanted, postponed, posted, refused or minimised"), number("pr", "a pull request"), text("request", "the id of a request"),
+			text("state", "wanted, postponed, posted, refused or minimised"), number("pr", "a pull request"), text("request", "a request, by id, tag or key"),
 			number("before", "first wanted before the event of this sequence"), limit,
 		}},
 		{path: "outbox/{key}", summary: "One comment", answer: readmodel.Comment{}, json: s.comment},
@@ -126,7 +126,7 @@ func (s *Server) api() []route {
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 	}
 	writes := []route{
-		{path: "requests", summary: "Ask for an artifact to be benchmarked", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
+		{path: "requests", summary: "Ask for an artifact to be benchmarked, with the only suite unless one is named", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
 		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},

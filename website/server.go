@@ -34,6 +34,9 @@ type Config struct {
 	Log Log
 	// Presence tells heartbeats; without it collectors are shown as the log knows them.
 	Presence eventlog.Presence
+	// OfflineAfter is how old a heartbeat may be before its collector is shown as offline: as long as the scheduler
+	// waits (scheduler.offline_after). 0 is the default of the configuration.
+	OfflineAfter time.Duration
 	// JobLogs holds the output of jobs; without it there is none to show.
 	JobLogs eventlog.JobLogs
 	// Alerts returns those that this process knows of and that the tables may not show: that they are late, that
@@ -62,6 +65,9 @@ type Config struct {
 	BodyWithin time.Duration
 	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
 	PingEvery time.Duration
+	// AliveEvery is how often an idle stream says that it is alive: for proxies that close silent ones, and for pages,
+	// which say that they are not live when they have not heard it for a while. 0 means 15 s.
+	AliveEvery time.Duration
 	// Readers bounds what readers may ask for at once; what is 0 there is as in config.DefaultReaders.
 	Readers config.Readers
 }
@@ -111,11 +117,17 @@ func New(c Config) *Server {
 	if c.BodyWithin == 0 {
 		c.BodyWithin = 30 * time.Second
 	}
+	if c.AliveEvery == 0 {
+		c.AliveEvery = 15 * time.Second
+	}
+	if c.OfflineAfter == 0 {
+		c.OfflineAfter = config.Default("").Scheduler.OfflineAfter.Std()
+	}
 	if c.PingEvery == 0 {
 		c.PingEvery = time.Second
 	}
 	s := &Server{
-		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock), metrics: newMetrics(c.Registry),
+		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock, c.OfflineAfter), metrics: newMetrics(c.Registry),
 		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
 	}
 	s.metrics.watch(c.Registry, s.bounds)

@@ -10,12 +10,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-const (
-	// aliveEvery is how often an idle stream says that it is alive, for proxies that close silent ones.
-	aliveEvery = 15 * time.Second
-	// writeWithin is how long one message may take to be taken: a reader that does not read is left.
-	writeWithin = 30 * time.Second
-)
+// writeWithin is how long one message may take to be taken: a reader that does not read is left.
+const writeWithin = 30 * time.Second
 
 // stream is an answer that goes on until its reader leaves or the server stops.
 type stream struct {

@@ -31,7 +31,7 @@ func (s *Server) requestsPage(r *http.Request) (view, error) {
 	p := query(r, []parameter{
 		{name: "state"}, {name: "kind"}, {name: "suite"}, {name: "tag"}, {name: "pr"}, {name: "before"}, {name: "limit"},
 	})
-	f, err := requestFilter(p)
+	f, err := s.requestFilter(r, p)
 	if err != nil {
 		return view{}, err
 	}
@@ -114,7 +114,7 @@ type jobPageView struct {
 }
 
 func (s *Server) jobPage(r *http.Request) (view, error) {
-	found, err := s.Reader.Job(r.Context(), events.JobID(r.PathValue("job")))
+	found, err := s.Reader.FindJob(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return view{}, err
 	}
@@ -182,6 +182,9 @@ func (s *Server) comparePage(r *http.Request) (view, error) {
 		v.Tags = append(v.Tags, tags...)
 	}
 	err = p.err
+	if err == nil && v.Query.B != "" {
+		v.Query, err = s.comparisonOf(r, p)
+	}
 	if err == nil && v.Query.B != "" {
 		err = s.fill(r, &v)
 	}

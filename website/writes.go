@@ -34,6 +34,14 @@ func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params
 	if n.Kind, err = events.ParseRequestKind(string(n.Kind)); err != nil {
 		return nil, wrong(http.StatusBadRequest, "", "%s", err)
 	}
+	if n.Suite == "" {
+		if n.Suite, err = s.onlySuite(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.abbreviated(r.Context(), &n.Tag, &n.Parent); err != nil {
+		return nil, err
+	}
 	made, answer, err := s.Control.CreateRequest(r.Context(), who, n)
 	return requestAnswer(made, answer), err
 }
@@ -44,7 +52,11 @@ func (s *Server) cancelRequest(w http.ResponseWriter, r *http.Request, _ *params
 	if err != nil {
 		return nil, err
 	}
-	made, answer, err := s.Control.CancelRequest(r.Context(), who, events.RequestID(r.PathValue("request")), why.Reason)
+	id, err := s.requestToChange(r)
+	if err != nil {
+		return nil, err
+	}
+	made, answer, err := s.Control.CancelRequest(r.Context(), who, id, why.Reason)
 	return requestAnswer(made, answer), err
 }
 
@@ -54,7 +66,14 @@ func (s *Server) artifactsReady(w http.ResponseWriter, r *http.Request, _ *param
 	if err != nil {
 		return nil, err
 	}
-	made, answer, err := s.Control.ArtifactsReady(r.Context(), who, events.RequestID(r.PathValue("request")), a.Tag, a.ParentTag)
+	id, err := s.requestToChange(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.abbreviated(r.Context(), &a.Tag, &a.ParentTag); err != nil {
+		return nil, err
+	}
+	made, answer, err := s.Control.ArtifactsReady(r.Context(), who, id, a.Tag, a.ParentTag)
 	return requestAnswer(made, answer), err
 }
 

@@ -213,7 +213,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	site := website.New(website.Config{
 		Reader: reader, Control: commands, Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
-		Site: p.config.GitHub.Site, Readers: p.config.Readers,
+		Site: p.config.GitHub.Site, Readers: p.config.Readers, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 	})
 	p.run(site.Run)
 	return site.Handler()

@@ -29,7 +29,7 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		{"request master v9 --suite nope", exitRefused, "`tacho suite publish`"},
 		{"request try", exitUsage, "--key"},
 		{"request cancel r0", exitRefused, "`tacho request list`"},
-		{"request cancel V9", exitUsage, "`tacho request show TAG`"},
+		{"request cancel V9", exitRefused, "`tacho request list`"},
 		{"jobs --request r0", exitRefused, "`tacho request list`"},
 		{"events tail --type job.finished", exitUsage, "use job.finished.v1"},
 		{"up --stay", exitUsage, "add --demo"},

@@ -21,7 +21,7 @@ type requestCmd struct {
 }
 
 type parameters struct {
-	Suite      events.SuiteName `help:"Suite to measure with; default: the first of the configuration." placeholder:"NAME"`
+	Suite      events.SuiteName `help:"Suite to measure with; default: the only one of the server." placeholder:"NAME"`
 	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
@@ -35,17 +35,7 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 	if err != nil {
 		return err
 	}
-	n.Suite = c.Suite
-	if n.Suite == "" {
-		suites, err := loadSuites(p.config.Suites[:min(1, len(p.config.Suites))])
-		if err != nil {
-			return err
-		}
-		if len(suites) == 0 {
-			return usagef("which suite is not known: name it with --suite or TACHO_SUITE")
-		}
-		n.Suite = suites[0].Name
-	}
+	n.Suite = c.Suite // the server knows its only one
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
@@ -174,7 +164,7 @@ type requestShown struct {
 }
 
 type requestShowCmd struct {
-	ID   string `arg:"" help:"Id, tag or key of the request."`
+	ID   string `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
 	JSON bool   `help:"Print JSON." name:"json"`
 }
 
@@ -249,7 +239,7 @@ func (p *program) jobTable(jobs []readmodel.Job) error {
 }
 
 type requestCancelCmd struct {
-	ID     events.RequestID `arg:"" help:"Id of the request."`
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
 	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
@@ -268,7 +258,7 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *program) error {
 }
 
 type requestArtifactsReadyCmd struct {
-	ID     events.RequestID `arg:"" help:"Id of the request."`
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
 	Tag    events.Tag       `required:"" help:"Tag of the artifact."`
 	Parent events.Tag       `help:"Tag of the artifact to compare with." placeholder:"TAG"`
 	JSON   bool             `help:"Print JSON." name:"json"`

@@ -14,7 +14,7 @@ import (
 )
 
 type traceCmd struct {
-	ID   string `arg:"" help:"Id, tag or key of a request, id of a job, or sequence of an event."`
+	ID   string `arg:"" help:"Id, tag or key of a request, id of a job, the beginning of an id or tag, or sequence of an event."`
 	JSON bool   `help:"Print JSON." name:"json"`
 }
 
@@ -61,8 +61,18 @@ func (c *traceCmd) find(ctx context.Context, cl *client.Client) (readmodel.Event
 	if n, err := strconv.ParseUint(c.ID, 10, 64); err == nil {
 		seq := events.Seq(n)
 		e, err := cl.Event(ctx, seq)
+		if err != nil { // the hash of a commit may begin with digits alone
+			if first, keep, other := c.findNamed(ctx, cl); other == nil {
+				return first, keep, nil
+			}
+		}
 		return e, func(x *effect) bool { return x.Seq == seq }, next(err, "see `tacho events tail -n 20`")
 	}
+	return c.findNamed(ctx, cl)
+}
+
+// findNamed is find for what is no event.
+func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.Event, func(*effect) bool, error) {
 	var missing *client.Error
 	id, keep := events.RequestID(""), func(*effect) bool { return true }
 	r, err := cl.Request(ctx, c.ID)
@@ -72,7 +82,7 @@ func (c *traceCmd) find(ctx context.Context, cl *client.Client) (readmodel.Event
 		switch {
 		case err == nil || !errors.As(err, &missing):
 		case missing.Status == 410: // the job has left the tables, and the log has it still
-			j.ID, j.RequestID, err = events.JobID(c.ID), missing.RequestID, nil
+			j.ID, j.RequestID, err = missing.JobID, missing.RequestID, nil
 		case missing.Status == 404:
 			missing.Message, missing.Next = fmt.Sprintf("%s is no request, job or event", c.ID), "see `tacho request list` and `tacho jobs`"
 		}

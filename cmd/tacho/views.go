@@ -131,7 +131,7 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := c.jobsOf(ctx, cl)
+	jobs, err := cl.Jobs(ctx, client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit})
 	if err != nil {
 		return err
 	}
@@ -144,30 +144,12 @@ func (c *jobsCmd) Run(ctx context.Context, p *program) error {
 	return p.jobTable(jobs)
 }
 
-// jobsOf lists jobs; a request may be named by its tag or key, too.
-func (c *jobsCmd) jobsOf(ctx context.Context, cl *client.Client) ([]readmodel.Job, error) {
-	q := client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit}
-	jobs, err := cl.Jobs(ctx, q)
-	if err != nil || len(jobs) > 0 || c.Request == "" {
-		return jobs, err
-	}
-	r, err := cl.Request(ctx, string(c.Request))
-	if err != nil {
-		return nil, next(err, "see `tacho request list`")
-	}
-	if r.ID == c.Request {
-		return jobs, nil
-	}
-	q.Request = r.ID
-	return cl.Jobs(ctx, q)
-}
-
 // noJobs says why there are none: those of an old request have left the tables.
 func (p *program) noJobs(ctx context.Context, cl *client.Client, request string) error {
 	if request != "" {
 		r, err := cl.Request(ctx, request)
 		if err != nil {
-			return err
+			return next(err, "see `tacho request list`")
 		}
 		if p.tellRetired(r.Request) {
 			return nil
@@ -197,7 +179,7 @@ func overrun(places []client.QueuePlace, id events.RequestID) string {
 }
 
 type logsCmd struct {
-	Job    events.JobID `arg:"" help:"Id of the job."`
+	Job    events.JobID `arg:"" help:"Id of the job, or its beginning."`
 	Follow bool         `help:"Go on until the job ends." short:"f"`
 	JSON   bool         `help:"Print JSON, when all of it is there." name:"json"`
 }

@@ -9,7 +9,11 @@ SELECT c.name, c.target, c."set", c.standby, c.nkey, c.active, c.presence = 'onl
            WHEN EXISTS (SELECT FROM attempt a WHERE a.collector = c.name AND a.state = 'running') THEN 'benchmarking'
            ELSE 'idle'
        END AS state,
-       c.reason, c.instance, c.version, c.pid, c.environment, c.registered_at, c.key_since, c.removed_at, c.online_at, c.offline_at,
+       CASE
+           WHEN c.removed_at IS NOT NULL OR NOT c.active OR c.quarantined OR c.draining AND c.presence = 'online' THEN c.reason
+           ELSE c.presence_reason
+       END AS reason,
+       c.instance, c.version, c.pid, c.environment, c.registered_at, c.key_since, c.removed_at, c.online_at, c.offline_at,
        c.last_event_seq, c.last_event_type, c.last_event_at
 FROM collector_config c
 ORDER BY c.name

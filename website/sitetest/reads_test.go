@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website"
 )
 
 var write = flag.Bool("write-golden", false, "write the golden files anew")
@@ -200,6 +201,25 @@ func TestACollectorsStateJoinsLogAndHeartbeat(t *testing.T) {
 	check("when heartbeats are old", map[events.CollectorName]client.CollectorState{
 		"amd-0": client.CollectorOffline, "amd-1": client.CollectorOffline, "spare": client.CollectorInactive,
 	})
+}
+
+// Whoever sends a heartbeat is there for as long as the configuration says, and was seen.
+func TestACollectorIsOfflineWhenTheConfigurationSaysSo(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.OfflineAfter = 5 * time.Minute })
+	s.story()
+	s.beat(eventlog.Beat{Name: "spare", Instance: "i3", Host: "bench-3", PID: 43, Version: "v1.2.3"}) // its start is not in the log yet
+	s.clock.advance(4 * time.Minute)
+	for _, c := range s.machines() {
+		if c.State == client.CollectorOffline || c.Heartbeat == nil {
+			t.Errorf("after 4 minutes %s is %s because %q", c.Name, c.State, c.Reason)
+		}
+	}
+	s.clock.advance(time.Minute)
+	for _, c := range s.machines() {
+		if c.State != client.CollectorOffline || c.Reason != "no heartbeat" {
+			t.Errorf("after 5 minutes %s is %s because %q", c.Name, c.State, c.Reason)
+		}
+	}
 }
 
 func TestAComparisonJudgesWithTheDefinitions(t *testing.T) {

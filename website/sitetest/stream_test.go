@@ -115,7 +115,7 @@ func TestPagesHearOfChangesAndHeartbeats(t *testing.T) {
 	nextLine(t, lines, "data: ") // what there is
 	st.ask(s.control.DrainCollector(s.ctx, teller(), "amd-1", ""))
 	for want := s.head(); ; {
-		if nextLine(t, lines, "data: ") == `data: {"seq":`+jsonNumber(want)+`}` {
+		if nextLine(t, lines, "data: ") == `data: {"seq":`+jsonNumber(want)+`,"alive_ms":15000}` {
 			break
 		}
 	}

@@ -1,9 +1,123 @@
-// Keeps a page up to date: the server says that something changed, the page is fetched again, and the regions
-// that differ are swapped. Without this script the page is whole, and a reload shows what is new.
+// Keeps a page up to date: the server says that something changed, the page is fetched again, and what differs is
+// changed where it stands. Without this script the page is whole, and a reload shows what is new.
 (() => {
   "use strict";
   const regions = () => [...document.querySelectorAll("[data-live]")];
   if (!document.querySelector("main [data-live]") || !window.EventSource) return;
+
+  // ---- Changing a page ----
+  //
+  // An element that is still there stays the same one: focus, selection, scroll positions and what the reader opened
+  // belong to elements. What is still there is told by keys, and by place where there are none.
+
+  // Between these, white space means nothing.
+  const blocks = new Set(["ARTICLE", "DIV", "DL", "OL", "SECTION", "TABLE", "TBODY", "THEAD", "TR", "UL"]);
+  const counts = (node) =>
+    node.nodeType === Node.ELEMENT_NODE ||
+    (node.nodeType === Node.TEXT_NODE && !(blocks.has(node.parentNode.nodeName) && node.data.trim() === ""));
+
+  const keyOf = (node) => {
+    if (node.nodeType !== Node.ELEMENT_NODE) return "";
+    const key = node.id || node.dataset.key || node.dataset.request || node.getAttribute("aria-labelledby");
+    if (key) return node.nodeName + " " + key;
+    // A fact is told by its name.
+    return node.parentNode.nodeName === "DL" ? "fact " + node.firstElementChild?.textContent : "";
+  };
+
+  // Returns for each wanted child the one that stands for it now, if any.
+  const pair = (have, want) => {
+    const keyed = new Map();
+    const others = [];
+    for (const node of have) {
+      const key = keyOf(node);
+      if (key && !keyed.has(key)) keyed.set(key, node);
+      else if (!key) others.push(node);
+    }
+    const alike = (a, b) => a.nodeName === b.nodeName && a.getAttribute?.("class") === b.getAttribute?.("class");
+    let at = 0;
+    return want.map((node) => {
+      const key = keyOf(node);
+      if (key) {
+        const found = keyed.get(key);
+        keyed.delete(key);
+        return found;
+      }
+      const found = others.findIndex((other, i) => i >= at && alike(other, node));
+      if (found < 0) return undefined;
+      at = found + 1;
+      return others[found];
+    });
+  };
+
+  // Only the middle that differs is replaced, so that a selection that ends in the text stays.
+  const rewrite = (text, data) => {
+    const old = text.data;
+    if (old === data) return;
+    const most = Math.min(old.length, data.length);
+    let head = 0;
+    while (head < most && old[head] === data[head]) head++;
+    let tail = 0;
+    while (tail < most - head && old[old.length - 1 - tail] === data[data.length - 1 - tail]) tail++;
+    text.replaceData(head, old.length - head - tail, data.slice(head, data.length - tail));
+  };
+
+  const attributes = (old, fresh) => {
+    // Whether details are open is the reader's.
+    const theirs = (name) => name === "open" && old.nodeName === "DETAILS";
+    for (const { name } of [...old.attributes]) {
+      if (!fresh.hasAttribute(name) && !theirs(name)) old.removeAttribute(name);
+    }
+    for (const { name, value } of fresh.attributes) {
+      if (old.getAttribute(name) !== value && !theirs(name)) old.setAttribute(name, value);
+    }
+  };
+
+  const put = (parent, node, before) => {
+    // Who can moves an element without taking it out: then it keeps the focus and its scroll positions.
+    if (parent.moveBefore && node.isConnected && node.ownerDocument === document) parent.moveBefore(node, before);
+    else parent.insertBefore(node, before);
+  };
+
+  // Puts children into their order. The one that the reader is at stands still, and the others go around it.
+  const arrange = (parent, nodes) => {
+    const step = (node, way) => {
+      while (node && !counts(node)) node = node[way];
+      return node;
+    };
+    const reader = [document.activeElement, getSelection()?.anchorNode, getSelection()?.focusNode];
+    const there = (node) => node.parentNode === parent;
+    let still = nodes.findIndex((node) => there(node) && reader.some((r) => r && node.contains(r)));
+    if (still < 0) still = Math.max(nodes.findIndex(there), 0);
+    if (nodes.length > 0 && !there(nodes[still])) parent.append(nodes[still]);
+    for (let i = still - 1; i >= 0; i--) {
+      if (step(nodes[i + 1].previousSibling, "previousSibling") !== nodes[i]) put(parent, nodes[i], nodes[i + 1]);
+    }
+    for (let i = still + 1; i < nodes.length; i++) {
+      const before = nodes[i - 1].nextSibling;
+      if (step(before, "nextSibling") !== nodes[i]) put(parent, nodes[i], before);
+    }
+  };
+
+  const change = (old, fresh) => {
+    if (old.nodeType === Node.TEXT_NODE) {
+      rewrite(old, fresh.data);
+      return;
+    }
+    attributes(old, fresh);
+    const have = [...old.childNodes].filter(counts);
+    const want = [...fresh.childNodes].filter(counts);
+    const stand = pair(have, want);
+    const stays = new Set(stand);
+    for (const node of have) {
+      if (!stays.has(node)) node.remove();
+    }
+    want.forEach((node, i) => {
+      if (stand[i]) change(stand[i], node);
+    });
+    arrange(old, want.map((node, i) => stand[i] ?? node));
+  };
+
+  // ---- Saying whether the page is live ----
 
   const sign = document.getElementById("live");
   const say = (state, text) => {
@@ -12,19 +126,17 @@
     if (sign.textContent !== text) sign.textContent = text;
   };
 
-  // What the reader opened stays open, and the focus stays where it is.
-  const swap = (old, fresh) => {
-    if (old.innerHTML === fresh.innerHTML) return;
-    for (const d of old.querySelectorAll("details[id]")) {
-      const same = fresh.querySelector("#" + CSS.escape(d.id));
-      if (same) same.open = d.open;
-    }
-    const focused = old.contains(document.activeElement) ? document.activeElement : null;
-    const places = [...old.querySelectorAll("a, summary, [tabindex]")];
-    const place = places.indexOf(focused);
-    old.replaceChildren(...fresh.childNodes);
-    if (place >= 0) [...old.querySelectorAll("a, summary, [tabindex]")][place]?.focus({ preventScroll: true });
+  // What is known: whether the stream was heard a moment ago, why it is not, and whether the page was read.
+  let heard = false;
+  let why = "not live, reconnecting";
+  let read = true;
+  const tell = () => {
+    if (!heard) say("off", why);
+    else if (!read) say("off", "not live");
+    else say("on", "live");
   };
+
+  // ---- Reading the page again ----
 
   // A server that has too many readers says when to come back. Nobody comes back at the same moment as all others.
   const soon = (seconds) => seconds * 1000 * (1 + Math.random() / 2);
@@ -47,12 +159,13 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const old of regions()) {
         const fresh = page.getElementById(old.id);
-        if (fresh) swap(old, fresh);
+        if (fresh) change(old, fresh);
       }
-      if (source) say("on", "live");
+      read = true;
     } catch {
-      say("off", "not live");
+      read = false;
     }
+    tell();
     if (pause > 0) {
       again = false;
       setTimeout(() => {
@@ -68,27 +181,65 @@
     }
   };
 
+  // ---- Listening ----
+
   // A hidden page needs nothing; the browser comes back to the stream by itself when the connection breaks. When the
   // stream is refused it does not, as too many are open: the page asks again after a pause, which grows to a minute.
+  // A stream that says nothing any more, though it is open, is left for another one.
   let source = null;
   let waiting = null;
   let pause = 2;
+  let watch = null;
+  let patience = 40000;
+
+  const lose = (reason) => {
+    heard = false;
+    why = reason;
+    tell();
+  };
+  const leave = () => {
+    clearTimeout(watch);
+    source?.close();
+    source = null;
+  };
+  const expect = () => {
+    clearTimeout(watch);
+    watch = setTimeout(() => {
+      leave();
+      lose("not live, reconnecting");
+      listen();
+    }, patience);
+  };
+
   const listen = () => {
     if (document.hidden || source || waiting) return;
     const opened = new EventSource("/events");
     source = opened;
-    opened.addEventListener("changed", () => {
+    expect();
+    const hear = (e) => {
+      // Two beats may be missed, and the third is given some time.
+      const beat = JSON.parse(e.data).alive_ms;
+      if (beat > 0) patience = 2.7 * beat;
+      heard = true;
       pause = 2;
+      expect();
+    };
+    opened.addEventListener("alive", (e) => {
+      hear(e);
+      tell();
+    });
+    opened.addEventListener("changed", (e) => {
+      hear(e);
       refresh();
     });
     opened.addEventListener("error", () => {
       if (source !== opened) return;
       if (opened.readyState !== EventSource.CLOSED) {
-        say("off", "not live: the server does not answer");
+        lose("not live, reconnecting");
         return;
       }
-      say("off", "not live: the server has too many readers");
-      source = null;
+      leave();
+      lose("not live: the server has too many readers");
       waiting = setTimeout(() => {
         waiting = null;
         listen();
@@ -96,14 +247,15 @@
       pause = Math.min(2 * pause, 60);
     });
   };
+
   // Ages and estimates grow old when nothing happens, too.
   setInterval(() => {
     if (!document.hidden) refresh();
   }, 60000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden && source) {
-      source.close();
-      source = null;
+      leave();
+      lose("not live, reconnecting");
     }
     listen();
   });

@@ -1,0 +1,185 @@
+package readmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// People name things by what lists and pages print: the id of a request or job, the tag or key of a request, the tag
+// of an artifact, or the beginning of an id or tag, as lists cut the hashes of commits.
+
+const (
+	// shortest is how long a beginning must be at least: a shorter one would become another's too soon.
+	shortest = 4
+	// candidatesShown is how many things an ambiguous name is answered with.
+	candidatesShown = 10
+)
+
+// AmbiguousError says that a name is that of several things.
+type AmbiguousError struct {
+	// What they are: "requests", "jobs" or "artifacts".
+	What, Name string
+	// Candidates says some of them, in a way that names one alone; More is set when there are others.
+	Candidates []string
+	More       bool
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%s is the name of several %s", e.Name, e.What)
+}
+
+func ambiguous(what, name string, candidates []string) error {
+	e := &AmbiguousError{What: what, Name: name, Candidates: candidates}
+	if e.More = len(candidates) > candidatesShown; e.More {
+		e.Candidates = candidates[:candidatesShown]
+	}
+	return e
+}
+
+// namedRequest is a request that a name may mean.
+type namedRequest struct {
+	ID    events.RequestID    `db:"request_id"`
+	Suite events.SuiteName    `db:"suite"`
+	Kind  events.RequestKind  `db:"kind"`
+	Tag   events.Tag          `db:"tag"`
+	Key   string              `db:"key"`
+	State events.RequestState `db:"state"`
+}
+
+func (r namedRequest) String() string {
+	of := string(r.Tag)
+	if of == "" {
+		of = "key " + r.Key
+	}
+	return fmt.Sprintf("%s (%s %s of suite %s, %s)", r.ID, r.Kind, of, r.Suite, r.State)
+}
+
+// FindRequest returns the request that a name means: that of the id, or else the newest of the tag, or else of the
+// key, or else the newest of the only tag, or that of the only id, that begins so. Errors: AmbiguousError, ErrNotFound.
+func (r *Reader) FindRequest(ctx context.Context, name string) (RequestJobs, error) {
+	id, err := r.FindRequestID(ctx, name)
+	if err != nil {
+		return RequestJobs{}, err
+	}
+	return r.Request(ctx, id)
+}
+
+// FindRequestID is FindRequest for whoever needs the id alone.
+func (r *Reader) FindRequestID(ctx context.Context, name string) (events.RequestID, error) {
+	named, err := r.requestsNamed(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return named[0].ID, nil
+}
+
+// RequestToChange returns the id of the request that FindRequest returns, for whoever wants to change it: the name is
+// ambiguous as well when an older request of it has not ended.
+func (r *Reader) RequestToChange(ctx context.Context, name string) (events.RequestID, error) {
+	named, err := r.requestsNamed(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if slices.ContainsFunc(named[1:], func(n namedRequest) bool { return !n.State.Terminal() }) {
+		return "", ambiguous("requests", name, asTexts(named))
+	}
+	return named[0].ID, nil
+}
+
+// requestsNamed returns the requests of one id, tag or key, newest first, or an error.
+func (r *Reader) requestsNamed(ctx context.Context, name string) ([]namedRequest, error) {
+	list, err := all[namedRequest](ctx, r.pool, "find_request", name, strings.TrimPrefix(name, "key "), candidatesShown+1)
+	if err != nil {
+		return nil, err
+	}
+	is := []func(namedRequest) bool{
+		func(n namedRequest) bool { return string(n.ID) == name },
+		func(n namedRequest) bool { return string(n.Tag) == name },
+		func(namedRequest) bool { return true },
+	}
+	for _, same := range is {
+		if slices.ContainsFunc(list, same) {
+			return slices.DeleteFunc(list, func(n namedRequest) bool { return !same(n) }), nil
+		}
+	}
+	if len(name) >= shortest {
+		list, err = all[namedRequest](ctx, r.pool, "find_request_beginning", name, candidatesShown+1)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 0:
+		return nil, fmt.Errorf("request %s: %w", name, ErrNotFound)
+	}
+	first := list[0]
+	for _, n := range list[1:] {
+		if n.Tag != first.Tag || !strings.HasPrefix(string(n.Tag), name) {
+			return nil, ambiguous("requests", name, asTexts(list))
+		}
+	}
+	return list, nil
+}
+
+func asTexts(list []namedRequest) []string {
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = n.String()
+	}
+	return out
+}
+
+// FindJob returns the job of the id, or else of the only id that begins so, with its attempts and errors. Errors:
+// AmbiguousError, RetiredError, ErrNotFound.
+func (r *Reader) FindJob(ctx context.Context, name string) (JobHistory, error) {
+	found, missing := r.Job(ctx, events.JobID(name))
+	var retired *RetiredError
+	if !errors.Is(missing, ErrNotFound) || errors.As(missing, &retired) || len(name) < shortest {
+		return found, missing
+	}
+	ids, err := all[struct {
+		ID string `db:"job_id"`
+	}](ctx, r.pool, "find_job_beginning", name, candidatesShown+1)
+	switch {
+	case err != nil:
+		return JobHistory{}, err
+	case len(ids) == 0:
+		return JobHistory{}, missing
+	case len(ids) == 1:
+		return r.Job(ctx, events.JobID(ids[0].ID))
+	}
+	candidates := make([]string, len(ids))
+	for i, row := range ids {
+		candidates[i] = row.ID
+	}
+	return JobHistory{}, ambiguous("jobs", name, candidates)
+}
+
+// FindTag returns the tag of the artifact that a name means: itself, or else the only tag that begins so, of a request
+// or of the parent of one. Where none begins so it is itself: whoever looks for it says what is missing. Errors:
+// AmbiguousError.
+func (r *Reader) FindTag(ctx context.Context, name events.Tag) (events.Tag, error) {
+	if len(name) < shortest {
+		return name, nil
+	}
+	found, err := all[struct {
+		Tag string `db:"tag"`
+	}](ctx, r.pool, "find_tag", name, candidatesShown+1)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0 || found[0].Tag == string(name):
+		return name, nil
+	case len(found) == 1:
+		return events.Tag(found[0].Tag), nil
+	}
+	candidates := make([]string, len(found))
+	for i, row := range found {
+		candidates[i] = row.Tag
+	}
+	return "", ambiguous("artifacts", string(name), candidates)
+}
