@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
-	defs "github.com/tachobench/tacho/suite"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
+	defs "github.com/tachobench/tacho/suite"
 )
 
 // definitions are those of the suite of the stories: six benchmarks in each set.
@@ -226,5 +228,47 @@ func TestTheFirstRequestIsEstimatedByWhatItHasDone(t *testing.T) {
 	s.tell(f)
 	if q := s.queueOf(); q[0].Guessed || q[0].EstimatedEnd.Sub(s.at).Round(time.Minute) != 18*time.Minute {
 		t.Errorf("after a job of 18 min, which failed, the other one ends %v from now", q[0].EstimatedEnd.Sub(s.at))
+	}
+}
+
+// Whatever moves the estimates, they are the same in batches of any size, and after a restart at any event.
+func TestEstimatesComeFromTheLogAlone(t *testing.T) {
+	s := newStory(t)
+	s.man(lanes[0])
+	s.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: definitions()})
+	first, second := job("sha1", lanes[0], "opt"), job("sha1", lanes[0], "debug")
+	s.begin(created("sha1", "", 1), first, second)
+	token := s.tell(dequeued(first, 1, 0))
+	s.at = s.at.Add(10 * time.Second)
+	s.tell(created("sha2", "", 2))
+	ends := map[string][]events.Stored{}
+	s.tell(measured(first, token, "b0", "b2"))
+	ends["test cases"] = s.stored
+	f := finished(first, token, events.Failure)
+	f.Measured, f.Failed, f.DurationMS = 2, 4, (18 * time.Minute).Milliseconds()
+	s.tell(f)
+	s.tell(created("sha3", "", 3))
+	ends["a job that failed"] = s.stored
+	s.tell(events.CollectorQuarantined{Name: collectorOf(lanes[0]), Reason: "jobs failed"})
+	ends["a collector"] = s.stored
+	for what, log := range ends {
+		t.Run(what, func(t *testing.T) {
+			want := contents(t, project(t, log, 1000))["queue"]
+			if diff := cmp.Diff(want, contents(t, project(t, log, 1))["queue"]); diff != "" {
+				t.Errorf("batch size 1000 (-) and 1 (+):\n%s", diff)
+			}
+			url := database(t)
+			r := open(t, url)
+			for to := range log {
+				p := start(t, projector.Config{Log: newFeed("log", log[:to+1]...), URL: url})
+				p.await(t, r, events.Seq(to+1))
+				if err := p.stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(want, contents(t, url)["queue"]); diff != "" {
+				t.Errorf("without restarts (-) and with (+):\n%s", diff)
+			}
+		})
 	}
 }
