@@ -19,37 +19,11 @@ type moment struct {
 // nothing but a counter.
 func (s *state) fold(e fact) {
 	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
-	// What it leaves out is told by others of the same batch, or is in the archive alone.
+	// The others tell nothing that a table has.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
-	case events.RequestCreated:
-		s.requestCreated(m, f)
-	case events.RequestArtifactsReady:
-		s.artifactsReady(m, f)
-	case events.RequestStarted:
-		s.requestStarted(m, f)
-	case events.JobsCreated:
-		s.jobsCreated(m, f)
-	case events.RequestExpansionFailed:
-		s.expansionFailed(f)
-	case events.RequestCompleted:
-		s.endRequest(m, f.RequestID, events.RequestDone, "")
-	case events.RequestFailed:
-		if r := s.endRequest(m, f.RequestID, events.RequestFailure, f.Reason); r != nil {
-			r.FailedJobs = f.FailedJobs
-		}
-	case events.RequestCancelled:
-		s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason)
-	case events.RequestCancelledWithJobs:
-		s.cancelledWithJobs(m, f)
-	case events.JobsWithdrawn:
-		s.jobsWithdrawn(m, f)
-	case events.RequestExpired:
-		s.endRequest(m, f.RequestID, events.RequestTimedOut, f.Reason)
-	case events.RequestSuperseded:
-		if r := s.endRequest(m, f.RequestID, events.RequestReplaced, "replaced by a newer request"); r != nil {
-			r.SupersededBy = f.By
-		}
+	case events.RequestFact:
+		s.foldRequest(m, f)
 	case events.BackfillAdmitted:
 		s.backfillAdmitted(f)
 	case events.JobDispatched:
@@ -58,73 +32,18 @@ func (s *state) fold(e fact) {
 		s.foldWork(m, f)
 	case events.ResultFact:
 		s.foldResult(m, f, e)
-	case events.CollectorRegistered:
-		s.collectorStands(m, f.Name, f)
-	case events.RegistryCopied:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorKeyRotated:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorRemoved:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorActivated:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorDeactivated:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorOnline:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorUpdating:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorQuarantined:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorOffline:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorSilent:
-		s.collectorStands(m, f.Name, f)
-	case events.CollectorDraining:
-		s.collectorStands(m, f.Name, f)
-	case events.LaneAssigned:
-		key := assignmentKey{lane: f.Lane, name: f.Name}
-		s.assignments[key] = assignmentRow{
-			Target: f.Lane.Target, Set: f.Lane.Set, Name: f.Name, Standby: f.Standby, Serving: s.assignments[key].Serving,
-			AssignedAt: m.at, Seq: m.seq,
-		}
-		s.dirtyAssignments[key] = true
-		s.assign(f.Lane, f)
-	case events.LaneUnassigned:
-		s.assign(f.Lane, f)
-		key := assignmentKey{lane: f.Lane, name: f.Name}
-		delete(s.assignments, key)
-		s.dirtyAssignments[key] = true
-	case events.LaneTakenOver:
-		s.assign(f.Lane, f)
+	case events.CollectorFact:
+		s.foldCollector(m, f)
+	case events.AssignmentFact:
+		s.foldAssignment(m, f)
 	case events.JobsRetired:
 		s.jobsRetired(m, f)
-	case events.AlertRaised:
-		s.alertRaised(m, f)
-	case events.AlertCleared:
-		s.alertCleared(m, f)
-	case events.RequestBuildFailed:
-		if r := s.openRequest(f.RequestID); r != nil {
-			r.Reason = f.Reason
-		}
-	case events.DeliveryReceived:
-		s.deliveryReceived(m, f)
-	case events.DeliveryHandled:
-		s.deliveryHandled(m, f)
-	case events.CommentWanted:
-		s.commentWanted(m, f)
-	case events.CommentAttempted:
-		s.commentAttempted(m, f)
-	case events.CommentPosted:
-		s.commentPosted(m, f)
-	case events.CommentPostponed:
-		s.commentPostponed(m, f)
-	case events.CommentRefused:
-		s.commentRefused(m, f)
-	case events.LabelsSet:
-		s.labelsSet(m, f)
-	case events.CommentMinimised:
-		s.commentMinimised(m, f)
+	case events.AlertFact:
+		s.foldAlert(m, f)
+	case events.DeliveryFact:
+		s.foldDelivery(m, f)
+	case events.OutboxFact:
+		s.foldOutbox(m, f)
 	case events.DefinitionsPublished:
 		s.newDefinitions = append(s.newDefinitions, definitionRow{
 			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,

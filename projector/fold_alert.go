@@ -2,6 +2,16 @@ package projector
 
 import "github.com/tachobench/tacho/events"
 
+// foldAlert applies a fact about an alert.
+func (s *state) foldAlert(m moment, f events.AlertFact) {
+	switch f := f.(type) {
+	case events.AlertRaised:
+		s.alertRaised(m, f)
+	case events.AlertCleared:
+		s.alertCleared(m, f)
+	}
+}
+
 // alertRaised begins an alert, or gives the one that stands other words. The state holds those that stand: a
 // row that is over is replaced whole, so it need not be read.
 func (s *state) alertRaised(m moment, f events.AlertRaised) {

@@ -15,10 +15,11 @@ const (
 	presenceUpdating   = "updating"
 )
 
-// collectorStands applies an event about a collector. What it means for the standing, job.Stand says; the rest of the
+// foldCollector applies an event about a collector. What it means for the standing, job.Stand says; the rest of the
 // row is what people read: what it told of itself, and since when. Nothing is said of one that is not registered, or
 // was removed, and no name is registered twice.
-func (s *state) collectorStands(m moment, name events.CollectorName, f events.Fact) {
+func (s *state) foldCollector(m moment, f events.CollectorFact) {
+	name := f.Whose()
 	c := s.collectors[name]
 	if c == nil {
 		c = &collectorRow{Name: name, Presence: presenceRegistered}
@@ -120,6 +121,27 @@ func leaver(f events.Fact) (instance string, left bool) {
 		return f.Instance, true
 	}
 	return "", false
+}
+
+// foldAssignment applies a fact about who serves a lane.
+func (s *state) foldAssignment(m moment, f events.AssignmentFact) {
+	switch f := f.(type) {
+	case events.LaneAssigned:
+		key := assignmentKey{lane: f.Lane, name: f.Name}
+		s.assignments[key] = assignmentRow{
+			Target: f.Lane.Target, Set: f.Lane.Set, Name: f.Name, Standby: f.Standby, Serving: s.assignments[key].Serving,
+			AssignedAt: m.at, Seq: m.seq,
+		}
+		s.dirtyAssignments[key] = true
+		s.assign(f.Lane, f)
+	case events.LaneUnassigned:
+		s.assign(f.Lane, f)
+		key := assignmentKey{lane: f.Lane, name: f.Name}
+		delete(s.assignments, key)
+		s.dirtyAssignments[key] = true
+	case events.LaneTakenOver:
+		s.assign(f.Lane, f)
+	}
 }
 
 // assign tells of a lane's collectors which one serves it after one event of its assignment.

@@ -21,6 +21,38 @@ type deliveryKey struct {
 	id   events.DeliveryID
 }
 
+// foldDelivery applies a fact about a delivery of a webhook.
+func (s *state) foldDelivery(m moment, f events.DeliveryFact) {
+	switch f := f.(type) {
+	case events.DeliveryReceived:
+		s.deliveryReceived(m, f)
+	case events.DeliveryHandled:
+		s.deliveryHandled(m, f)
+	case events.DeliveryPart:
+		// The body stays in the archive.
+	}
+}
+
+// foldOutbox applies a fact about a comment.
+func (s *state) foldOutbox(m moment, f events.OutboxFact) {
+	switch f := f.(type) {
+	case events.CommentWanted:
+		s.commentWanted(m, f)
+	case events.CommentAttempted:
+		s.commentAttempted(m, f)
+	case events.CommentPosted:
+		s.commentPosted(m, f)
+	case events.CommentPostponed:
+		s.commentPostponed(m, f)
+	case events.CommentRefused:
+		s.commentRefused(m, f)
+	case events.LabelsSet:
+		s.labelsSet(m, f)
+	case events.CommentMinimised:
+		s.commentMinimised(m, f)
+	}
+}
+
 // deliveryReceived begins a row: the first event of a delivery counts, for a redelivery is the same one.
 func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
 	key := deliveryKey{f.Hook, f.Delivery}

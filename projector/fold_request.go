@@ -5,6 +5,46 @@ import (
 	"github.com/tachobench/tacho/job"
 )
 
+// foldRequest applies a fact of a request's life.
+func (s *state) foldRequest(m moment, f events.RequestFact) {
+	switch f := f.(type) {
+	case events.RequestCreated:
+		s.requestCreated(m, f)
+	case events.RequestArtifactsReady:
+		s.artifactsReady(m, f)
+	case events.RequestStarted:
+		s.requestStarted(m, f)
+	case events.JobsCreated:
+		s.jobsCreated(m, f)
+	case events.RequestExpansionFailed:
+		s.expansionFailed(f)
+	case events.RequestCompleted:
+		s.endRequest(m, f.RequestID, events.RequestDone, "")
+	case events.RequestFailed:
+		if r := s.endRequest(m, f.RequestID, events.RequestFailure, f.Reason); r != nil {
+			r.FailedJobs = f.FailedJobs
+		}
+	case events.RequestCancelled:
+		s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason)
+	case events.RequestCancelledWithJobs:
+		s.cancelledWithJobs(m, f)
+	case events.JobsWithdrawn:
+		s.jobsWithdrawn(m, f)
+	case events.RequestExpired:
+		s.endRequest(m, f.RequestID, events.RequestTimedOut, f.Reason)
+	case events.RequestSuperseded:
+		if r := s.endRequest(m, f.RequestID, events.RequestReplaced, "replaced by a newer request"); r != nil {
+			r.SupersededBy = f.By
+		}
+	case events.RequestBuildFailed:
+		if r := s.openRequest(f.RequestID); r != nil {
+			r.Reason = f.Reason
+		}
+	case events.GraphWanted, events.GraphRefused:
+		// They are in the archive; JobsCreated tells what was made.
+	}
+}
+
 // openRequest returns the request if it can still change, and marks it as changed.
 func (s *state) openRequest(id events.RequestID) *requestRow {
 	r := s.requests[id]

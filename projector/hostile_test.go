@@ -41,6 +41,10 @@ func TestTheProjectorAgrees(t *testing.T) {
 				}
 				return row.Place, row.Phase == job.Current, row.Phase == job.Ended
 			},
+			Collector: func(name events.CollectorName) hostile.Collector {
+				c := s.collectors[name].standing()
+				return hostile.Collector{Active: c.Active, Draining: c.Draining, Quarantined: c.Quarantined, Removed: c.Removed, Online: c.Online}
+			},
 			Litter: func() int { return litter },
 		}
 	})
