@@ -104,6 +104,16 @@ type RequestAnswer struct {
 	State     events.RequestState `json:"state"`
 }
 
+// RepairAnswer is what the wish to repair a request came to.
+type RepairAnswer struct {
+	RequestAnswer
+	// Key names the wish: asking again with it is the same wish.
+	Key string `json:"key"`
+	// Jobs are the new rounds; Answered is not set while no scheduler has answered, which it will.
+	Jobs     []events.JobID `json:"jobs"`
+	Answered bool           `json:"answered"`
+}
+
 // DefinitionsAnswer is what publishing definitions came to.
 type DefinitionsAnswer struct {
 	control.Answer

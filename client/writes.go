@@ -24,6 +24,11 @@ func (c *Client) CancelRequest(ctx context.Context, id events.RequestID, reason 
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/cancel", Reason{reason})
 }
 
+// RepairRequest asks for the next rounds of jobs of a request that did not succeed; id may be whatever names it.
+func (c *Client) RepairRequest(ctx context.Context, id events.RequestID, r control.Repair) (RepairAnswer, error) {
+	return post[RepairAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/repair", r)
+}
+
 // ArtifactsReady says that the artifact of a waiting request exists.
 func (c *Client) ArtifactsReady(ctx context.Context, id events.RequestID, a Artifacts) (RequestAnswer, error) {
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/artifacts-ready", a)

@@ -21,6 +21,7 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 		"startOf": func(q readmodel.QueueEntry) estimate { return startOf(q, clock()) },
 		"endOf":   func(q readmodel.QueueEntry) estimate { return endOf(q, clock()) },
 		"ms":      func(n int64) string { return duration(time.Duration(n) * time.Millisecond) },
+		"plus":    func(a, b int) int { return a + b },
 		"short":   func(v any) string { return short(fmt.Sprint(v)) },
 		"words":   func(v any) string { return said(fmt.Sprint(v)) },
 		"list":    list, "plural": plural, "prose": prose, "title": alertTitle, "bytes": byteSize, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink,

@@ -128,6 +128,7 @@ func (s *Server) api() []route {
 	writes := []route{
 		{path: "requests", summary: "Ask for an artifact to be benchmarked, with the only suite unless one is named", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
 		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
+		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},

@@ -72,6 +72,23 @@ type requestView struct {
 	Comments []readmodel.Comment
 }
 
+// Repairable reports whether jobs of the request did not succeed in their newest round, and none is being run again.
+func (v requestView) Repairable() bool {
+	newest := map[string]readmodel.Job{}
+	for _, j := range v.JobList {
+		same := fmt.Sprint(j.Tag, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks, j.Measures)
+		if known, ok := newest[same]; !ok || j.Round > known.Round {
+			newest[same] = j
+		}
+	}
+	for _, j := range newest {
+		if j.State == events.JobFailure || j.State == events.JobCancelled {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *Server) requestPage(r *http.Request) (view, error) {
 	found, err := s.Reader.FindRequest(r.Context(), r.PathValue("request"))
 	if err != nil {

@@ -17,6 +17,7 @@ type requestCmd struct {
 	List           requestListCmd           `cmd:"" help:"List requests, newest first."`
 	Show           requestShowCmd           `cmd:"" help:"Show a request with its jobs."`
 	Cancel         requestCancelCmd         `cmd:"" help:"Withdraw a request."`
+	Repair         requestRepairCmd         `cmd:"" help:"Run jobs of a request again that failed or were cancelled."`
 	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Say that the artifact of a try request exists."`
 }
 
@@ -230,6 +231,9 @@ func (p *program) jobTable(jobs []readmodel.Job) error {
 		if j.Optional {
 			what += " (optional)"
 		}
+		if j.Round > 0 {
+			what += fmt.Sprintf(" (round %d)", j.Round+1)
+		}
 		rows = append(rows, []string{
 			string(j.ID), short(j.Tag), what, j.Lane().String(), string(j.State), fmt.Sprint(j.Attempts),
 			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
@@ -255,6 +259,42 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	return p.requestAnswer(answer, c.JSON)
+}
+
+type requestRepairCmd struct {
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	Select []events.JobID   `help:"Only these jobs; default: all that did not succeed." sep:"," placeholder:"JOB,..."`
+	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Help says what becomes of the request.
+func (*requestRepairCmd) Help() string {
+	return "Each job gets another round, which measures what has no result yet. The request stays as it ended; its report is edited when the jobs have ended."
+}
+
+// Run asks for the jobs.
+func (c *requestRepairCmd) Run(ctx context.Context, p *program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.RepairRequest(ctx, c.ID, control.Repair{Jobs: c.Select, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(answer)
+	}
+	if !answer.Answered {
+		p.say("request %s: the wish is recorded, and no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
+		return nil
+	}
+	p.say("request %s stays %s; %s again:", answer.RequestID, answer.State, several(len(answer.Jobs), "job")+map[bool]string{true: " runs", false: " run"}[len(answer.Jobs) == 1])
+	for _, id := range answer.Jobs {
+		fmt.Fprintf(p.stdout, "  %s\n", id)
+	}
+	return nil
 }
 
 type requestArtifactsReadyCmd struct {

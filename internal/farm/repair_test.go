@@ -1,0 +1,191 @@
+package farm
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+)
+
+// notThere is what a collector finds while an artifact is not there yet.
+func notThere() error {
+	return &collector.PermanentError{Kind: events.ErrorArtifact, Err: errors.New("the server has no such artifact")}
+}
+
+// repair asks for the jobs of a request again, and returns what the scheduler made of it.
+func (f *Farm) repair(id events.RequestID, key string, jobs ...events.JobID) ([]events.JobID, string) {
+	f.T.Helper()
+	if _, _, err := f.Control.RepairRequest(f.ctx, By, id, control.Repair{Key: key, Jobs: jobs}); err != nil {
+		f.T.Fatal(err)
+	}
+	f.Await("an answer to "+key, func(events.Fact) bool {
+		_, _, answered, err := f.Control.RepairAnswer(f.ctx, id, key)
+		return answered && err == nil
+	})
+	made, refused, _, err := f.Control.RepairAnswer(f.ctx, id, key)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return made, refused
+}
+
+// askAgain asks for the artifact t1 by another key.
+func (f *Farm) askAgain(key string) events.RequestID {
+	f.T.Helper()
+	r, _, err := f.Control.CreateRequest(f.ctx, By, control.NewRequest{Suite: f.Suite.Name, Kind: events.Try, Key: key, Tag: "t1"})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return r.ID
+}
+
+// An artifact was not there yet when it was asked for. A person repairs the request once it is; the request stays as it
+// ended, every job has another round, and what was asked twice is done once.
+func TestWhatFailedIsRepaired(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		there := false
+		f.Start("first", here, "a1", &Bench{Err: func(events.JobSpec) error {
+			if !there {
+				return notThere()
+			}
+			return nil
+		}})
+		id := f.ask("t1")
+		failed, ok := f.awaitEnd(id).(events.RequestFailed)
+		if !ok {
+			t.Fatalf("the request ended with %#v", failed)
+		}
+		there = true
+		made, refused := f.repair(id, "k1")
+		if len(made) != failed.FailedJobs || refused != "" {
+			t.Fatalf("made %v, refused %q; %d jobs had failed", made, refused, failed.FailedJobs)
+		}
+		for _, job := range made {
+			f.Await("the end of "+string(job), func(e events.Fact) bool {
+				end, ok := e.(events.JobFinished)
+				return ok && end.JobID == job && end.Outcome == events.Success
+			})
+		}
+		if again, _ := f.repair(id, "k1"); len(again) != len(made) {
+			t.Errorf("asked twice with one key, %d jobs were made", len(again))
+		}
+		if _, refused := f.repair(id, "k2"); refused == "" {
+			t.Error("a request whose jobs all succeeded is repaired")
+		}
+		if _, refused := f.repair(id, "k3", "j0123"); refused == "" {
+			t.Error("a job of nobody is repaired")
+		}
+		ends := 0
+		for _, e := range f.Events() {
+			switch e.Fact.(type) {
+			case events.RequestFailed, events.RequestCompleted:
+				ends++
+			}
+		}
+		if ends != 1 {
+			t.Errorf("the request ended %d times", ends)
+		}
+	})
+}
+
+// What failed because it was not there is measured for the next request that needs it, an hour later; sooner it is
+// shared as it is, and not for ever.
+func TestWhatFailedByAFaultIsMeasuredForALaterRequest(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		there := false
+		f.Start("first", here, "a1", &Bench{Err: func(events.JobSpec) error {
+			if !there {
+				return notThere()
+			}
+			return nil
+		}})
+		again := func(key string) (events.RequestStarted, events.Fact) {
+			r := f.askAgain(key)
+			return f.awaitStart(r), f.awaitEnd(r)
+		}
+		if _, failed := f.awaitEnd(f.ask("t1")).(events.RequestFailed); !failed {
+			t.Fatal("the artifact was there")
+		}
+		there = true
+		if started, end := again("soon"); started.Jobs != 0 {
+			t.Errorf("at once: %d jobs are made, %#v", started.Jobs, end)
+		}
+		<-time.After(time.Hour)
+		started, end := again("later")
+		if _, completed := end.(events.RequestCompleted); started.Jobs == 0 || !completed {
+			t.Errorf("an hour later: %d jobs, %#v", started.Jobs, end)
+		}
+	})
+}
+
+// However often it is asked for, what fails by a fault is tried four times by itself in all.
+func TestAFaultIsNotTriedForEver(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		f.Start("first", here, "a1", &Bench{Err: func(events.JobSpec) error { return notThere() }})
+		f.awaitEnd(f.ask("t1"))
+		rounds := 1
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			<-time.After(2 * time.Hour)
+			r := f.askAgain(key)
+			if f.awaitStart(r).Jobs > 0 {
+				rounds++
+			}
+			f.awaitEnd(r)
+		}
+		if rounds != 4 {
+			t.Errorf("%d rounds, want 4", rounds)
+		}
+	})
+}
+
+// A release measures its own benchmarks only. Whoever asks for the same artifact as a master has the others measured.
+func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := rustc(t)
+		f := New(t, d, policy)
+		defer f.Stop()
+		f.Register("eider-0", lane0)
+		f.Register("eider-1", lane1)
+		f.Start("eider-0", lane0, "a", &Bench{})
+		f.Start("eider-1", lane1, "b", &Bench{})
+		release := f.request(control.NewRequest{Kind: events.Release, Tag: "1.90.0", ReleasedOn: "2026-01-01"})
+		f.awaitEnd(release)
+		master := f.request(control.NewRequest{Kind: events.Master, Tag: "1.90.0"})
+		if started := f.awaitStart(master); started.Jobs == 0 || len(started.Shared) != 0 {
+			t.Errorf("the master has %d jobs and shares %d with the release", started.Jobs, len(started.Shared))
+		}
+		f.awaitEnd(master)
+		want := map[events.TestCase]bool{}
+		for _, e := range f.Events() {
+			made, ok := e.Fact.(events.JobsCreated)
+			if !ok || made.RequestID != master {
+				continue
+			}
+			for _, spec := range made.Jobs {
+				plans, err := d.Plan(spec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range plans {
+					for _, c := range p.Cases {
+						want[c] = true
+					}
+				}
+			}
+		}
+		for _, e := range f.Events() {
+			if m, ok := e.Fact.(events.TestCasesMeasured); ok {
+				for _, c := range m.Cases {
+					delete(want, c.TestCase)
+				}
+			}
+		}
+		if len(want) > 0 {
+			t.Errorf("%d test cases of the master have no result", len(want))
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package website
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+)
+
+// answerEvery is how often the log is asked whether a scheduler has answered, answerWithin for how long.
+const (
+	answerEvery  = 50 * time.Millisecond
+	answerWithin = 5 * time.Second
+)
+
+// repairRequest wishes for the next rounds of jobs, and waits a moment for what the scheduler makes of it.
+func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var repair control.Repair
+	who, err := commanded(w, r, &repair)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.requestToChange(r)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range repair.Jobs {
+		if repair.Jobs[i], err = s.jobNamed(r, name); err != nil {
+			return nil, err
+		}
+	}
+	if repair.Key == "" {
+		repair.Key = uuid.NewString()
+	}
+	wished, answer, err := s.Control.RepairRequest(r.Context(), who, id, repair)
+	if err != nil {
+		return nil, err
+	}
+	out := client.RepairAnswer{RequestAnswer: requestAnswer(wished, answer), Key: repair.Key, Jobs: []events.JobID{}}
+	giveUp, again := time.NewTimer(answerWithin), time.NewTicker(answerEvery)
+	defer giveUp.Stop()
+	defer again.Stop()
+	for {
+		jobs, refused, answered, err := s.Control.RepairAnswer(r.Context(), id, repair.Key)
+		switch {
+		case err != nil:
+			return nil, err
+		case refused != "":
+			return nil, wrong(http.StatusConflict, "see `tacho request show "+string(id)+"`", "%s", refused)
+		case answered:
+			out.Jobs, out.Answered = jobs, true
+			return out, nil
+		}
+		select {
+		case <-again.C:
+		case <-giveUp.C:
+			return out, nil
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+}
+
+// jobNamed returns the id of the job that has a name, in full.
+func (s *Server) jobNamed(r *http.Request, name events.JobID) (events.JobID, error) {
+	if err := s.caughtUp(r.Context()); err != nil {
+		return "", err
+	}
+	j, err := s.Reader.FindJob(r.Context(), string(name))
+	return j.ID, err
+}
