@@ -29,6 +29,8 @@ type NewRequest struct {
 	// AsItIs takes a request that was asked for already as it is, instead of refusing a wish that differs. It is for
 	// programs that ask again by themselves and drop nobody's words.
 	AsItIs bool `json:"-"`
+	// Waits has a master wait for its artifact, which was asked for and is not there yet.
+	Waits bool `json:"-"`
 }
 
 // tries bounds how often a command on several aggregates starts again. Each conflict means that another
@@ -93,7 +95,7 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	}
 	create := request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
-		AsItIs: n.AsItIs,
+		AsItIs: n.AsItIs, Waits: n.Waits,
 	}
 	if _, err := request.Decide(request.Request{}, create); err != nil {
 		return request.Create{}, refuse(Invalid, "%s", err)

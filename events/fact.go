@@ -225,6 +225,10 @@ type JobFinished struct {
 	Skipped    int       `json:"skipped"`
 	Failed     int       `json:"failed"`
 	DurationMS int64     `json:"duration_ms"`
+	// Failing is the artifact with which there were transient errors for too long, Since when they began, in RFC 3339;
+	// nil and empty for other ends.
+	Failing *Artifact `json:"failing,omitempty"`
+	Since   string    `json:"since,omitempty"`
 }
 
 // AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.

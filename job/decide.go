@@ -52,7 +52,11 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 	}
 	var facts, closed []events.Fact
 	if c.Place != l.Place {
-		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job, Since: c.Since}
+		since := c.Since
+		if c.Job.Round == 0 && l.Failing.Suite == c.Job.Artifact.Suite && l.Failing.Tag == c.Job.Artifact.Tag && since.IsZero() {
+			since = l.Since
+		}
+		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job, Since: since}
 	}
 	if l.Phase == Current {
 		if l.Collector != c.Collector {
@@ -112,8 +116,8 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 			return []events.Fact{events.JobFinished{
 				Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorTransient,
-				Reason:     fmt.Sprintf("transient errors for more than %s, the last: %s", c.Deadline, c.Reason),
-				DurationMS: l.took(c.At),
+				Reason:     fmt.Sprintf("transient errors with its artifact for more than %s, the last: %s", c.Deadline, c.Reason),
+				DurationMS: l.took(c.At), Failing: &l.Job.Artifact, Since: Stamp(since),
 			}}, nil
 		}
 	}

@@ -18,9 +18,13 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 			Token: seq, Attempt: f.Attempt, Lost: f.Lost, StartedAt: at, Since: Time(f.Since),
 		}
 	case events.JobFinished:
-		return Lane{
+		ended := Lane{
 			Place: f.Place, Phase: Ended, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost,
 		}
+		if f.Failing != nil {
+			ended.Failing, ended.Since = *f.Failing, Time(f.Since)
+		}
+		return ended
 	case events.AttemptLost:
 		return Lane{
 			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost,

@@ -53,6 +53,9 @@ type Lane struct {
 	Since time.Time
 	// StartedAt is when the current attempt began.
 	StartedAt time.Time
+	// Failing is the artifact with which the job of an ended place had transient errors for too long, since Since: its
+	// next job has no budget of its own.
+	Failing events.Artifact
 }
 
 // Refusal says why a command is not carried out. The collector that gets one has lost the job.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -42,6 +43,10 @@ type Config struct {
 	Interval time.Duration
 	// AlertAfter is how many polls fail in a row before an alert is raised; 0 is 3.
 	AlertAfter int
+
+	// Artifacts tells whether the artifact of a commit is there; where it is not, the request waits for it. Nil does
+	// not look.
+	Artifacts artifact.Ready
 
 	Control *control.Control
 	Clock   func() time.Time
@@ -147,7 +152,11 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	var refusals []error
 	outcome := Outcome{Wanted: len(wanted)}
 	for _, a := range wanted {
-		_, answer, err := p.Control.CreateRequest(ctx, by, a.request(p.Suite))
+		n := a.request(p.Suite)
+		if n.Waits, err = p.waits(ctx, a); err != nil {
+			return outcome, err
+		}
+		_, answer, err := p.Control.CreateRequest(ctx, by, n)
 		var refused *control.RefusedError
 		switch {
 		case errors.As(err, &refused) && refused.Kind != control.NotFound:
@@ -156,7 +165,7 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 			return outcome, fmt.Errorf("ask for %s: %w", a.Tag, err)
 		case !answer.Existed:
 			outcome.Created++
-			p.Logger.Info("asked for", "kind", a.Kind, "tag", a.Tag, "pr", a.PR)
+			p.Logger.Info("asked for", "kind", a.Kind, "tag", a.Tag, "pr", a.PR, "waits", n.Waits)
 		}
 	}
 	if len(refusals) > 0 {
@@ -164,6 +173,24 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	}
 	p.settle(wanted, now)
 	return outcome, nil
+}
+
+// waits reports whether a commit that nobody asked for yet has no artifact. Where that cannot be told now, it waits, and
+// is asked for again.
+func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
+	if p.Artifacts == nil || a.Kind != events.Master {
+		return false, nil
+	}
+	_, known, err := p.Control.Log.Last(ctx, events.RequestSubject(events.NewRequestID(p.Suite, events.Master, string(a.Tag))))
+	if known || err != nil {
+		return false, err
+	}
+	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, a.Tag)
+	if err != nil {
+		p.Logger.Warn("it cannot be told whether an artifact is there: its request waits", "tag", a.Tag, "error", err)
+		return true, nil
+	}
+	return missing != "", nil
 }
 
 // polled reports whether nothing is missing below a commit: pollers go from the oldest to the newest, so what one

@@ -107,6 +107,9 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 		if c.Tag == "" {
 			return nil, refuse("a master request needs the tag of its artifact")
 		}
+		if c.Waits {
+			state = events.WaitingForArtifacts
+		}
 	case events.Release:
 		if c.Tag == "" {
 			return nil, refuse("a release request needs the name of the release")

@@ -79,6 +79,8 @@ type Create struct {
 	Parameters events.Parameters
 	// AsItIs takes a request that exists already, however it differs.
 	AsItIs bool
+	// Waits says that the artifact is not there yet: the request waits for it.
+	Waits bool
 }
 
 // ArtifactsReady says that the artifact of a waiting request exists.

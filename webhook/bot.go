@@ -24,11 +24,6 @@ type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
 }
 
-// Artifacts tells whether artifacts are there; *artifact.Store is one.
-type Artifacts interface {
-	Ready(ctx context.Context, ref artifact.Ref) (bool, error)
-}
-
 // Place is where a request stands in the queue.
 type Place struct {
 	RequestID events.RequestID
@@ -44,7 +39,7 @@ type Config struct {
 	Log       eventlog.Log
 	Control   *control.Control
 	GitHub    GitHub
-	Artifacts Artifacts
+	Artifacts artifact.Ready
 	// Places returns the queue as it is once everything up to a sequence is in the tables. A fault of it only
 	// leaves places and estimates out of answers.
 	Places func(ctx context.Context, at events.Seq) ([]Place, error)

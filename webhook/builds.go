@@ -105,40 +105,7 @@ func (b *Bot) missingArtifacts(ctx context.Context, tag events.Tag, p events.Par
 	if err != nil {
 		return "", err
 	}
-	var components []string
-	for _, backend := range definitions.Backends {
-		for _, profile := range definitions.Profiles {
-			if chosen(p.Backends, backend.Name, backend.OnRequest) && chosen(p.Profiles, profile.Name, profile.OnRequest) {
-				components = append(components, definitions.Components(backend.Name, profile.Name)...)
-			}
-		}
-	}
-	for _, target := range definitions.Targets {
-		if !chosen(p.Targets, target.Name, target.OnRequest) {
-			continue
-		}
-		there, err := b.Artifacts.Ready(ctx, artifact.Ref{
-			Suite: definitions.Name, Source: definitions.Artifact, Tag: tag, Target: target.Name, Components: components,
-		})
-		var refused *artifact.RefusedError
-		if errors.As(err, &refused) {
-			there, err = false, nil
-		}
-		if err != nil {
-			return "", fmt.Errorf("look for the artifact of %s: %w", tag, err)
-		}
-		if !there {
-			return target.Name, nil
-		}
-	}
-	return "", nil
-}
-
-func chosen[T comparable](asked []T, name T, onRequest bool) bool {
-	if len(asked) == 0 {
-		return !onRequest
-	}
-	return slices.Contains(asked, name)
+	return artifact.FirstMissing(ctx, b.Artifacts, definitions, tag, p)
 }
 
 // checked handles how the builds of a branch ended.

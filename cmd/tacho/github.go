@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -64,7 +63,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	if err != nil {
 		return nil, err
 	}
-	store, err := artifact.Open(artifact.Config{Dir: directory(p.config.Data).path("cache", "artifacts"), MaxBytes: p.config.Collector.CacheBytes})
+	store, err := p.artifacts()
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
@@ -176,6 +177,11 @@ func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)
 	return &control.Control{
 		Log: p.core.log, Dispatch: p.core.log, Clock: p.clock, Suites: suites, KeepTries: !p.config.Scheduler.Supersede,
 	}
+}
+
+// artifacts opens the cache of artifacts, to ask whether some are there.
+func (p *parts) artifacts() (*artifact.Store, error) {
+	return artifact.Open(artifact.Config{Dir: directory(p.config.Data).path("cache", "artifacts"), MaxBytes: p.config.Collector.CacheBytes})
 }
 
 // reader opens the tables for reading, until everything ends.

@@ -18,6 +18,10 @@ func (p *parts) pollers() error {
 	metrics := poller.NewMetrics(p.registry)
 	commands := p.control(nil)
 	var all []pushed
+	store, err := p.artifacts()
+	if err != nil {
+		return err
+	}
 	for _, c := range p.config.Pollers {
 		logger := p.logger.With("part", "poller", "source", c.Name)
 		from, err := sourceOf(p.config, c, client, logger)
@@ -25,7 +29,7 @@ func (p *parts) pollers() error {
 			return err
 		}
 		one := poller.New(poller.Config{
-			Name: c.Name, Suite: c.Suite, Source: from, Policy: policyOf(c), Interval: c.Interval.Std(),
+			Name: c.Name, Suite: c.Suite, Source: from, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
 			Control: commands, Clock: p.clock, Logger: logger, Metrics: metrics,
 		})
 		p.run(one.Run)
@@ -34,6 +38,9 @@ func (p *parts) pollers() error {
 	if len(all) > 0 {
 		p.run(p.pushes(all))
 	}
+	p.run(poller.NewWaiter(poller.WaiterConfig{
+		Log: p.core.log, Control: commands, Artifacts: store, Clock: p.clock, Logger: p.logger.With("part", "poller"),
+	}).Run)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -188,4 +189,81 @@ func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
 			t.Errorf("%d test cases of the master have no result", len(want))
 		}
 	})
+}
+
+// All jobs of an artifact spend one budget of transient errors: the first of them tries for two hours, the others find it spent.
+func TestAnArtifactHasOneBudgetOfTransientErrors(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		f.Start("first", here, "a1", &Bench{Err: func(events.JobSpec) error { return errors.New("503") }})
+		begun := time.Now()
+		failed, ok := f.awaitEnd(f.ask("t1")).(events.RequestFailed)
+		if !ok || failed.FailedJobs < 2 {
+			t.Fatalf("the request ended with %#v", failed)
+		}
+		if took := time.Since(begun); took < 2*time.Hour || took > 3*time.Hour {
+			t.Errorf("%d jobs of one artifact took %s from the lane, want about two hours", failed.FailedJobs, took)
+		}
+		for _, e := range f.Events() {
+			if q, ok := e.Fact.(events.CollectorQuarantined); ok {
+				t.Errorf("a collector is to blame for an artifact: %+v", q)
+			}
+		}
+	})
+}
+
+// Definitions that nobody can read are not a request's fault: it waits, which is said once, and starts when there are others.
+func TestARequestWaitsForDefinitions(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		f.Start("first", here, "a1", &Bench{Each: time.Hour})
+		f.awaitStart(f.ask("t0"))
+		id := f.ask("t1")
+		f.publishUnreadable()
+		<-time.After(48 * time.Hour)
+		said := 0
+		for _, e := range f.Events() {
+			switch e := e.Fact.(type) {
+			case events.RequestExpansionFailed:
+				said++
+				if !e.Waits || e.Reason == "" || e.Failures != 0 {
+					t.Errorf("%+v", e)
+				}
+			case events.RequestFailed:
+				t.Errorf("%#v", e)
+			case events.RequestStarted:
+				if e.RequestID == id {
+					t.Errorf("%#v", e)
+				}
+			}
+		}
+		if said != 1 {
+			t.Errorf("it is said %d times that the request waits", said)
+		}
+		f.publish()
+		if end, ok := f.awaitEnd(id).(events.RequestCompleted); !ok {
+			t.Errorf("%#v", end)
+		}
+	})
+}
+
+// publishUnreadable makes definitions current that this program cannot read.
+func (f *Farm) publishUnreadable() {
+	f.T.Helper()
+	last, _, err := f.Log.Last(f.ctx, events.SuiteSubject(f.Suite.Name))
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	broken := events.DefinitionsPublished{Suite: f.Suite.Name, Digest: "future", Content: []byte(`{"from":"the future"}`)}
+	if _, err := f.Log.Append(f.ctx, eventlog.Append{Subject: broken.Subject(), Expected: last.Seq, Events: []events.Event{
+		eventlog.NewEvent(broken, eventlog.Meta{Source: "test", Actor: "test"}, time.Now()),
+	}}); err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// publish makes the definitions of the farm current again.
+func (f *Farm) publish() {
+	f.T.Helper()
+	if _, err := f.Control.Publish(f.ctx, By, f.Suite); err != nil {
+		f.T.Fatal(err)
+	}
 }
