@@ -2,7 +2,7 @@
 //
 // A collector takes the jobs of its lane one at a time, in order. For each it
 //
-//  1. appends JobDequeued and AttemptBegan in one batch, with the last event of the lane's work expected;
+//  1. appends JobDequeued, with the last event of the lane's work expected;
 //  2. fetches the artifact, prepares the programs and measures the test cases that have no results yet;
 //  3. appends results as they come, each time with the last event of the job's results expected;
 //  4. appends JobFinished, again with the last event of the lane's work expected;

@@ -99,7 +99,7 @@ type Scheduler struct {
 	// TakeoverAfter is how long the collector of a lane may be silent before a standby takes the lane over, with
 	// the job. A lane that changes its machine breaks the series of its results, so it should outlast a restart.
 	TakeoverAfter Duration `toml:"takeover_after" json:"takeover_after"`
-	// QuarantineAfter is how many different jobs in a row a collector may fail for reasons of its own before it
+	// QuarantineAfter is of how many different artifacts in a row a collector may fail jobs for reasons of its own before it
 	// is taken out, and a person has to activate it again; 0 never does.
 	QuarantineAfter int `toml:"quarantine_after" json:"quarantine_after"`
 	// Retention is how long jobs stay in the tables after they ended; 0 is for ever. Results and requests stay

@@ -98,6 +98,7 @@ func (s *state) foldRequest(f events.RequestFact, e events.Recorded) {
 		s.backfilled[id] = f.Backfill > 0 || s.parentHasAll(id)
 	case events.JobsCreated:
 		s.foldJobs(f)
+		s.mend(id)
 		s.owed = max(0, s.owed-len(f.Jobs))
 	case events.RequestCancelled:
 		s.stop(id)
@@ -139,6 +140,7 @@ func (s *state) evolve(id events.RequestID, f events.RequestFact, at time.Time) 
 	if r.State.Terminal() {
 		delete(s.pending, id)
 		delete(s.backfilled, id)
+		delete(s.torn, id)
 		delete(s.open, id)
 	} else {
 		s.pending[id] = &r
@@ -181,10 +183,20 @@ func (s *state) foldJobs(f events.JobsCreated) {
 	}
 }
 
+// mend notes that no job of a request is cancelled any more, where that is so.
+func (s *state) mend(id events.RequestID) {
+	if s.torn[id] && !slices.ContainsFunc(s.newestRounds(s.requests[id]), func(j *jobState) bool { return j.State == events.JobCancelled }) {
+		delete(s.torn, id)
+	}
+}
+
 // wants notes that a request wants a job. It counts those required ones that a request in progress waits for.
 func (s *state) wants(id events.JobID, r events.RequestID, key string) {
 	j, ok := s.jobs[id]
 	if !ok || j.State.Terminal() {
+		if ok && j.State == events.JobCancelled && s.running[r] {
+			s.torn[r] = true
+		}
 		return
 	}
 	w := wanter{request: r, counts: !j.spec.Optional && s.running[r], repair: key != ""}
@@ -338,6 +350,9 @@ func (s *state) live(j *jobState, f events.Fact, seq events.Seq) {
 	for _, w := range j.wanters {
 		if w.counts && s.open[w.request] > 0 {
 			s.open[w.request]--
+		}
+		if j.State == events.JobCancelled && s.running[w.request] {
+			s.torn[w.request] = true
 		}
 	}
 	j.wanters = nil

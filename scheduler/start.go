@@ -84,6 +84,9 @@ func owesBackfill(s *state, r *request.Request, now time.Time) bool {
 // decideAgain makes the jobs of a request in progress again that were cancelled with another request which shared them:
 // who cancelled it, and who shared it, need not have known of each other.
 func decideAgain(s *state, r *request.Request) (decision, bool) {
+	if !s.torn[r.ID] {
+		return decision{}, false
+	}
 	var jobs []events.JobSpec
 	for _, j := range s.newestRounds(r) {
 		if j.State == events.JobCancelled {

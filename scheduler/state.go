@@ -42,6 +42,8 @@ type state struct {
 	// wishing are the requests with wishes that have no answer, withdrawn those cancelled ones that may leave jobs
 	// which nobody wants.
 	wishing, withdrawn map[events.RequestID]bool
+	// torn are requests in progress of whose jobs some were cancelled with another request.
+	torn map[events.RequestID]bool
 	// artifacts holds what its jobs have shown of each artifact.
 	artifacts map[artifactKey]artifactState
 	// roots says where each request began.
@@ -136,7 +138,7 @@ func newState() *state {
 	return &state{
 		versions: map[events.Subject]events.Seq{}, litter: map[events.Subject]litter{}, requests: map[events.RequestID]*request.Request{},
 		pending: map[events.RequestID]*request.Request{}, running: map[events.RequestID]bool{}, waiting: map[events.RequestID]bool{}, byTag: map[artifactKey]events.RequestID{},
-		wishing: map[events.RequestID]bool{}, withdrawn: map[events.RequestID]bool{}, artifacts: map[artifactKey]artifactState{},
+		wishing: map[events.RequestID]bool{}, withdrawn: map[events.RequestID]bool{}, torn: map[events.RequestID]bool{}, artifacts: map[artifactKey]artifactState{},
 		roots: map[events.RequestID]string{}, open: map[events.RequestID]int{}, backfilled: map[events.RequestID]bool{}, jobs: map[events.JobID]*jobState{}, lanes: map[events.Lane]*laneState{},
 		collectors: map[events.CollectorName]*collectorState{}, definitions: map[events.Digest]suite.Definitions{},
 		current: map[events.SuiteName]events.Digest{}, unusable: map[events.SuiteName]error{},
