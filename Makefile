@@ -36,7 +36,7 @@ demo: deps-demo build ## Benchmark two Go releases with two collectors and compa
 	bin/tacho up --demo
 
 .PHONY: check
-check: format vet staticcheck exhaustive tidy archtest test ## Run all checks and tests, as CI does
+check: format vet staticcheck exhaustive tidy archtest stories test ## Run all checks and tests, as CI does
 
 .PHONY: format
 format: ## Check that the code is formatted
@@ -60,6 +60,12 @@ staticcheck:
 .PHONY: exhaustive
 exhaustive:
 	$(EXHAUSTIVE) -typeonly '^github\.com/tachobench/tacho/' ./...
+
+# Every fold against the truth of random stories, after each of their events: a hundred thousand of them. A failure names
+# the seed that repeats it.
+.PHONY: stories
+stories: ## Hold every fold of the log against random stories
+	$(GO) test -run Agrees ./scheduler ./projector ./watchdog ./collector ./eventlog/door
 
 .PHONY: tidy
 tidy:

@@ -128,7 +128,10 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.JobDequeued:
 		j.DequeuedAt, j.Measured = pointer(m.at), 0
 	case events.JobFinished:
-		j.Measured, j.Skipped, j.Failed, j.DurationMS = f.Measured, f.Skipped, f.Failed, f.DurationMS
+		if f.Outcome != events.Cancelled { // who cancels does not know what was measured by then
+			j.Measured = f.Measured
+		}
+		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
 		if countsAsDuration(j) {
 			s.tookSoLong(m, j)
 		}

@@ -12,7 +12,7 @@ import (
 // Scheduler, projector, watchdog and collector have the same test: whatever collectors write, all come to the same. What
 // the door believed more than they do it would let a collector build on.
 func TestTheDoorAgrees(t *testing.T) {
-	hostile.Agree(t, func() hostile.Fold {
+	hostile.AgreeOnFewer(t, func() hostile.Fold {
 		l := newLedger()
 		return hostile.Fold{
 			Take: func(e events.Recorded) {
