@@ -192,7 +192,7 @@ func TestTheJobInHandIsExpectedToEndIfItsCollectorIsThere(t *testing.T) {
 	if q := s.queueOf(); q[0].EstimatedEnd == nil {
 		t.Errorf("its collector has the last job in hand: %+v", q[0])
 	}
-	s.tell(events.CollectorOffline{Name: collectorOf(lanes[0])})
+	s.tell(events.CollectorOffline{Name: collectorOf(lanes[0]), Instance: "i1"})
 	if q := s.queueOf(); q[0].EstimatedEnd != nil || q[0].NoEnd == "" {
 		t.Errorf("its collector is gone: %+v", q[0])
 	}

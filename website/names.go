@@ -41,7 +41,7 @@ func (s *Server) caughtUp(ctx context.Context) error {
 	defer cancel()
 	err = s.Reader.WaitFor(ctx, head.Last)
 	if errors.Is(err, errWaitedLong) {
-		return wrong(http.StatusGatewayTimeout, "name the request by its id, or see /readyz", "the tables did not reach event %d of the log after %s", head.Last, s.WaitFor)
+		return wrong(http.StatusGatewayTimeout, "name the request by its id, or the suite, or see /readyz", "the tables did not reach event %d of the log after %s", head.Last, s.WaitFor)
 	}
 	return err
 }

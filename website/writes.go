@@ -35,6 +35,10 @@ func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params
 		return nil, wrong(http.StatusBadRequest, "", "%s", err)
 	}
 	if n.Suite == "" {
+		// One that was published a moment ago counts, too.
+		if err := s.caughtUp(r.Context()); err != nil {
+			return nil, err
+		}
 		if n.Suite, err = s.onlySuite(r.Context()); err != nil {
 			return nil, err
 		}

@@ -41,13 +41,16 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	s.must("request", "master", "v1", "--wait", "--json")
 	s.must("request", "master", "v2", "--parent", "v1", "--wait")
 	job := s.ended("v1").JobList[0].ID
+	if _, _, code := s.run("request", "master", "v9", "--wait"); code == exitDone {
+		t.Error("an artifact was measured that does not exist")
+	}
 	naps := s.dir + "/naps.toml"
 	// In an order in which each works.
 	examples := []string{
 		"version", "config", "doctor", "status", "queue", "alerts", "jobs", "request list", "request show v1", "collector list",
 		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
 		"request try --key pr-8",
-		"request cancel ID", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
+		"request cancel ID", "request repair v9 --reason test", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here",
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",

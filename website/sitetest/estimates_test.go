@@ -77,7 +77,7 @@ func TestWhyThereIsNoEnd(t *testing.T) {
 	st := s.story()
 	st.next()
 	st.tell(events.CollectorDeactivated{Name: "spare", Reason: "broken"})
-	st.tell(events.CollectorSilent{Name: "amd-1", Reason: "silence"})
+	st.tell(events.CollectorSilent{Name: "amd-1", Instance: "i2", Reason: "silence"})
 	want := "no collector serves " + events.Lane{Target: machine, Set: 1}.String()
 	places := st.queue()
 	if places[0].EstimatedEnd != nil || places[0].NoEnd != want || places[1].EstimatedStart != nil || !strings.Contains(places[1].NoEnd, want) {
