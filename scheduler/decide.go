@@ -151,8 +151,9 @@ func (s *state) newestRounds(r *request.Request) []*jobState {
 	return out
 }
 
-// decideAdmission starts the first request of the queue that can be started, or makes the jobs of a parent
-// that appeared late. Both are serialised by the admission subject, which is what makes a job once.
+// decideAdmission starts the first request of the queue that can be started, or makes jobs of one that has started: for a
+// parent that appeared late, in place of cancelled ones, or for a wish. All of it is serialised by the admission subject,
+// which is what makes a job once.
 func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.running)) {
 		r := s.pending[id]
@@ -165,8 +166,8 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 			return d, true
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.wishing)) {
-		return decideWish(s, s.requests[id]), true
+	if wishing := slices.Sorted(maps.Keys(s.wishing)); len(wishing) > 0 {
+		return decideWish(s, s.requests[wishing[0]]), true
 	}
 	if len(s.running) >= p.MaxInProgress || len(s.pending) == len(s.running)+len(s.waiting) {
 		return decision{}, false

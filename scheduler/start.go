@@ -129,12 +129,17 @@ func (s *state) grant(r *request.Request, key, what string, jobs []events.JobSpe
 // decideWish answers the oldest wish of a request: with the next rounds of the jobs that it names, or with why not.
 func decideWish(s *state, r *request.Request) decision {
 	wish := r.Wishes[0]
+	refuse := func(why string) []events.Fact {
+		facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
+		return facts
+	}
 	jobs, why := s.repairs(r, wish.Select)
 	if why == "" {
-		return s.grant(r, wish.Key, "repair request", jobs)
+		d := s.grant(r, wish.Key, "repair request", jobs)
+		d.otherwise = refuse("these are too many jobs to be recorded at once: name fewer of them")
+		return d
 	}
-	facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
-	return decision{cause: s.versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse repair", facts: facts}
+	return decision{cause: s.versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse repair", facts: refuse(why)}
 }
 
 // repairs returns the next rounds of the selected jobs of a request, of all that did not succeed when none is
