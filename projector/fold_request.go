@@ -175,7 +175,9 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		}
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
-		s.growTemplate(j)
+		if f.Key == "" { // what is run again says nothing of what the next request is given
+			s.growTemplate(j)
+		}
 	}
 	s.touchQueue(m)
 }

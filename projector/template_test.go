@@ -1,0 +1,27 @@
+package projector
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// What is run again is no part of what the next request of the sort is expected to be given.
+func TestARepairIsNoTemplate(t *testing.T) {
+	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	s := newState(1)
+	spec := events.JobSpec{ID: "j1", RequestID: "r1", Artifact: events.Artifact{Suite: "go", Tag: "t1", Kind: events.Master}, Kind: "compile", Target: "here"}
+	for i, f := range []events.Fact{
+		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "go", Tag: "t1", Key: "t1", State: events.ArtifactsReady},
+		events.RequestStarted{RequestID: "r1", Jobs: 1},
+		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}},
+		events.JobsWithdrawn{RequestID: "r1", Jobs: []events.JobID{"j1"}},
+		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec.Again()}, Key: "k1"},
+	} {
+		s.fold(newFact(events.Recorded{Seq: events.Seq(i + 1), Event: events.Event{Time: noon, Fact: f}}))
+	}
+	if n := len(s.templates[template{suite: "go", kind: events.Master}].jobs); n != 1 || len(s.jobs) != 2 {
+		t.Errorf("%d jobs are expected of the next request, and %d were made", n, len(s.jobs))
+	}
+}
