@@ -119,8 +119,9 @@ func (s *state) fold(e events.Recorded) {
 			s.expired[f.RequestID] = gone
 		}
 		s.evolve(f.RequestID, e)
-	case events.RequestFact:
-		s.evolve(f.Whose(), e)
+	case events.RequestArtifactsReady, events.RequestStarted, events.RequestCompleted, events.RequestFailed, events.RequestCancelled,
+		events.RequestCancelledWithJobs, events.RequestSuperseded:
+		s.evolve(f.(events.RequestFact).Whose(), e)
 	}
 }
 

@@ -42,6 +42,12 @@ func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 		t.Errorf("%d results, %v; want 12: 6 programs with 2 profiles", len(results), err)
 	}
 	s.must("replay", "--verify")
+	story := s.must("trace", string(first.RequestID))
+	for _, part := range []string{"request.cancelled", "results.closed", "not needed"} {
+		if !strings.Contains(story, part) {
+			t.Errorf("the trace lacks %q:\n%s", part, story)
+		}
+	}
 }
 
 // started returns the first start of a request.

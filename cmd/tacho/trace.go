@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
@@ -101,7 +104,8 @@ func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.
 	return list[0], keep, nil
 }
 
-// causes returns the tree of everything that has the same first cause as the event.
+// causes returns the tree of everything that has the same first cause as the event. Where that is a request, what was
+// said of it later by others (a cancel, a wish for a repair) stands below it, too, with what came of that.
 func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect, error) {
 	for e.Cause > 0 {
 		cause, err := cl.Event(ctx, e.Cause)
@@ -110,26 +114,51 @@ func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect,
 		}
 		e = cause
 	}
-	top := effectOf(e)
-	known, after := map[events.Seq]*effect{e.Seq: top}, e.Seq
+	var list []readmodel.Event
+	var err error
 	// An event that no command stands behind has no root to ask for.
-	for e.Root != "" {
-		list, err := cl.Events(ctx, client.EventQuery{Root: e.Root, After: &after, Limit: page})
+	if e.Root != "" {
+		if list, err = behind(ctx, cl, e.Seq, client.EventQuery{Root: e.Root}); err != nil {
+			return nil, err
+		}
+	}
+	if e.Subject.Family() == "request" {
+		own, err := behind(ctx, cl, e.Seq, client.EventQuery{Subject: strings.TrimPrefix(string(e.Subject), events.SubjectPrefix)})
 		if err != nil {
 			return nil, err
 		}
-		for _, x := range list {
-			after = x.Seq
-			if cause := known[x.Cause]; cause != nil {
-				known[x.Seq] = effectOf(x)
-				cause.Effects = append(cause.Effects, known[x.Seq])
-			}
+		list = append(list, own...)
+		slices.SortFunc(list, func(a, b readmodel.Event) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	top := effectOf(e)
+	known := map[events.Seq]*effect{e.Seq: top}
+	for _, x := range list {
+		cause := known[x.Cause]
+		if cause == nil && x.Subject == e.Subject {
+			cause = top
 		}
-		if len(list) < page {
-			break
+		if known[x.Seq] == nil && cause != nil {
+			known[x.Seq] = effectOf(x)
+			cause.Effects = append(cause.Effects, known[x.Seq])
 		}
 	}
 	return top, nil
+}
+
+// behind returns all events that a query finds behind a sequence, in order.
+func behind(ctx context.Context, cl *client.Client, after events.Seq, q client.EventQuery) (all []readmodel.Event, err error) {
+	q.After, q.Limit = &after, page
+	for {
+		list, err := cl.Events(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+		if len(list) < page {
+			return all, nil
+		}
+		after = list[len(list)-1].Seq
+	}
 }
 
 func effectOf(e readmodel.Event) *effect {
