@@ -102,9 +102,8 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 // nextRound returns the round after the newest of a job, for a request.
 func (s *state) nextRound(j *jobState, r *request.Request) events.JobSpec {
 	spec := s.newestRound(j.spec).Again()
-	// What is measured for its own sake is that also where it was made for a child.
-	spec.Backfill = spec.Backfill && j.spec.Artifact.Tag != r.Artifact.Tag
-	spec.RequestID = r.ID
+	// Whoever had the last one made: what is not of the request's own artifact is of its parent's.
+	spec.RequestID, spec.Backfill = r.ID, j.spec.Artifact.Tag != r.Artifact.Tag
 	return spec
 }
 
