@@ -79,7 +79,7 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 .PHONY: test
 test: ## Run all tests with the race detector
 	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
-	$(GO) test -run '^TestRandomWorldsKeepTheRules$$|^TestTenThousandRequestsInThirtyDays$$' ./scheduler ./internal/farm
+	$(GO) test -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run

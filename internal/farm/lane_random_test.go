@@ -17,7 +17,7 @@ import (
 // order: what must never happen does not, and when all is quiet the work is done. A failure names its seed;
 // TACHO_SEED repeats it.
 func TestRandomLivesOfASharedLane(t *testing.T) {
-	first, count := uint64(time.Now().UnixNano()), 150
+	first, count := uint64(time.Now().UnixNano()), lives
 	if s := os.Getenv("TACHO_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {

@@ -4,3 +4,6 @@ package farm
 
 // simulated is how many requests the long simulation runs.
 const simulated = 10_000
+
+// lives is how many random lives are run.
+const lives = 150

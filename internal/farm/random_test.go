@@ -19,9 +19,6 @@ import (
 	"github.com/tachobench/tacho/suite"
 )
 
-// lives is how many random lives are run.
-const lives = 150
-
 // Whatever is asked for, killed, paused, drained, started again and cancelled, in whatever order, and whatever the
 // clocks of schedulers and processes say: what must never happen does not, and when all is quiet every request has
 // ended. A failure names its seed; TACHO_SEED repeats it. Package scheduler has many more lives of a simpler kind.

@@ -218,7 +218,7 @@ func TestARequestWaitsForDefinitions(t *testing.T) {
 		f.awaitStart(f.ask("t0"))
 		id := f.ask("t1")
 		f.publishUnreadable()
-		<-time.After(48 * time.Hour)
+		<-time.After(4 * time.Hour)
 		said := 0
 		for _, e := range f.Events() {
 			switch e := e.Fact.(type) {
