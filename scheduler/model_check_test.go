@@ -399,6 +399,7 @@ func (l *lawyer) complete(id events.RequestID, jobs, failed int, seen events.Seq
 		}
 		required++
 		l.never(t.ended == 0, "request %s ends before its job %s", id, t.spec.ID)
+		l.never(t.outcome == events.Cancelled, "request %s ends, and its job %s was cancelled with another one", id, t.spec.ID)
 		if t.outcome != events.Success {
 			failures++
 		}

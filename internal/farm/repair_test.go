@@ -2,6 +2,7 @@ package farm
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,6 +188,47 @@ func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
 		}
 		if len(want) > 0 {
 			t.Errorf("%d test cases of the master have no result", len(want))
+		}
+	})
+}
+
+// A suite has another benchmark since an artifact was measured. Whoever asks for the artifact again has that one measured,
+// and nothing else.
+func TestANewBenchmarkIsMeasuredForWhatWasMeasuredBefore(t *testing.T) {
+	inLane(t, func(t *testing.T, f *Farm) {
+		f.Start("first", here, "a1", &Bench{})
+		f.awaitEnd(f.ask("t1"))
+		before := len(f.Events())
+		more := f.Suite
+		one := more.Benchmarks[0]
+		one.Name = "another"
+		more.Benchmarks = append(slices.Clone(more.Benchmarks), one)
+		if _, err := f.Control.Publish(f.ctx, By, more); err != nil {
+			t.Fatal(err)
+		}
+		r := f.askAgain("more")
+		if started := f.awaitStart(r); started.Jobs == 0 {
+			t.Errorf("%+v", started)
+		}
+		if end, ok := f.awaitEnd(r).(events.RequestCompleted); !ok {
+			t.Errorf("%#v", end)
+		}
+		measured := 0
+		for _, e := range f.Events()[before:] {
+			if m, ok := e.Fact.(events.TestCasesMeasured); ok {
+				for _, c := range m.Cases {
+					measured++
+					if c.Benchmark != "another" {
+						t.Errorf("%s is measured again", c.TestCase)
+					}
+				}
+			}
+		}
+		if measured == 0 {
+			t.Error("nothing was measured")
+		}
+		if again := f.awaitStart(f.askAgain("once more")); again.Jobs != 0 {
+			t.Errorf("%+v", again)
 		}
 	})
 }
