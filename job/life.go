@@ -70,35 +70,36 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 
 // liveWork applies a fact that counts on the work of the job's lane.
 func liveWork(l Life, f events.WorkFact, seq events.Seq, at time.Time) Life {
-	to := events.JobQueued
 	switch f := f.(type) {
 	case events.JobDequeued:
 		l.Attempt, l.Lost, l.Collector, l.Token = f.Attempt, f.Lost, f.Collector, seq
 		if !l.State.Terminal() {
 			l.State, l.Reason = events.JobInProgress, ""
 		}
-		return l
 	case events.AttemptLost:
 		l.waits(f.Attempt, f.Lost, f.Reason)
-		return l
 	case events.AttemptReleased:
 		l.waits(f.Attempt, f.Lost, f.Reason)
-		return l
 	case events.JobFinished:
-		if l.State.Terminal() {
-			return l
-		}
-		switch f.Outcome {
-		case events.Success:
-			to = events.JobSuccess
-		case events.Failure:
-			to = events.JobFailure
-		case events.Cancelled:
-			to = events.JobCancelled
-		}
-		l.State, l.Attempt, l.Lost, l.Reason, l.Fault, l.EndedAt = to, f.Attempt, f.Lost, f.Reason, f.Fault, at
+		l.ends(f, at)
 	}
 	return l
+}
+
+// ends notes how the job ended, unless it had ended before.
+func (l *Life) ends(f events.JobFinished, at time.Time) {
+	if l.State.Terminal() {
+		return
+	}
+	switch f.Outcome {
+	case events.Success:
+		l.State = events.JobSuccess
+	case events.Failure:
+		l.State = events.JobFailure
+	case events.Cancelled:
+		l.State = events.JobCancelled
+	}
+	l.Attempt, l.Lost, l.Reason, l.Fault, l.EndedAt = f.Attempt, f.Lost, f.Reason, f.Fault, at
 }
 
 // waits notes that an attempt is over and the job is not.

@@ -238,6 +238,27 @@ func TestLateResultsEditTheReport(t *testing.T) {
 	})
 }
 
+// What is run again after the report, and ends without a new result, may change it too: a job of another request does not.
+func TestTheEndOfARepairEditsTheReport(t *testing.T) {
+	inRig(t, func(t *testing.T, r *rig) {
+		r.start()
+		r.try("r1", "t1")
+		pass(5 * time.Second)
+		r.want("no change")
+		r.mu.Lock()
+		r.text = "it failed again"
+		r.mu.Unlock()
+		end := events.JobFinished{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", RequestID: "r2", Outcome: events.Failure}
+		r.record(end)
+		pass(5 * time.Minute)
+		r.want("no change")
+		end.RequestID = "r1"
+		r.record(end)
+		pass(5 * time.Minute)
+		r.want("it failed again")
+	})
+}
+
 func TestGitHubFailsForAnHour(t *testing.T) {
 	for name, fault := range map[string]fakegithub.Fault{
 		"500":     {Do: fakegithub.Status(500)},
