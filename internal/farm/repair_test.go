@@ -256,7 +256,7 @@ func TestAnArtifactHasOneBudgetOfTransientErrors(t *testing.T) {
 // Definitions that nobody can read are not a request's fault: it waits, which is said once, and starts when there are others.
 func TestARequestWaitsForDefinitions(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
-		f.Start("first", here, "a1", &Bench{Each: time.Hour})
+		f.Start("first", here, "a1", &Bench{Each: 5 * time.Minute})
 		f.awaitStart(f.ask("t0"))
 		id := f.ask("t1")
 		f.publishUnreadable()
