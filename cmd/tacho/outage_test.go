@@ -55,7 +55,7 @@ func newFarm(t *testing.T) *farm {
 		t.Fatal(err)
 	}
 	// Who comes back needs some seconds until it is heard again.
-	conf = []byte(strings.NewReplacer("max_attempts = 20", "max_attempts = 1", `offline_after = "3s"`, `offline_after = "9s"`).Replace(string(conf)))
+	conf = []byte(strings.NewReplacer("max_attempts = 20", "max_attempts = 1", `offline_after = "3s"`, `offline_after = "20s"`).Replace(string(conf)))
 	if err := os.WriteFile(path, append(conf, "\n[watchdog]\nlag_for = \"2s\"\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}

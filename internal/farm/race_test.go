@@ -6,4 +6,4 @@ package farm
 const simulated = 1_000
 
 // lives is how many random lives are run under the race detector.
-const lives = 60
+const lives = 40

@@ -30,7 +30,7 @@ func TestTenThousandRequestsInThirtyDays(t *testing.T) {
 
 // The same with three requests at once, whose jobs meet on the lanes.
 func TestRequestsOfWhichThreeAreInProgress(t *testing.T) {
-	simulate(t, simulated/5, simulated/5*(3*24*time.Hour/1000), 3)
+	simulate(t, simulated/10, simulated/10*(3*24*time.Hour/1000), 3)
 }
 
 func simulate(t *testing.T, count int, span time.Duration, maxInProgress int) {
