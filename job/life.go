@@ -59,9 +59,11 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 	case events.WorkFact:
 		return liveWork(l, f, seq, at), true
 	case events.ResultFact:
-		var counts bool
-		l.Results, counts = l.Results.take(f)
-		return l, counts && l.reports(f)
+		if !l.reports(f) { // a forged token must not shut out the reports that follow
+			return l, false
+		}
+		counts := l.Results.Report(f)
+		return l, counts
 	default:
 		return l, false
 	}
@@ -124,32 +126,27 @@ func (l Life) reports(f events.ResultFact) bool {
 // Report applies a fact of the job's result subject for somebody who reads nothing else of the job, and reports
 // whether it counts.
 func (r *Results) Report(f events.ResultFact) (counts bool) {
-	*r, counts = r.take(f)
-	return counts
-}
-
-func (r Results) take(f events.ResultFact) (Results, bool) {
 	token, attempt := events.Seq(0), 0
 	switch f := f.(type) {
 	case events.AttemptBegan:
 		r.Began = max(r.Began, f.Attempt)
-		return r, true
+		return true
 	case events.ResultsClosed:
 		r.Closed = max(r.Closed, f.Token)
-		return r, true
+		return true
 	case events.TestCasesMeasured:
 		token, attempt = f.Token, f.Attempt
 	case events.ErrorRecorded:
 		if f.Token == 0 {
-			return r, true
+			return true
 		}
 		token, attempt = f.Token, f.Attempt
 	}
 	if token <= r.Closed || token < r.Token || attempt < r.Began {
-		return r, false
+		return false
 	}
 	r.Token = token
-	return r, true
+	return true
 }
 
 // Faulty reports whether the job failed by a fault: nothing says that its test cases would fail.
