@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
 )
 
 // foldFault counts the artifacts in a row whose jobs a collector failed for reasons of its own: its machine broke or
@@ -57,14 +56,15 @@ func (s *state) blame(name events.CollectorName, f events.JobFinished) {
 	}
 }
 
-// foldReleased notes since when an artifact has transient errors: its jobs spend one budget.
+// foldReleased notes since when an artifact has transient errors: its jobs spend one budget. That reaches the jobs of other
+// lanes, so it is the clock of the log that tells, and not the collector.
 func (s *state) foldReleased(j *jobState, f events.AttemptReleased) {
 	if !f.Transient {
 		return
 	}
 	s.artifact(j.spec.Artifact, func(a *artifactState) {
 		if a.since.IsZero() {
-			a.since = job.Time(f.Since)
+			a.since = s.newest
 		}
 	})
 }
