@@ -16,7 +16,8 @@ type Ready interface {
 }
 
 // FirstMissing returns the first target whose artifact is not there, of those that a request with the parameters
-// measures; empty when all are. Errors: those of Ready.
+// measures; empty when all are. An optional target that nobody named is not looked at: nothing ever waits for it. Errors:
+// those of Ready.
 func FirstMissing(ctx context.Context, store Ready, d suite.Definitions, tag events.Tag, p events.Parameters) (events.Target, error) {
 	var components []string
 	for _, backend := range d.Backends {
@@ -27,7 +28,7 @@ func FirstMissing(ctx context.Context, store Ready, d suite.Definitions, tag eve
 		}
 	}
 	for _, target := range d.Targets {
-		if !chosen(p.Targets, target.Name, target.OnRequest) {
+		if !chosen(p.Targets, target.Name, target.OnRequest || target.Optional) {
 			continue
 		}
 		there, err := store.Ready(ctx, Ref{Suite: d.Name, Source: d.Artifact, Tag: tag, Target: target.Name, Components: components})

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/suite"
 )
 
 // server is a server of artifacts whose answer can be changed.
@@ -24,6 +26,10 @@ func server(t *testing.T) (status *atomic.Int32, store *artifact.Store, url stri
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodHead {
 			t.Errorf("asked with %s", r.Method)
+		}
+		if strings.Contains(r.URL.Path, "experimental") { // an optional target that nobody builds for
+			w.WriteHeader(http.StatusNotFound)
+			return
 		}
 		w.WriteHeader(int(status.Load()))
 	}))
@@ -42,6 +48,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	log := memory.New(memory.Config{})
 	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
 	d := small()
+	d.Targets = append(d.Targets, suite.Target{Name: "experimental", Sets: 1, OS: "linux", Arch: "amd64", Optional: true})
 	d.Artifact.Kind, d.Artifact.URLs, d.Artifact.Components = "url", []string{url + "/{tag}/{component}-{target}.tar.gz"}, []string{"toolchain"}
 	if _, err := c.Publish(t.Context(), by, d); err != nil {
 		t.Fatal(err)
