@@ -146,6 +146,12 @@ func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {
 	if r.State != events.WaitingForArtifacts {
 		return nil, refuse("request %s does not wait for artifacts: it is %s", r.ID, r.State)
 	}
+	if r.Artifact.Tag != "" && r.Artifact.Tag != c.Tag {
+		return nil, refuse("request %s waits for the artifact of %s and not of %s", r.ID, r.Artifact.Tag, c.Tag)
+	}
+	if c.Parent == "" {
+		c.Parent = r.Parent
+	}
 	if c.Parent == c.Tag {
 		return nil, refuse("%s cannot be its own parent", c.Tag)
 	}

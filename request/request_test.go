@@ -29,6 +29,7 @@ func created(state events.RequestState) events.RequestCreated {
 func TestDecide(t *testing.T) {
 	waiting := fold(created(events.WaitingForArtifacts))
 	waiting.Artifact.Tag = ""
+	absent := fold(created(events.WaitingForArtifacts)) // its tag is known, and there is nothing by it yet
 	ready := fold(created(events.ArtifactsReady))
 	running := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"})
 	done := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
@@ -84,6 +85,8 @@ func TestDecide(t *testing.T) {
 		{"artifacts become ready", waiting, ArtifactsReady{Tag: "b", Parent: "a"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
 		{"artifacts that are ready already", ready, ArtifactsReady{Tag: "b", Parent: "a"}, nil, false},
 		{"the parent of an artifact is no path", waiting, ArtifactsReady{Tag: "b", Parent: "../a"}, nil, true},
+		{"a master's own artifact keeps its parent", absent, ArtifactsReady{Tag: "b"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
+		{"a master waits for its own artifact", absent, ArtifactsReady{Tag: "c"}, nil, true},
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
 		{
 			"a failed try build is noted, and the request goes on waiting", waiting,
