@@ -9,7 +9,7 @@ import (
 
 // Repair is a wish to run jobs of a request again that did not succeed.
 type Repair struct {
-	// Key makes the wish once: asking again with it is the same wish.
+	// Key makes the wish once: asking again with it is the same wish. The API makes one up where it is left out.
 	Key string `json:"key"`
 	// Jobs are those to run again; empty means all that failed or were cancelled.
 	Jobs   []events.JobID `json:"jobs,omitempty"`

@@ -146,17 +146,26 @@ func decideWish(s *state, r *request.Request) decision {
 func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []events.JobSpec, why string) {
 	known := map[events.JobID]*jobState{}
 	var failed []events.JobID
+	running := 0
 	for _, j := range s.newestRounds(r) {
 		newest := s.jobs[s.newestRound(j.spec).ID]
+		if !newest.State.Terminal() {
+			running++
+		}
 		known[j.spec.First()] = newest
 		if newest.State == events.JobFailure || newest.State == events.JobCancelled {
 			failed = append(failed, newest.spec.ID)
 		}
 	}
 	if len(selected) == 0 {
-		if selected = failed; len(failed) == 0 {
-			return nil, "no job of the request has failed or was cancelled: name jobs that are to be measured again"
-		}
+		selected = failed
+	}
+	switch {
+	case len(selected) > 0:
+	case running > 0:
+		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %d of them are still to end: ask again then", running)
+	default:
+		return nil, "every job of the request succeeded: what they measured stands"
 	}
 	taken := map[events.JobID]bool{}
 	for _, id := range selected {

@@ -28,10 +28,8 @@ func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range repair.Jobs {
-		if repair.Jobs[i], err = s.jobNamed(r, name); err != nil {
-			return nil, err
-		}
+	if err := s.jobsNamed(r, repair.Jobs); err != nil {
+		return nil, err
 	}
 	if repair.Key == "" {
 		repair.Key = uuid.NewString()
@@ -65,11 +63,20 @@ func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params
 	}
 }
 
-// jobNamed returns the id of the job that has a name, in full.
-func (s *Server) jobNamed(r *http.Request, name events.JobID) (events.JobID, error) {
-	if err := s.caughtUp(r.Context()); err != nil {
-		return "", err
+// jobsNamed writes the ids of jobs in full.
+func (s *Server) jobsNamed(r *http.Request, names []events.JobID) error {
+	if len(names) == 0 {
+		return nil
 	}
-	j, err := s.Reader.FindJob(r.Context(), string(name))
-	return j.ID, err
+	if err := s.caughtUp(r.Context()); err != nil {
+		return err
+	}
+	for i, name := range names {
+		j, err := s.Reader.FindJob(r.Context(), string(name))
+		if err != nil {
+			return err
+		}
+		names[i] = j.ID
+	}
+	return nil
 }

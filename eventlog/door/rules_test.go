@@ -47,7 +47,7 @@ func TestWhatMayBeSaidIsItsOwn(t *testing.T) {
 		fact := func() events.Fact {
 			lane, name, id := lanes.Draw(t, "lane"), names.Draw(t, "name"), jobs.Draw(t, "job")
 			place, token, attempt := rapid.Uint64Range(1, 3).Draw(t, "place"), events.Seq(rapid.SampledFrom([]uint64{0, 5, 20}).Draw(t, "token")), rapid.IntRange(0, 2).Draw(t, "attempt")
-			switch rapid.IntRange(0, 11).Draw(t, "fact") {
+			switch rapid.IntRange(0, 12).Draw(t, "fact") {
 			case 0:
 				return events.CollectorOnline{Name: name}
 			case 1:
@@ -71,6 +71,8 @@ func TestWhatMayBeSaidIsItsOwn(t *testing.T) {
 				return events.JobDispatched{Place: place, Job: specOn(lane, id)}
 			case 10:
 				return events.RequestCancelled{RequestID: "r1"}
+			case 11:
+				return events.ResultsClosed{Lane: lane, JobID: id, Attempt: attempt, Token: token}
 			}
 			return events.LaneAssigned{Lane: lane, Name: name}
 		}
@@ -105,6 +107,10 @@ func TestWhatMayBeSaidIsItsOwn(t *testing.T) {
 				begun = false
 			case events.AttemptLost, events.AttemptReleased:
 				begun = false
+			case events.ResultsClosed:
+				if !held || begun && f.Attempt == v.lane.work.Attempt+1 || f.Token != 20 || f.JobID != "j2" {
+					t.Fatalf("may close %+v", f)
+				}
 			case events.TestCasesMeasured:
 				if !held || f.Token != 20 {
 					t.Fatalf("may report %+v", f)
