@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -42,10 +43,14 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:
-		if r.State != events.ArtifactsReady || r.WaitsFor == c.Reason {
+		if r.State != events.ArtifactsReady || strings.HasPrefix(r.WaitsFor, c.Lack) {
 			return nil, nil
 		}
-		return []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: c.Reason, Failures: r.ExpansionFailures, Waits: true}}, nil
+		reason := c.Lack
+		if c.Detail != "" {
+			reason += ": " + c.Detail
+		}
+		return []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: reason, Failures: r.ExpansionFailures, Waits: true}}, nil
 	case FailExpansion:
 		return decideFailExpansion(r, c)
 	case Complete:

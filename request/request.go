@@ -108,7 +108,9 @@ type AddBackfill struct{ Jobs []events.JobSpec }
 type FailExpansion struct{ Reason string }
 
 // Hold says that the farm lacks what it takes to turn the request into jobs, which is not the request's fault: it waits.
-type Hold struct{ Reason string }
+// Each lack is said once, whatever the detail: two programs may put that into different words, and would answer each
+// other for ever.
+type Hold struct{ Lack, Detail string }
 
 // Want wishes for more jobs of the request, whatever its state. One key is one wish.
 type Want struct {

@@ -87,6 +87,9 @@ func TestDecide(t *testing.T) {
 		{"the parent of an artifact is no path", waiting, ArtifactsReady{Tag: "b", Parent: "../a"}, nil, true},
 		{"a master's own artifact keeps its parent", absent, ArtifactsReady{Tag: "b"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
 		{"a master waits for its own artifact", absent, ArtifactsReady{Tag: "c"}, nil, true},
+		{"what the farm lacks is said", ready, Hold{"no definitions", "v3"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "no definitions: v3", Waits: true}}, false},
+		{"and not again in other words", fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no definitions", "v4"}, nil, false},
+		{"another lack is said", fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no suite", ""}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "no suite", Waits: true}}, false},
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
 		{
 			"a failed try build is noted, and the request goes on waiting", waiting,

@@ -20,7 +20,9 @@ const (
 )
 
 // lackError says what the farm lacks to turn requests into jobs. No request is to blame.
-type lackError struct{ error }
+type lackError struct{ lack, detail string }
+
+func (e lackError) Error() string { return e.lack }
 
 // decideStart makes the jobs of a request, or says why there are none. It is false while the farm lacks what it takes
 // and that was said already.
@@ -30,7 +32,7 @@ func decideStart(s *state, r *request.Request, reason string, now time.Time) (de
 	if err != nil {
 		var command request.Command = request.FailExpansion{Reason: err.Error()}
 		if lack, is := errors.AsType[lackError](err); is {
-			command = request.Hold{Reason: lack.Error()}
+			command = request.Hold{Lack: lack.lack, Detail: lack.detail}
 		}
 		facts, _ := request.Decide(*r, command)
 		return decision{cause: cause, request: r.ID, what: "fail expansion", facts: facts}, len(facts) > 0
@@ -249,13 +251,13 @@ func expand(s *state, r *request.Request) (own, backfill []events.JobSpec, diges
 	digest = r.Definitions
 	if digest == "" {
 		if err := s.unusable[name]; err != nil {
-			return nil, nil, "", lackError{fmt.Errorf("the definitions of suite %s cannot be used: %w", name, err)}
+			return nil, nil, "", lackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), err.Error()}
 		}
 		digest = s.current[name]
 	}
 	d, ok := s.definitions[digest]
 	if !ok {
-		return nil, nil, "", lackError{fmt.Errorf("no definitions of suite %s were published", name)}
+		return nil, nil, "", lackError{lack: fmt.Sprintf("no definitions of suite %s were published", name)}
 	}
 	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest}
 	if parent, known := s.parentOf(r); known {
