@@ -68,7 +68,7 @@ func generation(number int64) Schema { return Schema(fmt.Sprintf("%s_g%d", viewS
 var ErrNotMigrated = errors.New("the database has no tables of Tacho yet: start the projector once, it makes them")
 
 // Migrate makes or upgrades the live generation, its views and the role of the readers. It may be called by
-// any number of programs at once.
+// any number of programs at once, and waits for no reader where the views are right already.
 func Migrate(ctx context.Context, url string) error {
 	return locked(ctx, url, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, query("control")); err != nil {
@@ -83,6 +83,18 @@ func Migrate(ctx context.Context, url string) error {
 		}
 		if err := migrate(ctx, url, conn, live); err != nil {
 			return err
+		}
+		tables := Tables()
+		names := make([]string, len(tables))
+		for i, t := range tables {
+			names[i] = t.Name
+		}
+		var differ bool
+		if err := conn.QueryRow(ctx, query("views_differ"), string(live), names).Scan(&differ); err != nil {
+			return fmt.Errorf("compare the views with %s: %w", live, err)
+		}
+		if !differ {
+			return grant(ctx, conn)
 		}
 		return Exclusively(ctx, conn, func(tx pgx.Tx) error { return Publish(ctx, tx, live) })
 	})
@@ -165,17 +177,24 @@ func Publish(ctx context.Context, tx pgx.Tx, s Schema) error {
 	if _, err := tx.Exec(ctx, b.String()); err != nil {
 		return fmt.Errorf("point the views to %s: %w", s, err)
 	}
-	if _, err := tx.Exec(ctx, query("roles")); err != nil {
+	return grant(ctx, tx)
+}
+
+// execer is a connection or a transaction.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// grant lets the readers read the views.
+func grant(ctx context.Context, db execer) error {
+	if _, err := db.Exec(ctx, query("roles")); err != nil {
 		return fmt.Errorf("grant the views to %s: %w", readerRole, err)
 	}
 	return nil
 }
 
 // Drop removes a generation with all its rows; it is no error when it is gone.
-func Drop(ctx context.Context, tx interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}, s Schema,
-) error {
+func Drop(ctx context.Context, tx execer, s Schema) error {
 	if _, err := tx.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{string(s)}.Sanitize()+" CASCADE"); err != nil {
 		return fmt.Errorf("drop schema %s: %w", s, err)
 	}

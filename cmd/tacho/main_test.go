@@ -149,11 +149,17 @@ func (s *site) start(flags ...string) {
 			}
 		}
 	})
+	deadline := time.Now().Add(50 * time.Second)
 	s.eventually("tacho up answers", 60*time.Second, func() bool {
 		select {
 		case err := <-ended:
 			s.t.Fatalf("tacho up ended: %v\n%s", err, s.log.String())
 		default:
+			if time.Now().After(deadline) { // its log then says where it hangs
+				if err := up.Process.Signal(syscall.SIGQUIT); err != nil {
+					s.t.Log(err)
+				}
+			}
 		}
 		c, ok := s.client()
 		if !ok {
