@@ -48,7 +48,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		if f.Waits {
 			r.WaitsFor = f.Reason
 		} else {
-			r.ExpansionFailures, r.ExpansionFailedAt = f.Failures, at
+			r.ExpansionFailures, r.ExpansionFailedAt, r.ExpansionError = f.Failures, at, f.Reason
 		}
 	case events.RequestCompleted:
 		r.State, r.EndedAt = events.RequestDone, at

@@ -39,8 +39,9 @@ type Request struct {
 	Definitions events.Digest
 	// ExpansionFailures counts how often it could not be turned into jobs.
 	ExpansionFailures int
-	// ExpansionFailedAt is when it last could not.
+	// ExpansionFailedAt is when it last could not, ExpansionError why.
 	ExpansionFailedAt time.Time
+	ExpansionError    string
 	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing.
 	WaitsFor string
 	// Jobs are its own and those it asked of its parent, in the order they were made.
@@ -96,9 +97,6 @@ type Start struct {
 	Backfill    []events.JobSpec
 	// Shared are jobs that exist already.
 	Shared []events.JobID
-	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.
-	Asked  []string
-	Wishes []events.GraphWanted
 }
 
 // AddBackfill makes jobs for a parent that appeared after the start.

@@ -55,7 +55,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 	}
 	c.decide()
 	for i, lane := range c.lanes {
-		c.dequeue(i, c.s.state.lanes[lane].work.Places)
+		c.dequeue(i, c.s.state.Lanes[lane].Work.Places)
 	}
 	c.decide()
 	return c
@@ -64,7 +64,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 func (c *crowd) fold(facts ...events.Fact) {
 	for _, f := range facts {
 		c.seq++
-		c.s.state.fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: c.seq})
+		c.s.state.Fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: c.seq})
 	}
 }
 
@@ -77,9 +77,9 @@ func (c *crowd) decide() {
 
 func (c *crowd) dequeue(i int, place uint64) {
 	lane := c.lanes[i]
-	s := c.s.state.lanes[lane]
+	s := c.s.state.Lanes[lane]
 	c.fold(events.JobDequeued{
-		Lane: lane, Place: place, Job: c.s.state.jobs[s.work.Dispatched[place]].spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
+		Lane: lane, Place: place, Job: c.s.state.Jobs[s.Work.Dispatched[place]].Spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
 	})
 }
 
@@ -87,7 +87,7 @@ func (c *crowd) dequeue(i int, place uint64) {
 func (c *crowd) turn() {
 	i := c.turns % len(c.lanes)
 	c.turns++
-	work := c.s.state.lanes[c.lanes[i]].work
+	work := c.s.state.Lanes[c.lanes[i]].Work
 	c.fold(events.JobFinished{Lane: c.lanes[i], Place: work.Place, JobID: work.JobID, RequestID: "r1", Collector: work.Collector, Token: work.Token, Outcome: events.Success})
 	c.decide()
 	c.dequeue(i, work.Place+1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/request"
 )
@@ -45,13 +46,13 @@ type decision struct {
 // the same; what was recorded is not decided again. Each decision stands on subjects of its own, but for
 // admissions: at most one is returned.
 func decide(s *state, p Policy, now time.Time) []decision {
-	if s.owed > 0 {
+	if s.Owed > 0 {
 		return nil
 	}
 	var out []decision
-	for _, ids := range []map[events.RequestID]bool{s.running, s.waiting} {
+	for _, ids := range []map[events.RequestID]bool{s.Running, s.Waiting} {
 		for id := range ids {
-			if d, ok := decideEnd(s, s.pending[id], p, now); ok {
+			if d, ok := decideEnd(s, s.Pending[id], p, now); ok {
 				out = append(out, d)
 			}
 		}
@@ -65,14 +66,14 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	if d, ok := decideRetention(s, p, now); ok {
 		out = append(out, d)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.withdrawn)) {
-		if jobs := s.unwanted(id); len(jobs) > 0 {
+	for _, id := range slices.Sorted(maps.Keys(s.Withdrawn)) {
+		if jobs := s.Unwanted(id); len(jobs) > 0 {
 			out = append(out, decision{
-				cause: s.versions[events.RequestSubject(id)], request: id, what: "withdraw jobs", facts: []events.Fact{events.JobsWithdrawn{RequestID: id, Jobs: jobs}},
+				cause: s.Versions[events.RequestSubject(id)], request: id, what: "withdraw jobs", facts: []events.Fact{events.JobsWithdrawn{RequestID: id, Jobs: jobs}},
 			})
 		}
 	}
-	for _, l := range s.laneOrder {
+	for _, l := range s.LaneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
 	return out
@@ -84,7 +85,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	switch {
 	case r.State == events.WaitingForArtifacts && p.ArtifactDeadline > 0 && now.Sub(r.CreatedAt) > p.ArtifactDeadline:
 		command = request.Expire{Limit: p.ArtifactDeadline}
-	case r.State == events.InProgress && s.open[r.ID] == 0:
+	case r.State == events.InProgress && s.Open[r.ID] == 0:
 		jobs, failed, ended := progress(s, r)
 		_, again := decideAgain(s, r)
 		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
@@ -98,7 +99,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	if err != nil || len(facts) == 0 {
 		return decision{}, false
 	}
-	return decision{cause: s.versions[events.RequestSubject(r.ID)], request: r.ID, what: "end request", facts: facts}, true
+	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "end request", facts: facts}, true
 }
 
 // progress counts the required jobs of a request and those that failed, and tells whether all have ended,
@@ -106,12 +107,12 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 // newest counts.
 func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	ended = true
-	for _, j := range s.newestRounds(r) {
-		if j.spec.Optional {
+	for _, j := range s.NewestRounds(r) {
+		if j.Spec.Optional {
 			continue
 		}
 		ended = ended && j.State.Terminal()
-		if j.spec.Backfill && j.spec.RequestID == r.ID {
+		if j.Spec.Backfill && j.Spec.RequestID == r.ID {
 			continue
 		}
 		jobs++
@@ -122,42 +123,13 @@ func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	return jobs, failed, ended
 }
 
-// newestRounds returns the jobs that a request stands for, its own and those that it asked of its parent, each in the
-// newest round that the request knows, in the order they were made; the shared ones come last.
-func (s *state) newestRounds(r *request.Request) []*jobState {
-	var out []*jobState
-	at := map[events.JobID]int{}
-	add := func(id events.JobID) {
-		j, ok := s.jobs[id]
-		if !ok {
-			return
-		}
-		first := j.spec.First()
-		i, known := at[first]
-		switch {
-		case !known:
-			at[first] = len(out)
-			out = append(out, j)
-		case j.spec.Round > out[i].spec.Round:
-			out[i] = j
-		}
-	}
-	for _, spec := range r.Jobs {
-		add(spec.ID)
-	}
-	for _, id := range r.Shared {
-		add(id)
-	}
-	return out
-}
-
 // decideAdmission starts the first request of the queue that can be started, or makes jobs of one that has started: for a
 // parent that appeared late, in place of cancelled ones, or for a wish. All of it is serialised by the admission subject,
 // which is what makes a job once.
 func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
-	for _, id := range slices.Sorted(maps.Keys(s.running)) {
-		r := s.pending[id]
-		if parent, known := s.parentOf(r); known && !s.backfilled[id] {
+	for _, id := range slices.Sorted(maps.Keys(s.Running)) {
+		r := s.Pending[id]
+		if parent, known := s.ParentOf(r); known && !s.Backfilled[id] {
 			if d, ok := decideLateBackfill(s, r, parent, now); ok {
 				return d, true
 			}
@@ -166,14 +138,14 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 			return d, true
 		}
 	}
-	if wishing := slices.Sorted(maps.Keys(s.wishing)); len(wishing) > 0 {
-		return decideWish(s, s.requests[wishing[0]]), true
+	if wishing := slices.Sorted(maps.Keys(s.Wishing)); len(wishing) > 0 {
+		return decideWish(s, s.Requests[wishing[0]]), true
 	}
-	if len(s.running) >= p.MaxInProgress || len(s.pending) == len(s.running)+len(s.waiting) {
+	if len(s.Running) >= p.MaxInProgress || len(s.Pending) == len(s.Running)+len(s.Waiting) {
 		return decision{}, false
 	}
-	for _, place := range queue.Order(s.entries(), s.tags.Done) {
-		r := s.pending[place.ID]
+	for _, place := range queue.Order(s.entries(), s.Tags.Done) {
+		r := s.Pending[place.ID]
 		if place.State != events.ArtifactsReady || !place.Startable ||
 			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
 			continue
@@ -186,8 +158,8 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 }
 
 func (s *state) entries() []queue.Entry {
-	entries := make([]queue.Entry, 0, len(s.pending))
-	for id, r := range s.pending {
+	entries := make([]queue.Entry, 0, len(s.Pending))
+	for id, r := range s.Pending {
 		entries = append(entries, queue.Entry{
 			ID: id, Kind: r.Kind, State: r.State, Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Parent: r.Parent,
 			PR: r.PR, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ReleasedOn: r.ReleasedOn,
@@ -199,48 +171,48 @@ func (s *state) entries() []queue.Entry {
 // decideLane keeps one job ahead of the running one, so that a change of order still counts, and ends the
 // jobs of cancelled requests that are on the lane already.
 func decideLane(s *state, l events.Lane) []decision {
-	lane := s.lanes[l]
+	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
-		j := s.jobs[lane.work.Dispatched[place]]
-		var command job.Command = job.Withdraw{Place: place, Job: j.spec, Reason: "its request was cancelled"}
-		if lane.work.Phase == job.Current && lane.work.Place == place {
-			command = job.Finish{Token: lane.work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.newest}
+		j := s.Jobs[lane.Work.Dispatched[place]]
+		var command job.Command = job.Withdraw{Place: place, Job: j.Spec, Reason: "its request was cancelled"}
+		if lane.Work.Phase == job.Current && lane.Work.Place == place {
+			command = job.Finish{Token: lane.Work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.Newest}
 		}
-		facts, err := job.Decide(lane.work.Lane, l, command)
+		facts, err := job.Decide(lane.Work.Lane, l, command)
 		if err == nil && len(facts) > 0 {
 			return []decision{{
-				cause: s.versions[events.RequestSubject(j.spec.RequestID)], request: j.spec.RequestID, what: "cancel job", facts: facts,
+				cause: s.Versions[events.RequestSubject(j.Spec.RequestID)], request: j.Spec.RequestID, what: "cancel job", facts: facts,
 			}}
 		}
 	}
 	if d, ok := decideRelease(s, l); ok {
 		return []decision{d}
 	}
-	if !lane.takesJobs(s) || lane.work.Ahead() > 0 {
+	if !s.takesJobs(lane) || lane.Work.Ahead() > 0 {
 		return nil
 	}
 	id, ok := s.nextJob(lane)
 	if !ok {
 		return nil
 	}
-	spec := s.jobs[id].spec
+	spec := s.Jobs[id].Spec
 	return []decision{{
-		cause: s.versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
+		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
 		facts: []events.Fact{events.JobDispatched{
-			Place: lane.work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
-			Since: job.Stamp(s.artifacts[artifactKey{spec.Artifact.Suite, spec.Artifact.Tag}].since),
+			Place: lane.Work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
+			Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),
 		}},
 	}}
 }
 
 // cancelled returns the places of a lane that hold jobs which nobody wants any more, in order.
-func (s *state) cancelled(lane *laneState) []uint64 {
-	if !lane.stopping {
+func (s *state) cancelled(lane *ledger.Lane) []uint64 {
+	if !lane.Stopping {
 		return nil
 	}
 	var places []uint64
-	for place, id := range lane.work.Dispatched {
-		if s.astray(s.jobs[id]) {
+	for place, id := range lane.Work.Dispatched {
+		if s.Astray(s.Jobs[id]) {
 			places = append(places, place)
 		}
 	}
@@ -249,13 +221,13 @@ func (s *state) cancelled(lane *laneState) []uint64 {
 }
 
 // closes reports whether, once the next job is over, no request that was begun on the lane has a job left for it.
-func (s *state) closes(lane *laneState, next events.JobSpec) bool {
-	for id, waiting := range lane.queued {
-		r, ok := s.requests[id]
+func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
+	for id, waiting := range lane.Queued {
+		r, ok := s.Requests[id]
 		if !ok || id != next.RequestID && !s.begun(r, next.Lane()) {
 			continue
 		}
-		if slices.ContainsFunc(waiting, func(id events.JobID) bool { return id != next.ID && s.wanted(s.jobs[id]) }) {
+		if slices.ContainsFunc(waiting, func(id events.JobID) bool { return id != next.ID && s.Wanted(s.Jobs[id]) }) {
 			return false
 		}
 	}
@@ -265,15 +237,15 @@ func (s *state) closes(lane *laneState, next events.JobSpec) bool {
 // begun reports whether a job of the request was dispatched on the lane.
 func (s *state) begun(r *request.Request, l events.Lane) bool {
 	return slices.ContainsFunc(r.Jobs, func(spec events.JobSpec) bool {
-		j, ok := s.jobs[spec.ID]
+		j, ok := s.Jobs[spec.ID]
 		return ok && j.Place > 0 && spec.Lane() == l
 	})
 }
 
 // takesJobs reports whether any collector of the lane could take a job, be it by standing by for another.
-func (l *laneState) takesJobs(s *state) bool {
-	for name := range l.assignment.Collectors {
-		if c, ok := s.collectors[name]; ok && c.standing.Active && !c.standing.Quarantined {
+func (s *state) takesJobs(l *ledger.Lane) bool {
+	for name := range l.Assignment.Collectors {
+		if c, ok := s.Collectors[name]; ok && c.Active && !c.Quarantined {
 			return true
 		}
 	}
@@ -282,15 +254,15 @@ func (l *laneState) takesJobs(s *state) bool {
 
 // nextJob returns the next job of a lane: the requests that have started in queue order, of each its jobs in the
 // order they were made. One that has ended may have jobs left, which are done all the same unless nobody wants them.
-func (s *state) nextJob(lane *laneState) (events.JobID, bool) {
+func (s *state) nextJob(lane *ledger.Lane) (events.JobID, bool) {
 	var first *request.Request
 	var next events.JobID
-	for id, waiting := range lane.queued {
-		r, ok := s.requests[id]
+	for id, waiting := range lane.Queued {
+		r, ok := s.Requests[id]
 		if !ok || first != nil && !startedBefore(r, first) {
 			continue
 		}
-		if i := slices.IndexFunc(waiting, func(id events.JobID) bool { return s.wanted(s.jobs[id]) }); i >= 0 {
+		if i := slices.IndexFunc(waiting, func(id events.JobID) bool { return s.Wanted(s.Jobs[id]) }); i >= 0 {
 			first, next = r, waiting[i]
 		}
 	}

@@ -42,18 +42,18 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 	for _, m := range []events.Stored{
 		stored(t, 1, created), stored(t, 2, events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{other}}), cancelled, garbage, foreign,
 	} {
-		if _, err := s.take(m); err != nil {
+		if _, err := s.Take(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.requests["r1"].State; got != events.ArtifactsReady {
+	if got := s.Requests["r1"].State; got != events.ArtifactsReady {
 		t.Errorf("the request is %s by the word of a collector", got)
 	}
-	if got := s.jobs[other.ID].State; got != events.JobQueued {
+	if got := s.Jobs[other.ID].State; got != events.JobQueued {
 		t.Errorf("the job of another lane is %s", got)
 	}
-	if got := s.versions[events.WorkSubject(shareLane)]; got != 5 || s.seq != 5 {
-		t.Errorf("read until %d, and of the lane until %d: whoever decides on it is refused for ever", s.seq, got)
+	if got := s.Versions[events.WorkSubject(shareLane)]; got != 5 || s.Seq != 5 {
+		t.Errorf("read until %d, and of the lane until %d: whoever decides on it is refused for ever", s.Seq, got)
 	}
 }
 
@@ -74,17 +74,17 @@ func TestAMalformedEventDoesNotStopTheScheduler(t *testing.T) {
 	}
 	for _, m := range litter {
 		s := newState()
-		if fact, err := s.take(m); err != nil || fact != nil || s.seq != 1 {
-			t.Errorf("%s: %v, %v, read until %d", m.Subject, fact, err, s.seq)
+		if fact, err := s.Take(m); err != nil || fact != nil || s.Seq != 1 {
+			t.Errorf("%s: %v, %v, read until %d", m.Subject, fact, err, s.Seq)
 		}
-		if read := m.Subject.Family() != "result"; read && (s.littered != 1 || s.litter[m.Subject].why == "" || s.versions[m.Subject] != 1) {
-			t.Errorf("%s: %+v", m.Subject, s.litter)
+		if read := m.Subject.Family() != "result"; read && (s.Littered != 1 || s.Litter[m.Subject].Why == "" || s.Versions[m.Subject] != 1) {
+			t.Errorf("%s: %+v", m.Subject, s.Litter)
 		}
 	}
 	for _, on := range []events.Subject{
 		events.RequestSubject("r1"), events.RegistrySubject("a"), events.RegistryOpenedSubject(), events.AssignmentSubject(shareLane), events.LaneSubject(shareLane),
 	} {
-		if _, err := newState().take(unknown(on)); !errors.Is(err, events.ErrUnknownType) {
+		if _, err := newState().Take(unknown(on)); !errors.Is(err, events.ErrUnknownType) {
 			t.Errorf("%s: got %v, want that the type is unknown", on, err)
 		}
 	}
@@ -115,15 +115,15 @@ func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, want := shared(base...), shared(base...)
 			s.say(forged)
-			if l := s.litter[events.WorkSubject(shareLane)]; s.littered != 1 || l.collector == "" && name != "a job without attempt" || l.seq != token+1 {
-				t.Errorf("litter %+v", s.litter)
+			if l := s.Litter[events.WorkSubject(shareLane)]; s.Littered != 1 || l.Collector == "" && name != "a job without attempt" || l.Seq != token+1 {
+				t.Errorf("litter %+v", s.Litter)
 			}
-			if diff := cmp.Diff(want.lanes[shareLane].work, s.lanes[shareLane].work); diff != "" {
+			if diff := cmp.Diff(want.Lanes[shareLane].Work, s.Lanes[shareLane].Work); diff != "" {
 				t.Errorf("the lane (-want +got):\n%s", diff)
 			}
-			for id, j := range want.jobs {
-				if s.jobs[id].State != j.State {
-					t.Errorf("job %s is %s, want %s", id, s.jobs[id].State, j.State)
+			for id, j := range want.Jobs {
+				if s.Jobs[id].State != j.State {
+					t.Errorf("job %s is %s, want %s", id, s.Jobs[id].State, j.State)
 				}
 			}
 		})
@@ -138,7 +138,7 @@ func TestACollectorCannotGiveAJobToAnotherRequest(t *testing.T) {
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}}, events.JobDispatched{Place: 1, Job: spec},
 		events.JobDequeued{Lane: shareLane, Place: 1, Job: forged, Collector: "a", Instance: "a1", Attempt: 1},
 	)
-	if got := s.lanes[shareLane].work.Job; got.RequestID != "r1" || got.Optional {
+	if got := s.Lanes[shareLane].Work.Job; got.RequestID != "r1" || got.Optional {
 		t.Errorf("the lane holds %+v", got)
 	}
 }
@@ -159,23 +159,23 @@ func TestWhatAnEarlierVersionSaidOfACollectorCountsUntilTheRegistryIsOpen(t *tes
 		earlier(1, events.CollectorRegistered{Name: "a", Target: "here"}),
 		earlier(2, events.CollectorQuarantined{Name: "a"}),
 	} {
-		if _, err := s.take(m); err != nil {
+		if _, err := s.Take(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.collectors["a"].standing; got.Registered == nil || got.Takes() || s.versions[events.RegistrySubject("a")] != 0 || s.lastAbout("a") != 2 {
-		t.Fatalf("%+v, versions %v", got, s.versions)
+	if got := s.Collectors["a"].Standing; got.Registered == nil || got.Takes() || s.Versions[events.RegistrySubject("a")] != 0 || s.LastAbout("a") != 2 {
+		t.Fatalf("%+v, versions %v", got, s.Versions)
 	}
-	copied := s.collectors["a"].standing.Copy()
+	copied := s.Collectors["a"].Standing.Copy()
 	for _, m := range []events.Stored{
 		stored(t, 3, copied), stored(t, 4, events.RegistryOpened{Collectors: 1}), earlier(5, events.CollectorActivated{Name: "a"}),
 	} {
-		if _, err := s.take(m); err != nil {
+		if _, err := s.Take(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := s.collectors["a"].standing; got.Takes() || s.versions[events.RegistrySubject("a")] != 3 || s.littered != 1 {
-		t.Errorf("%+v, versions %v, %d litter", got, s.versions, s.littered)
+	if got := s.Collectors["a"].Standing; got.Takes() || s.Versions[events.RegistrySubject("a")] != 3 || s.Littered != 1 {
+		t.Errorf("%+v, versions %v, %d litter", got, s.Versions, s.Littered)
 	}
 }
 

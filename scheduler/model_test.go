@@ -115,7 +115,7 @@ func (w *world) newPlanner() *planner {
 	p := &planner{before: w.head()}
 	p.Scheduler = New(Config{
 		Dispatch: w.log, Policy: w.policy, OfflineAfter: time.Minute, Clock: func() time.Time { return w.now.Add(p.skew) }, Logger: slog.New(slog.DiscardHandler),
-		Log: &desk{Log: w.log, w: w, seen: func() events.Seq { return p.state.seq }},
+		Log: &desk{Log: w.log, w: w, seen: func() events.Seq { return p.state.Seq }},
 	})
 	p.listening = true
 	return p
@@ -263,15 +263,15 @@ func (w *world) plan(p *planner) {
 	}
 	p.busy = true
 	defer func() { p.busy = false }()
-	unread := w.lawyer.log[p.state.seq:]
+	unread := w.lawyer.log[p.state.Seq:]
 	if len(unread) > 0 && !w.calm && w.odds(3) {
 		unread = unread[:w.r.IntN(len(unread))]
 	}
 	for _, e := range unread {
-		p.state.fold(e)
+		p.state.Fold(e)
 	}
 	w.listen(p)
-	if p.state.seq >= p.before && (w.calm || !w.odds(4)) {
+	if p.state.Seq >= p.before && (w.calm || !w.odds(4)) {
 		p.step(context.Background())
 	}
 }
@@ -354,23 +354,23 @@ func (w *world) over() bool {
 func (w *world) agree() error {
 	replayed := newState()
 	for _, e := range w.lawyer.log {
-		replayed.fold(e)
+		replayed.Fold(e)
 	}
 	for i, p := range w.schedulers {
-		for _, e := range w.lawyer.log[p.state.seq:] {
-			p.state.fold(e)
+		for _, e := range w.lawyer.log[p.state.Seq:] {
+			p.state.Fold(e)
 		}
 		if !reflect.DeepEqual(p.state, replayed) {
 			return fmt.Errorf("scheduler %d knows something else than a replay", i)
 		}
 	}
 	for id, r := range w.lawyer.requests {
-		if got := replayed.requests[id].State; got != r.state {
+		if got := replayed.Requests[id].State; got != r.state {
 			return fmt.Errorf("request %s is %s for the scheduler and %s in truth", id, got, r.state)
 		}
 	}
 	for id, t := range w.lawyer.jobs {
-		if got := replayed.jobs[id].State; string(got) != string(t.outcome) {
+		if got := replayed.Jobs[id].State; string(got) != string(t.outcome) {
 			return fmt.Errorf("job %s is %s for the scheduler and %s in truth", id, got, t.outcome)
 		}
 	}

@@ -2,15 +2,12 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
@@ -147,39 +144,11 @@ func TestARetiredJobIsRemembered(t *testing.T) {
 	})
 }
 
-// Whatever the order of the times, there is something to retire exactly when a job ended before.
-func TestRetentionKnowsWhatIsLeft(t *testing.T) {
-	epoch := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	rapid.Check(t, func(t *rapid.T) {
-		var r retention
-		var left []int
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			minute := rapid.IntRange(0, 100).Draw(t, "minute")
-			at := epoch.Add(time.Duration(minute) * time.Minute)
-			if rapid.IntRange(0, 4).Draw(t, "what") == 0 {
-				r.retired(events.JobsRetired{EndedBefore: at.Format(time.RFC3339)}, at)
-				left = slices.DeleteFunc(left, func(m int) bool { return m < minute })
-			} else {
-				r.add(at)
-				left = append(left, minute)
-			}
-			slices.Sort(left)
-			var got []int
-			for _, e := range r.ended {
-				got = append(got, int(e.Sub(epoch)/time.Minute))
-			}
-			if fmt.Sprint(got) != fmt.Sprint(left) {
-				t.Fatalf("left are %v, want %v", got, left)
-			}
-		}
-	})
-}
-
 // What a writer with a clock of its own says holds nobody up for ever.
 func TestRetentionWithWildClocks(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	s := newState()
-	s.retention.add(now.Add(-40 * 24 * time.Hour))
+	s.Retention.Ended = []time.Time{now.Add(-40 * 24 * time.Hour)}
 	for _, test := range []struct {
 		last time.Time
 		due  bool
@@ -190,7 +159,7 @@ func TestRetentionWithWildClocks(t *testing.T) {
 		{now.Add(2 * time.Second), false},
 		{now.Add(1000 * time.Hour), true},
 	} {
-		s.retention.last = test.last
+		s.Retention.Last = test.last
 		if _, due := decideRetention(s, month, now); due != test.due {
 			t.Errorf("the last was at %v: due %t, want %t", test.last, due, test.due)
 		}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 const source = "scheduler"
@@ -46,6 +47,11 @@ type Config struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
 }
+
+// state is the ledger with what the scheduler asks of it.
+type state struct{ *ledger.Ledger }
+
+func newState() *state { return &state{ledger.New()} }
 
 // Scheduler is one scheduler. Run it once.
 type Scheduler struct {
@@ -94,7 +100,7 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range stored {
-		fact, err := s.state.take(m)
+		fact, err := s.state.Take(m)
 		if err != nil {
 			return err
 		}
@@ -116,11 +122,11 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 
 // tellLitter says what was written that changes nothing, once for each subject. The caller holds mu.
 func (s *Scheduler) tellLitter() {
-	for _, subject := range slices.Sorted(maps.Keys(s.state.litter)) {
-		l := s.state.litter[subject]
-		s.Logger.Warn("events changed nothing", "subject", subject, "events", l.count, "last", l.seq, "collector", l.collector, "reason", l.why)
+	for _, subject := range slices.Sorted(maps.Keys(s.state.Litter)) {
+		l := s.state.Litter[subject]
+		s.Logger.Warn("events changed nothing", "subject", subject, "events", l.Count, "last", l.Seq, "collector", l.Collector, "reason", l.Why)
 	}
-	clear(s.state.litter)
+	clear(s.state.Litter)
 }
 
 // watch hears the collectors.
@@ -179,7 +185,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // step takes all decisions that the state asks for. It waits with the next ones until it has read what it
 // wrote, so that nothing is decided twice. The caller holds mu.
 func (s *Scheduler) step(ctx context.Context) {
-	if s.state.seq < s.wrote || ctx.Err() != nil {
+	if s.state.Seq < s.wrote || ctx.Err() != nil {
 		return
 	}
 	now := s.Clock()
@@ -216,12 +222,12 @@ func (s *Scheduler) carryOut(ctx context.Context, d decision, now time.Time) err
 		}
 		s.lanes[*d.lane] = true
 	}
-	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: s.state.roots[d.request]}
+	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: s.state.Roots[d.request]}
 	var parts []eventlog.Append
 	for _, f := range d.facts {
 		subject := f.Subject()
 		if len(parts) == 0 || parts[len(parts)-1].Subject != subject {
-			parts = append(parts, eventlog.Append{Subject: subject, Expected: s.state.versions[subject]})
+			parts = append(parts, eventlog.Append{Subject: subject, Expected: s.state.Versions[subject]})
 		}
 		part := &parts[len(parts)-1]
 		part.Events = append(part.Events, eventlog.NewEvent(f, meta, now))

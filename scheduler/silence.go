@@ -68,8 +68,8 @@ func (s *Scheduler) silent(ctx context.Context, now time.Time) []decision {
 func (s *Scheduler) reachable(ctx context.Context, now time.Time) bool {
 	soon := min(s.TakeoverAfter, s.OfflineAfter) / 3
 	quiet := s.deaf
-	for name, c := range s.state.collectors {
-		quiet = quiet || c.standing.Online && s.silence(name, now) > soon
+	for name, c := range s.state.Collectors {
+		quiet = quiet || c.Online && s.silence(name, now) > soon
 	}
 	if !quiet {
 		return true
@@ -86,18 +86,18 @@ func (s *Scheduler) reachable(ctx context.Context, now time.Time) bool {
 // decideOffline records that collectors are gone that are said to be online and are silent.
 func decideOffline(s *state, after time.Duration, silence func(events.CollectorName) time.Duration) []decision {
 	var gone []events.CollectorName
-	for name, c := range s.collectors {
-		if c.standing.Online && silence(name) >= after {
+	for name, c := range s.Collectors {
+		if c.Online && silence(name) >= after {
 			gone = append(gone, name)
 		}
 	}
 	slices.Sort(gone)
 	var out []decision
 	for _, name := range gone {
-		c := s.collectors[name]
+		c := s.Collectors[name]
 		out = append(out, decision{
-			cause: s.lastAbout(name), what: "collector silent",
-			facts: []events.Fact{events.CollectorSilent{Name: name, Instance: c.standing.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},
+			cause: s.LastAbout(name), what: "collector silent",
+			facts: []events.Fact{events.CollectorSilent{Name: name, Instance: c.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},
 		})
 	}
 	return out

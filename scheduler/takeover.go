@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // limits is how long a collector may be silent before another one takes its lane over, and before its attempt
@@ -27,7 +28,7 @@ const updateTime = 10 * time.Minute
 // gone is lost.
 func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
 	var out []decision
-	for _, lane := range s.laneOrder {
+	for _, lane := range s.LaneOrder {
 		if d, ok := decideTakeover(s, lane, l, silence); ok {
 			out = append(out, d)
 		}
@@ -36,71 +37,68 @@ func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time
 }
 
 func decideTakeover(s *state, name events.Lane, l limits, silence func(events.CollectorName) time.Duration) (decision, bool) {
-	lane := s.lanes[name]
+	lane := s.Lanes[name]
 	fit := func(c events.CollectorName) bool {
-		known, ok := s.collectors[c]
-		return ok && known.standing.Takes() && known.standing.Online && silence(c) < l.takeover
+		known, ok := s.Collectors[c]
+		return ok && known.Takes() && known.Online && silence(c) < l.takeover
 	}
 	d := decision{what: "take lane over"}
-	serving := lane.assignment.Serving
+	serving := lane.Assignment.Serving
 	if reason, out := s.out(lane, l.takeover, silence); out {
-		if next, ok := lane.successor(fit); ok {
+		if next, ok := successor(lane, fit); ok {
 			from := serving
 			if from == "" {
-				from = lane.served
+				from = lane.Served
 			}
-			d.cause = s.lastAbout(from)
+			d.cause = s.LastAbout(from)
 			d.facts = append(d.facts, events.LaneTakenOver{Lane: name, Name: next, From: from, Reason: reason})
 			serving = next
 		}
 	}
 	if reason, lost := s.lostBy(lane, serving, l, silence, fit); lost {
-		facts, err := job.Decide(lane.work.Lane, name, job.Lose{Token: lane.work.Token, Reason: reason})
+		facts, err := job.Decide(lane.Work.Lane, name, job.Lose{Token: lane.Work.Token, Reason: reason})
 		if err == nil {
-			d.request, d.facts = lane.work.Job.RequestID, append(d.facts, facts...)
+			d.request, d.facts = lane.Work.Job.RequestID, append(d.facts, facts...)
 		}
 		if d.cause == 0 {
-			d.cause, d.what = lane.work.Token, "attempt lost"
+			d.cause, d.what = lane.Work.Token, "attempt lost"
 		}
 	}
 	return d, len(d.facts) > 0
 }
 
 // out reports whether the collector that serves the lane is not there to do so, and why.
-func (s *state) out(lane *laneState, after time.Duration, silence func(events.CollectorName) time.Duration) (string, bool) {
-	name := lane.assignment.Serving
+func (s *state) out(lane *ledger.Lane, after time.Duration, silence func(events.CollectorName) time.Duration) (string, bool) {
+	name := lane.Assignment.Serving
 	if name == "" {
 		how := "deactivated"
-		if s.collector(lane.served).standing.Removed {
+		if s.Collector(lane.Served).Removed {
 			how = "removed"
 		}
-		return "the collector of the lane was " + how, len(lane.assignment.Collectors) > 0
+		return "the collector of the lane was " + how, len(lane.Assignment.Collectors) > 0
 	}
-	c := s.collector(name)
+	c := s.Collector(name)
 	switch {
-	case c.standing.Quarantined:
+	case c.Quarantined:
 		return fmt.Sprintf("collector %s is quarantined", name), true
-	case c.standing.Draining && !c.standing.Online:
+	case c.Draining && !c.Online:
 		return fmt.Sprintf("collector %s was drained", name), true
-	case c.updating:
+	case !c.Updating.IsZero():
 		after = max(after, updateTime)
 	}
-	if !lane.hasWork() || silence(name) < after {
+	if !lane.HasWork() || silence(name) < after {
 		return "", false
 	}
 	return fmt.Sprintf("collector %s was not heard for %s", name, after), true
 }
 
-// hasWork reports whether a job is on the lane or waits for it.
-func (l *laneState) hasWork() bool { return len(l.work.Dispatched)+len(l.queued) > 0 }
-
 // successor returns who takes the lane over: of those that are fit the one that is no standby, else the first by
 // name.
-func (l *laneState) successor(fit func(events.CollectorName) bool) (events.CollectorName, bool) {
+func successor(l *ledger.Lane, fit func(events.CollectorName) bool) (events.CollectorName, bool) {
 	var best events.CollectorName
-	for _, name := range slices.Sorted(maps.Keys(l.assignment.Collectors)) {
-		standby := l.assignment.Collectors[name]
-		if name != l.assignment.Serving && fit(name) && (best == "" || !standby) {
+	for _, name := range slices.Sorted(maps.Keys(l.Assignment.Collectors)) {
+		standby := l.Assignment.Collectors[name]
+		if name != l.Assignment.Serving && fit(name) && (best == "" || !standby) {
 			best = name
 		}
 	}
@@ -109,11 +107,11 @@ func (l *laneState) successor(fit func(events.CollectorName) bool) (events.Colle
 
 // lostBy reports whether the current attempt of the lane is lost, and why: its collector is gone and another one
 // serves now, or it is silent for so long that it must be taken for dead.
-func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, silence func(events.CollectorName) time.Duration,
+func (s *state) lostBy(lane *ledger.Lane, serving events.CollectorName, l limits, silence func(events.CollectorName) time.Duration,
 	fit func(events.CollectorName) bool,
 ) (string, bool) {
-	holder := lane.work.Collector
-	if lane.work.Phase != job.Current || s.collector(holder).standing.Removed { // then it is given back
+	holder := lane.Work.Collector
+	if lane.Work.Phase != job.Current || s.Collector(holder).Removed { // then it is given back
 		return "", false
 	}
 	if silence(holder) >= l.offline {
@@ -122,7 +120,7 @@ func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, 
 	if serving == holder || !fit(serving) {
 		return "", false
 	}
-	if !s.collector(holder).standing.Online {
+	if !s.Collector(holder).Online {
 		return fmt.Sprintf("its process is gone and collector %s serves the lane", serving), true
 	}
 	return fmt.Sprintf("no heartbeat for %s, and collector %s serves the lane", l.takeover, serving), silence(holder) >= l.takeover
@@ -131,13 +129,13 @@ func (s *state) lostBy(lane *laneState, serving events.CollectorName, l limits, 
 // decideRelease gives the job back that a removed collector has in hand: it cannot say anything any more, and the job
 // is not to blame, so that it spends no attempt.
 func decideRelease(s *state, name events.Lane) (decision, bool) {
-	lane := s.lanes[name]
-	holder := lane.work.Collector
-	if c, ok := s.collectors[holder]; !ok || lane.work.Phase != job.Current || !c.standing.Removed {
+	lane := s.Lanes[name]
+	holder := lane.Work.Collector
+	if c, ok := s.Collectors[holder]; !ok || lane.Work.Phase != job.Current || !c.Removed {
 		return decision{}, false
 	}
-	facts, err := job.Decide(lane.work.Lane, name, job.Release{Token: lane.work.Token, Reason: "the collector was removed", Taken: true})
+	facts, err := job.Decide(lane.Work.Lane, name, job.Release{Token: lane.Work.Token, Reason: "the collector was removed", Taken: true})
 	return decision{
-		cause: s.versions[events.RegistrySubject(holder)], request: lane.work.Job.RequestID, what: "give job back", facts: facts,
+		cause: s.Versions[events.RegistrySubject(holder)], request: lane.Work.Job.RequestID, what: "give job back", facts: facts,
 	}, err == nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 var (
@@ -31,7 +32,7 @@ func told(facts ...events.Fact) *state {
 // say folds more facts.
 func (s *state) say(facts ...events.Fact) {
 	for _, f := range facts {
-		s.fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: s.seq + 1})
+		s.Fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: s.Seq + 1})
 	}
 }
 
@@ -52,7 +53,7 @@ func (l *lives) begin(by events.CollectorName, next bool) events.Seq {
 		l.say(events.JobDispatched{Place: l.place, Job: events.JobSpec{ID: l.job(), Target: "here"}})
 	}
 	l.say(events.JobDequeued{Lane: shareLane, Place: l.place, Job: events.JobSpec{ID: l.job(), Target: "here"}, Collector: by})
-	return l.s.seq
+	return l.s.Seq
 }
 
 // shared is a lane with a collector "a" and a standby "s", both there, and whatever more is said.
@@ -143,7 +144,7 @@ func TestWhoTakesALaneOverAndWhen(t *testing.T) {
 }
 
 func TestALaneIsNotGivenJobsThatNobodyCouldTake(t *testing.T) {
-	lane := func(more ...events.Fact) *laneState { return shared(more...).lanes[shareLane] }
+	lane := func(more ...events.Fact) *ledger.Lane { return shared(more...).Lanes[shareLane] }
 	for name, tc := range map[string]struct {
 		facts []events.Fact
 		want  bool
@@ -156,7 +157,7 @@ func TestALaneIsNotGivenJobsThatNobodyCouldTake(t *testing.T) {
 		"both removed":                    {[]events.Fact{events.CollectorRemoved{Name: "a"}, events.CollectorRemoved{Name: "s"}, events.CollectorActivated{Name: "s"}}, false},
 		"both deactivated":                {[]events.Fact{events.CollectorDeactivated{Name: "a"}, events.CollectorDeactivated{Name: "s"}}, false},
 	} {
-		if got := lane(tc.facts...).takesJobs(shared(tc.facts...)); got != tc.want {
+		if got := shared(tc.facts...).takesJobs(lane(tc.facts...)); got != tc.want {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 	}
@@ -176,13 +177,13 @@ func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing
 		t.Fatalf("decided %+v, want %+v", d, want)
 	}
 	s.say(want)
-	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.jobs["j1"].State != events.JobQueued || s.littered > 0 {
-		t.Errorf("then %+v, the job is %s", again, s.jobs["j1"].State)
+	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.Jobs["j1"].State != events.JobQueued || s.Littered > 0 {
+		t.Errorf("then %+v, the job is %s", again, s.Jobs["j1"].State)
 	}
 	// It is over for the collector, whatever it had on its way.
 	s.say(events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Outcome: events.Success})
-	if s.jobs["j1"].State != events.JobQueued || s.littered != 1 {
-		t.Errorf("the job is %s by the word of a collector that was removed", s.jobs["j1"].State)
+	if s.Jobs["j1"].State != events.JobQueued || s.Littered != 1 {
+		t.Errorf("the job is %s by the word of a collector that was removed", s.Jobs["j1"].State)
 	}
 	// What is silent for ever is not said of one that nobody expects.
 	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
@@ -250,8 +251,8 @@ func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
 				live(l)
 			}
 			s := l.s
-			if s.littered > 0 {
-				t.Fatalf("the story contradicts itself: %+v", s.litter)
+			if s.Littered > 0 {
+				t.Fatalf("the story contradicts itself: %+v", s.Litter)
 			}
 			got := decideQuarantine(s, Policy{QuarantineAfter: 3})
 			switch {

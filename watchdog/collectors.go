@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/request"
 )
 
 // offline: a collector that should be there is not heard.
@@ -13,20 +15,20 @@ func (j *judgement) offline() {
 		j.unsureKinds[events.AlertOffline] = true
 		return
 	}
-	for name, c := range j.collectors {
+	for name, c := range j.Collectors {
 		if _, heard := j.view.beats[name]; heard || !c.Takes() {
 			continue
 		}
-		silent, limit := later(c.since, j.view.heard[name]), j.limits.OfflineAfter
-		if !c.updating.IsZero() {
-			silent, limit = c.updating, updateFor
+		silent, limit := later(c.Expected, j.view.heard[name]), j.limits.OfflineAfter
+		if !c.Updating.IsZero() {
+			silent, limit = c.Updating, updateFor
 		}
 		if !j.passed(silent, limit) {
 			j.doubt(events.AlertOffline, string(name))
 			continue
 		}
-		j.want(c.cause, events.AlertRaised{
-			Kind: events.AlertOffline, About: string(name), Message: c.absence(name),
+		j.want(j.LastAbout(name), events.AlertRaised{
+			Kind: events.AlertOffline, About: string(name), Message: absence(name, c),
 			Action: fmt.Sprintf("Start it on its machine with `tacho collector run %s`, or say that it is not to be expected with "+
 				"`tacho collector deactivate %s`.", name, name),
 		})
@@ -35,22 +37,22 @@ func (j *judgement) offline() {
 
 // absence says in words that a collector is not there. It holds nothing that one watchdog knows and another
 // does not.
-func (c *collectorState) absence(name events.CollectorName) string {
+func absence(name events.CollectorName, c *ledger.Collector) string {
 	role := "Collector"
 	if c.Registered != nil && c.Registered.Standby {
 		role = "Standby collector"
 	}
 	switch {
-	case !c.updating.IsZero():
-		return fmt.Sprintf("%s %s of lane %s left to be updated to version %s and has not come back.", role, name, c.lane(), c.wanted)
-	case !c.met:
-		return fmt.Sprintf("%s %s of lane %s is registered and was never online.", role, name, c.lane())
+	case !c.Updating.IsZero():
+		return fmt.Sprintf("%s %s of lane %s left to be updated to version %s and has not come back.", role, name, c.Lane(), c.Wanted)
+	case !c.Met:
+		return fmt.Sprintf("%s %s of lane %s is registered and was never online.", role, name, c.Lane())
 	}
-	return fmt.Sprintf("%s %s of lane %s is offline: it sends no heartbeat.", role, name, c.lane())
+	return fmt.Sprintf("%s %s of lane %s is offline: it sends no heartbeat.", role, name, c.Lane())
 }
 
 func (j *judgement) offlineOver(name events.CollectorName) string {
-	c, ok := j.collectors[name]
+	c, ok := j.Collectors[name]
 	switch {
 	case ok && c.Removed:
 		return "it was removed"
@@ -66,38 +68,38 @@ func (j *judgement) offlineOver(name events.CollectorName) string {
 
 // quarantine: collectors and requests that were taken out of service.
 func (j *judgement) quarantine() {
-	for name, c := range j.collectors {
+	for name, c := range j.Collectors {
 		if !c.Quarantined || !c.Active {
 			continue
 		}
-		j.want(c.cause, events.AlertRaised{
+		j.want(j.LastAbout(name), events.AlertRaised{
 			Kind: events.AlertQuarantine, About: string(name),
-			Message: fmt.Sprintf("Collector %s of lane %s is quarantined and takes no jobs: %s", name, c.lane(), sentence(cmp.Or(c.quarantine, "no reason was given"))),
+			Message: fmt.Sprintf("Collector %s of lane %s is quarantined and takes no jobs: %s", name, c.Lane(), sentence(cmp.Or(c.Quarantine, "no reason was given"))),
 			Action: fmt.Sprintf("Find the cause on its machine: `tacho doctor` there, and the output of the jobs that failed. "+
 				"Then let it work again with `tacho collector activate %s`.", name),
 		})
 	}
-	for id, p := range j.poison {
-		if p.resolved || j.passed(p.at, poisonFor) {
+	for id, p := range j.Poison {
+		if p.Resolved || j.passed(p.At, poisonFor) {
 			continue
 		}
-		j.want(p.cause, events.AlertRaised{
+		j.want(p.Cause, events.AlertRaised{
 			Kind: events.AlertQuarantine, About: string(id),
-			Message: fmt.Sprintf("Request %s failed because it could not be turned into jobs %d times: %s", named(id, p.tag), quarantineAfter, sentence(p.reason)),
+			Message: fmt.Sprintf("Request %s failed because it could not be turned into jobs %d times: %s", named(id, p.Tag), request.QuarantineAfter, sentence(p.Reason)),
 			Action: fmt.Sprintf("Correct what the reason names and publish the definitions with `tacho suite publish`, then ask again. "+
-				"Nothing else waits for it; it is said for a day, or until suite %s has new definitions.", p.suite),
+				"Nothing else waits for it; it is said for a day, or until suite %s has new definitions.", p.Suite),
 		})
 	}
 }
 
 func (j *judgement) quarantineOver(about string) string {
-	if p, ok := j.poison[events.RequestID(about)]; ok {
-		if p.resolved {
+	if p, ok := j.Poison[events.RequestID(about)]; ok {
+		if p.Resolved {
 			return "its suite has new definitions"
 		}
 		return "it was said for a day"
 	}
-	switch c, ok := j.collectors[events.CollectorName(about)]; {
+	switch c, ok := j.Collectors[events.CollectorName(about)]; {
 	case ok && c.Removed:
 		return "it was removed"
 	case !ok || !c.Active:
@@ -108,20 +110,20 @@ func (j *judgement) quarantineOver(about string) string {
 
 // update: a collector came up and said that it could not get the version that is wanted.
 func (j *judgement) update() {
-	for name, c := range j.collectors {
-		if c.unfetched == "" || !c.Active {
+	for name, c := range j.Collectors {
+		if c.Unfetched == "" || !c.Active {
 			continue
 		}
-		j.want(c.cause, events.AlertRaised{
+		j.want(j.LastAbout(name), events.AlertRaised{
 			Kind: events.AlertUpdate, About: string(name),
-			Message: fmt.Sprintf("Collector %s could not be updated and works on with the version that it has: %s", name, sentence(c.unfetched)),
+			Message: fmt.Sprintf("Collector %s could not be updated and works on with the version that it has: %s", name, sentence(c.Unfetched)),
 			Action:  "Look at the output of its supervisor on its machine; it tries again by itself, at least once an hour. `tacho collector want` names another version.",
 		})
 	}
 }
 
 func (j *judgement) updateOver(name events.CollectorName) string {
-	if c, ok := j.collectors[name]; ok && c.Removed {
+	if c, ok := j.Collectors[name]; ok && c.Removed {
 		return "it was removed"
 	}
 	return "its newest process did not report a failed update"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // Limits say how long something may last before it is said.
@@ -45,7 +46,7 @@ type finding struct {
 // judgement is what should be said at one moment. Of each alert it holds that it should stand, or that this
 // cannot be told yet; all others should not.
 type judgement struct {
-	*state
+	*ledger.Ledger
 	view   *view
 	limits Limits
 	now    time.Time
@@ -57,9 +58,9 @@ type judgement struct {
 }
 
 // judge is the whole decision: a pure function of what the log says, what is perceived, and the time.
-func judge(s *state, v *view, l Limits, now time.Time) *judgement {
+func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j := &judgement{
-		state: s, view: v, limits: l, now: now, wanted: map[events.AlertKey]finding{}, unsure: map[events.AlertKey]bool{},
+		Ledger: s, view: v, limits: l, now: now, wanted: map[events.AlertKey]finding{}, unsure: map[events.AlertKey]bool{},
 		unsureKinds: map[events.AlertKind]bool{},
 	}
 	j.quarantine()
@@ -84,8 +85,8 @@ func (j *judgement) doubt(kind events.AlertKind, about string) {
 	j.unsure[events.NewAlertKey(kind, about)] = true
 }
 
-// over returns why a standing alert is over; false when it is not, or is nothing to the watchdog.
-func (j *judgement) over(a standing) (reason string, ok bool) {
+// over returns why a ledger.Alert alert is over; false when it is not, or is nothing to the watchdog.
+func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 	if _, wanted := j.wanted[a.Key]; wanted || j.unsure[a.Key] || j.unsureKinds[a.Kind] {
 		return "", false
 	}
@@ -122,4 +123,11 @@ func (j *judgement) hears() bool {
 // passed reports whether a time is known and lies so far back.
 func (j *judgement) passed(since time.Time, limit time.Duration) bool {
 	return !since.IsZero() && j.now.Sub(since) >= limit
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

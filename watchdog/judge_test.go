@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/ledger"
 )
 
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -23,7 +24,7 @@ var lane = events.Lane{Target: "linux-amd64", Set: 1}
 // world is a log and what is perceived besides it, told step by step.
 type world struct {
 	t     *testing.T
-	state *state
+	state *ledger.Ledger
 	view  *view
 	now   time.Time
 	seq   events.Seq
@@ -32,23 +33,29 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	v := newView()
 	v.listening, v.tables.asked = began.Add(-time.Hour), true
-	return &world{t: t, state: newState(), view: v, now: began}
+	return &world{t: t, state: ledger.New(), view: v, now: began}
 }
 
 func (w *world) tell(facts ...events.Fact) {
 	for _, f := range facts {
 		for _, f := range placed(w.state, f) {
 			w.seq++
-			w.state.fold(events.Recorded{Seq: w.seq, Event: events.Event{Time: w.now, Fact: f}}, w.now)
+			w.state.Fold(events.Recorded{Seq: w.seq, Event: events.Event{Time: w.now, Fact: f}})
 		}
 	}
 }
 
 // placed fills in what a fact about the work of a lane leaves out, as whoever decided on the state of the lane would
 // have. A job is dispatched before it is begun.
-func placed(s *state, f events.Fact) []events.Fact {
+func placed(s *ledger.Ledger, f events.Fact) []events.Fact {
+	on := func(l events.Lane) job.Work {
+		if known, ok := s.Lanes[l]; ok {
+			return known.Work
+		}
+		return job.Work{}
+	}
 	at := func(l events.Lane, id events.JobID) uint64 {
-		for place, waiting := range s.lane(l).work.Dispatched {
+		for place, waiting := range on(l).Dispatched {
 			if waiting == id {
 				return place
 			}
@@ -56,8 +63,8 @@ func placed(s *state, f events.Fact) []events.Fact {
 		return 0
 	}
 	next := func(l events.Lane) uint64 {
-		last := s.lane(l).work.Place
-		for place := range s.lane(l).work.Dispatched {
+		last := on(l).Place
+		for place := range on(l).Dispatched {
 			last = max(last, place)
 		}
 		return last + 1
@@ -75,16 +82,16 @@ func placed(s *state, f events.Fact) []events.Fact {
 		f.Place = next(f.Lane)
 		return []events.Fact{events.JobDispatched{Place: f.Place, Job: f.Job}, f}
 	case events.JobFinished:
-		if work := s.lane(f.Lane).work; work.Phase == job.Current && work.JobID == f.JobID {
+		if work := on(f.Lane); work.Phase == job.Current && work.JobID == f.JobID {
 			f.Token, f.Collector = work.Token, work.Collector
 		}
 		f.Place = at(f.Lane, f.JobID)
 		return []events.Fact{f}
 	case events.AttemptLost:
-		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), s.lane(f.Lane).work.Token, s.lane(f.Lane).work.Collector
+		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), on(f.Lane).Token, on(f.Lane).Collector
 		return []events.Fact{f}
 	case events.AttemptReleased:
-		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), s.lane(f.Lane).work.Token, s.lane(f.Lane).work.Collector
+		f.Place, f.Token, f.Collector = at(f.Lane, f.JobID), on(f.Lane).Token, on(f.Lane).Collector
 		return []events.Fact{f}
 	}
 	return []events.Fact{f}
@@ -145,9 +152,9 @@ func (w *world) says(key string, words ...string) {
 	}
 }
 
-// why is why a standing alert is over; empty when it is not.
+// why is why a ledger.Alert alert is over; empty when it is not.
 func (w *world) why(a events.AlertRaised) string {
-	reason, _ := judge(w.state, w.view, limits, w.now).over(standing{AlertRaised: a})
+	reason, _ := judge(w.state, w.view, limits, w.now).over(ledger.Alert{AlertRaised: a})
 	return reason
 }
 
@@ -287,7 +294,7 @@ func TestJobsThatNobodyCanRunAreSaid(t *testing.T) {
 	w.expect("quarantined", "quarantine-eider", unservedKey)
 	w.says(unservedKey, "eider is quarantined")
 	w.tell(events.RequestCancelled{RequestID: "r1"})
-	w.tell(events.JobsWithdrawn{RequestID: "r1", Jobs: slices.Collect(maps.Keys(w.state.jobs))})
+	w.tell(events.JobsWithdrawn{RequestID: "r1", Jobs: slices.Collect(maps.Keys(w.state.Jobs))})
 	w.expect("nothing queued", "quarantine-eider")
 	w.tell(events.CollectorActivated{Name: "eider"})
 	w.expect("activated")
@@ -419,7 +426,7 @@ func TestLagIsSaid(t *testing.T) {
 func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []events.AlertKind{events.AlertSource, events.AlertReport, events.AlertRefused, "of-tomorrow"} {
-		if reason, over := judge(w.state, w.view, limits, w.now).over(standing{AlertRaised: events.AlertRaised{Key: "x", Kind: kind}}); over {
+		if reason, over := judge(w.state, w.view, limits, w.now).over(ledger.Alert{AlertRaised: events.AlertRaised{Key: "x", Kind: kind}}); over {
 			t.Errorf("%s is over because %q", kind, reason)
 		}
 	}
@@ -461,18 +468,21 @@ func TestLanesCountTheirJobs(t *testing.T) {
 	for i, f := range steps {
 		w.tell(f)
 		queued, running := 0, 0
-		for _, j := range w.state.jobs {
-			if j.executor() == "" {
+		for _, j := range w.state.Jobs {
+			switch {
+			case j.State.Terminal():
+			case executor(j) == "":
 				queued++
-			} else {
+			default:
 				running++
 			}
 		}
-		if l := w.state.lane(lane); l.queued != queued || l.required != queued || len(l.running) != running || l.serving != 1 {
-			t.Fatalf("after step %d %T: lane %+v, jobs %d queued, %d running", i, f, l, queued, running)
+		l := w.state.Lanes[lane]
+		if q, executed := len(w.state.Queued(l)), w.state.Executed(l) != nil; q != queued || executed != (running == 1) || l.Takers != 1 {
+			t.Fatalf("after step %d %T: %d queued, executed %t, lane %+v; of the jobs %d are queued, %d running", i, f, q, executed, l, queued, running)
 		}
 	}
-	if n := len(w.state.jobs); n != 0 {
-		t.Errorf("%d jobs are left: %v", n, slices.Collect(maps.Keys(w.state.jobs)))
+	if w.state.Lanes[lane].HasWork() {
+		t.Errorf("jobs are left: %+v", w.state.Lanes[lane])
 	}
 }

@@ -22,7 +22,7 @@ func (p *pair) add() {
 	w := New(Config{Limits: limits, Clock: func() time.Time { return p.now }})
 	w.started, w.view.listening, w.view.tables.asked = true, p.now, true
 	for _, e := range p.log {
-		w.state.fold(e, e.Time)
+		w.state.Fold(e)
 	}
 	p.dogs = append(p.dogs, w)
 }
@@ -33,7 +33,7 @@ func (p *pair) tell(f events.Fact) {
 		e := events.Recorded{Seq: p.seq, Event: events.Event{Time: p.now, Fact: f}}
 		p.log = append(p.log, e)
 		for _, w := range p.dogs {
-			w.state.fold(e, p.now)
+			w.state.Fold(e)
 		}
 	}
 }
@@ -46,12 +46,12 @@ func (p *pair) settleAll(t *rapid.T) {
 			for _, d := range w.decide() {
 				quiet = false
 				// As the log has it: what stands in the same words, and what does not stand, is not told again.
-				if stands, ok := w.state.standing[d.clear]; d.clear != "" && ok {
-					if p.now.Sub(stands.at) < settle {
-						t.Fatalf("%s is cleared %s after it was raised", d.clear, p.now.Sub(stands.at))
+				if stands, ok := w.state.Alerts[d.clear]; d.clear != "" && ok {
+					if p.now.Sub(stands.At) < settle {
+						t.Fatalf("%s is cleared %s after it was raised", d.clear, p.now.Sub(stands.At))
 					}
 					p.tell(events.AlertCleared{Key: d.clear, Reason: d.reason})
-				} else if d.clear == "" && w.state.standing[d.raise.Key].AlertRaised != d.raise {
+				} else if d.clear == "" && w.state.Alerts[d.raise.Key].AlertRaised != d.raise {
 					p.tell(d.raise)
 				}
 				w.wrote = p.seq
@@ -140,12 +140,12 @@ func TestWatchdogsAgree(t *testing.T) {
 		for _, w := range p.dogs {
 			j := judge(w.state, w.view, limits, p.now)
 			for key := range j.wanted {
-				if _, stands := w.state.standing[key]; !stands {
+				if _, stands := w.state.Alerts[key]; !stands {
 					t.Fatalf("%s is wanted and does not stand", key)
 				}
 			}
-			for key, a := range w.state.standing {
-				if reason, over := j.over(a); over && p.now.Sub(a.at) >= settle {
+			for key, a := range w.state.Alerts {
+				if reason, over := j.over(a); over && p.now.Sub(a.At) >= settle {
 					t.Fatalf("%s stands although %s", key, reason)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -87,7 +88,7 @@ func (w *Watchdog) decide() []deed {
 	defer w.mu.Unlock()
 	now := w.Clock()
 	w.speak(now)
-	if !w.started || w.state.seq < max(w.begun, w.wrote) || !w.view.log.silent.IsZero() {
+	if !w.started || w.state.Seq < max(w.begun, w.wrote) || !w.view.log.silent.IsZero() {
 		return nil
 	}
 	j := judge(w.state, w.view, w.Limits, now)
@@ -96,7 +97,7 @@ func (w *Watchdog) decide() []deed {
 		f := j.wanted[key]
 		words := f.Message + "\n" + f.Action
 		last, before := w.said[key]
-		a, stands := w.state.standing[key]
+		a, stands := w.state.Alerts[key]
 		if stands && (a.AlertRaised == f.AlertRaised || !before || last == words) {
 			w.said[key] = words
 			continue
@@ -104,10 +105,10 @@ func (w *Watchdog) decide() []deed {
 		deeds = append(deeds, deed{raise: f.AlertRaised, cause: f.cause, done: func() { w.said[key] = words }})
 	}
 	maps.DeleteFunc(w.said, func(key events.AlertKey, _ string) bool { _, wanted := j.wanted[key]; return !wanted && !j.unsure[key] })
-	for _, key := range slices.Sorted(maps.Keys(w.state.standing)) {
-		a := w.state.standing[key]
-		if reason, over := j.over(a); over && now.Sub(a.at) >= settle {
-			deeds = append(deeds, deed{clear: key, reason: reason, cause: a.seq, done: func() {}})
+	for _, key := range slices.Sorted(maps.Keys(w.state.Alerts)) {
+		a := w.state.Alerts[key]
+		if reason, over := j.over(a); over && now.Sub(a.At) >= settle {
+			deeds = append(deeds, deed{clear: key, reason: reason, cause: a.Seq, done: func() {}})
 		}
 	}
 	w.local = w.localOf(j, now)
@@ -123,7 +124,7 @@ func (w *Watchdog) outages() (deeds []deed) {
 		forget := func() {
 			w.view.log.outages = slices.DeleteFunc(w.view.log.outages, func(p outage) bool { return p == o })
 		}
-		if !w.state.unreachable.Before(o.from) {
+		if !w.state.Unreachable.Before(o.from) {
 			forget()
 			continue
 		}
@@ -140,7 +141,7 @@ func (w *Watchdog) speak(now time.Time) {
 	if !away {
 		return
 	}
-	w.local = append(w.local, row(standing{AlertRaised: alert, at: since}))
+	w.local = append(w.local, row(ledger.Alert{AlertRaised: alert, At: since}))
 	if !w.view.log.told {
 		w.view.log.told = true
 		w.Hook.tell(newNotice(alert, since))
@@ -155,9 +156,9 @@ func (w *Watchdog) localOf(j *judgement, now time.Time) []readmodel.Alert {
 		if f.Kind != events.AlertLag {
 			continue
 		}
-		a, stands := w.state.standing[key]
+		a, stands := w.state.Alerts[key]
 		if !stands {
-			a = standing{AlertRaised: f.AlertRaised, at: now}
+			a = ledger.Alert{AlertRaised: f.AlertRaised, At: now}
 		}
 		list = append(list, row(a))
 	}

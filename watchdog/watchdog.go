@@ -41,6 +41,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -82,7 +83,7 @@ type Watchdog struct {
 	Config
 	// mu guards everything below: the log, the heartbeats and the probes come from goroutines of their own.
 	mu    sync.Mutex
-	state *state
+	state *ledger.Ledger
 	view  *view
 	// begun is the head of the log when it was first heard of; before that much was read nothing is judged.
 	begun   events.Seq
@@ -103,7 +104,7 @@ func New(c Config) *Watchdog {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	w := &Watchdog{Config: c, state: newState(), view: newView(), said: map[events.AlertKey]string{}}
+	w := &Watchdog{Config: c, state: ledger.New(), view: newView(), said: map[events.AlertKey]string{}}
 	c.Metrics.standing.of(w.shown)
 	return w
 }
@@ -146,7 +147,7 @@ func (w *Watchdog) shown() []readmodel.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	list := slices.Clone(w.local)
-	for _, a := range w.state.standing {
+	for _, a := range w.state.Alerts {
 		if !slices.ContainsFunc(list, func(l readmodel.Alert) bool { return l.Key == a.Key }) {
 			list = append(list, row(a))
 		}
@@ -154,10 +155,10 @@ func (w *Watchdog) shown() []readmodel.Alert {
 	return list
 }
 
-func row(a standing) readmodel.Alert {
+func row(a ledger.Alert) readmodel.Alert {
 	return readmodel.Alert{
 		Key: a.Key, Kind: a.Kind, About: a.About, Message: a.Message, Action: a.Action,
-		RaisedAt: a.at, RaisedSeq: a.seq, ChangedAt: a.at, ChangedSeq: a.seq,
+		RaisedAt: a.At, RaisedSeq: a.Seq, ChangedAt: a.At, ChangedSeq: a.Seq,
 	}
 }
 
@@ -177,7 +178,7 @@ func (w *Watchdog) follow(ctx context.Context) error {
 }
 
 func (w *Watchdog) read(ctx context.Context) error {
-	cursor, err := w.Log.Follow(ctx, w.state.seq) // which follow alone changes
+	cursor, err := w.Log.Follow(ctx, w.state.Seq) // which follow alone changes
 	if err != nil {
 		return err
 	}
@@ -197,11 +198,11 @@ func (w *Watchdog) fold(stored []events.Stored) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, m := range stored {
-		before := len(w.state.standing)
-		if err := w.state.take(m); err != nil {
+		before := len(w.state.Alerts)
+		if _, err := w.state.Take(m); err != nil {
 			return err
 		}
-		if len(w.state.standing) > before && w.started && m.Seq > w.begun {
+		if len(w.state.Alerts) > before && w.started && m.Seq > w.begun {
 			w.Metrics.raised.Inc()
 		}
 	}

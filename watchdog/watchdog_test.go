@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -434,19 +435,19 @@ func TestOthersAlertsAreCounted(t *testing.T) {
 }
 
 func TestWhatCannotBeReadIsPassedAndWhatIsNotKnownEndsIt(t *testing.T) {
-	s := newState()
+	s := ledger.New()
 	stored := events.Stored{Seq: 1, Subject: events.RequestSubject("r1"), Header: map[string]string{
 		events.HeaderType: events.TypePrefix + "request.created.v1", events.HeaderTime: "2026-11-21T09:00:00Z", events.HeaderCause: "0",
 	}, Data: []byte("{")}
-	if err := s.take(stored); err != nil || s.seq != 1 {
-		t.Errorf("malformed: %v, at %d", err, s.seq)
+	if _, err := s.Take(stored); err != nil || s.Seq != 1 {
+		t.Errorf("malformed: %v, at %d", err, s.Seq)
 	}
 	stored.Seq, stored.Header[events.HeaderType] = 2, events.TypePrefix+"request.of_tomorrow.v1"
-	if err := s.take(stored); !fatal(err) {
+	if _, err := s.Take(stored); !fatal(err) {
 		t.Errorf("unknown: %v", err)
 	}
 	stored.Subject = events.ResultSubject(lane, "j1")
-	if err := s.take(stored); err != nil || s.seq != 2 {
-		t.Errorf("what is not needed: %v, at %d", err, s.seq)
+	if _, err := s.Take(stored); err != nil || s.Seq != 2 {
+		t.Errorf("what is not needed: %v, at %d", err, s.Seq)
 	}
 }

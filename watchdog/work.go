@@ -9,23 +9,24 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // unserved: jobs are queued where nobody takes them.
 func (j *judgement) unserved() {
-	for l, lane := range j.lanes {
-		if lane.unserved.IsZero() {
+	for l, lane := range j.Lanes {
+		if lane.Unserved.IsZero() {
 			continue
 		}
-		if !j.passed(lane.unserved, unservedAfter) {
+		if !j.passed(lane.Unserved, unservedAfter) {
 			j.doubt(events.AlertUnserved, l.String())
 			continue
 		}
 		message := fmt.Sprintf("Jobs are queued on lane %s, and %s", l, j.nobody(l))
-		if lane.required == 0 {
+		if !slices.ContainsFunc(j.Queued(lane), func(job *ledger.Job) bool { return !job.Spec.Optional }) {
 			message += " All of them are optional: no request waits for them."
 		}
-		j.want(lane.cause, events.AlertRaised{
+		j.want(lane.UnservedBy, events.AlertRaised{
 			Kind: events.AlertUnserved, About: l.String(), Message: message,
 			Action: fmt.Sprintf("Register a collector with `tacho collector add NAME --target %s --set %d`, activate the one that is there with "+
 				"`tacho collector activate NAME`, or cancel the requests.", l.Target, l.Set),
@@ -36,10 +37,10 @@ func (j *judgement) unserved() {
 // nobody says why a lane has no collector.
 func (j *judgement) nobody(l events.Lane) string {
 	var why []string
-	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
-		c := j.collectors[name]
+	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
+		c := j.Collectors[name]
 		switch {
-		case c.lane() != l:
+		case c.Lane() != l:
 		case !c.Active:
 			why = append(why, string(name)+" is not active")
 		case c.Quarantined:
@@ -55,8 +56,8 @@ func (j *judgement) nobody(l events.Lane) string {
 }
 
 func (j *judgement) unservedOver(about string) string {
-	for l, lane := range j.lanes {
-		if l.String() == about && lane.serving > 0 {
+	for l, lane := range j.Lanes {
+		if l.String() == about && lane.Takers > 0 {
 			return "the lane has a collector"
 		}
 	}
@@ -65,17 +66,17 @@ func (j *judgement) unservedOver(about string) string {
 
 // lacking: requests wait for what the farm lacks to start them. They are not to blame, and none of them fails.
 func (j *judgement) lacking() {
-	for _, id := range slices.Sorted(maps.Keys(j.requests)) {
-		r := j.requests[id]
-		if r.held.reason == "" {
+	for _, id := range slices.Sorted(maps.Keys(j.Pending)) {
+		r := j.Pending[id]
+		if r.WaitsFor == "" {
 			continue
 		}
-		if _, said := j.wanted[events.NewAlertKey(events.AlertLacking, string(r.suite))]; said {
+		if _, said := j.wanted[events.NewAlertKey(events.AlertLacking, string(r.Artifact.Suite))]; said {
 			continue
 		}
-		j.want(r.held.cause, events.AlertRaised{
-			Kind: events.AlertLacking, About: string(r.suite),
-			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.suite, sentence(r.held.reason)),
+		j.want(j.Versions[events.RequestSubject(id)], events.AlertRaised{
+			Kind: events.AlertLacking, About: string(r.Artifact.Suite),
+			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.Artifact.Suite, sentence(r.WaitsFor)),
 			Action:  "Publish definitions that this version reads with `tacho suite publish`, or update the core. The requests start by themselves then.",
 		})
 	}
@@ -84,36 +85,38 @@ func (j *judgement) lacking() {
 // overrun: a job takes much longer than jobs like it took. Where none like it has ended, nothing is known and
 // nothing is said.
 func (j *judgement) overrun() {
-	for _, lane := range j.lanes {
-		for id, job := range lane.running {
-			expected := j.lengths.expect(job.sort())
-			if !expected.Known || !j.passed(job.since, max(overrunTimes*expected.Length, overrunAfter)) {
-				continue
-			}
-			j.want(job.Token, events.AlertRaised{
-				Kind: events.AlertOverrun, About: string(id),
-				Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
-					j.describe(job), job.Collector, clock(job.since), overrunTimes, span(expected.Length)),
-				Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
-					"request with `tacho request cancel %s`.", id, job.spec.RequestID),
-			})
+	for _, lane := range j.Lanes {
+		job := j.Executed(lane)
+		if job == nil {
+			continue
 		}
+		expected := j.Lengths.Expect(job.Sort())
+		if !expected.Known || !j.passed(job.Since, max(overrunTimes*expected.Length, overrunAfter)) {
+			continue
+		}
+		j.want(job.Token, events.AlertRaised{
+			Kind: events.AlertOverrun, About: string(job.Spec.ID),
+			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
+				j.describe(job), job.Collector, clock(job.Since), overrunTimes, span(expected.Length)),
+			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
+				"request with `tacho request cancel %s`.", job.Spec.ID, job.Spec.RequestID),
+		})
 	}
 }
 
 // stalled: there is work, and nothing has moved for too long.
 func (j *judgement) stalled() {
-	if !j.working() {
+	if !j.Able() {
 		return
 	}
 	if !j.hears() {
 		j.unsureKinds[events.AlertStalled] = true
 		return
 	}
-	moved := later(later(j.moved, j.idle), j.view.grew)
+	moved := later(later(j.Moved, j.Idle), j.view.grew)
 	// A job that is seen for the first time may have moved just before: that is known when it was watched.
 	if !j.passed(later(moved, j.view.sighted), j.limits.StalledAfter) {
-		if a, stands := j.standing[events.NewAlertKey(events.AlertStalled, "")]; stands && !moved.After(a.at) {
+		if a, stands := j.Alerts[events.NewAlertKey(events.AlertStalled, "")]; stands && !moved.After(a.At) {
 			j.doubt(events.AlertStalled, "")
 		}
 		return
@@ -126,7 +129,7 @@ func (j *judgement) stalled() {
 }
 
 func (j *judgement) stalledOver() string {
-	if !j.working() {
+	if !j.Able() {
 		return "there is no work left"
 	}
 	return "work goes on"
@@ -134,24 +137,30 @@ func (j *judgement) stalledOver() string {
 
 // waits says what each request in progress waits for; without one, what the first of the others waits for.
 func (j *judgement) waits() []string {
-	open := map[events.RequestID][]*jobState{}
-	for _, job := range j.jobs {
-		open[job.spec.RequestID] = append(open[job.spec.RequestID], job)
+	open := map[events.RequestID][]*ledger.Job{}
+	for _, lane := range j.Lanes {
+		jobs := j.Queued(lane)
+		if executed := j.Executed(lane); executed != nil {
+			jobs = append(jobs, executed)
+		}
+		for _, job := range jobs {
+			open[job.Spec.RequestID] = append(open[job.Spec.RequestID], job)
+		}
 	}
 	var out, ready []string
-	for _, id := range slices.Sorted(maps.Keys(j.requests)) {
-		r := j.requests[id]
+	for _, id := range slices.Sorted(maps.Keys(j.Pending)) {
+		r := j.Pending[id]
 		// The other states are not startable, or have ended.
 		//exhaustive:ignore
-		switch r.state {
+		switch r.State {
 		case events.InProgress:
-			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.tag), j.hindrance(open[id])))
+			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.Artifact.Tag), j.hindrance(open[id])))
 		case events.ArtifactsReady:
-			if r.held.reason != "" {
-				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.tag), r.held.reason))
+			if r.WaitsFor != "" {
+				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.Artifact.Tag), r.WaitsFor))
 				continue
 			}
-			ready = append(ready, fmt.Sprintf("request %s is ready and waits for a scheduler to start it", named(id, r.tag)))
+			ready = append(ready, fmt.Sprintf("request %s is ready and waits for a scheduler to start it", named(id, r.Artifact.Tag)))
 		}
 	}
 	if len(out) == 0 && len(ready) > 0 {
@@ -161,17 +170,17 @@ func (j *judgement) waits() []string {
 }
 
 // hindrance says what the jobs of a request wait for, lane by lane.
-func (j *judgement) hindrance(jobs []*jobState) string {
+func (j *judgement) hindrance(jobs []*ledger.Job) string {
 	if len(jobs) == 0 {
 		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
 	}
-	slices.SortFunc(jobs, func(a, b *jobState) int {
-		return cmp.Or(cmp.Compare(a.spec.Lane().String(), b.spec.Lane().String()), cmp.Compare(b.executor(), a.executor()), cmp.Compare(a.spec.ID, b.spec.ID))
+	slices.SortFunc(jobs, func(a, b *ledger.Job) int {
+		return cmp.Or(cmp.Compare(a.Spec.Lane().String(), b.Spec.Lane().String()), cmp.Compare(executor(b), executor(a)), cmp.Compare(a.Spec.ID, b.Spec.ID))
 	})
 	var out []string
 	var last events.Lane
 	for i, job := range jobs {
-		if l := job.spec.Lane(); i == 0 || l != last {
+		if l := job.Spec.Lane(); i == 0 || l != last {
 			last = l
 			out = append(out, j.holdup(l, job))
 		}
@@ -179,20 +188,28 @@ func (j *judgement) hindrance(jobs []*jobState) string {
 	return strings.Join(out, ", for ")
 }
 
+// executor returns who executes the job now; empty for nobody.
+func executor(job *ledger.Job) events.CollectorName {
+	if job.State != events.JobInProgress {
+		return ""
+	}
+	return job.Collector
+}
+
 // holdup says what a lane waits for; first is the running job of it, or else any.
-func (j *judgement) holdup(l events.Lane, first *jobState) string {
+func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	if first.State == events.JobInProgress {
 		if _, heard := j.view.beats[first.Collector]; !heard {
-			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.spec.ID)
+			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.Spec.ID)
 		}
-		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.spec.ID, first.Collector)
+		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.Spec.ID, first.Collector)
 	}
-	if lane, ok := j.lanes[l]; !ok || lane.serving == 0 {
+	if lane, ok := j.Lanes[l]; !ok || lane.Takers == 0 {
 		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
 	}
-	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
-		c := j.collectors[name]
-		if _, heard := j.view.beats[name]; c.lane() != l || !c.Takes() || !heard {
+	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
+		c := j.Collectors[name]
+		if _, heard := j.view.beats[name]; c.Lane() != l || !c.Takes() || !heard {
 			continue
 		}
 		if first.Place == 0 {
@@ -204,8 +221,8 @@ func (j *judgement) holdup(l events.Lane, first *jobState) string {
 }
 
 // describe names a job so that a person knows which it is.
-func (j *judgement) describe(job *jobState) string {
-	return fmt.Sprintf("%s (%s %s/%s of %s)", job.spec.ID, job.spec.Kind, job.spec.Backend, job.spec.Profile, short(string(job.spec.Artifact.Tag)))
+func (j *judgement) describe(job *ledger.Job) string {
+	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec.ID, job.Spec.Kind, job.Spec.Backend, job.Spec.Profile, short(string(job.Spec.Artifact.Tag)))
 }
 
 // named names a request by its tag where it has one.

@@ -28,7 +28,7 @@ func (f floor) String() string {
 var house = map[string]floor{
 	"events": words,
 
-	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense,
+	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense, "ledger": sense,
 
 	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports, "eventlog/door": ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
@@ -42,8 +42,11 @@ var house = map[string]floor{
 	"internal": beside, "docker": beside,
 }
 
-// neighbours are the imports inside the floor of ports that are wanted; there are none on other floors.
+// neighbours are the imports inside a floor that are wanted. Words and parts have none.
 var neighbours = map[string][]string{
+	// The ledger holds what the others say of single things.
+	"ledger": {"job", "queue", "request", "suite"},
+
 	"eventlog/jetstream":    {"eventlog"},
 	"eventlog/memory":       {"eventlog"},
 	"eventlog/eventlogtest": {"eventlog"},
@@ -116,19 +119,19 @@ func refuse(from string, i Import) string {
 		return ""
 	case f != beside && to < f:
 		return ""
-	case f == ports && slices.Contains(neighbours[room], target):
+	case slices.Contains(neighbours[room], target):
 		return ""
 	}
 	return fmt.Sprintf("is on the floor %v and may not import %s, which is on %v", f, i.Path, to)
 }
 
-// refuseInTest is refuse for tests, which may also meet the neighbours on their floor. Parts never meet:
+// refuseInTest is refuse for tests, which may also meet the neighbours on their floor, and what is made for tests. Parts never meet:
 // what two of them do together is tested from the program or from a package of tests.
 func refuseInTest(from string, i Import) string {
 	_, f, _ := place(from)
 	_, to, _ := place(i.Path)
 	switch {
-	case f == to && f != parts, slices.Contains(stages, i.Path):
+	case f == to && f != parts, f == sense && to == beside, slices.Contains(stages, i.Path):
 		return ""
 	case f == beside && to <= ports:
 		return ""

@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// foldFault counts the artifacts in a row whose jobs a collector failed for reasons of its own: its machine broke or
+// lost them, or could not fetch what another one could. What an artifact or a benchmark is to blame for tells that the
+// machine works. A job that was cancelled tells nothing, and so does one that several machines lost, and an artifact
+// that nobody has fetched.
+func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
+	if f.Outcome == events.Cancelled || f.Collector == "" {
+		return
+	}
+	blamed, key := f.Collector, KeyOf(j.Spec.Artifact)
+	// The other kinds of error are the job's own.
+	//exhaustive:ignore
+	switch f.Fault {
+	case events.ErrorExhausted:
+		if len(j.Losers) == 1 {
+			l.blame(j.Losers[0], f)
+		}
+		return
+	case events.ErrorInternal:
+		l.blame(blamed, f)
+		return
+	case events.ErrorTransient:
+		if a := l.Artifacts[key]; a.Others || a.Good != "" && a.Good != blamed {
+			l.blame(blamed, f)
+		}
+		return
+	}
+	l.collector(blamed).Failed = nil
+	if f.Fault == "" {
+		l.artifact(j.Spec.Artifact, func(a *Artifact) {
+			a.Since, a.Others = time.Time{}, a.Others || a.Good != "" && a.Good != blamed
+			a.Good = cmp.Or(a.Good, blamed)
+		})
+	}
+}
+
+// blame counts a failed job against a collector, one of each artifact.
+func (l *Ledger) blame(name events.CollectorName, f events.JobFinished) {
+	c := l.collector(name)
+	of := func(id events.JobID) events.Artifact { return l.Jobs[id].Spec.Artifact }
+	known := slices.ContainsFunc(c.Failed, func(id events.JobID) bool {
+		return of(id).Suite == of(f.JobID).Suite && of(id).Tag == of(f.JobID).Tag
+	})
+	if !known {
+		c.Failed, c.Failure = append(c.Failed, f.JobID), f.Reason
+	}
+}
+
+// foldReleased notes since when an artifact has transient errors: its jobs spend one budget. That reaches the jobs of other
+// lanes, so it is the clock of the log that tells, and not the collector.
+func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
+	if !f.Transient {
+		return
+	}
+	l.artifact(j.Spec.Artifact, func(a *Artifact) {
+		if a.Since.IsZero() {
+			a.Since = l.Newest
+		}
+	})
+}
+
+// artifact changes what is known of an artifact.
+func (l *Ledger) artifact(of events.Artifact, change func(*Artifact)) {
+	key := KeyOf(of)
+	a := l.Artifacts[key]
+	change(&a)
+	l.Artifacts[key] = a
+}
+
+// foldLoser notes whose process lost an attempt of a job.
+func (l *Ledger) foldLoser(f events.AttemptLost) {
+	if j, ok := l.Jobs[f.JobID]; ok && !slices.Contains(j.Losers, f.Collector) {
+		j.Losers = append(j.Losers, f.Collector)
+	}
+}
