@@ -32,7 +32,7 @@ var house = map[string]floor{
 
 	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports, "eventlog/door": ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
-	"definitions": ports, "githubapi": ports, "comparison": ports,
+	"definitions": ports, "githubapi": ports, "comparison": ports, "shell": ports,
 
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "projector": parts,
 	"reporter": parts, "website": parts, "watchdog": parts, "supervisor": parts,
@@ -51,6 +51,7 @@ var neighbours = map[string][]string{
 	"eventlog/memory":       {"eventlog"},
 	"eventlog/eventlogtest": {"eventlog"},
 	"eventlog/door":         {"eventlog", "eventlog/jetstream"},
+	"shell":                 {"eventlog"},
 	"control":               {"eventlog"},
 	"runner":                {"artifact"},
 	"comparison":            {"readmodel"},

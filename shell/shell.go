@@ -1,0 +1,318 @@
+// Package shell reads the log once for all parts of one process, and carries out what they decide.
+//
+//	log ──▶ one follower ──▶ ledger ──▶ Decide (pure) ──▶ steps ──▶ log
+//	                    └──▶ followers with folds of their own
+//
+// One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network:
+// the steps of a decider are carried out by a goroutine of that decider, and meanwhile it is not asked again. It is
+// asked again once the ledger holds all that it wrote, so that nothing is decided twice. Nobody is asked before the
+// ledger has caught up with the log.
+//
+// What a crash means: what was decided and not appended never happened, and is decided again from the same log.
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
+)
+
+// batch is how many events are taken at once.
+const batch = 1000
+
+// Decider decides on the ledger. The shell alone calls it, from one goroutine.
+type Decider interface {
+	// Told is given each fact that the ledger took, and reports whether it may call for a decision at once. If not, the
+	// decider is asked at the next tick.
+	Told(f events.Fact) bool
+	// Decide returns what is to be done. It asks nobody and waits for nothing.
+	Decide(l *ledger.Ledger, now time.Time) []Step
+}
+
+// Step is one thing to do. The steps of one decision are carried out in their order.
+type Step struct {
+	// What says in words what is decided.
+	What string
+	// Do appends it and returns the last sequence of the append; 0 when there was nothing to append any more.
+	Do func(ctx context.Context) (events.Seq, error)
+}
+
+// Follower takes all events of the log, in order. Current says that nothing more was there when they were read.
+type Follower func(stored []events.Stored, current bool) error
+
+// Config is what a Shell needs.
+type Config struct {
+	Log eventlog.Log
+	// Tick is how often deciders are asked without news. 0 is one second.
+	Tick   time.Duration
+	Clock  func() time.Time
+	Logger *slog.Logger
+}
+
+// Shell is one follower of the log with those whom it feeds. Make it with New, give it everybody, and run it once.
+type Shell struct {
+	Config
+	seats     []*seat
+	followers []Follower
+	answers   chan answer
+
+	// mu guards ledger, current and moved: one goroutine changes them, many may look.
+	mu      sync.RWMutex
+	ledger  *ledger.Ledger
+	current bool
+	// moved is closed and made anew with each batch.
+	moved chan struct{}
+}
+
+// seat is the place of a decider. Only the goroutine of the shell uses it.
+type seat struct {
+	Decider
+	// news is set while something was told that may decide something. blind is set while nobody knows what another writer
+	// wrote: the next events that come may be that.
+	news, blind bool
+	// busy is set while its steps are carried out.
+	busy bool
+	// after is the last sequence that it wrote, or that was written in its way: it is asked again once that is read.
+	after events.Seq
+}
+
+// Outcome is what came of the steps of one decision.
+type Outcome struct {
+	// After is the last sequence that was written, or that was written in the way: before it is read nothing is decided.
+	After events.Seq
+	// First says that another writer was first somewhere, Unknown that the log did not say where.
+	First, Unknown bool
+}
+
+// answer is the outcome for a decider.
+type answer struct {
+	*seat
+	Outcome
+}
+
+// New returns a shell that feeds nobody yet.
+func New(c Config) *Shell {
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
+}
+
+// Seat gives a decider its place. Call it before Run.
+func (s *Shell) Seat(d Decider) { s.seats = append(s.seats, &seat{Decider: d}) }
+
+// Follow adds a follower with a fold of its own. Call it before Run.
+func (s *Shell) Follow(f Follower) { s.followers = append(s.followers, f) }
+
+// Run reads and decides until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a
+// type of event that this program does not know.
+func (s *Shell) Run(ctx context.Context) error {
+	g, running := errgroup.WithContext(ctx)
+	batches := make(chan read)
+	g.Go(func() error { return s.read(running, batches) })
+	g.Go(func() error { return s.loop(running, g, batches) })
+	if err := g.Wait(); err != nil && (ctx.Err() == nil || fatal(err)) {
+		return fmt.Errorf("follow the log: %w", err)
+	}
+	return nil
+}
+
+// fatal reports whether nothing helps against an error of reading the log.
+func fatal(err error) bool {
+	var gap *eventlog.GapError
+	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
+}
+
+// read is what was read at once.
+type read struct {
+	stored  []events.Stored
+	current bool
+}
+
+// read gives out what the log holds, and then what comes. A cursor that breaks is made anew where it was.
+func (s *Shell) read(ctx context.Context, batches chan<- read) error {
+	var at events.Seq
+	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(s.Tick), backoff.WithMaxElapsedTime(0))
+	return backoff.RetryNotify(func() error {
+		err := s.readFrom(ctx, at, func(b read) error {
+			pause.Reset()
+			if n := len(b.stored); n > 0 {
+				at = b.stored[n-1].Seq
+			}
+			select {
+			case batches <- b:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if fatal(err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}, backoff.WithContext(pause, ctx), func(err error, _ time.Duration) {
+		s.Logger.WarnContext(ctx, "the log cannot be followed, trying again", "error", err)
+	})
+}
+
+func (s *Shell) readFrom(ctx context.Context, at events.Seq, give func(read) error) error {
+	cursor, err := s.Log.Follow(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer cursor.Close()
+	head, err := s.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if head.Last <= at {
+		if err := give(read{current: true}); err != nil {
+			return err
+		}
+	}
+	for {
+		stored, err := cursor.Next(ctx, batch)
+		if err != nil {
+			return err
+		}
+		if err := give(read{stored, len(stored) < batch && stored[len(stored)-1].Seq >= head.Last}); err != nil {
+			return err
+		}
+	}
+}
+
+// loop owns the ledger.
+func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-chan read) error {
+	tick := time.NewTicker(s.Tick)
+	defer tick.Stop()
+	for {
+		ticked := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case b := <-batches:
+			if err := s.take(b); err != nil {
+				return err
+			}
+		case a := <-s.answers:
+			a.busy, a.after, a.news, a.blind = false, max(a.after, a.After), a.news || a.First && !a.Unknown, a.Unknown
+		case <-tick.C:
+			ticked = true
+		}
+		if !s.current { // which this goroutine alone changes
+			continue
+		}
+		for _, seat := range s.seats {
+			if seat.busy || s.ledger.Seq < seat.after || !seat.news && !ticked {
+				continue
+			}
+			seat.news = false
+			if steps := seat.Decide(s.ledger, s.Clock()); len(steps) > 0 {
+				seat.busy = true
+				workers.Go(func() error {
+					select {
+					case s.answers <- answer{seat, CarryOut(ctx, steps, s.Logger)}:
+					case <-ctx.Done():
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// take folds what was read.
+func (s *Shell) take(b read) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range b.stored {
+		fact, err := s.ledger.Take(m)
+		if err != nil {
+			return err
+		}
+		if fact == nil {
+			continue
+		}
+		for _, seat := range s.seats {
+			seat.news = seat.Told(fact) || seat.news
+		}
+	}
+	for _, seat := range s.seats {
+		seat.news, seat.blind = seat.news || seat.blind, false
+	}
+	for _, f := range s.followers {
+		if err := f(b.stored, b.current); err != nil {
+			return err
+		}
+	}
+	s.current = s.current || b.current
+	close(s.moved)
+	s.moved = make(chan struct{})
+	return nil
+}
+
+// CarryOut carries out steps in their order. A step that fails does not keep the others from being done, unless the log
+// is away.
+func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome) {
+	for _, step := range steps {
+		if ctx.Err() != nil {
+			return o
+		}
+		seq, err := step.Do(ctx)
+		o.After = max(o.After, seq)
+		var conflict *eventlog.ConflictError
+		switch {
+		case err == nil:
+			logger.DebugContext(ctx, "decided", "decision", step.What, "seq", seq)
+		case errors.As(err, &conflict):
+			logger.DebugContext(ctx, "another writer was first", "decision", step.What, "error", err)
+			o.After, o.First, o.Unknown = max(o.After, conflict.Actual), true, o.Unknown || conflict.Actual == 0
+		case ctx.Err() == nil:
+			logger.WarnContext(ctx, "a decision could not be recorded, trying again", "decision", step.What, "error", err)
+		}
+		if errors.Is(err, eventlog.ErrUnavailable) {
+			return o
+		}
+	}
+	return o
+}
+
+// View shows the ledger to somebody who only looks, and does not wait meanwhile.
+func (s *Shell) View(look func(*ledger.Ledger)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	look(s.ledger)
+}
+
+// Position returns the last event that was taken, and whether the ledger has caught up with the log.
+func (s *Shell) Position() (at events.Seq, current bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.ledger.Seq, s.current
+}
+
+// Wait returns once everything up to seq is taken and the ledger has caught up with the log, or with the error of ctx.
+func (s *Shell) Wait(ctx context.Context, seq events.Seq) error {
+	for {
+		s.mu.RLock()
+		there, moved := s.current && s.ledger.Seq >= seq, s.moved
+		s.mu.RUnlock()
+		if there {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package shell_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/shell"
+)
+
+var (
+	lane    = events.Lane{Target: "here"}
+	subject = events.LaneAssigned{Lane: lane}.Subject()
+)
+
+// counter assigns standbys to a lane until there are enough, each on the version that the ledger has.
+type counter struct {
+	log    eventlog.Log
+	enough int
+	// deciding is set while it is asked or its steps are carried out.
+	deciding atomic.Bool
+	// overlaps counts how often both were, decisions those that were carried out.
+	overlaps, decisions atomic.Int32
+}
+
+func (c *counter) Told(f events.Fact) bool { _, ours := f.(events.LaneAssigned); return ours }
+
+func (c *counter) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
+	n := 0
+	if known, ok := l.Lanes[lane]; ok {
+		n = len(known.Assignment.Collectors)
+	}
+	if n >= c.enough {
+		return nil
+	}
+	if c.deciding.Swap(true) {
+		c.overlaps.Add(1)
+	}
+	name, version := events.CollectorName("c"+string(rune('a'+n))), l.Versions[subject]
+	return []shell.Step{{What: "assign", Do: func(ctx context.Context) (events.Seq, error) {
+		defer c.deciding.Store(false)
+		e := eventlog.NewEvent(events.LaneAssigned{Lane: lane, Name: name, Standby: true}, eventlog.Meta{Source: "test", Actor: "test"}, now)
+		seq, err := c.log.Append(ctx, eventlog.Append{Subject: subject, Expected: version, Events: []events.Event{e}})
+		if err == nil {
+			c.decisions.Add(1)
+		}
+		return seq, err
+	}}}
+}
+
+func start(t *testing.T, log eventlog.Log, seats []shell.Decider, followers ...shell.Follower) (*shell.Shell, chan error) {
+	t.Helper()
+	s := shell.New(shell.Config{Log: log, Tick: 10 * time.Millisecond, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	for _, d := range seats {
+		s.Seat(d)
+	}
+	for _, f := range followers {
+		s.Follow(f)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { ended <- s.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return s, ended
+}
+
+// Three shells on one log: each decision is taken on what the log says, so none is taken twice.
+func TestEachDecisionIsTakenOnce(t *testing.T) {
+	log := memory.New(memory.Config{})
+	var all []*counter
+	var shells []*shell.Shell
+	for range 3 {
+		one, two := &counter{log: log, enough: 20}, &counter{log: log, enough: 20}
+		s, _ := start(t, log, []shell.Decider{one, two})
+		shells, all = append(shells, s), append(all, one, two)
+	}
+	for _, s := range shells {
+		if err := s.Wait(t.Context(), 20); err != nil {
+			t.Fatal(err)
+		}
+		s.View(func(l *ledger.Ledger) {
+			if n := len(l.Lanes[lane].Assignment.Collectors); n != 20 || l.Seq != 20 {
+				t.Errorf("%d collectors at event %d", n, l.Seq)
+			}
+		})
+	}
+	taken := 0
+	for _, c := range all {
+		taken += int(c.decisions.Load())
+		if n := c.overlaps.Load(); n > 0 {
+			t.Errorf("asked %d times while its steps were carried out", n)
+		}
+	}
+	if taken != 20 {
+		t.Errorf("%d decisions, want 20", taken)
+	}
+}
+
+func fill(t *testing.T, log eventlog.Log, n int) {
+	t.Helper()
+	c := &counter{log: log, enough: n}
+	l := ledger.New()
+	for range n {
+		for _, s := range c.Decide(l, time.Now()) {
+			if _, err := s.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, _, err := log.Last(t.Context(), subject)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Fold(e)
+	}
+}
+
+// Nobody is asked before all is read that is there, and followers get every event once, in order.
+func TestNobodyDecidesOnHalfOfTheLog(t *testing.T) {
+	log := memory.New(memory.Config{})
+	fill(t, log, 20)
+	d := &counter{log: log, enough: 20}
+	var at events.Seq
+	current := make(chan struct{})
+	_, _ = start(t, &broken{Log: log}, []shell.Decider{d}, func(stored []events.Stored, now bool) error {
+		for _, m := range stored {
+			if at++; m.Seq != at {
+				t.Errorf("event %d came at %d", m.Seq, at)
+			}
+		}
+		if now && at == 20 {
+			close(current)
+		}
+		return nil
+	})
+	<-current
+	if n := d.decisions.Load(); n != 0 {
+		t.Errorf("%d decisions on a part of the log", n)
+	}
+}
+
+// broken is a log whose cursors break after three events.
+type broken struct{ eventlog.Log }
+
+func (b *broken) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error) {
+	c, err := b.Log.Follow(ctx, after)
+	return &brief{Cursor: c}, err
+}
+
+type brief struct {
+	eventlog.Cursor
+	gave int
+}
+
+func (c *brief) Next(ctx context.Context, limit int) ([]events.Stored, error) {
+	if c.gave >= 3 {
+		return nil, eventlog.ErrUnavailable
+	}
+	stored, err := c.Cursor.Next(ctx, min(limit, 3-c.gave))
+	c.gave += len(stored)
+	return stored, err
+}
+
+func TestAShellEndsWhenItCannotGoOn(t *testing.T) {
+	log := memory.New(memory.Config{})
+	fill(t, log, 3)
+	for name, tc := range map[string]struct {
+		log  eventlog.Log
+		want error
+	}{
+		"a gap":           {&failing{Log: log, err: &eventlog.GapError{Want: 4}}, &eventlog.GapError{Want: 4}},
+		"an unknown type": {&failing{Log: log, err: events.ErrUnknownType}, events.ErrUnknownType},
+	} {
+		_, ended := start(t, tc.log, nil)
+		err := <-ended
+		var gap *eventlog.GapError
+		if !errors.Is(err, tc.want) && !errors.As(err, &gap) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	refused := errors.New("the follower cannot go on")
+	_, ended := start(t, log, nil, func([]events.Stored, bool) error { return refused })
+	if err := <-ended; !errors.Is(err, refused) {
+		t.Errorf("a follower's error: %v", err)
+	}
+}
+
+// failing is a log that cannot be followed.
+type failing struct {
+	eventlog.Log
+	err error
+}
+
+func (f *failing) Follow(context.Context, events.Seq) (eventlog.Cursor, error) { return nil, f.err }
+
+// Of the steps of one decision each is carried out, whatever becomes of the others, as long as the log is there.
+func TestOneFailedStepDoesNotBlockTheOthers(t *testing.T) {
+	ways := map[string]struct {
+		err  error
+		want shell.Outcome
+		done int
+	}{
+		"all well":                  {nil, shell.Outcome{After: 7}, 2},
+		"somebody was first":        {&eventlog.ConflictError{Actual: 9}, shell.Outcome{After: 9, First: true}, 2},
+		"nobody knows who":          {&eventlog.ConflictError{}, shell.Outcome{After: 7, First: true, Unknown: true}, 2},
+		"a fault of its own":        {errors.New("too large"), shell.Outcome{After: 7}, 2},
+		"the log is away meanwhile": {eventlog.ErrUnavailable, shell.Outcome{}, 1},
+	}
+	for name, tc := range ways {
+		done := 0
+		got := shell.CarryOut(t.Context(), []shell.Step{
+			{Do: func(context.Context) (events.Seq, error) { done++; return 0, tc.err }},
+			{Do: func(context.Context) (events.Seq, error) { done++; return 7, nil }},
+		}, slog.New(slog.DiscardHandler))
+		if got != tc.want || done != tc.done {
+			t.Errorf("%s: %+v after %d steps, want %+v after %d", name, got, done, tc.want, tc.done)
+		}
+	}
+}
