@@ -11,8 +11,9 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	if c.Removed {
 		return
 	}
-	before, took, process := c.Lane(), c.Takes(), c.Instance
+	before, took, process, key := c.Lane(), c.Takes(), c.Instance, keyOf(c.Standing)
 	c.Standing = job.Stand(c.Standing, f, l.at)
+	l.rekey(f.Whose(), key, keyOf(c.Standing))
 	// The others tell of the standing alone.
 	//exhaustive:ignore
 	switch f := f.(type) {
@@ -49,5 +50,27 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 func (c *Collector) expectedFrom(l *Ledger) {
 	if c.Expected.IsZero() {
 		c.Expected = l.stored
+	}
+}
+
+// keyOf returns the key that a collector of that standing has; none when it was removed.
+func keyOf(s job.Standing) string {
+	if s.Registered == nil || s.Removed {
+		return ""
+	}
+	return s.Registered.NKey
+}
+
+// rekey changes the key of a collector. A key belongs to the collector that had it first: nobody takes another's by
+// naming it.
+func (l *Ledger) rekey(name events.CollectorName, old, now string) {
+	if old == now {
+		return
+	}
+	if l.Keys[old] == name {
+		delete(l.Keys, old)
+	}
+	if _, taken := l.Keys[now]; now != "" && !taken {
+		l.Keys[now] = name
 	}
 }

@@ -302,6 +302,7 @@ func (l *Ledger) unqueue(j *Job) {
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	lane := l.lane(f.Job.Lane())
 	lane.Work.Dispatch(f)
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since)}
 	if j, ok := l.Jobs[f.Job.ID]; ok {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
@@ -325,10 +326,17 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		f = dequeued
 	}
 	if !lane.Work.Take(f, e.Seq, e.Time) {
+		lane.Forged[e.Seq] = true
 		l.drop(f.Subject(), e.Seq, writer(f), "it is not about the job, place and attempt that the lane holds")
 		return
 	}
 	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
+	if lane.Work.Phase == job.Ended {
+		delete(lane.Dispatches, lane.Work.Place)
+	}
+	if _, begins := f.(events.JobDequeued); begins {
+		lane.Begun = l.stored
+	}
 	defer l.foldMoved(f)
 	if !ok || j.Spec.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
 		return

@@ -76,6 +76,8 @@ type Ledger struct {
 	LaneOrder []events.Lane
 
 	Collectors map[events.CollectorName]*Collector
+	// Keys are those that open something now.
+	Keys map[string]events.CollectorName
 
 	// Definitions are those of each digest, Current is the current digest of each suite.
 	Definitions map[events.Digest]suite.Definitions
@@ -141,11 +143,25 @@ type Lane struct {
 	// Assignment says which collectors share the lane and which of them serves it; Served is the last that did.
 	Assignment job.Assignment
 	Served     events.CollectorName
+	// Dispatches are the dispatches of the jobs that have not ended, by place.
+	Dispatches map[uint64]Dispatch
+	// Begun is when the log stored the beginning of the current attempt, or of the last one.
+	Begun time.Time
+	// Forged are the events on the work that do not follow from its state.
+	Forged map[events.Seq]bool
 	// Takers counts the collectors that take its jobs, or would if they were there.
 	Takers int
 	// Unserved is since when jobs wait and there are no takers, by the event UnservedBy; zero when that is not so.
 	Unserved   time.Time
 	UnservedBy events.Seq
+}
+
+// Dispatch is one event that gave a job to a lane.
+type Dispatch struct {
+	Seq events.Seq
+	Job events.JobSpec
+	// Since is when transient errors with the artifact began; zero when there is none.
+	Since time.Time
 }
 
 // HasWork reports whether a job is on the lane or waits for it.
@@ -203,7 +219,7 @@ func New() *Ledger {
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
-		Jobs: map[events.JobID]*Job{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{},
+		Jobs: map[events.JobID]*Job{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]error{},
 		Alerts: map[events.AlertKey]Alert{},
 	}
@@ -213,7 +229,7 @@ func New() *Ledger {
 func (l *Ledger) lane(name events.Lane) *Lane {
 	lane, ok := l.Lanes[name]
 	if !ok {
-		lane = &Lane{Queued: map[events.RequestID][]events.JobID{}}
+		lane = &Lane{Queued: map[events.RequestID][]events.JobID{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}}
 		l.Lanes[name] = lane
 		at, _ := slices.BinarySearchFunc(l.LaneOrder, name, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
 		l.LaneOrder = slices.Insert(l.LaneOrder, at, name)

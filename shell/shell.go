@@ -64,6 +64,7 @@ type Config struct {
 type Shell struct {
 	Config
 	seats     []*seat
+	listeners []func(events.Fact)
 	followers []Follower
 	answers   chan answer
 
@@ -109,6 +110,9 @@ func New(c Config) *Shell {
 
 // Seat gives a decider its place. Call it before Run.
 func (s *Shell) Seat(d Decider) { s.seats = append(s.seats, &seat{Decider: d}) }
+
+// Tell gives f each fact that the ledger takes. Call it before Run; f waits for nothing.
+func (s *Shell) Tell(f func(events.Fact)) { s.listeners = append(s.listeners, f) }
 
 // Follow adds a follower with a fold of its own. Call it before Run.
 func (s *Shell) Follow(f Follower) { s.followers = append(s.followers, f) }
@@ -244,6 +248,9 @@ func (s *Shell) take(b read) error {
 		}
 		for _, seat := range s.seats {
 			seat.news = seat.Told(fact) || seat.news
+		}
+		for _, tell := range s.listeners {
+			tell(fact)
 		}
 	}
 	for _, seat := range s.seats {

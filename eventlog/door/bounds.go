@@ -1,7 +1,6 @@
 package door
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -9,7 +8,6 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -211,7 +209,7 @@ func (a *account) isCut(now time.Time) bool {
 // Guard knows the keys and the manners of all collectors. It exists before the door does, because the server asks it
 // for the account of each key.
 type Guard struct {
-	ledger *ledger
+	books  *books
 	bounds Bounds
 	clock  func() time.Time
 
@@ -219,28 +217,27 @@ type Guard struct {
 	all map[events.CollectorName]*account
 }
 
-// NewGuard returns a guard that knows nobody until Follow reads the log.
+// NewGuard returns a guard that knows nobody until it is given a ledger.
 func NewGuard(b Bounds, clock func() time.Time) *Guard {
-	return &Guard{ledger: newLedger(), bounds: b, clock: clock, all: map[events.CollectorName]*account{}}
+	return &Guard{books: newBooks(), bounds: b, clock: clock, all: map[events.CollectorName]*account{}}
 }
 
-// Follow learns from the log until ctx ends.
-func (g *Guard) Follow(ctx context.Context, log eventlog.Log) error {
-	if err := eventlog.Fold(ctx, log, g.ledger.take); err != nil {
-		return fmt.Errorf("learn the keys of collectors: %w", err)
-	}
-	return nil
-}
+// Learn gives the guard the ledger that it knows the collectors from. Whoever feeds the ledger tells the guard of each
+// fact.
+func (g *Guard) Learn(from Ledger) { g.books.from.Store(&from) }
+
+// Told is given each fact that the ledger took.
+func (g *Guard) Told(f events.Fact) { g.books.told(f) }
 
 // Account returns the account that a public key opens now: the collector's own, which has its name. A collector that
 // is cut off is refused.
 func (g *Guard) Account(publicKey string) (string, bool) {
-	name, ok := g.ledger.account(publicKey)
+	name, ok := g.books.account(publicKey)
 	return string(name), ok && !g.of(name).isCut(g.clock())
 }
 
 // At returns how far the guard has read the log.
-func (g *Guard) At() events.Seq { return g.ledger.position() }
+func (g *Guard) At() events.Seq { return g.books.position() }
 
 func (g *Guard) of(name events.CollectorName) *account {
 	g.mu.Lock()

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/shell"
 )
 
 const beatTTL = 3 * time.Second
@@ -61,7 +62,10 @@ func startCore(t testing.TB, bounds door.Bounds, cfg natsserver.Config) *core {
 	if c.log, err = jetstream.Open(t.Context(), c.nc, jetstream.Config{AckWait: 2 * time.Second, BeatTTL: beatTTL}); err != nil {
 		t.Fatal(err)
 	}
-	c.run(func(ctx context.Context) error { return c.guard.Follow(ctx, c.log) })
+	follow := shell.New(shell.Config{Log: c.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	follow.Tell(c.guard.Told)
+	c.guard.Learn(follow)
+	c.run(follow.Run)
 	return c
 }
 

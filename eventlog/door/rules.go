@@ -187,9 +187,9 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	}
 	d, ok := w.view.lane.dispatched[f.Place]
 	switch {
-	case !ok || d.job.ID != f.Job.ID:
+	case !ok || d.Job.ID != f.Job.ID:
 		return taken("no job %.64s waits at place %d of lane %s", f.Job.ID, f.Place, w.lane)
-	case !reflect.DeepEqual(d.job, f.Job):
+	case !reflect.DeepEqual(d.Job, f.Job):
 		return forbid("job %s was dispatched otherwise", f.Job.ID)
 	case !w.view.standing.Takes():
 		return taken("collector %s takes no jobs now", w.name)
@@ -198,7 +198,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	}
 	facts, err := job.Decide(w.work, w.lane, job.Dequeue{
 		Place: f.Place, Job: f.Job, Collector: f.Collector, Instance: f.Instance, Version: f.Version, Environment: f.Environment,
-		Since: d.since,
+		Since: d.Since,
 	})
 	if err != nil {
 		return taken("%s", err)
@@ -230,8 +230,8 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 		return misshapen("job %s ends with a negative number of test cases", f.JobID)
 	case !job.Counts(w.work, f, w.view.lane.job):
 		return taken("the attempt with token %d is over: the log took another course", f.Token)
-	case waits && f.RequestID != d.job.RequestID:
-		return forbid("job %s belongs to request %s", f.JobID, d.job.RequestID)
+	case waits && f.RequestID != d.Job.RequestID:
+		return forbid("job %s belongs to request %s", f.JobID, d.Job.RequestID)
 	case f.Token == 0 && (f.Outcome != events.Failure || f.Fault != events.ErrorExhausted || f.Lost == 0):
 		return forbid("job %s ends without an attempt", f.JobID)
 	case f.Token == 0 && f.Place != w.work.Place:

@@ -10,6 +10,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/ledger"
 )
 
 var (
@@ -26,7 +27,7 @@ func viewOf(running bool) view {
 	v := view{at: 100}
 	v.standing = job.Standing{Registered: &events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set}, Active: true}
 	v.lane.assignment.Serving = "eider"
-	v.lane.dispatched = map[uint64]dispatch{2: {seq: 10, job: specOn(ownLane, "j2")}}
+	v.lane.dispatched = map[uint64]ledger.Dispatch{2: {Seq: 10, Job: specOn(ownLane, "j2")}}
 	v.lane.work = job.Lane{Place: 1, Phase: job.Ended, JobID: "j1", Collector: "eider", Token: 5, Attempt: 1}
 	v.lane.version = 9
 	if running {

@@ -21,7 +21,7 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	waiting, cancel := context.WithTimeout(ctx, waitForJob)
 	defer cancel()
 	defer who.startWaiting(cancel)()
-	if v := d.Guard.ledger.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
+	if v := d.Guard.books.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
 		return answer{Refusal: taken("lane %s is not collector %s's to serve now", lane, name)}
 	}
 	delivery, err := d.Jobs.NextJob(waiting, lane)
@@ -82,13 +82,13 @@ func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer
 	case givenBack:
 		err = delivery.Nak(ctx, min(max(req.Delay, 0), maxDelay))
 	case ended:
-		if !d.Guard.ledger.over(lane, delivery.Stored().Seq) {
+		if !d.Guard.books.over(lane, delivery.Stored().Seq) {
 			// The end may be the event that the collector has just appended.
 			if why := d.reach(ctx, req.After); why != nil {
 				return answer{Refusal: why}
 			}
 		}
-		if !d.Guard.ledger.over(lane, delivery.Stored().Seq) {
+		if !d.Guard.books.over(lane, delivery.Stored().Seq) {
 			return answer{Refusal: forbid("the job of event %d has not ended", delivery.Stored().Seq)}
 		}
 		err = delivery.Ack(ctx)

@@ -198,16 +198,16 @@ func unmarshal(v Verb, data []byte, req *request) error {
 func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who *account, req request, m *nats.Msg) answer {
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
-	if d.Guard.ledger.wait(soon, 0) != nil {
+	if d.Guard.books.wait(soon, 0) != nil {
 		return answer{Refusal: &refusal{Kind: again, Reason: "the core is still reading the log", Wait: time.Second}}
 	}
-	standing := d.Guard.ledger.standing(name)
+	standing := d.Guard.books.standing(name)
 	if standing.Registered == nil {
 		// It may have been registered a moment ago, on a server that admits it without asking this ledger.
-		if head, err := d.Log.Head(soon); err != nil || d.Guard.ledger.wait(soon, head.Last) != nil {
+		if head, err := d.Log.Head(soon); err != nil || d.Guard.books.wait(soon, head.Last) != nil {
 			return answer{Refusal: &refusal{Kind: again, Reason: "the core has not read the end of the log yet", Wait: 100 * time.Millisecond}}
 		}
-		standing = d.Guard.ledger.standing(name)
+		standing = d.Guard.books.standing(name)
 	}
 	switch {
 	case standing.Registered == nil:
@@ -244,7 +244,7 @@ const catchUp = 2 * time.Second
 // reach waits until the door has read the log up to a sequence that the collector knows. One beyond the end of the
 // log is no sequence of it.
 func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
-	if seq <= d.Guard.ledger.position() {
+	if seq <= d.Guard.books.position() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
@@ -255,7 +255,7 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 		return &refusal{Kind: again, Reason: "the log is not reachable"}
 	case seq > head.Last:
 		return misshapen("the collector knows event %d, and the log ends at %d: it belongs to another log", seq, head.Last)
-	case d.Guard.ledger.wait(ctx, seq) != nil:
+	case d.Guard.books.wait(ctx, seq) != nil:
 		return &refusal{Kind: again, Reason: "the core has not read the log up to where the collector is", Wait: 100 * time.Millisecond}
 	}
 	return nil
@@ -286,12 +286,12 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 // may returns why a collector may not append, nil when it may. The door's own reading of the log is behind for a moment
 // after each append: it is waited for only where it matters.
 func (d *Door) may(ctx context.Context, name events.CollectorName, parts []eventlog.Append, after events.Seq, now time.Time) *refusal {
-	v := d.Guard.ledger.view(name)
+	v := d.Guard.books.view(name)
 	if behind := v.behind(parts); behind > 0 {
 		if why := d.reach(ctx, behind); why != nil {
 			return why
 		}
-		v = d.Guard.ledger.view(name)
+		v = d.Guard.books.view(name)
 	}
 	// An append whose answer was lost comes again. The log refuses it for its versions, finds it stored, and says so:
 	// what the collector may do now does not matter then.
@@ -305,7 +305,7 @@ func (d *Door) may(ctx context.Context, name events.CollectorName, parts []event
 	if why := d.reach(ctx, after); why != nil {
 		return why
 	}
-	if v = d.Guard.ledger.view(name); v.passed(parts) {
+	if v = d.Guard.books.view(name); v.passed(parts) {
 		return nil
 	}
 	return check(name, v, parts, now)
@@ -343,11 +343,11 @@ func (d *Door) last(ctx context.Context, name events.CollectorName, lane events.
 	if req.Subject == events.WorkSubject(lane) {
 		soon, cancel := context.WithTimeout(ctx, catchUp)
 		defer cancel()
-		if d.Guard.ledger.wait(soon, e.Seq) != nil {
+		if d.Guard.books.wait(soon, e.Seq) != nil {
 			return answer{Refusal: &refusal{Kind: again, Reason: "the core has not read the end of the lane's work yet"}}
 		}
 	}
-	if e.Fact == nil || !d.Guard.ledger.counts(lane, req.Subject, e.Seq) {
+	if e.Fact == nil || !d.Guard.books.counts(lane, req.Subject, e.Seq) {
 		return answer{At: e.Seq}
 	}
 	s, err := events.Encode(e.Event)
@@ -375,7 +375,7 @@ func (d *Door) read(ctx context.Context, name events.CollectorName, who *account
 	defer func() { charge(who.reads, bytes, d.Guard.clock()) }()
 	for _, e := range found {
 		out := &nats.Msg{Subject: m.Reply, Header: nats.Header{headerSeq: {strconv.FormatUint(uint64(e.Seq), 10)}}}
-		if e.Fact != nil && d.Guard.ledger.counts(lane, req.Subject, e.Seq) {
+		if e.Fact != nil && d.Guard.books.counts(lane, req.Subject, e.Seq) {
 			s, err := events.Encode(e.Event)
 			if err != nil {
 				return answer{Refusal: explain(err)}

@@ -81,14 +81,14 @@ func (d *Door) tellCut(name events.CollectorName, long time.Duration, why string
 
 // collectors returns the connections that are collectors': an account has the name of its collector.
 func (g *Guard) collectors(all []Connection) []Connection {
-	return slices.DeleteFunc(all, func(c Connection) bool { return g.ledger.standing(c.Account).Registered == nil })
+	return slices.DeleteFunc(all, func(c Connection) bool { return g.books.standing(c.Account).Registered == nil })
 }
 
 // welcome reports whether a connection may go on: its key opens its account still, and it is not cut off. One with
 // a password has the account that the server's configuration gives it.
 func (g *Guard) welcome(c Connection) bool {
 	if c.Key == "" {
-		return !g.ledger.standing(c.Account).Removed && !g.of(c.Account).isCut(g.clock())
+		return !g.books.standing(c.Account).Removed && !g.of(c.Account).isCut(g.clock())
 	}
 	name, ok := g.Account(c.Key)
 	return ok && name == string(c.Account)
@@ -103,7 +103,7 @@ func (d *Door) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.Guard.ledger.changed:
+		case <-d.Guard.books.changed:
 			d.sweep()
 		case <-tick.C:
 			before = d.weigh(before)
@@ -115,7 +115,7 @@ func (d *Door) watch(ctx context.Context) {
 // connections returns those of collectors; false when they cannot be seen, or not be judged because the log is still
 // being read: a key that was rotated would be taken for an old one.
 func (d *Door) connections() ([]Connection, bool) {
-	if d.Wall == nil || !d.Guard.ledger.caughtUp() {
+	if d.Wall == nil || !d.Guard.books.caughtUp() {
 		return nil, false
 	}
 	all, err := d.Wall.Connections()
@@ -172,7 +172,7 @@ func (d *Door) weigh(before map[place]Connection) map[place]Connection {
 // to the rules since. Other doors do the same: what stands is in the log.
 func (d *Door) tell(ctx context.Context) {
 	now := d.Guard.clock()
-	standing := d.Guard.ledger.complaints()
+	standing := d.Guard.books.complaints()
 	d.Guard.each(func(name events.CollectorName, who *account) {
 		if quiet := who.quiet(now); quiet > d.Guard.bounds.Quiet {
 			d.mu.Lock()

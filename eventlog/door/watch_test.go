@@ -1,12 +1,14 @@
 package door
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // wall has the connections that it is given, and counts those that are cut.
@@ -18,6 +20,18 @@ type wall struct {
 func (w *wall) Connections() ([]Connection, error) { return append([]Connection(nil), w.all...), nil }
 
 func (w *wall) Disconnect(Connection) error { w.cut++; return nil }
+
+// shelf is a ledger that nobody keeps up.
+type shelf struct {
+	*ledger.Ledger
+	current bool
+}
+
+func (s *shelf) View(look func(*ledger.Ledger)) { look(s.Ledger) }
+
+func (s *shelf) Position() (events.Seq, bool) { return s.Seq, s.current }
+
+func (s *shelf) Wait(context.Context, events.Seq) error { return nil }
 
 // recorded returns a fact as the log has it.
 func recorded(t *testing.T, seq events.Seq, f events.Fact) events.Stored {
@@ -36,6 +50,8 @@ func TestNobodyIsCutBeforeTheLogIsRead(t *testing.T) {
 		{ID: 1, Account: "eider", Key: "NEW"}, {ID: 2, Account: "eider", Key: "OLD"}, {ID: 3, Account: "somebody", Key: "ELSE"},
 	}}
 	g := NewGuard(DefaultBounds(), func() time.Time { return noon })
+	l := &shelf{Ledger: ledger.New()}
+	g.Learn(l)
 	d := New(Config{Guard: g, Wall: w, Metrics: NewMetrics(nil), Logger: slog.New(slog.DiscardHandler)})
 	steps := []struct {
 		what    string
@@ -48,9 +64,10 @@ func TestNobodyIsCutBeforeTheLogIsRead(t *testing.T) {
 		{"the collector is removed", events.CollectorRemoved{Name: "eider"}, true, 2},
 	}
 	for i, step := range steps {
-		if err := g.ledger.take([]events.Stored{recorded(t, events.Seq(i+1), step.event)}, step.current); err != nil {
+		if _, err := l.Take(recorded(t, events.Seq(i+1), step.event)); err != nil {
 			t.Fatal(err)
 		}
+		l.current = step.current
 		w.cut = 0
 		d.sweep()
 		if w.cut != step.cut {

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/shell"
 )
 
 // Farm is a core with its log and one door on some server, and two collectors: Eider, whose key is the attacker's,
@@ -80,7 +81,10 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 	if f.log, err = jetstream.Open(ctx, s.Core, jetstream.Config{Replicas: s.Replicas, AckWait: 2 * time.Second, BeatTTL: time.Minute}); err != nil {
 		t.Fatal(err)
 	}
-	f.run(func(ctx context.Context) error { return s.Guard.Follow(ctx, f.log) })
+	follow := shell.New(shell.Config{Log: f.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	follow.Tell(s.Guard.Told)
+	s.Guard.Learn(follow)
+	f.run(follow.Run)
 	f.append(events.RegistryOpened{})
 	for name, lane := range map[events.CollectorName]events.Lane{f.eider: eiderLane, f.teal: tealLane} {
 		if err := f.log.EnsureLane(ctx, lane); err != nil {

@@ -1,0 +1,200 @@
+package door
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/ledger"
+)
+
+// Ledger is the ledger of this process, as somebody keeps it up with the log.
+type Ledger interface {
+	// View shows it; look does not wait for anything.
+	View(look func(*ledger.Ledger))
+	// Position returns the last event in it, and whether it has caught up with the log.
+	Position() (at events.Seq, current bool)
+	// Wait returns once everything up to seq is in it and it has caught up, or with the error of ctx.
+	Wait(ctx context.Context, seq events.Seq) error
+}
+
+// books answer who may say what from the ledger: the standing and the key of each collector, and the state of each lane.
+type books struct {
+	from atomic.Pointer[Ledger]
+	// changed is told whenever a key may have lost its right.
+	changed chan struct{}
+}
+
+func newBooks() *books { return &books{changed: make(chan struct{}, 1)} }
+
+// look shows the ledger, where there is one yet.
+func (b *books) look(look func(*ledger.Ledger)) {
+	if from := b.from.Load(); from != nil {
+		(*from).View(look)
+	}
+}
+
+func (b *books) told(f events.Fact) {
+	// The others change no key.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.RegistryCopied, events.CollectorKeyRotated, events.CollectorRemoved:
+		select {
+		case b.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// laneState is what a collector of the lane may build on.
+type laneState struct {
+	work job.Lane
+	// begun is when the log stored the start of the current attempt.
+	begun time.Time
+	// version is the last sequence of the work.
+	version events.Seq
+	// dispatched are the jobs that have not ended, by place.
+	dispatched map[uint64]ledger.Dispatch
+	assignment job.Assignment
+}
+
+// job returns the job that waits or runs at a place.
+func (l *laneState) job(place uint64) (events.JobID, bool) {
+	d, ok := l.dispatched[place]
+	return d.Job.ID, ok
+}
+
+// account returns the collector that a public key belongs to now.
+func (b *books) account(publicKey string) (name events.CollectorName, ok bool) {
+	b.look(func(l *ledger.Ledger) { name, ok = l.Keys[publicKey] })
+	return name, ok
+}
+
+// standing returns the standing of a collector.
+func (b *books) standing(name events.CollectorName) (s job.Standing) {
+	b.look(func(l *ledger.Ledger) { s = l.Collector(name).Standing })
+	return s
+}
+
+// view is what the log said of one collector and its lane at one event.
+type view struct {
+	standing job.Standing
+	lane     laneState
+	at       events.Seq
+}
+
+// behind returns the version of the lane's work that an append builds on and that was not read yet; 0 when there is
+// none.
+func (v view) behind(parts []eventlog.Append) events.Seq {
+	if v.standing.Registered == nil {
+		return 0
+	}
+	work := events.WorkSubject(v.standing.Registered.Lane())
+	for _, p := range parts {
+		if p.Subject == work && p.Expected > v.at {
+			return p.Expected
+		}
+	}
+	return 0
+}
+
+// passed reports whether an append comes too late: the work of the lane is beyond the version that it expects, so
+// that nothing of it can be stored any more.
+func (v view) passed(parts []eventlog.Append) bool {
+	if v.standing.Registered == nil {
+		return false
+	}
+	work := events.WorkSubject(v.standing.Registered.Lane())
+	return slices.ContainsFunc(parts, func(p eventlog.Append) bool { return p.Subject == work && p.Expected < v.lane.version })
+}
+
+// view returns what is known of a collector.
+func (b *books) view(name events.CollectorName) (v view) {
+	b.look(func(l *ledger.Ledger) {
+		v.standing, v.at = l.Collector(name).Standing, l.Seq
+		if v.standing.Registered == nil {
+			return
+		}
+		at := v.standing.Registered.Lane()
+		if lane, ok := l.Lanes[at]; ok {
+			v.lane = laneState{
+				work: lane.Work.Lane, begun: lane.Begun, version: l.Versions[events.WorkSubject(at)], dispatched: maps.Clone(lane.Dispatches),
+				assignment: lane.Assignment,
+			}
+		}
+	})
+	return v
+}
+
+// over reports whether the job that was dispatched at a sequence of the lane has ended.
+func (b *books) over(name events.Lane, seq events.Seq) (over bool) {
+	b.look(func(l *ledger.Ledger) {
+		lane, ok := l.Lanes[name]
+		if !ok || seq > l.Seq {
+			return
+		}
+		over = true
+		for _, d := range lane.Dispatches {
+			over = over && d.Seq != seq
+		}
+	})
+	return over
+}
+
+// counts reports whether an event of the lane's work follows from what came before it; those of other subjects do.
+func (b *books) counts(name events.Lane, subject events.Subject, seq events.Seq) (counts bool) {
+	if subject != events.WorkSubject(name) {
+		return true
+	}
+	b.look(func(l *ledger.Ledger) {
+		lane, ok := l.Lanes[name]
+		counts = ok && !lane.Forged[seq]
+	})
+	return counts
+}
+
+// complaints returns the collectors about which an alert stands, with when it was raised.
+func (b *books) complaints() map[events.CollectorName]time.Time {
+	out := map[events.CollectorName]time.Time{}
+	b.look(func(l *ledger.Ledger) {
+		for _, a := range l.Alerts {
+			if a.Kind == events.AlertRefused {
+				out[events.CollectorName(a.About)] = a.At
+			}
+		}
+	})
+	return out
+}
+
+// caughtUp reports whether all is in the ledger that was in the log in the beginning.
+func (b *books) caughtUp() bool {
+	_, current := b.place()
+	return current
+}
+
+// position returns the last event that is in the ledger.
+func (b *books) position() events.Seq {
+	at, _ := b.place()
+	return at
+}
+
+func (b *books) place() (at events.Seq, current bool) {
+	if from := b.from.Load(); from != nil {
+		return (*from).Position()
+	}
+	return 0, false
+}
+
+// wait returns once the ledger holds everything up to seq and has caught up with the log, or with the error of ctx.
+func (b *books) wait(ctx context.Context, seq events.Seq) error {
+	if from := b.from.Load(); from != nil {
+		return (*from).Wait(ctx, seq)
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
