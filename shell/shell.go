@@ -1,7 +1,6 @@
 // Package shell reads the log once for all parts of one process, and carries out what they decide.
 //
 //	log ──▶ one follower ──▶ ledger ──▶ Decide (pure) ──▶ steps ──▶ log
-//	                    └──▶ followers with folds of their own
 //
 // One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network:
 // the steps of a decider are carried out by a goroutine of that decider, and meanwhile it is not asked again. It is
@@ -17,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,9 +48,6 @@ type Step struct {
 	Do func(ctx context.Context) (events.Seq, error)
 }
 
-// Follower takes all events of the log, in order. Current says that nothing more was there when they were read.
-type Follower func(stored []events.Stored, current bool) error
-
 // Config is what a Shell needs.
 type Config struct {
 	Log eventlog.Log
@@ -60,16 +57,16 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Shell is one follower of the log with those whom it feeds. Make it with New, give it everybody, and run it once.
+// Shell is one follower of the log with those whom it feeds. Make it with New, and run it once.
 type Shell struct {
 	Config
+	answers chan answer
+
+	// mu guards what follows. One goroutine changes ledger, current and moved; many may look.
+	mu        sync.RWMutex
 	seats     []*seat
 	listeners []func(events.Fact)
-	followers []Follower
-	answers   chan answer
 
-	// mu guards ledger, current and moved: one goroutine changes them, many may look.
-	mu      sync.RWMutex
 	ledger  *ledger.Ledger
 	current bool
 	// moved is closed and made anew with each batch.
@@ -108,14 +105,19 @@ func New(c Config) *Shell {
 	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
 }
 
-// Seat gives a decider its place. Call it before Run.
-func (s *Shell) Seat(d Decider) { s.seats = append(s.seats, &seat{Decider: d}) }
+// Seat gives a decider its place.
+func (s *Shell) Seat(d Decider) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seats = append(s.seats, &seat{Decider: d, news: true})
+}
 
-// Tell gives f each fact that the ledger takes. Call it before Run; f waits for nothing.
-func (s *Shell) Tell(f func(events.Fact)) { s.listeners = append(s.listeners, f) }
-
-// Follow adds a follower with a fold of its own. Call it before Run.
-func (s *Shell) Follow(f Follower) { s.followers = append(s.followers, f) }
+// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+func (s *Shell) Tell(f func(events.Fact)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, f)
+}
 
 // Run reads and decides until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a
 // type of event that this program does not know.
@@ -212,10 +214,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 		case <-tick.C:
 			ticked = true
 		}
-		if !s.current { // which this goroutine alone changes
-			continue
-		}
-		for _, seat := range s.seats {
+		for _, seat := range s.ready() {
 			if seat.busy || s.ledger.Seq < seat.after || !seat.news && !ticked {
 				continue
 			}
@@ -232,6 +231,16 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 			}
 		}
 	}
+}
+
+// ready returns who may be asked: nobody before the ledger has caught up.
+func (s *Shell) ready() []*seat {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.current {
+		return nil
+	}
+	return slices.Clone(s.seats)
 }
 
 // take folds what was read.
@@ -255,11 +264,6 @@ func (s *Shell) take(b read) error {
 	}
 	for _, seat := range s.seats {
 		seat.news, seat.blind = seat.news || seat.blind, false
-	}
-	for _, f := range s.followers {
-		if err := f(b.stored, b.current); err != nil {
-			return err
-		}
 	}
 	s.current = s.current || b.current
 	close(s.moved)
