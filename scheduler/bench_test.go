@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -26,10 +25,9 @@ type crowd struct {
 func newCrowd(lanes, jobs, requests int) *crowd {
 	log := memory.New(memory.Config{})
 	c := &crowd{s: New(Config{
-		Log: log, Dispatch: log, Presence: log, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
+		Log: log, Dispatch: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
 		Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
 	})}
-	c.s.listening, c.s.since, c.s.ticked = true, noon, noon
 	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.ArtifactsReady}
 	c.fold(started, events.RequestStarted{RequestID: "r1", Jobs: lanes * jobs})
 	for i := range lanes {
@@ -70,7 +68,7 @@ func (c *crowd) fold(facts ...events.Fact) {
 
 // decide does what a step does, but for the log: what is decided has happened.
 func (c *crowd) decide() {
-	for _, d := range append(decide(c.s.state, c.s.Policy, noon), c.s.silent(context.Background(), noon)...) {
+	for _, d := range append(decide(c.s.state, c.s.Policy, noon), c.s.silent()...) {
 		c.fold(d.facts...)
 	}
 }

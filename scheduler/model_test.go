@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 )
 
 // Schedulers, processes and people act on one log in random order, on what they read some time ago, with clocks
@@ -89,11 +90,28 @@ type world struct {
 // planner is a scheduler with its own delay in reading and its own clock.
 type planner struct {
 	*Scheduler
-	skew time.Duration
-	busy bool
+	heard present
+	skew  time.Duration
+	busy  bool
 	// before is how far it must have read before it may decide.
 	before events.Seq
 }
+
+// present are those who are heard now. All others have been silent for an hour.
+type present map[events.CollectorName]bool
+
+func (present) Hears() time.Duration { return time.Hour }
+
+func (p present) Of(name events.CollectorName) presence.Voice {
+	if p[name] {
+		return presence.Voice{}
+	}
+	return presence.Voice{Silence: time.Hour}
+}
+
+func (p present) Note(name events.CollectorName) { p[name] = true }
+
+func (present) Changed() <-chan struct{} { return nil }
 
 func newWorld(seed uint64) *world {
 	w := &world{
@@ -112,12 +130,11 @@ func newWorld(seed uint64) *world {
 }
 
 func (w *world) newPlanner() *planner {
-	p := &planner{before: w.head()}
+	p := &planner{before: w.head(), heard: present{}}
 	p.Scheduler = New(Config{
-		Dispatch: w.log, Policy: w.policy, OfflineAfter: time.Minute, Clock: func() time.Time { return w.now.Add(p.skew) }, Logger: slog.New(slog.DiscardHandler),
+		Dispatch: w.log, Hearing: p.heard, Policy: w.policy, OfflineAfter: time.Minute, Clock: func() time.Time { return w.now.Add(p.skew) }, Logger: slog.New(slog.DiscardHandler),
 		Log: &desk{Log: w.log, w: w, seen: func() events.Seq { return p.state.seq }},
 	})
-	p.listening = true
 	return p
 }
 
@@ -283,7 +300,7 @@ func (w *world) listen(p *planner) {
 	}
 	for _, c := range w.processes {
 		if c.asleep == 0 && !c.dead && (w.calm || !w.odds(10)) {
-			p.hear(c.name, p.Clock())
+			p.Hearing.Note(c.name)
 		}
 	}
 }

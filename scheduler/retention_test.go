@@ -24,7 +24,7 @@ func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := New(Config{
-		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Tick: time.Minute, Clock: time.Now,
+		Log: log, Dispatch: log, OfflineAfter: time.Minute, Tick: time.Minute, Clock: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Policy: p,
 	})
 	ended := make(chan error, 1)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 )
 
 const source = "scheduler"
@@ -36,8 +37,9 @@ const source = "scheduler"
 type Config struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
-	Presence eventlog.Presence
-	Policy   Policy
+	// Hearing tells who is silent; nil calls nobody silent.
+	Hearing presence.Hearing
+	Policy  Policy
 	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost,
 	// TakeoverAfter the same for its lane, when another collector stands by. 0 is 60 and 30 seconds.
 	OfflineAfter, TakeoverAfter time.Duration
@@ -50,10 +52,9 @@ type Config struct {
 // Scheduler is one scheduler. Run it once.
 type Scheduler struct {
 	Config
-	// mu guards state and everything below: events, beats and ticks come from three goroutines.
+	// mu guards state and everything below: events and ticks come from two goroutines.
 	mu    sync.Mutex
 	state *state
-	hearing
 	// lanes are those whose consumer exists.
 	lanes map[events.Lane]bool
 	// wrote is the last sequence that this scheduler appended; it decides again when it has read it.
@@ -68,9 +69,10 @@ type Scheduler struct {
 func New(c Config) *Scheduler {
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.OfflineAfter, c.TakeoverAfter = cmp.Or(c.OfflineAfter, time.Minute), cmp.Or(c.TakeoverAfter, 30*time.Second)
-	return &Scheduler{
-		Config: c, state: newState(), hearing: hearing{heard: map[events.CollectorName]time.Time{}}, lanes: map[events.Lane]bool{},
+	if c.Hearing == nil {
+		c.Hearing = presence.Deaf{}
 	}
+	return &Scheduler{Config: c, state: newState(), lanes: map[events.Lane]bool{}}
 }
 
 // Run follows the log and decides until ctx ends. It returns an error only when it cannot go on: the log
@@ -80,7 +82,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	g.Go(func() error {
 		return eventlog.Fold(running, s.Log, func(stored []events.Stored, current bool) error { return s.take(running, stored, current) })
 	})
-	g.Go(func() error { return s.watch(running) })
 	g.Go(func() error { return s.tick(running) })
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("scheduler: %w", err)
@@ -100,7 +101,7 @@ func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bo
 		}
 		s.news = s.news || fact != nil
 		if f, ok := fact.(events.CollectorOnline); ok {
-			s.hear(f.Name, s.Clock())
+			s.Hearing.Note(f.Name)
 		}
 	}
 	if current {
@@ -123,40 +124,10 @@ func (s *Scheduler) tellLitter() {
 	clear(s.state.litter)
 }
 
-// watch hears the collectors.
-func (s *Scheduler) watch(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := s.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			switch {
-			case b.Name == "":
-				s.listening = true
-				s.begin(s.Clock())
-			case !gone:
-				s.hear(b.Name, s.Clock())
-			}
-		})
-		s.mu.Lock()
-		s.listening = false
-		s.mu.Unlock()
-		if err != nil && ctx.Err() == nil {
-			s.Logger.Warn("heartbeats cannot be watched, trying again", "error", err)
-			wait(ctx, s.Tick)
-		}
-	}
-	return nil
-}
-
 // tick decides what only time decides.
 func (s *Scheduler) tick(ctx context.Context) error {
 	for wait(ctx, s.Tick) {
 		s.mu.Lock()
-		now := s.Clock()
-		if s.stoodStill(now) {
-			s.begin(now)
-		}
-		s.ticked = now
 		if s.caughtUp {
 			s.step(ctx)
 		}
@@ -183,7 +154,7 @@ func (s *Scheduler) step(ctx context.Context) {
 		return
 	}
 	now := s.Clock()
-	decisions := append(decide(s.state, s.Policy, now), s.silent(ctx, now)...)
+	decisions := append(decide(s.state, s.Policy, now), s.silent()...)
 	for _, d := range decisions {
 		err := s.carryOut(ctx, d, now)
 		if errors.Is(err, eventlog.ErrBatchTooLarge) && d.otherwise != nil {

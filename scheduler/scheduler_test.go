@@ -65,13 +65,12 @@ func run(t *testing.T, log *faulty) (ended chan error, stop func()) {
 func runOn(t *testing.T, log interface {
 	eventlog.Log
 	eventlog.Dispatch
-	eventlog.Presence
 },
 ) (ended chan error, stop func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	s := New(Config{
-		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Dispatch: log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Policy: Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 	})
 	ended = make(chan error, 1)

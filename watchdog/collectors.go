@@ -14,14 +14,14 @@ func (j *judgement) offline() {
 		return
 	}
 	for name, c := range j.collectors {
-		if _, heard := j.view.beats[name]; heard || !c.Takes() {
+		if j.view.there(name, j.limits.OfflineAfter) || !c.Takes() {
 			continue
 		}
-		silent, limit := later(c.since, j.view.heard[name]), j.limits.OfflineAfter
+		limit := j.limits.OfflineAfter
 		if !c.updating.IsZero() {
-			silent, limit = c.updating, updateFor
+			limit = updateFor
 		}
-		if !j.passed(silent, limit) {
+		if j.view.voices[name].Silence < limit {
 			j.doubt(events.AlertOffline, string(name))
 			continue
 		}

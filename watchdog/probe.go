@@ -33,13 +33,9 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 	}
 }
 
-// noteLog takes what came of asking the log. After an outage everybody gets the time to be heard again. The
-// caller holds mu.
+// noteLog takes what came of asking the log. The caller holds mu.
 func (w *Watchdog) noteLog(since *time.Time, asked time.Time, err error) {
-	now := w.Clock()
-	if over := w.view.log.note(since, asked, now, err, unreachableAfter); over && !w.view.listening.IsZero() {
-		w.view.listening = now
-	}
+	w.view.log.note(since, asked, w.Clock(), err, unreachableAfter)
 }
 
 // probeTables asks the tables for their place, again and again.

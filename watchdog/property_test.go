@@ -15,16 +15,19 @@ type pair struct {
 	now  time.Time
 	seq  events.Seq
 	dogs []*Watchdog
+	ears []*ears
 	log  []events.Recorded
 }
 
 func (p *pair) add() {
-	w := New(Config{Limits: limits, Clock: func() time.Time { return p.now }})
-	w.started, w.view.listening, w.view.tables.asked = true, p.now, true
+	e := newEars(&p.now)
+	e.since = p.now
+	w := New(Config{Limits: limits, Hearing: e, Clock: func() time.Time { return p.now }})
+	w.started, w.view.tables.asked = true, true
 	for _, e := range p.log {
 		w.state.fold(e, e.Time)
 	}
-	p.dogs = append(p.dogs, w)
+	p.dogs, p.ears = append(p.dogs, w), append(p.ears, e)
 }
 
 func (p *pair) tell(f events.Fact) {
@@ -126,8 +129,8 @@ func TestWatchdogsAgree(t *testing.T) {
 				beat.JobID = rapid.SampledFrom([]events.JobID{"", "j1"}).Draw(t, "job")
 				beat.Done += rapid.IntRange(0, 1).Draw(t, "progress")
 				gone := rapid.Bool().Draw(t, "gone")
-				for _, w := range p.dogs {
-					w.view.hear(beat, gone, p.now)
+				for _, e := range p.ears {
+					e.hear(beat, gone)
 				}
 			case 5:
 				at := p.seq - min(p.seq, events.Seq(rapid.SampledFrom([]int{0, 1, 200}).Draw(t, "behind")))

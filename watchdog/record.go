@@ -90,6 +90,7 @@ func (w *Watchdog) decide() []deed {
 	if !w.started || w.state.seq < max(w.begun, w.wrote) || !w.view.log.silent.IsZero() {
 		return nil
 	}
+	w.view.listen(w.Hearing, w.state.collectors, now)
 	j := judge(w.state, w.view, w.Limits, now)
 	deeds := w.outages()
 	for _, key := range slices.Sorted(maps.Keys(j.wanted)) {

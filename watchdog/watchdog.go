@@ -1,7 +1,7 @@
 // Package watchdog tells people what stands still, is gone or is late, and when that is over.
 //
 //	log ────────▶ fold (state.go, fold.go) ─┐
-//	heartbeats ─▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
+//	presence ───▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
 //	log's head, tables' cursor: probes ─────┘        once a tick                                        │
 //	                                                                            webhook (hook.go) ◀─────┘
 //
@@ -16,8 +16,8 @@
 // raised in other words only when this watchdog itself says it otherwise than a moment ago, and is cleared only
 // after it stood for a few seconds.
 //
-// Silence means something only to who listens: nobody is called silent while the log is being read, while
-// heartbeats are not heard, and for OfflineAfter after either began. What is unknown (the length of a job the
+// Who is silent package presence tells. Nobody is called silent while the log is being read or is away, and before
+// everybody was heard for OfflineAfter. What is unknown (the length of a job the
 // like of which never ended, the tables where there is no way to ask them) is compared with nothing.
 //
 // # When the log itself is away
@@ -41,6 +41,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -61,8 +62,9 @@ type Tables interface {
 
 // Config is what a Watchdog needs.
 type Config struct {
-	Log      eventlog.Log
-	Presence eventlog.Presence
+	Log eventlog.Log
+	// Hearing tells who is silent; nil calls nobody silent.
+	Hearing presence.Hearing
 	// Tables may be nil: then nothing is said of them.
 	Tables Tables
 	// Control records the alerts.
@@ -80,7 +82,7 @@ type Config struct {
 // Watchdog is one watchdog. Run it once.
 type Watchdog struct {
 	Config
-	// mu guards everything below: the log, the heartbeats and the probes come from goroutines of their own.
+	// mu guards everything below: the log and the probes come from goroutines of their own.
 	mu    sync.Mutex
 	state *state
 	view  *view
@@ -100,6 +102,9 @@ func New(c Config) *Watchdog {
 	if c.Tick == 0 {
 		c.Tick = time.Second
 	}
+	if c.Hearing == nil {
+		c.Hearing = presence.Deaf{}
+	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
@@ -113,7 +118,6 @@ func New(c Config) *Watchdog {
 func (w *Watchdog) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.follow(running) })
-	g.Go(func() error { return w.listen(running) })
 	g.Go(func() error { return w.probeLog(running) })
 	g.Go(func() error { return w.tick(running) })
 	if w.Tables != nil {
@@ -203,29 +207,6 @@ func (w *Watchdog) fold(stored []events.Stored) error {
 		}
 		if len(w.state.standing) > before && w.started && m.Seq > w.begun {
 			w.Metrics.raised.Inc()
-		}
-	}
-	return nil
-}
-
-// listen keeps the newest heartbeats.
-func (w *Watchdog) listen(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := w.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if b.Name == "" {
-				w.view.listening = w.Clock()
-				return
-			}
-			w.view.hear(b, gone, w.Clock())
-		})
-		w.mu.Lock()
-		w.view.deaf()
-		w.mu.Unlock()
-		if ctx.Err() == nil {
-			w.Logger.WarnContext(ctx, "heartbeats cannot be watched, trying again", "error", err)
-			wait(ctx, w.Tick)
 		}
 	}
 	return nil

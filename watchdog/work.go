@@ -182,7 +182,7 @@ func (j *judgement) hindrance(jobs []*jobState) string {
 // holdup says what a lane waits for; first is the running job of it, or else any.
 func (j *judgement) holdup(l events.Lane, first *jobState) string {
 	if first.State == events.JobInProgress {
-		if _, heard := j.view.beats[first.Collector]; !heard {
+		if !j.view.there(first.Collector, j.limits.OfflineAfter) {
 			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.spec.ID)
 		}
 		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.spec.ID, first.Collector)
@@ -192,7 +192,7 @@ func (j *judgement) holdup(l events.Lane, first *jobState) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.collectors)) {
 		c := j.collectors[name]
-		if _, heard := j.view.beats[name]; c.lane() != l || !c.Takes() || !heard {
+		if c.lane() != l || !c.Takes() || !j.view.there(name, j.limits.OfflineAfter) {
 			continue
 		}
 		if first.Place == 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/scheduler"
@@ -38,6 +39,8 @@ type parts struct {
 	self githubapi.Account
 	// suite is what comments and polls ask for unless they say otherwise.
 	suite events.SuiteName
+	// heard is who is heard in this process; use hearing.
+	heard *presence.Listener
 	// alerts are those that the watchdog of this process knows of; nil without one.
 	alerts func() []readmodel.Alert
 	group  *errgroup.Group
@@ -101,6 +104,27 @@ func (p *parts) door() *door.Door {
 	return door.New(d)
 }
 
+// hearing returns the one listener of this process, which runs until everything ends.
+func (p *parts) hearing() presence.Hearing {
+	if p.heard == nil {
+		p.heard = presence.New(presence.Config{
+			Heartbeats: p.core.log, Shortest: min(p.config.Scheduler.OfflineAfter.Std(), p.config.Scheduler.TakeoverAfter.Std()),
+			Open: p.open, Logger: p.logger.With("part", "presence"),
+		})
+		p.run(p.heard.Run)
+	}
+	return p.heard
+}
+
+// open reports whether collectors can say that they are there: the log answers, and the door of this process, which may be
+// the only one, has read it.
+func (p *parts) open(ctx context.Context) error {
+	if _, err := p.core.log.Head(ctx); err != nil {
+		return err
+	}
+	return p.core.guard.Ready(ctx)
+}
+
 // guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
 // an alarm.
 func (p *parts) guard(ctx context.Context) error {
@@ -118,7 +142,7 @@ func (p *parts) guard(ctx context.Context) error {
 
 func (p *parts) scheduler() {
 	s := scheduler.New(scheduler.Config{
-		Log: p.core.log, Dispatch: p.core.log, Presence: p.core.log, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
+		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 		TakeoverAfter: p.config.Scheduler.TakeoverAfter.Std(),
 		Policy: scheduler.Policy{
 			MaxInProgress:    p.config.Scheduler.MaxInProgress,
@@ -217,7 +241,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	commands := p.control(suites)
 	commands.KeyHolder = keyHolder(reader)
 	site := website.New(website.Config{
-		Reader: reader, Control: commands, Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
+		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
 		Site: p.config.GitHub.Site, Readers: p.config.Readers, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 	})

@@ -53,7 +53,7 @@ func BenchmarkFreeToReceived(b *testing.B) {
 	var tasks sync.WaitGroup
 	b.Cleanup(func() { stop(); tasks.Wait() })
 	s := scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, Presence: log, Policy: policy, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Log: log, Dispatch: log, Policy: policy, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	tasks.Go(func() {
 		if err := s.Run(ctx); err != nil {

@@ -3,6 +3,7 @@ package farm
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -12,11 +13,12 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/suite"
 )
 
-// Farm is a log in memory with a scheduler and any number of collectors. It is made for synctest bubbles:
+// Farm is a log in memory with a scheduler, a listener and any number of collectors. It is made for synctest bubbles:
 // all time is the bubble's.
 type Farm struct {
 	T       testing.TB
@@ -24,9 +26,10 @@ type Farm struct {
 	Control *control.Control
 	Suite   suite.Definitions
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	hearing *presence.Listener
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 // By is who asks in tests.
@@ -46,6 +49,12 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 	if _, err := f.Control.Publish(ctx, By, d); err != nil {
 		t.Fatal(err)
 	}
+	f.hearing = presence.New(presence.Config{Heartbeats: log, Logger: slog.New(slog.DiscardHandler)})
+	f.tasks.Go(func() {
+		if err := f.hearing.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 	f.Schedule(p)
 	return f
 }
@@ -53,7 +62,7 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 // Schedule adds another scheduler, with a configuration that may be changed.
 func (f *Farm) Schedule(p scheduler.Policy, change ...func(*scheduler.Config)) {
 	config := scheduler.Config{
-		Log: f.Log, Dispatch: f.Log, Presence: f.Log, Policy: p, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Log: f.Log, Dispatch: f.Log, Hearing: f.hearing, Policy: p, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
 		c(&config)

@@ -113,7 +113,7 @@ func runSimulation(t *testing.T, d suite.Definitions, count int, span time.Durat
 		t.Fatal(err)
 	}
 	s := scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, Presence: log, Tick: patience, OfflineAfter: forever, TakeoverAfter: forever, Clock: time.Now,
+		Log: log, Dispatch: log, Tick: patience, OfflineAfter: forever, TakeoverAfter: forever, Clock: time.Now,
 		Policy: scheduler.Policy{MaxInProgress: maxInProgress, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 		Logger: slog.New(slog.DiscardHandler),
 	})
