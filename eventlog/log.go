@@ -144,7 +144,7 @@ type Beat struct {
 // ErrNameHeld says that another live process holds a collector's name.
 var ErrNameHeld = errors.New("another live process holds this name")
 
-// Presence keeps heartbeats: newest per collector, gone by themselves after the time to live.
+// Presence keeps names: one process has a name while it beats. A claim is gone by itself after the time to live.
 type Presence interface {
 	// Claim takes the name for the instance, or ErrNameHeld with the holder's beat. A holder whose
 	// instance is replaces is taken over at once.
@@ -153,9 +153,34 @@ type Presence interface {
 	Beat(ctx context.Context, b Beat) error
 	// Release gives the name back at once.
 	Release(ctx context.Context, b Beat) error
-	// Watch calls f with each beat, and with gone set when a beat expired or was released, until ctx ends.
-	// It begins with the beats that are there, then calls f with a zero Beat.
-	Watch(ctx context.Context, f func(b Beat, gone bool)) error
+}
+
+// Probe is a sound that a listener makes where heartbeats are made, to hear whether it hears. It is no heartbeat and
+// holds no name.
+type Probe struct {
+	// From is the listener, N counts its probes.
+	From string `json:"from"`
+	N    uint64 `json:"n"`
+}
+
+// Sound is what a watcher tells: exactly one of its fields is set.
+type Sound struct {
+	Beat *Beat
+	// Left is a name whose process gave it back. A beat that is too old is told to nobody.
+	Left events.CollectorName
+	// Probe is the newest one of a listener.
+	Probe *Probe
+}
+
+// Heartbeats are heard by the core. They come in the order in which they were stored, so that whoever hears a probe
+// has heard the newest beat of everybody from before it. A watcher that has died may fall silent for ever and say
+// nothing: only probes tell.
+type Heartbeats interface {
+	// Probe stores a probe for every watcher.
+	Probe(ctx context.Context, p Probe) error
+	// Watch calls f with each sound until ctx ends or it knows that it cannot hear. It begins with those that are
+	// there.
+	Watch(ctx context.Context, f func(Sound)) error
 }
 
 // LogChunk is a piece of a job's output.

@@ -80,7 +80,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 // drop notes an event that changes nothing.
 func (l *Ledger) drop(on events.Subject, seq events.Seq, by events.CollectorName, why string) {
 	l.Littered++
-	l.Litter[on] = Litter{Count: l.Litter[on].Count + 1, Seq: seq, Collector: by, Why: why}
+	l.Litter[on] = Litter{Count: l.Litter[on].Count + 1, Seq: seq, Nth: l.Littered, Collector: by, Why: why}
 }
 
 func (l *Ledger) foldAdmission(f events.AdmissionFact) {

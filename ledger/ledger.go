@@ -29,7 +29,7 @@ type Ledger struct {
 	Versions map[events.Subject]events.Seq
 	// reader tells what is litter.
 	reader events.Reader
-	// Litter is what changed nothing and was not told of yet, by subject; Littered counts all of it.
+	// Litter is what changed nothing, by subject; Littered counts all of it.
 	Litter   map[events.Subject]Litter
 	Littered int
 	// Newest is the time of the newest event: the log's own clock.
@@ -94,7 +94,9 @@ type Ledger struct {
 // Litter is what was written on a subject and changes nothing: how often, and the last of it.
 type Litter struct {
 	Count int
-	Seq   events.Seq
+	// Seq is the last of it, the Nth of the whole log.
+	Seq events.Seq
+	Nth int
 	// Collector is who wrote it by its own word; empty when that cannot be read.
 	Collector events.CollectorName
 	Why       string

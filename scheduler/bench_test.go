@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 // crowd is a scheduler that knows lanes, each with a collector at work and jobs that wait, and requests that wait.
 type crowd struct {
+	state *state
 	s     *Scheduler
 	seq   events.Seq
 	lanes []events.Lane
@@ -25,11 +25,10 @@ type crowd struct {
 
 func newCrowd(lanes, jobs, requests int) *crowd {
 	log := memory.New(memory.Config{})
-	c := &crowd{s: New(Config{
-		Log: log, Dispatch: log, Presence: log, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
-		Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+	c := &crowd{state: newState(), s: New(Config{
+		Log: log, Dispatch: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
+		Logger: slog.New(slog.DiscardHandler),
 	})}
-	c.s.listening, c.s.since, c.s.ticked = true, noon, noon
 	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.ArtifactsReady}
 	c.fold(started, events.RequestStarted{RequestID: "r1", Jobs: lanes * jobs})
 	for i := range lanes {
@@ -55,7 +54,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 	}
 	c.decide()
 	for i, lane := range c.lanes {
-		c.dequeue(i, c.s.state.Lanes[lane].Work.Places)
+		c.dequeue(i, c.state.Lanes[lane].Work.Places)
 	}
 	c.decide()
 	return c
@@ -64,22 +63,22 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 func (c *crowd) fold(facts ...events.Fact) {
 	for _, f := range facts {
 		c.seq++
-		c.s.state.Fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: c.seq})
+		c.state.Fold(events.Recorded{Event: events.Event{Time: noon, Fact: f}, Seq: c.seq})
 	}
 }
 
 // decide does what a step does, but for the log: what is decided has happened.
 func (c *crowd) decide() {
-	for _, d := range append(decide(c.s.state, c.s.Policy, noon), c.s.silent(context.Background(), noon)...) {
+	for _, d := range append(decide(c.state, c.s.Policy, noon), c.s.silent(c.state)...) {
 		c.fold(d.facts...)
 	}
 }
 
 func (c *crowd) dequeue(i int, place uint64) {
 	lane := c.lanes[i]
-	s := c.s.state.Lanes[lane]
+	s := c.state.Lanes[lane]
 	c.fold(events.JobDequeued{
-		Lane: lane, Place: place, Job: c.s.state.Jobs[s.Work.Dispatched[place]].Spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
+		Lane: lane, Place: place, Job: c.state.Jobs[s.Work.Dispatched[place]].Spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
 	})
 }
 
@@ -87,7 +86,7 @@ func (c *crowd) dequeue(i int, place uint64) {
 func (c *crowd) turn() {
 	i := c.turns % len(c.lanes)
 	c.turns++
-	work := c.s.state.Lanes[c.lanes[i]].Work
+	work := c.state.Lanes[c.lanes[i]].Work
 	c.fold(events.JobFinished{Lane: c.lanes[i], Place: work.Place, JobID: work.JobID, RequestID: "r1", Collector: work.Collector, Token: work.Token, Outcome: events.Success})
 	c.decide()
 	c.dequeue(i, work.Place+1)

@@ -21,6 +21,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/shell"
 )
 
 // Schedulers, processes and people act on one log in random order, on what they read some time ago, with clocks
@@ -89,11 +91,31 @@ type world struct {
 // planner is a scheduler with its own delay in reading and its own clock.
 type planner struct {
 	*Scheduler
-	skew time.Duration
-	busy bool
+	state *state
+	heard present
+	skew  time.Duration
+	busy  bool
+	// after is what it must have read to decide again.
+	after events.Seq
 	// before is how far it must have read before it may decide.
 	before events.Seq
 }
+
+// present are those who are heard now. All others have been silent for an hour.
+type present map[events.CollectorName]bool
+
+func (present) Hears() time.Duration { return time.Hour }
+
+func (p present) Of(name events.CollectorName) presence.Voice {
+	if p[name] {
+		return presence.Voice{}
+	}
+	return presence.Voice{Silence: time.Hour}
+}
+
+func (p present) Note(name events.CollectorName) { p[name] = true }
+
+func (present) Changed() <-chan struct{} { return nil }
 
 func newWorld(seed uint64) *world {
 	w := &world{
@@ -112,12 +134,11 @@ func newWorld(seed uint64) *world {
 }
 
 func (w *world) newPlanner() *planner {
-	p := &planner{before: w.head()}
+	p := &planner{state: newState(), before: w.head(), heard: present{}}
 	p.Scheduler = New(Config{
-		Dispatch: w.log, Policy: w.policy, OfflineAfter: time.Minute, Clock: func() time.Time { return w.now.Add(p.skew) }, Logger: slog.New(slog.DiscardHandler),
+		Dispatch: w.log, Hearing: p.heard, Policy: w.policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 		Log: &desk{Log: w.log, w: w, seen: func() events.Seq { return p.state.Seq }},
 	})
-	p.listening = true
 	return p
 }
 
@@ -272,7 +293,15 @@ func (w *world) plan(p *planner) {
 	}
 	w.listen(p)
 	if p.state.Seq >= p.before && (w.calm || !w.odds(4)) {
-		p.step(context.Background())
+		p.step(w.now.Add(p.skew))
+	}
+}
+
+// step decides and carries out, as the shell does.
+func (p *planner) step(now time.Time) {
+	if p.state.Seq >= p.after {
+		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), p.Logger)
+		p.after = max(p.after, o.After)
 	}
 }
 
@@ -283,7 +312,7 @@ func (w *world) listen(p *planner) {
 	}
 	for _, c := range w.processes {
 		if c.asleep == 0 && !c.dead && (w.calm || !w.odds(10)) {
-			p.hear(c.name, p.Clock())
+			p.Hearing.Note(c.name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -19,13 +18,7 @@ var month = Policy{MaxInProgress: 1, ExpansionRetry: time.Minute, Retention: 30 
 
 func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := New(Config{
-		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Tick: time.Minute, Clock: time.Now,
-		Logger: slog.New(slog.DiscardHandler), Policy: p,
-	})
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
+	ended, cancel := follow(t, log, Config{Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler), Policy: p}, time.Minute)
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -1,9 +1,8 @@
 // Package scheduler decides when requests start and end and which job each lane gets next.
 //
-// It is a fold over the log in memory (state.go, fold.go) and a pure decision on that state (decide.go);
-// this file is the shell around them. Every decision is appended with the versions that it was taken on,
-// so any number of schedulers may run: what two decide at once, the log takes from one, and the other
-// reads what came instead and decides again. Nothing depends on a clock but time-outs.
+// It is a pure decision on the ledger (decide.go); the shell feeds it and carries out what it decides. Every decision is
+// appended with the versions that it was taken on, so any number of schedulers may run: what two decide at once, the log
+// takes from one, and the other reads what came instead and decides again. Nothing depends on a clock but time-outs.
 //
 // What a crash means at each step:
 //
@@ -21,14 +20,13 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/shell"
 )
 
 const source = "scheduler"
@@ -37,15 +35,22 @@ const source = "scheduler"
 type Config struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
-	Presence eventlog.Presence
-	Policy   Policy
+	// Hearing tells who is silent; nil calls nobody silent.
+	Hearing presence.Hearing
+	Policy  Policy
 	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost,
 	// TakeoverAfter the same for its lane, when another collector stands by. 0 is 60 and 30 seconds.
 	OfflineAfter, TakeoverAfter time.Duration
-	// Tick is how often time-outs are looked at. 0 is one second.
-	Tick   time.Duration
-	Clock  func() time.Time
-	Logger *slog.Logger
+	Logger                      *slog.Logger
+}
+
+// Scheduler is one scheduler: a shell.Decider.
+type Scheduler struct {
+	Config
+	// lanes are those whose consumer exists. Only the steps use it, of which one is carried out at a time.
+	lanes map[events.Lane]bool
+	// littered is how much litter was told of.
+	littered int
 }
 
 // state is the ledger with what the scheduler asks of it.
@@ -53,190 +58,75 @@ type state struct{ *ledger.Ledger }
 
 func newState() *state { return &state{ledger.New()} }
 
-// Scheduler is one scheduler. Run it once.
-type Scheduler struct {
-	Config
-	// mu guards state and everything below: events, beats and ticks come from three goroutines.
-	mu    sync.Mutex
-	state *state
-	hearing
-	// lanes are those whose consumer exists.
-	lanes map[events.Lane]bool
-	// wrote is the last sequence that this scheduler appended; it decides again when it has read it.
-	wrote events.Seq
-	// caughtUp is set once it has read all that was there.
-	caughtUp bool
-	// news is set while something was folded that may decide something, and nothing was decided on it.
-	news bool
-}
-
-// New returns a scheduler; it does nothing before Run.
+// New returns a scheduler that decides when it is asked.
 func New(c Config) *Scheduler {
-	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.OfflineAfter, c.TakeoverAfter = cmp.Or(c.OfflineAfter, time.Minute), cmp.Or(c.TakeoverAfter, 30*time.Second)
-	return &Scheduler{
-		Config: c, state: newState(), hearing: hearing{heard: map[events.CollectorName]time.Time{}}, lanes: map[events.Lane]bool{},
+	if c.Hearing == nil {
+		c.Hearing = presence.Deaf{}
 	}
+	return &Scheduler{Config: c, lanes: map[events.Lane]bool{}}
 }
 
-// Run follows the log and decides until ctx ends. It returns an error only when it cannot go on: the log
-// has a gap, or holds a type of event that this program does not know.
-func (s *Scheduler) Run(ctx context.Context) error {
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		return eventlog.Fold(running, s.Log, func(stored []events.Stored, current bool) error { return s.take(running, stored, current) })
-	})
-	g.Go(func() error { return s.watch(running) })
-	g.Go(func() error { return s.tick(running) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("scheduler: %w", err)
+// Told implements shell.Decider.
+func (s *Scheduler) Told(f events.Fact) bool {
+	if online, ok := f.(events.CollectorOnline); ok {
+		s.Hearing.Note(online.Name)
 	}
-	return nil
+	return true
 }
 
-// take folds events, and decides when it has read all that is there. Reports of results, which come most often, decide
-// nothing.
-func (s *Scheduler) take(ctx context.Context, stored []events.Stored, current bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range stored {
-		fact, err := s.state.Take(m)
-		if err != nil {
-			return err
-		}
-		s.news = s.news || fact != nil
-		if f, ok := fact.(events.CollectorOnline); ok {
-			s.hear(f.Name, s.Clock())
-		}
+// Decide implements shell.Decider.
+func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
+	st := &state{l}
+	s.tellLitter(l)
+	var steps []shell.Step
+	for _, d := range append(decide(st, s.Policy, now), s.silent(st)...) {
+		steps = append(steps, s.step(l, d, now))
 	}
-	if current {
-		s.tellLitter()
-		s.caughtUp = true
-		if s.news {
-			s.news = false
-			s.step(ctx)
-		}
-	}
-	return nil
+	return steps
 }
 
-// tellLitter says what was written that changes nothing, once for each subject. The caller holds mu.
-func (s *Scheduler) tellLitter() {
-	for _, subject := range slices.Sorted(maps.Keys(s.state.Litter)) {
-		l := s.state.Litter[subject]
-		s.Logger.Warn("events changed nothing", "subject", subject, "events", l.Count, "last", l.Seq, "collector", l.Collector, "reason", l.Why)
-	}
-	clear(s.state.Litter)
-}
-
-// watch hears the collectors.
-func (s *Scheduler) watch(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := s.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			switch {
-			case b.Name == "":
-				s.listening = true
-				s.begin(s.Clock())
-			case !gone:
-				s.hear(b.Name, s.Clock())
-			}
-		})
-		s.mu.Lock()
-		s.listening = false
-		s.mu.Unlock()
-		if err != nil && ctx.Err() == nil {
-			s.Logger.Warn("heartbeats cannot be watched, trying again", "error", err)
-			wait(ctx, s.Tick)
-		}
-	}
-	return nil
-}
-
-// tick decides what only time decides.
-func (s *Scheduler) tick(ctx context.Context) error {
-	for wait(ctx, s.Tick) {
-		s.mu.Lock()
-		now := s.Clock()
-		if s.stoodStill(now) {
-			s.begin(now)
-		}
-		s.ticked = now
-		if s.caughtUp {
-			s.step(ctx)
-		}
-		s.mu.Unlock()
-	}
-	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
-
-// step takes all decisions that the state asks for. It waits with the next ones until it has read what it
-// wrote, so that nothing is decided twice. The caller holds mu.
-func (s *Scheduler) step(ctx context.Context) {
-	if s.state.Seq < s.wrote || ctx.Err() != nil {
+// tellLitter says what was written that changes nothing, the last of each subject.
+func (s *Scheduler) tellLitter(l *ledger.Ledger) {
+	if s.littered == l.Littered {
 		return
 	}
-	now := s.Clock()
-	decisions := append(decide(s.state, s.Policy, now), s.silent(ctx, now)...)
-	for _, d := range decisions {
-		err := s.carryOut(ctx, d, now)
-		if errors.Is(err, eventlog.ErrBatchTooLarge) && d.otherwise != nil {
-			d.facts = d.otherwise
-			err = s.carryOut(ctx, d, now)
-		}
-		if err != nil {
-			var conflict *eventlog.ConflictError
-			if errors.As(err, &conflict) {
-				s.Logger.Debug("another writer was first", "decision", d.what, "error", err)
-				s.news = true // what it wrote may decide nothing by itself: the next that is read calls for another look
-				continue
-			}
-			if ctx.Err() == nil {
-				s.Logger.Warn("a decision could not be recorded, trying again", "decision", d.what, "error", err)
-			}
-			// Without the log nothing can be recorded. What fails for itself keeps nothing else from being done.
-			if ctx.Err() != nil || errors.Is(err, eventlog.ErrUnavailable) {
-				return
-			}
+	for _, subject := range slices.Sorted(maps.Keys(l.Litter)) {
+		if t := l.Litter[subject]; t.Nth > s.littered {
+			s.Logger.Warn("events changed nothing", "subject", subject, "events", t.Count, "last", t.Seq, "collector", t.Collector, "reason", t.Why)
 		}
 	}
+	s.littered = l.Littered
 }
 
-// carryOut appends one decision: all of its facts or none.
-func (s *Scheduler) carryOut(ctx context.Context, d decision, now time.Time) error {
-	if d.lane != nil && !s.lanes[*d.lane] {
-		if err := s.Dispatch.EnsureLane(ctx, *d.lane); err != nil {
-			return fmt.Errorf("make the consumer of lane %s: %w", d.lane, err)
+// step is the append of one decision: all of its facts or none.
+func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step {
+	batch, smaller := appends(l, d, d.facts, now), appends(l, d, d.otherwise, now)
+	return shell.Step{What: d.what, Do: func(ctx context.Context) (events.Seq, error) {
+		if d.lane != nil && !s.lanes[*d.lane] {
+			if err := s.Dispatch.EnsureLane(ctx, *d.lane); err != nil {
+				return 0, fmt.Errorf("make the consumer of lane %s: %w", d.lane, err)
+			}
+			s.lanes[*d.lane] = true
 		}
-		s.lanes[*d.lane] = true
-	}
-	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: s.state.Roots[d.request]}
-	var parts []eventlog.Append
-	for _, f := range d.facts {
+		seq, err := s.Log.Append(ctx, batch...)
+		if errors.Is(err, eventlog.ErrBatchTooLarge) && len(smaller) > 0 {
+			return s.Log.Append(ctx, smaller...)
+		}
+		return seq, err
+	}}
+}
+
+// appends puts facts on their subjects, with the versions that the decision was taken on.
+func appends(l *ledger.Ledger, d decision, facts []events.Fact, now time.Time) (parts []eventlog.Append) {
+	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: l.Roots[d.request]}
+	for _, f := range facts {
 		subject := f.Subject()
 		if len(parts) == 0 || parts[len(parts)-1].Subject != subject {
-			parts = append(parts, eventlog.Append{Subject: subject, Expected: s.state.Versions[subject]})
+			parts = append(parts, eventlog.Append{Subject: subject, Expected: l.Versions[subject]})
 		}
 		part := &parts[len(parts)-1]
 		part.Events = append(part.Events, eventlog.NewEvent(f, meta, now))
 	}
-	seq, err := s.Log.Append(ctx, parts...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", d.what, err)
-	}
-	s.wrote = max(s.wrote, seq)
-	s.Logger.Debug("decided", "decision", d.what, "request", d.request, "seq", seq)
-	return nil
+	return parts
 }

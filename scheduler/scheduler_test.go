@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -65,15 +66,21 @@ func run(t *testing.T, log *faulty) (ended chan error, stop func()) {
 func runOn(t *testing.T, log interface {
 	eventlog.Log
 	eventlog.Dispatch
-	eventlog.Presence
 },
 ) (ended chan error, stop func()) {
 	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	s := New(Config{
-		Log: log, Dispatch: log, Presence: log, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+	return follow(t, log, Config{
+		Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 		Policy: Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
-	})
+	}, 0)
+}
+
+// follow runs the shell of a scheduler.
+func follow(t *testing.T, log eventlog.Log, c Config, tick time.Duration) (ended chan error, stop func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	s := shell.New(shell.Config{Log: log, Tick: tick, Clock: time.Now, Logger: c.Logger})
+	s.Seat(New(c))
 	ended = make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	return ended, stop

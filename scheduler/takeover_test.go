@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
 )
 
 var (
@@ -271,61 +270,25 @@ func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
 	}
 }
 
-// headless is a log that cannot be reached.
-type headless struct{ *memory.Log }
+// ears hear everybody, but for those who were silent for a time.
+type ears map[events.CollectorName]time.Duration
 
-func (headless) Head(context.Context) (eventlog.Head, error) {
-	return eventlog.Head{}, eventlog.ErrUnavailable
-}
+func (ears) Hears() time.Duration                          { return time.Hour }
+func (e ears) Of(name events.CollectorName) presence.Voice { return presence.Voice{Silence: e[name]} }
+func (e ears) Note(name events.CollectorName)              { delete(e, name) }
+func (ears) Changed() <-chan struct{}                      { return nil }
 
-// A scheduler that could not hear anybody takes nobody for silent.
+// A scheduler whose process could not hear anybody takes nobody for silent.
 func TestWhatCouldNotBeHeardIsNoSilence(t *testing.T) {
-	now := noon
-	memoryLog := memory.New(memory.Config{})
-	var log eventlog.Log = memoryLog
-	fresh := func() *Scheduler {
-		s := New(Config{Log: log, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
-		s.state = shared(events.JobDispatched{Place: 1, Job: spec})
-		s.listening = true
-		s.begin(now)
-		s.hear("a", now)
-		return s
-	}
-	hears := func(s *Scheduler) int { s.hear("s", now); return len(s.silent(t.Context(), now)) }
-	s := fresh()
-	if now = now.Add(29 * time.Second); hears(s) != 0 {
-		t.Error("taken over too early")
-	}
-	if now = now.Add(time.Second); hears(s) != 1 {
-		t.Error("not taken over in time")
-	}
-	if s.listening = false; hears(s) != 0 {
-		t.Error("taken over while no heartbeats are told")
-	}
-
-	log = headless{memoryLog}
-	s = fresh()
-	for range 60 {
-		if now = now.Add(time.Second); hears(s) != 0 {
-			t.Fatal("taken over while the log is away")
+	for silence, want := range map[time.Duration]int{29 * time.Second: 0, 30 * time.Second: 1} {
+		s := New(Config{Log: memory.New(memory.Config{}), Hearing: ears{"a": silence}, Logger: slog.New(slog.DiscardHandler)})
+		st := shared(events.JobDispatched{Place: 1, Job: spec})
+		if got := len(s.silent(st)); got != want {
+			t.Errorf("%d decisions after %s, want %d", got, silence, want)
 		}
-	}
-	s.Log = memoryLog
-	if now = now.Add(29 * time.Second); hears(s) != 0 {
-		t.Error("taken over right after the log came back")
-	}
-	if now = now.Add(time.Second); hears(s) != 1 {
-		t.Error("not taken over in time after the log came back")
-	}
-
-	log = memoryLog
-	s = fresh()
-	s.ticked = now
-	if now = now.Add(time.Hour); hears(s) != 0 {
-		t.Error("taken over by a scheduler that stood still itself")
-	}
-	s.ticked = now.Add(time.Minute)
-	if hears(s) != 0 {
-		t.Error("taken over after the clock was set back")
+		s.Hearing = presence.Deaf{}
+		if got := len(s.silent(st)); got != 0 {
+			t.Errorf("%d decisions while nobody is heard", got)
+		}
 	}
 }

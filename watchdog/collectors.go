@@ -16,14 +16,14 @@ func (j *judgement) offline() {
 		return
 	}
 	for name, c := range j.Collectors {
-		if _, heard := j.view.beats[name]; heard || !c.Takes() {
+		if j.view.there(name, j.limits.OfflineAfter) || !c.Takes() {
 			continue
 		}
-		silent, limit := later(c.Expected, j.view.heard[name]), j.limits.OfflineAfter
+		limit := j.limits.OfflineAfter
 		if !c.Updating.IsZero() {
-			silent, limit = c.Updating, updateFor
+			limit = updateFor
 		}
-		if !j.passed(silent, limit) {
+		if j.view.voices[name].Silence < limit {
 			j.doubt(events.AlertOffline, string(name))
 			continue
 		}

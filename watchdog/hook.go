@@ -28,6 +28,15 @@ const (
 	saveEvery = 10_000
 )
 
+// hookBatch is how many events the webhook is told of at once.
+const hookBatch = 1000
+
+// fatal reports whether nothing helps against an error of reading the log.
+func fatal(err error) bool {
+	var gap *eventlog.GapError
+	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
+}
+
 // Hook posts every alert that is raised or cleared, whoever did it, to a URL: in the order of the log, each
 // again and again until the receiver answers 2xx. It has a cursor of its own, kept in a file: what was raised
 // while it did not run is delivered later, and the past before its first start never.
@@ -154,7 +163,7 @@ func (d *delivery) readAfter(ctx context.Context, after *events.Seq) error {
 	}
 	defer cursor.Close()
 	for {
-		stored, err := cursor.Next(ctx, batch)
+		stored, err := cursor.Next(ctx, hookBatch)
 		if err != nil {
 			return err
 		}

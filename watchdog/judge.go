@@ -117,7 +117,7 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 
 // hears reports whether silence means something: all heartbeats have been heard for long enough.
 func (j *judgement) hears() bool {
-	return !j.view.listening.IsZero() && j.now.Sub(j.view.listening) >= j.limits.OfflineAfter && j.view.log.silent.IsZero()
+	return j.view.hears >= j.limits.OfflineAfter && j.view.log.silent.IsZero()
 }
 
 // passed reports whether a time is known and lies so far back.

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
 )
 
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -26,14 +27,54 @@ type world struct {
 	t     *testing.T
 	state *ledger.Ledger
 	view  *view
+	ears  *ears
 	now   time.Time
 	seq   events.Seq
 }
 
 func newWorld(t *testing.T) *world {
-	v := newView()
-	v.listening, v.tables.asked = began.Add(-time.Hour), true
-	return &world{t: t, state: ledger.New(), view: v, now: began}
+	w := &world{t: t, state: ledger.New(), view: newView(), now: began}
+	w.ears, w.view.tables.asked = newEars(&w.now), true
+	w.ears.since = began.Add(-time.Hour)
+	return w
+}
+
+// ears hear by the clock of a test. Who was heard beats on, until it leaves.
+type ears struct {
+	now *time.Time
+	// since is when they began to hear; zero while they do not.
+	since  time.Time
+	noted  map[events.CollectorName]time.Time
+	voices map[events.CollectorName]presence.Voice
+}
+
+func newEars(now *time.Time) *ears {
+	return &ears{now: now, noted: map[events.CollectorName]time.Time{}, voices: map[events.CollectorName]presence.Voice{}}
+}
+
+func (e *ears) Hears() time.Duration {
+	if e.since.IsZero() {
+		return 0
+	}
+	return e.now.Sub(e.since)
+}
+
+func (e *ears) Of(name events.CollectorName) presence.Voice {
+	v := e.voices[name]
+	if e.Hears() > 0 && (!v.Heard || v.Left) {
+		v.Silence = e.now.Sub(later(e.since, e.noted[name]))
+	}
+	return v
+}
+
+func (e *ears) Note(name events.CollectorName) { e.noted[name] = *e.now }
+
+func (*ears) Changed() <-chan struct{} { return nil }
+
+// hear takes a heartbeat, or its end.
+func (e *ears) hear(b eventlog.Beat, left bool) {
+	e.noted[b.Name] = *e.now
+	e.voices[b.Name] = presence.Voice{Beat: b, Heard: true, Left: left}
 }
 
 func (w *world) tell(facts ...events.Fact) {
@@ -41,6 +82,7 @@ func (w *world) tell(facts ...events.Fact) {
 		for _, f := range placed(w.state, f) {
 			w.seq++
 			w.state.Fold(events.Recorded{Seq: w.seq, Event: events.Event{Time: w.now, Fact: f}})
+			w.judge() // as every tick does
 		}
 	}
 }
@@ -100,14 +142,20 @@ func placed(s *ledger.Ledger, f events.Fact) []events.Fact {
 func (w *world) pass(d time.Duration) { w.now = w.now.Add(d) }
 
 func (w *world) beat(job events.JobID, done int) {
-	w.view.hear(eventlog.Beat{Name: "eider", Instance: "i1", JobID: job, Done: done}, false, w.now)
+	w.ears.hear(eventlog.Beat{Name: "eider", Instance: "i1", JobID: job, Done: done}, false)
+	w.judge()
 }
 
-func (w *world) silence() { w.view.hear(eventlog.Beat{Name: "eider", Instance: "i1"}, true, w.now) }
+func (w *world) silence() { w.ears.hear(eventlog.Beat{Name: "eider", Instance: "i1"}, true) }
+
+func (w *world) judge() *judgement {
+	w.view.listen(w.ears, w.state.Collectors, w.now)
+	return judge(w.state, w.view, limits, w.now)
+}
 
 // wanted are the keys of the alerts that should stand; those of which it cannot be told have a "?".
 func (w *world) wanted() []string {
-	j := judge(w.state, w.view, limits, w.now)
+	j := w.judge()
 	var out []string
 	for key, f := range j.wanted {
 		if f.Message == "" || f.Action == "" || strings.Contains(f.Message, "..") {
@@ -135,7 +183,7 @@ func (w *world) expect(when string, want ...string) {
 // message returns the words of the alert of a key.
 func (w *world) message(key string) string {
 	w.t.Helper()
-	f, ok := judge(w.state, w.view, limits, w.now).wanted[events.AlertKey(key)]
+	f, ok := w.judge().wanted[events.AlertKey(key)]
 	if !ok {
 		w.t.Fatalf("%s is not said, but %v", key, w.wanted())
 	}
@@ -154,7 +202,7 @@ func (w *world) says(key string, words ...string) {
 
 // why is why a ledger.Alert alert is over; empty when it is not.
 func (w *world) why(a events.AlertRaised) string {
-	reason, _ := judge(w.state, w.view, limits, w.now).over(ledger.Alert{AlertRaised: a})
+	reason, _ := w.judge().over(ledger.Alert{AlertRaised: a})
 	return reason
 }
 
@@ -257,10 +305,10 @@ func TestWhoUpdatesIsGivenTime(t *testing.T) {
 func TestNobodyIsSilentBeforeItWasListened(t *testing.T) {
 	w := newWorld(t)
 	w.tell(registered(), online(), requested())
-	w.view.listening = time.Time{}
+	w.ears.since = time.Time{}
 	w.pass(time.Hour)
 	w.expect("deaf", "offline?", "stalled?")
-	w.view.listening = w.now
+	w.ears.since = w.now
 	w.expect("listening since now", "offline?", "stalled?")
 	w.pass(time.Minute)
 	w.expect("after a minute", "offline-eider", "stalled")
@@ -426,7 +474,7 @@ func TestLagIsSaid(t *testing.T) {
 func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []events.AlertKind{events.AlertSource, events.AlertReport, events.AlertRefused, "of-tomorrow"} {
-		if reason, over := judge(w.state, w.view, limits, w.now).over(ledger.Alert{AlertRaised: events.AlertRaised{Key: "x", Kind: kind}}); over {
+		if reason, over := w.judge().over(ledger.Alert{AlertRaised: events.AlertRaised{Key: "x", Kind: kind}}); over {
 			t.Errorf("%s is over because %q", kind, reason)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/shell"
 )
 
 // A real server goes away and comes back: the webhook and the memory know at once, the log afterwards.
@@ -37,16 +38,20 @@ func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	r := receive(t)
 	hook := NewHook(r.URL, "", t.TempDir()+"/place")
 	w := New(Config{
-		Log: log, Presence: log, Control: &control.Control{Log: log, Clock: time.Now}, Limits: limits, Hook: hook,
+		Log: log, Control: &control.Control{Log: log, Clock: time.Now}, Limits: limits, Hook: hook,
 		Tick: 50 * time.Millisecond, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var task sync.WaitGroup
-	task.Go(func() {
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	around := shell.New(shell.Config{Log: log, Tick: w.Tick, Clock: w.Clock, Logger: w.Logger})
+	around.Seat(w)
+	for _, run := range []func(context.Context) error{w.Run, around.Run} {
+		task.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	t.Cleanup(func() { cancel(); task.Wait() })
 	until := func(what string, holds func() bool) {
 		t.Helper()
@@ -61,9 +66,8 @@ func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	}
 	until("it has begun", func() bool {
 		p, err := readPlace(hook.Place)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return err == nil && p.Identity != "" && w.started && !w.view.listening.IsZero()
+		_, current := around.Position()
+		return err == nil && p.Identity != "" && current
 	})
 
 	server.Shutdown()

@@ -21,9 +21,6 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 		w.complain(ctx, "log", w.view.log.silent, err)
 		if err == nil {
 			w.view.log.head, w.view.log.answered = head.Last, true
-			if !w.started {
-				w.started, w.begun = true, head.Last
-			}
 		}
 		w.noteLog(&w.view.log.silent, asked, err)
 		w.mu.Unlock()
@@ -33,13 +30,9 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 	}
 }
 
-// noteLog takes what came of asking the log. After an outage everybody gets the time to be heard again. The
-// caller holds mu.
+// noteLog takes what came of asking the log. The caller holds mu.
 func (w *Watchdog) noteLog(since *time.Time, asked time.Time, err error) {
-	now := w.Clock()
-	if over := w.view.log.note(since, asked, now, err, unreachableAfter); over && !w.view.listening.IsZero() {
-		w.view.listening = now
-	}
+	w.view.log.note(since, asked, w.Clock(), err, unreachableAfter)
 }
 
 // probeTables asks the tables for their place, again and again.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // pair is two watchdogs on one log, without their goroutines. The second one begins later.
@@ -15,26 +16,26 @@ type pair struct {
 	now  time.Time
 	seq  events.Seq
 	dogs []*Watchdog
-	log  []events.Recorded
+	// known is what both have read.
+	known *ledger.Ledger
+	ears  []*ears
+	log   []events.Recorded
 }
 
 func (p *pair) add() {
-	w := New(Config{Limits: limits, Clock: func() time.Time { return p.now }})
-	w.started, w.view.listening, w.view.tables.asked = true, p.now, true
-	for _, e := range p.log {
-		w.state.Fold(e)
-	}
-	p.dogs = append(p.dogs, w)
+	e := newEars(&p.now)
+	e.since = p.now
+	w := New(Config{Limits: limits, Hearing: e, Clock: func() time.Time { return p.now }})
+	w.view.tables.asked = true
+	p.dogs, p.ears = append(p.dogs, w), append(p.ears, e)
 }
 
 func (p *pair) tell(f events.Fact) {
-	for _, f := range placed(p.dogs[0].state, f) {
+	for _, f := range placed(p.known, f) {
 		p.seq++
 		e := events.Recorded{Seq: p.seq, Event: events.Event{Time: p.now, Fact: f}}
 		p.log = append(p.log, e)
-		for _, w := range p.dogs {
-			w.state.Fold(e)
-		}
+		p.known.Fold(e)
 	}
 }
 
@@ -43,18 +44,17 @@ func (p *pair) settleAll(t *rapid.T) {
 	for range 4 {
 		quiet := true
 		for _, w := range p.dogs {
-			for _, d := range w.decide() {
+			for _, d := range w.decide(p.known, p.now) {
 				quiet = false
 				// As the log has it: what stands in the same words, and what does not stand, is not told again.
-				if stands, ok := w.state.Alerts[d.clear]; d.clear != "" && ok {
+				if stands, ok := p.known.Alerts[d.clear]; d.clear != "" && ok {
 					if p.now.Sub(stands.At) < settle {
 						t.Fatalf("%s is cleared %s after it was raised", d.clear, p.now.Sub(stands.At))
 					}
 					p.tell(events.AlertCleared{Key: d.clear, Reason: d.reason})
-				} else if d.clear == "" && w.state.Alerts[d.raise.Key].AlertRaised != d.raise {
+				} else if d.clear == "" && p.known.Alerts[d.raise.Key].AlertRaised != d.raise {
 					p.tell(d.raise)
 				}
-				w.wrote = p.seq
 				d.done()
 			}
 		}
@@ -109,7 +109,7 @@ func vocabulary() []events.Fact {
 func TestWatchdogsAgree(t *testing.T) {
 	facts := vocabulary()
 	rapid.Check(t, func(t *rapid.T) {
-		p := &pair{now: began}
+		p := &pair{known: ledger.New(), now: began}
 		p.add()
 		late := rapid.IntRange(0, 30).Draw(t, "late")
 		beat := eventlog.Beat{Name: "eider", Instance: "i1"}
@@ -126,8 +126,8 @@ func TestWatchdogsAgree(t *testing.T) {
 				beat.JobID = rapid.SampledFrom([]events.JobID{"", "j1"}).Draw(t, "job")
 				beat.Done += rapid.IntRange(0, 1).Draw(t, "progress")
 				gone := rapid.Bool().Draw(t, "gone")
-				for _, w := range p.dogs {
-					w.view.hear(beat, gone, p.now)
+				for _, e := range p.ears {
+					e.hear(beat, gone)
 				}
 			case 5:
 				at := p.seq - min(p.seq, events.Seq(rapid.SampledFrom([]int{0, 1, 200}).Draw(t, "behind")))
@@ -138,13 +138,13 @@ func TestWatchdogsAgree(t *testing.T) {
 			p.settleAll(t)
 		}
 		for _, w := range p.dogs {
-			j := judge(w.state, w.view, limits, p.now)
+			j := judge(p.known, w.view, limits, p.now)
 			for key := range j.wanted {
-				if _, stands := w.state.Alerts[key]; !stands {
+				if _, stands := p.known.Alerts[key]; !stands {
 					t.Fatalf("%s is wanted and does not stand", key)
 				}
 			}
-			for key, a := range w.state.Alerts {
+			for key, a := range p.known.Alerts {
 				if reason, over := j.over(a); over && p.now.Sub(a.At) >= settle {
 					t.Fatalf("%s stands although %s", key, reason)
 				}

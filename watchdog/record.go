@@ -13,7 +13,16 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/shell"
 )
+
+// what says in words what a deed is.
+func (d deed) what() string {
+	if d.clear != "" {
+		return "clear " + string(d.clear)
+	}
+	return "raise " + string(d.raise.Key)
+}
 
 // deed is something to tell the log: an alert to raise, or one to clear for a reason.
 type deed struct {
@@ -25,33 +34,46 @@ type deed struct {
 	done func()
 }
 
-// step tells the log what has changed. It stops at the first fault and tries again at the next tick.
-func (w *Watchdog) step(ctx context.Context) {
-	for _, d := range w.decide() {
-		asked := w.Clock()
-		seq, err := w.carryOut(ctx, d)
-		if ctx.Err() != nil {
-			return
-		}
-		w.mu.Lock()
-		failed := w.noteAppend(asked, err)
-		if err == nil {
-			w.wrote = max(w.wrote, seq)
-			d.done()
-		}
-		w.mu.Unlock()
-		if err != nil {
-			w.Logger.WarnContext(ctx, "an alert could not be recorded, trying again", "error", err)
-		}
-		if failed {
-			return
+// Told implements shell.Decider. Alerts can wait for the next tick.
+func (w *Watchdog) Told(events.Fact) bool { return false }
+
+// Decide implements shell.Decider.
+func (w *Watchdog) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
+	var steps []shell.Step
+	for _, d := range w.decide(l, now) {
+		steps = append(steps, shell.Step{What: d.what(), Do: func(ctx context.Context) (events.Seq, error) {
+			asked := w.Clock()
+			seq, err := w.carryOut(ctx, d)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if ctx.Err() == nil {
+				w.noteAppend(asked, err)
+			}
+			if err == nil {
+				d.done()
+			}
+			return seq, err
+		}})
+	}
+	return steps
+}
+
+// look keeps the alerts that stand for whoever asks, and counts those that are new.
+func (w *Watchdog) look(l *ledger.Ledger) {
+	w.standing = w.standing[:0:0]
+	for _, key := range slices.Sorted(maps.Keys(l.Alerts)) {
+		a := l.Alerts[key]
+		w.standing = append(w.standing, a)
+		if w.counted && a.Seq > w.at {
+			w.Metrics.raised.Inc()
 		}
 	}
+	w.at, w.counted = l.Seq, true
 }
 
 // noteAppend takes what came of an append. A conflict and a refusal are answers of a log that works. The caller
 // holds mu.
-func (w *Watchdog) noteAppend(asked time.Time, err error) (failed bool) {
+func (w *Watchdog) noteAppend(asked time.Time, err error) {
 	var conflict *eventlog.ConflictError
 	var refused *control.RefusedError
 	if errors.As(err, &conflict) || errors.As(err, &refused) {
@@ -61,7 +83,6 @@ func (w *Watchdog) noteAppend(asked time.Time, err error) (failed bool) {
 		w.view.log.why = err.Error()
 	}
 	w.noteLog(&w.view.log.refusing, asked, err)
-	return err != nil
 }
 
 func (w *Watchdog) carryOut(ctx context.Context, d deed) (events.Seq, error) {
@@ -83,21 +104,21 @@ func (w *Watchdog) carryOut(ctx context.Context, d deed) (events.Seq, error) {
 }
 
 // decide judges and returns what the log has to be told.
-func (w *Watchdog) decide() []deed {
+func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.Clock()
-	w.speak(now)
-	if !w.started || w.state.Seq < max(w.begun, w.wrote) || !w.view.log.silent.IsZero() {
+	w.look(l)
+	if !w.view.log.silent.IsZero() {
 		return nil
 	}
-	j := judge(w.state, w.view, w.Limits, now)
-	deeds := w.outages()
+	w.view.listen(w.Hearing, l.Collectors, now)
+	j := judge(l, w.view, w.Limits, now)
+	deeds := w.outages(l)
 	for _, key := range slices.Sorted(maps.Keys(j.wanted)) {
 		f := j.wanted[key]
 		words := f.Message + "\n" + f.Action
 		last, before := w.said[key]
-		a, stands := w.state.Alerts[key]
+		a, stands := l.Alerts[key]
 		if stands && (a.AlertRaised == f.AlertRaised || !before || last == words) {
 			w.said[key] = words
 			continue
@@ -105,8 +126,8 @@ func (w *Watchdog) decide() []deed {
 		deeds = append(deeds, deed{raise: f.AlertRaised, cause: f.cause, done: func() { w.said[key] = words }})
 	}
 	maps.DeleteFunc(w.said, func(key events.AlertKey, _ string) bool { _, wanted := j.wanted[key]; return !wanted && !j.unsure[key] })
-	for _, key := range slices.Sorted(maps.Keys(w.state.Alerts)) {
-		a := w.state.Alerts[key]
+	for _, key := range slices.Sorted(maps.Keys(l.Alerts)) {
+		a := l.Alerts[key]
 		if reason, over := j.over(a); over && now.Sub(a.At) >= settle {
 			deeds = append(deeds, deed{clear: key, reason: reason, cause: a.Seq, done: func() {}})
 		}
@@ -119,12 +140,12 @@ func (w *Watchdog) decide() []deed {
 }
 
 // outages returns what to tell the log of those that are over, unless another watchdog did. The caller holds mu.
-func (w *Watchdog) outages() (deeds []deed) {
+func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 	for _, o := range w.view.log.outages {
 		forget := func() {
 			w.view.log.outages = slices.DeleteFunc(w.view.log.outages, func(p outage) bool { return p == o })
 		}
-		if !w.state.Unreachable.Before(o.from) {
+		if !l.Unreachable.Before(o.from) {
 			forget()
 			continue
 		}
@@ -156,7 +177,7 @@ func (w *Watchdog) localOf(j *judgement, now time.Time) []readmodel.Alert {
 		if f.Kind != events.AlertLag {
 			continue
 		}
-		a, stands := w.state.Alerts[key]
+		a, stands := j.Alerts[key]
 		if !stands {
 			a = ledger.Alert{AlertRaised: f.AlertRaised, At: now}
 		}

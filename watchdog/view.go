@@ -3,18 +3,19 @@ package watchdog
 import (
 	"time"
 
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
 )
 
 // view is what the watchdog perceives besides the log: heartbeats, and whether log and tables answer. It is
 // its own and ends with it.
 type view struct {
-	// listening is since when all heartbeats are heard; zero while they are not.
-	listening time.Time
-	beats     map[events.CollectorName]eventlog.Beat
-	// heard is when each collector was heard last; it outlives its beat.
-	heard map[events.CollectorName]time.Time
+	// hears is for how long everybody has been heard without a break, voices what is heard of each collector.
+	hears  time.Duration
+	voices map[events.CollectorName]presence.Voice
+	// told is when the log last spoke of each collector's being there or not.
+	told map[events.CollectorName]time.Time
 	// grew is when a beat told of progress, sighted when one told of a job for the first time.
 	grew, sighted time.Time
 
@@ -23,32 +24,38 @@ type view struct {
 }
 
 func newView() *view {
-	return &view{beats: map[events.CollectorName]eventlog.Beat{}, heard: map[events.CollectorName]time.Time{}}
+	return &view{voices: map[events.CollectorName]presence.Voice{}, told: map[events.CollectorName]time.Time{}}
 }
 
-// hear takes a heartbeat, or its end.
-func (v *view) hear(b eventlog.Beat, gone bool, now time.Time) {
-	before, known := v.beats[b.Name]
-	if gone {
-		if before.Instance == b.Instance {
-			delete(v.beats, b.Name)
+// listen takes what is heard of all collectors. What the log has just said of one lets its silence begin.
+func (v *view) listen(h presence.Hearing, collectors map[events.CollectorName]*ledger.Collector, now time.Time) {
+	v.hears = h.Hears()
+	for name, c := range collectors {
+		if at, known := v.told[name]; !known || !at.Equal(c.Expected) {
+			v.told[name] = c.Expected
+			h.Note(name)
 		}
-		return
+		v.hear(name, h.Of(name), now)
 	}
+}
+
+// hear takes what is heard of a collector.
+func (v *view) hear(name events.CollectorName, voice presence.Voice, now time.Time) {
+	before, after := v.voices[name], voice.Beat
 	switch {
-	case b.JobID == "":
-	case !known || before.JobID != b.JobID:
+	case after.JobID == "":
+	case before.Beat.JobID != after.JobID:
 		v.sighted = now
-	case before.Done != b.Done || before.Benchmark != b.Benchmark:
+	case before.Beat.Done != after.Done || before.Beat.Benchmark != after.Benchmark:
 		v.grew = now
 	}
-	v.beats[b.Name], v.heard[b.Name] = b, now
+	v.voices[name] = voice
 }
 
-// deaf says that heartbeats are not heard any more.
-func (v *view) deaf() {
-	v.listening = time.Time{}
-	clear(v.beats)
+// there reports whether a collector is heard now.
+func (v *view) there(name events.CollectorName, limit time.Duration) bool {
+	voice := v.voices[name]
+	return voice.Heard && !voice.Left && voice.Silence < limit
 }
 
 // logView is whether the log answers.
@@ -77,26 +84,24 @@ func (l *logView) failing() time.Time {
 	return l.silent
 }
 
-// note takes what came of asking the log at a time; since is silent or refusing, whichever was asked about. It
-// reports the end of an outage that lasted for as long as the limit.
-func (l *logView) note(since *time.Time, asked, now time.Time, err error, limit time.Duration) (over bool) {
+// note takes what came of asking the log at a time; since is silent or refusing, whichever was asked about. It keeps an
+// outage that is over and lasted for as long as the limit.
+func (l *logView) note(since *time.Time, asked, now time.Time, err error, limit time.Duration) {
 	from := l.failing()
 	if err != nil {
 		if since.IsZero() {
 			*since = asked
 		}
-		return false
+		return
 	}
 	*since = time.Time{}
 	if from.IsZero() || !l.failing().IsZero() {
-		return false
+		return
 	}
 	l.told, l.why = false, ""
-	if now.Sub(from) < limit {
-		return false
+	if now.Sub(from) >= limit {
+		l.outages = append(l.outages, outage{from, now})
 	}
-	l.outages = append(l.outages, outage{from, now})
-	return true
 }
 
 // tablesView is how far the tables are.

@@ -1,7 +1,7 @@
 // Package watchdog tells people what stands still, is gone or is late, and when that is over.
 //
 //	log ────────▶ fold (state.go, fold.go) ─┐
-//	heartbeats ─▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
+//	presence ───▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
 //	log's head, tables' cursor: probes ─────┘        once a tick                                        │
 //	                                                                            webhook (hook.go) ◀─────┘
 //
@@ -16,8 +16,8 @@
 // raised in other words only when this watchdog itself says it otherwise than a moment ago, and is cleared only
 // after it stood for a few seconds.
 //
-// Silence means something only to who listens: nobody is called silent while the log is being read, while
-// heartbeats are not heard, and for OfflineAfter after either began. What is unknown (the length of a job the
+// Who is silent package presence tells. Nobody is called silent while the log is being read or is away, and before
+// everybody was heard for OfflineAfter. What is unknown (the length of a job the
 // like of which never ended, the tables where there is no way to ask them) is compared with nothing.
 //
 // # When the log itself is away
@@ -29,7 +29,6 @@ package watchdog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -42,13 +41,12 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
 )
 
 const (
 	source = "watchdog"
-	// batch is how many events are folded at once.
-	batch = 1000
 	// askWithin bounds each question to the log or the tables, and each append.
 	askWithin = 5 * time.Second
 	// settle is how long an alert stands at least: two watchdogs do not see everything at the same moment.
@@ -62,8 +60,9 @@ type Tables interface {
 
 // Config is what a Watchdog needs.
 type Config struct {
-	Log      eventlog.Log
-	Presence eventlog.Presence
+	Log eventlog.Log
+	// Hearing tells who is silent; nil calls nobody silent.
+	Hearing presence.Hearing
 	// Tables may be nil: then nothing is said of them.
 	Tables Tables
 	// Control records the alerts.
@@ -81,15 +80,13 @@ type Config struct {
 // Watchdog is one watchdog. Run it once.
 type Watchdog struct {
 	Config
-	// mu guards everything below: the log, the heartbeats and the probes come from goroutines of their own.
-	mu    sync.Mutex
-	state *ledger.Ledger
-	view  *view
-	// begun is the head of the log when it was first heard of; before that much was read nothing is judged.
-	begun   events.Seq
-	started bool
-	// wrote is the last sequence that this watchdog appended; it judges again when it has read it.
-	wrote events.Seq
+	// mu guards everything below: the decisions and the probes come from goroutines of their own.
+	mu   sync.Mutex
+	view *view
+	// standing are the alerts that the log said last, up to the event at; counted is set once they were looked at.
+	standing []ledger.Alert
+	at       events.Seq
+	counted  bool
 	// said are the words of the alerts that this watchdog wants.
 	said map[events.AlertKey]string
 	// local are the alerts that tables may not show.
@@ -101,20 +98,20 @@ func New(c Config) *Watchdog {
 	if c.Tick == 0 {
 		c.Tick = time.Second
 	}
+	if c.Hearing == nil {
+		c.Hearing = presence.Deaf{}
+	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	w := &Watchdog{Config: c, state: ledger.New(), view: newView(), said: map[events.AlertKey]string{}}
+	w := &Watchdog{Config: c, view: newView(), said: map[events.AlertKey]string{}}
 	c.Metrics.standing.of(w.shown)
 	return w
 }
 
-// Run watches until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds an
-// event that this program does not know.
+// Run asks whether log and tables answer, and tells the webhook, until ctx ends. The shell has the watchdog judge.
 func (w *Watchdog) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.follow(running) })
-	g.Go(func() error { return w.listen(running) })
 	g.Go(func() error { return w.probeLog(running) })
 	g.Go(func() error { return w.tick(running) })
 	if w.Tables != nil {
@@ -123,16 +120,10 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	if w.Hook != nil {
 		g.Go(func() error { return w.Hook.run(running, w.Log, w.Logger, w.Metrics) })
 	}
-	if err := g.Wait(); err != nil && (ctx.Err() == nil || fatal(err)) {
+	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watchdog: %w", err)
 	}
 	return nil
-}
-
-// fatal reports whether nothing helps against an error of reading the log.
-func fatal(err error) bool {
-	var gap *eventlog.GapError
-	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
 }
 
 // Local returns the alerts that stand and that tables may not show: that they are late, and that the log is away.
@@ -147,7 +138,7 @@ func (w *Watchdog) shown() []readmodel.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	list := slices.Clone(w.local)
-	for _, a := range w.state.Alerts {
+	for _, a := range w.standing {
 		if !slices.ContainsFunc(list, func(l readmodel.Alert) bool { return l.Key == a.Key }) {
 			list = append(list, row(a))
 		}
@@ -162,80 +153,12 @@ func row(a ledger.Alert) readmodel.Alert {
 	}
 }
 
-// follow folds the log. A cursor that breaks is made anew where it was.
-func (w *Watchdog) follow(ctx context.Context) error {
-	for {
-		err := w.read(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if fatal(err) {
-			return err
-		}
-		w.Logger.WarnContext(ctx, "the log cannot be followed, trying again", "error", err)
-		wait(ctx, w.Tick)
-	}
-}
-
-func (w *Watchdog) read(ctx context.Context) error {
-	cursor, err := w.Log.Follow(ctx, w.state.Seq) // which follow alone changes
-	if err != nil {
-		return err
-	}
-	defer cursor.Close()
-	for {
-		stored, err := cursor.Next(ctx, batch)
-		if err != nil {
-			return err
-		}
-		if err := w.fold(stored); err != nil {
-			return err
-		}
-	}
-}
-
-func (w *Watchdog) fold(stored []events.Stored) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range stored {
-		before := len(w.state.Alerts)
-		if _, err := w.state.Take(m); err != nil {
-			return err
-		}
-		if len(w.state.Alerts) > before && w.started && m.Seq > w.begun {
-			w.Metrics.raised.Inc()
-		}
-	}
-	return nil
-}
-
-// listen keeps the newest heartbeats.
-func (w *Watchdog) listen(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := w.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if b.Name == "" {
-				w.view.listening = w.Clock()
-				return
-			}
-			w.view.hear(b, gone, w.Clock())
-		})
-		w.mu.Lock()
-		w.view.deaf()
-		w.mu.Unlock()
-		if ctx.Err() == nil {
-			w.Logger.WarnContext(ctx, "heartbeats cannot be watched, trying again", "error", err)
-			wait(ctx, w.Tick)
-		}
-	}
-	return nil
-}
-
-// tick judges what the events, the beats, the probes and the time come to.
+// tick tells of a log that is away where it can be told.
 func (w *Watchdog) tick(ctx context.Context) error {
 	for wait(ctx, w.Tick) {
-		w.step(ctx)
+		w.mu.Lock()
+		w.speak(w.Clock())
+		w.mu.Unlock()
 	}
 	return nil
 }

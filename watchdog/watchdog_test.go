@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +20,9 @@ import (
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/shell"
 )
 
 // cut is a log that can be away, or take nothing.
@@ -108,13 +111,26 @@ func newYard(t *testing.T) *yard {
 // start starts a watchdog; stop ends it.
 func (y *yard) start(r prometheus.Registerer) (w *Watchdog, stop func()) {
 	ctx, cancel := context.WithCancel(y.ctx)
+	hearing := presence.New(presence.Config{Heartbeats: y.log, Logger: slog.New(slog.DiscardHandler), Open: func(ctx context.Context) error {
+		_, err := y.log.Head(ctx)
+		return err
+	}})
 	w = New(Config{
-		Log: y.log, Presence: y.log, Tables: y.tables, Limits: limits, Clock: time.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: y.log, Hearing: hearing, Tables: y.tables, Limits: limits, Clock: time.Now, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Control: &control.Control{Log: y.log, Clock: time.Now}, Metrics: NewMetrics(r),
 	})
+	around := shell.New(shell.Config{Log: y.log, Clock: time.Now, Logger: w.Logger})
+	around.Seat(w)
 	var task sync.WaitGroup
+	for _, run := range []func(context.Context) error{w.Run, around.Run} {
+		task.Go(func() {
+			if err := run(ctx); err != nil {
+				y.t.Error(err)
+			}
+		})
+	}
 	task.Go(func() {
-		if err := w.Run(ctx); err != nil {
+		if err := hearing.Run(ctx); !errors.Is(err, context.Canceled) {
 			y.t.Error(err)
 		}
 	})
@@ -312,7 +328,7 @@ func TestWhatStandsStillIsSaidInWords(t *testing.T) {
 			w := newWorld(t)
 			tc.tell(w)
 			w.pass(30*time.Minute - time.Second)
-			if _, said := judge(w.state, w.view, limits, w.now).wanted["stalled"]; said {
+			if _, said := w.judge().wanted["stalled"]; said {
 				t.Error("it is said too early")
 			}
 			w.pass(time.Second)

@@ -199,7 +199,7 @@ func executor(job *ledger.Job) events.CollectorName {
 // holdup says what a lane waits for; first is the running job of it, or else any.
 func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	if first.State == events.JobInProgress {
-		if _, heard := j.view.beats[first.Collector]; !heard {
+		if !j.view.there(first.Collector, j.limits.OfflineAfter) {
 			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.Spec.ID)
 		}
 		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.Spec.ID, first.Collector)
@@ -209,7 +209,7 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
 		c := j.Collectors[name]
-		if _, heard := j.view.beats[name]; c.Lane() != l || !c.Takes() || !heard {
+		if c.Lane() != l || !c.Takes() || !j.view.there(name, j.limits.OfflineAfter) {
 			continue
 		}
 		if first.Place == 0 {

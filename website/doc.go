@@ -1,7 +1,7 @@
 // Package website shows the tables to people and programs, and passes their commands to the log.
 //
 //	browser ──▶ pages ────┐                          ┌──▶ readmodel (SELECT only)
-//	            /events ◀─┤  one table of routes     ├──▶ heartbeats, kept in memory by Run
+//	            /events ◀─┤  one table of routes     ├──▶ presence: who is heard
 //	program ──▶ /api/v1 ──┤  (routes.go), of which   ├──▶ control (appends to the log)
 //	            streams ◀─┘  /openapi.json is made   └──▶ the log's head, for /readyz
 //

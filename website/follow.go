@@ -153,7 +153,7 @@ func (s *Server) pingAll(st *stream) error {
 	alive := time.NewTicker(s.AliveEvery)
 	defer alive.Stop()
 	for {
-		beat, known := s.beats.changed(), s.signature()
+		beat, known := s.Hearing.Changed(), s.signature()
 		at := s.Reader.Heard()
 		now := ping{at, s.AliveEvery.Milliseconds()}
 		if err := st.message("changed", 0, now); err != nil {

@@ -3,7 +3,6 @@ package website
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -32,9 +32,9 @@ type Config struct {
 	Control *control.Control
 	// Log is asked for its head by /readyz; required.
 	Log Log
-	// Presence tells heartbeats; without it collectors are shown as the log knows them.
-	Presence eventlog.Presence
-	// OfflineAfter is how old a heartbeat may be before its collector is shown as offline: as long as the scheduler
+	// Hearing tells who is heard; without it collectors are shown as the log knows them.
+	Hearing presence.Hearing
+	// OfflineAfter is how long a collector may be silent before it is shown as offline: as long as the scheduler
 	// waits (scheduler.offline_after). 0 is the default of the configuration.
 	OfflineAfter time.Duration
 	// JobLogs holds the output of jobs; without it there is none to show.
@@ -79,7 +79,7 @@ type Server struct {
 	// long reads by connections of its own what takes long; Reader is for the pages.
 	long    *readmodel.Reader
 	bounds  *bounds
-	beats   *beats
+	beats   beats
 	metrics *metrics
 	// recent are pages of the log that streams sent a moment ago.
 	recent *recent
@@ -96,11 +96,14 @@ type Server struct {
 	stopped chan struct{}
 }
 
-// New returns a website. Its Handler may serve at once; heartbeats are known while Run runs. It panics when
-// the registry has the metrics of a website already.
+// New returns a website. Its Handler may serve at once; its streams end with Run. It panics when the
+// registry has the metrics of a website already.
 func New(c Config) *Server {
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.Hearing == nil {
+		c.Hearing = presence.Deaf{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -127,7 +130,7 @@ func New(c Config) *Server {
 		c.PingEvery = time.Second
 	}
 	s := &Server{
-		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: newBeats(c.Clock, c.OfflineAfter), metrics: newMetrics(c.Registry),
+		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: beats{c.Hearing, c.OfflineAfter}, metrics: newMetrics(c.Registry),
 		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
 	}
 	s.metrics.watch(c.Registry, s.bounds)
@@ -157,17 +160,9 @@ func orDefault(r config.Readers) config.Readers {
 // Handler returns the whole website: pages, API, streams, health and metrics.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Run keeps the heartbeats until ctx ends, which is no error, and then ends all streams. It may be called
-// once.
+// Run waits until ctx ends, which is no error, and then ends all streams. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.stopped)
-	if s.Presence == nil {
-		<-ctx.Done()
-		return nil
-	}
-	err := s.beats.follow(ctx, s.Presence, s.Logger)
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	<-ctx.Done()
+	return nil
 }

@@ -395,7 +395,7 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 // connect connects as the collector. A user in the URL stands for the key of the credentials, and a key in a file
 // that the configuration names stands over both.
 func (c *collectorRunCmd) connect(ctx context.Context, p *program, url string, creds credentials) (*nats.Conn, error) {
-	a := access{servers: url, seed: creds.Seed, wait: p.config.StartWait.Std(), say: p.say}
+	a := access{servers: url, seed: creds.Seed, beat: p.config.Collector.BeatEvery.Std(), wait: p.config.StartWait.Std(), say: p.say}
 	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: if it was rotated, bring the new credentials; if the collector was never registered there, "+
 		"do that with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
 		hostsOf(url), c.Name, creds.Target, creds.Set)

@@ -26,6 +26,13 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if file := os.Getenv(nodeVariable); file != "" {
+		if err := runNode(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "tacho-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

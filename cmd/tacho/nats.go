@@ -39,6 +39,8 @@ type access struct {
 	refused string
 	// look says which servers are believed, and what they are shown.
 	look tlsfiles.Client
+	// beat is the pace of heartbeats. A server that does not answer for three of them is left for another one.
+	beat time.Duration
 	// wait bounds how long a server that does not answer is waited for, say tells of it.
 	wait time.Duration
 	say  func(format string, args ...any)
@@ -47,7 +49,7 @@ type access struct {
 // connectCore connects to the cluster that the configuration names, as the core.
 func (p *program) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
 	c := p.config.NATS
-	a := access{servers: c.URL, wait: wait, say: p.say, refused: fmt.Sprintf(
+	a := access{servers: c.URL, beat: p.config.Collector.BeatEvery.Std(), wait: wait, say: p.say, refused: fmt.Sprintf(
 		"the NATS server at %s refuses us: check the user and password in nats.url (TACHO_NATS_URL), or the key in nats.creds (TACHO_NATS_CREDS)", hostsOf(c.URL))}
 	var err error
 	if a.seed, err = readSeed(c.Creds); err != nil {
@@ -63,7 +65,7 @@ func (p *program) connectCore(ctx context.Context, wait time.Duration) (*nats.Co
 // connectSystem connects as a user of the cluster's system account.
 func (p *program) connectSystem(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
 	servers := p.config.NATS.SystemURL
-	a := access{servers: servers, wait: wait, say: p.say, refused: fmt.Sprintf(
+	a := access{servers: servers, beat: p.config.Collector.BeatEvery.Std(), wait: wait, say: p.say, refused: fmt.Sprintf(
 		"the NATS server at %s refuses us: check the user and password in nats.system_url (TACHO_NATS_SYSTEM_URL)", hostsOf(servers))}
 	var err error
 	if a.look, err = p.natsClient(credentials{}); err != nil {
@@ -90,6 +92,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 		return nil, usagef("the address of NATS cannot be read: %w", err)
 	}
 	options = append(options, tlsOptions(a.look)...)
+	options = append(options, nats.PingInterval(max(a.beat, time.Second)), nats.MaxPingsOutstanding(2))
 	keyless := options
 	if a.seed != "" {
 		key, err := nkeys.FromSeed([]byte(a.seed))

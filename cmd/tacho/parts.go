@@ -20,9 +20,11 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/website"
 )
 
@@ -38,6 +40,10 @@ type parts struct {
 	self githubapi.Account
 	// suite is what comments and polls ask for unless they say otherwise.
 	suite events.SuiteName
+	// shell reads the log, for all that decide on it.
+	shell *shell.Shell
+	// heard is who is heard in this process; use hearing.
+	heard *presence.Listener
 	// alerts are those that the watchdog of this process knows of; nil without one.
 	alerts func() []readmodel.Alert
 	group  *errgroup.Group
@@ -50,6 +56,7 @@ func newParts(ctx context.Context, k *core, c config.Config, token string, clock
 	group, inner := errgroup.WithContext(ctx)
 	return &parts{
 		outer: ctx, core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: inner,
+		shell: shell.New(shell.Config{Log: k.log, Clock: clock, Logger: logger.With("part", "shell")}),
 	}
 }
 
@@ -67,7 +74,9 @@ func (p *parts) run(f func(context.Context) error) {
 // background runs what a core needs whichever parts it has.
 func (p *parts) background() {
 	p.run(p.guard)
-	p.run(func(ctx context.Context) error { return p.core.guard.Follow(ctx, p.core.log) })
+	p.core.guard.Learn(p.shell)
+	p.shell.Tell(p.core.guard.Told)
+	p.run(p.shell.Run)
 	p.run(p.door().Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.run)
@@ -101,6 +110,27 @@ func (p *parts) door() *door.Door {
 	return door.New(d)
 }
 
+// hearing returns the one listener of this process, which runs until everything ends.
+func (p *parts) hearing() presence.Hearing {
+	if p.heard == nil {
+		p.heard = presence.New(presence.Config{
+			Heartbeats: p.core.log, Shortest: min(p.config.Scheduler.OfflineAfter.Std(), p.config.Scheduler.TakeoverAfter.Std()),
+			Open: p.open, Logger: p.logger.With("part", "presence"),
+		})
+		p.run(p.heard.Run)
+	}
+	return p.heard
+}
+
+// open reports whether collectors can say that they are there: the log answers, and the door of this process, which may be
+// the only one, has read it.
+func (p *parts) open(ctx context.Context) error {
+	if _, err := p.core.log.Head(ctx); err != nil {
+		return err
+	}
+	return p.core.guard.Ready(ctx)
+}
+
 // guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
 // an alarm.
 func (p *parts) guard(ctx context.Context) error {
@@ -117,8 +147,8 @@ func (p *parts) guard(ctx context.Context) error {
 }
 
 func (p *parts) scheduler() {
-	s := scheduler.New(scheduler.Config{
-		Log: p.core.log, Dispatch: p.core.log, Presence: p.core.log, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
+	p.shell.Seat(scheduler.New(scheduler.Config{
+		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 		TakeoverAfter: p.config.Scheduler.TakeoverAfter.Std(),
 		Policy: scheduler.Policy{
 			MaxInProgress:    p.config.Scheduler.MaxInProgress,
@@ -127,9 +157,8 @@ func (p *parts) scheduler() {
 			QuarantineAfter:  p.config.Scheduler.QuarantineAfter,
 			Retention:        p.config.Scheduler.Retention.Std(),
 		},
-		Clock: p.clock, Logger: p.logger.With("part", "scheduler"),
-	})
-	p.run(s.Run)
+		Logger: p.logger.With("part", "scheduler"),
+	}))
 }
 
 func (p *parts) projector() {
@@ -217,7 +246,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	commands := p.control(suites)
 	commands.KeyHolder = keyHolder(reader)
 	site := website.New(website.Config{
-		Reader: reader, Control: commands, Log: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
+		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
 		Site: p.config.GitHub.Site, Readers: p.config.Readers, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 	})

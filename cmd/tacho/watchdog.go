@@ -20,7 +20,7 @@ func (p *parts) watchdog(link string) {
 		hook = watchdog.NewHook(c.Webhook, link, directory(p.config.Data).path("alerts.place"))
 	}
 	conf := watchdog.Config{
-		Log: p.core.log, Presence: p.core.log, Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry),
+		Log: p.core.log, Hearing: p.hearing(), Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry),
 		Limits: watchdog.Limits{
 			OfflineAfter: p.config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
 			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),
@@ -33,6 +33,7 @@ func (p *parts) watchdog(link string) {
 	}
 	w := watchdog.New(conf)
 	p.alerts = w.Local
+	p.shell.Seat(w)
 	p.run(func(ctx context.Context) error {
 		defer tables.close()
 		return w.Run(ctx)

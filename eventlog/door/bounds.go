@@ -1,6 +1,7 @@
 package door
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"sync"
@@ -238,6 +239,9 @@ func (g *Guard) Account(publicKey string) (string, bool) {
 
 // At returns how far the guard has read the log.
 func (g *Guard) At() events.Seq { return g.books.position() }
+
+// Ready waits until the guard has read all that was in the log when it began: before that the door is closed.
+func (g *Guard) Ready(ctx context.Context) error { return g.books.wait(ctx, 0) }
 
 func (g *Guard) of(name events.CollectorName) *account {
 	g.mu.Lock()

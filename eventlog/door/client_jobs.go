@@ -174,11 +174,6 @@ func (c *Client) Release(ctx context.Context, b eventlog.Beat) error {
 	return err
 }
 
-// Watch implements eventlog.Presence; it is never permitted.
-func (c *Client) Watch(context.Context, func(eventlog.Beat, bool)) error {
-	return fmt.Errorf("watch the heartbeats: %w", ErrNotPermitted)
-}
-
 // WriteLog implements eventlog.JobLogs.
 func (c *Client) WriteLog(ctx context.Context, lane events.Lane, chunk eventlog.LogChunk) error {
 	if lane != c.lane {

@@ -220,7 +220,7 @@ func TestWhatIsNotItsToSayIsRefusedAndNeverStored(t *testing.T) {
 	_, claimErr := c.Claim(ctx, eventlog.Beat{Name: "teal", Instance: "1"}, "")
 	for what, err := range map[string]error{
 		"follow": followErr, "head": headErr, "next job": nextErr, "claim": claimErr, "beat": c.Beat(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
-		"release": c.Release(ctx, eventlog.Beat{Name: "teal", Instance: "1"}), "ensure lane": c.EnsureLane(ctx, eider.lane), "watch": c.Watch(ctx, nil),
+		"release": c.Release(ctx, eventlog.Beat{Name: "teal", Instance: "1"}), "ensure lane": c.EnsureLane(ctx, eider.lane),
 		"read log": c.ReadLog(ctx, eider.lane, "j1", false, nil), "write log": c.WriteLog(ctx, teal.lane, eventlog.LogChunk{JobID: "j1"}),
 		"log of no job": c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "a.b"}), "large log": onlyTooLarge(c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "j1", Text: string(make([]byte, 600<<10))})),
 	} {

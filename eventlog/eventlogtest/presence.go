@@ -72,67 +72,102 @@ func oneHolder(t *testing.T, s Subject) {
 	}
 }
 
-// sight is one call of a watcher.
-type sight struct {
-	b    eventlog.Beat
-	gone bool
+// listen watches until the test ends, or until stop is called, which returns how the watch ended.
+func listen(t *testing.T, ctx context.Context, s Subject) (sounds <-chan eventlog.Sound, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	told, ended := make(chan eventlog.Sound, 1000), make(chan error, 1)
+	go func() { ended <- s.Heartbeats.Watch(ctx, func(v eventlog.Sound) { told <- v }) }()
+	t.Cleanup(cancel)
+	return told, func() error { cancel(); return <-ended }
+}
+
+// until returns the first sound that is wanted.
+func until(t *testing.T, ctx context.Context, sounds <-chan eventlog.Sound, what string, wanted func(eventlog.Sound) bool) eventlog.Sound {
+	t.Helper()
+	for {
+		select {
+		case v := <-sounds:
+			if wanted(v) {
+				return v
+			}
+		case <-ctx.Done():
+			t.Fatalf("waiting for %s", what)
+		}
+	}
+}
+
+func beatOf(n events.CollectorName) func(eventlog.Sound) bool {
+	return func(v eventlog.Sound) bool { return v.Beat != nil && v.Beat.Name == n }
 }
 
 func forgetsBeats(t *testing.T, s Subject) {
-	ctx, stop := context.WithCancel(bounded(t))
-	defer stop()
+	ctx := bounded(t)
 	before, after := events.CollectorName(name(t, "c")), events.CollectorName(name(t, "c"))
 	_, err := s.Presence.Claim(ctx, beat(before, "1"), "")
 	must(t, err)
+	sounds, stop := listen(t, ctx, s)
+	until(t, ctx, sounds, "the beat that was there", beatOf(before))
 
-	seen := make(chan sight, 1000)
-	done := make(chan error)
-	go func() { done <- s.Presence.Watch(ctx, func(b eventlog.Beat, gone bool) { seen <- sight{b, gone} }) }()
-
-	// What is there comes first, then a zero beat.
-	found := false
-	for v := range seen {
-		if v.b == (eventlog.Beat{}) {
-			break
-		}
-		found = found || v.b.Name == before && !v.gone
-	}
-	if !found {
-		t.Fatal("the beat that was there was not told")
-	}
-	own := func() sight {
-		for v := range seen {
-			if v.b.Name == before || v.b.Name == after {
-				return v
-			}
-		}
-		return sight{}
-	}
 	// A new one is told with all that it says; its end is told when it is released.
 	b := beat(after, "2")
 	b.JobID, b.Benchmark = "j1", "hello"
 	_, err = s.Presence.Claim(ctx, b, "")
 	must(t, err)
-	got := own()
-	for got.b.Name == before { // its expiry may come between
-		got = own()
-	}
-	if diff := cmp.Diff(b, got.b); diff != "" || got.gone {
+	if diff := cmp.Diff(b, *until(t, ctx, sounds, "the new beat", beatOf(after)).Beat); diff != "" {
 		t.Fatalf("told (-want +got):\n%s", diff)
 	}
 	must(t, s.Presence.Release(ctx, b))
-	gone := map[events.CollectorName]bool{}
-	for !gone[before] || !gone[after] { // the other one expires by itself
-		if v := own(); v.gone {
-			gone[v.b.Name] = true
+	until(t, ctx, sounds, "its release", func(v eventlog.Sound) bool { return v.Left == after })
+
+	// The other claim is gone by itself. That is told to nobody: who is silent the listener counts.
+	for {
+		if _, err = s.Presence.Claim(ctx, beat(before, "new"), ""); !errors.Is(err, eventlog.ErrNameHeld) {
+			break
 		}
 	}
-	if _, err := s.Presence.Claim(ctx, beat(before, "new"), ""); err != nil {
-		t.Fatalf("claim of an expired name: %v", err)
-	}
+	must(t, err)
+	until(t, ctx, sounds, "the next beat of the name", func(v eventlog.Sound) bool {
+		if v.Left == before {
+			t.Error("a claim that expired was told as given back")
+		}
+		return beatOf(before)(v) && v.Beat.Instance == "new"
+	})
 	must(t, s.Presence.Beat(ctx, beat(before, "new")))
-	stop()
-	if err := <-done; !errors.Is(err, context.Canceled) {
+	if err := stop(); !errors.Is(err, context.Canceled) {
 		t.Fatalf("watch ended with %v", err)
 	}
+}
+
+// A listener that hears its probe has heard the newest beat of everybody from before it, whenever it began to listen.
+func tellsInOrder(t *testing.T, s Subject) {
+	ctx := bounded(t)
+	me := name(t, "l")
+	early, _ := listen(t, ctx, s)
+	var names []events.CollectorName
+	for i := range 20 {
+		n := events.CollectorName(name(t, "c"))
+		names = append(names, n)
+		_, err := s.Presence.Claim(ctx, beat(n, "1"), "")
+		must(t, err)
+		must(t, s.Heartbeats.Probe(ctx, eventlog.Probe{From: me, N: uint64(i + 1)}))
+	}
+	late, _ := listen(t, ctx, s)
+	for who, sounds := range map[string]<-chan eventlog.Sound{"early": early, "late": late} {
+		heard := map[events.CollectorName]bool{}
+		until(t, ctx, sounds, "the last probe", func(v eventlog.Sound) bool {
+			if v.Beat != nil {
+				heard[v.Beat.Name] = true
+			}
+			return v.Probe != nil && *v.Probe == eventlog.Probe{From: me, N: uint64(len(names))}
+		})
+		for _, n := range names {
+			if !heard[n] {
+				t.Errorf("the %s watcher heard the last probe, and not the beat of %s before it", who, n)
+			}
+		}
+	}
+	// A probe holds no name.
+	_, err := s.Presence.Claim(ctx, beat(events.CollectorName(me), "1"), "")
+	must(t, err)
 }

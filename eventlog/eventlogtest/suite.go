@@ -16,12 +16,13 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Subject is what is tested: the four ports on one empty log.
+// Subject is what is tested: the five ports on one empty log.
 type Subject struct {
-	Log      eventlog.Log
-	Dispatch eventlog.Dispatch
-	Presence eventlog.Presence
-	JobLogs  eventlog.JobLogs
+	Log        eventlog.Log
+	Dispatch   eventlog.Dispatch
+	Presence   eventlog.Presence
+	Heartbeats eventlog.Heartbeats
+	JobLogs    eventlog.JobLogs
 	// AckWait and BeatTTL are what the adapter was configured with; tests wait for them.
 	AckWait, BeatTTL time.Duration
 }
@@ -54,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"loses no job to a taker that left", leavesNoHole},
 		{"keeps one holder of a name", oneHolder},
 		{"forgets beats", forgetsBeats},
+		{"tells beats before the probe that follows them", tellsInOrder},
 		{"keeps the output of jobs", keepsOutput},
 	}
 	for _, tt := range tests {

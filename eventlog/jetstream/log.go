@@ -14,8 +14,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence and JobLogs, and is
-// safe for concurrent use. The connection stays the caller's to close.
+// Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats and JobLogs,
+// and is safe for concurrent use. The connection stays the caller's to close.
 type Log struct {
 	appender
 	puller

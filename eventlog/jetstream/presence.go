@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
@@ -162,7 +161,11 @@ func (c claims) put(ctx context.Context, b eventlog.Beat, at events.Seq) error {
 
 func (c claims) publish(ctx context.Context, m *nats.Msg, at events.Seq) (events.Seq, error) {
 	m.Header.Set(headerExpected, seqText(at))
-	answer, err := request(ctx, c.nc, m)
+	return ackOf(request(ctx, c.nc, m))
+}
+
+// ackOf reads the acknowledgement of a message of the bucket, which is its sequence there.
+func ackOf(answer *nats.Msg, err error) (events.Seq, error) {
 	if err != nil {
 		return 0, err
 	}
@@ -180,88 +183,4 @@ func (c claims) publish(ctx context.Context, m *nats.Msg, at events.Seq) (events
 		return 0, ack.Error
 	}
 	return ack.Seq, nil
-}
-
-// Watch implements eventlog.Presence. The bucket leaves a marker when a beat expires; a clock of the
-// watcher's own stands in for a marker that did not come.
-func (l *Log) Watch(ctx context.Context, f func(b eventlog.Beat, gone bool)) error {
-	kv, err := l.js.KeyValue(ctx, beatsBucket)
-	if err != nil {
-		return fmt.Errorf("watch the heartbeats: %w", err)
-	}
-	watcher, err := kv.WatchAll(ctx)
-	if err != nil {
-		return fmt.Errorf("watch the heartbeats: %w", err)
-	}
-	defer func() { _ = watcher.Stop() }() // fails only on a closed connection
-	p := present{ttl: l.cfg.BeatTTL, tell: f, live: map[string]*life{}}
-	defer p.stop()
-	expired := make(chan string)
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case name := <-expired:
-			p.gone(name)
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open:
-				return fmt.Errorf("watch the heartbeats: %w", eventlog.ErrUnavailable)
-			case entry == nil:
-				f(eventlog.Beat{}, false)
-			case entry.Operation() != natsjs.KeyValuePut:
-				p.gone(entry.Key())
-			default:
-				p.beat(ctx, entry, expired)
-			}
-		}
-	}
-}
-
-// present is what a watcher has told so far. One goroutine uses it.
-type present struct {
-	ttl  time.Duration
-	tell func(eventlog.Beat, bool)
-	live map[string]*life
-}
-
-// life is a beat and the clock that ends it.
-type life struct {
-	beat  eventlog.Beat
-	clock *time.Timer
-}
-
-// beat tells a beat. One that cannot be read was written by a hostile or newer collector: it is no beat.
-func (p *present) beat(ctx context.Context, entry natsjs.KeyValueEntry, expired chan<- string) {
-	var b eventlog.Beat
-	if json.Unmarshal(entry.Value(), &b) != nil || string(b.Name) != entry.Key() {
-		return
-	}
-	if old := p.live[entry.Key()]; old != nil {
-		old.clock.Stop()
-	}
-	mine := &life{beat: b}
-	mine.clock = time.AfterFunc(p.ttl+p.ttl/4, func() {
-		select {
-		case expired <- entry.Key():
-		case <-ctx.Done():
-		}
-	})
-	p.live[entry.Key()] = mine
-	p.tell(b, false)
-}
-
-// gone tells the end of a beat, once.
-func (p *present) gone(name string) {
-	if l := p.live[name]; l != nil {
-		l.clock.Stop()
-		delete(p.live, name)
-		p.tell(l.beat, true)
-	}
-}
-
-func (p *present) stop() {
-	for _, l := range p.live {
-		l.clock.Stop()
-	}
 }

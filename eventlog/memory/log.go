@@ -28,7 +28,7 @@ type Config struct {
 	BeatTTL time.Duration
 }
 
-// Log is an event log in memory. It implements eventlog.Log, Dispatch, Presence and JobLogs.
+// Log is an event log in memory. It implements eventlog.Log, Dispatch, Presence, Heartbeats and JobLogs.
 type Log struct {
 	cfg      Config
 	identity string
@@ -39,6 +39,7 @@ type Log struct {
 	places  map[events.Subject][]int // indexes into all
 	lanes   map[events.Lane]*lane
 	beats   map[events.CollectorName]claim
+	probes  map[string]uint64 // the newest of each listener
 	chunks  map[logKey][]eventlog.LogChunk
 }
 
@@ -53,7 +54,7 @@ func New(cfg Config) *Log {
 	return &Log{
 		cfg: cfg, identity: uuid.NewString(), changed: make(chan struct{}),
 		places: map[events.Subject][]int{}, lanes: map[events.Lane]*lane{},
-		beats: map[events.CollectorName]claim{}, chunks: map[logKey][]eventlog.LogChunk{},
+		beats: map[events.CollectorName]claim{}, probes: map[string]uint64{}, chunks: map[logKey][]eventlog.LogChunk{},
 	}
 }
 

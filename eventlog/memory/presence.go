@@ -2,22 +2,25 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
-// claim is the newest beat of a name and when it expires.
+// claim is the newest beat of a name and when it is gone by itself.
 type claim struct {
 	beat    eventlog.Beat
 	expires time.Time
+	// left is set once it was given back.
+	left bool
 }
 
 // holder returns the live claim of a name. The caller holds mu.
 func (l *Log) holder(name events.CollectorName) (claim, bool) {
 	c, ok := l.beats[name]
-	if !ok || !time.Now().Before(c.expires) {
+	if !ok || c.left || !time.Now().Before(c.expires) {
 		return claim{}, false
 	}
 	return c, true
@@ -56,54 +59,57 @@ func (l *Log) Release(_ context.Context, b eventlog.Beat) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c, ok := l.holder(b.Name); ok && c.beat.Instance == b.Instance {
-		delete(l.beats, b.Name)
+		c.left = true
+		l.beats[b.Name] = c
 		l.announce()
 	}
 	return nil
 }
 
-// Watch implements eventlog.Presence. It compares what is there with what was told, so a beat that was
-// overtaken by a newer one before it could be told is not told.
-func (l *Log) Watch(ctx context.Context, f func(b eventlog.Beat, gone bool)) error {
-	told := map[events.CollectorName]claim{}
-	for first := true; ; first = false {
-		live, changed, wait := l.presence()
-		for name, c := range live {
-			if old, ok := told[name]; !ok || old != c {
-				f(c.beat, false)
+// Probe implements eventlog.Heartbeats.
+func (l *Log) Probe(_ context.Context, p eventlog.Probe) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.probes[p.From] = p.N
+	l.announce()
+	return nil
+}
+
+// Watch implements eventlog.Heartbeats. It compares what is there with what was told, so a sound that was overtaken by
+// a newer one before it could be told is not told.
+func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
+	told, heard := map[events.CollectorName]claim{}, map[string]uint64{}
+	for {
+		beats, probes, changed := l.sounds()
+		for name, c := range beats {
+			old, before := told[name]
+			switch {
+			case old == c, c.left && !before:
+			case c.left:
+				f(eventlog.Sound{Left: name})
+			default:
+				f(eventlog.Sound{Beat: &c.beat})
 			}
 		}
-		for name, c := range told {
-			if _, ok := live[name]; !ok {
-				f(c.beat, true)
+		for from, n := range probes {
+			if heard[from] != n {
+				f(eventlog.Sound{Probe: &eventlog.Probe{From: from, N: n}})
 			}
 		}
-		told = live
-		if first {
-			f(eventlog.Beat{}, false)
-		}
-		var expiry <-chan time.Time
-		if len(live) > 0 {
-			expiry = time.After(wait)
-		}
+		told, heard = beats, probes
 		select {
 		case <-changed:
-		case <-expiry:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// presence returns the live claims, the channel of the next change, and when the first claim expires.
-func (l *Log) presence() (live map[events.CollectorName]claim, changed <-chan struct{}, wait time.Duration) {
+// sounds returns copies of the claims and probes that there are, and the channel of the next change.
+func (l *Log) sounds() (map[events.CollectorName]claim, map[string]uint64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	live, wait = map[events.CollectorName]claim{}, l.cfg.BeatTTL
-	for name := range l.beats {
-		if c, ok := l.holder(name); ok {
-			live[name], wait = c, min(wait, time.Until(c.expires))
-		}
-	}
-	return live, l.changed, wait
+	beats := maps.Clone(l.beats)
+	maps.DeleteFunc(beats, func(_ events.CollectorName, c claim) bool { return !time.Now().Before(c.expires) })
+	return beats, maps.Clone(l.probes), l.changed
 }

@@ -31,6 +31,7 @@ var house = map[string]floor{
 	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense, "ledger": sense,
 
 	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports, "eventlog/door": ports,
+	"presence":  ports,
 	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
 	"definitions": ports, "githubapi": ports, "comparison": ports, "shell": ports,
 
@@ -53,6 +54,7 @@ var neighbours = map[string][]string{
 	"eventlog/door":         {"eventlog", "eventlog/jetstream"},
 	"shell":                 {"eventlog"},
 	"control":               {"eventlog"},
+	"presence":              {"eventlog"},
 	"runner":                {"artifact"},
 	"comparison":            {"readmodel"},
 	// The shapes that the API answers with are the rows and the wishes themselves.

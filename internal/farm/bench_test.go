@@ -19,6 +19,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -52,9 +53,8 @@ func BenchmarkFreeToReceived(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	var tasks sync.WaitGroup
 	b.Cleanup(func() { stop(); tasks.Wait() })
-	s := scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, Presence: log, Policy: policy, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-	})
+	s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	s.Seat(scheduler.New(scheduler.Config{Log: log, Dispatch: log, Policy: policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
 	tasks.Go(func() {
 		if err := s.Run(ctx); err != nil {
 			b.Error(err)

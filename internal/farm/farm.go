@@ -3,6 +3,7 @@ package farm
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"testing"
@@ -12,11 +13,13 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
-// Farm is a log in memory with a scheduler and any number of collectors. It is made for synctest bubbles:
+// Farm is a log in memory with a scheduler, a listener and any number of collectors. It is made for synctest bubbles:
 // all time is the bubble's.
 type Farm struct {
 	T       testing.TB
@@ -24,9 +27,10 @@ type Farm struct {
 	Control *control.Control
 	Suite   suite.Definitions
 
-	ctx    context.Context
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
+	hearing *presence.Listener
+	ctx     context.Context
+	cancel  context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 // By is who asks in tests.
@@ -46,19 +50,27 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 	if _, err := f.Control.Publish(ctx, By, d); err != nil {
 		t.Fatal(err)
 	}
+	f.hearing = presence.New(presence.Config{Heartbeats: log, Logger: slog.New(slog.DiscardHandler)})
+	f.tasks.Go(func() {
+		if err := f.hearing.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 	f.Schedule(p)
 	return f
 }
 
 // Schedule adds another scheduler, with a configuration that may be changed.
-func (f *Farm) Schedule(p scheduler.Policy, change ...func(*scheduler.Config)) {
+func (f *Farm) Schedule(p scheduler.Policy, change ...func(*shell.Config, *scheduler.Config)) {
 	config := scheduler.Config{
-		Log: f.Log, Dispatch: f.Log, Presence: f.Log, Policy: p, OfflineAfter: time.Minute, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Log: f.Log, Dispatch: f.Log, Hearing: f.hearing, Policy: p, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}
+	around := shell.Config{Log: f.Log, Clock: time.Now, Logger: config.Logger}
 	for _, c := range change {
-		c(&config)
+		c(&around, &config)
 	}
-	s := scheduler.New(config)
+	s := shell.New(around)
+	s.Seat(scheduler.New(config))
 	f.tasks.Go(func() {
 		if err := s.Run(f.ctx); err != nil {
 			f.T.Error(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -68,7 +69,7 @@ func live(t *testing.T, r *rand.Rand) {
 	}
 	for range r.IntN(3) {
 		clock := l.clock()
-		l.Schedule(p, func(c *scheduler.Config) { c.Clock = clock })
+		l.Schedule(p, func(c *shell.Config, _ *scheduler.Config) { c.Clock = clock })
 	}
 	for range 5 + r.IntN(30) {
 		l.step()

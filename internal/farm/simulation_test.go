@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -112,11 +113,12 @@ func runSimulation(t *testing.T, d suite.Definitions, count int, span time.Durat
 	if _, err := h.control.Publish(ctx, By, d); err != nil {
 		t.Fatal(err)
 	}
-	s := scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, Presence: log, Tick: patience, OfflineAfter: forever, TakeoverAfter: forever, Clock: time.Now,
+	s := shell.New(shell.Config{Log: log, Tick: patience, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	s.Seat(scheduler.New(scheduler.Config{
+		Log: log, Dispatch: log, OfflineAfter: forever, TakeoverAfter: forever,
 		Policy: scheduler.Policy{MaxInProgress: maxInProgress, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 		Logger: slog.New(slog.DiscardHandler),
-	})
+	}))
 	tasks.Go(func() {
 		if err := s.Run(ctx); err != nil {
 			t.Error(err)

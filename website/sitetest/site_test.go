@@ -3,6 +3,7 @@ package sitetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -75,8 +76,9 @@ func open(t testing.TB, change func(*website.Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hearing := newEars(s.clock)
 	config := website.Config{
-		Reader: reader, Control: s.control, Log: s.log, Presence: s.log, JobLogs: s.log, Token: token, Version: "v1.2.3",
+		Reader: reader, Control: s.control, Log: s.log, Hearing: hearing, JobLogs: s.log, Token: token, Version: "v1.2.3",
 		Clock: s.clock.read, WaitFor: patience, PingEvery: 50 * time.Millisecond,
 	}
 	if change != nil {
@@ -99,6 +101,12 @@ func open(t testing.TB, change func(*website.Config)) *site {
 	}
 	projected := run("projector", projecting, projector.New(projector.Config{Log: s.log, URL: url}).Run)
 	run("website", ctx, s.server.Run)
+	run("ears", ctx, func(ctx context.Context) error {
+		if err := s.log.Watch(ctx, hearing.take); !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
 	s.stopProjector = func() { stop(); projected.Wait() }
 
 	s.http = httptest.NewServer(s.server.Handler())

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/pgserver"
+)
+
+// nodeVariable names the configuration file of the NATS server that this test program is to be.
+const nodeVariable = "TACHO_TEST_NATS_NODE"
+
+// runNode is a NATS server until it is killed.
+func runNode(file string) error {
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return err
+	}
+	o.NoSigs, o.NoLog = true, true
+	ns, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	ns.Start()
+	ns.WaitForShutdown()
+	return nil
+}
+
+// nodes are three processes of NATS that are one cluster.
+type nodes struct {
+	t       *testing.T
+	files   [3]string
+	clients [3]string
+	running [3]*exec.Cmd
+}
+
+func newNodes(t *testing.T, collectors ...events.CollectorName) *nodes {
+	t.Helper()
+	n := &nodes{t: t}
+	var routes []string
+	for i := range n.clients {
+		n.clients[i] = freePort(t)
+		routes = append(routes, freePort(t))
+	}
+	accounts := ""
+	for _, name := range collectors {
+		accounts += door.Account(name, "CORE", fmt.Sprintf("{ user: %s, password: n3ar }", name))
+	}
+	for i := range n.files {
+		dir := t.TempDir()
+		host, port, err := net.SplitHostPort(n.clients[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("server_name: n%d\nhost: %q\nport: %s\nping_interval: \"1s\"\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
+			"cluster { name: c, listen: %q, no_advertise: true, routes: [ \"nats://%s\" ] }\n"+
+			"accounts {\n CORE: { jetstream: enabled, users: [ { user: core, password: s3cret } ]\n%s }\n%s}\n",
+			i, host, port, filepath.Join(dir, "data"), routes[i], strings.Join(routes, `", "nats://`), door.CoreExports(), accounts)
+		n.files[i] = filepath.Join(dir, "nats.conf")
+		if err := os.WriteFile(n.files[i], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(n.kill)
+	n.start()
+	n.awaitQuorum()
+	return n
+}
+
+// awaitQuorum waits until the three can keep something together.
+func (n *nodes) awaitQuorum() {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
+	defer cancel()
+	nc, err := nats.Connect(n.url("core", "s3cret"), nats.RetryOnFailedConnect(true), nats.ReconnectWait(100*time.Millisecond), nats.MaxReconnects(-1))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	err = errors.New("not tried")
+	for err != nil {
+		if ctx.Err() != nil {
+			n.t.Fatalf("the cluster does not form: %v", err)
+		}
+		try, cancel := context.WithTimeout(ctx, time.Second) // who is asked without a leader never answers
+		_, err = js.CreateStream(try, natsjs.StreamConfig{Name: "QUORUM", Replicas: 3, Storage: natsjs.MemoryStorage})
+		cancel()
+	}
+	if err := js.DeleteStream(ctx, "QUORUM"); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// url is where a user finds all of them.
+func (n *nodes) url(user, password string) string {
+	var all []string
+	for _, c := range n.clients {
+		all = append(all, fmt.Sprintf("nats://%s:%s@%s", user, password, c))
+	}
+	return strings.Join(all, ",")
+}
+
+func (n *nodes) start() {
+	n.t.Helper()
+	for i, file := range n.files {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), nodeVariable+"="+file)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Start(); err != nil {
+			n.t.Fatal(err)
+		}
+		n.running[i] = cmd
+	}
+}
+
+// kill kills all at once.
+func (n *nodes) kill() {
+	for _, cmd := range n.running {
+		if cmd != nil {
+			_ = cmd.Process.Kill() // one that has ended is as good
+		}
+	}
+	for i, cmd := range n.running {
+		if cmd != nil {
+			_ = cmd.Wait() // it was killed, and says so
+		}
+		n.running[i] = nil
+	}
+}
+
+func (n *nodes) signal(i int, sig syscall.Signal) {
+	n.t.Helper()
+	if err := n.running[i].Process.Signal(sig); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// inCluster is a core in this process, whose clock can be set, on three nodes and with two collectors in processes of their own.
+type inCluster struct {
+	*site
+	nodes *nodes
+	// ahead is how far the clock of the core is ahead of the others'.
+	ahead atomic.Int64
+}
+
+const offlineInCluster = 10 * time.Second
+
+func newInCluster(t *testing.T) *inCluster {
+	c := &inCluster{site: newSite(t), nodes: newNodes(t, "left", "right")}
+	// Each of the two jobs of a request has 3 programs that nap twice: it lasts much longer than a collector may be silent.
+	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {
+		c.replace("naps.toml", nap, `"7"`)
+	}
+	c.replace("naps.toml", "[[profile]]\nname = \"slow\"\n", "")
+	c.replace("quick.toml", `offline_after = "3s"`, fmt.Sprintf("offline_after = %q", offlineInCluster))
+	c.replace("quick.toml", "max_attempts = 20", "max_attempts = 3")
+	c.replace("quick.toml", `start_wait = "2s"`, "start_wait = \"30s\"\n\n[nats]\nreplicas = 3")
+	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(t.TempDir(), "postgres"), Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := pg.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	listen := freePort(t)
+	variables := map[string]string{
+		"TACHO_NATS_URL": c.nodes.url("core", "s3cret"), "TACHO_DATABASE_URL": pg.URL(), "TACHO_TOKEN": "t",
+		"TACHO_SERVER": "http://" + listen, "HOME": c.dir,
+	}
+	for name, value := range variables {
+		c.env = append(c.env, name+"="+value)
+	}
+	core := &program{
+		stdout: &c.log, stderr: &c.log, getenv: func(name string) string { return variables[name] },
+		clock: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- core.main(ctx, append([]string{"serve", "scheduler,projector,watchdog,website", "--listen", listen}, c.args...))
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	c.eventually("the core serves", 60*time.Second, func() bool { return strings.Contains(c.log.String(), "serving    ") })
+	c.must("suite", "publish", c.dir+"/naps.toml")
+	for set, name := range []string{"left", "right"} {
+		c.must("collector", "add", name, "--target", "here", "--set", strconv.Itoa(set))
+		c.with("TACHO_NATS_URL="+c.nodes.url(name, "n3ar")).begin("collector", "run", name)
+	}
+	return c
+}
+
+// attempts waits until both collectors are in a job of a new request.
+func (c *inCluster) attempts(tag string) {
+	c.t.Helper()
+	c.must("request", "master", tag)
+	c.eventually("both are at work", 60*time.Second, func() bool { return strings.Count(c.must("collector", "list"), "benchmarking") == 2 })
+}
+
+func (c *inCluster) done(what string) {
+	c.t.Helper()
+	c.eventually("everything is done after "+what, 180*time.Second, func() bool {
+		out, _, code := c.run("queue", "--json")
+		return code == exitDone && strings.TrimSpace(out) == "[]"
+	})
+	lost, failed, attempts := 0, 0, map[events.JobID]int{}
+	for _, e := range c.events() {
+		// The rest is neither lost nor doubled.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.AttemptLost:
+			lost++
+			c.t.Errorf("event %d: attempt %d of job %s is lost: %s", e.Seq, f.Attempt, f.JobID, f.Reason)
+		case events.CollectorSilent:
+			c.t.Errorf("event %d: collector %s is said to be silent: %s", e.Seq, f.Name, f.Reason)
+		case events.AlertRaised:
+			if f.Kind == events.AlertOffline {
+				c.t.Errorf("event %d: %s", e.Seq, f.Message)
+			}
+		case events.JobDequeued:
+			if attempts[f.Job.ID]++; attempts[f.Job.ID] > 1 {
+				c.t.Errorf("event %d: job %s is begun %d times", e.Seq, f.Job.ID, attempts[f.Job.ID])
+			}
+		case events.JobFinished:
+			if f.Outcome != events.Success {
+				failed++
+			}
+		}
+	}
+	c.t.Logf("after %s: %d jobs, %d attempts lost, %d jobs failed", what, len(attempts), lost, failed)
+	c.checkLog()
+	if c.t.Failed() {
+		c.t.FailNow()
+	}
+}
+
+// Whatever happens to the way that heartbeats take and to the clock of whoever listens, under attempts that last longer
+// than a collector may be silent: none is lost, none is doubled, and nobody is called offline.
+func TestNobodyIsOfflineBecauseTheClusterIs(t *testing.T) {
+	c := newInCluster(t)
+
+	c.attempts("v1")
+	pass(2 * offlineInCluster) // the bucket of heartbeats has a past
+	c.nodes.kill()
+	c.nodes.start()
+	c.done("all nodes were restarted at once")
+
+	c.attempts("v2")
+	for i := range 2 {
+		c.nodes.signal(i, syscall.SIGSTOP)
+		pass(offlineInCluster + 4*time.Second)
+		c.nodes.signal(i, syscall.SIGCONT)
+		c.nodes.awaitQuorum()
+	}
+	c.done("one node after the other was paused")
+
+	c.attempts("v3")
+	for _, ahead := range []time.Duration{time.Hour, 0, -time.Hour, 0} {
+		c.ahead.Store(int64(ahead))
+		pass(offlineInCluster / 3)
+	}
+	c.done("the core's clock was an hour wrong for a while")
+}

@@ -1,0 +1,93 @@
+package presence
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// moment is how long after the start of the listener something happened.
+type moment = time.Duration
+
+// ear counts silence. It has no clock and no lock.
+type ear struct {
+	// gap is how far apart two probes may be that came back, for all between them to count as heard.
+	gap time.Duration
+	// hears is set while all between since and through was heard. Both are when a probe was made that came back.
+	hears          bool
+	since, through moment
+	voices         map[events.CollectorName]voice
+}
+
+// voice is the last of a collector.
+type voice struct {
+	beat eventlog.Beat
+	// heard is when the beat came, noted when the log spoke of the collector; before the start for never.
+	heard, noted moment
+	left         bool
+}
+
+// never is before everything.
+const never moment = -1
+
+func newEar(gap time.Duration) *ear {
+	return &ear{gap: gap, voices: map[events.CollectorName]voice{}}
+}
+
+func (e *ear) voice(name events.CollectorName) voice {
+	if v, ok := e.voices[name]; ok {
+		return v
+	}
+	return voice{heard: never, noted: never}
+}
+
+func (e *ear) beat(b eventlog.Beat, at moment) {
+	v := e.voice(b.Name)
+	v.beat, v.heard, v.left = b, at, false
+	e.voices[b.Name] = v
+}
+
+func (e *ear) leave(name events.CollectorName) {
+	v := e.voice(name)
+	v.left = true
+	e.voices[name] = v
+}
+
+func (e *ear) note(name events.CollectorName, at moment) {
+	v := e.voice(name)
+	v.noted = at
+	e.voices[name] = v
+}
+
+// echo takes a probe that came back, and when it was made.
+func (e *ear) echo(made moment) {
+	if !e.hears || made-e.through > e.gap {
+		e.since = made
+	}
+	e.hears, e.through = true, made
+}
+
+// deafen forgets how long everybody was heard.
+func (e *ear) deafen() { e.hears = false }
+
+// heardFor returns for how long everybody was heard without a break.
+func (e *ear) heardFor() time.Duration {
+	if !e.hears {
+		return 0
+	}
+	return e.through - e.since
+}
+
+// of returns what is known of a collector.
+func (e *ear) of(name events.CollectorName, now moment) Voice {
+	v := e.voice(name)
+	out := Voice{Beat: v.beat, Heard: v.heard >= 0, Left: v.left}
+	if out.Heard {
+		out.Age = now - v.heard
+	}
+	if e.hears {
+		out.Silence = max(e.through-max(e.since, v.heard, v.noted), 0)
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package presence
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+)
+
+// Config is what a Listener needs.
+type Config struct {
+	Heartbeats eventlog.Heartbeats
+	// Shortest is the shortest silence that anybody asks for. A break of a third of it is one. 0 is 30 seconds.
+	Shortest time.Duration
+	// Open is asked before each probe whether heartbeats can come in at all: an error says that they cannot, so that
+	// nobody is heard. nil takes it that they can.
+	Open   func(ctx context.Context) error
+	Logger *slog.Logger
+}
+
+// The defaults, and what nobody has to choose.
+const (
+	shortestSilence = 30 * time.Second
+	// probesPerGap is how many probes are made before their absence counts, mostEvery how far apart they are at most.
+	probesPerGap = 5
+	mostEvery    = time.Second
+	// leastPatience is well above the election of a leader.
+	leastPatience = 10 * time.Second
+)
+
+// Listener implements Hearing. Run it once.
+type Listener struct {
+	Config
+	self string
+	born time.Time
+	// every is how far apart probes are, patience how long a watcher may not be heard of before another one is made.
+	every, patience time.Duration
+
+	// mu guards the rest.
+	mu  sync.Mutex
+	ear *ear
+	// begun is when the watcher of now was made, echoed when a probe last came back to it, or begun.
+	begun, echoed moment
+	// moved is closed and made anew with each change.
+	moved chan struct{}
+}
+
+// New returns a listener; it hears nobody before Run.
+func New(c Config) *Listener {
+	gap := cmp.Or(c.Shortest, shortestSilence) / 3
+	return &Listener{
+		Config: c, self: uuid.NewString(), born: time.Now(), every: min(gap/probesPerGap, mostEvery), patience: max(gap, leastPatience),
+		ear: newEar(gap), moved: make(chan struct{}),
+	}
+}
+
+// Run listens until ctx ends, whose error it returns. A watcher that ends, or that is not heard of, is made anew.
+func (l *Listener) Run(ctx context.Context) error {
+	for {
+		err := l.listen(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		l.change(func(moment) bool { l.ear.deafen(); return true })
+		l.Logger.WarnContext(ctx, "heartbeats are not heard, listening anew", "error", err)
+		if !pause(ctx, l.every) {
+			return ctx.Err()
+		}
+	}
+}
+
+// errDeaf says that no probe came back.
+var errDeaf = errors.New("no probe comes back")
+
+// listen watches once, until the watcher ends or is not heard of.
+func (l *Listener) listen(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	l.change(func(now moment) bool { l.begun, l.echoed = now, now; return false })
+	var watching sync.WaitGroup
+	watching.Go(func() { end(l.Heartbeats.Watch(ctx, l.take)) })
+	end(l.probe(ctx))
+	watching.Wait()
+	return context.Cause(ctx)
+}
+
+// take hears one sound. What came back from before this watcher was made tells nothing of it.
+func (l *Listener) take(s eventlog.Sound) {
+	l.change(func(now moment) (news bool) {
+		switch {
+		case s.Beat != nil:
+			l.ear.beat(*s.Beat, now)
+		case s.Left != "":
+			l.ear.leave(s.Left)
+		case s.Probe != nil && s.Probe.From == l.self:
+			made := moment(s.Probe.N)
+			if made < l.begun {
+				return false
+			}
+			before := l.ear.heardFor()
+			l.ear.echo(made)
+			l.echoed = now
+			return (before > 0) != (l.ear.heardFor() > 0)
+		default: // the probe of another listener
+			return false
+		}
+		return true
+	})
+}
+
+// probe makes probes, until none has come back for too long.
+func (l *Listener) probe(ctx context.Context) error {
+	for {
+		err := l.send(ctx)
+		l.mu.Lock()
+		quiet := l.now() - l.echoed
+		l.mu.Unlock()
+		if quiet > l.patience {
+			return errors.Join(errDeaf, err)
+		}
+		if !pause(ctx, l.every) {
+			return ctx.Err()
+		}
+	}
+}
+
+// send makes a probe. Its number is when it was made.
+func (l *Listener) send(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.patience/2)
+	defer cancel()
+	if l.Open != nil {
+		if err := l.Open(ctx); err != nil {
+			return fmt.Errorf("heartbeats cannot come in: %w", err)
+		}
+	}
+	return l.Heartbeats.Probe(ctx, eventlog.Probe{From: l.self, N: uint64(l.now())})
+}
+
+// now is the time since the listener was made. It is monotonic: setting the clock does not change it.
+func (l *Listener) now() moment { return time.Since(l.born) }
+
+// change does f, and wakes whoever waits for news if there are.
+func (l *Listener) change(f func(now moment) (news bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f(l.now()) {
+		close(l.moved)
+		l.moved = make(chan struct{})
+	}
+}
+
+// Hears implements Hearing.
+func (l *Listener) Hears() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ear.heardFor()
+}
+
+// Of implements Hearing.
+func (l *Listener) Of(name events.CollectorName) Voice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ear.of(name, l.now())
+}
+
+// Note implements Hearing.
+func (l *Listener) Note(name events.CollectorName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ear.note(name, l.now())
+}
+
+// Changed implements Hearing.
+func (l *Listener) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.moved
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
