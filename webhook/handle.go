@@ -19,7 +19,6 @@ import (
 type delivered struct {
 	*Bot
 	pending
-	body []byte
 	// definitions are those of the suite, once they were asked for: everything about the delivery is decided on the same.
 	definitions *suite.Definitions
 	// handled is what will be recorded of it.
@@ -33,14 +32,14 @@ type delivered struct {
 // handle decides on a delivery and records what follows, unless another bot has. It returns the pull request that it is
 // about, 0 for none. Errors are what may go away; everything else is recorded.
 func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq) (pr int, err error) {
-	d := &delivered{Bot: b, pending: p, body: p.body, blocked: blocked, handled: events.DeliveryHandled{Hook: p.hook, Delivery: p.id}}
-	if d.body == nil {
+	if p.body == nil {
 		found, err := b.Log.Read(ctx, p.subject)
 		if err != nil {
 			return 0, err
 		}
-		d.body = Body(found)
+		p.body = Body(found)
 	}
+	d := &delivered{Bot: b, pending: p, blocked: blocked, handled: events.DeliveryHandled{Hook: p.hook, Delivery: p.id}}
 	switch p.event {
 	case "issue_comment":
 		err = d.comment(ctx)
@@ -71,7 +70,7 @@ func (d *delivered) answers(subject events.Subject) bool {
 
 // told ignores a delivery: what was to be said about the comment is said already.
 func (d *delivered) told(ctx context.Context) error {
-	d.wanted, d.handled.Requests, d.handled.Command = nil, nil, ""
+	d.wanted, d.handled.Requests = nil, nil
 	return d.end(ctx, events.DeliveryIgnored, told)
 }
 
