@@ -162,6 +162,13 @@ func TestWhatIsKnownServesWhileItIsTrue(t *testing.T) {
 	if _, answer, err := c.CreateRequest(t.Context(), by, second); err != nil || !answer.Existed {
 		t.Errorf("it does not wait for itself: %+v %v", answer, err)
 	}
+	if _, _, err := c.ArtifactsReady(t.Context(), by, events.NewRequestID("small", events.Try, "k2"), "b2", ""); err != nil {
+		t.Fatal(err)
+	}
+	create(t, c, try("k3", "", 14))
+	if _, answer, err := c.CreateRequest(t.Context(), by, second); err != nil || !answer.Existed {
+		t.Errorf("what is there is not refused for another one that waits: %+v %v", answer, err)
+	}
 }
 
 // Many ask for tries of one pull request at once, some as if nobody had asked before: each is there once, and each but
