@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -130,23 +129,19 @@ func (s *sink) record(ctx context.Context, f events.Fact) error {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
 	event := s.a.c.event(f, s.a.token, s.a.root)
-	for {
-		part := eventlog.Append{Subject: f.Subject(), Expected: s.version, Events: []events.Event{event}}
-		err := s.a.c.retry(ctx, func() error {
-			seq, err := s.a.c.Log.Append(ctx, part)
-			if err == nil {
-				s.version = seq
+	last, err := eventlog.Transact(ctx, s.a.c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
+		if !tx.First() {
+			if err := s.catchUp(ctx); err != nil {
+				return nil, err
 			}
-			return err
-		})
-		var conflict *eventlog.ConflictError
-		if !errors.As(err, &conflict) {
-			return err
 		}
-		if err := s.catchUp(ctx); err != nil {
-			return err
-		}
+		tx.Expect(f.Subject(), s.version)
+		return []events.Event{event}, nil
+	})
+	if err == nil {
+		s.version = last
 	}
+	return err
 }
 
 // catchUp reads where the job's results are now, or tells that the attempt is lost: its lane alone says that.

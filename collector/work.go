@@ -111,9 +111,13 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 	spec := d.Job
 	a, err := c.begin(ctx, d, cause, root)
 	var refusal *job.Refusal
+	var busy *eventlog.BusyError
 	switch {
 	case errors.As(err, &refusal):
 		c.Logger.Info("the job is not ours to execute now", "job", spec.ID, "reason", refusal.Reason)
+		return heldElsewhere, nil
+	case errors.As(err, &busy):
+		c.Logger.Warn("others write about the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
 		return heldElsewhere, nil
 	case ctx.Err() != nil:
 		return 0, nil
@@ -183,42 +187,28 @@ func (c *Collector) laneState(ctx context.Context) (state job.Lane, version even
 
 // begin decides on an attempt and records it. It returns nil when the job has ended, now or before.
 func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause events.Seq, root string) (*attempt, error) {
-	for {
+	var facts []events.Fact
+	var known earlier
+	last, err := eventlog.Transact(ctx, c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
 		state, version, err := c.laneState(ctx)
 		if err != nil {
 			return nil, err
 		}
-		facts, err := job.Decide(state, c.Lane, job.Dequeue{
+		facts, err = job.Decide(state, c.Lane, job.Dequeue{
 			Place: d.Place, Job: d.Job, Collector: c.Name, Instance: c.Instance, Version: c.Version,
 			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts, Since: job.Time(d.Since),
 		})
 		if err != nil || len(facts) == 0 {
 			return nil, err
 		}
-		a, err := c.start(ctx, d.Job, facts, version, cause, root)
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) {
-			continue
-		}
-		return a, err
-	}
-}
-
-// start records the facts of a dequeue, and returns the attempt if there is one among them.
-func (c *Collector) start(ctx context.Context, spec events.JobSpec, facts []events.Fact, version, cause events.Seq, root string) (*attempt, error) {
-	known, err := c.readResults(ctx, spec.ID)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range spec.Earlier() {
-		round, err := c.readResults(ctx, id)
-		if err != nil {
+		if known, err = c.measured(ctx, d.Job); err != nil {
 			return nil, err
 		}
-		maps.Copy(known.done, round.done)
-	}
-	last, err := c.store(ctx, facts, version, known.version, cause, root)
-	if err != nil {
+		tx.Expect(events.WorkSubject(c.Lane), version)
+		tx.Expect(events.ResultSubject(c.Lane, d.Job.ID), known.version)
+		return c.events(facts, cause, root), nil
+	})
+	if err != nil || last == 0 {
 		return nil, err
 	}
 	// The append is contiguous.
@@ -228,52 +218,75 @@ func (c *Collector) start(ctx context.Context, spec events.JobSpec, facts []even
 			if _, closed := facts[len(facts)-1].(events.ResultsClosed); closed {
 				known.version = last
 			}
-			return newAttempt(c, spec, first+events.Seq(i), dequeued, known.done, known.version, root), nil
+			return newAttempt(c, d.Job, first+events.Seq(i), dequeued, known.done, known.version, root), nil
 		}
 	}
 	return nil, nil
+}
+
+// measured reads what of a job is measured, also in its earlier rounds.
+func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier, error) {
+	known, err := c.readResults(ctx, spec.ID)
+	if err != nil {
+		return known, err
+	}
+	for _, id := range spec.Earlier() {
+		round, err := c.readResults(ctx, id)
+		if err != nil {
+			return known, err
+		}
+		maps.Copy(known.done, round.done)
+	}
+	return known, nil
 }
 
 // record appends the end of an attempt, unless the log took another course (*job.Refusal).
 func (c *Collector) record(ctx context.Context, root string, end job.Command) error {
 	ctx, cancel := c.lasting(ctx)
 	defer cancel()
-	for {
+	_, err := eventlog.Transact(ctx, c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
 		state, version, err := c.laneState(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		facts, err := job.Decide(state, c.Lane, end)
 		if err != nil || len(facts) == 0 {
-			return err
+			return nil, err
 		}
-		results := earlier{}
+		tx.Expect(events.WorkSubject(c.Lane), version)
 		if len(facts) > 1 {
-			if results, err = c.readResults(ctx, state.JobID); err != nil {
-				return err
+			results, err := c.readResults(ctx, state.JobID)
+			if err != nil {
+				return nil, err
 			}
+			tx.Expect(events.ResultSubject(c.Lane, state.JobID), results.version)
 		}
-		_, err = c.store(ctx, facts, version, results.version, state.Token, root)
-		var conflict *eventlog.ConflictError
-		if !errors.As(err, &conflict) {
-			return err
-		}
-	}
+		return c.events(facts, state.Token, root), nil
+	})
+	return err
 }
 
-// store appends what was decided on the lane: facts on its work, and on the results of the job, each with the version
-// that is expected there.
-func (c *Collector) store(ctx context.Context, facts []events.Fact, work, results, cause events.Seq, root string) (last events.Seq, err error) {
-	parts := []eventlog.Append{{Subject: events.WorkSubject(c.Lane), Expected: work}}
+// events wraps what was decided.
+func (c *Collector) events(facts []events.Fact, cause events.Seq, root string) []events.Event {
+	out := make([]events.Event, 0, len(facts))
 	for _, f := range facts {
-		if f.Subject() != parts[len(parts)-1].Subject {
-			parts = append(parts, eventlog.Append{Subject: f.Subject(), Expected: results})
-		}
-		part := &parts[len(parts)-1]
-		part.Events = append(part.Events, c.event(f, cause, root))
+		out = append(out, c.event(f, cause, root))
 	}
-	err = c.retry(ctx, func() (err error) {
-		last, err = c.Log.Append(ctx, parts...)
+	return out
+}
+
+// patient returns the log, of which each append is tried again while the log is away.
+func (c *Collector) patient() eventlog.Log { return patient{c.Log, c} }
+
+type patient struct {
+	eventlog.Log
+	c *Collector
+}
+
+// Append implements eventlog.Log.
+func (p patient) Append(ctx context.Context, parts ...eventlog.Append) (last events.Seq, err error) {
+	err = p.c.retry(ctx, func() (err error) {
+		last, err = p.Log.Append(ctx, parts...)
 		return err
 	})
 	return last, err

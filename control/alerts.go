@@ -18,13 +18,12 @@ func (c *Control) RaiseAlert(ctx context.Context, by By, alert events.AlertRaise
 	if alert.Kind == "" || alert.Message == "" {
 		return Answer{}, refuse(Invalid, "alert %s: say its kind, and what is wrong in its message", alert.Key)
 	}
-	_, answer, err := decide(ctx, c, by, events.AlertSubject(alert.Key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
+	return decide(ctx, c, by, events.AlertSubject(alert.Key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
 		if stands != nil && *stands == alert {
 			return nil, nil
 		}
 		return []events.Fact{alert}, nil
 	})
-	return answer, err
 }
 
 // ClearAlert says that what an alert was about is over. To clear one that does not stand records nothing.
@@ -32,13 +31,12 @@ func (c *Control) ClearAlert(ctx context.Context, by By, key events.AlertKey, re
 	if err := events.CheckToken("alert", string(key)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	_, answer, err := decide(ctx, c, by, events.AlertSubject(key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
+	return decide(ctx, c, by, events.AlertSubject(key), evolveAlert, func(stands *events.AlertRaised) ([]events.Fact, error) {
 		if stands == nil {
 			return nil, nil
 		}
 		return []events.Fact{events.AlertCleared{Key: key, Reason: reason}}, nil
 	})
-	return answer, err
 }
 
 // evolveAlert returns the alert that stands; nil when none does.

@@ -24,30 +24,31 @@ type NewCollector struct {
 	NKey string `json:"nkey"`
 }
 
-// collector is what the log says of one: its standing, and what the registry holds of it with its version.
+// collector is what the log says of one: its standing, and what the registry holds of it.
 type collector struct {
 	job.Standing
 	registry []events.Recorded
-	version  events.Seq
 }
 
-// collector reads what the log says of a collector. Its registry tells almost all of it; whether it still drains,
+// reader reads all events of one aggregate: the log does, and a try of a decision.
+type reader interface {
+	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
+}
+
+// collectorOf reads what the log says of a collector. Its registry tells almost all of it; whether it still drains,
 // its processes say.
-func (c *Control) collector(ctx context.Context, name events.CollectorName) (known collector, err error) {
-	if known.registry, err = c.Log.Read(ctx, events.RegistrySubject(name)); err != nil {
+func collectorOf(ctx context.Context, from reader, name events.CollectorName) (known collector, err error) {
+	if known.registry, err = from.Read(ctx, events.RegistrySubject(name)); err != nil {
 		return known, err
 	}
-	own, err := c.Log.Read(ctx, events.CollectorSubject(name))
-	if n := len(known.registry); n > 0 {
-		known.version = known.registry[n-1].Seq
-	}
+	own, err := from.Read(ctx, events.CollectorSubject(name))
 	known.Standing = job.StandOn(known.registry, own)
 	return known, err
 }
 
 // Standing reads what the log says of a collector.
 func (c *Control) Standing(ctx context.Context, name events.CollectorName) (job.Standing, error) {
-	known, err := c.collector(ctx, name)
+	known, err := collectorOf(ctx, c.Log, name)
 	return known.Standing, err
 }
 
@@ -125,31 +126,26 @@ func removedCollector(name events.CollectorName) error {
 func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 	decision func(collector) ([]events.Fact, events.CollectorRegistered, error),
 ) (Answer, error) {
-	return again("change collector "+string(name), func() (Answer, error) {
-		known, err := c.collector(ctx, name)
-		if err != nil {
-			return Answer{}, err
-		}
+	return c.onCollector(ctx, by, name, func(tx *eventlog.Tx, known collector) ([]events.Fact, error) {
 		facts, r, err := decision(known)
 		if err != nil || len(facts) == 0 {
-			return Answer{Seq: known.version, Existed: err == nil}, err
+			return nil, err
 		}
 		lane := r.Lane()
-		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
+		serving, err := eventlog.StateOf(ctx, tx, events.AssignmentSubject(lane), evolveAssignment)
 		if err != nil {
-			return Answer{}, err
+			return nil, err
 		}
-		if holder, held := serving.state.Regular(); held && !r.Standby && holder != name {
-			return Answer{}, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
+		if holder, held := serving.Regular(); held && !r.Standby && holder != name {
+			return nil, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
 		}
 		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
-			return Answer{}, err
+			return nil, err
 		}
-		var also []events.Fact
-		if _, assigned := serving.state.Collectors[name]; !assigned {
-			also = append(also, events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})
+		if _, assigned := serving.Collectors[name]; !assigned {
+			facts = append(facts, events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})
 		}
-		return c.record(ctx, by, name, known, facts, serving, also)
+		return facts, nil
 	})
 }
 
@@ -159,49 +155,38 @@ func (c *Control) takeOut(ctx context.Context, by By, name events.CollectorName,
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	return again("change collector "+string(name), func() (Answer, error) {
-		known, err := c.collector(ctx, name)
-		if err != nil {
-			return Answer{}, err
-		}
+	return c.onCollector(ctx, by, name, func(tx *eventlog.Tx, known collector) ([]events.Fact, error) {
 		facts, err := decision(known)
 		if err != nil || len(facts) == 0 {
-			return Answer{Seq: known.version, Existed: err == nil}, err
+			return nil, err
 		}
 		lane := known.Registered.Lane()
-		serving, err := fold(ctx, c.Log, events.AssignmentSubject(lane), evolveAssignment)
+		serving, err := eventlog.StateOf(ctx, tx, events.AssignmentSubject(lane), evolveAssignment)
 		if err != nil {
-			return Answer{}, err
+			return nil, err
 		}
-		var also []events.Fact
-		if _, assigned := serving.state.Collectors[name]; assigned {
-			also = append(also, events.LaneUnassigned{Lane: lane, Name: name})
+		if _, assigned := serving.Collectors[name]; assigned {
+			facts = append(facts, events.LaneUnassigned{Lane: lane, Name: name})
 		}
-		return c.record(ctx, by, name, known, facts, serving, also)
+		return facts, nil
 	})
 }
 
-// record appends facts about a collector, and about its lane if there are any, with the versions that were read.
-func (c *Control) record(ctx context.Context, by By, name events.CollectorName, known collector, facts []events.Fact,
-	serving folded[job.Assignment], also []events.Fact,
+// onCollector decides on a collector, and on what else the decision reads, and records it.
+func (c *Control) onCollector(ctx context.Context, by By, name events.CollectorName,
+	decision func(*eventlog.Tx, collector) ([]events.Fact, error),
 ) (Answer, error) {
-	parts := []eventlog.Append{{Subject: events.RegistrySubject(name), Expected: known.version, Events: c.events(by, facts...)}}
-	if len(also) > 0 {
-		parts = append(parts, eventlog.Append{Subject: also[0].Subject(), Expected: serving.seq, Events: c.events(by, also...)})
-	}
-	seq, err := c.Log.Append(ctx, parts...)
-	return Answer{Seq: seq}, err
-}
-
-// again carries a command out until no other writer is faster, a bounded number of times.
-func again(what string, try func() (Answer, error)) (answer Answer, err error) {
-	for range tries {
-		var conflict *eventlog.ConflictError
-		if answer, err = try(); !errors.As(err, &conflict) {
-			return answer, err
+	var version events.Seq
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		known, err := collectorOf(ctx, tx, name)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return Answer{}, fmt.Errorf("%s: %d times somebody else was first: try again: %w", what, tries, err)
+		version = tx.Version(events.RegistrySubject(name))
+		facts, err := decision(tx, known)
+		return c.events(by, facts...), err
+	})
+	return answer(seq, version, err)
 }
 
 // Deactivation says how a collector is taken out.
@@ -240,19 +225,11 @@ func (c *Control) registered(ctx context.Context, by By, name events.CollectorNa
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	return again("change collector "+string(name), func() (Answer, error) {
-		known, err := c.collector(ctx, name)
-		if err == nil {
-			err = known.exists(name)
+	return c.onCollector(ctx, by, name, func(_ *eventlog.Tx, known collector) ([]events.Fact, error) {
+		if err := known.exists(name); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return Answer{}, err
-		}
-		facts, err := decision(known)
-		if err != nil || len(facts) == 0 {
-			return Answer{Seq: known.version, Existed: err == nil}, err
-		}
-		return c.record(ctx, by, name, known, facts, folded[job.Assignment]{}, nil)
+		return decision(known)
 	})
 }
 
@@ -287,15 +264,4 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 		return suite.Target{Name: n.Target}, nil
 	}
 	return suite.Target{}, refuse(Invalid, "no published definitions have lane %s/%d; they have %s", n.Target, n.Set, strings.Join(known, ", "))
-}
-
-func fold[S any](ctx context.Context, log eventlog.Log, subject events.Subject, evolve func(S, events.Recorded) S) (folded[S], error) {
-	var out folded[S]
-	history, err := log.Read(ctx, subject)
-	for _, e := range history {
-		if out.seq = e.Seq; e.Fact != nil { // litter counts for the version alone
-			out.state = evolve(out.state, e)
-		}
-	}
-	return out, err
 }

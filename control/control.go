@@ -81,55 +81,72 @@ func (c *Control) events(by By, facts ...events.Fact) []events.Event {
 	return out
 }
 
-// folded is the state of an aggregate and its version.
-type folded[S any] struct {
-	state S
-	seq   events.Seq
-}
-
-// decide runs decision on one aggregate and returns the last sequence of it, and whether nothing was new.
+// decide takes a decision on one aggregate and records it.
 func decide[S any](ctx context.Context, c *Control, by By, subject events.Subject, evolve func(S, events.Recorded) S,
 	decision func(S) ([]events.Fact, error),
-) (S, Answer, error) {
-	wrote := false
-	end, err := eventlog.Decide(ctx, c.Log, subject,
-		func(s folded[S], e events.Recorded) folded[S] {
-			if s.seq = e.Seq; e.Fact != nil { // litter counts for the version alone
-				s.state = evolve(s.state, e)
-			}
-			return s
-		},
-		func(s folded[S]) ([]events.Event, error) {
-			facts, err := decision(s.state)
-			wrote = err == nil && len(facts) > 0
-			return c.events(by, facts...), err
-		})
-	return end.state, Answer{Seq: end.seq, Existed: err == nil && !wrote}, err
+) (Answer, error) {
+	var version events.Seq
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		state, err := eventlog.StateOf(ctx, tx, subject, evolve)
+		if err != nil {
+			return nil, err
+		}
+		version = tx.Version(subject)
+		facts, err := decision(state)
+		return c.events(by, facts...), err
+	})
+	return answer(seq, version, err)
+}
+
+// answer tells what a command came to: what was recorded, or, when nothing was, the version that was found.
+func answer(seq, version events.Seq, err error) (Answer, error) {
+	if seq > 0 {
+		return Answer{Seq: seq}, err
+	}
+	return Answer{Seq: version, Existed: err == nil}, err
+}
+
+// Published are definitions, and the event that published them.
+type Published struct {
+	suite.Definitions
+	Seq events.Seq
 }
 
 // Definitions returns the newest definitions of a suite, or a refusal when none were published.
 func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite.Definitions, error) {
+	newest, err := c.Newest(ctx, name, Published{})
+	return newest.Definitions, err
+}
+
+// Newest returns the newest definitions of a suite, or a refusal when none were published. Those that the caller knows
+// are not parsed again while they are the newest: an event never changes.
+func (c *Control) Newest(ctx context.Context, name events.SuiteName, known Published) (Published, error) {
 	if err := events.CheckToken("suite", string(name)); err != nil {
-		return suite.Definitions{}, refuse(Invalid, "%s", err)
+		return Published{}, refuse(Invalid, "%s", err)
 	}
 	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
-	if err != nil {
-		return suite.Definitions{}, err
-	}
-	if !ok {
-		return suite.Definitions{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
+	switch {
+	case err != nil:
+		return Published{}, err
+	case !ok:
+		return Published{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
+	case last.Seq == known.Seq && known.Name == name:
+		return known, nil
 	}
 	published, readable := last.Fact.(events.DefinitionsPublished)
 	if !readable { // litter: those before it are the newest
-		history, err := fold(ctx, c.Log, events.SuiteSubject(name), func(_ events.DefinitionsPublished, e events.Recorded) events.DefinitionsPublished {
-			return e.Fact.(events.DefinitionsPublished)
-		})
+		history, err := c.Log.Read(ctx, events.SuiteSubject(name))
 		if err != nil {
-			return suite.Definitions{}, err
+			return Published{}, err
 		}
-		published = history.state
+		for _, e := range history {
+			if f, ok := e.Fact.(events.DefinitionsPublished); ok {
+				published = f
+			}
+		}
 	}
-	return suite.Parse(published.Content)
+	definitions, err := suite.Parse(published.Content)
+	return Published{definitions, last.Seq}, err
 }
 
 // others names the suites that are published, for whoever named one that is not. Where they are not known it says
@@ -154,7 +171,7 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 // Publish makes definitions the current ones of their suite.
 func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
 	digest := d.Digest()
-	_, answer, err := decide(ctx, c, by, events.SuiteSubject(d.Name),
+	return decide(ctx, c, by, events.SuiteSubject(d.Name),
 		func(_ events.Digest, e events.Recorded) events.Digest {
 			return e.Fact.(events.DefinitionsPublished).Digest
 		},
@@ -164,5 +181,4 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 			}
 			return []events.Fact{events.DefinitionsPublished{Suite: d.Name, Digest: digest, Content: d.Canonical()}}, nil
 		})
-	return answer, err
 }

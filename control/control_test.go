@@ -196,3 +196,26 @@ func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 		t.Fatalf("lane %s has %d collectors: %v", lane, holders, serving.state.Collectors)
 	}
 }
+
+// Definitions that the caller knows are not parsed again until there are others.
+func TestKnownDefinitionsAreNotParsedAgain(t *testing.T) {
+	c, _ := start(t)
+	known, err := c.Newest(t.Context(), "small", Published{})
+	if err != nil || known.Seq != 1 || known.PrimaryTarget != "here" {
+		t.Fatalf("%+v %v", known, err)
+	}
+	known.PrimaryTarget = "kept"
+	if again, err := c.Newest(t.Context(), "small", known); err != nil || again.PrimaryTarget != "kept" {
+		t.Errorf("the same ones: %+v %v", again, err)
+	}
+	other := definitions()
+	other.Targets[0].Sets = 1
+	if _, err := c.Publish(t.Context(), by, other); err != nil {
+		t.Fatal(err)
+	}
+	if newer, err := c.Newest(t.Context(), "small", known); err != nil || newer.Seq != 2 || newer.PrimaryTarget != "here" || newer.Targets[0].Sets != 1 {
+		t.Errorf("newer ones: %+v %v", newer, err)
+	}
+	_, err = c.Newest(t.Context(), "other", known)
+	refused(t, err, NotFound, "tacho suite publish")
+}

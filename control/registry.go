@@ -22,39 +22,37 @@ import (
 // processes may do it at once: the log takes each copy, and the opening, from one of them.
 func OpenRegistry(ctx context.Context, log eventlog.Log, by By, clock func() time.Time) error {
 	c := &Control{Log: log, Clock: clock}
-	_, err := again("open the registry of collectors", func() (Answer, error) { return Answer{}, c.openRegistry(ctx, by) })
-	return err
-}
-
-func (c *Control) openRegistry(ctx context.Context, by By) error {
-	_, open, err := c.Log.Last(ctx, events.RegistryOpenedSubject())
-	if err != nil || open {
-		return err
-	}
-	copies, there, err := earlierStandings(ctx, c.Log)
-	if err != nil {
-		return fmt.Errorf("read the collectors of an earlier version: %w", err)
-	}
-	all := there + len(copies)
-	for len(copies) >= eventlog.MaxBatch {
-		if _, err := c.Log.Append(ctx, c.copied(by, copies[:eventlog.MaxBatch])...); err != nil {
-			return fmt.Errorf("copy collectors into the registry: %w", err)
+	open := false
+	for !open {
+		_, err := eventlog.Transact(ctx, log, func(tx *eventlog.Tx) (_ []events.Event, err error) {
+			if _, open, err = tx.Last(ctx, events.RegistryOpenedSubject()); err != nil || open {
+				return nil, err
+			}
+			copies, there, err := earlierStandings(ctx, log)
+			if err != nil {
+				return nil, fmt.Errorf("read the collectors of an earlier version: %w", err)
+			}
+			open = len(copies) < eventlog.MaxBatch
+			return c.copied(tx, by, copies[:min(len(copies), eventlog.MaxBatch)], there, open), nil
+		})
+		if err != nil {
+			return fmt.Errorf("open the registry of collectors: %w", err)
 		}
-		copies = copies[eventlog.MaxBatch:]
-	}
-	opened := eventlog.Append{Subject: events.RegistryOpenedSubject(), Events: c.events(by, events.RegistryOpened{Collectors: all})}
-	if _, err := c.Log.Append(ctx, append(c.copied(by, copies), opened)...); err != nil {
-		return fmt.Errorf("open the registry: %w", err)
 	}
 	return nil
 }
 
-func (c *Control) copied(by By, copies []events.RegistryCopied) []eventlog.Append {
-	var parts []eventlog.Append
+// copied returns the copies of what stands at the old place, and the opening if these are the last ones.
+func (c *Control) copied(tx *eventlog.Tx, by By, copies []events.RegistryCopied, there int, last bool) []events.Event {
+	var facts []events.Fact
 	for _, f := range copies {
-		parts = append(parts, eventlog.Append{Subject: f.Subject(), Events: c.events(by, f)})
+		tx.Expect(f.Subject(), 0)
+		facts = append(facts, f)
 	}
-	return parts
+	if last {
+		facts = append(facts, events.RegistryOpened{Collectors: there + len(copies)})
+	}
+	return c.events(by, facts...)
 }
 
 // earlierStandings reads the whole log and returns what stands on the subjects of collectors, in the order of names,

@@ -19,7 +19,7 @@ type Repair struct {
 // RepairRequest wishes for the next rounds of jobs of a request, in whatever state that is; the request stays as it
 // ended. The scheduler answers in the log: RepairAnswer tells.
 func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID, r Repair) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}, nil)
+	return c.onRequest(ctx, by, id, nil, request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}, nil)
 }
 
 // RepairAnswer returns what came of a wish: the jobs that were made, or why there are none. answered is false while

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +10,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/suite"
 )
 
 // NewRequest is a wish to benchmark an artifact.
@@ -31,11 +31,12 @@ type NewRequest struct {
 	AsItIs bool `json:"-"`
 	// Waits has a master wait for its artifact, which was asked for and is not there yet.
 	Waits bool `json:"-"`
+	// Fresh expects that nobody asked before, and looks only if the log says otherwise: a question less for a wish that is
+	// made once.
+	Fresh bool `json:"-"`
+	// Definitions are those that the wish was read with; nil is the newest.
+	Definitions *suite.Definitions `json:"-"`
 }
-
-// tries bounds how often a command on several aggregates starts again. Each conflict means that another
-// writer got through.
-const tries = 16
 
 // maxKey bounds the natural key of a request, which names it to people while it has no tag.
 const maxKey = 256
@@ -53,30 +54,36 @@ func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also .
 		return request.Request{}, Answer{}, err
 	}
 	id := events.NewRequestID(n.Suite, n.Kind, create.Key)
-	return c.change(ctx, by, id, also, func(known request.Request) ([]events.Fact, []eventlog.Append, error) {
-		facts, err := request.Decide(known, create)
+	var fresh *Known
+	if n.Fresh {
+		fresh = &Known{}
+	}
+	return c.change(ctx, by, id, fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
+		// A wish that is wrong by itself is called so, whatever there is.
+		facts, err := request.Decide(request.Request{}, create)
+		if err != nil {
+			return nil, nil, refuse(Invalid, "%s", err)
+		}
+		if known.Exists() {
+			facts, err = request.Decide(known, create)
+		}
 		if err != nil || len(facts) == 0 || n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
 			return facts, nil, err
 		}
-		others, err := c.newestTry(ctx, by, n.Suite, n.PR, id, create.Tag == "")
+		others, err := c.newestTry(ctx, tx, by, n.Suite, n.PR, id, create.Tag == "")
 		return facts, others, err
 	})
 }
 
-func concerns(parts []eventlog.Append, subject events.Subject) bool {
-	for _, p := range parts {
-		if p.Subject == subject {
-			return true
-		}
-	}
-	return false
-}
-
 // creation checks a wish against the current definitions.
 func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, error) {
-	d, err := c.Definitions(ctx, n.Suite)
-	if err != nil {
-		return request.Create{}, err
+	d := n.Definitions
+	if d == nil {
+		newest, err := c.Definitions(ctx, n.Suite)
+		if err != nil {
+			return request.Create{}, err
+		}
+		d = &newest
 	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
@@ -93,66 +100,62 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	if n.KeepOlder && n.Tag == "" {
 		return request.Create{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
 	}
-	create := request.Create{
+	return request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		AsItIs: n.AsItIs, Waits: n.Waits,
-	}
-	if _, err := request.Decide(request.Request{}, create); err != nil {
-		return request.Create{}, refuse(Invalid, "%s", err)
-	}
-	return create, nil
+	}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the one before if it has not started.
 // Where trying again does not supersede, two tries that both wait are refused.
-func (c *Control) newestTry(ctx context.Context, by By, name events.SuiteName, pr int, id events.RequestID, waits bool) ([]eventlog.Append, error) {
-	last, found, err := c.Log.Last(ctx, events.TrySubject(name, pr))
-	if err != nil {
-		return nil, err
+func (c *Control) newestTry(ctx context.Context, tx *eventlog.Tx, by By, name events.SuiteName, pr int, id events.RequestID, waits bool) ([]events.Event, error) {
+	queued := c.events(by, events.TryQueued{Suite: name, PR: pr, RequestID: id})
+	last, found, err := tx.Last(ctx, events.TrySubject(name, pr))
+	if err != nil || !found {
+		return queued, err
 	}
-	parts := []eventlog.Append{{Subject: events.TrySubject(name, pr), Expected: last.Seq, Events: c.events(by,
-		events.TryQueued{Suite: name, PR: pr, RequestID: id})}}
-	if !found {
-		return parts, nil
-	}
-	before, err := foldRequest(ctx, c.Log, last.Fact.(events.TryQueued).RequestID)
+	before, err := requestIn(ctx, tx, last.Fact.(events.TryQueued).RequestID)
 	if err != nil {
 		return nil, err
 	}
 	if c.KeepTries {
-		if before.state.State == events.WaitingForArtifacts && !waits {
+		if before.State == events.WaitingForArtifacts && !waits {
 			// The one that waits stays the one that a finished try build finds.
 			return nil, nil
 		}
-		if before.state.State == events.WaitingForArtifacts {
-			return nil, refuse(Conflict, "pull request %d has a try that waits for its artifact: `tacho request cancel %s` first", pr, before.state.ID)
+		if before.State == events.WaitingForArtifacts {
+			return nil, refuse(Conflict, "pull request %d has a try that waits for its artifact: `tacho request cancel %s` first", pr, before.ID)
 		}
-		return parts, nil
+		return queued, nil
 	}
-	facts, err := request.Decide(before.state, request.Supersede{By: id})
+	facts, err := request.Decide(before.Request, request.Supersede{By: id})
 	if err != nil {
 		return nil, refuse(Conflict, "%s", err)
 	}
-	if len(facts) > 0 {
-		parts = append(parts, eventlog.Append{
-			Subject: events.RequestSubject(before.state.ID), Expected: before.seq, Events: c.events(by, facts...),
-		})
-	}
-	return parts, nil
+	return append(queued, c.events(by, facts...)...), nil
 }
 
 // WaitingTry returns the try of a pull request that waits for its artifact; false when there is none.
-func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int) (request.Request, bool, error) {
+func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int) (Known, bool, error) {
 	last, found, err := c.Log.Last(ctx, events.TrySubject(name, pr))
 	if err != nil || !found {
-		return request.Request{}, false, err
+		return Known{}, false, err
 	}
-	known, err := foldRequest(ctx, c.Log, last.Fact.(events.TryQueued).RequestID)
-	return known.state, err == nil && known.state.State == events.WaitingForArtifacts, err
+	known, err := requestIn(ctx, c.Log, last.Fact.(events.TryQueued).RequestID)
+	return known, err == nil && known.State == events.WaitingForArtifacts, err
 }
 
 // ArtifactsReady says that the artifact of a waiting request exists. also is recorded with it, as by CreateRequest.
 func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.artifactsReady(ctx, by, id, nil, tag, parent, also)
+}
+
+// ArtifactsReadyOf is ArtifactsReady of a request that was read already.
+func (c *Control) ArtifactsReadyOf(ctx context.Context, by By, known Known, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.artifactsReady(ctx, by, known.ID, &known, tag, parent, also)
+}
+
+func (c *Control) artifactsReady(ctx context.Context, by By, id events.RequestID, known *Known, tag, parent events.Tag, also []eventlog.Append) (request.Request, Answer, error) {
 	err := events.CheckTag(tag)
 	if err == nil && parent != "" {
 		err = events.CheckTag(parent)
@@ -160,77 +163,92 @@ func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID
 	if err != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
 	}
-	return c.onRequest(ctx, by, id, request.ArtifactsReady{Tag: tag, Parent: parent}, also)
+	return c.onRequest(ctx, by, id, known, request.ArtifactsReady{Tag: tag, Parent: parent}, also)
 }
 
 // BuildFailed says that the try build of a waiting request failed; it goes on waiting. also is recorded with it.
-func (c *Control) BuildFailed(ctx context.Context, by By, id events.RequestID, reason, url string, also ...eventlog.Append) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.BuildFailed{Reason: reason, URL: url}, also)
+func (c *Control) BuildFailed(ctx context.Context, by By, known Known, reason, url string, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, known.ID, &known, request.BuildFailed{Reason: reason, URL: url}, also)
 }
 
 // CancelRequest withdraws a request; its jobs that run are stopped. also is recorded with it.
 func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string, also ...eventlog.Append) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, request.Cancel{Reason: reason}, also)
+	return c.onRequest(ctx, by, id, nil, request.Cancel{Reason: reason}, also)
 }
 
-func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
+func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
 	if events.CheckToken("request", string(id)) != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%q is no id of a request: `tacho request show TAG` tells it", id)
 	}
-	return c.change(ctx, by, id, also, func(known request.Request) ([]events.Fact, []eventlog.Append, error) {
-		if !known.Exists() {
+	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
+		if !q.Exists() {
 			return nil, nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
 		}
-		facts, err := request.Decide(known, command)
+		facts, err := request.Decide(q, command)
 		return facts, nil, err
 	})
 }
 
-// change decides on a request and appends what follows: facts about it, parts about others, and also.
-func (c *Control) change(ctx context.Context, by By, id events.RequestID, also []eventlog.Append,
-	decide func(request.Request) ([]events.Fact, []eventlog.Append, error),
+// Known is a request as it was read, and its version then.
+type Known struct {
+	request.Request
+	version events.Seq
+}
+
+// change decides on a request and records what follows: facts about it, events about others, and also. What is known of
+// the request serves the first try. It can make facts, for the log refuses them when the request has moved on; before
+// it makes a refusal, or nothing, the request is read.
+func (c *Control) change(ctx context.Context, by By, id events.RequestID, known *Known, also []eventlog.Append,
+	decide func(*eventlog.Tx, request.Request) ([]events.Fact, []events.Event, error),
 ) (request.Request, Answer, error) {
-	for range tries {
-		known, err := foldRequest(ctx, c.Log, id)
-		if err != nil {
-			return request.Request{}, Answer{}, err
+	var q Known
+	var facts []events.Fact
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) (others []events.Event, err error) {
+		tx.Beside(also...)
+		if known != nil && tx.First() {
+			tx.Expect(events.RequestSubject(id), known.version)
+			q = *known
+			if facts, others, err = decide(tx, q.Request); err == nil && len(facts) > 0 {
+				return append(c.events(by, facts...), others...), nil
+			}
 		}
-		facts, others, err := decide(known.state)
-		var refusal *request.Refusal
-		if errors.As(err, &refusal) {
-			err = refuse(Conflict, "%s", refusal.Reason)
+		if q, err = requestIn(ctx, tx, id); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return known.state, Answer{}, err
+		if facts, others, err = decide(tx, q.Request); err != nil {
+			return nil, asRefusal(err)
 		}
-		var parts []eventlog.Append
-		if len(facts) > 0 {
-			parts = append(parts, eventlog.Append{Subject: events.RequestSubject(id), Expected: known.seq, Events: c.events(by, facts...)})
-		}
-		parts = append(append(parts, others...), also...)
-		if len(parts) == 0 {
-			return known.state, Answer{Seq: known.seq, Existed: true}, nil
-		}
-		seq, err := c.Log.Append(ctx, parts...)
-		var conflict *eventlog.ConflictError
-		if errors.As(err, &conflict) && !concerns(also, conflict.Subject) {
-			continue
-		}
-		if err != nil {
-			return request.Request{}, Answer{}, err
-		}
-		for _, f := range facts {
-			known.state = request.Evolve(known.state, f, c.Clock())
-		}
-		return known.state, Answer{Seq: seq, Existed: len(facts) == 0}, nil
+		return append(c.events(by, facts...), others...), nil
+	})
+	switch {
+	case err != nil:
+		return q.Request, Answer{}, err
+	case seq == 0:
+		return q.Request, Answer{Seq: q.version, Existed: true}, nil
 	}
-	return request.Request{}, Answer{}, fmt.Errorf("change request %s: %d times somebody else was first: try again", id, tries)
+	for _, f := range facts {
+		q.Request = request.Evolve(q.Request, f, c.Clock())
+	}
+	return q.Request, Answer{Seq: seq, Existed: len(facts) == 0}, nil
 }
 
-func foldRequest(ctx context.Context, log eventlog.Log, id events.RequestID) (folded[request.Request], error) {
-	return fold(ctx, log, events.RequestSubject(id), evolveRequest)
+// asRefusal turns what package request refuses into a refusal of the command.
+func asRefusal(err error) error {
+	var refusal *request.Refusal
+	if errors.As(err, &refusal) {
+		return refuse(Conflict, "%s", refusal.Reason)
+	}
+	return err
 }
 
-func evolveRequest(r request.Request, e events.Recorded) request.Request {
-	return request.Evolve(r, e.Fact, e.Time)
+// requestIn reads a request.
+func requestIn(ctx context.Context, from reader, id events.RequestID) (Known, error) {
+	history, err := from.Read(ctx, events.RequestSubject(id))
+	var out Known
+	for _, e := range history {
+		if out.version = e.Seq; e.Fact != nil { // litter counts for the version alone
+			out.Request = request.Evolve(out.Request, e.Fact, e.Time)
+		}
+	}
+	return out, err
 }

@@ -3,8 +3,8 @@ package control
 import (
 	"context"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
 )
 
 // TakeLaneOver has a collector serve its lane from here on, instead of the one that does. A job that the other
@@ -13,28 +13,34 @@ func (c *Control) TakeLaneOver(ctx context.Context, by By, name events.Collector
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	known, err := c.collector(ctx, name)
-	if err == nil {
-		err = known.exists(name)
-	}
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case !known.Takes():
-		return Answer{}, refuse(Conflict, "collector %s takes no jobs now: activate it first with `tacho collector activate %s`", name, name)
-	}
-	lane := known.Registered.Lane()
 	if reason == "" {
 		reason = "asked for"
 	}
-	_, answer, err := decide(ctx, c, by, events.AssignmentSubject(lane), evolveAssignment, func(a job.Assignment) ([]events.Fact, error) {
+	var version events.Seq
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		known, err := collectorOf(ctx, tx, name)
+		if err == nil {
+			err = known.exists(name)
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case !known.Takes():
+			return nil, refuse(Conflict, "collector %s takes no jobs now: activate it first with `tacho collector activate %s`", name, name)
+		}
+		lane := known.Registered.Lane()
+		a, err := eventlog.StateOf(ctx, tx, events.AssignmentSubject(lane), evolveAssignment)
+		if err != nil {
+			return nil, err
+		}
+		version = tx.Version(events.AssignmentSubject(lane))
 		if _, assigned := a.Collectors[name]; !assigned {
 			return nil, refuse(Conflict, "collector %s is not assigned to lane %s: activate it first with `tacho collector activate %s`", name, lane, name)
 		}
 		if a.Serving == name {
 			return nil, nil
 		}
-		return []events.Fact{events.LaneTakenOver{Lane: lane, Name: name, From: a.Serving, Reason: reason}}, nil
+		return c.events(by, events.LaneTakenOver{Lane: lane, Name: name, From: a.Serving, Reason: reason}), nil
 	})
-	return answer, err
+	return answer(seq, version, err)
 }

@@ -11,7 +11,7 @@ func (c *Control) WantVersion(ctx context.Context, by By, wanted events.VersionW
 	if err := events.CheckVersion(wanted.Version); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
-	_, answer, err := decide(ctx, c, by, events.VersionSubject(),
+	return decide(ctx, c, by, events.VersionSubject(),
 		func(_ string, e events.Recorded) string { return e.Fact.(events.VersionWanted).Version },
 		func(current string) ([]events.Fact, error) {
 			if current == wanted.Version {
@@ -19,5 +19,4 @@ func (c *Control) WantVersion(ctx context.Context, by By, wanted events.VersionW
 			}
 			return []events.Fact{wanted}, nil
 		})
-	return answer, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,13 +26,17 @@ func (l *alwaysLate) Append(_ context.Context, parts ...eventlog.Append) (events
 }
 
 func TestDecideGivesUp(t *testing.T) {
+	synctest.Test(t, decideGivesUp)
+}
+
+func decideGivesUp(t *testing.T) {
 	log := &alwaysLate{Log: memory.New(memory.Config{})}
 	subject := events.RegistrySubject("a")
 	_, err := eventlog.Decide(t.Context(), log, subject, func(n int, _ events.Recorded) int { return n + 1 },
 		func(int) ([]events.Event, error) {
 			return []events.Event{eventlog.NewEvent(events.CollectorActivated{Name: "a"}, eventlog.Meta{Actor: "test"}, time.Now())}, nil
 		})
-	if conflict := new(eventlog.ConflictError); !errors.As(err, &conflict) || log.tries < 2 {
+	if conflict := new(eventlog.ConflictError); !errors.As(err, &conflict) || log.tries < 2 || conflict.Subject != subject {
 		t.Fatalf("after %d tries: %v", log.tries, err)
 	}
 }

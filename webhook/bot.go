@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/suite"
 )
 
 // GitHub is what the bot asks GitHub; *githubapi.Client is one.
@@ -60,6 +61,8 @@ type Bot struct {
 	state *state
 	// news is filled when there may be something to do.
 	news chan struct{}
+	// published are the definitions that were read last. Only the working goroutine uses them.
+	published control.Published
 }
 
 // NewBot returns a bot; it does nothing before Run.
@@ -142,6 +145,16 @@ func (b *Bot) work(ctx context.Context) error {
 	}
 }
 
+// newestDefinitions returns those of the suite. They are parsed once.
+func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error) {
+	newest, err := b.Control.Newest(ctx, b.Rules.Suite, b.published)
+	if err != nil {
+		return nil, err
+	}
+	b.published = newest
+	return &newest.Definitions, nil
+}
+
 // claim gives requests the try builds that were told of before them.
 func (b *Bot) claim(ctx context.Context) {
 	b.mu.Lock()
@@ -149,7 +162,10 @@ func (b *Bot) claim(ctx context.Context) {
 	b.mu.Unlock()
 	for _, c := range claims {
 		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.seq}
-		why, err := b.supply(ctx, by, c.Request, c.sha, c.at, func() []eventlog.Append { return nil })
+		why, err := b.supply(ctx, c.Request, c.sha, c.at, b.newestDefinitions, func(commit githubapi.Commit) error {
+			_, _, err := b.Control.ArtifactsReady(ctx, by, c.ID, commit.SHA, commit.Parents[0])
+			return err
+		})
 		if err != nil && ctx.Err() == nil {
 			b.Logger.Warn("a try build cannot be given to its request now; it is tried again", "request", c.ID, "commit", c.sha, "error", err)
 		}
@@ -220,8 +236,7 @@ func (b *Bot) say(ctx context.Context, r asked, w events.CommentWanted) {
 // take handles one delivery, or postpones it.
 func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
 	pr, err := b.handle(ctx, p, blocked)
-	var conflict *eventlog.ConflictError
-	if err == nil || errors.As(err, &conflict) {
+	if err == nil {
 		// It is handled, by this bot or by another one: the log tells, and may be read a moment later. Until then
 		// nothing else about the pull request is, for it would not see what came of this.
 		b.mu.Lock()

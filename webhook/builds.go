@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/artifact"
-	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/suite"
 )
 
 // artifactGrace is how long the artifacts of a build that finished are waited for.
@@ -36,13 +35,14 @@ func (d *delivered) built(ctx context.Context, said build) error {
 	case !said.finished:
 		d.handled.Requests = []events.RequestID{waiting.ID}
 		d.answer(waiting.ID, buildFailed(waiting.ID, said, d.Rules))
-		_, _, err := d.Control.BuildFailed(ctx, d.by(), waiting.ID, said.reason, said.url,
+		_, _, err := d.Control.BuildFailed(ctx, d.by(), waiting, said.reason, said.url,
 			d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
 		return d.refused(ctx, err)
 	}
-	why, err := d.supply(ctx, d.by(), waiting, said.sha, d.at, func() []eventlog.Append {
+	why, err := d.supply(ctx, waiting.Request, said.sha, d.at, d.newest, func(commit githubapi.Commit) error {
 		d.handled.Requests = []events.RequestID{waiting.ID}
-		return d.outcome(events.DeliveryAccepted, "the merge bot says so")
+		_, _, err := d.Control.ArtifactsReadyOf(ctx, d.by(), waiting, commit.SHA, commit.Parents[0], d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
+		return err
 	})
 	if errors.Is(err, errNotThere) {
 		// What comes next about the pull request, such as cancelling all this, does not wait for artifacts.
@@ -71,8 +71,8 @@ var errNotThere = errors.New("the artifacts of the try build are not there yet")
 
 // supply gives a request that waits the commit that was built for it, once its artifacts are there. It returns a
 // sentence when the commit cannot be the one. at is when the build was said to be finished.
-func (b *Bot) supply(ctx context.Context, by control.By, waiting request.Request, sha events.Tag, at time.Time,
-	also func() []eventlog.Append,
+func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Tag, at time.Time,
+	definitions func(context.Context) (*suite.Definitions, error), give func(githubapi.Commit) error,
 ) (why string, err error) {
 	commit, err := b.GitHub.Commit(ctx, b.Rules.Repo, string(sha))
 	if githubapi.IsMissing(err) {
@@ -84,7 +84,11 @@ func (b *Bot) supply(ctx context.Context, by control.By, waiting request.Request
 	if len(commit.Parents) != 2 {
 		return fmt.Sprintf("the try build of commit `%s` finished, and it is no merge: it has %d parents and not 2", sha, len(commit.Parents)), nil
 	}
-	missing, err := b.missingArtifacts(ctx, commit.SHA, waiting.Parameters)
+	newest, err := definitions(ctx)
+	if err != nil {
+		return "", err
+	}
+	missing, err := artifact.FirstMissing(ctx, b.Artifacts, *newest, commit.SHA, waiting.Parameters)
 	if err != nil {
 		return "", err
 	}
@@ -94,18 +98,7 @@ func (b *Bot) supply(ctx context.Context, by control.By, waiting request.Request
 		}
 		return fmt.Sprintf("the try build of commit `%s` finished, and its artifacts for `%s` are not on their server: build it again", sha, missing), nil
 	}
-	_, _, err = b.Control.ArtifactsReady(ctx, by, waiting.ID, commit.SHA, commit.Parents[0], also()...)
-	return "", err
-}
-
-// missingArtifacts returns the first of the targets that are asked for whose artifact is not there; empty when all
-// are.
-func (b *Bot) missingArtifacts(ctx context.Context, tag events.Tag, p events.Parameters) (events.Target, error) {
-	definitions, err := b.Control.Definitions(ctx, b.Rules.Suite)
-	if err != nil {
-		return "", err
-	}
-	return artifact.FirstMissing(ctx, b.Artifacts, definitions, tag, p)
+	return "", give(commit)
 }
 
 // checked handles how the builds of a branch ended.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/command"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
 )
@@ -25,17 +26,30 @@ func (d *delivered) carryOut(ctx context.Context, asked command.Command, why str
 	case command.Queue:
 		return d.queue(ctx, c, why)
 	case command.Build:
-		return d.build(ctx, c, why)
+		return d.once(ctx, func() error { return d.build(ctx, c, why) })
 	case command.Triage:
-		return d.triage(ctx, c, why)
+		return d.once(ctx, func() error { return d.triage(ctx, c, why) })
 	case command.Cancel:
-		return d.cancel(ctx, why)
+		return d.once(ctx, func() error { return d.cancel(ctx, why) })
 	case command.Status:
 		d.answer("", d.status(ctx))
 	case command.Help:
 		d.answer("", help(d.Rules))
 	}
 	return d.end(ctx, events.DeliveryAccepted, "%s", why)
+}
+
+// once carries out what is not recorded in one append with its answer, unless another webhook told of the same comment and
+// it was answered. The others need not ask: the log refuses a second answer.
+func (d *delivered) once(ctx context.Context, do func() error) error {
+	_, answered, err := d.Log.Last(ctx, events.OutboxSubject(d.answerKey()))
+	switch {
+	case err != nil:
+		return err
+	case answered:
+		return d.told(ctx)
+	}
+	return do()
 }
 
 // refused answers and records a refusal by what carries commands out; other errors are returned as they are.
@@ -58,12 +72,24 @@ func (d *delivered) refuse(ctx context.Context, format string, args ...any) erro
 func (d *delivered) queue(ctx context.Context, c command.Queue, why string) error {
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), PR: d.handled.PR, Parameters: c.Parameters,
-		AsItIs: true,
 	}
 	id := d.requests(n)
 	d.answer(id, awaiting(id, d.Rules))
-	_, _, err := d.Control.CreateRequest(ctx, d.by(), n, d.outcome(events.DeliveryAccepted, "%s", why)...)
-	return d.refused(ctx, err)
+	_, err := d.create(ctx, n, d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return err
+}
+
+// create asks for a request with the definitions that the comment was read with. Nobody has asked before, but for another
+// try of this delivery: then what was made is taken as it is.
+//
+// made is false when it was refused, which is answered then, or failed.
+func (d *delivered) create(ctx context.Context, n control.NewRequest, also ...eventlog.Append) (made bool, err error) {
+	if n.Definitions, err = d.newest(ctx); err != nil {
+		return false, err
+	}
+	n.Fresh, n.AsItIs = true, true
+	_, _, err = d.Control.CreateRequest(ctx, d.by(), n, also...)
+	return err == nil, d.refused(ctx, err)
 }
 
 // requests notes the request that follows from a wish, and returns its id.
@@ -82,7 +108,7 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	if err != nil {
 		return err
 	}
-	missing, err := d.missingArtifacts(ctx, commit.SHA, c.Parameters)
+	missing, err := d.missing(ctx, commit.SHA, c.Parameters)
 	if err != nil {
 		return err
 	}
@@ -91,11 +117,11 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	}
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), Tag: commit.SHA, Parent: firstParent(commit),
-		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true, AsItIs: true,
+		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true,
 	}
 	d.requests(n)
-	_, _, err = d.Control.CreateRequest(ctx, d.by(), n, d.outcome(events.DeliveryAccepted, "%s", why)...)
-	return d.refused(ctx, err)
+	_, err = d.create(ctx, n, d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return err
 }
 
 // commit returns the commit that a person named. GitHub takes the name of a branch, too, which is none here.
@@ -129,7 +155,7 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 		if !ok {
 			return d.refuse(ctx, "the message of commit `%s` does not say which pull request it unrolls", sha)
 		}
-		missing, err := d.missingArtifacts(ctx, commit.SHA, events.Parameters{})
+		missing, err := d.missing(ctx, commit.SHA, events.Parameters{})
 		if err != nil {
 			return err
 		}
@@ -138,7 +164,7 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 		}
 		wishes = append(wishes, control.NewRequest{
 			Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(triageKey, d.handled.Comment, "-", commit.SHA), Tag: commit.SHA,
-			Parent: firstParent(commit), PR: member, KeepOlder: true, AsItIs: true,
+			Parent: firstParent(commit), PR: member, KeepOlder: true,
 		})
 	}
 	for _, n := range wishes {
@@ -148,12 +174,12 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 	// All but the last may be created twice, which changes nothing; with the last one the comment is handled.
 	last := len(wishes) - 1
 	for _, n := range wishes[:last] {
-		if _, _, err := d.Control.CreateRequest(ctx, d.by(), n); err != nil {
-			return d.refused(ctx, err)
+		if made, err := d.create(ctx, n); !made {
+			return err
 		}
 	}
-	_, _, err := d.Control.CreateRequest(ctx, d.by(), wishes[last], d.outcome(events.DeliveryAccepted, "%s", why)...)
-	return d.refused(ctx, err)
+	_, err := d.create(ctx, wishes[last], d.outcome(events.DeliveryAccepted, "%s", why)...)
+	return err
 }
 
 // cancel withdraws the tries of the pull request that have not ended.

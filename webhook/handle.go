@@ -7,17 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/command"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/suite"
 )
 
 // delivered is one delivery while it is handled.
 type delivered struct {
 	*Bot
 	pending
-	body []byte
+	// definitions are those of the suite, once they were asked for: everything about the delivery is decided on the same.
+	definitions *suite.Definitions
 	// handled is what will be recorded of it.
 	handled events.DeliveryHandled
 	// wanted are the comments that answer it.
@@ -26,14 +29,17 @@ type delivered struct {
 	blocked map[int]events.Seq
 }
 
-// handle decides on a delivery and records what follows. It returns the pull request that it is about, 0 for
-// none. Errors are what may go away; everything else is recorded.
+// handle decides on a delivery and records what follows, unless another bot has. It returns the pull request that it is
+// about, 0 for none. Errors are what may go away; everything else is recorded.
 func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq) (pr int, err error) {
-	found, err := b.Log.Read(ctx, p.subject)
-	if err != nil {
-		return 0, err
+	if p.body == nil {
+		found, err := b.Log.Read(ctx, p.subject)
+		if err != nil {
+			return 0, err
+		}
+		p.body = Body(found)
 	}
-	d := &delivered{Bot: b, pending: p, body: Body(found), blocked: blocked, handled: events.DeliveryHandled{Hook: p.hook, Delivery: p.id}}
+	d := &delivered{Bot: b, pending: p, blocked: blocked, handled: events.DeliveryHandled{Hook: p.hook, Delivery: p.id}}
 	switch p.event {
 	case "issue_comment":
 		err = d.comment(ctx)
@@ -45,12 +51,27 @@ func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq)
 		err = d.end(ctx, events.DeliveryIgnored, "nothing here concerns %s", quoteEvent(p.event))
 	}
 	var conflict *eventlog.ConflictError
-	if errors.As(err, &conflict) && conflict.Subject != d.subject {
-		// What was to be said about the comment is said already.
-		d.wanted, d.handled.Requests = nil, nil
-		err = d.end(ctx, events.DeliveryIgnored, told)
+	if errors.As(err, &conflict) && d.answers(conflict.Subject) {
+		err = d.told(ctx)
+	}
+	if errors.As(err, &conflict) && conflict.Subject == d.subject {
+		return d.handled.PR, nil
+	}
+	if err == nil {
+		b.Metrics.Handled.WithLabelValues(string(d.handled.Outcome)).Inc()
 	}
 	return d.handled.PR, err
+}
+
+// answers reports whether an aggregate is one of the answers to the delivery.
+func (d *delivered) answers(subject events.Subject) bool {
+	return slices.ContainsFunc(d.wanted, func(w events.CommentWanted) bool { return w.Subject() == subject })
+}
+
+// told ignores a delivery: what was to be said about the comment is said already.
+func (d *delivered) told(ctx context.Context) error {
+	d.wanted, d.handled.Requests = nil, nil
+	return d.end(ctx, events.DeliveryIgnored, told)
 }
 
 // told is why a delivery of a second webhook is ignored.
@@ -81,7 +102,6 @@ func (d *delivered) end(ctx context.Context, outcome events.DeliveryOutcome, rea
 // it expects that nothing was recorded after the delivery itself.
 func (d *delivered) outcome(outcome events.DeliveryOutcome, reason string, args ...any) []eventlog.Append {
 	d.handled.Outcome, d.handled.Reason = outcome, fmt.Sprintf(reason, args...)
-	d.Metrics.Handled.WithLabelValues(string(outcome)).Inc()
 	by := d.by()
 	meta := eventlog.Meta{Source: by.Source, Actor: by.Actor, Cause: by.Cause, Root: by.Root}
 	parts := []eventlog.Append{{
@@ -156,11 +176,6 @@ func (d *delivered) comment(ctx context.Context) error {
 	if _, marked := events.MarkerOf(c.Comment.Body); marked {
 		return d.end(ctx, events.DeliveryIgnored, "it is marked as a comment of the bot, which does not listen to itself")
 	}
-	if _, answered, err := d.Log.Last(ctx, events.OutboxSubject(d.answerKey())); err != nil {
-		return err
-	} else if answered {
-		return d.end(ctx, events.DeliveryIgnored, told)
-	}
 	allowed, why, err := d.permissions.decide(ctx, who, c.Comment.AuthorAssociation)
 	if err != nil {
 		return err
@@ -204,10 +219,27 @@ func (d *delivered) believes(id int64) bool {
 	return false
 }
 
+// newest returns the definitions of the suite, the same ones whenever it is asked about one delivery.
+func (d *delivered) newest(ctx context.Context) (_ *suite.Definitions, err error) {
+	if d.definitions == nil {
+		d.definitions, err = d.newestDefinitions(ctx)
+	}
+	return d.definitions, err
+}
+
+// missing returns the first of the targets that are asked for whose artifact is not there; empty when all are.
+func (d *delivered) missing(ctx context.Context, tag events.Tag, p events.Parameters) (events.Target, error) {
+	definitions, err := d.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	return artifact.FirstMissing(ctx, d.Artifacts, *definitions, tag, p)
+}
+
 // grammar returns what people may write, with the names that the suite has.
 func (d *delivered) grammar(ctx context.Context) (command.Grammar, error) {
 	g := command.Grammar{Bot: d.Rules.Bot}
-	definitions, err := d.Control.Definitions(ctx, d.Rules.Suite)
+	definitions, err := d.newest(ctx)
 	if err != nil {
 		return g, fmt.Errorf("the definitions of suite %s: %w", d.Rules.Suite, err)
 	}

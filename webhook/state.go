@@ -19,8 +19,9 @@ type state struct {
 	reader events.Reader
 	// suite is the one whose requests count; empty for all.
 	suite events.SuiteName
-	// received are the deliveries that were not handled, by their subject.
+	// received are the deliveries that were not handled, by their subject; held is how many bytes of their bodies are kept.
 	received map[events.Subject]*pending
+	held     int
 	// requests are those with a pull request that have not ended.
 	requests map[events.RequestID]*asked
 	// built are try builds that finished while nobody waited for them, by pull request: the newest.
@@ -37,6 +38,8 @@ type pending struct {
 	hook    events.HookID
 	id      events.DeliveryID
 	event   string
+	// body is kept of what came in one event, while there is room; nil is read from the log.
+	body []byte
 	// first and last are where it begins and ends in the log.
 	first, last events.Seq
 	// at is when it came, root where what follows from it began.
@@ -83,6 +86,9 @@ func newState() *state {
 	}
 }
 
+// maxHeld bounds the bodies that are kept of deliveries that wait: when GitHub is away they may be many.
+const maxHeld = 8 << 20
+
 // builtWord begins the command of a delivery that told of a finished try build; the commit follows.
 const builtWord = "built "
 
@@ -92,15 +98,23 @@ func (s *state) fold(e events.Recorded) {
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.DeliveryReceived:
-		s.received[f.Subject()] = &pending{
+		p := &pending{
 			subject: f.Subject(), hook: f.Hook, id: f.Delivery, event: f.Event, first: e.Seq, last: e.Seq, at: e.Time, root: e.Root,
 		}
+		if body := Body([]events.Recorded{e}); f.Parts == 0 && s.held+len(body) <= maxHeld {
+			p.body = body
+			s.held += len(body)
+		}
+		s.received[f.Subject()] = p
 	case events.DeliveryPart:
 		if p, ok := s.received[f.Subject()]; ok {
 			p.last = e.Seq
 		}
 	case events.DeliveryHandled:
-		delete(s.received, f.Subject())
+		if p, ok := s.received[f.Subject()]; ok {
+			s.held -= len(p.body)
+			delete(s.received, f.Subject())
+		}
 		if sha, ok := strings.CutPrefix(f.Command, builtWord); ok && f.Outcome == events.DeliveryIgnored && f.PR > 0 {
 			s.foldBuilt(f.PR, finished{sha: events.Tag(sha), comment: f.Comment, seq: e.Seq, at: e.Time})
 		}
