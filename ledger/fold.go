@@ -143,27 +143,11 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 		return
 	}
 	l.Requests[id] = &r
-	delete(l.Running, id)
-	delete(l.Waiting, id)
-	delete(l.Wishing, id)
-	// The other states are told by Terminal.
-	//exhaustive:ignore
-	switch r.State {
-	case events.InProgress:
-		l.Running[id] = true
-	case events.WaitingForArtifacts:
-		l.Waiting[id] = true
-	}
-	if len(r.Wishes) > 0 {
-		l.Wishing[id] = true
-	}
+	l.sort(&r)
 	if r.State.Terminal() {
-		delete(l.Pending, id)
 		delete(l.Backfilled, id)
 		delete(l.Torn, id)
 		delete(l.Open, id)
-	} else {
-		l.Pending[id] = &r
 	}
 	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
 	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
@@ -172,6 +156,28 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	}
 	if _, taken := l.ByTag[KeyOf(r.Artifact)]; !taken {
 		l.ByTag[KeyOf(r.Artifact)] = id
+	}
+}
+
+// sort puts a request where requests of its state are.
+func (l *Ledger) sort(r *request.Request) {
+	delete(l.Running, r.ID)
+	delete(l.Waiting, r.ID)
+	delete(l.Wishing, r.ID)
+	delete(l.Pending, r.ID)
+	// The other states are told by Terminal.
+	//exhaustive:ignore
+	switch r.State {
+	case events.InProgress:
+		l.Running[r.ID] = true
+	case events.WaitingForArtifacts:
+		l.Waiting[r.ID] = true
+	}
+	if len(r.Wishes) > 0 {
+		l.Wishing[r.ID] = true
+	}
+	if !r.State.Terminal() {
+		l.Pending[r.ID] = r
 	}
 }
 
@@ -403,7 +409,7 @@ func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
 	l.mendPoison(f.Suite)
 	d, err := suite.Parse(f.Content)
 	if err != nil {
-		l.Unusable[f.Suite] = err
+		l.Unusable[f.Suite] = err.Error()
 		return
 	}
 	delete(l.Unusable, f.Suite)
