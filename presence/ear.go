@@ -67,7 +67,7 @@ func (e *ear) echo(made moment) {
 	if made-e.through > e.gap {
 		e.since = made
 	}
-	e.hears, e.through = true, made
+	e.hears, e.through = true, max(made, e.through)
 }
 
 // deafen says that nobody is heard now.
