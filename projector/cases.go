@@ -75,7 +75,7 @@ func (s *state) countCases(spec events.JobSpec) int {
 		if i < 0 {
 			return 0
 		}
-		d = parsed(cleanText(s.newDefinitions[i].Content))
+		d = parsed(cleanText(string(s.newDefinitions[i].Content)))
 		s.plansOf[key] = d
 	}
 	if d == nil {

@@ -28,7 +28,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	}
 	if len(w.requests) > 0 {
 		queries.Queue(statement("guest_requests"), keys(w.requests)).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(r *requestRow) {
+			return collect(rows, "benchmark_request", func(r *requestRow) {
 				s.addRequest(r)
 				s.guestRequests = append(s.guestRequests, r.ID)
 			})
@@ -36,16 +36,16 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	}
 	if len(w.jobs) > 0 {
 		queries.Queue(statement("guest_jobs"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
-			return collect(rows, guestJob)
+			return collect(rows, "job_queue", guestJob)
 		})
 	}
 	if len(w.made) > 0 {
-		list, err := rowsJSON(w.made)
+		list, err := arrays("job_queue", w.made)
 		if err != nil {
 			return err
 		}
-		queries.Queue(statement("guest_identities"), list).Query(func(rows pgx.Rows) error {
-			return collect(rows, guestJob)
+		queries.Queue(statement("guest_identities"), list...).Query(func(rows pgx.Rows) error {
+			return collect(rows, "job_queue", guestJob)
 		})
 		queries.Queue(statement("guest_retired"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
 			var id events.JobID
@@ -61,12 +61,12 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	}
 	if len(w.github.hooks) > 0 {
 		queries.Queue(statement("guest_deliveries"), w.github.hooks, w.github.deliveries).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.Delivery}] = d })
+			return collect(rows, "delivery", func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.ID}] = d })
 		})
 	}
 	if len(w.github.outbox) > 0 {
 		queries.Queue(statement("guest_outbox"), w.github.outbox).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(c *outboxRow) { s.outbox[c.Key] = c })
+			return collect(rows, "outbox", func(c *outboxRow) { s.outbox[c.Key] = c })
 		})
 	}
 	if queries.Len() == 0 {

@@ -1,7 +1,5 @@
-SELECT r.request_id, r.kind, r.suite, r.tag, r.parent_tag, r.pr, r.released_on, r.key, r.parameters, r.state, r.reason,
-       r.created_by, r.created_at, r.created_seq, r.artifacts_ready_at, r.started_at, r.ended_at,
+SELECT {benchmark_request r},
        (extract(epoch FROM r.ended_at - r.started_at) * 1000)::bigint AS duration_ms,
-       r.definitions, r.jobs, r.backfill_jobs, r.expansion_failures, r.superseded_by,
        j.jobs_total, j.jobs_queued, j.jobs_in_progress, j.jobs_success, j.jobs_failure, j.jobs_cancelled,
        j.jobs_retired, e.errors
 FROM (
