@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -108,16 +109,15 @@ func each[T any](ctx context.Context, conn *pgx.Conn, name, table string, f func
 	return collect(rows, table, f)
 }
 
-// collect calls f with every row of a result. It must have the columns of the table, in the order of the fields: that
-// is compared once for all its rows.
+// collect calls f with every row of a result, which must have the columns of the table in the order of the fields.
 func collect[T any](rows pgx.Rows, table string, f func(*T)) error {
 	defer rows.Close()
 	columns := readmodel.Columns(table)
 	var fields []any
 	for rows.Next() {
-		if fields == nil {
-			if err := compare[T](table, rows.FieldDescriptions()); err != nil {
-				return err
+		if came := rows.FieldDescriptions(); fields == nil {
+			if !slices.EqualFunc(columns, came, func(c readmodel.Column, f pgconn.FieldDescription) bool { return c.Name == f.Name }) {
+				return fmt.Errorf("a result that is no row of table %s, %T: it has %v", table, *new(T), came)
 			}
 			fields = make([]any, len(columns))
 		}
@@ -132,20 +132,6 @@ func collect[T any](rows pgx.Rows, table string, f func(*T)) error {
 		f(row)
 	}
 	return rows.Err()
-}
-
-// compare returns an error unless a result has the columns of a table and T is the struct of its rows.
-func compare[T any](table string, came []pgconn.FieldDescription) error {
-	columns := readmodel.Columns(table)
-	for i := range max(len(columns), len(came)) {
-		switch {
-		case i >= len(came):
-			return fmt.Errorf("a result has no column for field %s of %T, a row of table %s", columns[i].Name, *new(T), table)
-		case i >= len(columns) || came[i].Name != columns[i].Name:
-			return fmt.Errorf("column %s of a result has no field at its place in %T, a row of table %s", came[i].Name, *new(T), table)
-		}
-	}
-	return nil
 }
 
 // loadTags tells which artifacts are done, from the requests that have ended and those that have not, which are loaded.

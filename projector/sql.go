@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -19,32 +17,22 @@ var files embed.FS
 var statements = sync.OnceValue(func() map[string]string {
 	texts := readmodel.Statements(files)
 	for _, t := range readmodel.Tables() {
-		name := pgx.Identifier{t.Name}.Sanitize()
-		texts["load "+t.Name] = readmodel.Fill(fmt.Sprintf("SELECT {%s} FROM %s", t.Name, name))
-		add := readmodel.Fill(fmt.Sprintf("INSERT INTO %[2]s ({%[1]s}) SELECT {%[1]s} FROM {%[1]s[]} AS came", t.Name, name))
-		texts["add "+t.Name], texts["put "+t.Name] = add, add+" ON CONFLICT ("+list(t.Key)+") DO UPDATE SET "+replaced(t)
+		texts["load "+t.Name] = readmodel.Fill(fmt.Sprintf("SELECT {%[1]s} FROM %[1]s", t.Name))
+		add := readmodel.Fill(fmt.Sprintf("INSERT INTO %[1]s ({%[1]s}) SELECT {%[1]s} FROM {%[1]s[]} AS came", t.Name))
+		texts["add "+t.Name], texts["put "+t.Name] = add, add+replace(t)
 	}
 	return texts
 })
 
-// replaced says how a row takes the place of another.
-func replaced(t readmodel.Table) string {
+// replace says how a row takes the place of another.
+func replace(t readmodel.Table) string {
 	var sets []string
 	for _, c := range readmodel.Columns(t.Name) {
-		if name := list([]string{c.Name}); !c.Kept {
-			sets = append(sets, name+" = excluded."+name)
+		if !c.Kept {
+			sets = append(sets, fmt.Sprintf("%[1]q = excluded.%[1]q", c.Name))
 		}
 	}
-	return strings.Join(sets, ", ")
-}
-
-// list returns the names of columns as statements have them.
-func list(names []string) string {
-	clean := make([]string, len(names))
-	for i, name := range names {
-		clean[i] = pgx.Identifier{name}.Sanitize()
-	}
-	return strings.Join(clean, ", ")
+	return fmt.Sprintf(` ON CONFLICT ("%s") DO UPDATE SET %s`, strings.Join(t.Key, `", "`), strings.Join(sets, ", "))
 }
 
 // statement returns the text of one statement. The names are constants of this package, and the tests run each

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tachobench/tacho/events"
 )
 
@@ -92,11 +90,11 @@ func typeOf(t reflect.Type) string {
 }
 
 var columns = sync.OnceValue(func() map[string][]Column {
-	byTable := make(map[string][]Column)
+	of := make(map[string][]Column)
 	for _, t := range Tables() {
-		byTable[t.Name] = columnsOf(t.Row)
+		of[t.Name] = columnsOf(t.Row)
 	}
-	return byTable
+	return of
 })
 
 // Columns returns the columns of a table in the order of the fields of its rows. The names of tables are constants of
@@ -124,14 +122,13 @@ func Fill(statement string) string {
 		if cameAsArrays {
 			return arrays(table)
 		}
+		if alias != "" {
+			alias += "."
+		}
 		var names []string
 		for _, c := range table {
-			switch {
-			case c.Name == but:
-			case alias != "":
-				names = append(names, pgx.Identifier{alias, c.Name}.Sanitize())
-			default:
-				names = append(names, pgx.Identifier{c.Name}.Sanitize())
+			if c.Name != but {
+				names = append(names, fmt.Sprintf("%s%q", alias, c.Name))
 			}
 		}
 		return strings.Join(names, ", ")
@@ -140,13 +137,14 @@ func Fill(statement string) string {
 
 // arrays returns the query that makes rows of arrays.
 func arrays(table []Column) string {
-	values, parameters, names := make([]string, len(table)), make([]string, len(table)), make([]string, len(table))
+	var values, parameters, names []string
 	for i, c := range table {
-		names[i] = pgx.Identifier{c.Name}.Sanitize()
-		values[i], parameters[i] = names[i], fmt.Sprintf("$%d::%s[]", i+1, c.Type)
+		value, came := fmt.Sprintf("%q", c.Name), c.Type
 		if c.AsText() {
-			values[i], parameters[i] = fmt.Sprintf("%s::%s AS %s", names[i], c.Type, names[i]), fmt.Sprintf("$%d::text[]", i+1)
+			value, came = fmt.Sprintf("%[1]q::%[2]s AS %[1]q", c.Name, c.Type), "text"
 		}
+		values, names = append(values, value), append(names, fmt.Sprintf("%q", c.Name))
+		parameters = append(parameters, fmt.Sprintf("$%d::%s[]", i+1, came))
 	}
 	return fmt.Sprintf("(SELECT %s FROM unnest(%s) AS came (%s))",
 		strings.Join(values, ", "), strings.Join(parameters, ", "), strings.Join(names, ", "))

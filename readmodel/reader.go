@@ -188,6 +188,19 @@ func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, 
 	return collect[T](rows, name)
 }
 
+// values returns the only column of the named query.
+func values[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query(name), args...)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+	}
+	return list, nil
+}
+
 // collect returns the rows of the named query as structs. Each column must have a field, and each field a column.
 func collect[T any](rows pgx.Rows, name string) ([]T, error) {
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])

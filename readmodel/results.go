@@ -95,48 +95,18 @@ func (r *Reader) Results(ctx context.Context, suite events.SuiteName, tag events
 
 // Measured returns the newest artifacts of a suite that have results, newest first.
 func (r *Reader) Measured(ctx context.Context, suite events.SuiteName, n int) ([]events.Tag, error) {
-	rows, err := all[struct {
-		Tag events.Tag `db:"tag"`
-	}](ctx, r.pool, "measured", suite, limit(n))
-	if err != nil {
-		return nil, err
-	}
-	tags := make([]events.Tag, len(rows))
-	for i, row := range rows {
-		tags[i] = row.Tag
-	}
-	return tags, nil
+	return values[events.Tag](ctx, r.pool, "measured", suite, limit(n))
 }
 
 // History returns, for each metric of each test case on each machine, the minima of the last n master
 // artifacts before the tag, newest first: the parents of the tag, one behind the other, as far as they are
 // known. n is HistoryDepth at most; a metric may be named to read that one only.
 func (r *Reader) History(ctx context.Context, suite events.SuiteName, before events.Tag, n int, metric events.Metric) ([]Series, error) {
-	type row struct {
-		Benchmark   events.Benchmark `db:"benchmark"`
-		Profile     events.Profile   `db:"profile"`
-		Scenario    events.Scenario  `db:"scenario"`
-		Backend     events.Backend   `db:"backend"`
-		Target      events.Target    `db:"target"`
-		Metric      events.Metric    `db:"metric"`
-		Environment events.Digest    `db:"environment"`
-		Tags        []events.Tag     `db:"tags"`
-		Minima      []float64        `db:"minima"`
-	}
-	rows, err := all[row](ctx, r.pool, "history", pgx.NamedArgs{
+	list, err := all[Series](ctx, r.pool, "history", pgx.NamedArgs{
 		"suite": suite, "before": before, "n": min(n, HistoryDepth), "metric": metric,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history of %s before %s: %w", suite, before, err)
-	}
-	list := make([]Series, len(rows))
-	for i, row := range rows {
-		list[i] = Series{
-			TestCase: events.TestCase{
-				Benchmark: row.Benchmark, Profile: row.Profile, Scenario: row.Scenario, Backend: row.Backend, Target: row.Target,
-			},
-			Metric: row.Metric, Environment: row.Environment, Tags: row.Tags, Minima: row.Minima,
-		}
 	}
 	return list, nil
 }

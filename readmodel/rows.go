@@ -43,7 +43,7 @@ type Request struct {
 	ExpansionFailures int              `db:"expansion_failures" json:"expansion_failures"`
 	SupersededBy      events.RequestID `db:"superseded_by" json:"superseded_by"`
 	// Jobs counts the jobs that were made for the request, its own and those it asked of its parent.
-	Jobs JobCounts `db:"-" json:"jobs"`
+	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts what was recorded while its jobs ran.
 	Errors int `db:"errors,query" json:"errors"`
 }

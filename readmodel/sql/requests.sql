@@ -1,7 +1,6 @@
 SELECT {benchmark_request r},
        (extract(epoch FROM r.ended_at - r.started_at) * 1000)::bigint AS duration_ms,
-       j.jobs_total, j.jobs_queued, j.jobs_in_progress, j.jobs_success, j.jobs_failure, j.jobs_cancelled,
-       j.jobs_retired, e.errors
+       j.job_counts, e.errors
 FROM (
     SELECT * FROM benchmark_request
     WHERE (@id = '' OR request_id = @id)
@@ -16,13 +15,14 @@ FROM (
     LIMIT @limit
 ) AS r
 CROSS JOIN LATERAL (
-    SELECT count(*) AS jobs_total,
-           count(*) FILTER (WHERE state = 'queued') AS jobs_queued,
-           count(*) FILTER (WHERE state = 'in_progress') AS jobs_in_progress,
-           count(*) FILTER (WHERE state = 'success') AS jobs_success,
-           count(*) FILTER (WHERE state = 'failure') AS jobs_failure,
-           count(*) FILTER (WHERE state = 'cancelled') AS jobs_cancelled,
-           count(*) FILTER (WHERE retired) AS jobs_retired
+    SELECT json_build_object(
+               'total', count(*),
+               'queued', count(*) FILTER (WHERE state = 'queued'),
+               'in_progress', count(*) FILTER (WHERE state = 'in_progress'),
+               'success', count(*) FILTER (WHERE state = 'success'),
+               'failure', count(*) FILTER (WHERE state = 'failure'),
+               'cancelled', count(*) FILTER (WHERE state = 'cancelled'),
+               'retired', count(*) FILTER (WHERE retired)) AS job_counts
     FROM (
         SELECT state, false AS retired FROM job_queue WHERE request_id = r.request_id
         UNION ALL
