@@ -14,7 +14,11 @@ import (
 // arrays returns rows as statements take them (see readmodel.Fill): one array for each column of the table. A row is the
 // struct of the table, or a pointer to it. Texts become texts that Postgres takes.
 func arrays[T any](table string, rows []T) ([]any, error) {
-	columns := readmodel.Columns(table)
+	row := reflect.TypeFor[T]()
+	if row.Kind() == reflect.Pointer {
+		row = row.Elem()
+	}
+	columns := readmodel.ColumnsOf(table, row)
 	list := make([]any, len(columns))
 	all, fields := reflect.ValueOf(rows), make([]reflect.Value, len(rows))
 	for i, c := range columns {

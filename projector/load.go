@@ -112,7 +112,7 @@ func each[T any](ctx context.Context, conn *pgx.Conn, name, table string, f func
 // collect calls f with every row of a result, which must have the columns of the table in the order of the fields.
 func collect[T any](rows pgx.Rows, table string, f func(*T)) error {
 	defer rows.Close()
-	columns := readmodel.Columns(table)
+	columns := readmodel.ColumnsOf(table, reflect.TypeFor[T]())
 	var fields []any
 	for rows.Next() {
 		if came := rows.FieldDescriptions(); fields == nil {

@@ -25,8 +25,8 @@ type Column struct {
 	Kept bool
 }
 
-// AsText reports whether values of the column travel as texts where many rows travel as arrays (see Fill). Arrays of
-// arrays would fall apart on the way, and of the other types a text is what both sides know.
+// AsText reports whether the values of the column travel as texts where rows travel as arrays (see Fill). An array of
+// arrays would fall apart on the way.
 func (c Column) AsText() bool {
 	switch c.Type {
 	case "text", "bigint", "boolean", "timestamptz", "bytea":
@@ -89,10 +89,16 @@ func typeOf(t reflect.Type) string {
 	return "json"
 }
 
-var columns = sync.OnceValue(func() map[string][]Column {
-	of := make(map[string][]Column)
+// shape is what the statements need to know of a table.
+type shape struct {
+	row     reflect.Type
+	columns []Column
+}
+
+var shapes = sync.OnceValue(func() map[string]shape {
+	of := make(map[string]shape)
 	for _, t := range Tables() {
-		of[t.Name] = columnsOf(t.Row)
+		of[t.Name] = shape{row: t.Row, columns: columnsOf(t.Row)}
 	}
 	return of
 })
@@ -100,9 +106,18 @@ var columns = sync.OnceValue(func() map[string][]Column {
 // Columns returns the columns of a table in the order of the fields of its rows. The names of tables are constants of
 // the program, so one that does not exist is a fault of it.
 func Columns(table string) []Column {
-	list, known := columns()[table]
+	s, known := shapes()[table]
 	if !known {
 		panic(fmt.Sprintf("readmodel: there is no table %s", table))
+	}
+	return s.columns
+}
+
+// ColumnsOf is Columns for whoever has the rows in a type of its own, which must be made of the struct of the table.
+func ColumnsOf(table string, row reflect.Type) []Column {
+	list := Columns(table)
+	if !row.ConvertibleTo(shapes()[table].row) {
+		panic(fmt.Sprintf("readmodel: %s is no row of table %s", row, table))
 	}
 	return list
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// A row is one struct, whoever reads or writes it: its tags name the columns (see Column) and the names in answers. What
-// only the folds need is in no answer; what only the queries make is no column.
-
 // Request is one row of benchmark_request, with what its jobs add up to.
 type Request struct {
 	ID    events.RequestID   `db:"request_id" json:"request_id"`
