@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// fold names the ledger among the snapshots.
-	fold = "ledger"
+	// Fold names the ledger among the snapshots.
+	Fold = "ledger"
 	// keepWithin bounds how long a stop waits for its snapshot.
 	keepWithin = 10 * time.Second
 	// long is how many events are worth a word to whoever waits for a start.
@@ -65,7 +65,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 	if s.Snapshots == nil {
 		return nil, eventlog.Snapshot{}, nil
 	}
-	whole, damaged, err := s.Snapshots.ReadSnapshots(ctx, fold, ledger.Shape())
+	whole, damaged, err := s.Snapshots.ReadSnapshots(ctx, Fold, ledger.Shape())
 	if err != nil {
 		return nil, eventlog.Snapshot{}, err
 	}
@@ -157,7 +157,7 @@ func (s *Shell) keepLast(ctx context.Context) {
 func (s *Shell) snapshot() (eventlog.Snapshot, error) {
 	data, err := s.ledger.Snapshot()
 	return eventlog.Snapshot{
-		Fold: fold, Shape: ledger.Shape(), Identity: s.keeper.identity, Seq: s.ledger.Seq, EventID: s.keeper.last, Data: data,
+		Fold: Fold, Shape: ledger.Shape(), Identity: s.keeper.identity, Seq: s.ledger.Seq, EventID: s.keeper.last, Data: data,
 	}, err
 }
 
