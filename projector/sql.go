@@ -3,6 +3,7 @@ package projector
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,7 +29,7 @@ var statements = sync.OnceValue(func() map[string]string {
 func replace(t readmodel.Table) string {
 	var sets []string
 	for _, c := range readmodel.Columns(t.Name) {
-		if !c.Kept {
+		if !c.Kept && !slices.Contains(t.Key, c.Name) {
 			sets = append(sets, fmt.Sprintf("%[1]q = excluded.%[1]q", c.Name))
 		}
 	}
