@@ -4,65 +4,75 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// arrays returns rows as statements take them (see readmodel.Fill): one array for each column of the table. A row is the
-// struct of the table, or a pointer to it. Texts become texts that Postgres takes.
-func arrays[T any](table string, rows []T) ([]any, error) {
+// rowsJSON returns rows as a JSON list that Postgres takes, with the names of the columns. A row is the struct of the
+// table, or a pointer to it. It is the quickest way for the few rows of a batch, and knows every type of a column.
+func rowsJSON[T any](table string, rows []T) ([]byte, error) {
+	all, columns, b := reflect.ValueOf(rows), columnsOf[T](table), []byte{'['}
+	for n := range rows {
+		row := reflect.Indirect(all.Index(n))
+		for i, c := range columns {
+			v := row.Field(c.Field).Interface()
+			if bytes := row.Field(c.Field); c.Type == "text" && bytes.Kind() == reflect.Slice {
+				v = cleanText(string(bytes.Bytes()))
+			}
+			value, err := json.Marshal(v)
+			if err != nil {
+				return nil, fmt.Errorf("encode column %s of table %s: %w", c.Name, table, err)
+			}
+			switch {
+			case i > 0:
+				b = append(b, ',')
+			case n > 0:
+				b = append(b, ",{"...)
+			default:
+				b = append(b, '{')
+			}
+			b = append(append(appendJSONText(b, c.Name), ':'), value...)
+		}
+		b = append(b, '}')
+	}
+	return cleanJSON(append(b, ']')), nil
+}
+
+func columnsOf[T any](table string) []readmodel.Column {
 	row := reflect.TypeFor[T]()
 	if row.Kind() == reflect.Pointer {
 		row = row.Elem()
 	}
-	columns := readmodel.ColumnsOf(table, row)
+	return readmodel.ColumnsOf(table, row)
+}
+
+// arrays returns rows as one array for each column (see readmodel.Fill), which is the quickest way for many of them. It
+// knows the types that events and results have. Texts become texts that Postgres takes, but for JSON, which is one.
+func arrays[T any](table string, rows []T) []any {
+	columns := columnsOf[T](table)
 	list := make([]any, len(columns))
 	all, fields := reflect.ValueOf(rows), make([]reflect.Value, len(rows))
 	for i, c := range columns {
 		for n := range fields {
-			fields[n] = reflect.Indirect(all.Index(n)).Field(c.Field)
+			fields[n] = all.Index(n).Field(c.Field)
 		}
-		var err error
-		if list[i], err = array(c, fields); err != nil {
-			return nil, fmt.Errorf("encode column %s of table %s: %w", c.Name, table, err)
+		switch c.Type {
+		case "text":
+			list[i] = arrayOf(c, fields, func(v reflect.Value) string { return cleanText(v.String()) })
+		case "json":
+			list[i] = arrayOf(c, fields, reflect.Value.String)
+		case "bigint":
+			list[i] = arrayOf(c, fields, number)
+		case "timestamptz":
+			list[i] = arrayOf(c, fields, func(v reflect.Value) time.Time { return *v.Addr().Interface().(*time.Time) })
+		case "bytea":
+			list[i] = arrayOf(c, fields, reflect.Value.Bytes)
+		default:
+			panic(fmt.Sprintf("projector: column %s of table %s cannot travel in an array", c.Name, table))
 		}
 	}
-	return list, nil
-}
-
-// array returns the values of one column.
-func array(c readmodel.Column, fields []reflect.Value) (any, error) {
-	switch c.Type {
-	case "text":
-		return arrayOf(c, fields, func(v reflect.Value) string { return cleanText(textOf(v)) }), nil
-	case "bigint":
-		return arrayOf(c, fields, number), nil
-	case "boolean":
-		return arrayOf(c, fields, reflect.Value.Bool), nil
-	case "timestamptz":
-		return arrayOf(c, fields, func(v reflect.Value) time.Time { return *v.Addr().Interface().(*time.Time) }), nil
-	case "bytea":
-		return arrayOf(c, fields, reflect.Value.Bytes), nil
-	case "numeric":
-		return arrayOf(c, fields, func(v reflect.Value) string { return strconv.FormatUint(v.Uint(), 10) }), nil
-	case "text[]", "bigint[]":
-		return arrayOf(c, fields, literal), nil
-	}
-	var failed error
-	texts := arrayOf(c, fields, func(v reflect.Value) string {
-		if v.Kind() == reflect.String { // made before
-			return v.String()
-		}
-		text, err := json.Marshal(v.Interface())
-		if err != nil {
-			failed = err
-		}
-		return string(cleanJSON(text))
-	})
-	return texts, failed
+	return list
 }
 
 // arrayOf makes an array of values, or of pointers to them where the column may be NULL.
@@ -83,35 +93,9 @@ func arrayOf[V any](c readmodel.Column, fields []reflect.Value, value func(refle
 	return list
 }
 
-func textOf(v reflect.Value) string {
-	if v.Kind() == reflect.Slice {
-		return string(v.Bytes())
-	}
-	return v.String()
-}
-
 func number(v reflect.Value) int64 {
 	if v.CanUint() {
 		return int64(v.Uint())
 	}
 	return v.Int()
-}
-
-var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// literal returns a list as Postgres writes an array.
-func literal(list reflect.Value) string {
-	b := []byte{'{'}
-	for i := range list.Len() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		switch v := list.Index(i); v.Kind() {
-		case reflect.String:
-			b = append(append(append(b, '"'), quoted.Replace(cleanText(v.String()))...), '"')
-		default:
-			b = strconv.AppendInt(b, number(v), 10)
-		}
-	}
-	return string(append(b, '}'))
 }

@@ -90,9 +90,9 @@ func filled(v reflect.Value, n int, kind string) {
 }
 
 // written writes rows into a table without constraints, and reads them.
-func written[T any](t *testing.T, conn *pgx.Conn, table string) {
+func written[T any](t *testing.T, conn *pgx.Conn, table string, queue func(*pgx.Batch, string, []T) error) {
 	t.Helper()
-	var want []*T
+	var want []T
 	for n := range 3 {
 		row := new(T)
 		for i, c := range readmodel.Columns(table) {
@@ -100,20 +100,20 @@ func written[T any](t *testing.T, conn *pgx.Conn, table string) {
 				filled(v, 100*n+i+1, c.Type)
 			}
 		}
-		want = append(want, row)
+		want = append(want, *row)
 	}
 	if _, err := conn.Exec(t.Context(), fmt.Sprintf("CREATE TEMP TABLE %[1]s (LIKE tacho_g1.%[1]s)", table)); err != nil {
 		t.Fatal(err)
 	}
 	b := &pgx.Batch{}
-	if err := add(b, table, want); err != nil {
+	if err := queue(b, table, want); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.SendBatch(t.Context(), b).Close(); err != nil {
 		t.Fatalf("%s: %v", table, err)
 	}
-	var got []*T
-	if err := each(t.Context(), conn, "load "+table, table, func(row *T) { got = append(got, row) }); err != nil {
+	var got []T
+	if err := each(t.Context(), conn, "load "+table, table, func(row *T) { got = append(got, *row) }); err != nil {
 		t.Fatalf("%s: %v", table, err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -121,27 +121,35 @@ func written[T any](t *testing.T, conn *pgx.Conn, table string) {
 	}
 }
 
-// TestEveryRowIsReadAsItWasWritten holds what the folds rely on: a state that was loaded is the one that was stored.
+// many adds a statement that takes rows as arrays.
+func many[T any](name string) func(*pgx.Batch, string, []T) error {
+	return func(b *pgx.Batch, table string, rows []T) error {
+		b.Queue(statement(name), arrays(table, rows)...)
+		return nil
+	}
+}
+
+// TestEveryRowIsReadAsItWasWritten holds what the folds rely on: a state that was loaded is the one that was stored. The
+// cursor has statements of its own.
 func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	conn := tables(t)
-	written[requestRow](t, conn, "benchmark_request")
-	written[jobRow](t, conn, "job_queue")
-	written[attemptRow](t, conn, "attempt")
-	written[queueRow](t, conn, "queue")
-	written[resultRow](t, conn, "result")
-	written[errorRow](t, conn, "error")
-	written[collectorRow](t, conn, "collector_config")
-	written[assignmentRow](t, conn, "assignment")
-	written[laneRow](t, conn, "lane")
-	written[definitionRow](t, conn, "definition")
-	written[durationsRow](t, conn, "job_duration")
-	written[expectedRow](t, conn, "expected_jobs")
-	written[readmodel.RetiredError](t, conn, "retired_job")
-	written[alertRow](t, conn, "alert")
-	written[deliveryRow](t, conn, "delivery")
-	written[outboxRow](t, conn, "outbox")
-	written[eventRow](t, conn, "event")
-	written[readmodel.Cursor](t, conn, "projection_cursor")
+	written(t, conn, "benchmark_request", add[requestRow])
+	written(t, conn, "job_queue", add[jobRow])
+	written(t, conn, "attempt", add[attemptRow])
+	written(t, conn, "queue", add[queueRow])
+	written(t, conn, "result", many[resultRow]("put_results"))
+	written(t, conn, "error", add[errorRow])
+	written(t, conn, "collector_config", add[collectorRow])
+	written(t, conn, "assignment", add[assignmentRow])
+	written(t, conn, "lane", add[laneRow])
+	written(t, conn, "definition", add[definitionRow])
+	written(t, conn, "job_duration", add[durationsRow])
+	written(t, conn, "expected_jobs", add[expectedRow])
+	written(t, conn, "retired_job", add[readmodel.RetiredError])
+	written(t, conn, "alert", add[alertRow])
+	written(t, conn, "delivery", add[deliveryRow])
+	written(t, conn, "outbox", add[outboxRow])
+	written(t, conn, "event", many[eventRow]("put_events"))
 }
 
 // TestOtherColumnsAreRefused reads a result that has other columns than the table, and rows into a struct of another one.

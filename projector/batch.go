@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -87,9 +86,7 @@ func (r *reader) next(ctx context.Context) batch {
 		r.at = s.Seq
 		b.add(r, s, e, parked)
 	}
-	if b.archive, err = arrays("event", b.events); err != nil {
-		b.err = errors.Join(b.err, err)
-	}
+	b.archive = arrays("event", b.events)
 	return b
 }
 

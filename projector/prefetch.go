@@ -37,11 +37,11 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		guests(queries, "guest_jobs", "job_queue", guestJob, keys(w.jobs))
 	}
 	if len(w.made) > 0 {
-		made, err := arrays("job_queue", w.made)
+		made, err := rowsJSON("job_queue", w.made)
 		if err != nil {
 			return err
 		}
-		guests(queries, "guest_identities", "job_queue", guestJob, made...)
+		guests(queries, "guest_identities", "job_queue", guestJob, made)
 		guests(queries, "guest_retired", "retired_job", func(r *readmodel.RetiredError) { s.retired[r.JobID] = true }, keys(w.jobs))
 	}
 	if len(w.plans) > 0 {

@@ -34,7 +34,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf))
 	copies := len(b.events) >= copyFrom
 	if !copies {
-		statements.Queue(statement("add event"), b.archive...)
+		statements.Queue(statement("put_events"), b.archive...)
 	}
 	if err := s.state.queueChanges(statements); err != nil {
 		return err
@@ -68,10 +68,13 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
 		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.queueAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
-		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.queueExpectations(b), queueRows(b, "put_results", "result", s.results),
+		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.queueExpectations(b),
 	)
 	if err != nil {
 		return err
+	}
+	if len(s.results) > 0 {
+		b.Queue(statement("put_results"), arrays("result", s.results)...)
 	}
 	if !s.queueChanged {
 		return nil
@@ -105,11 +108,11 @@ func queueRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	list, err := arrays(table, rows)
+	list, err := rowsJSON(table, rows)
 	if err != nil {
 		return err
 	}
-	b.Queue(statement(name), list...)
+	b.Queue(statement(name), list)
 	return nil
 }
 

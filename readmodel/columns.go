@@ -25,16 +25,6 @@ type Column struct {
 	Kept bool
 }
 
-// AsText reports whether the values of the column travel as texts where rows travel as arrays (see Fill). An array of
-// arrays would fall apart on the way.
-func (c Column) AsText() bool {
-	switch c.Type {
-	case "text", "bigint", "boolean", "timestamptz", "bytea":
-		return false
-	}
-	return true
-}
-
 // columnsOf returns the columns that the tags of a struct name: `db:"name"`, then the type where the field does not
 // tell it, and "kept". A field with "query" is no column: the queries that return it make it.
 func columnsOf(row reflect.Type) []Column {
@@ -129,7 +119,7 @@ var placeholder = regexp.MustCompile(`\{(\w+)(\[\])?(?: (\w+))?(?: but (\w+))?\}
 //	{alert}              all columns of the table
 //	{alert a}            the same of the table that the statement calls a
 //	{alert but message}  all but one
-//	{alert[]}            a list of rows that comes as one array for each column, the first of them as $1
+//	{alert[]}            many rows, which come as one array for each column, the first of them as $1
 func Fill(statement string) string {
 	return placeholder.ReplaceAllStringFunc(statement, func(found string) string {
 		parts := placeholder.FindStringSubmatch(found)
@@ -155,8 +145,8 @@ func arrays(table []Column) string {
 	var values, parameters, names []string
 	for i, c := range table {
 		value, came := fmt.Sprintf("%q", c.Name), c.Type
-		if c.AsText() {
-			value, came = fmt.Sprintf("%[1]q::%[2]s AS %[1]q", c.Name, c.Type), "text"
+		if c.Type == "json" { // jsonb has arrays of its own, and texts become either
+			value, came = fmt.Sprintf("%[1]q::json AS %[1]q", c.Name), "text"
 		}
 		values, names = append(values, value), append(names, fmt.Sprintf("%q", c.Name))
 		parameters = append(parameters, fmt.Sprintf("$%d::%s[]", i+1, came))

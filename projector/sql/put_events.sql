@@ -1,0 +1,3 @@
+INSERT INTO event ({event})
+SELECT {event}
+FROM {event[]} AS came
