@@ -198,6 +198,7 @@ func (l *Ledger) parentHasAll(id events.RequestID) bool {
 func (l *Ledger) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
 		if _, exists := l.Jobs[spec.ID]; !exists {
+			spec = l.names.job(spec)
 			l.Jobs[spec.ID] = &Job{Spec: spec, Life: job.Made()}
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
@@ -226,7 +227,7 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 		}
 		return
 	}
-	w := Wanter{Request: r, Counts: !j.Spec.Optional && l.Running[r], Repair: key != ""}
+	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !j.Spec.Optional && l.Running[r], Repair: key != ""}
 	if w.Counts {
 		l.Open[r]++
 	}
@@ -267,8 +268,8 @@ func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 			out = append(out, id)
 		}
 	}
-	for _, spec := range r.Jobs {
-		add(spec.ID)
+	for _, id := range r.Jobs {
+		add(id)
 	}
 	for _, id := range r.Shared {
 		add(id)
@@ -382,6 +383,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	if j.Life, _ = job.Live(j.Life, f, seq, l.at); j.Token == seq {
 		j.Since = l.stored
 	}
+	j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
 	if over || !j.State.Terminal() {
 		return
 	}

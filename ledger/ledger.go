@@ -50,6 +50,8 @@ type Ledger struct {
 	Littered int
 	// Newest is the time of the newest event: the log's own clock.
 	Newest time.Time
+	// names are the strings of jobs.
+	names names
 	// at is the time of the event that is folded, stored when the log stored it.
 	at, stored time.Time
 
@@ -234,7 +236,7 @@ type Poison struct {
 // New returns the ledger of an empty log.
 func New() *Ledger {
 	return &Ledger{
-		Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
+		names: names{}, Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},

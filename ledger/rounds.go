@@ -36,8 +36,8 @@ func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 			out[i] = j
 		}
 	}
-	for _, spec := range r.Jobs {
-		add(spec.ID)
+	for _, id := range r.Jobs {
+		add(id)
 	}
 	for _, id := range r.Shared {
 		add(id)

@@ -94,6 +94,9 @@ func Restore(data []byte) (*Ledger, error) {
 			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s are not what they were", digest)
 		}
 	}
+	for _, j := range l.Jobs {
+		j.Spec, j.Collector = l.names.job(j.Spec), events.CollectorName(l.names.once(string(j.Collector)))
+	}
 	for _, r := range l.Requests {
 		l.sort(r)
 		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
