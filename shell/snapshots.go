@@ -18,7 +18,7 @@ const (
 	// Fold names the ledger among the snapshots.
 	Fold = "ledger"
 	// keepWithin bounds how long a stop waits for its snapshot.
-	keepWithin = 10 * time.Second
+	keepWithin = 5 * time.Second
 	// long is how many events are worth a word to whoever waits for a start.
 	long = 50_000
 )
@@ -66,11 +66,14 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 		return nil, eventlog.Snapshot{}, nil
 	}
 	whole, damaged, err := s.Snapshots.ReadSnapshots(ctx, Fold, ledger.Shape())
-	if err != nil {
+	if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
 		return nil, eventlog.Snapshot{}, err
 	}
+	if err != nil {
+		damaged = append(damaged, err)
+	}
 	for _, why := range damaged {
-		s.Logger.WarnContext(ctx, "a snapshot of the ledger is damaged and is left alone", "error", why)
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is left alone", "error", why)
 	}
 	for _, one := range whole {
 		l, err := s.fits(ctx, one, head)

@@ -140,7 +140,8 @@ func TestSnapshotsAreMadeOnTheWay(t *testing.T) {
 type shelf struct {
 	whole   []eventlog.Snapshot
 	damaged []error
-	err     error
+	// unread and err are what comes of reading and of keeping.
+	unread, err error
 }
 
 func (s *shelf) KeepSnapshot(context.Context, eventlog.Snapshot) error { return s.err }
@@ -151,7 +152,7 @@ func (s *shelf) ReadSnapshots(_ context.Context, _, shape string) (whole []event
 			whole = append(whole, one)
 		}
 	}
-	return whole, s.damaged, nil
+	return whole, s.damaged, s.unread
 }
 
 // A snapshot that does not fit is said and left alone: the ledger is what the log gives, whatever is kept.
@@ -183,17 +184,18 @@ func TestASnapshotThatDoesNotFitIsLeftAlone(t *testing.T) {
 		said  string
 		want  []byte
 	}{
-		"none":                    {log, shelf{}, "", want},
-		"one that fits":           {log, shelf{whole: kept}, "goes on from a snapshot", want},
-		"a damaged one":           {log, shelf{damaged: []error{errors.New("chunk 3 of 4 is missing")}}, "chunk 3 of 4 is missing", want},
-		"a damaged and an older":  {log, shelf{whole: kept, damaged: []error{errors.New("its SHA-256")}}, "goes on from a snapshot", want},
-		"of another program":      {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Shape = "v0-0" })}, "", want},
-		"of another log":          {other, shelf{whole: kept}, "it is of log", foreign},
-		"of a log that was cut":   {&renamed{short, kept[0].Identity}, shelf{whole: kept}, "the log ends at event 10: it was cut", shorter},
-		"of a log that went back": {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.EventID = "gone" })}, "its last event is gone", want},
-		"that cannot be read":     {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = s.Data[:40] })}, "does not fit", want},
-		"of another event":        {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = want })}, "it holds the ledger of event 20", want},
-		"that cannot be kept":     {log, shelf{err: errors.New("no space")}, "could not be kept", want},
+		"none":                      {log, shelf{}, "", want},
+		"one that fits":             {log, shelf{whole: kept}, "goes on from a snapshot", want},
+		"a damaged one":             {log, shelf{damaged: []error{errors.New("chunk 3 of 4 is missing")}}, "chunk 3 of 4 is missing", want},
+		"a damaged and an older":    {log, shelf{whole: kept, damaged: []error{errors.New("its SHA-256")}}, "goes on from a snapshot", want},
+		"of another program":        {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Shape = "v0-0" })}, "", want},
+		"of another log":            {other, shelf{whole: kept}, "it is of log", foreign},
+		"of a log that was cut":     {&renamed{short, kept[0].Identity}, shelf{whole: kept}, "the log ends at event 10: it was cut", shorter},
+		"of a log that went back":   {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.EventID = "gone" })}, "its last event is gone", want},
+		"that cannot be read":       {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = s.Data[:40] })}, "does not fit", want},
+		"of another event":          {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = want })}, "it holds the ledger of event 20", want},
+		"a stream that is not ours": {log, shelf{unread: errors.New("permissions violation")}, "permissions violation", want},
+		"that cannot be kept":       {log, shelf{err: errors.New("no space")}, "could not be kept", want},
 	} {
 		got, said := once(t, tc.log, &tc.shelf, 0)
 		if !bytes.Equal(got, tc.want) {
