@@ -20,6 +20,7 @@ import (
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
 	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/shell"
 )
 
 const (
@@ -62,10 +63,13 @@ func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
+// config is that of a reporter as in a process of its own: with a ledger that a shell keeps up with the log.
 func (r *rig) config(log eventlog.Log, github GitHub) Config {
 	r.n++
+	s := shell.New(shell.Config{Log: r.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	r.goes(s.Run)
 	return Config{
-		Log: log, GitHub: github, Repo: repo, Self: githubapi.Account{ID: r.bot.ID, Login: r.bot.Login}, Instance: fmt.Sprint("i", r.n), Clock: time.Now, Failing: func(error) {},
+		Log: log, Ledger: s, GitHub: github, Repo: repo, Self: githubapi.Account{ID: r.bot.ID, Login: r.bot.Login}, Instance: fmt.Sprint("i", r.n), Clock: time.Now, Failing: func(error) {},
 		Report: func(context.Context, request.Request, events.Seq) (Report, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -76,10 +80,13 @@ func (r *rig) config(log eventlog.Log, github GitHub) Config {
 }
 
 // run starts a reporter; what it returns stops it and waits for it.
-func (r *rig) run(c Config) (stop func()) {
+func (r *rig) run(c Config) (stop func()) { return r.goes(New(c).Run) }
+
+// goes runs something until it is stopped.
+func (r *rig) goes(run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- New(c).Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -120,6 +127,29 @@ func (r *rig) try(id events.RequestID, tag events.Tag) {
 	r.record(
 		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "rustc", Tag: tag, Parent: "p", PR: pr, Key: string(id), State: events.ArtifactsReady},
 		events.RequestStarted{RequestID: id}, events.RequestCompleted{RequestID: id},
+	)
+}
+
+// made records a job of a request, which measures an artifact.
+func (r *rig) made(id events.JobID, by events.RequestID, tag events.Tag) (at events.Lane) {
+	at = events.Lane{Target: "x", Set: 1}
+	r.record(events.JobsCreated{RequestID: by, Jobs: []events.JobSpec{{
+		ID: id, RequestID: by, Artifact: events.Artifact{Suite: "rustc", Tag: tag, Kind: events.Master}, Target: at.Target, Set: at.Set,
+	}}})
+	return at
+}
+
+// measured makes a job of the parent of all tries, and returns what is told of its results.
+func (r *rig) measured(id events.JobID) events.TestCasesMeasured {
+	return events.TestCasesMeasured{Lane: r.made(id, "r0", "p"), JobID: id, Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+}
+
+// ended records that a job is made, dispatched and ended.
+func (r *rig) ended(id events.JobID, by events.RequestID, place uint64) {
+	at := r.made(id, by, "z")
+	r.record(
+		events.JobDispatched{Place: place, Job: events.JobSpec{ID: id, RequestID: by, Target: at.Target, Set: at.Set}},
+		events.JobFinished{Lane: at, Place: place, JobID: id, RequestID: by, Outcome: events.Failure},
 	)
 }
 
@@ -213,7 +243,7 @@ func TestLateResultsEditTheReport(t *testing.T) {
 		r.try("r1", "t1")
 		pass(5 * time.Second)
 		r.want("no change")
-		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		late := r.measured("j1")
 		r.mu.Lock()
 		r.text = "it got slower"
 		r.mu.Unlock()
@@ -248,12 +278,10 @@ func TestTheEndOfARepairEditsTheReport(t *testing.T) {
 		r.mu.Lock()
 		r.text = "it failed again"
 		r.mu.Unlock()
-		end := events.JobFinished{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", RequestID: "r2", Outcome: events.Failure}
-		r.record(end)
+		r.ended("j1", "r2", 1)
 		pass(5 * time.Minute)
 		r.want("no change")
-		end.RequestID = "r1"
-		r.record(end)
+		r.ended("j2", "r1", 2)
 		pass(5 * time.Minute)
 		r.want("it failed again")
 	})
@@ -541,12 +569,20 @@ func (gap) Next(context.Context, int) ([]events.Stored, error) {
 // Close implements eventlog.Cursor.
 func (gap) Close() {}
 
+// On a log that was damaged nothing is reported, and whoever reads it says so.
 func TestADamagedLogIsSaid(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
+		c := r.config(r.log, r.client)
+		s := shell.New(shell.Config{Log: gapped{r.log}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		c.Ledger = s
+		r.run(c)
+		r.try("r1", "t1")
 		var gone *eventlog.GapError
-		if err := New(r.config(gapped{r.log}, nil)).Run(t.Context()); !errors.As(err, &gone) {
+		if err := s.Run(t.Context()); !errors.As(err, &gone) {
 			t.Errorf("got %v", err)
 		}
+		pass(time.Minute)
+		r.want()
 	})
 }
 

@@ -120,7 +120,7 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 		Reader: reader, Site: p.site(here), Labels: reporter.Labels{Waiting: c.Labels.Waiting, Regression: c.Labels.Regression},
 	}
 	conf := reporter.Config{
-		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
+		Log: p.core.log, Ledger: p.shell, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
 		// The log in this process has one process at a time.
 		Alone:   p.config.NATS.URL == "",
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
