@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -201,33 +200,13 @@ type pushed struct {
 }
 
 // pushes has the pollers of a branch look at it when GitHub says that it was pushed to. Whoever took the delivery,
-// the log tells.
+// the ledger tells; what it tells before it has caught up with the log is of long ago.
 func (p *parts) pushes(pollers []pushed) func(context.Context) error {
 	return func(ctx context.Context) error {
-		head, err := p.core.log.Head(ctx)
-		if err != nil {
-			return fmt.Errorf("wait for pushes: %w", err)
+		if p.shell.Wait(ctx, 0) == nil {
+			p.shell.Tell(func(f events.Fact) { tell(pollers, f) })
 		}
-		cursor, err := p.core.log.Follow(ctx, head.Last)
-		if err != nil {
-			return fmt.Errorf("wait for pushes: %w", err)
-		}
-		defer cursor.Close()
-		for {
-			batch, err := cursor.Next(ctx, 1000)
-			if err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return fmt.Errorf("wait for pushes: %w", err)
-			}
-			for _, s := range batch {
-				// What cannot be read is somebody else's alarm.
-				if e, err := events.Decode(s); err == nil {
-					tell(pollers, e.Fact)
-				}
-			}
-		}
+		return nil
 	}
 }
 
