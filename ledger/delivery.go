@@ -68,6 +68,8 @@ func newDeliveries() Deliveries {
 
 // foldGitHub applies what GitHub said or is told, and reports whether the event is about that.
 func (l *Ledger) foldGitHub(e events.Recorded) bool {
+	// The others are about the farm.
+	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.DeliveryFact:
 		l.Deliveries.fold(f, e)

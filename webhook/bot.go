@@ -110,6 +110,8 @@ func (b *Bot) Run(ctx context.Context) error {
 
 // told calls for another look.
 func (b *Bot) told(f events.Fact) {
+	// The others leave nothing to do.
+	//exhaustive:ignore
 	switch f.(type) {
 	case events.DeliveryFact, events.RequestFact:
 		select {
