@@ -41,6 +41,9 @@ func (f DeliveryReceived) encode() ([]byte, error) {
 	return append(append(data, payload...), '}'), nil
 }
 
+// Body returns the body that is in the event; the parts hold a larger one.
+func (f DeliveryReceived) Body() []byte { return append(append([]byte(nil), f.Payload...), f.Raw...) }
+
 // DeliveryPart: one piece of a body that does not fit into an event. Part counts from 1.
 type DeliveryPart struct {
 	Hook     HookID     `json:"hook"`
@@ -48,6 +51,16 @@ type DeliveryPart struct {
 	Part     int        `json:"part"`
 	Raw      []byte     `json:"raw"`
 }
+
+// byDelivery begins the root of everything that follows from a delivery.
+const byDelivery = "delivery:"
+
+// DeliveryRoot is the root of everything that follows from a delivery, ByDelivery tells such roots from others.
+func DeliveryRoot(id DeliveryID) string { return byDelivery + string(id) }
+func ByDelivery(root string) bool       { return strings.HasPrefix(root, byDelivery) }
+
+// BuiltWord begins the command of a delivery that told of a finished try build; the commit follows.
+const BuiltWord = "built "
 
 // DeliveryHandled: what came of a delivery. It is appended in one batch with everything that came of it.
 type DeliveryHandled struct {
@@ -224,7 +237,7 @@ func NewHookID(sent string) HookID {
 	return HookID(sent)
 }
 
-// AnswerKey names the answer to a delivery, ReportKey the report of a request.
+// AnswerKey names the answer to a delivery.
 func AnswerKey(hook HookID, id DeliveryID) OutboxKey {
 	return OutboxKey("answer-" + shortHash("answer", string(hook), string(id)))
 }
@@ -234,8 +247,11 @@ func CommentAnswerKey(repo RepoName, comment int64) OutboxKey {
 	return OutboxKey("answer-" + shortHash("comment", strings.ToLower(string(repo)), strconv.FormatInt(comment, 10)))
 }
 
-// ReportKey names the one report of a request.
-func ReportKey(id RequestID) OutboxKey { return OutboxKey("report-" + string(id)) }
+// ReportKey names the one report of a request, QueuedKey what tells its place in the queue, ExpiredKey what tells that it
+// waited in vain.
+func ReportKey(id RequestID) OutboxKey  { return OutboxKey("report-" + string(id)) }
+func QueuedKey(id RequestID) OutboxKey  { return OutboxKey("queued-" + string(id)) }
+func ExpiredKey(id RequestID) OutboxKey { return OutboxKey("expired-" + string(id)) }
 
 const markerBegins, markerEnds = "<!-- tacho:", " -->"
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // registry knows every version of every type that was ever written.
@@ -150,6 +151,15 @@ func (r *registry) decode(name string, data []byte) (Fact, error) {
 
 // TypeOf returns the stored name of a fact's type, such as "request.created.v1".
 func TypeOf(f Fact) string { return current.names[reflect.TypeOf(f)] }
+
+// Tells reports whether a stored event tells a T, in whichever version of the type. It decodes nothing.
+func Tells[T Fact](s Stored) bool {
+	name, _ := cutTypePrefix(s.Header[HeaderType])
+	return name != "" && unversioned(name) == unversioned(current.names[reflect.TypeFor[T]()])
+}
+
+// unversioned returns the name of a type without its version: "request.created" of "request.created.v1".
+func unversioned(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 
 // Types returns the names of all types and versions that this program can read, sorted.
 func Types() []string {

@@ -1,5 +1,5 @@
-// Package ledger is what the log says of the farm: one fold of requests, jobs, lanes, collectors, definitions and
-// alerts, on which the deciding parts stand.
+// Package ledger is what the log says of the farm: one fold of requests, jobs, lanes, collectors, definitions, alerts,
+// deliveries and the outbox, on which the deciding parts stand.
 //
 // A Ledger takes every event of the log in order. It is pure: no clock, no I/O, and no lock. Whoever owns it guards it.
 // What a single thing is now (a job, a lane, a collector, a request) the packages job and request say; the ledger holds

@@ -11,19 +11,27 @@ import (
 )
 
 // Take folds one stored event and returns its fact, nil where that does not matter here. What was measured is the bulk
-// of a log and decides nothing, and neither does what GitHub said and was told, so that is not decoded. An event that
+// of a log and decides nothing, and neither do the pieces of large deliveries, so they are not decoded. An event that
 // no fold may take is one on its subject all the same: whoever appends there next must have seen it.
 func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	switch m.Subject.Family() {
 	case "result":
 		l.Seq, l.Moved = m.Seq, later(l.Moved, m.StoredAt)
-		if j, ok := l.Jobs[events.JobID(m.Subject.Last())]; ok && l.OnLane(j) {
-			l.Versions[m.Subject] = m.Seq
+		if j, ok := l.Jobs[events.JobID(m.Subject.Last())]; ok {
+			if l.OnLane(j) {
+				l.Versions[m.Subject] = m.Seq
+			}
+			if events.Tells[events.TestCasesMeasured](m) {
+				l.Outbox.measured(j.Spec.Artifact, News{m.Seq, m.StoredAt})
+			}
 		}
 		return nil, nil
-	case "delivery", "outbox":
-		l.Seq = m.Seq
-		return nil, nil
+	case "delivery":
+		if events.Tells[events.DeliveryPart](m) {
+			l.Seq = m.Seq
+			l.Deliveries.part(m.Subject, m.Seq)
+			return nil, nil
+		}
 	}
 	e, parked, err := l.reader.Understand(m)
 	switch {
@@ -31,6 +39,8 @@ func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 		return nil, err
 	case parked != "": // the projector archives it
 		l.Seq, l.Versions[m.Subject] = m.Seq, m.Seq
+		l.Deliveries.passed(m.Subject, m.Seq)
+		l.Outbox.passed(m.Subject, m.Seq)
 		l.drop(m.Subject, m.Seq, "", parked)
 		return nil, nil
 	}
@@ -44,7 +54,11 @@ func (l *Ledger) Fold(e events.Recorded) { l.foldOn(e.Fact.Subject(), e, e.Time)
 // foldOn applies one event of a subject, which was another one for some facts in earlier versions. It cannot fail: if
 // the log says it, it happened.
 func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.Time) {
-	l.Seq, l.at, l.stored, l.Versions[subject] = e.Seq, e.Time, stored, e.Seq
+	l.Seq, l.at, l.stored = e.Seq, e.Time, stored
+	if l.foldGitHub(e) { // an aggregate of GitHub knows its own version
+		return
+	}
+	l.Versions[subject] = e.Seq
 	if !l.Able() {
 		defer func() { l.Idle = later(l.Idle, stored) }()
 	}
@@ -102,6 +116,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
 	}
+	l.foldAsked(f, pending)
 	// The others concern the request alone.
 	//exhaustive:ignore
 	switch f := f.(type) {
@@ -356,6 +371,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	case events.JobFinished:
 		l.foldFault(j, f)
 		l.Lengths.learn(j.Sort(), f)
+		l.Outbox.finished(j.Spec.RequestID, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
 	case events.JobDequeued:
 	}

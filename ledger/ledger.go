@@ -108,6 +108,10 @@ type Ledger struct {
 	Alerts map[events.AlertKey]Alert
 	// Unreachable is when the newest alert about an unreachable log was raised.
 	Unreachable time.Time
+
+	// Deliveries is what GitHub said, Outbox what is said there.
+	Deliveries Deliveries
+	Outbox     Outbox
 }
 
 // Litter is what was written on a subject and changes nothing: how often, and the last of it.
@@ -242,7 +246,7 @@ func New() *Ledger {
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Jobs: map[events.JobID]*Job{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
-		Alerts: map[events.AlertKey]Alert{},
+		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}
 }
 

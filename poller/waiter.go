@@ -1,20 +1,17 @@
 package poller
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/request"
 	"github.com/tachobench/tacho/suite"
 )
@@ -27,9 +24,17 @@ const (
 	lookEvery = 5 * time.Second
 )
 
+// Ledger is the ledger of this process, as somebody keeps it up with the log.
+type Ledger interface {
+	// View shows it; look does not wait for anything.
+	View(look func(*ledger.Ledger))
+	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	Wait(ctx context.Context, seq events.Seq) error
+}
+
 // WaiterConfig is what a Waiter needs.
 type WaiterConfig struct {
-	Log       eventlog.Log
+	Ledger    Ledger
 	Control   *control.Control
 	Artifacts artifact.Ready
 	Clock     func() time.Time
@@ -40,98 +45,64 @@ type WaiterConfig struct {
 // when a request waits the scheduler decides. The log is its memory: any number of waiters may run.
 type Waiter struct {
 	WaiterConfig
-	// mu guards what follows: one goroutine folds the log, another asks.
-	mu      sync.Mutex
-	reader  events.Reader
-	waiting map[events.RequestID]*awaited
-	current bool
+	// questions are those about the requests that wait. Only the goroutine of Run uses them.
+	questions map[events.RequestID]question
+}
+
+// question is when the artifact of a request is asked for next, and how long not again then.
+type question struct {
+	next  time.Time
+	pause time.Duration
 }
 
 // awaited is a request whose artifact is not there yet.
 type awaited struct {
 	request.Request
-	root  string
-	next  time.Time
-	pause time.Duration
+	root string
 }
 
 // NewWaiter returns a waiter; it does nothing before Run.
 func NewWaiter(c WaiterConfig) *Waiter {
-	return &Waiter{WaiterConfig: c, waiting: map[events.RequestID]*awaited{}}
+	return &Waiter{WaiterConfig: c, questions: map[events.RequestID]question{}}
 }
 
-// Run asks until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of event
-// that this program does not know.
+// Run asks until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return eventlog.Fold(running, w.Log, w.take) })
-	g.Go(func() error {
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-running.Done():
-				return nil
-			case <-tick.C:
-				w.look(running)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for w.Ledger.Wait(ctx, 0) == nil {
+		w.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// waiting returns the masters that wait, by id.
+func (w *Waiter) waiting() (out []awaited) {
+	w.Ledger.View(func(l *ledger.Ledger) {
+		for _, id := range slices.Sorted(maps.Keys(l.Waiting)) {
+			if r := l.Requests[id]; r.Kind == events.Master && r.Artifact.Tag != "" {
+				out = append(out, awaited{*r, l.Roots[id]})
 			}
 		}
+		maps.DeleteFunc(w.questions, func(id events.RequestID, _ question) bool { return !l.Waiting[id] })
 	})
-	if err := g.Wait(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("waiter: %w", err)
-	}
-	return nil
-}
-
-// take folds events: the life of masters that wait.
-func (w *Waiter) take(stored []events.Stored, current bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, m := range stored {
-		if m.Subject.Family() != "request" {
-			continue
-		}
-		e, litter, err := w.reader.Understand(m)
-		if err != nil {
-			return err
-		}
-		f, ok := e.Fact.(events.RequestFact)
-		if litter != "" || !ok {
-			continue
-		}
-		w.fold(f, e)
-	}
-	w.current = w.current || current
-	return nil
-}
-
-func (w *Waiter) fold(f events.RequestFact, e events.Recorded) {
-	if created, ok := f.(events.RequestCreated); ok && w.waiting[created.RequestID] == nil {
-		if created.Kind == events.Master && created.State == events.WaitingForArtifacts && created.Tag != "" {
-			w.waiting[created.RequestID] = &awaited{Request: request.Evolve(request.Request{}, f, e.Time), root: e.Root, pause: firstPause}
-		}
-		return
-	}
-	if a, ok := w.waiting[f.Whose()]; ok {
-		if a.Request = request.Evolve(a.Request, f, e.Time); a.State != events.WaitingForArtifacts {
-			delete(w.waiting, f.Whose())
-		}
-	}
+	return out
 }
 
 // look asks for the artifacts whose time has come.
 func (w *Waiter) look(ctx context.Context) {
-	w.mu.Lock()
-	now := w.Clock()
-	var due []awaited
-	for _, id := range slices.Sorted(maps.Keys(w.waiting)) {
-		if a := w.waiting[id]; w.current && !now.Before(a.next) {
-			a.next, a.pause = now.Add(a.pause), min(2*a.pause, lastPause)
-			due = append(due, *a)
+	for _, a := range w.waiting() {
+		now, q := w.Clock(), w.questions[a.ID]
+		if now.Before(q.next) {
+			continue
 		}
-	}
-	w.mu.Unlock()
-	for _, a := range due {
+		pause := cmp.Or(q.pause, firstPause)
+		w.questions[a.ID] = question{now.Add(pause), min(2*pause, lastPause)}
 		if err := w.ask(ctx, a); err != nil && ctx.Err() == nil {
 			w.Logger.Warn("an artifact could not be looked for, trying again", "request", a.ID, "tag", a.Artifact.Tag, "error", err)
 		}

@@ -14,7 +14,9 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -40,6 +42,31 @@ func server(t *testing.T) (status *atomic.Int32, store *artifact.Store, url stri
 	}
 	return status, store, s.URL
 }
+
+// books returns a ledger that a shell keeps up with a log until the test ends.
+func books(t *testing.T, log *memory.Log) *shell.Shell {
+	t.Helper()
+	s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// still is a ledger that nobody keeps up.
+type still struct{ *ledger.Ledger }
+
+// View implements Ledger.
+func (s still) View(look func(*ledger.Ledger)) { look(s.Ledger) }
+
+// Wait implements Ledger.
+func (still) Wait(context.Context, events.Seq) error { return nil }
 
 // A poller asks for a commit before CI has uploaded what it built. The request waits, and starts once that is there;
 // with another poller and another waiter the same happens once.
@@ -78,26 +105,21 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	if r := state(); r.State != events.WaitingForArtifacts || r.Artifact.Tag != "c2" || r.Parent != "c1" {
 		t.Fatalf("%+v", r)
 	}
-	look := func(w *Waiter) {
-		t.Helper()
-		cursor, err := log.Follow(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cursor.Close()
-		stored, err := cursor.Next(t.Context(), 1000)
-		if err == nil {
-			w.waiting = map[events.RequestID]*awaited{}
-			err = w.take(stored, true)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.look(context.Background())
-	}
 	waiters := [2]*Waiter{}
 	for i := range waiters {
-		waiters[i] = NewWaiter(WaiterConfig{Log: log, Control: c, Artifacts: store, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+		waiters[i] = NewWaiter(WaiterConfig{Ledger: books(t, log), Control: c, Artifacts: store, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
+	}
+	look := func(w *Waiter) {
+		t.Helper()
+		head, err := log.Head(t.Context())
+		if err == nil {
+			err = w.Ledger.Wait(t.Context(), head.Last)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(w.questions)
+		w.look(t.Context())
 	}
 	for _, answer := range []int32{http.StatusNotFound, http.StatusServiceUnavailable} {
 		status.Store(answer)
@@ -114,7 +136,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	if r := state(); r.State != events.ArtifactsReady || r.Artifact.Tag != "c2" || r.Parent != "c1" {
 		t.Errorf("%+v", r)
 	}
-	if n := len(waiters[1].waiting); n != 0 {
+	if n := len(waiters[1].waiting()); n != 0 {
 		t.Errorf("%d requests are still waited for", n)
 	}
 }
@@ -123,23 +145,25 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 func TestAnArtifactIsNotAskedForAllTheTime(t *testing.T) {
 	_, store, _ := server(t)
 	now := time.Now()
-	c, log := newControl(t)
-	w := NewWaiter(WaiterConfig{Log: log, Control: c, Artifacts: store, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
-	a := &awaited{pause: firstPause}
-	w.waiting["r1"], w.current = a, true
+	l := ledger.New()
+	l.Fold(events.Recorded{Seq: 1, Event: events.Event{Time: now, Fact: events.RequestCreated{
+		RequestID: "r1", Kind: events.Master, Suite: "small", Tag: "c1", Key: "c1", State: events.WaitingForArtifacts,
+	}}})
+	c, _ := newControl(t)
+	w := NewWaiter(WaiterConfig{Ledger: still{l}, Control: c, Artifacts: store, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 	var pauses []time.Duration
 	for range 8 {
-		pauses = append(pauses, a.pause)
 		w.look(t.Context())
-		if now = a.next.Add(-time.Second); a.next.Sub(now) > lastPause {
+		next := w.questions["r1"].next
+		if pauses = append(pauses, next.Sub(now)); next.Sub(now) > lastPause {
 			t.Fatal("it is never asked for again")
 		}
-		before := a.next
+		now = next.Add(-time.Second)
 		w.look(t.Context())
-		if a.next != before {
+		if w.questions["r1"].next != next {
 			t.Fatal("it is asked for too early")
 		}
-		now = a.next
+		now = next
 	}
 	if pauses[0] != firstPause || pauses[1] != 2*firstPause || pauses[7] != lastPause {
 		t.Errorf("paused %v", pauses)

@@ -35,7 +35,7 @@ func TestResultsOfLongAgoEditNothing(t *testing.T) {
 		stop := r.start()
 		r.try("r1", "t1")
 		pass(time.Minute)
-		r.record(events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}})
+		r.record(r.measured("j1"))
 		pass(5 * time.Minute)
 		stop()
 		pass(4 * 24 * time.Hour)
@@ -51,7 +51,7 @@ func TestResultsOfLongAgoEditNothing(t *testing.T) {
 // Results that come while the report is made are not forgotten, though what was made is what stands.
 func TestResultsThatComeWhileTheReportIsMade(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
-		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		late := r.measured("j1")
 		c, n := r.config(r.log, r.client), 0
 		c.Report = func(context.Context, request.Request, events.Seq) (Report, error) {
 			if n++; n == 1 {
@@ -230,7 +230,7 @@ func (s *slowEdit) EditComment(ctx context.Context, repo events.RepoName, id int
 // One that was paused in the middle of an edit does not leave its old text behind.
 func TestAPausedEditDoesNotLast(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
-		late := events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
+		late := r.measured("j1")
 		say := func(text string) {
 			r.mu.Lock()
 			r.text = text

@@ -2,22 +2,19 @@ package reporter
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/request"
 )
 
@@ -53,9 +50,20 @@ type Report struct {
 	AddLabels, RemoveLabels []string
 }
 
+// Ledger is the ledger of this process, as somebody keeps it up with the log.
+type Ledger interface {
+	// View shows it; look does not wait for anything.
+	View(look func(*ledger.Ledger))
+	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	Wait(ctx context.Context, seq events.Seq) error
+	// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+	Tell(f func(events.Fact))
+}
+
 // Config is what a Reporter needs.
 type Config struct {
-	Log eventlog.Log
+	Log    eventlog.Log
+	Ledger Ledger
 	// GitHub is nil without credentials: nothing is written then. Self is the account that it writes as, which whoever
 	// may write always knows: comments of others are not ours, whatever stands in them.
 	GitHub GitHub
@@ -81,17 +89,20 @@ type Config struct {
 // Reporter is one reporter. Run it once.
 type Reporter struct {
 	Config
-	// mu guards state.
-	mu    sync.Mutex
-	state *state
-	news  chan struct{}
-	// paused is until when GitHub wants to be left alone. Only the working goroutine uses it.
+	// news is filled when there may be something to do.
+	news chan struct{}
+	pace *rate.Limiter
+
+	// Only the goroutine of Run uses what follows. after is the last sequence that it wrote, or that was written in its
+	// way: it looks on once that is read.
+	after events.Seq
+	// paused is until when GitHub wants to be left alone.
 	paused time.Time
-	pace   *rate.Limiter
-	// retries are reports that could not be made, orphans comments whose attempt was taken over. Only the working
-	// goroutine uses them.
+	// retries are reports that could not be made, orphans comments whose attempt was taken over.
 	retries map[events.RequestID]retry
 	orphans []orphan
+	// unchanged are the reports that late results did not change, with how far they were looked at.
+	unchanged map[events.RequestID]events.Seq
 }
 
 // retry is when a report is made again, after so many tries.
@@ -106,95 +117,86 @@ func New(c Config) *Reporter {
 	if c.Pace > 0 {
 		pace = rate.NewLimiter(rate.Every(c.Pace), 1)
 	}
-	state := newState()
-	state.suite = c.Suite
-	return &Reporter{Config: c, state: state, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]retry{}}
+	return &Reporter{
+		Config: c, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]retry{}, unchanged: map[events.RequestID]events.Seq{},
+	}
 }
 
 // errNobody says that a reporter was made that could not tell its comments from those of others.
 var errNobody = errors.New("reporter: comments are to be written, and nobody said by which account: give it the one that GitHub names")
 
-// Run reports until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a type of
-// event that this program does not know; or when it may write and does not know who it is.
+// Run says what is due whenever there is news, and what waited for a time, until ctx ends. It returns an error only when
+// it cannot begin: it may write and does not know who it is.
 func (r *Reporter) Run(ctx context.Context) error {
 	if r.GitHub != nil && r.Self.ID <= 0 {
 		return errNobody
 	}
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return eventlog.Fold(running, r.Log, r.fold) })
-	g.Go(func() error { return r.work(running) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("reporter: %w", err)
+	r.Ledger.Tell(r.told)
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	for r.read(ctx) {
+		r.report(ctx)
+		if r.read(ctx) {
+			r.write(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.news:
+		case <-tick.C:
+		}
 	}
 	return nil
 }
 
-// fold folds events, and calls for work whenever it has read all that is there.
-func (r *Reporter) fold(stored []events.Stored, current bool) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range stored {
-		e, parked, err := r.state.reader.Understand(m)
-		if err != nil {
-			return err
-		}
-		if r.state.seq = m.Seq; parked == "" {
-			r.state.fold(e)
-		}
-	}
-	if current {
+// told calls for another look.
+func (r *Reporter) told(f events.Fact) {
+	// The others leave nothing to do at once.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.OutboxFact, events.RequestFact:
 		select {
 		case r.news <- struct{}{}:
 		default:
 		}
 	}
-	return nil
 }
 
-// work does what is due whenever there is news, and what waited for a time.
-func (r *Reporter) work(ctx context.Context) error {
-	tick := time.NewTicker(again)
-	defer tick.Stop()
-	ready := false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-r.news:
-			ready = true
-		case <-tick.C:
+// read waits until the ledger holds all that was written. It reports false when ctx ended.
+func (r *Reporter) read(ctx context.Context) bool { return r.Ledger.Wait(ctx, r.after) == nil }
+
+// wish is the report of a request that is to be made.
+type wish struct {
+	request.Request
+	// late is the newest of the results that came after the report that stands; 0 for the first report.
+	late events.Seq
+}
+
+// wishes returns the requests that are to be reported, and those with late results that are to be looked at again. at
+// is what the ledger has read.
+func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
+	r.Ledger.View(func(l *ledger.Ledger) {
+		at = l.Seq
+		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Unreported)) {
+			if q, ours := r.ours(l, id); ours && now.Sub(q.EndedAt) <= within {
+				out = append(out, wish{Request: q})
+			}
 		}
-		if !ready {
-			continue
+		maps.DeleteFunc(r.unchanged, func(id events.RequestID, _ events.Seq) bool { return l.Outbox.Late[id].Seq == 0 })
+		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Late)) {
+			n := l.Outbox.Late[id]
+			q, ours := r.ours(l, id)
+			if age := now.Sub(n.At); ours && n.Seq > r.unchanged[id] && age >= settle && age <= within {
+				out = append(out, wish{q, n.Seq})
+			}
 		}
-		r.report(ctx)
-		r.write(ctx)
-	}
+	})
+	return out, at
 }
 
 // report wishes for the reports of requests that ended, and for new texts of those that have late results.
 func (r *Reporter) report(ctx context.Context) {
-	r.mu.Lock()
-	var due []request.Request
-	for _, id := range slices.Sorted(maps.Keys(r.state.ended)) {
-		q := *r.state.requests[id]
-		if r.Clock().Sub(q.EndedAt) > within {
-			delete(r.state.ended, id)
-			r.state.dropped[id] = true
-			continue
-		}
-		due = append(due, q)
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.state.late)) {
-		switch age := r.Clock().Sub(r.state.late[id].at); {
-		case age > within:
-			delete(r.state.late, id)
-		case age >= settle:
-			due = append(due, *r.state.requests[id])
-		}
-	}
-	at := r.state.seq
-	r.mu.Unlock()
+	due, at := r.wishes(r.Clock())
 	for _, q := range due {
 		again := r.retries[q.ID]
 		if r.Clock().Before(again.after) {
@@ -219,31 +221,27 @@ func (r *Reporter) report(ctx context.Context) {
 
 // want appends the wish for the report of a request as it is at a sequence of the log, unless that is what is
 // wanted already.
-func (r *Reporter) want(ctx context.Context, q request.Request, at events.Seq) error {
-	made, err := r.Report(ctx, q, at)
+func (r *Reporter) want(ctx context.Context, q wish, at events.Seq) error {
+	made, err := r.Report(ctx, q.Request, at)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	before, known := r.state.outbox[events.ReportKey(q.ID)]
 	wanted := events.CommentWanted{
 		Key: events.ReportKey(q.ID), Revision: 1, Purpose: events.CommentReport, Repo: r.Repo, PR: q.PR, Body: made.Body, RequestID: q.ID,
 		AddLabels: made.AddLabels, RemoveLabels: made.RemoveLabels,
 	}
-	var expected events.Seq
-	root := ""
-	if known {
-		expected, wanted.Revision, root = before.seq, before.wanted.Revision+1, before.root
-	}
-	same := known && before.digest == sha256.Sum256([]byte(made.Body))
-	if n, ok := r.state.late[q.ID]; same && ok && n.seq <= at {
-		delete(r.state.late, q.ID)
-	}
-	r.mu.Unlock()
-	if same {
+	var before ledger.Comment
+	r.Ledger.View(func(l *ledger.Ledger) {
+		if c, known := l.Outbox.Comments[wanted.Key]; known {
+			before = *c
+		}
+	})
+	if before.Seq > 0 && before.Digest == ledger.DigestOf(made.Body) {
+		r.unchanged[q.ID] = q.late
 		return nil
 	}
-	_, err = r.append(ctx, expected, at, root, wanted)
+	wanted.Revision = before.Wanted.Revision + 1
+	_, err = r.append(ctx, before.Seq, at, before.Root, wanted)
 	return err
 }
 
@@ -252,20 +250,11 @@ func (r *Reporter) want(ctx context.Context, q request.Request, at events.Seq) e
 func (r *Reporter) append(ctx context.Context, expected, cause events.Seq, root string, f events.Fact) (events.Seq, error) {
 	e := eventlog.NewEvent(f, eventlog.Meta{Source: source, Actor: source, Cause: cause, Root: root}, r.Clock())
 	seq, err := r.Log.Append(ctx, eventlog.Append{Subject: f.Subject(), Expected: expected, Events: []events.Event{e}})
+	r.after = max(r.after, seq)
 	var conflict *eventlog.ConflictError
 	if errors.As(err, &conflict) {
+		r.after = max(r.after, conflict.Actual)
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	// What was just recorded counts at once; following the log folds it again, which changes nothing.
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if seq > r.state.seq {
-		at := r.state.seq
-		r.state.fold(events.Recorded{Event: e, Seq: seq})
-		r.state.seq = at
-	}
-	return seq, nil
+	return seq, err
 }

@@ -41,7 +41,7 @@ func (r *rig) slower() {
 	r.mu.Lock()
 	r.text = "slower"
 	r.mu.Unlock()
-	r.record(events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j1", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}})
+	r.record(r.measured("j1"))
 }
 
 // Somebody who knows the markers writes them first. The comments stay as they are, and our own stand once, whenever
@@ -120,7 +120,7 @@ func TestAStrangersCommentThatStandsIsLeftAlone(t *testing.T) {
 					r.mu.Lock()
 					r.text = "slowest"
 					r.mu.Unlock()
-					r.record(events.TestCasesMeasured{Lane: events.Lane{Target: "x", Set: 1}, JobID: "j2", Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}})
+					r.record(r.measured("j2"))
 					pass(20 * time.Minute)
 					if got := r.untouched(); got != "slowest" {
 						t.Errorf("our comments are %q", got)

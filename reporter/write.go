@@ -11,13 +11,12 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // write does everything that is due on GitHub, one thing after another.
 func (r *Reporter) write(ctx context.Context) {
-	r.mu.Lock()
-	due := r.state.due(r.Clock(), r.Instance, r.lease())
-	r.mu.Unlock()
+	due := r.due(r.Clock(), r.lease())
 	waiting := 0
 	for _, t := range due {
 		if t.task == write {
@@ -36,20 +35,20 @@ func (r *Reporter) write(ctx context.Context) {
 		var err error
 		switch t.task {
 		case write:
-			err = r.post(ctx, t.entry, r.place)
+			err = r.post(ctx, t.Comment, r.place)
 		case giveUp:
-			err = r.giveUp(ctx, t.entry, tooLate)
+			err = r.giveUp(ctx, t.Comment, tooLate)
 		case outdated:
-			err = r.giveUp(ctx, t.entry, tooOld)
+			err = r.giveUp(ctx, t.Comment, tooOld)
 		case settled:
-			err = r.post(ctx, t.entry, r.settle)
+			err = r.post(ctx, t.Comment, r.settle)
 		case label:
-			err = r.label(ctx, t.entry)
+			err = r.label(ctx, t.Comment)
 		case minimise:
-			err = r.minimise(ctx, t.entry)
+			err = r.minimise(ctx, t.Comment)
 		}
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("a comment cannot be written now and is tried again", "comment", t.key, "pr", t.wanted.PR, "error", err)
+			r.Logger.Warn("a comment cannot be written now and is tried again", "comment", t.Wanted.Key, "pr", t.Wanted.PR, "error", err)
 		}
 	}
 }
@@ -60,8 +59,8 @@ const (
 	tooOld  = "it was wanted too long ago"
 )
 
-func (r *Reporter) giveUp(ctx context.Context, x entry, reason string) error {
-	_, err := r.append(ctx, x.seq, x.seq, x.root, events.CommentRefused{Key: x.key, Revision: x.wanted.Revision, Reason: reason})
+func (r *Reporter) giveUp(ctx context.Context, x ledger.Comment, reason string) error {
+	_, err := r.append(ctx, x.Seq, x.Seq, x.Root, events.CommentRefused{Key: x.Wanted.Key, Revision: x.Wanted.Revision, Reason: reason})
 	return err
 }
 
@@ -74,14 +73,14 @@ func (r *Reporter) lease() time.Duration {
 }
 
 // text is what is written: the body and the marker on a line of its own.
-func (x *entry) text() string {
-	return strings.TrimRight(x.wanted.Body, "\n") + "\n\n" + x.key.Marker()
+func text(w events.CommentWanted) string {
+	return strings.TrimRight(w.Body, "\n") + "\n\n" + w.Key.Marker()
 }
 
 // post makes the newest revision stand, by the given way to write it.
-func (r *Reporter) post(ctx context.Context, x entry, way func(context.Context, entry) (githubapi.Comment, string, error)) error {
-	attempted := events.CommentAttempted{Key: x.key, Revision: x.wanted.Revision, Attempt: x.attempt + 1, Instance: r.Instance}
-	ours, err := r.append(ctx, x.seq, x.seq, x.root, attempted)
+func (r *Reporter) post(ctx context.Context, x ledger.Comment, way func(context.Context, ledger.Comment) (githubapi.Comment, string, error)) error {
+	attempted := events.CommentAttempted{Key: x.Wanted.Key, Revision: x.Wanted.Revision, Attempt: x.Attempt + 1, Instance: r.Instance}
+	ours, err := r.append(ctx, x.Seq, x.Seq, x.Root, attempted)
 	if err != nil || ours == 0 {
 		return err
 	}
@@ -91,8 +90,8 @@ func (r *Reporter) post(ctx context.Context, x entry, way func(context.Context, 
 	}
 	r.Failing(nil)
 	r.Metrics.Written.WithLabelValues(what).Inc()
-	seq, err := r.append(ctx, ours, ours, x.root, events.CommentPosted{
-		Key: x.key, Revision: x.wanted.Revision, CommentID: made.ID, NodeID: made.NodeID, URL: made.URL, Found: what == found,
+	seq, err := r.append(ctx, ours, ours, x.Root, events.CommentPosted{
+		Key: x.Wanted.Key, Revision: x.Wanted.Revision, CommentID: made.ID, NodeID: made.NodeID, URL: made.URL, Found: what == found,
 	})
 	if err != nil || seq != 0 {
 		return err
@@ -112,36 +111,36 @@ const (
 // place edits the comment that stands, or the one that an earlier attempt wrote, or writes it. What the log says to
 // stand may be of another account: one that we wrote as before, or a stranger's that an older version took for ours.
 // It is left alone, and a comment of our own says the new text.
-func (r *Reporter) place(ctx context.Context, x entry) (made githubapi.Comment, what string, err error) {
+func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
 	if err := r.pace.Wait(ctx); err != nil {
 		return made, "", err
 	}
-	if x.posted > 0 {
-		stands, err := r.GitHub.Comment(ctx, x.wanted.Repo, x.comment)
+	if x.Posted > 0 {
+		stands, err := r.GitHub.Comment(ctx, x.Wanted.Repo, x.ID)
 		if err != nil {
 			return made, "", err
 		}
 		if r.Self.Is(stands.AuthorID) {
-			made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, x.comment, x.text())
+			made, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, x.ID, text(x.Wanted))
 			return made, edited, err
 		}
-		r.Logger.Warn("the comment that stands is not ours: it is left alone, and another one is written", "comment", x.key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
+		r.Logger.Warn("the comment that stands is not ours: it is left alone, and another one is written", "comment", x.Wanted.Key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
 	}
 	made, there, err := r.find(ctx, x)
 	switch {
 	case err != nil:
 		return made, "", err
 	case !there:
-		made, err = r.GitHub.CreateComment(ctx, x.wanted.Repo, x.wanted.PR, x.text())
+		made, err = r.GitHub.CreateComment(ctx, x.Wanted.Repo, x.Wanted.PR, text(x.Wanted))
 		return made, created, err
-	case strings.TrimSpace(made.Body) != strings.TrimSpace(x.text()):
-		made, err = r.GitHub.EditComment(ctx, x.wanted.Repo, made.ID, x.text())
+	case strings.TrimSpace(made.Body) != strings.TrimSpace(text(x.Wanted)):
+		made, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, made.ID, text(x.Wanted))
 	}
 	return made, found, err
 }
 
 // settle looks for a comment that comes too late to be written.
-func (r *Reporter) settle(ctx context.Context, x entry) (made githubapi.Comment, what string, err error) {
+func (r *Reporter) settle(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
 	made, there, err := r.find(ctx, x)
 	if err == nil && !there {
 		err = &githubapi.Error{Kind: githubapi.Refused, Call: "comment", Err: errors.New(tooLate)}
@@ -153,12 +152,12 @@ func (r *Reporter) settle(ctx context.Context, x entry) (made githubapi.Comment,
 const early = time.Hour
 
 // find looks for a comment of ours that ends with the marker. Anybody can write the marker; nobody can be us.
-func (r *Reporter) find(ctx context.Context, x entry) (githubapi.Comment, bool, error) {
-	for c, err := range r.GitHub.Comments(ctx, x.wanted.Repo, x.wanted.PR, x.wantedAt.Add(-early)) {
+func (r *Reporter) find(ctx context.Context, x ledger.Comment) (githubapi.Comment, bool, error) {
+	for c, err := range r.GitHub.Comments(ctx, x.Wanted.Repo, x.Wanted.PR, x.WantedAt.Add(-early)) {
 		if err != nil {
 			return githubapi.Comment{}, false, err
 		}
-		if key, ok := events.MarkerOf(c.Body); ok && key == x.key && r.Self.Is(c.AuthorID) {
+		if key, ok := events.MarkerOf(c.Body); ok && key == x.Wanted.Key && r.Self.Is(c.AuthorID) {
 			return c, true, nil
 		}
 	}
@@ -167,16 +166,16 @@ func (r *Reporter) find(ctx context.Context, x entry) (githubapi.Comment, bool, 
 
 // orphan is what was written in an attempt that another process had taken over.
 type orphan struct {
-	entry
+	ledger.Comment
 	made githubapi.Comment
 }
 
 // cleanUp sets right what attempts did that had been taken over, as soon as it is known what stands instead.
 func (r *Reporter) cleanUp(ctx context.Context) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool {
-		done, err := r.undo(ctx, o.entry, o.made)
+		done, err := r.undo(ctx, o.Comment, o.made)
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("what another process wrote too cannot be set right now and is tried again", "comment", o.key, "id", o.made.ID, "error", err)
+			r.Logger.Warn("what another process wrote too cannot be set right now and is tried again", "comment", o.Wanted.Key, "id", o.made.ID, "error", err)
 		}
 		return done && err == nil
 	})
@@ -184,18 +183,18 @@ func (r *Reporter) cleanUp(ctx context.Context) {
 
 // undo removes a comment that another process had written too, while this one was away for too long, or gives the
 // one that stands its newest text again. It reports false while it is not known what the other did.
-func (r *Reporter) undo(ctx context.Context, x entry, made githubapi.Comment) (done bool, err error) {
-	history, err := r.Log.Read(ctx, events.OutboxSubject(x.key))
+func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Comment) (done bool, err error) {
+	history, err := r.Log.Read(ctx, events.OutboxSubject(x.Wanted.Key))
 	if err != nil {
 		return false, err
 	}
-	newest, stands, refused := x, int64(0), false
+	newest, stands, refused := x.Wanted, int64(0), false
 	for _, e := range history {
 		// The others do not say what stands.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.CommentWanted:
-			newest.wanted, refused = f, false
+			newest, refused = f, false
 		case events.CommentPosted:
 			stands = f.CommentID
 		case events.CommentRefused:
@@ -206,16 +205,16 @@ func (r *Reporter) undo(ctx context.Context, x entry, made githubapi.Comment) (d
 	case stands == 0 && !refused:
 		return false, nil
 	case stands != made.ID:
-		r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.key, "id", made.ID)
-		return true, r.GitHub.DeleteComment(ctx, x.wanted.Repo, made.ID)
-	case newest.wanted.Revision > x.wanted.Revision:
-		_, err = r.GitHub.EditComment(ctx, x.wanted.Repo, made.ID, newest.text())
+		r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.Wanted.Key, "id", made.ID)
+		return true, r.GitHub.DeleteComment(ctx, x.Wanted.Repo, made.ID)
+	case newest.Revision > x.Wanted.Revision:
+		_, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, made.ID, text(newest))
 	}
 	return true, err
 }
 
 // failed records why the attempt at a place of the log came to nothing: for now, or for good.
-func (r *Reporter) failed(ctx context.Context, x entry, at events.Seq, attempt int, cause error) error {
+func (r *Reporter) failed(ctx context.Context, x ledger.Comment, at events.Seq, attempt int, cause error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -225,7 +224,7 @@ func (r *Reporter) failed(ctx context.Context, x entry, at events.Seq, attempt i
 	}
 	r.Metrics.Failed.WithLabelValues(string(failed.Kind)).Inc()
 	if failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing {
-		_, err := r.append(ctx, at, at, x.root, events.CommentRefused{Key: x.key, Revision: x.wanted.Revision, Reason: cause.Error()})
+		_, err := r.append(ctx, at, at, x.Root, events.CommentRefused{Key: x.Wanted.Key, Revision: x.Wanted.Revision, Reason: cause.Error()})
 		return err
 	}
 	r.Failing(cause)
@@ -233,8 +232,8 @@ func (r *Reporter) failed(ctx context.Context, x entry, at events.Seq, attempt i
 	if failed.Kind == githubapi.Limited {
 		r.paused = until
 	}
-	_, err := r.append(ctx, at, at, x.root, events.CommentPostponed{
-		Key: x.key, Revision: x.wanted.Revision, Attempt: attempt, Reason: cause.Error(), Until: until.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339),
+	_, err := r.append(ctx, at, at, x.Root, events.CommentPostponed{
+		Key: x.Wanted.Key, Revision: x.Wanted.Revision, Attempt: attempt, Reason: cause.Error(), Until: until.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339),
 	})
 	return err
 }
@@ -251,8 +250,8 @@ func pause(attempt int) time.Duration {
 }
 
 // label sets the labels of the newest revision. To do it twice is to do it once.
-func (r *Reporter) label(ctx context.Context, x entry) error {
-	w := x.wanted
+func (r *Reporter) label(ctx context.Context, x ledger.Comment) error {
+	w := x.Wanted
 	err := r.unlessRefused(x, r.GitHub.AddLabels(ctx, w.Repo, w.PR, w.AddLabels))
 	for _, name := range w.RemoveLabels {
 		if err == nil && !slices.Contains(w.AddLabels, name) {
@@ -262,15 +261,15 @@ func (r *Reporter) label(ctx context.Context, x entry) error {
 	if err != nil {
 		return r.postpone(ctx, x, err)
 	}
-	_, err = r.append(ctx, x.seq, x.seq, x.root, events.LabelsSet{Key: x.key, Revision: w.Revision})
+	_, err = r.append(ctx, x.Seq, x.Seq, x.Root, events.LabelsSet{Key: x.Wanted.Key, Revision: w.Revision})
 	return err
 }
 
 // unlessRefused returns nil for a label that GitHub will never take: there may be others.
-func (r *Reporter) unlessRefused(x entry, err error) error {
+func (r *Reporter) unlessRefused(x ledger.Comment, err error) error {
 	var failed *githubapi.Error
 	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
-		r.Logger.Warn("a label of a pull request cannot be set", "comment", x.key, "pr", x.wanted.PR, "error", err)
+		r.Logger.Warn("a label of a pull request cannot be set", "comment", x.Wanted.Key, "pr", x.Wanted.PR, "error", err)
 		return nil
 	}
 	return err
@@ -281,17 +280,14 @@ const notOurs = "it is a comment of another account"
 
 // minimise folds a temporary comment away, with the labels that nobody else would take away. A comment of another
 // account stays as it is.
-func (r *Reporter) minimise(ctx context.Context, x entry) error {
-	r.mu.Lock()
-	left := r.state.leaves(&x)
-	r.mu.Unlock()
-	for _, name := range left {
-		if err := r.unlessRefused(x, r.GitHub.RemoveLabel(ctx, x.wanted.Repo, x.wanted.PR, name)); err != nil {
+func (r *Reporter) minimise(ctx context.Context, x ledger.Comment) error {
+	for _, name := range r.leaves(&x, r.Clock()) {
+		if err := r.unlessRefused(x, r.GitHub.RemoveLabel(ctx, x.Wanted.Repo, x.Wanted.PR, name)); err != nil {
 			return r.postpone(ctx, x, err)
 		}
 	}
-	done := events.CommentMinimised{Key: x.key}
-	stands, err := r.GitHub.Comment(ctx, x.wanted.Repo, x.comment)
+	done := events.CommentMinimised{Key: x.Wanted.Key}
+	stands, err := r.GitHub.Comment(ctx, x.Wanted.Repo, x.ID)
 	switch {
 	case err != nil:
 	case !r.Self.Is(stands.AuthorID):
@@ -309,14 +305,14 @@ func (r *Reporter) minimise(ctx context.Context, x entry) error {
 	if done.Reason == "" {
 		r.Metrics.Written.WithLabelValues("minimised").Inc()
 	}
-	_, err = r.append(ctx, x.seq, x.seq, x.root, done)
+	_, err = r.append(ctx, x.Seq, x.Seq, x.Root, done)
 	return err
 }
 
 // postpone waits with what is left to do for a comment that stands.
-func (r *Reporter) postpone(ctx context.Context, x entry, cause error) error {
+func (r *Reporter) postpone(ctx context.Context, x ledger.Comment, cause error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.Join(cause, r.failed(ctx, x, x.seq, x.attempt+1, cause))
+	return errors.Join(cause, r.failed(ctx, x, x.Seq, x.Attempt+1, cause))
 }

@@ -69,8 +69,13 @@ func New(c Config) *Scheduler {
 
 // Told implements shell.Decider.
 func (s *Scheduler) Told(f events.Fact) bool {
-	if online, ok := f.(events.CollectorOnline); ok {
-		s.Hearing.Note(online.Name)
+	// The others may decide something.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorOnline:
+		s.Hearing.Note(f.Name)
+	case events.DeliveryFact, events.OutboxFact: // GitHub is the others' concern
+		return false
 	}
 	return true
 }

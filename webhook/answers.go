@@ -12,16 +12,6 @@ import (
 	"github.com/tachobench/tacho/request"
 )
 
-// announcementKey names the comment that tells the place of a request in the queue.
-func announcementKey(id events.RequestID) events.OutboxKey {
-	return events.OutboxKey("queued-" + string(id))
-}
-
-// expiryKey names the comment that tells that a request waited in vain.
-func expiryKey(id events.RequestID) events.OutboxKey {
-	return events.OutboxKey("expired-" + string(id))
-}
-
 func expiry(r Rules) string {
 	return fmt.Sprintf("No try build came in all this time, so I wait no longer. Write `@%s queue` again before the next one, or `@%s build <commit>` after it.", r.Bot, r.Bot)
 }

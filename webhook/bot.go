@@ -3,20 +3,18 @@ package webhook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -38,6 +36,7 @@ type Place struct {
 // Config is what a Bot needs.
 type Config struct {
 	Log       eventlog.Log
+	Ledger    Ledger
 	Control   *control.Control
 	GitHub    GitHub
 	Artifacts artifact.Ready
@@ -56,13 +55,17 @@ type Config struct {
 type Bot struct {
 	Config
 	permissions *permissions
-	// mu guards state: one goroutine folds the log, another handles what is due.
-	mu    sync.Mutex
-	state *state
 	// news is filled when there may be something to do.
 	news chan struct{}
-	// published are the definitions that were read last. Only the working goroutine uses them.
+
+	// Only the goroutine of Run uses what follows. published are the definitions that were read last.
 	published control.Published
+	// tried are the deliveries that it was at, claimed the builds by their pull request.
+	tried   map[events.Subject]tried
+	claimed map[int]claimed
+	// after is the last sequence that it wrote, or that was written in its way, of what it could say again: it looks on
+	// once that is read.
+	after events.Seq
 }
 
 // NewBot returns a bot; it does nothing before Run.
@@ -71,77 +74,50 @@ func NewBot(c Config) *Bot {
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
 	}
-	state := newState()
-	state.suite = c.Rules.Suite
 	return &Bot{
-		Config: c, permissions: &permissions{rules: c.Rules, client: client, clock: c.Clock}, state: state, news: make(chan struct{}, 1),
+		Config: c, permissions: &permissions{rules: c.Rules, client: client, clock: c.Clock}, news: make(chan struct{}, 1),
+		tried: map[events.Subject]tried{}, claimed: map[int]claimed{},
 	}
 }
 
-// Run handles deliveries until ctx ends. It returns an error only when it cannot go on: the log has a gap, or
-// holds a type of event that this program does not know.
-func (b *Bot) Run(ctx context.Context) error {
-	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return eventlog.Fold(running, b.Log, b.fold) })
-	g.Go(func() error { return b.work(running) })
-	if err := g.Wait(); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("webhook: %w", err)
-	}
-	return nil
-}
-
-// fold folds events, and calls for work whenever it has read all that is there.
-func (b *Bot) fold(stored []events.Stored, current bool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, m := range stored {
-		e, parked, err := b.state.reader.Understand(m)
-		if err != nil {
-			return err
-		}
-		if b.state.seq = m.Seq; parked == "" {
-			b.state.fold(e)
-		}
-	}
-	if current {
-		select {
-		case b.news <- struct{}{}:
-		default:
-		}
-	}
-	return nil
-}
-
-// again is how often work looks at what waits for a time.
+// again is how often Run looks at what waits for a time.
 const again = time.Second
 
-// work handles what is due, in the order in which it came.
-func (b *Bot) work(ctx context.Context) error {
+// Run handles what is due, in the order in which it came, until ctx ends.
+func (b *Bot) Run(ctx context.Context) error {
+	b.Ledger.Tell(b.told)
 	tick := time.NewTicker(again)
 	defer tick.Stop()
-	ready := false
-	for {
+	for b.Ledger.Wait(ctx, b.after) == nil {
+		due, blocked := b.due(b.Clock())
+		for _, d := range due {
+			if ctx.Err() != nil {
+				return nil
+			}
+			b.take(ctx, d, blocked)
+		}
+		b.claim(ctx)
+		b.announce(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-b.news:
-			ready = true
 		case <-tick.C:
 		}
-		if !ready {
-			continue
+	}
+	return nil
+}
+
+// told calls for another look.
+func (b *Bot) told(f events.Fact) {
+	// The others leave nothing to do.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.DeliveryFact, events.RequestFact:
+		select {
+		case b.news <- struct{}{}:
+		default:
 		}
-		b.mu.Lock()
-		due, blocked := b.state.due(b.Clock())
-		b.mu.Unlock()
-		for _, p := range due {
-			if ctx.Err() != nil {
-				return nil
-			}
-			b.take(ctx, p, blocked)
-		}
-		b.claim(ctx)
-		b.announce(ctx)
 	}
 }
 
@@ -157,44 +133,31 @@ func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error)
 
 // claim gives requests the try builds that were told of before them.
 func (b *Bot) claim(ctx context.Context) {
-	b.mu.Lock()
-	claims := b.state.claims(b.Clock())
-	b.mu.Unlock()
-	for _, c := range claims {
-		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.seq}
-		why, err := b.supply(ctx, c.Request, c.sha, c.at, b.newestDefinitions, func(commit githubapi.Commit) error {
+	for _, c := range b.claims(b.Clock()) {
+		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.build.Seq}
+		_, err := b.supply(ctx, c.Request, c.build.Commit, c.build.At, b.newestDefinitions, func(commit githubapi.Commit) error {
 			_, _, err := b.Control.ArtifactsReady(ctx, by, c.ID, commit.SHA, commit.Parents[0])
 			return err
 		})
-		if err != nil && ctx.Err() == nil {
-			b.Logger.Warn("a try build cannot be given to its request now; it is tried again", "request", c.ID, "commit", c.sha, "error", err)
-		}
-		b.mu.Lock()
-		if err != nil {
-			if b.state.built[c.PR] == c.finished {
-				c.tries++
-				c.finished.after = b.Clock().Add(pauseAfter(c.tries, err))
-				b.state.built[c.PR] = c.finished
-			}
-			b.mu.Unlock()
+		was := b.claimed[c.PR]
+		if err == nil {
+			b.claimed[c.PR] = claimed{build: c.build.Seq, over: true}
 			continue
 		}
-		if why != "" || b.state.built[c.PR] == c.finished {
-			delete(b.state.built, c.PR)
+		b.claimed[c.PR] = claimed{build: c.build.Seq, times: was.times + 1, after: b.Clock().Add(pauseAfter(was.times+1, err))}
+		if ctx.Err() == nil {
+			b.Logger.Warn("a try build cannot be given to its request now; it is tried again", "request", c.ID, "commit", c.build.Commit, "error", err)
 		}
-		b.mu.Unlock()
 	}
 }
 
 // announce tells people the place in the queue of what they asked for, once its artifact is there, and that a wait
 // was in vain.
 func (b *Bot) announce(ctx context.Context) {
-	b.mu.Lock()
-	queued, expired := b.state.unannounced(), b.state.inVain()
-	b.mu.Unlock()
+	queued, expired := b.untold()
 	for _, r := range queued {
 		place, known := b.places(ctx, r.changed)[r.ID]
-		w := b.about(r, announcementKey(r.ID), announcement(r.Request, place, known, b.Rules, b.Clock()))
+		w := b.about(r, events.QueuedKey(r.ID), announcement(r.Request, place, known, b.Rules, b.Clock()))
 		w.Temporary = true
 		if b.Rules.WaitingLabel != "" {
 			w.AddLabels = []string{b.Rules.WaitingLabel}
@@ -202,7 +165,7 @@ func (b *Bot) announce(ctx context.Context) {
 		b.say(ctx, r, w)
 	}
 	for _, r := range expired {
-		w := b.about(r, expiryKey(r.ID), expiry(b.Rules))
+		w := b.about(r, events.ExpiredKey(r.ID), expiry(b.Rules))
 		if b.Rules.WaitingLabel != "" {
 			w.RemoveLabels = []string{b.Rules.WaitingLabel}
 		}
@@ -220,51 +183,46 @@ func (b *Bot) about(r asked, key events.OutboxKey, body string) events.CommentWa
 // say wants a comment once, whoever else wants it too.
 func (b *Bot) say(ctx context.Context, r asked, w events.CommentWanted) {
 	e := eventlog.NewEvent(w, eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}, b.Clock())
-	_, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{e}})
+	seq, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{e}})
 	var conflict *eventlog.ConflictError
-	if err != nil && !errors.As(err, &conflict) {
-		if ctx.Err() == nil {
-			b.Logger.Warn("a comment could not be recorded; it is tried again", "comment", w.Key, "error", err)
-		}
-		return
+	if errors.As(err, &conflict) {
+		seq, err = conflict.Actual, nil
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.state.said(w)
+	b.after = max(b.after, seq)
+	if err != nil && ctx.Err() == nil {
+		b.Logger.Warn("a comment could not be recorded; it is tried again", "comment", w.Key, "error", err)
+	}
 }
 
 // take handles one delivery, or postpones it.
-func (b *Bot) take(ctx context.Context, p pending, blocked map[int]events.Seq) {
+func (b *Bot) take(ctx context.Context, p ledger.Delivery, blocked map[int]events.Seq) {
 	pr, err := b.handle(ctx, p, blocked)
+	t := b.tried[p.Subject()]
 	if err == nil {
-		// It is handled, by this bot or by another one: the log tells, and may be read a moment later. Until then
+		// It is handled, by this bot or by another one: the ledger tells, and may read it a moment later. Until then
 		// nothing else about the pull request is, for it would not see what came of this.
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if waiting, ok := b.state.received[p.subject]; ok {
-			waiting.done, waiting.pr = true, pr
-			block(blocked, pr, p.first)
+		open := false
+		b.Ledger.View(func(l *ledger.Ledger) { open = l.Deliveries.Open[p.Subject()] != nil })
+		if open {
+			t.done, t.pr = p.Last, pr
+			b.tried[p.Subject()] = t
+			block(blocked, pr, p.First)
 		}
 		return
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	block(blocked, pr, p.first)
+	block(blocked, pr, p.First)
 	if errors.Is(err, errBlocked) {
 		return
 	}
 	b.Metrics.Postponed.Inc()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	waiting, ok := b.state.received[p.subject]
-	if !ok {
-		return
-	}
-	waiting.tries, waiting.pr = waiting.tries+1, pr
-	pause := pauseAfter(waiting.tries, err)
-	waiting.after = b.Clock().Add(pause)
-	b.Logger.Warn("a delivery cannot be handled now and is tried again", "delivery", p.id, "event", p.event, "in", pause.Round(time.Second), "error", err)
+	t.times, t.pr = t.times+1, pr
+	pause := pauseAfter(t.times, err)
+	t.after = b.Clock().Add(pause)
+	b.tried[p.Subject()] = t
+	b.Logger.Warn("a delivery cannot be handled now and is tried again", "delivery", p.ID, "event", p.Event, "in", pause.Round(time.Second), "error", err)
 }
 
 // block notes that something about a pull request waits, unless something earlier does.

@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/shell"
 )
 
 const builtMessage = `:sunny: Try build successful
@@ -324,12 +325,21 @@ func TestPushesAreNoted(t *testing.T) {
 	})
 }
 
+// On a log that was damaged nothing is handled, and whoever reads it says so.
 func TestADamagedLogIsSaid(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
+		s := shell.New(shell.Config{Log: gapped{r.log}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		b := r.bot()
+		b.Ledger = s
+		r.start(b)
+		id := r.post("issue_comment", by(alice, "@tacho queue").payload())
 		var gone *eventlog.GapError
-		b := NewBot(Config{Log: gapped{r.log}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
-		if err := b.Run(t.Context()); !errors.As(err, &gone) {
+		if err := s.Run(t.Context()); !errors.As(err, &gone) {
 			t.Errorf("got %v", err)
+		}
+		pass(time.Minute)
+		if n := len(read(t, r.log, id)); n != 1 {
+			t.Errorf("%d events: it was handled", n)
 		}
 	})
 }

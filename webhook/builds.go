@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/request"
 	"github.com/tachobench/tacho/suite"
 )
@@ -25,7 +26,7 @@ func (d *delivered) built(ctx context.Context, said build) error {
 		return err
 	}
 	if said.finished {
-		d.handled.Command = builtWord + string(said.sha)
+		d.handled.Command = events.BuiltWord + string(said.sha)
 	}
 	switch {
 	case !ok:
@@ -39,7 +40,7 @@ func (d *delivered) built(ctx context.Context, said build) error {
 			d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
 		return d.refused(ctx, err)
 	}
-	why, err := d.supply(ctx, waiting.Request, said.sha, d.at, d.newest, func(commit githubapi.Commit) error {
+	why, err := d.supply(ctx, waiting.Request, said.sha, d.At, d.newest, func(commit githubapi.Commit) error {
 		d.handled.Requests = []events.RequestID{waiting.ID}
 		_, _, err := d.Control.ArtifactsReadyOf(ctx, d.by(), waiting, commit.SHA, commit.Parents[0], d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
 		return err
@@ -60,10 +61,9 @@ func (d *delivered) built(ctx context.Context, said build) error {
 // older reports whether the message was written before the comment that asked for a request: deliveries may come in
 // any order, and the numbers of comments grow with time.
 func (d *delivered) older(id events.RequestID) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	r, known := d.state.requests[id]
-	return known && d.handled.Comment > 0 && d.handled.Comment < r.comment
+	var comment int64
+	d.Ledger.View(func(l *ledger.Ledger) { comment = commentOf(l.Deliveries.Keys[id]) })
+	return d.handled.Comment > 0 && d.handled.Comment < comment
 }
 
 // errNotThere says that the artifacts of a build are not on their server yet.
@@ -104,11 +104,11 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 // checked handles how the builds of a branch ended.
 func (d *delivered) checked(ctx context.Context) error {
 	var c checked
-	if err := parse(d.body, &c); err != nil {
+	if err := parse(d.Body, &c); err != nil {
 		return d.end(ctx, events.DeliveryMalformed, "%s", err)
 	}
 	r := c.CheckSuite
-	if d.event == "workflow_run" {
+	if d.Event == "workflow_run" {
 		r = c.WorkflowRun
 	}
 	d.handled.Repo, d.handled.Sender, d.handled.SenderID = c.Repository.FullName, login(c.Sender.Login), c.Sender.ID

@@ -184,9 +184,7 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 
 // cancel withdraws the tries of the pull request that have not ended.
 func (d *delivered) cancel(ctx context.Context, why string) error {
-	d.mu.Lock()
-	all := d.state.ofPull(d.handled.PR)
-	d.mu.Unlock()
+	all, _ := d.ofPull(d.handled.PR)
 	var cancelled []asked
 	for _, r := range all {
 		if r.Kind != events.Try {
@@ -212,9 +210,7 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 
 // status tells where the requests of the pull request are.
 func (d *delivered) status(ctx context.Context) string {
-	d.mu.Lock()
-	all, seq := d.state.ofPull(d.handled.PR), d.state.seq
-	d.mu.Unlock()
+	all, seq := d.ofPull(d.handled.PR)
 	return statusText(all, d.places(ctx, seq), d.Rules, d.Clock())
 }
 

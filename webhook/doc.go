@@ -7,9 +7,9 @@
 // it calls nobody, so it answers in milliseconds. A delivery is one aggregate, created once: a redelivery, in
 // whatever order, finds it there.
 //
-// The bot follows the log and handles what was received: it reads the comment, decides on the permission,
-// then on the command, asks GitHub what it must know, and appends everything that follows (a request, an answer
-// for the outbox) in one batch with DeliveryHandled on the delivery's own subject. So a delivery is handled
+// The bot looks at the ledger of its process and handles what was received: it reads the comment, decides on the
+// permission, then on the command, asks GitHub what it must know, and appends everything that follows (a request, an
+// answer for the outbox) in one batch with DeliveryHandled on the delivery's own subject. So a delivery is handled
 // exactly once, however many bots run and whenever one is killed.
 //
 // What a crash means at each step: before the append of a delivery, GitHub has no 202 and the delivery is asked

@@ -12,13 +12,14 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/suite"
 )
 
 // delivered is one delivery while it is handled.
 type delivered struct {
 	*Bot
-	pending
+	ledger.Delivery
 	// definitions are those of the suite, once they were asked for: everything about the delivery is decided on the same.
 	definitions *suite.Definitions
 	// handled is what will be recorded of it.
@@ -31,16 +32,16 @@ type delivered struct {
 
 // handle decides on a delivery and records what follows, unless another bot has. It returns the pull request that it is
 // about, 0 for none. Errors are what may go away; everything else is recorded.
-func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq) (pr int, err error) {
-	if p.body == nil {
-		found, err := b.Log.Read(ctx, p.subject)
+func (b *Bot) handle(ctx context.Context, p ledger.Delivery, blocked map[int]events.Seq) (pr int, err error) {
+	if p.Body == nil {
+		found, err := b.Log.Read(ctx, p.Subject())
 		if err != nil {
 			return 0, err
 		}
-		p.body = Body(found)
+		p.Body = Body(found)
 	}
-	d := &delivered{Bot: b, pending: p, blocked: blocked, handled: events.DeliveryHandled{Hook: p.hook, Delivery: p.id}}
-	switch p.event {
+	d := &delivered{Bot: b, Delivery: p, blocked: blocked, handled: events.DeliveryHandled{Hook: p.Hook, Delivery: p.ID}}
+	switch p.Event {
 	case "issue_comment":
 		err = d.comment(ctx)
 	case "check_suite", "workflow_run":
@@ -48,13 +49,13 @@ func (b *Bot) handle(ctx context.Context, p pending, blocked map[int]events.Seq)
 	case "push":
 		err = d.pushed(ctx)
 	default:
-		err = d.end(ctx, events.DeliveryIgnored, "nothing here concerns %s", quoteEvent(p.event))
+		err = d.end(ctx, events.DeliveryIgnored, "nothing here concerns %s", quoteEvent(p.Event))
 	}
 	var conflict *eventlog.ConflictError
 	if errors.As(err, &conflict) && d.answers(conflict.Subject) {
 		err = d.told(ctx)
 	}
-	if errors.As(err, &conflict) && conflict.Subject == d.subject {
+	if errors.As(err, &conflict) && conflict.Subject == d.Subject() {
 		return d.handled.PR, nil
 	}
 	if err == nil {
@@ -89,7 +90,7 @@ func (d *delivered) by() control.By {
 	if d.handled.Sender != "" {
 		actor = events.Actor("github:" + d.handled.Sender)
 	}
-	return control.By{Actor: actor, Source: source, Root: d.root, Cause: d.last}
+	return control.By{Actor: actor, Source: source, Root: d.Root, Cause: d.Last}
 }
 
 // end records what came of the delivery, and nothing but the answers.
@@ -105,7 +106,7 @@ func (d *delivered) outcome(outcome events.DeliveryOutcome, reason string, args 
 	by := d.by()
 	meta := eventlog.Meta{Source: by.Source, Actor: by.Actor, Cause: by.Cause, Root: by.Root}
 	parts := []eventlog.Append{{
-		Subject: d.subject, Expected: d.last, Events: []events.Event{eventlog.NewEvent(d.handled, meta, d.Clock())},
+		Subject: d.Subject(), Expected: d.Last, Events: []events.Event{eventlog.NewEvent(d.handled, meta, d.Clock())},
 	}}
 	for _, w := range d.wanted {
 		parts = append(parts, eventlog.Append{Subject: w.Subject(), Events: []events.Event{eventlog.NewEvent(w, meta, d.Clock())}})
@@ -131,13 +132,13 @@ func (d *delivered) answerKey() events.OutboxKey {
 	if d.handled.Comment > 0 {
 		return events.CommentAnswerKey(d.Rules.Repo, d.handled.Comment)
 	}
-	return events.AnswerKey(d.hook, d.id)
+	return events.AnswerKey(d.Hook, d.ID)
 }
 
 // comment handles a comment: of the merge bot, or of a person who may ask for something.
 func (d *delivered) comment(ctx context.Context) error {
 	var c commented
-	if err := parse(d.body, &c); err != nil {
+	if err := parse(d.Body, &c); err != nil {
 		return d.end(ctx, events.DeliveryMalformed, "%s", err)
 	}
 	who := c.Comment.User
@@ -206,7 +207,7 @@ func (d *delivered) comment(ctx context.Context) error {
 // overtakes reports whether something earlier about the pull request is not handled yet.
 func (d *delivered) overtakes(pr int) bool {
 	first, waits := d.blocked[pr]
-	return waits && first < d.first
+	return waits && first < d.First
 }
 
 // believes reports whether an account is the merge bot.
@@ -282,7 +283,7 @@ const PushWord = "push "
 // pushed handles a push: whoever polls the branch looks at it now.
 func (d *delivered) pushed(ctx context.Context) error {
 	var p pushed
-	if err := parse(d.body, &p); err != nil {
+	if err := parse(d.Body, &p); err != nil {
 		return d.end(ctx, events.DeliveryMalformed, "%s", err)
 	}
 	d.handled.Repo, d.handled.Sender, d.handled.SenderID = p.Repository.FullName, login(p.Sender.Login), p.Sender.ID

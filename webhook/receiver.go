@@ -125,7 +125,7 @@ func (r *Receiver) record(ctx context.Context, header http.Header, body []byte) 
 	defer cancel()
 	facts := delivery(header, body)
 	received := facts[0].(events.DeliveryReceived)
-	meta := eventlog.Meta{Source: source, Actor: sender, Root: "delivery:" + string(received.Delivery)}
+	meta := eventlog.Meta{Source: source, Actor: sender, Root: events.DeliveryRoot(received.Delivery)}
 	part := eventlog.Append{Subject: received.Subject()}
 	for _, f := range facts {
 		part.Events = append(part.Events, eventlog.NewEvent(f, meta, r.clock()))
@@ -180,8 +180,7 @@ func Body(facts []events.Recorded) []byte {
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.DeliveryReceived:
-			body = append(body, f.Payload...)
-			body = append(body, f.Raw...)
+			body = append(body, f.Body()...)
 		case events.DeliveryPart:
 			body = append(body, f.Raw...)
 		}

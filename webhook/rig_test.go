@@ -22,6 +22,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -127,17 +128,23 @@ func small() suite.Definitions {
 // run starts a bot.
 func (r *rig) run() { r.start(r.bot()) }
 
+// bot returns a bot as in a process of its own: with a ledger that a shell keeps up with the log.
 func (r *rig) bot() *Bot {
+	s := shell.New(shell.Config{Log: r.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	r.goes(s.Run)
 	return NewBot(Config{
-		Log: r.log, Control: r.control(), GitHub: r, Artifacts: r, Rules: r.rules, Clock: time.Now,
+		Log: r.log, Ledger: s, Control: r.control(), GitHub: r, Artifacts: r, Rules: r.rules, Clock: time.Now,
 		Logger: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry()),
 	})
 }
 
-func (r *rig) start(b *Bot) {
+func (r *rig) start(b *Bot) { r.goes(b.Run) }
+
+// goes runs something until the end.
+func (r *rig) goes(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx) }()
+	go func() { ended <- run(ctx) }()
 	r.stop = append(r.stop, func() {
 		cancel()
 		if err := <-ended; err != nil {

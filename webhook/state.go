@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,49 +10,39 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/request"
 )
 
-// state is what the bot knows of the log: what is still to be handled, and what it needs for that.
-type state struct {
-	seq events.Seq
-	// reader tells what is litter.
-	reader events.Reader
-	// suite is the one whose requests count; empty for all.
-	suite events.SuiteName
-	// received are the deliveries that were not handled, by their subject; held is how many bytes of their bodies are kept.
-	received map[events.Subject]*pending
-	held     int
-	// requests are those with a pull request that have not ended.
-	requests map[events.RequestID]*asked
-	// built are try builds that finished while nobody waited for them, by pull request: the newest.
-	built map[int]finished
-	// announced are requests whose place in the queue was told; expired are those that waited in vain, and nobody
-	// was told.
-	announced map[events.RequestID]bool
-	expired   map[events.RequestID]asked
+// Ledger is the ledger of this process, as somebody keeps it up with the log.
+type Ledger interface {
+	// View shows it; look does not wait for anything.
+	View(look func(*ledger.Ledger))
+	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	Wait(ctx context.Context, seq events.Seq) error
+	// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+	Tell(f func(events.Fact))
 }
 
-// pending is a delivery that waits to be handled.
-type pending struct {
-	subject events.Subject
-	hook    events.HookID
-	id      events.DeliveryID
-	event   string
-	// body is kept of what came in one event, while there is room; nil is read from the log.
-	body []byte
-	// first and last are where it begins and ends in the log.
-	first, last events.Seq
-	// at is when it came, root where what follows from it began.
-	at   time.Time
-	root string
-	// after is when it is tried again, tries how often it was tried. pr is the pull request of which nothing may
+// tried is what was tried with a delivery.
+type tried struct {
+	// after is when it is tried again, times how often it was tried. pr is the pull request of which nothing may
 	// be handled before; 0 for none.
 	after time.Time
-	tries int
+	times int
 	pr    int
-	// done is set when it is handled and the log, which tells what came of it, was not read so far.
-	done bool
+	// done is the last event of the delivery when it was handled, 0 before: the ledger, which tells what came of it, has
+	// not read that so far.
+	done events.Seq
+}
+
+// claimed is what was tried with the newest build of a pull request.
+type claimed struct {
+	build events.Seq
+	// after is when it is tried again, times how often it was tried. over is set when nothing is left to try.
+	after time.Time
+	times int
+	over  bool
 }
 
 // asked is a request of a pull request.
@@ -66,99 +57,31 @@ type asked struct {
 	comment int64
 }
 
-// finished is a try build that finished.
-type finished struct {
-	sha events.Tag
-	// comment is GitHub's number of the message, which grows with time; 0 when it was none.
-	comment int64
-	// seq and at are where and when it was said.
-	seq events.Seq
-	at  time.Time
-	// after is when it is tried again to give it to a request, tries how often it was tried.
-	after time.Time
-	tries int
+// asked returns a request of a pull request; false when it is none of the suite.
+func (b *Bot) asked(l *ledger.Ledger, id events.RequestID) (asked, bool) {
+	r, ok := l.Requests[id]
+	if !ok || b.Rules.Suite != "" && r.Artifact.Suite != b.Rules.Suite {
+		return asked{}, false
+	}
+	key := l.Deliveries.Keys[id]
+	return asked{
+		Request: *r, root: l.Roots[id], changed: l.Versions[events.RequestSubject(id)], quiet: strings.HasPrefix(key, triageKey), comment: commentOf(key),
+	}, true
 }
 
-func newState() *state {
-	return &state{
-		received: map[events.Subject]*pending{}, requests: map[events.RequestID]*asked{}, built: map[int]finished{},
-		announced: map[events.RequestID]bool{}, expired: map[events.RequestID]asked{},
+// pending returns the requests of pull requests that have not ended, by id.
+func (b *Bot) pending(l *ledger.Ledger) (out []asked) {
+	for _, id := range slices.Sorted(maps.Keys(l.Deliveries.Keys)) {
+		if r, ours := b.asked(l, id); ours {
+			out = append(out, r)
+		}
 	}
-}
-
-// maxHeld bounds the bodies that are kept of deliveries that wait: when GitHub is away they may be many.
-const maxHeld = 8 << 20
-
-// builtWord begins the command of a delivery that told of a finished try build; the commit follows.
-const builtWord = "built "
-
-func (s *state) fold(e events.Recorded) {
-	s.seq = e.Seq
-	// The others do not concern GitHub.
-	//exhaustive:ignore
-	switch f := e.Fact.(type) {
-	case events.DeliveryReceived:
-		p := &pending{
-			subject: f.Subject(), hook: f.Hook, id: f.Delivery, event: f.Event, first: e.Seq, last: e.Seq, at: e.Time, root: e.Root,
-		}
-		if body := Body([]events.Recorded{e}); f.Parts == 0 && s.held+len(body) <= maxHeld {
-			p.body = body
-			s.held += len(body)
-		}
-		s.received[f.Subject()] = p
-	case events.DeliveryPart:
-		if p, ok := s.received[f.Subject()]; ok {
-			p.last = e.Seq
-		}
-	case events.DeliveryHandled:
-		if p, ok := s.received[f.Subject()]; ok {
-			s.held -= len(p.body)
-			delete(s.received, f.Subject())
-		}
-		if sha, ok := strings.CutPrefix(f.Command, builtWord); ok && f.Outcome == events.DeliveryIgnored && f.PR > 0 {
-			s.foldBuilt(f.PR, finished{sha: events.Tag(sha), comment: f.Comment, seq: e.Seq, at: e.Time})
-		}
-	case events.CommentWanted:
-		s.said(f)
-	case events.RequestCreated:
-		if _, known := s.requests[f.RequestID]; !known && f.PR > 0 && (s.suite == "" || f.Suite == s.suite) {
-			s.requests[f.RequestID] = &asked{
-				Request: request.Evolve(request.Request{}, f, e.Time), root: e.Root, changed: e.Seq, quiet: strings.HasPrefix(f.Key, triageKey), comment: commentOf(f.Key),
-			}
-		}
-	case events.RequestExpired:
-		if r, ok := s.requests[f.RequestID]; ok && r.talkative() {
-			gone := *r
-			gone.changed = e.Seq
-			s.expired[f.RequestID] = gone
-		}
-		s.evolve(f.RequestID, e)
-	case events.RequestArtifactsReady, events.RequestStarted, events.RequestCompleted, events.RequestFailed, events.RequestCancelled,
-		events.RequestCancelledWithJobs, events.RequestSuperseded:
-		s.evolve(f.(events.RequestFact).Whose(), e)
-	}
-}
-
-// foldBuilt keeps the newest build, in whatever order they were told.
-func (s *state) foldBuilt(pr int, f finished) {
-	if f.comment >= s.built[pr].comment {
-		s.built[pr] = f
-	}
-}
-
-// said notes that something was said about a request.
-func (s *state) said(w events.CommentWanted) {
-	switch w.Key {
-	case announcementKey(w.RequestID):
-		s.announced[w.RequestID] = true
-	case expiryKey(w.RequestID):
-		delete(s.expired, w.RequestID)
-	}
+	return out
 }
 
 // talkative reports whether its pull request is told how things go: a comment there asked for it.
 func (r *asked) talkative() bool {
-	return r.Kind == events.Try && !r.quiet && strings.HasPrefix(r.root, "delivery:")
+	return r.Kind == events.Try && !r.quiet && events.ByDelivery(r.root)
 }
 
 // commentOf returns the number of the comment that a natural key names.
@@ -172,84 +95,71 @@ func commentOf(key string) int64 {
 	return n
 }
 
-func (s *state) evolve(id events.RequestID, e events.Recorded) {
-	r, ok := s.requests[id]
-	if !ok {
-		return
-	}
-	r.Request, r.changed = request.Evolve(r.Request, e.Fact, e.Time), e.Seq
-	if r.State.Terminal() {
-		delete(s.requests, id)
-		delete(s.announced, id)
-	}
-}
-
-// ofPull returns the requests of a pull request that have not ended, oldest first.
-func (s *state) ofPull(pr int) []asked {
-	var out []asked
-	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
-		if r := s.requests[id]; r.PR == pr {
-			out = append(out, *r)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b asked) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return out
+// ofPull returns the requests of a pull request that have not ended, oldest first, and what the ledger has read.
+func (b *Bot) ofPull(pr int) (out []asked, at events.Seq) {
+	b.Ledger.View(func(l *ledger.Ledger) { out, at = b.pending(l), l.Seq })
+	out = slices.DeleteFunc(out, func(r asked) bool { return r.PR != pr })
+	slices.SortStableFunc(out, func(x, y asked) int { return x.CreatedAt.Compare(y.CreatedAt) })
+	return out, at
 }
 
 // due returns the deliveries to be handled now, oldest first, and where the oldest stands that waits for a time, or
 // whose effect is not known here, by pull request: what is said about one pull request is handled in its order, and
 // nothing overtakes it.
-func (s *state) due(now time.Time) (out []pending, blocked map[int]events.Seq) {
+func (b *Bot) due(now time.Time) (out []ledger.Delivery, blocked map[int]events.Seq) {
 	blocked = map[int]events.Seq{}
-	for _, p := range s.received {
-		if !p.done && !now.Before(p.after) {
-			out = append(out, *p)
-			continue
+	b.Ledger.View(func(l *ledger.Ledger) {
+		maps.DeleteFunc(b.tried, func(s events.Subject, _ tried) bool { return l.Deliveries.Open[s] == nil })
+		for subject, d := range l.Deliveries.Open {
+			t := b.tried[subject]
+			if d.Parts == 0 && t.done < d.Last && !now.Before(t.after) {
+				out = append(out, *d)
+				continue
+			}
+			if first, known := blocked[t.pr]; t.pr != 0 && (!known || d.First < first) {
+				blocked[t.pr] = d.First
+			}
 		}
-		if first, known := blocked[p.pr]; p.pr != 0 && (!known || p.first < first) {
-			blocked[p.pr] = p.first
-		}
-	}
-	slices.SortFunc(out, func(a, b pending) int { return cmp.Compare(a.first, b.first) })
+	})
+	slices.SortFunc(out, func(x, y ledger.Delivery) int { return cmp.Compare(x.First, y.First) })
 	return out, blocked
 }
 
 // claim is a request that waits, and the try build that finished for it before the request was heard of.
 type claim struct {
 	asked
-	finished
+	build ledger.Build
 }
 
 // claims returns them. Deliveries may come in any order: what counts is that the message is newer than the comment.
-func (s *state) claims(now time.Time) []claim {
-	var out []claim
-	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
-		r := s.requests[id]
-		f, ok := s.built[r.PR]
-		if ok && r.State == events.WaitingForArtifacts && r.comment > 0 && f.comment > r.comment && !now.Before(f.after) {
-			out = append(out, claim{*r, f})
+func (b *Bot) claims(now time.Time) (out []claim) {
+	b.Ledger.View(func(l *ledger.Ledger) {
+		maps.DeleteFunc(b.claimed, func(pr int, c claimed) bool { return l.Deliveries.Built[pr].Seq != c.build })
+		for _, r := range b.pending(l) {
+			f, ok := l.Deliveries.Built[r.PR]
+			c := b.claimed[r.PR]
+			if ok && r.State == events.WaitingForArtifacts && r.comment > 0 && f.Comment > r.comment && !c.over && !now.Before(c.after) {
+				out = append(out, claim{r, f})
+			}
 		}
-	}
+	})
 	return out
 }
 
-// unannounced returns the tries asked for in comments whose artifact is ready and whose place was not told.
-func (s *state) unannounced() []asked {
-	var out []asked
-	for _, id := range slices.Sorted(maps.Keys(s.requests)) {
-		r := s.requests[id]
-		if r.talkative() && r.State != events.WaitingForArtifacts && !s.announced[id] {
-			out = append(out, *r)
+// untold returns the tries asked for in comments of which people are to hear: those whose artifact is ready and whose
+// place was not told, and those that waited in vain.
+func (b *Bot) untold() (queued, expired []asked) {
+	b.Ledger.View(func(l *ledger.Ledger) {
+		for _, r := range b.pending(l) {
+			if r.talkative() && r.State != events.WaitingForArtifacts && !l.Deliveries.Announced[r.ID] {
+				queued = append(queued, r)
+			}
 		}
-	}
-	return out
-}
-
-// inVain returns the tries asked for in comments that expired, of which nobody was told.
-func (s *state) inVain() []asked {
-	out := make([]asked, 0, len(s.expired))
-	for _, id := range slices.Sorted(maps.Keys(s.expired)) {
-		out = append(out, s.expired[id])
-	}
-	return out
+		for _, id := range slices.Sorted(maps.Keys(l.Deliveries.Expired)) {
+			if r, ours := b.asked(l, id); ours {
+				expired = append(expired, r)
+			}
+		}
+	})
+	return queued, expired
 }

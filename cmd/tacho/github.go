@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 		return nil, err
 	}
 	conf := webhook.Config{
-		Log: p.core.log, Control: p.control(nil), GitHub: api, Artifacts: store, Clock: p.clock, Logger: logger, Metrics: metrics,
+		Log: p.core.log, Ledger: p.shell, Control: p.control(nil), GitHub: api, Artifacts: store, Clock: p.clock, Logger: logger, Metrics: metrics,
 		Rules: webhook.Rules{
 			Repo: c.Repo, Suite: p.githubSuite(), Bot: c.Bot, Self: p.self, MergeBots: c.MergeBots, Associations: c.Associations,
 			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting,
@@ -120,7 +119,7 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 		Reader: reader, Site: p.site(here), Labels: reporter.Labels{Waiting: c.Labels.Waiting, Regression: c.Labels.Regression},
 	}
 	conf := reporter.Config{
-		Log: p.core.log, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
+		Log: p.core.log, Ledger: p.shell, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
 		// The log in this process has one process at a time.
 		Alone:   p.config.NATS.URL == "",
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
@@ -201,33 +200,13 @@ type pushed struct {
 }
 
 // pushes has the pollers of a branch look at it when GitHub says that it was pushed to. Whoever took the delivery,
-// the log tells.
+// the ledger tells; what it tells before it has caught up with the log is of long ago.
 func (p *parts) pushes(pollers []pushed) func(context.Context) error {
 	return func(ctx context.Context) error {
-		head, err := p.core.log.Head(ctx)
-		if err != nil {
-			return fmt.Errorf("wait for pushes: %w", err)
+		if p.shell.Wait(ctx, 0) == nil {
+			p.shell.Tell(func(f events.Fact) { tell(pollers, f) })
 		}
-		cursor, err := p.core.log.Follow(ctx, head.Last)
-		if err != nil {
-			return fmt.Errorf("wait for pushes: %w", err)
-		}
-		defer cursor.Close()
-		for {
-			batch, err := cursor.Next(ctx, 1000)
-			if err != nil {
-				if ctx.Err() != nil {
-					return nil
-				}
-				return fmt.Errorf("wait for pushes: %w", err)
-			}
-			for _, s := range batch {
-				// What cannot be read is somebody else's alarm.
-				if e, err := events.Decode(s); err == nil {
-					tell(pollers, e.Fact)
-				}
-			}
-		}
+		return nil
 	}
 }
 

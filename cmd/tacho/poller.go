@@ -39,7 +39,7 @@ func (p *parts) pollers() error {
 		p.run(p.pushes(all))
 	}
 	p.run(poller.NewWaiter(poller.WaiterConfig{
-		Log: p.core.log, Control: commands, Artifacts: store, Clock: p.clock, Logger: p.logger.With("part", "poller"),
+		Ledger: p.shell, Control: commands, Artifacts: store, Clock: p.clock, Logger: p.logger.With("part", "poller"),
 	}).Run)
 	return nil
 }
