@@ -23,12 +23,13 @@ const (
 	long = 50_000
 )
 
-// keeper knows what is kept of the ledger.
+// keeper knows what is kept of the ledger. What is not atomic belongs to the goroutine that owns the ledger.
 type keeper struct {
 	// identity is that of the log, last the id of the last event that was taken.
 	identity, last string
-	// kept is the last event in a snapshot.
-	kept events.Seq
+	// tried is the last event in a snapshot that was to be kept, kept in one that was.
+	tried events.Seq
+	kept  atomic.Uint64
 	// busy is set while one is written.
 	busy atomic.Bool
 	// began is when the reading began, from the event from.
@@ -52,7 +53,8 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	defer s.mu.Unlock()
 	s.keeper.identity, s.keeper.began, s.keeper.from = head.Identity, began, at.Seq
 	if l != nil {
-		s.ledger, s.keeper.kept, s.keeper.last = l, at.Seq, at.EventID
+		s.ledger, s.keeper.tried, s.keeper.last = l, at.Seq, at.EventID
+		s.keeper.kept.Store(uint64(at.Seq))
 	}
 	if left := head.Last - at.Seq; left > long {
 		s.Logger.WarnContext(ctx, "the log is being read; nothing is decided and no collector is let in meanwhile", "events", left, "snapshot", at.Seq)
@@ -125,7 +127,7 @@ func (s *Shell) caughtUp() {
 
 // keepSome makes a snapshot when it is time for one.
 func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
-	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.kept < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
+	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.tried < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
 		return
 	}
 	one, err := s.snapshot()
@@ -134,7 +136,7 @@ func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
 		return
 	}
-	s.keeper.kept = one.Seq
+	s.keeper.tried = one.Seq
 	workers.Go(func() error {
 		defer s.keeper.busy.Store(false)
 		s.keep(ctx, one)
@@ -144,7 +146,7 @@ func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 
 // keepLast makes a snapshot at a stop, so that the next start reads nothing twice.
 func (s *Shell) keepLast(ctx context.Context) {
-	if s.Snapshots == nil || !s.current || s.ledger.Seq == s.keeper.kept {
+	if s.Snapshots == nil || !s.current || s.ledger.Seq == events.Seq(s.keeper.kept.Load()) {
 		return
 	}
 	one, err := s.snapshot()
@@ -165,7 +167,10 @@ func (s *Shell) snapshot() (eventlog.Snapshot, error) {
 }
 
 func (s *Shell) keep(ctx context.Context, one eventlog.Snapshot) {
-	if err := s.Snapshots.KeepSnapshot(ctx, one); err != nil && ctx.Err() == nil {
+	err := s.Snapshots.KeepSnapshot(ctx, one)
+	if err == nil {
+		s.keeper.kept.Store(uint64(one.Seq))
+	} else if ctx.Err() == nil {
 		s.Logger.WarnContext(ctx, "a snapshot of the ledger could not be kept; the next start reads more of the log", "error", err)
 	}
 }

@@ -137,6 +137,44 @@ func TestSnapshotsAreMadeOnTheWay(t *testing.T) {
 	}
 }
 
+// A stop while a snapshot is being written makes another one.
+func TestAStopDuringASnapshotLosesNone(t *testing.T) {
+	log := memory.New(memory.Config{})
+	fill(t, log, 15)
+	kept := &slow{Snapshots: log, writing: make(chan struct{})}
+	s := shell.New(shell.Config{Log: log, Tick: 10 * time.Millisecond, Clock: time.Now, Snapshots: kept, Every: 5, Logger: slog.New(slog.DiscardHandler)})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	<-kept.writing
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := log.ReadSnapshots(t.Context(), "ledger", ledger.Shape())
+	if err != nil || len(whole) != 1 || whole[0].Seq != 15 {
+		t.Errorf("%d snapshots, %v", len(whole), err)
+	}
+}
+
+// slow snapshots are written for as long as the first writer waits.
+type slow struct {
+	eventlog.Snapshots
+	writing chan struct{}
+	once    sync.Once
+}
+
+func (s *slow) KeepSnapshot(ctx context.Context, one eventlog.Snapshot) error {
+	first := false
+	s.once.Do(func() { first = true })
+	if first {
+		close(s.writing)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Snapshots.KeepSnapshot(ctx, one)
+}
+
 // shelf gives out what it is told to.
 type shelf struct {
 	whole   []eventlog.Snapshot
