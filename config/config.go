@@ -93,7 +93,7 @@ type Scheduler struct {
 	// Supersede drops a try that has not started when a newer one of its pull request is asked for. Without it
 	// a pull request may have several tries in the queue, and still only one that waits for its artifact.
 	Supersede bool `toml:"supersede" json:"supersede"`
-	// OfflineAfter is the age at which a heartbeat is too old: the collector counts as offline and its
+	// OfflineAfter is how long a collector may be silent, while everybody could be heard: then it counts as offline and its
 	// attempt as lost. Shorter reacts faster and is wrong more often.
 	OfflineAfter Duration `toml:"offline_after" json:"offline_after"`
 	// TakeoverAfter is how long the collector of a lane may be silent before a standby takes the lane over, with

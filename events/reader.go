@@ -29,6 +29,14 @@ func ReadFrom(opened Seq, copied ...CollectorName) *Reader {
 	return r
 }
 
+// Place returns what ReadFrom takes to go on from here; the collectors in no order.
+func (r *Reader) Place() (opened Seq, copied []CollectorName) {
+	for name := range r.copied {
+		copied = append(copied, name)
+	}
+	return r.opened, copied
+}
+
 func (r *Reader) copy(name CollectorName) {
 	if r.copied == nil {
 		r.copied = map[CollectorName]bool{}

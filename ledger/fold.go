@@ -158,27 +158,11 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 		return
 	}
 	l.Requests[id] = &r
-	delete(l.Running, id)
-	delete(l.Waiting, id)
-	delete(l.Wishing, id)
-	// The other states are told by Terminal.
-	//exhaustive:ignore
-	switch r.State {
-	case events.InProgress:
-		l.Running[id] = true
-	case events.WaitingForArtifacts:
-		l.Waiting[id] = true
-	}
-	if len(r.Wishes) > 0 {
-		l.Wishing[id] = true
-	}
+	l.sort(&r)
 	if r.State.Terminal() {
-		delete(l.Pending, id)
 		delete(l.Backfilled, id)
 		delete(l.Torn, id)
 		delete(l.Open, id)
-	} else {
-		l.Pending[id] = &r
 	}
 	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
 	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
@@ -187,6 +171,28 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	}
 	if _, taken := l.ByTag[KeyOf(r.Artifact)]; !taken {
 		l.ByTag[KeyOf(r.Artifact)] = id
+	}
+}
+
+// sort puts a request where requests of its state are.
+func (l *Ledger) sort(r *request.Request) {
+	delete(l.Running, r.ID)
+	delete(l.Waiting, r.ID)
+	delete(l.Wishing, r.ID)
+	delete(l.Pending, r.ID)
+	// The other states are told by Terminal.
+	//exhaustive:ignore
+	switch r.State {
+	case events.InProgress:
+		l.Running[r.ID] = true
+	case events.WaitingForArtifacts:
+		l.Waiting[r.ID] = true
+	}
+	if len(r.Wishes) > 0 {
+		l.Wishing[r.ID] = true
+	}
+	if !r.State.Terminal() {
+		l.Pending[r.ID] = r
 	}
 }
 
@@ -207,6 +213,7 @@ func (l *Ledger) parentHasAll(id events.RequestID) bool {
 func (l *Ledger) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
 		if _, exists := l.Jobs[spec.ID]; !exists {
+			spec = l.names.job(spec)
 			l.Jobs[spec.ID] = &Job{Spec: spec, Life: job.Made()}
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
@@ -235,7 +242,7 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 		}
 		return
 	}
-	w := Wanter{Request: r, Counts: !j.Spec.Optional && l.Running[r], Repair: key != ""}
+	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !j.Spec.Optional && l.Running[r], Repair: key != ""}
 	if w.Counts {
 		l.Open[r]++
 	}
@@ -276,8 +283,8 @@ func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 			out = append(out, id)
 		}
 	}
-	for _, spec := range r.Jobs {
-		add(spec.ID)
+	for _, id := range r.Jobs {
+		add(id)
 	}
 	for _, id := range r.Shared {
 		add(id)
@@ -392,6 +399,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	if j.Life, _ = job.Live(j.Life, f, seq, l.at); j.Token == seq {
 		j.Since = l.stored
 	}
+	j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
 	if over || !j.State.Terminal() {
 		return
 	}
@@ -419,7 +427,7 @@ func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
 	l.mendPoison(f.Suite)
 	d, err := suite.Parse(f.Content)
 	if err != nil {
-		l.Unusable[f.Suite] = err
+		l.Unusable[f.Suite] = err.Error()
 		return
 	}
 	delete(l.Unusable, f.Suite)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,11 +19,26 @@ type ArtifactKey struct {
 	Tag   events.Tag
 }
 
+// MarshalText implements encoding.TextMarshaler. The name of a suite has no slash.
+func (k ArtifactKey) MarshalText() ([]byte, error) {
+	return []byte(string(k.Suite) + "/" + string(k.Tag)), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *ArtifactKey) UnmarshalText(text []byte) error {
+	suite, tag, ok := strings.Cut(string(text), "/")
+	if !ok {
+		return fmt.Errorf("%q is no artifact", text)
+	}
+	k.Suite, k.Tag = events.SuiteName(suite), events.Tag(tag)
+	return nil
+}
+
 // KeyOf returns the key of an artifact, whatever the kind of request is that it was measured for.
 func KeyOf(a events.Artifact) ArtifactKey { return ArtifactKey{a.Suite, a.Tag} }
 
 // Ledger is everything that the parts of the core decide on, folded from the log. Nothing else feeds it. Make it with
-// New; its fields are for reading.
+// New; its fields are for reading. Those that JSON leaves out follow from the others (snapshot.go).
 type Ledger struct {
 	// Seq is the last event folded, Versions the last one of each subject that is appended to.
 	Seq      events.Seq
@@ -34,20 +50,23 @@ type Ledger struct {
 	Littered int
 	// Newest is the time of the newest event: the log's own clock.
 	Newest time.Time
+	// names are the strings of jobs.
+	names names
 	// at is the time of the event that is folded, stored when the log stored it.
 	at, stored time.Time
 
 	Requests map[events.RequestID]*request.Request
 	// Pending are the requests that have not ended.
-	Pending map[events.RequestID]*request.Request
+	Pending map[events.RequestID]*request.Request `json:"-"`
 	// Running and Waiting are the pending ones in progress and without artifacts.
-	Running, Waiting map[events.RequestID]bool
+	Running, Waiting map[events.RequestID]bool `json:"-"`
 	// ByTag finds the first request of an artifact; Tags tell which artifacts are done.
 	ByTag map[ArtifactKey]events.RequestID
-	Tags  queue.Tags
-	// Wishing are the requests with wishes that have no answer, Withdrawn those cancelled ones that may leave jobs
-	// which nobody wants.
-	Wishing, Withdrawn map[events.RequestID]bool
+	Tags  queue.Tags `json:"-"`
+	// Wishing are the requests with wishes that have no answer.
+	Wishing map[events.RequestID]bool `json:"-"`
+	// Withdrawn are the cancelled requests that may leave jobs which nobody wants.
+	Withdrawn map[events.RequestID]bool
 	// Torn are requests in progress of whose jobs some were cancelled with another request.
 	Torn map[events.RequestID]bool
 	// Artifacts holds what its jobs have shown of each artifact.
@@ -68,12 +87,12 @@ type Ledger struct {
 
 	Jobs map[events.JobID]*Job
 	// Lengths are how long the last jobs took.
-	Lengths   Lengths
+	Lengths   Lengths `json:"-"`
 	Retention Retention
 
-	Lanes map[events.Lane]*Lane
+	Lanes map[events.Lane]*Lane `json:"-"`
 	// LaneOrder holds the lanes by name: the order in which they are looked at.
-	LaneOrder []events.Lane
+	LaneOrder []events.Lane `json:"-"`
 
 	Collectors map[events.CollectorName]*Collector
 	// Keys are those that open something now.
@@ -83,7 +102,7 @@ type Ledger struct {
 	Definitions map[events.Digest]suite.Definitions
 	Current     map[events.SuiteName]events.Digest
 	// Unusable says why the newest definitions of a suite cannot be used.
-	Unusable map[events.SuiteName]error
+	Unusable map[events.SuiteName]string
 
 	// Alerts are those that stand, whoever raised them.
 	Alerts map[events.AlertKey]Alert
@@ -221,12 +240,12 @@ type Poison struct {
 // New returns the ledger of an empty log.
 func New() *Ledger {
 	return &Ledger{
-		Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
+		names: names{}, Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Jobs: map[events.JobID]*Job{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
-		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]error{},
+		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}
 }

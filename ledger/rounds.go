@@ -36,8 +36,8 @@ func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 			out[i] = j
 		}
 	}
-	for _, spec := range r.Jobs {
-		add(spec.ID)
+	for _, id := range r.Jobs {
+		add(id)
 	}
 	for _, id := range r.Shared {
 		add(id)
@@ -119,8 +119,8 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 	name := r.Artifact.Suite
 	digest = r.Definitions
 	if digest == "" {
-		if err := l.Unusable[name]; err != nil {
-			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), err.Error()}
+		if why := l.Unusable[name]; why != "" {
+			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}
 		digest = l.Current[name]
 	}

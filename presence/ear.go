@@ -14,10 +14,11 @@ type moment = time.Duration
 type ear struct {
 	// gap is how far apart two probes may be that came back, for all between them to count as heard.
 	gap time.Duration
-	// hears is set while all between since and through was heard. Both are when a probe was made that came back.
-	hears          bool
+	// All between since and through was heard. Both are when a probe was made that came back.
 	since, through moment
-	voices         map[events.CollectorName]voice
+	// hears is set while probes come back.
+	hears  bool
+	voices map[events.CollectorName]voice
 }
 
 // voice is the last of a collector.
@@ -32,7 +33,7 @@ type voice struct {
 const never moment = -1
 
 func newEar(gap time.Duration) *ear {
-	return &ear{gap: gap, voices: map[events.CollectorName]voice{}}
+	return &ear{gap: gap, through: never - gap, voices: map[events.CollectorName]voice{}}
 }
 
 func (e *ear) voice(name events.CollectorName) voice {
@@ -60,15 +61,16 @@ func (e *ear) note(name events.CollectorName, at moment) {
 	e.voices[name] = v
 }
 
-// echo takes a probe that came back, and when it was made.
+// echo takes a probe that came back, and when it was made. It may have come by another watcher than the one before: what
+// lies between is heard all the same, for each watcher begins with the newest beats.
 func (e *ear) echo(made moment) {
-	if !e.hears || made-e.through > e.gap {
+	if made-e.through > e.gap {
 		e.since = made
 	}
-	e.hears, e.through = true, made
+	e.hears, e.through = true, max(made, e.through)
 }
 
-// deafen forgets how long everybody was heard.
+// deafen says that nobody is heard now.
 func (e *ear) deafen() { e.hears = false }
 
 // heardFor returns for how long everybody was heard without a break.

@@ -91,7 +91,7 @@ func (l *Listener) listen(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// take hears one sound. What came back from before this watcher was made tells nothing of it.
+// take hears one sound. A probe from before this watcher was made may have lain there for long.
 func (l *Listener) take(s eventlog.Sound) {
 	l.change(func(now moment) (news bool) {
 		switch {
@@ -100,14 +100,13 @@ func (l *Listener) take(s eventlog.Sound) {
 		case s.Left != "":
 			l.ear.leave(s.Left)
 		case s.Probe != nil && s.Probe.From == l.self:
-			made := moment(s.Probe.N)
+			made, before := moment(s.Probe.N), l.ear.heardFor() > 0
 			if made < l.begun {
 				return false
 			}
-			before := l.ear.heardFor()
 			l.ear.echo(made)
 			l.echoed = now
-			return (before > 0) != (l.ear.heardFor() > 0)
+			return before != (l.ear.heardFor() > 0)
 		default: // the probe of another listener
 			return false
 		}

@@ -20,11 +20,6 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-const (
-	limit     = 30 * time.Second
-	beatEvery = 5 * time.Second
-)
-
 // air is where beats and probes are, newest of each. It fails in all the ways in which a cluster and a process do.
 type air struct {
 	mu  sync.Mutex
@@ -139,13 +134,15 @@ type crew struct {
 	r     *rand.Rand
 	air   *air
 	heard *Listener
+	// limit is what is called silent, beatEvery the pace of heartbeats.
+	limit, beatEvery time.Duration
 	// dead are those that beat no more. mu guards them.
 	mu   sync.Mutex
 	dead map[events.CollectorName]bool
 }
 
 // beat is the life of a collector, from now on.
-func (c *crew) beat(ctx context.Context, name events.CollectorName) {
+func (c *crew) beat(ctx context.Context, r *rand.Rand, name events.CollectorName) {
 	for {
 		c.mu.Lock()
 		dead := c.dead[name]
@@ -153,9 +150,12 @@ func (c *crew) beat(ctx context.Context, name events.CollectorName) {
 		if dead {
 			return
 		}
-		wait := beatEvery
-		if c.air.put(ctx, string(name), eventlog.Sound{Beat: &eventlog.Beat{Name: name}}) != nil {
-			wait = time.Second
+		wait := c.beatEvery
+		asking, cancel := context.WithTimeout(ctx, c.beatEvery/2)
+		err := c.air.put(asking, string(name), eventlog.Sound{Beat: &eventlog.Beat{Name: name}})
+		cancel()
+		if err != nil { // who could not get through needs a while to come back
+			wait = time.Duration(r.Int64N(int64(c.beatEvery)))
 		}
 		if !pause(ctx, wait) {
 			return
@@ -194,7 +194,7 @@ func (c *crew) check() error {
 	defer c.mu.Unlock()
 	for name, dead := range c.dead {
 		v := c.heard.Of(name)
-		if v.Silence < limit {
+		if v.Silence < c.limit {
 			continue
 		}
 		if !dead {
@@ -203,7 +203,7 @@ func (c *crew) check() error {
 		c.air.mu.Lock()
 		last, ok := c.air.sounds[string(name)]
 		c.air.mu.Unlock()
-		if ok && time.Since(last.stored) < limit {
+		if ok && time.Since(last.stored) < c.limit {
 			return fmt.Errorf("%s is called silent for %s and beat %s ago", name, v.Silence, time.Since(last.stored))
 		}
 	}
@@ -217,11 +217,13 @@ func (c *crew) live(t *testing.T) error {
 	defer stop()
 	tasks.Go(func() { _ = c.heard.Run(ctx) }) // it ends with ctx
 	for i := range c.r.IntN(4) {
-		name := events.CollectorName(fmt.Sprintf("c%d", i))
-		c.dead[name] = false
-		tasks.Go(func() { c.beat(ctx, name) })
+		c.dead[events.CollectorName(fmt.Sprintf("c%d", i))] = false
 	}
 	names := slices.Sorted(maps.Keys(c.dead))
+	for _, name := range names {
+		r := rand.New(rand.NewPCG(c.r.Uint64(), 2))
+		tasks.Go(func() { c.beat(ctx, r, name) })
+	}
 	over := make(chan struct{})
 	tasks.Go(func() {
 		defer close(over)
@@ -246,9 +248,9 @@ func (c *crew) live(t *testing.T) error {
 		}
 	}
 	// Whoever is dead is found, once the listener has noticed that its watcher is.
-	pause(ctx, leastPatience+limit+4*time.Second)
+	pause(ctx, leastPatience+2*c.limit)
 	for name, dead := range c.dead {
-		if v := c.heard.Of(name); dead != (v.Silence >= limit) {
+		if v := c.heard.Of(name); dead != (v.Silence >= c.limit) {
 			return fmt.Errorf("%s: dead is %t, and its silence is %s", name, dead, v.Silence)
 		}
 	}
@@ -258,7 +260,7 @@ func (c *crew) live(t *testing.T) error {
 // Whatever happens to the cluster, the watcher and the process, nobody is called silent who is alive, or whose newest beat
 // was stored less than the limit ago; and whoever is dead is found. A failure names its seed; TACHO_SEED repeats it.
 func TestNobodyIsSilentWhoSpeaks(t *testing.T) {
-	first, count := uint64(time.Now().UnixNano()), uint64(400)
+	first, count := uint64(time.Now().UnixNano()), uint64(200)
 	if s := os.Getenv("TACHO_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		if err != nil {
@@ -269,7 +271,9 @@ func TestNobodyIsSilentWhoSpeaks(t *testing.T) {
 	for i := range count {
 		synctest.Test(t, func(t *testing.T) {
 			c := &crew{r: rand.New(rand.NewPCG(first+i, 1)), air: newAir(), dead: map[events.CollectorName]bool{}}
-			c.heard = New(Config{Heartbeats: c.air, Shortest: limit, Logger: slog.New(slog.DiscardHandler)})
+			c.limit = []time.Duration{6 * time.Second, 30 * time.Second, time.Minute}[c.r.IntN(3)]
+			c.beatEvery = c.limit / 6
+			c.heard = New(Config{Heartbeats: c.air, Shortest: c.limit, Logger: slog.New(slog.DiscardHandler)})
 			if err := c.live(t); err != nil {
 				t.Fatalf("repeat with TACHO_SEED=%d: %v", first+i, err)
 			}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -21,28 +20,14 @@ const forever events.Seq = math.MaxUint64
 type batch struct {
 	facts  []fact
 	parked int
-	archive
+	// events are the rows of the archive, and archive is the same as arrays.
+	events  []eventRow
+	archive []any
 	// head and chain are the last event of the batch and its link.
 	head  events.Stored
 	chain Hash
 	// err ends the following after this batch, whose events came before it.
 	err error
-}
-
-// newBatch has room for n events.
-func newBatch(n int) batch {
-	texts := func() []string { return make([]string, 0, n) }
-	numbers := func() []int64 { return make([]int64, 0, n) }
-	return batch{
-		facts: make([]fact, 0, n),
-		archive: archive{
-			seqs: numbers(), causes: numbers(),
-			subjects: texts(), types: texts(), ids: texts(), sources: texts(), actors: texts(),
-			roots: texts(), headers: texts(), parkedFor: texts(),
-			times: make([]*time.Time, 0, n), storedAt: make([]time.Time, 0, n),
-			data: make([][]byte, 0, n), chains: make([][]byte, 0, n),
-		},
-	}
 }
 
 // fact is an event with what can be made of it before its fold: the samples of its test cases as columns.
@@ -69,16 +54,6 @@ func newFact(e events.Recorded) fact {
 	return f
 }
 
-// archive holds the columns of the rows of event.
-type archive struct {
-	seqs, causes                          []int64
-	subjects, types, ids, sources, actors []string
-	roots, headers, parkedFor             []string
-	times                                 []*time.Time
-	storedAt                              []time.Time
-	data, chains                          [][]byte
-}
-
 // reader turns the log into batches. It runs ahead of the transactions, one batch at most.
 type reader struct {
 	cursor eventlog.Cursor
@@ -97,20 +72,21 @@ func (r *reader) next(ctx context.Context) batch {
 	if err != nil {
 		return batch{err: fmt.Errorf("read the log after event %d: %w", r.at, err)}
 	}
-	b := newBatch(len(stored))
+	b := batch{facts: make([]fact, 0, len(stored)), events: make([]eventRow, 0, len(stored))}
 	for _, s := range stored {
 		if s.Seq != r.at+1 {
 			b.err = &eventlog.GapError{Want: r.at + 1, Got: s.Seq}
-			return b
+			break
 		}
 		e, parked, err := r.events.Understand(s)
 		if err != nil {
 			b.err = fmt.Errorf("%w: a newer version of Tacho wrote it; update this program and start it again", err)
-			return b
+			break
 		}
 		r.at = s.Seq
 		b.add(r, s, e, parked)
 	}
+	b.archive = arrays("event", b.events)
 	return b
 }
 
@@ -121,33 +97,23 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 	link := r.chain
 
 	b.head, b.chain = s, link
+	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // what cannot be read has no cause
+	row := eventRow{
+		Seq: s.Seq, Subject: s.Subject, Type: strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix),
+		ID: s.Header[events.HeaderID], Source: s.Header[events.HeaderSource], Actor: events.Actor(s.Header[events.HeaderActor]),
+		Cause: events.Seq(cause), Root: s.Header[events.HeaderRoot], StoredAt: s.StoredAt, Headers: headerJSON(s.Header, names),
+		Data: s.Data, Chain: link[:], Parked: parked,
+	}
+	if row.Data == nil {
+		row.Data = []byte{} // no data is not NULL
+	}
 	if parked == "" {
+		row.Time = &e.Time
 		b.facts = append(b.facts, newFact(e))
 	} else {
 		b.parked++
 	}
-	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // what cannot be read has no cause
-	b.seqs = append(b.seqs, int64(s.Seq))
-	b.causes = append(b.causes, cause)
-	b.subjects = append(b.subjects, cleanText(string(s.Subject)))
-	b.types = append(b.types, cleanText(strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix)))
-	b.ids = append(b.ids, cleanText(s.Header[events.HeaderID]))
-	b.sources = append(b.sources, cleanText(s.Header[events.HeaderSource]))
-	b.actors = append(b.actors, cleanText(s.Header[events.HeaderActor]))
-	b.roots = append(b.roots, cleanText(s.Header[events.HeaderRoot]))
-	b.headers = append(b.headers, headerJSON(s.Header, names))
-	b.parkedFor = append(b.parkedFor, cleanText(parked))
-	b.storedAt = append(b.storedAt, s.StoredAt)
-	if s.Data == nil {
-		s.Data = []byte{} // no data is not NULL
-	}
-	b.data = append(b.data, s.Data)
-	b.chains = append(b.chains, link[:])
-	if parked == "" {
-		b.times = append(b.times, &e.Time)
-	} else {
-		b.times = append(b.times, nil)
-	}
+	b.events = append(b.events, row)
 }
 
-func (b *batch) empty() bool { return len(b.seqs) == 0 }
+func (b *batch) empty() bool { return len(b.events) == 0 }

@@ -46,19 +46,13 @@ func (s *state) queuePlans(queries *pgx.Batch, wanted map[definitionKey]bool) {
 	for key := range wanted {
 		suites, digests = append(suites, key.suite), append(digests, key.digest)
 	}
-	queries.Queue(statement("guest_definitions"), suites, digests).Query(func(rows pgx.Rows) error {
-		var key definitionKey
-		var content string
-		_, err := pgx.ForEachRow(rows, []any{&key.suite, &key.digest, &content}, func() error {
-			s.plansOf[key] = parsed(content)
-			return nil
-		})
-		return err
-	})
+	guests(queries, "guest_definitions", "definition", func(d *definitionRow) {
+		s.plansOf[definitionKey{d.Suite, d.Digest}] = parsed(d.Content)
+	}, suites, digests)
 }
 
-func parsed(content string) *suite.Definitions {
-	d, err := suite.Parse([]byte(content))
+func parsed(content []byte) *suite.Definitions {
+	d, err := suite.Parse(content)
 	if err != nil {
 		return nil
 	}
@@ -75,7 +69,7 @@ func (s *state) countCases(spec events.JobSpec) int {
 		if i < 0 {
 			return 0
 		}
-		d = parsed(cleanText(s.newDefinitions[i].Content))
+		d = parsed([]byte(cleanText(string(s.newDefinitions[i].Content))))
 		s.plansOf[key] = d
 	}
 	if d == nil {

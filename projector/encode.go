@@ -3,7 +3,6 @@ package projector
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,18 +25,9 @@ func cleanText(s string) string {
 	return s
 }
 
-// rowsJSON returns rows as a JSON list that Postgres takes: the character 0 is replaced there too.
-func rowsJSON[T any](rows []T) ([]byte, error) {
-	b, err := json.Marshal(rows)
-	if err != nil {
-		return nil, fmt.Errorf("encode rows of type %T: %w", rows, err)
-	}
-	return cleanJSON(b), nil
-}
-
 var escapedZero = []byte(`\u0000`)
 
-// cleanJSON replaces each escaped character 0, which is one with an even number of backslashes before it.
+// cleanJSON returns JSON as Postgres takes it. It replaces each escaped character 0, which is one with an even number of backslashes before it.
 func cleanJSON(b []byte) []byte {
 	for from := 0; ; {
 		at := bytes.Index(b[from:], escapedZero)

@@ -31,7 +31,7 @@ var (
 func lasting(err error) bool {
 	var gap *eventlog.GapError
 	for _, reason := range []error{
-		events.ErrUnknownType, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated,
+		events.ErrUnknownType, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
 	} {
 		if errors.Is(err, reason) {
 			return true

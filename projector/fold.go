@@ -46,7 +46,7 @@ func (s *state) fold(e fact) {
 		s.foldOutbox(m, f)
 	case events.DefinitionsPublished:
 		s.newDefinitions = append(s.newDefinitions, definitionRow{
-			Suite: f.Suite, Digest: f.Digest, Content: string(f.Content), Current: true, PublishedAt: m.at, Seq: m.seq,
+			Suite: f.Suite, Digest: f.Digest, Content: f.Content, Current: true, PublishedAt: m.at, Seq: m.seq,
 		})
 	}
 	if m.at.Sub(s.asOf) >= aMoment || s.movesEstimates(e.Fact) {

@@ -5,14 +5,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
-)
-
-// Whether a process of a collector is known to run.
-const (
-	presenceRegistered = "registered"
-	presenceOnline     = "online"
-	presenceOffline    = "offline"
-	presenceUpdating   = "updating"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // foldCollector applies an event about a collector. What it means for the standing, job.Stand says; the rest of the
@@ -22,7 +15,7 @@ func (s *state) foldCollector(m moment, f events.CollectorFact) {
 	name := f.Whose()
 	c := s.collectors[name]
 	if c == nil {
-		c = &collectorRow{Name: name, Presence: presenceRegistered}
+		c = &collectorRow{Name: name, Presence: readmodel.PresenceRegistered}
 	}
 	before := c.standing()
 	after := job.Stand(before, f, m.at)
@@ -50,7 +43,7 @@ func (c *collectorRow) standing() job.Standing {
 	return job.Standing{
 		Registered: &events.CollectorRegistered{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: c.NKey},
 		Since:      c.RegisteredAt, KeySince: c.KeySince, Removed: c.RemovedAt != nil, Active: c.Active, Draining: c.Draining,
-		Quarantined: c.Quarantined, Reason: c.Reason, Instance: c.Instance, Online: c.Presence == presenceOnline,
+		Quarantined: c.Quarantined, Reason: c.Reason, Instance: c.Instance, Online: c.Presence == readmodel.PresenceOnline,
 	}
 }
 
@@ -68,9 +61,9 @@ func (c *collectorRow) stand(m moment, s job.Standing) {
 	}
 	switch {
 	case s.Online:
-		c.Presence = presenceOnline
-	case c.Presence == presenceOnline || s.Removed:
-		c.Presence = presenceOffline
+		c.Presence = readmodel.PresenceOnline
+	case c.Presence == readmodel.PresenceOnline || s.Removed:
+		c.Presence = readmodel.PresenceOffline
 	}
 }
 
@@ -92,11 +85,11 @@ func (c *collectorRow) tell(m moment, f events.Fact, wasOnline bool) {
 		c.OnlineAt, c.PresenceReason = pointer(m.at), f.UpdateFailed
 		c.Version, c.PID, c.Environment = f.Version, f.PID, pointer(f.Environment)
 	case events.CollectorOffline:
-		c.leave(m, presenceOffline, f.Reason)
+		c.leave(m, readmodel.PresenceOffline, f.Reason)
 	case events.CollectorSilent:
-		c.leave(m, presenceOffline, f.Reason)
+		c.leave(m, readmodel.PresenceOffline, f.Reason)
 	case events.CollectorUpdating:
-		c.leave(m, presenceUpdating, "left version "+f.Version+" for version "+f.Wanted)
+		c.leave(m, readmodel.PresenceUpdating, "left version "+f.Version+" for version "+f.Wanted)
 	case events.CollectorRemoved:
 		if wasOnline {
 			c.OfflineAt = pointer(m.at)
@@ -104,7 +97,7 @@ func (c *collectorRow) tell(m moment, f events.Fact, wasOnline bool) {
 	}
 }
 
-func (c *collectorRow) leave(m moment, presence, reason string) {
+func (c *collectorRow) leave(m moment, presence readmodel.Presence, reason string) {
 	c.Presence, c.OfflineAt, c.PresenceReason = presence, pointer(m.at), reason
 }
 

@@ -4,15 +4,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-)
-
-// How far a comment in the outbox came.
-const (
-	commentWanted    = "wanted"
-	commentPostponed = "postponed"
-	commentPosted    = "posted"
-	commentRefused   = "refused"
-	commentMinimised = "minimised"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // deliveryKey is the primary key of a delivery.
@@ -61,7 +53,7 @@ func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
 		return
 	}
 	s.deliveries[key] = &deliveryRow{
-		Hook: f.Hook, Delivery: f.Delivery, Event: f.Event, Size: f.Size, ReceivedAt: m.at, ReceivedSeq: m.seq, Requests: []events.RequestID{},
+		Hook: f.Hook, ID: f.Delivery, Event: f.Event, Size: int64(f.Size), ReceivedAt: m.at, ReceivedSeq: m.seq, Requests: []events.RequestID{},
 	}
 	s.dirtyDeliveries[key] = true
 }
@@ -100,7 +92,7 @@ func (s *state) commentWanted(m moment, f events.CommentWanted) {
 	c.Revision, c.Purpose, c.Repo, c.PR, c.RequestID = f.Revision, f.Purpose, f.Repo, f.PR, f.RequestID
 	c.Body, c.Temporary, c.RevisedAt = f.Body, f.Temporary, m.at
 	c.AddLabels, c.RemoveLabels = append([]string{}, f.AddLabels...), append([]string{}, f.RemoveLabels...)
-	c.State, c.Attempts, c.Reason, c.Until = commentWanted, 0, "", nil
+	c.State, c.Attempts, c.Reason, c.Until = readmodel.CommentWanted, 0, "", nil
 	s.commentChanged(m, c)
 }
 
@@ -140,7 +132,7 @@ func (s *state) commentPosted(m moment, f events.CommentPosted) {
 	}
 	c.CommentID, c.URL, c.PostedRevision, c.PostedAt = pointer(f.CommentID), f.URL, f.Revision, pointer(m.at)
 	if f.Revision == c.Revision {
-		c.State, c.Reason, c.Until = commentPosted, "", nil
+		c.State, c.Reason, c.Until = readmodel.CommentPosted, "", nil
 	}
 	s.commentChanged(m, c)
 }
@@ -148,11 +140,11 @@ func (s *state) commentPosted(m moment, f events.CommentPosted) {
 // commentPostponed leaves a comment that stands as it is: it is its labels, or its folding away, that wait.
 func (s *state) commentPostponed(m moment, f events.CommentPostponed) {
 	c := s.comment(f.Key, f.Revision)
-	if c == nil || c.State == commentMinimised {
+	if c == nil || c.State == readmodel.CommentMinimised {
 		return
 	}
 	if c.PostedRevision < c.Revision {
-		c.State = commentPostponed
+		c.State = readmodel.CommentPostponed
 	}
 	c.Attempts, c.Reason, c.Until = f.Attempt, f.Reason, instant(f.Until)
 	s.commentChanged(m, c)
@@ -161,11 +153,11 @@ func (s *state) commentPostponed(m moment, f events.CommentPostponed) {
 // commentRefused gives a comment up; one that stands says why the rest of it was given up.
 func (s *state) commentRefused(m moment, f events.CommentRefused) {
 	c := s.comment(f.Key, f.Revision)
-	if c == nil || c.State == commentMinimised {
+	if c == nil || c.State == readmodel.CommentMinimised {
 		return
 	}
 	if c.PostedRevision < c.Revision {
-		c.State = commentRefused
+		c.State = readmodel.CommentRefused
 	}
 	c.Reason, c.Until = f.Reason, nil
 	s.commentChanged(m, c)
@@ -174,7 +166,7 @@ func (s *state) commentRefused(m moment, f events.CommentRefused) {
 func (s *state) labelsSet(m moment, f events.LabelsSet) {
 	if c := s.comment(f.Key, f.Revision); c != nil {
 		c.LabelsRevision = f.Revision
-		if c.State == commentPosted {
+		if c.State == readmodel.CommentPosted {
 			c.Reason, c.Until = "", nil // why the labels had to wait
 		}
 		s.commentChanged(m, c)
@@ -184,13 +176,13 @@ func (s *state) labelsSet(m moment, f events.LabelsSet) {
 // commentMinimised folds a comment away, or says why it stays as it is.
 func (s *state) commentMinimised(m moment, f events.CommentMinimised) {
 	c := s.outbox[f.Key]
-	if c == nil || c.PostedRevision == 0 || c.State == commentMinimised {
+	if c == nil || c.PostedRevision == 0 || c.State == readmodel.CommentMinimised {
 		s.refused++
 		return
 	}
 	c.Reason = f.Reason
 	if f.Reason == "" {
-		c.State, c.Until = commentMinimised, nil
+		c.State, c.Until = readmodel.CommentMinimised, nil
 	}
 	s.commentChanged(m, c)
 }

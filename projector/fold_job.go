@@ -1,18 +1,9 @@
 package projector
 
 import (
-	"math"
-
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
-)
-
-// The states of an attempt that has ended without ending its job, and the others.
-const (
-	attemptRunning  = "running"
-	attemptFinished = "finished"
-	attemptLost     = "lost"
-	attemptReleased = "released"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // report says who reports: the attempt of a job on a lane.
@@ -90,8 +81,6 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	}
 }
 
-func place(p uint64) int64 { return int64(min(p, math.MaxInt64)) }
-
 // foldWork applies a fact on the work of a lane: to the lane, to the attempt that it concerns, and to its job.
 func (s *state) foldWork(m moment, f events.WorkFact) {
 	if !s.work(m, f) {
@@ -102,15 +91,15 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.JobDequeued:
 		s.beginAttempt(m, j, f)
 	case events.AttemptLost:
-		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptLost, f.Reason)
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptLost, f.Reason)
 	case events.AttemptReleased:
-		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptReleased, f.Reason)
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptReleased, f.Reason)
 	case events.JobFinished:
 		// Without an attempt ends a job that was cancelled before it ran, or that is out of attempts.
 		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
 			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
 		}
-		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, attemptFinished, f.Reason)
+		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptFinished, f.Reason)
 	}
 	if j == nil {
 		if _, begins := f.(events.JobDequeued); begins {
@@ -146,13 +135,13 @@ func (s *state) beginAttempt(m moment, j *jobRow, f events.JobDequeued) {
 	a := &attemptRow{
 		Token: m.seq, JobID: j.ID, RequestID: j.RequestID, Target: f.Lane.Target, Set: f.Lane.Set,
 		Collector: f.Collector, Instance: f.Instance, Attempt: f.Attempt, Lost: f.Lost, Version: f.Version,
-		Environment: f.Environment, State: attemptRunning, StartedAt: m.at,
+		Environment: f.Environment, State: readmodel.AttemptRunning, StartedAt: m.at,
 	}
 	s.lanes[f.Lane] = a
 	s.dirtyAttempts[a.Token] = a
 }
 
-func (s *state) endAttempt(m moment, r report, state, reason string) {
+func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, reason string) {
 	a := s.current(r)
 	if a == nil {
 		return
@@ -206,7 +195,12 @@ func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasur
 			s.stale++
 			continue
 		}
-		s.results = append(s.results, resultRow{job: j, fact: f, c: c, samples: columns[i], at: m.at, seq: m.seq})
+		s.results = append(s.results, resultRow{
+			Suite: j.Suite, Tag: j.Tag, Benchmark: c.Benchmark, Profile: c.Profile, Scenario: c.Scenario, Backend: c.Backend,
+			Target: c.Target, Statistics: columns[i].statistics, Iterations: len(c.Iterations), Interference: columns[i].interference,
+			Collector: f.Collector, Environment: f.Environment, Token: f.Token, Attempt: f.Attempt, JobID: j.ID,
+			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq,
+		})
 		j.Measured++
 	}
 }

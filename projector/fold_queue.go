@@ -1,9 +1,11 @@
 package projector
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/tachobench/tacho/queue"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // orderQueue computes the places and estimates as they are after the newest event that could change them,
@@ -20,7 +22,7 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 	plans, left := s.plans()
 	forecasts := queue.Estimate(places, plans, queue.Farm{Now: s.asOf, MaxInProgress: s.maxInProgress, Left: left})
 
-	rows := make([]queueRow, len(places))
+	rows, columns := make([]queueRow, len(places)), readmodel.Columns("queue")
 	for i, p := range places {
 		rows[i] = queueRow{
 			Position: p.Position, RequestID: p.ID, Level: p.Level, Reason: p.Reason, Startable: p.Startable,
@@ -29,7 +31,7 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 		}
 		rows[i].StartEarliest, rows[i].StartLatest = cutBoth(forecasts[i].StartEarliest, forecasts[i].StartLatest)
 		rows[i].EndEarliest, rows[i].EndLatest = cutBoth(forecasts[i].EndEarliest, forecasts[i].EndLatest)
-		if i >= len(s.queue) || !rows[i].equal(s.queue[i]) {
+		if i >= len(s.queue) || !equal(columns, &rows[i], &s.queue[i]) {
 			changed = append(changed, rows[i])
 		}
 	}
@@ -39,7 +41,7 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 
 func entry(r *requestRow) queue.Entry {
 	e := queue.Entry{
-		ID: r.ID, Kind: r.Kind, State: r.State, Suite: r.Suite, Tag: r.Tag, Parent: r.Parent, CreatedAt: r.CreatedAt,
+		ID: r.ID, Kind: r.Kind, State: r.State, Suite: r.Suite, Tag: r.Tag, Parent: r.ParentTag, CreatedAt: r.CreatedAt,
 	}
 	if r.PR != nil {
 		e.PR = *r.PR
@@ -53,12 +55,22 @@ func entry(r *requestRow) queue.Entry {
 	return e
 }
 
-func (q queueRow) equal(o queueRow) bool {
-	return q.Position == o.Position && q.RequestID == o.RequestID && q.Level == o.Level && q.Reason == o.Reason &&
-		q.Startable == o.Startable && q.Overrun == o.Overrun && q.Guessed == o.Guessed && q.NoEnd == o.NoEnd &&
-		same(q.EstimatedStart, o.EstimatedStart) && same(q.EstimatedEnd, o.EstimatedEnd) &&
-		same(q.StartEarliest, o.StartEarliest) && same(q.StartLatest, o.StartLatest) &&
-		same(q.EndEarliest, o.EndEarliest) && same(q.EndLatest, o.EndLatest)
+// equal compares two rows column by column.
+func equal[T any](columns []readmodel.Column, a, b *T) bool {
+	v, w := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for _, c := range columns {
+		switch one, other := v.Field(c.Field), w.Field(c.Field); one.Type() {
+		case reflect.TypeFor[*time.Time]():
+			if !same(*one.Addr().Interface().(**time.Time), *other.Addr().Interface().(**time.Time)) {
+				return false
+			}
+		default:
+			if !one.Equal(other) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

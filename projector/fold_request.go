@@ -65,7 +65,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 		return
 	}
 	r := &requestRow{
-		ID: f.RequestID, Kind: f.Kind, Suite: f.Suite, Tag: f.Tag, Parent: f.Parent, ReleasedOn: f.ReleasedOn,
+		ID: f.RequestID, Kind: f.Kind, Suite: f.Suite, Tag: f.Tag, ParentTag: f.Parent, ReleasedOn: f.ReleasedOn,
 		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq,
 	}
 	if f.PR != 0 {
@@ -86,7 +86,7 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 		return
 	}
 	s.tags.Leave(r.Suite, r.Tag, r.State)
-	r.State, r.Tag, r.Parent, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
+	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
 	r.Reason = "" // that an earlier build failed
 	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
@@ -98,7 +98,7 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 		return
 	}
 	r.State, r.StartedAt, r.StartedSeq = events.InProgress, pointer(m.at), pointer(m.seq)
-	r.Definitions, r.Jobs, r.Backfill, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
+	r.Definitions, r.JobsPlanned, r.BackfillPlanned, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
 	s.startTemplate(r, f)
 	s.touchQueue(m)
 }
@@ -114,7 +114,7 @@ func (s *state) expansionFailed(f events.RequestExpansionFailed) {
 
 func (s *state) backfillAdmitted(f events.BackfillAdmitted) {
 	if r := s.openRequest(f.RequestID); r != nil {
-		r.Backfill += f.Jobs
+		r.BackfillPlanned += f.Jobs
 	}
 }
 

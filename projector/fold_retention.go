@@ -106,12 +106,12 @@ func (s *state) addDurations(rows []*durationsRow) {
 
 // queueExpectations adds the statements for what estimates are made from.
 func (s *state) queueExpectations(b *pgx.Batch) error {
-	if err := put(b, "put_durations", slices.Collect(maps.Keys(s.dirtyDurations))); err != nil {
+	if err := put(b, "job_duration", slices.Collect(maps.Keys(s.dirtyDurations))); err != nil {
 		return err
 	}
 	var rows []expectedRow
 	for key := range s.dirtyTemplates {
 		rows = append(rows, newExpectedRow(key, s.templates[key]))
 	}
-	return put(b, "put_expected", rows)
+	return put(b, "expected_jobs", rows)
 }

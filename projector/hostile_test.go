@@ -23,10 +23,10 @@ func TestTheProjectorAgrees(t *testing.T) {
 					litter += s.stale - before
 				}
 				for _, r := range s.results {
-					if cases[r.job.ID] == nil {
-						cases[r.job.ID] = map[events.TestCase]bool{}
+					if cases[r.JobID] == nil {
+						cases[r.JobID] = map[events.TestCase]bool{}
 					}
-					cases[r.job.ID][r.c.TestCase] = true
+					cases[r.JobID][r.TestCase()] = true
 				}
 			},
 			Job:   func(id events.JobID) (events.JobState, bool) { return s.jobs[id].State, false },

@@ -2,13 +2,16 @@ package projector
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // position is the row of projection_cursor.
@@ -28,13 +31,11 @@ func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
 		return position{}, fmt.Errorf("begin the cursor: %w", err)
 	}
 	var p position
-	var chain []byte
-	err := conn.QueryRow(ctx, statement("load_cursor")).Scan(&p.version, &p.seq, &p.eventID, &chain, &p.identity, &p.asOf)
-	if err != nil {
-		return position{}, fmt.Errorf("load the cursor: %w", err)
-	}
-	copy(p.chain[:], chain)
-	return p, nil
+	err := each(ctx, conn, "load projection_cursor", "projection_cursor", func(c *readmodel.Cursor) {
+		p = position{version: c.Version, seq: c.Seq, eventID: c.EventID, identity: c.Identity, asOf: c.QueueAsOf}
+		copy(p.chain[:], c.Chain)
+	})
+	return p, wrap("load the cursor", err)
 }
 
 // loadReader returns a reader of events that goes on behind the position: what was opened and copied before is in the
@@ -60,35 +61,35 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		name string
 		load func() error
 	}{
-		{"requests", func() error { return each(ctx, conn, "load_requests", s.addRequest) }},
-		{"jobs", func() error { return each(ctx, conn, "load_jobs", s.addJob) }},
+		{"requests", func() error { return each(ctx, conn, "load_requests", "benchmark_request", s.addRequest) }},
+		{"jobs", func() error { return each(ctx, conn, "load_jobs", "job_queue", s.addJob) }},
 		{"attempts", func() error {
-			return each(ctx, conn, "load_attempts", func(a *attemptRow) { s.lanes[a.lane()] = a })
+			return each(ctx, conn, "load_attempts", "attempt", func(a *attemptRow) { s.lanes[a.lane()] = a })
 		}},
 		{"lanes", func() error {
-			return each(ctx, conn, "load_lanes", func(l *laneRow) { s.works[l.lane()] = l })
+			return each(ctx, conn, "load lane", "lane", func(l *laneRow) { s.works[l.lane()] = l })
 		}},
 		{"collectors", func() error {
-			return each(ctx, conn, "load_collectors", func(c *collectorRow) { s.collectors[c.Name] = c })
+			return each(ctx, conn, "load collector_config", "collector_config", func(c *collectorRow) { s.collectors[c.Name] = c })
 		}},
 		{"assignments", func() error {
-			return each(ctx, conn, "load_assignments", func(a *assignmentRow) { s.assignments[a.key()] = *a })
+			return each(ctx, conn, "load assignment", "assignment", func(a *assignmentRow) { s.assignments[a.key()] = *a })
 		}},
 		{"alerts", func() error {
-			return each(ctx, conn, "load_alerts", func(a *alertRow) { s.alerts[a.Key] = a })
+			return each(ctx, conn, "load_alerts", "alert", func(a *alertRow) { s.alerts[a.Key] = a })
 		}},
 		{"queue", func() error {
-			return each(ctx, conn, "load_queue", func(q *queueRow) { s.queue = append(s.queue, *q) })
+			return each(ctx, conn, "load_queue", "queue", func(q *queueRow) { s.queue = append(s.queue, *q) })
 		}},
 		{"durations", func() error {
 			var rows []*durationsRow
-			err := each(ctx, conn, "load_durations", func(d *durationsRow) { rows = append(rows, d) })
+			err := each(ctx, conn, "load job_duration", "job_duration", func(d *durationsRow) { rows = append(rows, d) })
 			s.addDurations(rows)
 			return err
 		}},
 		{"ended requests", func() error { return s.loadTags(ctx, conn) }},
 		{"templates", func() error {
-			return each(ctx, conn, "load_expected", func(r *expectedRow) { s.templates[r.key()] = r.made() })
+			return each(ctx, conn, "load expected_jobs", "expected_jobs", func(r *expectedRow) { s.templates[r.key()] = r.made() })
 		}},
 	}
 	for _, step := range steps {
@@ -99,27 +100,38 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 	return s, nil
 }
 
-// each calls f with every row of a statement that gives JSON.
-func each[T any](ctx context.Context, conn *pgx.Conn, name string, f func(*T)) error {
+// each calls f with every row of a statement that returns the columns of a table.
+func each[T any](ctx context.Context, conn *pgx.Conn, name, table string, f func(*T)) error {
 	rows, err := conn.Query(ctx, statement(name))
 	if err != nil {
 		return err
 	}
-	return collect(rows, f)
+	return collect(rows, table, f)
 }
 
-// collect calls f with every row of a result of JSON.
-func collect[T any](rows pgx.Rows, f func(*T)) error {
-	var raw []byte
-	_, err := pgx.ForEachRow(rows, []any{&raw}, func() error {
+// collect calls f with every row of a result, which must have the columns of the table in the order of the fields.
+func collect[T any](rows pgx.Rows, table string, f func(*T)) error {
+	defer rows.Close()
+	columns := readmodel.ColumnsOf(table, reflect.TypeFor[T]())
+	var fields []any
+	for rows.Next() {
+		if came := rows.FieldDescriptions(); fields == nil {
+			if !slices.EqualFunc(columns, came, func(c readmodel.Column, f pgconn.FieldDescription) bool { return c.Name == f.Name }) {
+				return fmt.Errorf("a result that is no row of table %s, %T: it has %v", table, *new(T), came)
+			}
+			fields = make([]any, len(columns))
+		}
 		row := new(T)
-		if err := json.Unmarshal(raw, row); err != nil {
+		v := reflect.ValueOf(row).Elem()
+		for i, c := range columns {
+			fields[i] = v.Field(c.Field).Addr().Interface()
+		}
+		if err := rows.Scan(fields...); err != nil {
 			return err
 		}
 		f(row)
-		return nil
-	})
-	return err
+	}
+	return rows.Err()
 }
 
 // loadTags tells which artifacts are done, from the requests that have ended and those that have not, which are loaded.

@@ -6,6 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/queue"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // planning is what the plans of one order of the queue are made from.
@@ -53,7 +54,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 func (s *state) mannedLanes() map[events.Lane]bool {
 	manned := make(map[events.Lane]bool)
 	for key := range s.assignments {
-		if c := s.collectors[key.name]; c != nil && c.takes() && c.Presence != presenceOffline {
+		if c := s.collectors[key.name]; c != nil && c.takes() && c.Presence != readmodel.PresenceOffline {
 			manned[key.lane] = true
 		}
 	}
@@ -105,7 +106,7 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 	for _, j := range jobs {
 		e := p.durations.Expect(j.sort())
 		holder := p.collectors[j.Collector]
-		if j.State == events.JobInProgress && (p.manned[j.lane()] || holder == nil || holder.Presence != presenceOffline) {
+		if j.State == events.JobInProgress && (p.manned[j.lane()] || holder == nil || holder.Presence != readmodel.PresenceOffline) {
 			if !e.Known {
 				e = p.ownOf(j.Suite).ExpectRunning(p.elapsed(j), j.Measured, j.Cases)
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // wanted are the rows that a batch names and that the state does not hold: ended ones, those of GitHub, or none
@@ -27,52 +28,41 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		}
 	}
 	if len(w.requests) > 0 {
-		queries.Queue(statement("guest_requests"), keys(w.requests)).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(r *requestRow) {
-				s.addRequest(r)
-				s.guestRequests = append(s.guestRequests, r.ID)
-			})
-		})
+		guests(queries, "guest_requests", "benchmark_request", func(r *requestRow) {
+			s.addRequest(r)
+			s.guestRequests = append(s.guestRequests, r.ID)
+		}, keys(w.requests))
 	}
 	if len(w.jobs) > 0 {
-		queries.Queue(statement("guest_jobs"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
-			return collect(rows, guestJob)
-		})
+		guests(queries, "guest_jobs", "job_queue", guestJob, keys(w.jobs))
 	}
 	if len(w.made) > 0 {
-		list, err := rowsJSON(w.made)
+		made, err := rowsJSON("job_queue", w.made)
 		if err != nil {
 			return err
 		}
-		queries.Queue(statement("guest_identities"), list).Query(func(rows pgx.Rows) error {
-			return collect(rows, guestJob)
-		})
-		queries.Queue(statement("guest_retired"), keys(w.jobs)).Query(func(rows pgx.Rows) error {
-			var id events.JobID
-			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-				s.retired[id] = true
-				return nil
-			})
-			return err
-		})
+		guests(queries, "guest_identities", "job_queue", guestJob, made)
+		guests(queries, "guest_retired", "retired_job", func(r *readmodel.RetiredError) { s.retired[r.JobID] = true }, keys(w.jobs))
 	}
 	if len(w.plans) > 0 {
 		s.queuePlans(queries, w.plans)
 	}
 	if len(w.github.hooks) > 0 {
-		queries.Queue(statement("guest_deliveries"), w.github.hooks, w.github.deliveries).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.Delivery}] = d })
-		})
+		guests(queries, "guest_deliveries", "delivery", func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.ID}] = d },
+			w.github.hooks, w.github.deliveries)
 	}
 	if len(w.github.outbox) > 0 {
-		queries.Queue(statement("guest_outbox"), w.github.outbox).Query(func(rows pgx.Rows) error {
-			return collect(rows, func(c *outboxRow) { s.outbox[c.Key] = c })
-		})
+		guests(queries, "guest_outbox", "outbox", func(c *outboxRow) { s.outbox[c.Key] = c }, w.github.outbox)
 	}
 	if queries.Len() == 0 {
 		return nil
 	}
 	return wrap("read the rows that a batch names", conn.SendBatch(ctx, queries).Close())
+}
+
+// guests adds a statement whose rows are given to f.
+func guests[T any](queries *pgx.Batch, name, table string, f func(*T), args ...any) {
+	queries.Queue(statement(name), args...).Query(func(rows pgx.Rows) error { return collect(rows, table, f) })
 }
 
 func (s *state) wants(facts []fact) wanted {

@@ -3,11 +3,15 @@ package projector_test
 import (
 	"errors"
 	"maps"
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // TestLogThatIsNotTheOne starts a projector on tables that were filled from a log, with another log.
@@ -75,6 +79,24 @@ func TestUnknownTypeStopsTheProjector(t *testing.T) {
 			}
 			checkSeq(t, r, 39)
 		})
+	}
+}
+
+// TestOtherTablesStopTheProjector: a program that does not know a column would leave it empty.
+func TestOtherTablesStopTheProjector(t *testing.T) {
+	log := walk(t, 1, 60)
+	url := project(t, log, 1000)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `ALTER TABLE tacho_g1.alert ADD COLUMN newer bigint`); err != nil {
+		t.Fatal(err)
+	}
+	err = start(t, projector.Config{Log: newFeed("log", log...), URL: url}).wait(t)
+	if !errors.Is(err, readmodel.ErrOtherTables) || !strings.Contains(err.Error(), "column newer of table alert has no field in readmodel.Alert") {
+		t.Errorf("got %v", err)
 	}
 }
 

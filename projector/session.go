@@ -49,12 +49,16 @@ func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Con
 	if err != nil {
 		return nil, fmt.Errorf("connect to Postgres: %w", err)
 	}
+	readmodel.InUTC(conn)
 	return conn, nil
 }
 
 // run follows the log up to the event until, or until something fails or ctx ends.
 func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) error {
-	var err error
+	err := readmodel.Check(ctx, s.conn)
+	if err != nil {
+		return err
+	}
 	if s.at, err = loadPosition(ctx, s.conn); err != nil {
 		return err
 	}
@@ -168,7 +172,7 @@ func (s *session) apply(ctx context.Context, b batch) error {
 	}
 	s.state.forget()
 	s.at.seq, s.at.chain = b.head.Seq, b.chain
-	s.metrics.applied(len(b.seqs), b.head, time.Since(began))
+	s.metrics.applied(len(b.events), b.head, time.Since(began))
 	if s.progress != nil {
 		s.progress(b.head.Seq)
 	}

@@ -3,17 +3,45 @@ package projector
 import (
 	"embed"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tachobench/tacho/readmodel"
 )
 
 //go:embed sql/*.sql
-var statements embed.FS
+var files embed.FS
 
-// statement returns the text of one embedded statement. The names are constants of this package, and the
-// tests run each statement, so a missing one is a fault of the program.
-func statement(name string) string {
-	text, err := statements.ReadFile("sql/" + name + ".sql")
-	if err != nil {
-		panic(fmt.Sprintf("projector: statement %s: %v", name, err))
+// statements are the embedded ones, and for each table those that are made of its columns: "load" and its name reads all
+// rows, "add" stores rows, and "put" stores rows in the place of those that have the same keys.
+var statements = sync.OnceValue(func() map[string]string {
+	texts := readmodel.Statements(files)
+	for _, t := range readmodel.Tables() {
+		texts["load "+t.Name] = readmodel.Fill(fmt.Sprintf("SELECT {%[1]s} FROM %[1]s", t.Name))
+		add := readmodel.Fill(fmt.Sprintf("INSERT INTO %[1]s ({%[1]s}) SELECT {%[1]s} FROM json_populate_recordset(NULL::%[1]s, $1::json)", t.Name))
+		texts["add "+t.Name], texts["put "+t.Name] = add, add+replace(t)
 	}
-	return string(text)
+	return texts
+})
+
+// replace says how a row takes the place of another.
+func replace(t readmodel.Table) string {
+	var sets []string
+	for _, c := range readmodel.Columns(t.Name) {
+		if !c.Kept && !slices.Contains(t.Key, c.Name) {
+			sets = append(sets, fmt.Sprintf("%[1]q = excluded.%[1]q", c.Name))
+		}
+	}
+	return fmt.Sprintf(` ON CONFLICT ("%s") DO UPDATE SET %s`, strings.Join(t.Key, `", "`), strings.Join(sets, ", "))
+}
+
+// statement returns the text of one statement. The names are constants of this package, and the tests run each
+// statement, so a missing one is a fault of the program.
+func statement(name string) string {
+	text, known := statements()[name]
+	if !known {
+		panic(fmt.Sprintf("projector: there is no statement %s", name))
+	}
+	return text
 }

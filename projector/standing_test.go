@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // aboutACollector draws one of the facts that can be said of a collector.
@@ -74,7 +74,7 @@ func TestTheRowOfACollectorIsItsStanding(t *testing.T) {
 			row := s.collectors["a"]
 			got := shownStanding{
 				row.Target, row.Set, row.Standby, row.NKey, row.Active, row.Draining, row.Quarantined, row.RemovedAt != nil,
-				row.Presence == presenceOnline, row.Reason, row.Instance,
+				row.Presence == readmodel.PresenceOnline, row.Reason, row.Instance,
 			}
 			r := want.Registered
 			wanted := shownStanding{
@@ -84,16 +84,9 @@ func TestTheRowOfACollectorIsItsStanding(t *testing.T) {
 				t.Fatalf("after event %d, %#v:\nthe row says     %+v\nits standing is %+v", i+1, f, got, wanted)
 			}
 			if rapid.Bool().Draw(t, "restart") {
-				stored, err := json.Marshal(row)
-				if err != nil {
-					t.Fatal(err)
-				}
-				read := new(collectorRow)
-				if err := json.Unmarshal(stored, read); err != nil {
-					t.Fatal(err)
-				}
+				read := *row
 				s = newState(1)
-				s.collectors["a"] = read
+				s.collectors["a"] = &read
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -28,12 +29,12 @@ var errFence = errors.New("the cursor of the tables was moved by somebody else")
 func (s *session) write(ctx context.Context, b batch) error {
 	statements := &pgx.Batch{}
 	// The cursor comes first: its row is what a second projector has to wait for, and what tells it.
-	last := len(b.ids) - 1
-	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, b.ids[last], b.times[last], b.chain[:], s.identity,
+	last := b.events[len(b.events)-1]
+	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf))
-	copies := len(b.seqs) >= copyFrom
+	copies := len(b.events) >= copyFrom
 	if !copies {
-		queueArchive(statements, &b.archive)
+		statements.Queue(statement("put_events"), b.archive...)
 	}
 	if err := s.state.queueChanges(statements); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	}
 	var err error
 	if copies {
-		err = s.copyAndSend(ctx, &b.archive, statements)
+		err = s.copyAndSend(ctx, b, statements)
 	} else {
 		err = s.conn.SendBatch(ctx, statements).Close()
 	}
@@ -56,62 +57,58 @@ func (s *session) write(ctx context.Context, b batch) error {
 // queueChanges adds the statements for everything that the folds changed, in an order that keeps each
 // constraint true at each statement.
 func (s *state) queueChanges(b *pgx.Batch) error {
-	requests := make([]*requestRow, 0, len(s.dirtyRequests))
-	for id := range s.dirtyRequests {
-		requests = append(requests, s.requests[id])
-	}
-	jobs := make([]*jobRow, 0, len(s.dirtyJobs))
-	for id := range s.dirtyJobs {
-		jobs = append(jobs, s.jobs[id])
-	}
 	attempts := slices.SortedFunc(maps.Values(s.dirtyAttempts), func(a, b *attemptRow) int {
 		return cmp.Compare(a.Token, b.Token)
 	})
-	works := make([]*laneRow, 0, len(s.dirtyLanes))
-	for lane := range s.dirtyLanes {
-		works = append(works, s.works[lane])
-	}
-	collectors := make([]*collectorRow, 0, len(s.dirtyCollectors))
-	for name := range s.dirtyCollectors {
-		collectors = append(collectors, s.collectors[name])
-	}
-	alerts := make([]*alertRow, 0, len(s.dirtyAlerts))
-	for key := range s.dirtyAlerts {
-		alerts = append(alerts, s.alerts[key])
-	}
-	deliveries := make([]*deliveryRow, 0, len(s.dirtyDeliveries))
-	for key := range s.dirtyDeliveries {
-		deliveries = append(deliveries, s.deliveries[key])
-	}
-	outbox := make([]*outboxRow, 0, len(s.dirtyOutbox))
-	for key := range s.dirtyOutbox {
-		outbox = append(outbox, s.outbox[key])
-	}
-	s.queueDefinitions(b)
 	s.queueRetirements(b)
 	err := errors.Join(
-		put(b, "put_requests", requests), put(b, "put_jobs", jobs), put(b, "put_attempts", attempts), put(b, "put_lanes", works),
-		put(b, "put_collectors", collectors), put(b, "put_errors", s.errors), s.queueAssignments(b),
-		put(b, "put_alerts", alerts), put(b, "put_deliveries", deliveries), put(b, "put_outbox", outbox), s.queueExpectations(b),
+		s.queueDefinitions(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
+		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
+		// They come in the order of their tokens: an attempt ends before the next one of its lane begins.
+		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
+		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.queueAssignments(b),
+		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
+		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.queueExpectations(b),
 	)
 	if err != nil {
 		return err
 	}
-	queueResults(b, s.results)
+	if len(s.results) > 0 {
+		b.Queue(statement("put_results"), arrays("result", s.results)...)
+	}
 	if !s.queueChanged {
 		return nil
 	}
-	changed, length := s.orderQueue()
+	places, length := s.orderQueue()
 	b.Queue(statement("cut_queue"), length)
-	return put(b, "put_queue", changed)
+	return put(b, "queue", places)
 }
 
-// put adds a statement that takes rows as JSON; none for no rows.
-func put[T any](b *pgx.Batch, name string, rows []T) error {
+// changed returns the rows of keys.
+func changed[K comparable, V any](rows map[K]V, keys map[K]bool) []V {
+	list := make([]V, 0, len(keys))
+	for k := range keys {
+		list = append(list, rows[k])
+	}
+	return list
+}
+
+// put adds the statement that stores rows of a table in the place of those with the same keys.
+func put[T any](b *pgx.Batch, table string, rows []T) error {
+	return queueRows(b, "put "+table, table, rows)
+}
+
+// add adds the statement that stores rows of a table, which must have no other with the same keys.
+func add[T any](b *pgx.Batch, table string, rows []T) error {
+	return queueRows(b, "add "+table, table, rows)
+}
+
+// queueRows adds a statement that takes rows of a table; none for no rows.
+func queueRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	list, err := rowsJSON(rows)
+	list, err := rowsJSON(table, rows)
 	if err != nil {
 		return err
 	}
@@ -136,13 +133,13 @@ func (s *state) queueAssignments(b *pgx.Batch) error {
 		}
 	}
 	b.Queue(statement("remove_assignments"), targets, sets, names)
-	return put(b, "put_assignments", rows)
+	return add(b, "assignment", rows)
 }
 
 // queueDefinitions makes the newest of each suite the current one, before any row is added.
-func (s *state) queueDefinitions(b *pgx.Batch) {
+func (s *state) queueDefinitions(b *pgx.Batch) error {
 	if len(s.newDefinitions) == 0 {
-		return
+		return nil
 	}
 	type key struct {
 		suite  events.SuiteName
@@ -164,80 +161,30 @@ func (s *state) queueDefinitions(b *pgx.Batch) {
 	}
 	suites := slices.Collect(maps.Keys(current))
 	b.Queue(statement("retire_definitions"), suites)
-	for _, d := range rows {
-		b.Queue(statement("put_definitions"), d.Suite, d.Digest, cleanText(d.Content), d.Current, d.PublishedAt, d.Seq)
-	}
-}
-
-func queueResults(b *pgx.Batch, results []resultRow) {
-	if len(results) == 0 {
-		return
-	}
-	n := len(results)
-	text := func(get func(*resultRow) string) []string {
-		list := make([]string, n)
-		for i := range results {
-			list[i] = cleanText(get(&results[i]))
-		}
-		return list
-	}
-	number := func(get func(*resultRow) int64) []int64 {
-		list := make([]int64, n)
-		for i := range results {
-			list[i] = get(&results[i])
-		}
-		return list
-	}
-	disturbed, at := make([]*string, n), make([]time.Time, n)
-	for i := range results {
-		disturbed[i], at[i] = results[i].interference, results[i].at
-	}
-	b.Queue(statement("put_results"),
-		text(func(r *resultRow) string { return string(r.job.Suite) }),
-		text(func(r *resultRow) string { return string(r.job.Tag) }),
-		text(func(r *resultRow) string { return string(r.c.Benchmark) }),
-		text(func(r *resultRow) string { return string(r.c.Profile) }),
-		text(func(r *resultRow) string { return string(r.c.Scenario) }),
-		text(func(r *resultRow) string { return string(r.c.Backend) }),
-		text(func(r *resultRow) string { return string(r.c.Target) }),
-		text(func(r *resultRow) string { return r.statistics }),
-		number(func(r *resultRow) int64 { return int64(len(r.c.Iterations)) }),
-		disturbed,
-		text(func(r *resultRow) string { return string(r.fact.Collector) }),
-		text(func(r *resultRow) string { return string(r.fact.Environment) }),
-		number(func(r *resultRow) int64 { return int64(r.fact.Token) }),
-		number(func(r *resultRow) int64 { return int64(r.fact.Attempt) }),
-		text(func(r *resultRow) string { return string(r.job.ID) }),
-		text(func(r *resultRow) string { return string(r.job.RequestID) }),
-		text(func(r *resultRow) string { return string(r.fact.Definitions) }),
-		at,
-		number(func(r *resultRow) int64 { return int64(r.seq) }),
-		n,
-	)
-}
-
-func queueArchive(b *pgx.Batch, a *archive) {
-	b.Queue(statement("put_events"), a.seqs, a.subjects, a.types, a.ids, a.sources, a.times, a.actors, a.causes, a.roots,
-		a.storedAt, a.headers, a.data, a.chains, a.parkedFor)
+	return put(b, "definition", rows)
 }
 
 // copyFrom is how many events are worth a COPY.
 const copyFrom = 200
 
 // copyAndSend runs the statements and copies the archive, in one transaction.
-func (s *session) copyAndSend(ctx context.Context, a *archive, statements *pgx.Batch) error {
+func (s *session) copyAndSend(ctx context.Context, b batch, statements *pgx.Batch) error {
+	columns := readmodel.Columns("event")
+	names, arrays := make([]string, len(columns)), make([]reflect.Value, len(columns))
+	for i, c := range columns {
+		names[i], arrays[i] = c.Name, reflect.ValueOf(b.archive[i])
+	}
+	row := make([]any, len(columns))
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		// The cursor first, as above.
 		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
 			return err
 		}
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"event"}, []string{
-			"seq", "subject", "type", "event_id", "source", "time", "actor", "cause", "root", "stored_at", "headers", "data", "chain", "parked",
-		}, pgx.CopyFromSlice(len(a.seqs), func(i int) ([]any, error) {
-			return []any{
-				a.seqs[i], a.subjects[i], a.types[i], a.ids[i], a.sources[i], a.times[i], a.actors[i], a.causes[i], a.roots[i],
-				a.storedAt[i], a.headers[i], a.data[i], a.chains[i], a.parkedFor[i],
-			}, nil
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"event"}, names, pgx.CopyFromSlice(len(b.events), func(n int) ([]any, error) {
+			for i := range row {
+				row[i] = arrays[i].Index(n).Interface()
+			}
+			return row, nil
 		}))
 		return err
 	})

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -29,30 +30,35 @@ type EventFilter struct {
 	Limit int
 }
 
-// eventRow is a row of event as it is stored.
-type eventRow struct {
-	Seq      events.Seq      `db:"seq"`
-	Subject  events.Subject  `db:"subject"`
-	Type     string          `db:"type"`
-	ID       string          `db:"event_id"`
-	Source   string          `db:"source"`
-	Time     *time.Time      `db:"time"`
-	Actor    events.Actor    `db:"actor"`
-	Cause    events.Seq      `db:"cause"`
-	Root     string          `db:"root"`
-	StoredAt time.Time       `db:"stored_at"`
-	Headers  json.RawMessage `db:"headers"`
-	Data     []byte          `db:"data"`
-	Chain    events.Digest   `db:"chain"`
-	Parked   string          `db:"parked"`
+// EventRow is one row of event.
+type EventRow struct {
+	Seq     events.Seq     `db:"seq"`
+	Subject events.Subject `db:"subject"`
+	// Type is the stored name without its prefix.
+	Type   string `db:"type"`
+	ID     string `db:"event_id"`
+	Source string `db:"source"`
+	// Time is nil when the event is parked.
+	Time     *time.Time   `db:"time"`
+	Actor    events.Actor `db:"actor"`
+	Cause    events.Seq   `db:"cause"`
+	Root     string       `db:"root"`
+	StoredAt time.Time    `db:"stored_at"`
+	// Headers is a JSON object.
+	Headers string `db:"headers,json"`
+	Data    []byte `db:"data"`
+	Chain   Link   `db:"chain"`
+	// Parked says why no fold took the event; else it is empty.
+	Parked string `db:"parked"`
 }
 
-func (r eventRow) event() (Event, error) {
+func (r EventRow) event() (Event, error) {
 	e := Event{
 		Seq: r.Seq, Subject: r.Subject, Type: r.Type, ID: r.ID, Source: r.Source, Time: r.Time, Actor: r.Actor,
-		Cause: r.Cause, Root: r.Root, StoredAt: r.StoredAt, Data: r.Data, Chain: r.Chain, Parked: r.Parked,
+		Cause: r.Cause, Root: r.Root, StoredAt: r.StoredAt, Data: r.Data,
+		Chain: events.Digest(hex.EncodeToString(r.Chain)), Parked: r.Parked,
 	}
-	if err := json.Unmarshal(r.Headers, &e.Headers); err != nil {
+	if err := json.Unmarshal([]byte(r.Headers), &e.Headers); err != nil {
 		return Event{}, fmt.Errorf("headers of event %d: %w", r.Seq, err)
 	}
 	if !json.Valid(r.Data) {
@@ -99,7 +105,7 @@ func (r *Reader) Page(ctx context.Context, f EventFilter, e Extent) (list []Even
 }
 
 func (r *Reader) events(ctx context.Context, query string, f EventFilter, e Extent) ([]Event, error) {
-	rows, err := all[eventRow](ctx, r.pool, query, pgx.NamedArgs{
+	rows, err := all[EventRow](ctx, r.pool, query, pgx.NamedArgs{
 		"after": f.After, "before": f.Before, "type": f.Type, "subject": f.Subject, "prefix": f.SubjectPrefix,
 		"root": f.Root, "cause": f.Cause, "limit": limit(f.Limit), "bytes": e.Bytes, "span": min(e.Span, math.MaxInt32),
 	})
@@ -117,7 +123,7 @@ func (r *Reader) events(ctx context.Context, query string, f EventFilter, e Exte
 
 // Event returns the event of one sequence, or ErrNotFound.
 func (r *Reader) Event(ctx context.Context, seq events.Seq) (Event, error) {
-	row, err := one[eventRow](ctx, r.pool, "event", seq)
+	row, err := one[EventRow](ctx, r.pool, "event", seq)
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: %w", seq, err)
 	}

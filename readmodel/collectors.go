@@ -61,9 +61,18 @@ func (f *farm) collectors() []Collector {
 		}
 	}
 	for i := range list {
-		list[i].MedianJobMS = medianDuration(list[i].LastAttempts)
+		c := &list[i]
+		c.Online, c.Reason, c.MedianJobMS = c.Presence == PresenceOnline, c.reason(), medianDuration(c.LastAttempts)
 	}
 	return list
+}
+
+// reason says why the collector is as its state says.
+func (c Collector) reason() string {
+	if c.RemovedAt != nil || !c.Active || c.Quarantined || c.Draining && c.Presence == PresenceOnline {
+		return c.Reason
+	}
+	return c.PresenceReason
 }
 
 // medianDuration returns the median of the attempts that finished their jobs, 0 without any.

@@ -1,4 +1,11 @@
-// Package readmodel opens the tables that the log is folded into, migrates them, and holds every SELECT.
+// Package readmodel opens the tables that the log is folded into, migrates them, and holds their rows and the SELECTs of readers.
+//
+// # Rows
+//
+// A row of a table is one struct, for the projector that writes it, for the queries and for their answers. A tag of
+// each field names its column (see Tables); lists of columns in statements are made of the tags, so no statement
+// repeats them (see Fill). The projector starts only where tables and structs agree (see Check). A query fails
+// unless each column that it returns has a field, and each field a column.
 //
 // # Schemas
 //

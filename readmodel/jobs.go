@@ -46,13 +46,15 @@ func jobArgs(f JobFilter) pgx.NamedArgs {
 	return args
 }
 
-// RetiredError says that a job ended long ago and has left the tables. It is an ErrNotFound.
+// RetiredError says that a job ended long ago and has left the tables: one row of retired_job. It is an ErrNotFound.
 type RetiredError struct {
 	JobID     events.JobID     `db:"job_id"`
 	RequestID events.RequestID `db:"request_id"`
 	// State is how the job ended, at a time before EndedBefore.
 	State       events.JobState `db:"state"`
 	EndedBefore time.Time       `db:"ended_before"`
+	// Seq is the event that took it out.
+	Seq events.Seq `db:"seq"`
 }
 
 func (e *RetiredError) Error() string {

@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -43,37 +44,51 @@ type CaseDuration struct {
 	Artifacts int `db:"artifacts" json:"artifacts"`
 }
 
-// Event is one row of event: a message of the log as it came, at its place in the chain of hashes.
+// Event is an EventRow as people read it: a message of the log as it came, at its place in the chain of hashes.
 type Event struct {
-	Seq     events.Seq     `db:"seq" json:"seq"`
-	Subject events.Subject `db:"subject" json:"subject"`
+	Seq     events.Seq     `json:"seq"`
+	Subject events.Subject `json:"subject"`
 	// Type is the stored name without its prefix, such as "request.created.v1".
-	Type   string `db:"type" json:"type"`
-	ID     string `db:"event_id" json:"event_id"`
-	Source string `db:"source" json:"source"`
+	Type   string `json:"type"`
+	ID     string `json:"event_id"`
+	Source string `json:"source"`
 	// Time is nil when the event's own time cannot be read.
-	Time     *time.Time        `db:"time" json:"time"`
-	Actor    events.Actor      `db:"actor" json:"actor"`
-	Cause    events.Seq        `db:"cause" json:"cause"`
-	Root     string            `db:"root" json:"root"`
-	StoredAt time.Time         `db:"stored_at" json:"stored_at"`
-	Headers  map[string]string `db:"headers" json:"headers"`
+	Time     *time.Time        `json:"time"`
+	Actor    events.Actor      `json:"actor"`
+	Cause    events.Seq        `json:"cause"`
+	Root     string            `json:"root"`
+	StoredAt time.Time         `json:"stored_at"`
+	Headers  map[string]string `json:"headers"`
 	// Data is the JSON of the fact; a JSON text where the stored bytes are no JSON.
-	Data events.RawJSON `db:"data" json:"data"`
+	Data events.RawJSON `json:"data"`
 	// Chain is the SHA-256, in hex, over everything up to and with this event.
-	Chain events.Digest `db:"chain" json:"chain"`
+	Chain events.Digest `json:"chain"`
 	// Parked says why no table took the event; empty for all but malformed ones.
-	Parked string `db:"parked" json:"parked,omitempty"`
+	Parked string `json:"parked,omitempty"`
 }
 
-// Cursor is how far the log has been folded into the tables.
+// Link is a link of the chain of hashes. Its text is hexadecimal.
+type Link []byte
+
+// MarshalText returns the link in hexadecimal.
+func (l Link) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, l), nil }
+
+// UnmarshalText reads a link in hexadecimal.
+func (l *Link) UnmarshalText(text []byte) (err error) {
+	*l, err = hex.AppendDecode(nil, text)
+	return err
+}
+
+// Cursor is the row of projection_cursor: how far the log has been folded into the tables.
 type Cursor struct {
+	// One is always set: there is one row.
+	One bool `db:"one" json:"-"`
 	// Version is that of the folds.
-	Version   int           `db:"version" json:"version"`
-	Seq       events.Seq    `db:"seq" json:"seq"`
-	EventID   string        `db:"event_id" json:"event_id"`
-	EventTime *time.Time    `db:"event_time" json:"event_time"`
-	Chain     events.Digest `db:"chain" json:"chain"`
+	Version   int        `db:"version" json:"version"`
+	Seq       events.Seq `db:"seq" json:"seq"`
+	EventID   string     `db:"event_id" json:"event_id"`
+	EventTime *time.Time `db:"event_time" json:"event_time"`
+	Chain     Link       `db:"chain" json:"chain"`
 	// Identity names the log; empty before the first event.
 	Identity string `db:"identity" json:"identity"`
 	// DuplicateResults counts test cases that were reported again and ignored, StaleReports what attempts
@@ -81,6 +96,8 @@ type Cursor struct {
 	DuplicateResults int64 `db:"duplicate_results" json:"duplicate_results"`
 	StaleReports     int64 `db:"stale_reports" json:"stale_reports"`
 	ParkedEvents     int64 `db:"parked_events" json:"parked_events"`
+	// QueueAsOf is the time from which the estimates of the queue are seen.
+	QueueAsOf *time.Time `db:"queue_as_of" json:"-"`
 }
 
 // Status is everything that a status page shows, all of it seen at one moment.

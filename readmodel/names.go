@@ -141,22 +141,16 @@ func (r *Reader) FindJob(ctx context.Context, name string) (JobHistory, error) {
 	if !errors.Is(missing, ErrNotFound) || errors.As(missing, &retired) || len(name) < shortest {
 		return found, missing
 	}
-	ids, err := all[struct {
-		ID string `db:"job_id"`
-	}](ctx, r.pool, "find_job_beginning", name, candidatesShown+1)
+	ids, err := values[string](ctx, r.pool, "find_job_beginning", name, candidatesShown+1)
 	switch {
 	case err != nil:
 		return JobHistory{}, err
 	case len(ids) == 0:
 		return JobHistory{}, missing
 	case len(ids) == 1:
-		return r.Job(ctx, events.JobID(ids[0].ID))
+		return r.Job(ctx, events.JobID(ids[0]))
 	}
-	candidates := make([]string, len(ids))
-	for i, row := range ids {
-		candidates[i] = row.ID
-	}
-	return JobHistory{}, ambiguous("jobs", name, candidates)
+	return JobHistory{}, ambiguous("jobs", name, ids)
 }
 
 // FindTag returns the tag of the artifact that a name means: itself, or else the only tag that begins so, of a request
@@ -166,20 +160,14 @@ func (r *Reader) FindTag(ctx context.Context, name events.Tag) (events.Tag, erro
 	if len(name) < shortest {
 		return name, nil
 	}
-	found, err := all[struct {
-		Tag string `db:"tag"`
-	}](ctx, r.pool, "find_tag", name, candidatesShown+1)
+	found, err := values[string](ctx, r.pool, "find_tag", name, candidatesShown+1)
 	switch {
 	case err != nil:
 		return "", err
-	case len(found) == 0 || found[0].Tag == string(name):
+	case len(found) == 0 || found[0] == string(name):
 		return name, nil
 	case len(found) == 1:
-		return events.Tag(found[0].Tag), nil
+		return events.Tag(found[0]), nil
 	}
-	candidates := make([]string, len(found))
-	for i, row := range found {
-		candidates[i] = row.Tag
-	}
-	return "", ambiguous("artifacts", string(name), candidates)
+	return "", ambiguous("artifacts", string(name), found)
 }

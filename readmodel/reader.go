@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -47,11 +48,16 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// prepare makes a session one of a reader: times in UTC, and no rights but to read where the role exists.
-func prepare(ctx context.Context, conn *pgx.Conn, s Schema) error {
+// InUTC makes all times that a connection reads be in UTC.
+func InUTC(conn *pgx.Conn) {
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
+}
+
+// prepare makes a session one of a reader: times in UTC, and no rights but to read where the role exists.
+func prepare(ctx context.Context, conn *pgx.Conn, s Schema) error {
+	InUTC(conn)
 	if s != viewSchema {
 		return nil
 	}
@@ -179,9 +185,27 @@ func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, 
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[T])
+	return collect[T](rows, name)
+}
+
+// values returns the only column of the named query.
+func values[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query(name), args...)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+	}
+	return list, nil
+}
+
+// collect returns the rows of the named query as structs. Each column must have a field, and each field a column.
+func collect[T any](rows pgx.Rows, name string) ([]T, error) {
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("query %s as %s: %w", name, reflect.TypeFor[T](), tooLong(err))
 	}
 	return list, nil
 }

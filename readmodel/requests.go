@@ -34,26 +34,6 @@ func limit(n int) int {
 	return n
 }
 
-// requestRow is a row of the queries for requests.
-type requestRow struct {
-	Request
-	Total      int `db:"jobs_total"`
-	Queued     int `db:"jobs_queued"`
-	InProgress int `db:"jobs_in_progress"`
-	Success    int `db:"jobs_success"`
-	Failure    int `db:"jobs_failure"`
-	Cancelled  int `db:"jobs_cancelled"`
-	Retired    int `db:"jobs_retired"`
-}
-
-func (r requestRow) request() Request {
-	r.Request.Jobs = JobCounts{
-		Total: r.Total, Queued: r.Queued, InProgress: r.InProgress,
-		Success: r.Success, Failure: r.Failure, Cancelled: r.Cancelled, Retired: r.Retired,
-	}
-	return r.Request
-}
-
 // Queue returns the pending requests in the order in which they will be benchmarked, with the estimates of the
 // last time that something happened; see Seen.
 func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
@@ -66,18 +46,10 @@ func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 }
 
 func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error) {
-	rows, err := all[requestRow](ctx, q, "requests", pgx.NamedArgs{
+	return all[Request](ctx, q, "requests", pgx.NamedArgs{
 		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
 		"before": f.Before, "limit": limit(f.Limit),
 	})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Request, len(rows))
-	for i, row := range rows {
-		list[i] = row.request()
-	}
-	return list, nil
 }
 
 // Request returns one request with its jobs, or ErrNotFound.

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -17,36 +18,53 @@ const HistoryDepth = 30
 // durationDepth is of how many artifacts the duration of a test case is the median.
 const durationDepth = 10
 
-// resultRow is a row of result as it is stored: values by metric instead of by iteration.
-type resultRow struct {
-	Suite        events.SuiteName             `db:"suite"`
-	Tag          events.Tag                   `db:"tag"`
-	Benchmark    events.Benchmark             `db:"benchmark"`
-	Profile      events.Profile               `db:"profile"`
-	Scenario     events.Scenario              `db:"scenario"`
-	Backend      events.Backend               `db:"backend"`
-	Target       events.Target                `db:"target"`
-	Statistics   map[events.Metric][]*float64 `db:"statistics"`
-	Iterations   int                          `db:"iterations"`
-	Interference map[string]string            `db:"interference"`
-	Collector    events.CollectorName         `db:"collector"`
-	Environment  events.Digest                `db:"environment"`
-	Token        events.Seq                   `db:"token"`
-	Attempt      int                          `db:"attempt"`
-	JobID        events.JobID                 `db:"job_id"`
-	RequestID    events.RequestID             `db:"request_id"`
-	Definitions  events.Digest                `db:"definitions"`
-	MeasuredAt   time.Time                    `db:"measured_at"`
-	Seq          events.Seq                   `db:"seq"`
+// ResultRow is one row of result: values by metric instead of by iteration.
+type ResultRow struct {
+	Suite     events.SuiteName `db:"suite"`
+	Tag       events.Tag       `db:"tag"`
+	Benchmark events.Benchmark `db:"benchmark"`
+	Profile   events.Profile   `db:"profile"`
+	Scenario  events.Scenario  `db:"scenario"`
+	Backend   events.Backend   `db:"backend"`
+	Target    events.Target    `db:"target"`
+	// Statistics is JSON: the values of each metric, null where an iteration has none.
+	Statistics string `db:"statistics,json"`
+	Iterations int    `db:"iterations"`
+	// Interference is JSON: what disturbed an iteration, by its index; nil when all are clean.
+	Interference *string              `db:"interference,json"`
+	Collector    events.CollectorName `db:"collector"`
+	Environment  events.Digest        `db:"environment"`
+	Token        events.Seq           `db:"token"`
+	Attempt      int                  `db:"attempt"`
+	JobID        events.JobID         `db:"job_id"`
+	RequestID    events.RequestID     `db:"request_id"`
+	Definitions  events.Digest        `db:"definitions"`
+	MeasuredAt   time.Time            `db:"measured_at"`
+	Seq          events.Seq           `db:"seq"`
+}
+
+// TestCase returns what was measured.
+func (r ResultRow) TestCase() events.TestCase {
+	return events.TestCase{Benchmark: r.Benchmark, Profile: r.Profile, Scenario: r.Scenario, Backend: r.Backend, Target: r.Target}
 }
 
 // result gives the iterations back as they were measured.
-func (r resultRow) result() Result {
+func (r ResultRow) result() (Result, error) {
+	var statistics map[events.Metric][]*float64
+	if err := json.Unmarshal([]byte(r.Statistics), &statistics); err != nil {
+		return Result{}, fmt.Errorf("statistics of %s: %w", r.TestCase(), err)
+	}
+	var interference map[string]string
+	if r.Interference != nil {
+		if err := json.Unmarshal([]byte(*r.Interference), &interference); err != nil {
+			return Result{}, fmt.Errorf("interference of %s: %w", r.TestCase(), err)
+		}
+	}
 	iterations := make([]events.Iteration, r.Iterations)
 	for i := range iterations {
-		iterations[i].Metrics = make(map[events.Metric]float64, len(r.Statistics))
-		iterations[i].Interference = r.Interference[strconv.Itoa(i)]
-		for metric, values := range r.Statistics {
+		iterations[i].Metrics = make(map[events.Metric]float64, len(statistics))
+		iterations[i].Interference = interference[strconv.Itoa(i)]
+		for metric, values := range statistics {
 			if i < len(values) && values[i] != nil {
 				iterations[i].Metrics[metric] = *values[i]
 			}
@@ -54,74 +72,41 @@ func (r resultRow) result() Result {
 	}
 	return Result{
 		Suite: r.Suite, Tag: r.Tag,
-		MeasuredCase: events.MeasuredCase{
-			TestCase: events.TestCase{
-				Benchmark: r.Benchmark, Profile: r.Profile, Scenario: r.Scenario, Backend: r.Backend, Target: r.Target,
-			},
-			Iterations: iterations,
-		},
-		Collector: r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
+		MeasuredCase: events.MeasuredCase{TestCase: r.TestCase(), Iterations: iterations},
+		Collector:    r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
 		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq,
-	}
+	}, nil
 }
 
 // Results returns everything that was measured of one artifact, ordered by test case.
 func (r *Reader) Results(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]Result, error) {
-	rows, err := all[resultRow](ctx, r.pool, "results", suite, tag)
+	rows, err := all[ResultRow](ctx, r.pool, "results", suite, tag)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Result, len(rows))
 	for i, row := range rows {
-		list[i] = row.result()
+		if list[i], err = row.result(); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
 
 // Measured returns the newest artifacts of a suite that have results, newest first.
 func (r *Reader) Measured(ctx context.Context, suite events.SuiteName, n int) ([]events.Tag, error) {
-	rows, err := all[struct {
-		Tag events.Tag `db:"tag"`
-	}](ctx, r.pool, "measured", suite, limit(n))
-	if err != nil {
-		return nil, err
-	}
-	tags := make([]events.Tag, len(rows))
-	for i, row := range rows {
-		tags[i] = row.Tag
-	}
-	return tags, nil
+	return values[events.Tag](ctx, r.pool, "measured", suite, limit(n))
 }
 
 // History returns, for each metric of each test case on each machine, the minima of the last n master
 // artifacts before the tag, newest first: the parents of the tag, one behind the other, as far as they are
 // known. n is HistoryDepth at most; a metric may be named to read that one only.
 func (r *Reader) History(ctx context.Context, suite events.SuiteName, before events.Tag, n int, metric events.Metric) ([]Series, error) {
-	type row struct {
-		Benchmark   events.Benchmark `db:"benchmark"`
-		Profile     events.Profile   `db:"profile"`
-		Scenario    events.Scenario  `db:"scenario"`
-		Backend     events.Backend   `db:"backend"`
-		Target      events.Target    `db:"target"`
-		Metric      events.Metric    `db:"metric"`
-		Environment events.Digest    `db:"environment"`
-		Tags        []events.Tag     `db:"tags"`
-		Minima      []float64        `db:"minima"`
-	}
-	rows, err := all[row](ctx, r.pool, "history", pgx.NamedArgs{
+	list, err := all[Series](ctx, r.pool, "history", pgx.NamedArgs{
 		"suite": suite, "before": before, "n": min(n, HistoryDepth), "metric": metric,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history of %s before %s: %w", suite, before, err)
-	}
-	list := make([]Series, len(rows))
-	for i, row := range rows {
-		list[i] = Series{
-			TestCase: events.TestCase{
-				Benchmark: row.Benchmark, Profile: row.Profile, Scenario: row.Scenario, Backend: row.Backend, Target: row.Target,
-			},
-			Metric: row.Metric, Environment: row.Environment, Tags: row.Tags, Minima: row.Minima,
-		}
 	}
 	return list, nil
 }

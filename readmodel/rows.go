@@ -27,19 +27,22 @@ type Request struct {
 	CreatedSeq       events.Seq   `db:"created_seq" json:"created_seq"`
 	ArtifactsReadyAt *time.Time   `db:"artifacts_ready_at" json:"artifacts_ready_at"`
 	StartedAt        *time.Time   `db:"started_at" json:"started_at"`
+	StartedSeq       *events.Seq  `db:"started_seq" json:"-"`
 	EndedAt          *time.Time   `db:"ended_at" json:"ended_at"`
+	EndedSeq         *events.Seq  `db:"ended_seq" json:"-"`
 	// DurationMS is the time from the start to the end; nil before the end, and when it never started.
-	DurationMS  *int64        `db:"duration_ms" json:"duration_ms"`
+	DurationMS  *int64        `db:"duration_ms,query" json:"duration_ms"`
 	Definitions events.Digest `db:"definitions" json:"definitions"`
 	// JobsPlanned and BackfillPlanned are what the request started with.
 	JobsPlanned       int              `db:"jobs" json:"jobs_planned"`
 	BackfillPlanned   int              `db:"backfill_jobs" json:"backfill_planned"`
+	FailedJobs        int              `db:"failed_jobs" json:"-"`
 	ExpansionFailures int              `db:"expansion_failures" json:"expansion_failures"`
 	SupersededBy      events.RequestID `db:"superseded_by" json:"superseded_by"`
 	// Jobs counts the jobs that were made for the request, its own and those it asked of its parent.
-	Jobs JobCounts `db:"-" json:"jobs"`
+	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts what was recorded while its jobs ran.
-	Errors int `db:"errors" json:"errors"`
+	Errors int `db:"errors,query" json:"errors"`
 }
 
 // JobCounts counts jobs by state.
@@ -54,27 +57,27 @@ type JobCounts struct {
 	Retired int `json:"retired"`
 }
 
-// QueueEntry is one place of the queue.
+// QueueEntry is one row of queue, with what its page says of the request.
 type QueueEntry struct {
 	// Position counts from 1.
 	Position  int                `db:"position" json:"position"`
 	RequestID events.RequestID   `db:"request_id" json:"request_id"`
-	Kind      events.RequestKind `db:"kind" json:"kind"`
-	Suite     events.SuiteName   `db:"suite" json:"suite"`
-	Tag       events.Tag         `db:"tag" json:"tag"`
+	Kind      events.RequestKind `db:"kind,query" json:"kind"`
+	Suite     events.SuiteName   `db:"suite,query" json:"suite"`
+	Tag       events.Tag         `db:"tag,query" json:"tag"`
 	// Key is what the request was asked for with; it tells apart those that have no tag yet.
-	Key       string     `db:"key" json:"key"`
-	ParentTag events.Tag `db:"parent_tag" json:"parent_tag"`
+	Key       string     `db:"key,query" json:"key"`
+	ParentTag events.Tag `db:"parent_tag,query" json:"parent_tag"`
 	// PR is nil when there is no pull request.
-	PR    *int                `db:"pr" json:"pr"`
-	State events.RequestState `db:"state" json:"state"`
+	PR    *int                `db:"pr,query" json:"pr"`
+	State events.RequestState `db:"state,query" json:"state"`
 	// Level counts the transitive parents that are not done.
 	Level int `db:"level" json:"level"`
 	// Reason says in words why the request has this place.
 	Reason    string     `db:"reason" json:"reason"`
 	Startable bool       `db:"startable" json:"startable"`
-	CreatedAt time.Time  `db:"created_at" json:"created_at"`
-	StartedAt *time.Time `db:"started_at" json:"started_at"`
+	CreatedAt time.Time  `db:"created_at,query" json:"created_at"`
+	StartedAt *time.Time `db:"started_at,query" json:"started_at"`
 	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
 	EstimatedStart *time.Time `db:"estimated_start" json:"estimated_start"`
 	EstimatedEnd   *time.Time `db:"estimated_end" json:"estimated_end"`
@@ -105,17 +108,22 @@ type Job struct {
 	Backend      events.Backend     `db:"backend" json:"backend"`
 	Profile      events.Profile     `db:"profile" json:"profile"`
 	Benchmarks   []string           `db:"benchmarks" json:"benchmarks"`
-	// Round counts the jobs of the same identity that were cancelled before this one.
-	Measures     []string        `db:"measures" json:"measures"`
-	Fault        string          `db:"fault" json:"fault"`
-	Round        int             `db:"round" json:"round"`
-	Optional     bool            `db:"optional" json:"optional"`
-	Backfill     bool            `db:"backfill" json:"backfill"`
-	Definitions  events.Digest   `db:"definitions" json:"definitions"`
-	State        events.JobState `db:"state" json:"state"`
-	Reason       string          `db:"reason" json:"reason"`
-	CreatedAt    time.Time       `db:"created_at" json:"created_at"`
-	DispatchedAt *time.Time      `db:"dispatched_at" json:"dispatched_at"`
+	// Measures are the categories of benchmarks that it measures; empty where they are those of a master.
+	Measures []string `db:"measures" json:"measures"`
+	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
+	Fault events.ErrorKind `db:"fault" json:"fault"`
+	// Round counts the jobs of the same identity that were made before this one.
+	Round       int             `db:"round" json:"round"`
+	Optional    bool            `db:"optional" json:"optional"`
+	Backfill    bool            `db:"backfill" json:"backfill"`
+	Definitions events.Digest   `db:"definitions" json:"definitions"`
+	State       events.JobState `db:"state" json:"state"`
+	Reason      string          `db:"reason" json:"reason"`
+	CreatedAt   time.Time       `db:"created_at" json:"created_at"`
+	// CreatedSeq is the event that created the job, Ordinal its place among those that the event created.
+	CreatedSeq   events.Seq `db:"created_seq" json:"-"`
+	Ordinal      int        `db:"ordinal" json:"-"`
+	DispatchedAt *time.Time `db:"dispatched_at" json:"dispatched_at"`
 	// Place counts the dispatches of the lane from 1; 0 before the dispatch.
 	Place uint64 `db:"place" json:"place"`
 	// DequeuedAt, Collector and Token are those of the newest attempt.
@@ -123,15 +131,20 @@ type Job struct {
 	Collector  events.CollectorName `db:"collector" json:"collector"`
 	Token      events.Seq           `db:"token" json:"token"`
 	// Attempts counts the executions, Lost those that ended by crash or silence.
-	Attempts   int        `db:"attempts" json:"attempts"`
-	Lost       int        `db:"lost" json:"lost"`
-	FinishedAt *time.Time `db:"finished_at" json:"finished_at"`
+	Attempts    int         `db:"attempts" json:"attempts"`
+	Lost        int         `db:"lost" json:"lost"`
+	FinishedAt  *time.Time  `db:"finished_at" json:"finished_at"`
+	FinishedSeq *events.Seq `db:"finished_seq" json:"-"`
 	// Measured, Skipped and Failed count test cases; while the job runs, Measured counts those that its attempt
 	// has reported so far, and the others are 0.
 	Measured   int   `db:"measured" json:"measured"`
 	Skipped    int   `db:"skipped" json:"skipped"`
 	Failed     int   `db:"failed" json:"failed"`
 	DurationMS int64 `db:"duration_ms" json:"duration_ms"`
+	// Cases is how many test cases it has, where no job like it was measured when it was made; else 0.
+	Cases int `db:"cases" json:"-"`
+	// Closed is the newest attempt whose results are closed.
+	Closed events.Seq `db:"closed" json:"-"`
 }
 
 // Lane returns the lane that the job is dispatched on.
@@ -215,6 +228,19 @@ const (
 	CollectorRemoved CollectorState = "removed"
 )
 
+// Presence is the closed set of what is known of the process of a collector.
+type Presence string
+
+// Whether a process of a collector is known to run.
+const (
+	// PresenceRegistered: none ever came.
+	PresenceRegistered Presence = "registered"
+	PresenceOnline     Presence = "online"
+	PresenceOffline    Presence = "offline"
+	// PresenceUpdating: it left for another version, which has not come yet.
+	PresenceUpdating Presence = "updating"
+)
+
 // Collector is one row of collector_config with what it does and did.
 type Collector struct {
 	Name     events.CollectorName `db:"name" json:"name"`
@@ -222,15 +248,19 @@ type Collector struct {
 	Set      events.Set           `db:"set" json:"set"`
 	Standby  bool                 `db:"standby" json:"standby"`
 	NKey     string               `db:"nkey" json:"nkey"`
-	State    CollectorState       `db:"state" json:"state"`
+	State    CollectorState       `db:"state,query" json:"state"`
 	Active   bool                 `db:"active" json:"active"`
-	Online   bool                 `db:"online" json:"online"`
+	Online   bool                 `db:"-" json:"online"`
 	Draining bool                 `db:"draining" json:"draining"`
 	// Quarantined is set until a person activates it.
 	Quarantined bool `db:"quarantined" json:"quarantined"`
 	// Serving is set when it executes the jobs of its lane; else it stands by for the one that does.
-	Serving bool `db:"serving" json:"serving"`
-	// Reason says why it is removed, inactive, quarantined, offline, updating or draining.
+	Serving bool `db:"serving,query" json:"serving"`
+	// Presence says whether a process of it is known to run, and PresenceReason why it left or did not update.
+	Presence       Presence `db:"presence" json:"-"`
+	PresenceReason string   `db:"presence_reason" json:"-"`
+	// Reason says why it is removed, inactive, quarantined or draining. A Reader says there also why it is offline or
+	// updating.
 	Reason   string `db:"reason" json:"reason"`
 	Instance string `db:"instance" json:"instance"`
 	Version  string `db:"version" json:"version"`
@@ -264,6 +294,6 @@ type Definition struct {
 	Current     bool             `db:"current" json:"current"`
 	PublishedAt time.Time        `db:"published_at" json:"published_at"`
 	Seq         events.Seq       `db:"seq" json:"seq"`
-	// Content is the canonical JSON that the digest names; lists leave it out.
-	Content events.RawJSON `db:"content" json:"content,omitempty"`
+	// Content is the canonical JSON that the digest names, byte for byte; lists leave it out.
+	Content events.RawJSON `db:"content,text,kept" json:"content,omitempty"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"reflect"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ const (
 // Table is one table of a generation.
 type Table struct {
 	Name string
+	// Row is the struct of its rows, with a field for each column (see Columns).
+	Row reflect.Type
 	// Key are the columns of the primary key.
 	Key []string
 	// Numbered tables have one number as key.
@@ -38,24 +41,24 @@ type Table struct {
 // Tables returns all tables of a generation.
 func Tables() []Table {
 	return []Table{
-		{"benchmark_request", []string{"request_id"}, false},
-		{"job_queue", []string{"job_id"}, false},
-		{"attempt", []string{"token"}, true},
-		{"queue", []string{"position"}, true},
-		{"result", []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target"}, false},
-		{"error", []string{"seq"}, true},
-		{"collector_config", []string{"name"}, false},
-		{"assignment", []string{"target", "set", "name"}, false},
-		{"lane", []string{"target", "set"}, false},
-		{"definition", []string{"suite", "digest"}, false},
-		{"job_duration", []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
-		{"expected_jobs", []string{"suite", "kind", "parameters"}, false},
-		{"retired_job", []string{"job_id"}, false},
-		{"alert", []string{"key"}, false},
-		{"delivery", []string{"hook", "delivery"}, false},
-		{"outbox", []string{"key"}, false},
-		{"event", []string{"seq"}, true},
-		{"projection_cursor", []string{"one"}, false},
+		{"benchmark_request", reflect.TypeFor[Request](), []string{"request_id"}, false},
+		{"job_queue", reflect.TypeFor[Job](), []string{"job_id"}, false},
+		{"attempt", reflect.TypeFor[Attempt](), []string{"token"}, true},
+		{"queue", reflect.TypeFor[QueueEntry](), []string{"position"}, true},
+		{"result", reflect.TypeFor[ResultRow](), []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target"}, false},
+		{"error", reflect.TypeFor[JobError](), []string{"seq"}, true},
+		{"collector_config", reflect.TypeFor[Collector](), []string{"name"}, false},
+		{"assignment", reflect.TypeFor[AssignmentRow](), []string{"target", "set", "name"}, false},
+		{"lane", reflect.TypeFor[LaneRow](), []string{"target", "set"}, false},
+		{"definition", reflect.TypeFor[Definition](), []string{"suite", "digest"}, false},
+		{"job_duration", reflect.TypeFor[DurationsRow](), []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
+		{"expected_jobs", reflect.TypeFor[ExpectedRow](), []string{"suite", "kind", "parameters"}, false},
+		{"retired_job", reflect.TypeFor[RetiredError](), []string{"job_id"}, false},
+		{"alert", reflect.TypeFor[Alert](), []string{"key"}, false},
+		{"delivery", reflect.TypeFor[Delivery](), []string{"hook", "delivery"}, false},
+		{"outbox", reflect.TypeFor[Comment](), []string{"key"}, false},
+		{"event", reflect.TypeFor[EventRow](), []string{"seq"}, true},
+		{"projection_cursor", reflect.TypeFor[Cursor](), []string{"one"}, false},
 	}
 }
 

@@ -3,6 +3,7 @@ package readmodel
 import (
 	"embed"
 	"fmt"
+	"sync"
 )
 
 //go:embed sql/*.sql
@@ -11,12 +12,14 @@ var queries embed.FS
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+var texts = sync.OnceValue(func() map[string]string { return Statements(queries) })
+
 // query returns the text of one embedded query. The names are constants of this package, and a test runs
 // each query, so a missing one is a fault of the program.
 func query(name string) string {
-	text, err := queries.ReadFile("sql/" + name + ".sql")
-	if err != nil {
-		panic(fmt.Sprintf("readmodel: query %s: %v", name, err))
+	text, known := texts()[name]
+	if !known {
+		panic(fmt.Sprintf("readmodel: there is no query %s", name))
 	}
-	return string(text)
+	return text
 }

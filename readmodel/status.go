@@ -53,10 +53,8 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 // also adds the named query to a batch; its rows are in list when the batch was sent.
 func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
 	b.Queue(query(name), args...).Query(func(rows pgx.Rows) (err error) {
-		if *list, err = pgx.CollectRows(rows, pgx.RowToStructByNameLax[T]); err != nil {
-			return fmt.Errorf("query %s: %w", name, err)
-		}
-		return nil
+		*list, err = collect[T](rows, name)
+		return err
 	})
 }
 

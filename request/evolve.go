@@ -29,7 +29,10 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	case events.GraphRefused:
 		r.answered(f.Key)
 	case events.JobsCreated:
-		r.Jobs = append(slices.Clip(r.Jobs), f.Jobs...)
+		r.Jobs = slices.Grow(slices.Clip(r.Jobs), len(f.Jobs))
+		for _, spec := range f.Jobs {
+			r.Jobs = append(r.Jobs, spec.ID)
+		}
 		r.answered(f.Key)
 	}
 	if r.State.Terminal() {

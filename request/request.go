@@ -45,7 +45,7 @@ type Request struct {
 	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing.
 	WaitsFor string
 	// Jobs are its own and those it asked of its parent, in the order they were made.
-	Jobs []events.JobSpec
+	Jobs []events.JobID
 	// Shared are jobs of its own that another request had made before.
 	Shared []events.JobID
 	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.

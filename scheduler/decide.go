@@ -236,9 +236,9 @@ func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
 
 // begun reports whether a job of the request was dispatched on the lane.
 func (s *state) begun(r *request.Request, l events.Lane) bool {
-	return slices.ContainsFunc(r.Jobs, func(spec events.JobSpec) bool {
-		j, ok := s.Jobs[spec.ID]
-		return ok && j.Place > 0 && spec.Lane() == l
+	return slices.ContainsFunc(r.Jobs, func(id events.JobID) bool {
+		j, ok := s.Jobs[id]
+		return ok && j.Place > 0 && j.Spec.Lane() == l
 	})
 }
 

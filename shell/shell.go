@@ -55,12 +55,18 @@ type Config struct {
 	Tick   time.Duration
 	Clock  func() time.Time
 	Logger *slog.Logger
+	// Snapshots keep the ledger, so that the next start need not read all of the log; nil for none. One is made at a stop,
+	// and every Every events; 0 is 100,000.
+	Snapshots eventlog.Snapshots
+	Every     int
 }
 
 // Shell is one follower of the log with those whom it feeds. Make it with New, and run it once.
 type Shell struct {
 	Config
 	answers chan answer
+	// keeper makes snapshots. Only the goroutine that owns the ledger uses it.
+	keeper keeper
 
 	// mu guards what follows. One goroutine changes ledger, current and moved; many may look.
 	mu        sync.RWMutex
@@ -101,7 +107,7 @@ type answer struct {
 
 // New returns a shell that feeds nobody yet.
 func New(c Config) *Shell {
-	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.Tick, c.Every = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000)
 	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
 }
 
@@ -129,6 +135,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	if err := g.Wait(); err != nil && (ctx.Err() == nil || fatal(err)) {
 		return fmt.Errorf("follow the log: %w", err)
 	}
+	s.keepLast(ctx)
 	return nil
 }
 
@@ -138,7 +145,7 @@ func fatal(err error) bool {
 	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
 }
 
-// read is what was read at once.
+// read is what was read at once. It is current when it ends with all that was there in the beginning.
 type read struct {
 	stored  []events.Stored
 	current bool
@@ -147,9 +154,16 @@ type read struct {
 // read gives out what the log holds, and then what comes. A cursor that breaks is made anew where it was.
 func (s *Shell) read(ctx context.Context, batches chan<- read) error {
 	var at events.Seq
+	restored := false
 	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(s.Tick), backoff.WithMaxElapsedTime(0))
-	return backoff.RetryNotify(func() error {
-		err := s.readFrom(ctx, at, func(b read) error {
+	return backoff.RetryNotify(func() (err error) {
+		if !restored {
+			if at, err = s.restore(ctx); err != nil {
+				return err
+			}
+			restored = true
+		}
+		err = s.readFrom(ctx, at, func(b read) error {
 			pause.Reset()
 			if n := len(b.stored); n > 0 {
 				at = b.stored[n-1].Seq
@@ -190,7 +204,7 @@ func (s *Shell) readFrom(ctx context.Context, at events.Seq, give func(read) err
 		if err != nil {
 			return err
 		}
-		if err := give(read{stored, len(stored) < batch && stored[len(stored)-1].Seq >= head.Last}); err != nil {
+		if err := give(read{stored, stored[len(stored)-1].Seq >= head.Last}); err != nil {
 			return err
 		}
 	}
@@ -209,6 +223,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 			if err := s.take(b); err != nil {
 				return err
 			}
+			s.keepSome(ctx, workers)
 		case a := <-s.answers:
 			a.busy, a.after, a.news, a.blind = false, max(a.after, a.After), a.news || a.First && !a.Unknown, a.Unknown
 		case <-tick.C:
@@ -264,6 +279,12 @@ func (s *Shell) take(b read) error {
 	}
 	for _, seat := range s.seats {
 		seat.news, seat.blind = seat.news || seat.blind, false
+	}
+	if n := len(b.stored); n > 0 {
+		s.keeper.last = b.stored[n-1].Header[events.HeaderID]
+	}
+	if b.current && !s.current {
+		s.caughtUp()
 	}
 	s.current = s.current || b.current
 	close(s.moved)

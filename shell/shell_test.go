@@ -102,11 +102,19 @@ func TestEachDecisionIsTakenOnce(t *testing.T) {
 	}
 }
 
+// fill appends until the log has n events.
 func fill(t *testing.T, log eventlog.Log, n int) {
 	t.Helper()
 	c := &counter{log: log, enough: n}
 	l := ledger.New()
-	for range n {
+	before, err := log.Read(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range before {
+		l.Fold(e)
+	}
+	for range n - len(before) {
 		for _, s := range c.Decide(l, time.Now()) {
 			if _, err := s.Do(t.Context()); err != nil {
 				t.Fatal(err)
@@ -136,6 +144,16 @@ func TestNobodyDecidesOnHalfOfTheLog(t *testing.T) {
 	})
 	if n := d.decisions.Load(); n != 0 {
 		t.Errorf("%d decisions on a part of the log", n)
+	}
+}
+
+// A log may end where a batch ends, and nothing more may come.
+func TestALogOfWholeBatchesIsReadToItsEnd(t *testing.T) {
+	log := memory.New(memory.Config{})
+	fill(t, log, 1000)
+	s, _ := start(t, log, nil)
+	if err := s.Wait(t.Context(), 1000); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -277,6 +277,19 @@ func TestACollectorThatIsNotHeardIsOffline(t *testing.T) {
 	}
 }
 
+// Who is silent is no matter of the watchdog's clock, which may be set.
+func TestAClockThatIsSetCallsNobodyOffline(t *testing.T) {
+	w := newWorld(t)
+	w.tell(registered(), online())
+	w.beat("", 0)
+	w.tell(events.CollectorRegistered{Name: "spare", Target: lane.Target, Set: lane.Set, Standby: true})
+	for _, wrong := range []time.Duration{time.Hour, -time.Hour} {
+		if j := judge(w.state, w.view, limits, w.now.Add(wrong)); len(j.wanted) > 0 {
+			t.Errorf("with a clock that is %s wrong: %+v", wrong, j.wanted)
+		}
+	}
+}
+
 func TestAStandbyIsSaidToBeOne(t *testing.T) {
 	w := newWorld(t)
 	w.tell(events.CollectorRegistered{Name: "spare", Target: lane.Target, Set: lane.Set, Standby: true})

@@ -90,5 +90,14 @@ func (s *Server) probe(ctx context.Context) []check {
 	default:
 		projection.OK, projection.Detail = true, fmt.Sprintf("the tables are at event %d of %d", cursor.Seq, head.Last)
 	}
-	return []check{postgres, log, projection}
+	checks := []check{postgres, log, projection}
+	if s.Ledger != nil {
+		at, current := s.Ledger()
+		ledger := check{"ledger", current, "all of the log is read"}
+		if !current {
+			ledger.Detail = fmt.Sprintf("the log is being read, event %d of %d: nothing is decided and no collector is let in meanwhile", at, head.Last)
+		}
+		checks = append(checks, ledger)
+	}
+	return checks
 }

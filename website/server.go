@@ -39,6 +39,9 @@ type Config struct {
 	OfflineAfter time.Duration
 	// JobLogs holds the output of jobs; without it there is none to show.
 	JobLogs eventlog.JobLogs
+	// Ledger returns how far this process has read the log for what it decides, and whether it has caught up; nil where
+	// nothing is decided here.
+	Ledger func() (at events.Seq, current bool)
 	// Alerts returns those that this process knows of and that the tables may not show: that they are late, that
 	// the log is away. nil knows of none.
 	Alerts func() []readmodel.Alert

@@ -194,18 +194,11 @@ func (c *replayCmd) report(ctx context.Context, p *program) (projector.Report, e
 		}
 		// It was killed: the directory is free.
 	}
-	if p.config.NATS.URL == "" {
-		unlock, err := directory(p.config.Data).own()
-		if err != nil {
-			return report, err
-		}
-		defer unlock()
-	}
-	k, err := p.openLog(ctx, p.logger())
+	k, done, err := p.ownLog(ctx)
 	if err != nil {
 		return report, err
 	}
-	defer k.close()
+	defer done()
 	if err := k.startDatabase(ctx, p.config, func(text string) { p.say("database   %s", text) }, p.logger()); err != nil {
 		return report, err
 	}

@@ -103,6 +103,7 @@ type commands struct {
 	Events    eventsCmd     `cmd:"" help:"Read the log."`
 	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
 	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
+	Snapshot  snapshotCmd   `cmd:"" help:"Keep what the log says, so that the next start need not read all of it."`
 	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
 	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
 	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,4 +213,34 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 	if out := f.must("replay", "--verify"); !strings.Contains(out, "identical") {
 		t.Error(out)
 	}
+}
+
+// The core stands still under an attempt, for longer than a collector may be silent: nobody was heard, so nobody was
+// silent.
+func TestACoreThatStoodStillLosesNoAttempt(t *testing.T) {
+	s := newSite(t)
+	s.replace("naps.toml", `"0.1"`, `"1.5"`)
+	s.start()
+	s.must("request", "master", "v1")
+	s.eventually("a job runs", 60*time.Second, func() bool { return strings.Contains(s.must("collector", "list"), "benchmarking") })
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := s.up.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if sig == syscall.SIGSTOP {
+			pass(6 * time.Second)
+		}
+	}
+	s.awaitDone("v1")
+	for _, e := range s.events() {
+		// The rest tells nothing of silence.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.AttemptLost:
+			t.Errorf("event %d: attempt %d of job %s is lost: %s", e.Seq, f.Attempt, f.JobID, f.Reason)
+		case events.CollectorSilent:
+			t.Errorf("event %d: collector %s is said to be silent: %s", e.Seq, f.Name, f.Reason)
+		}
+	}
+	s.checkLog()
 }

@@ -56,7 +56,7 @@ func newParts(ctx context.Context, k *core, c config.Config, token string, clock
 	group, inner := errgroup.WithContext(ctx)
 	return &parts{
 		outer: ctx, core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: inner,
-		shell: shell.New(shell.Config{Log: k.log, Clock: clock, Logger: logger.With("part", "shell")}),
+		shell: shell.New(shell.Config{Log: k.log, Clock: clock, Snapshots: k.log, Logger: logger.With("part", "shell")}),
 	}
 }
 
@@ -246,7 +246,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	commands := p.control(suites)
 	commands.KeyHolder = keyHolder(reader)
 	site := website.New(website.Config{
-		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts,
+		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,
 		Site: p.config.GitHub.Site, Readers: p.config.Readers, OfflineAfter: p.config.Scheduler.OfflineAfter.Std(),
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -203,6 +204,7 @@ func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 	in := fmt.Sprintf("in use by process %d, which answers at %s", s.up.Process.Pid, s.url())
 	s.refused(exitRefused, words("up --listen 127.0.0.1:0"), in, "--data")
 	s.refused(exitRefused, words("replay"), in)
+	s.refused(exitRefused, words("snapshot"), in)
 	s.must("collector", "add", "near", "--target", "here")
 
 	s.kill(s.up.Process.Pid, "tacho up")
@@ -216,6 +218,13 @@ func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 	}
 	s.refused(exitFailed, []string{"collector", "run", "near"}, "NATS does not answer at nats://127.0.0.1:", "connection refused", "that the server runs")
 	s.must("replay", "--verify")
+	if out := s.must("snapshot"); !strings.Contains(out, "snapshot at event ") {
+		t.Errorf("the snapshot: %s", out)
+	}
+	var kept snapshotAnswer
+	if err := json.Unmarshal([]byte(s.must("snapshot", "--json")), &kept); err != nil || kept.Seq == 0 || kept.Shape == "" {
+		t.Errorf("once more: %+v, %v", kept, err)
+	}
 
 	// A collector that is more patient waits, says so, and works as soon as there is a log.
 	s.replace("quick.toml", `start_wait = "2s"`, `start_wait = "60s"`)

@@ -16,13 +16,14 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Subject is what is tested: the five ports on one empty log.
+// Subject is what is tested: the six ports on one empty log.
 type Subject struct {
 	Log        eventlog.Log
 	Dispatch   eventlog.Dispatch
 	Presence   eventlog.Presence
 	Heartbeats eventlog.Heartbeats
 	JobLogs    eventlog.JobLogs
+	Snapshots  eventlog.Snapshots
 	// AckWait and BeatTTL are what the adapter was configured with; tests wait for them.
 	AckWait, BeatTTL time.Duration
 }
@@ -57,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"forgets beats", forgetsBeats},
 		{"tells beats before the probe that follows them", tellsInOrder},
 		{"keeps the output of jobs", keepsOutput},
+		{"keeps the two newest snapshots", keepsSnapshots},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, open(t)) })

@@ -87,7 +87,8 @@ func (c Config) logsStream() natsjs.StreamConfig {
 
 // beats is the configuration of the heartbeats: a key-value bucket, spelled out as a stream because it must
 // not cost a disk sync for each beat. A single server keeps it in files that it does not sync, so that the
-// bucket is there after a restart; a cluster keeps it in memory. The marker makes an expiry visible.
+// bucket is there after a restart; a cluster keeps it in memory, where it is made anew, with sequences from 1, when all nodes
+// restart (see Watch). The markers of what expired are read by nobody, but a stream that has them keeps them.
 func (c Config) beats() natsjs.StreamConfig {
 	s := natsjs.StreamConfig{
 		Name: beatsStream, Description: "Tacho: heartbeats of collectors", Subjects: []string{beatsPrefix + ">"},

@@ -37,7 +37,7 @@ func TestConformanceCluster(t *testing.T) {
 }
 
 func subject(l *jetstream.Log) eventlogtest.Subject {
-	return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, AckWait: short.AckWait, BeatTTL: short.BeatTTL}
+	return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: short.AckWait, BeatTTL: short.BeatTTL}
 }
 
 func start(t testing.TB, cfg natsserver.Config) *natsserver.Server {

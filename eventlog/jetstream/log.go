@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats and JobLogs,
+// Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats, JobLogs and Snapshots,
 // and is safe for concurrent use. The connection stays the caller's to close.
 type Log struct {
 	appender
@@ -78,6 +78,9 @@ func (l *Log) ensure(ctx context.Context) error {
 	}
 	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.beats()); err != nil {
 		return fmt.Errorf("stream %s: %w", beatsStream, err)
+	}
+	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.snapshotsStream()); err != nil {
+		return fmt.Errorf("stream %s: %w", snapshotsName, err)
 	}
 	return nil
 }

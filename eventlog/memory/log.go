@@ -30,6 +30,8 @@ type Config struct {
 
 // Log is an event log in memory. It implements eventlog.Log, Dispatch, Presence, Heartbeats and JobLogs.
 type Log struct {
+	snapshots
+
 	cfg      Config
 	identity string
 

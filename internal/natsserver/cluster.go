@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,6 +15,7 @@ import (
 // tests: a cluster that ends with one process protects nothing.
 type Cluster struct {
 	Servers [3]*Server
+	configs [3]Config
 }
 
 // StartCluster starts three unauthenticated members, one in each directory, and waits until they have
@@ -35,12 +37,25 @@ func StartCluster(ctx context.Context, dirs [3]string, unsynced bool) (*Cluster,
 			c.Shutdown()
 			return nil, err
 		}
+		cfg.Listen = strings.TrimPrefix(c.Servers[i].URL(), "nats://") // where clients find it again
+		c.configs[i] = cfg
 	}
 	if err := c.waitReady(ctx); err != nil {
 		c.Shutdown()
 		return nil, err
 	}
 	return c, nil
+}
+
+// Restart stops all members, starts them again at their addresses, and waits until they have elected a leader.
+func (c *Cluster) Restart(ctx context.Context) (err error) {
+	c.Shutdown()
+	for i, cfg := range c.configs {
+		if c.Servers[i], err = Start(cfg); err != nil {
+			return err
+		}
+	}
+	return c.waitReady(ctx)
 }
 
 // Connect returns a connection that moves to another member when its own is gone.

@@ -1,1 +1,1 @@
-SELECT row_to_json(j) FROM job_queue j WHERE job_id = ANY ($1)
+SELECT {job_queue} FROM job_queue WHERE job_id = ANY ($1)

@@ -1,1 +1,1 @@
-SELECT row_to_json(o) FROM outbox o WHERE key = ANY ($1)
+SELECT {outbox} FROM outbox WHERE key = ANY ($1)

@@ -1,1 +1,1 @@
-SELECT row_to_json(r) FROM benchmark_request r WHERE request_id = ANY ($1)
+SELECT {benchmark_request} FROM benchmark_request WHERE request_id = ANY ($1)

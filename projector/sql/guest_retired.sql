@@ -1,1 +1,1 @@
-SELECT job_id FROM retired_job WHERE job_id = ANY ($1)
+SELECT {retired_job} FROM retired_job WHERE job_id = ANY ($1)

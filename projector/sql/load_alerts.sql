@@ -1,1 +1,1 @@
-SELECT row_to_json(a) FROM alert a WHERE cleared_seq IS NULL
+SELECT {alert} FROM alert WHERE cleared_seq IS NULL

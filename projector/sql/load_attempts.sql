@@ -1,1 +1,1 @@
-SELECT row_to_json(a) FROM attempt a WHERE state = 'running'
+SELECT {attempt} FROM attempt WHERE state = 'running'

@@ -1,1 +1,1 @@
-SELECT row_to_json(q) FROM queue q ORDER BY position
+SELECT {queue} FROM queue ORDER BY position

@@ -1,3 +1,3 @@
-SELECT row_to_json(r)
-FROM benchmark_request r
+SELECT {benchmark_request}
+FROM benchmark_request
 WHERE state IN ('waiting_for_artifacts', 'artifacts_ready', 'in_progress')

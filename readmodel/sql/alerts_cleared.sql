@@ -1,4 +1,4 @@
-SELECT key, kind, about, message, action, raised_at, raised_seq, changed_at, changed_seq, cleared_at, cleared_seq, cleared_reason
+SELECT {alert}
 FROM alert
 WHERE cleared_seq IS NOT NULL
 ORDER BY cleared_seq DESC

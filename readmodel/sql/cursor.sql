@@ -1,3 +1,2 @@
-SELECT version, seq, event_id, event_time, encode(chain, 'hex') AS chain, identity,
-       duplicate_results, stale_reports, parked_events
+SELECT {projection_cursor}
 FROM projection_cursor

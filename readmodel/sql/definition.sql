@@ -1,4 +1,4 @@
-SELECT suite, digest, current, published_at, seq, content::json AS content
+SELECT {definition}
 FROM definition
 WHERE digest = $1
 ORDER BY seq

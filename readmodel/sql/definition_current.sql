@@ -1,3 +1,3 @@
-SELECT suite, digest, current, published_at, seq, content::json AS content
+SELECT {definition}
 FROM definition
 WHERE suite = $1 AND current

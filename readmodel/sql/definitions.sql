@@ -1,4 +1,4 @@
-SELECT suite, digest, current, published_at, seq
+SELECT {definition but content}, NULL::text AS content
 FROM definition
 WHERE current OR NOT $1::boolean
 ORDER BY seq DESC

@@ -1,5 +1,4 @@
-SELECT hook, delivery, event, size, received_at, received_seq, handled_at, handled_seq, outcome, reason, repo, pr, comment,
-       sender, sender_id, command, requests
+SELECT {delivery}
 FROM delivery
 WHERE (@id = '' OR delivery = @id)
   AND (@outcome = '' OR outcome = @outcome)

@@ -1,5 +1,4 @@
-SELECT seq, subject, type, event_id, source, time, actor, cause, root, stored_at, headers, data,
-       encode(chain, 'hex') AS chain, parked
+SELECT {event}
 FROM event
 WHERE seq > @after
   AND (@type = '' OR type = @type)

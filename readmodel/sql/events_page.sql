@@ -1,6 +1,5 @@
 -- The length of data is known without reading it: what is beyond the bytes stays where it is.
-SELECT seq, subject, type, event_id, source, time, actor, cause, root, stored_at, headers, data,
-       encode(chain, 'hex') AS chain, parked
+SELECT {event}
 FROM (
     SELECT page.*, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS ahead
     FROM (

@@ -1,5 +1,4 @@
-SELECT suite, tag, benchmark, profile, scenario, backend, target, statistics, iterations, interference, collector,
-       environment, token, attempt, job_id, request_id, definitions, measured_at, seq
+SELECT {result}
 FROM result
 WHERE suite = $1 AND tag = $2
 ORDER BY benchmark, profile, scenario, backend, target

@@ -1,1 +1,2 @@
-SELECT job_id, request_id, state, ended_before FROM retired_job WHERE job_id = $1
+SELECT {retired_job}
+FROM retired_job WHERE job_id = $1

@@ -176,6 +176,14 @@ func TestTablesThatNobodyFillsOrThatAreAheadOfTheLogAreNotReady(t *testing.T) {
 	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "has not begun") {
 		t.Errorf("without a projector: %d: %s", answer.Code, answer.Body)
 	}
+	for current, want := range map[bool]string{false: "nothing is decided and no collector is let in meanwhile", true: "all of the log is read"} {
+		answer := httptest.NewRecorder()
+		c := website.Config{Reader: reader, Log: &end, Ledger: func() (events.Seq, bool) { return 3, current }}
+		website.New(c).Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		if !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("the log is read (%t): %s", current, answer.Body)
+		}
+	}
 }
 
 // A page elsewhere whose name is made to point to this machine reads nothing through its visitor's browser.

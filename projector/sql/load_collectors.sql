@@ -1,1 +1,0 @@
-SELECT row_to_json(c) FROM collector_config c

@@ -1,1 +1,0 @@
-SELECT version, seq, event_id, chain, identity, queue_as_of FROM projection_cursor

@@ -1,1 +1,0 @@
-SELECT row_to_json(d) FROM job_duration d

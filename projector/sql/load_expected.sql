@@ -1,1 +1,0 @@
-SELECT row_to_json(e) FROM expected_jobs e

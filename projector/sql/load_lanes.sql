@@ -1,1 +1,0 @@
-SELECT row_to_json(l) FROM lane l

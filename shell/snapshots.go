@@ -1,0 +1,171 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
+)
+
+const (
+	// Fold names the ledger among the snapshots.
+	Fold = "ledger"
+	// keepWithin bounds how long a stop waits for its snapshot.
+	keepWithin = 5 * time.Second
+	// long is how many events are worth a word to whoever waits for a start.
+	long = 50_000
+)
+
+// keeper knows what is kept of the ledger.
+type keeper struct {
+	// identity is that of the log, last the id of the last event that was taken.
+	identity, last string
+	// kept is the last event in a snapshot.
+	kept events.Seq
+	// busy is set while one is written.
+	busy atomic.Bool
+	// began is when the reading began, from the event from.
+	began time.Time
+	from  events.Seq
+}
+
+// restore begins with the newest snapshot that fits to the log, and returns the event in it; 0 to begin at the first one.
+// A snapshot that is damaged or does not fit is said and left alone.
+func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
+	head, err := s.Log.Head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	l, at, err := s.newest(ctx, head)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeper.identity, s.keeper.began, s.keeper.from = head.Identity, began, at.Seq
+	if l != nil {
+		s.ledger, s.keeper.kept, s.keeper.last = l, at.Seq, at.EventID
+	}
+	if left := head.Last - at.Seq; left > long {
+		s.Logger.WarnContext(ctx, "the log is being read; nothing is decided and no collector is let in meanwhile", "events", left, "snapshot", at.Seq)
+	}
+	return at.Seq, nil
+}
+
+// newest returns the ledger of the newest snapshot that fits; nil without one.
+func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, error) {
+	if s.Snapshots == nil {
+		return nil, eventlog.Snapshot{}, nil
+	}
+	whole, damaged, err := s.Snapshots.ReadSnapshots(ctx, Fold, ledger.Shape())
+	if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
+		return nil, eventlog.Snapshot{}, err
+	}
+	if err != nil {
+		damaged = append(damaged, err)
+	}
+	for _, why := range damaged {
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is left alone", "error", why)
+	}
+	for _, one := range whole {
+		l, err := s.fits(ctx, one, head)
+		if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
+			return nil, eventlog.Snapshot{}, err
+		}
+		if err == nil {
+			s.Logger.InfoContext(ctx, "the ledger goes on from a snapshot", "event", one.Seq, "log_ends_at", head.Last)
+			return l, one, nil
+		}
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is left alone", "event", one.Seq, "error", err)
+	}
+	return nil, eventlog.Snapshot{}, nil
+}
+
+// fits returns the ledger of a snapshot if the log holds the last event in it.
+func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.Head) (*ledger.Ledger, error) {
+	switch {
+	case one.Identity != head.Identity:
+		return nil, fmt.Errorf("it is of log %s, and this is %s", one.Identity, head.Identity)
+	case one.Seq == 0 || one.Seq > head.Last:
+		return nil, fmt.Errorf("the log ends at event %d: it was cut", head.Last)
+	}
+	cursor, err := s.Log.Follow(ctx, one.Seq-1)
+	if err != nil {
+		return nil, err
+	}
+	defer cursor.Close()
+	at, err := cursor.Next(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	if id := at[0].Header[events.HeaderID]; id != one.EventID {
+		return nil, fmt.Errorf("its last event is %s, and the log has %s there", one.EventID, id)
+	}
+	l, err := ledger.Restore(one.Data)
+	if err == nil && l.Seq != one.Seq {
+		err = fmt.Errorf("it holds the ledger of event %d", l.Seq)
+	}
+	return l, err
+}
+
+// caughtUp says how long the reading took, where somebody was told to wait. The caller holds mu.
+func (s *Shell) caughtUp() {
+	if read := s.ledger.Seq - s.keeper.from; read > long {
+		s.Logger.Warn("the log is read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
+	}
+}
+
+// keepSome makes a snapshot when it is time for one.
+func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
+	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.kept < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
+		return
+	}
+	one, err := s.snapshot()
+	if err != nil {
+		s.keeper.busy.Store(false)
+		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
+		return
+	}
+	s.keeper.kept = one.Seq
+	workers.Go(func() error {
+		defer s.keeper.busy.Store(false)
+		s.keep(ctx, one)
+		return nil
+	})
+}
+
+// keepLast makes a snapshot at a stop, so that the next start reads nothing twice.
+func (s *Shell) keepLast(ctx context.Context) {
+	if s.Snapshots == nil || !s.current || s.ledger.Seq == s.keeper.kept {
+		return
+	}
+	one, err := s.snapshot()
+	if err != nil {
+		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
+		return
+	}
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	defer cancel()
+	s.keep(soon, one)
+}
+
+func (s *Shell) snapshot() (eventlog.Snapshot, error) {
+	data, err := s.ledger.Snapshot()
+	return eventlog.Snapshot{
+		Fold: Fold, Shape: ledger.Shape(), Identity: s.keeper.identity, Seq: s.ledger.Seq, EventID: s.keeper.last, Data: data,
+	}, err
+}
+
+func (s *Shell) keep(ctx context.Context, one eventlog.Snapshot) {
+	if err := s.Snapshots.KeepSnapshot(ctx, one); err != nil && ctx.Err() == nil {
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger could not be kept; the next start reads more of the log", "error", err)
+	}
+}
