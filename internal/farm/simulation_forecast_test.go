@@ -145,15 +145,15 @@ func (f *forecasts) plans(o *observer) map[events.RequestID]queue.Plan {
 			w.Queued = append(w.Queued, queue.Job{Expected: f.history.Expect(sortOf(spec)), Optional: spec.Optional})
 		}
 		if r.State == events.InProgress {
-			for _, spec := range r.Jobs {
-				j, open := o.jobs[spec.ID]
+			for _, id := range r.Jobs {
+				j, open := o.jobs[id]
 				switch {
 				case !open:
 				case j.dequeuedAt.IsZero():
-					wait(spec)
+					wait(j.spec)
 				default:
-					at(spec.Lane()).Running = &queue.RunningJob{
-						Elapsed: o.now.Sub(j.dequeuedAt), Expected: f.history.Expect(sortOf(spec)), Optional: spec.Optional,
+					at(j.spec.Lane()).Running = &queue.RunningJob{
+						Elapsed: o.now.Sub(j.dequeuedAt), Expected: f.history.Expect(sortOf(j.spec)), Optional: j.spec.Optional,
 					}
 				}
 			}
