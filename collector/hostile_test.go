@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/internal/hostile"
 )
 
-// Scheduler, projector, watchdog and door have the same test. What a collector takes for measured it does not measure
+// Ledger, projector and door have the same test. What a collector takes for measured it does not measure
 // again: it must be in the tables.
 func TestTheCollectorAgrees(t *testing.T) {
 	hostile.Agree(t, func() hostile.Fold {

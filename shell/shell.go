@@ -223,12 +223,12 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 			if err := s.take(b); err != nil {
 				return err
 			}
-			s.keepSome(ctx, workers)
 		case a := <-s.answers:
 			a.busy, a.after, a.news, a.blind = false, max(a.after, a.After), a.news || a.First && !a.Unknown, a.Unknown
 		case <-tick.C:
 			ticked = true
 		}
+		s.keepSome(ctx, workers)
 		for _, seat := range s.ready() {
 			if seat.busy || s.ledger.Seq < seat.after || !seat.news && !ticked {
 				continue

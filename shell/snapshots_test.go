@@ -125,7 +125,7 @@ func TestSnapshotsAreMadeOnTheWay(t *testing.T) {
 	})
 	defer running.Wait()
 	defer stop()
-	for {
+	for tick := time.Tick(5 * time.Millisecond); ; {
 		whole, _, err := log.ReadSnapshots(t.Context(), "ledger", ledger.Shape())
 		if err != nil {
 			t.Fatal(err)
@@ -133,6 +133,7 @@ func TestSnapshotsAreMadeOnTheWay(t *testing.T) {
 		if len(whole) == 2 && whole[0].Seq >= 13 {
 			return
 		}
+		<-tick
 	}
 }
 

@@ -195,7 +195,11 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 	} else {
 		u.parts.run(func(context.Context) error {
 			defer stop()
-			return task(ctx, u)
+			err := task(ctx, u)
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil // an error would end the core before the collectors have given their jobs back
+			}
+			return err
 		})
 	}
 	return u.parts.group.Wait()

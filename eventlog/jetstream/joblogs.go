@@ -31,8 +31,13 @@ func (w logWriter) WriteLog(ctx context.Context, lane events.Lane, c eventlog.Lo
 	if len(data) > maxMessage-256 {
 		return fmt.Errorf("log of job %s: a chunk of %d bytes: write it in pieces below %d", c.JobID, len(data), maxMessage/2)
 	}
-	return Persist(ctx, "log of job "+string(c.JobID), func(ctx context.Context) error {
-		answer, err := request(ctx, w.nc, &nats.Msg{Subject: logSubject(lane, c.JobID), Data: data})
+	return store(ctx, w.nc, "log of job "+string(c.JobID), &nats.Msg{Subject: logSubject(lane, c.JobID), Data: data})
+}
+
+// store publishes a message that may be stored twice, and waits until it is.
+func store(ctx context.Context, nc *nats.Conn, operation string, m *nats.Msg) error {
+	return Persist(ctx, operation, func(ctx context.Context) error {
+		answer, err := request(ctx, nc, m)
 		if err != nil {
 			return err
 		}

@@ -101,24 +101,9 @@ func (l *Log) KeepSnapshot(ctx context.Context, s eventlog.Snapshot) error {
 	return nil
 }
 
-// put stores one message of a snapshot. To store it twice does no harm.
+// put stores one message of a snapshot.
 func (l *Log) put(ctx context.Context, subject, id string, data []byte) error {
-	return Persist(ctx, "store", func(ctx context.Context) error {
-		answer, err := request(ctx, l.nc, &nats.Msg{Subject: subject, Header: nats.Header{headerSnapshot: {id}}, Data: data})
-		if err != nil {
-			return err
-		}
-		var ack struct {
-			Error *natsjs.APIError `json:"error"`
-		}
-		if err := json.Unmarshal(answer.Data, &ack); err != nil {
-			return fmt.Errorf("acknowledgement %q: %w", answer.Data, err)
-		}
-		if ack.Error != nil {
-			return ack.Error
-		}
-		return nil
-	})
+	return store(ctx, l.nc, "store", &nats.Msg{Subject: subject, Header: nats.Header{headerSnapshot: {id}}, Data: data})
 }
 
 // oldestSlot returns the slot without a whole snapshot, else the one with the oldest.

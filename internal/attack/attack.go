@@ -19,6 +19,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 )
 
 // Site is what is attacked, with the key of one collector.
@@ -147,13 +148,13 @@ func (s Site) past() []string {
 	out := []string{
 		string(events.WorkSubject(s.Lane)), string(events.ResultSubject(s.Lane, "j1")), string(events.CollectorSubject(s.Name)), string(events.LaneSubject(s.Lane)),
 		string(events.WorkSubject(s.VictimLane)), string(events.RequestSubject("forged")), string(events.AdmissionSubject()), string(events.RegistryOpenedSubject()),
-		"$KV.tacho_beats." + string(s.Name), "$KV.tacho_beats." + string(s.Victim), fmt.Sprintf("tacho.log.%s.%d.j1", s.Lane.Target, s.Lane.Set),
+		"$KV.tacho_beats." + string(s.Name), "$KV.tacho_beats." + string(s.Victim), "tacho.snapshot.ledger." + ledger.Shape() + ".0", fmt.Sprintf("tacho.log.%s.%d.j1", s.Lane.Target, s.Lane.Set),
 		door.Prefix + "." + string(s.Victim) + ".append", door.ReadPrefix + "." + string(s.Victim) + ".read", "tacho.read.suite.go", door.Prefix + ".append",
 		"$JS.ACK." + stream + "." + own + ".1.1.1.1.0", "$JS.ACK." + stream + "." + victim + ".1.1.1.1.0", "$JS.ACK.d.a." + stream + "." + victim + ".1.1.1.1.0",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.VARZ", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT." + string(s.Victim) + ".CONNZ",
 	}
 	for _, api := range []string{
-		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO.EVENTS", "STREAM.CREATE.X", "STREAM.UPDATE.EVENTS", "STREAM.DELETE.EVENTS", "STREAM.DELETE.LOGS", "STREAM.DELETE.KV_tacho_beats",
+		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO.EVENTS", "STREAM.CREATE.X", "STREAM.UPDATE.EVENTS", "STREAM.DELETE.EVENTS", "STREAM.DELETE.LOGS", "STREAM.DELETE.KV_tacho_beats", "STREAM.DELETE.SNAPSHOTS", "STREAM.PURGE.SNAPSHOTS", "DIRECT.GET.SNAPSHOTS",
 		"STREAM.PURGE.EVENTS", "STREAM.PURGE.LOGS", "STREAM.MSG.GET.EVENTS", "STREAM.MSG.DELETE.EVENTS", "STREAM.SNAPSHOT.EVENTS", "STREAM.RESTORE.EVENTS", "STREAM.LEADER.STEPDOWN.EVENTS",
 		"STREAM.PEER.REMOVE.EVENTS", "META.LEADER.STEPDOWN", "SERVER.REMOVE", "ACCOUNT.PURGE.CORE", "DIRECT.GET.EVENTS", "DIRECT.GET.EVENTS." + string(events.WorkSubject(s.Lane)),
 		"DIRECT.GET.KV_tacho_beats.$KV.tacho_beats." + string(s.Victim), "CONSUMER.CREATE.EVENTS", "CONSUMER.CREATE.EVENTS.x.tacho.ev.>", "CONSUMER.DURABLE.CREATE.EVENTS.x",

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -190,6 +191,11 @@ func (f *Farm) Whole(t *testing.T) {
 	defer cancel()
 	if err := f.log.Verify(ctx); err != nil {
 		t.Errorf("the log: %v", err)
+	}
+	// The farm keeps no snapshot: whoever could write one would have the next start believe it.
+	whole, damaged, err := f.log.ReadSnapshots(ctx, shell.Fold, ledger.Shape())
+	if err != nil || len(whole)+len(damaged) > 0 {
+		t.Errorf("%d snapshots, damaged %v, %v", len(whole), damaged, err)
 	}
 	f.read(ctx, t)
 	f.work(ctx, t)

@@ -3,4 +3,4 @@
 package hostile
 
 // stories is how many stories each fold is held against.
-const stories = 25_000
+const stories = 33_500

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Whoever interrupts a demo has it end softly: the collectors give their jobs back while the core is still there.
+func TestADemoThatIsInterruptedGivesItsJobsBack(t *testing.T) {
+	s := newSite(t)
+	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {
+		s.replace("naps.toml", nap, `"20"`)
+	}
+	s.replace("naps.toml", "[categories]\n", "[demo]\nparent = \"v1\"\nchild = \"v2\"\n\n[categories]\n")
+	demo := s.begin("up", "--demo", "--listen", "127.0.0.1:0")
+	s.eventually("both are at work", 60*time.Second, func() bool { return strings.Count(demo.log.String(), "job.dequeued") == 2 })
+	if err := demo.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-demo.ended
+	if strings.Contains(demo.log.String(), "could not be recorded") {
+		t.Errorf("it said\n%s", demo.log.String())
+	}
+	s.start("--collectors", "0")
+	released, left := 0, 0
+	for _, e := range s.events() {
+		switch e.Fact.(type) {
+		case events.AttemptReleased:
+			released++
+		case events.CollectorOffline:
+			left++
+		}
+	}
+	if released != 2 || left != 2 {
+		t.Errorf("%d jobs were given back and %d collectors said that they leave, want 2 and 2", released, left)
+	}
+}
