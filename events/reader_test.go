@@ -150,3 +150,16 @@ func FuzzUnderstandStopsForNoCollector(f *testing.F) {
 		}
 	})
 }
+
+// What a stored event tells is known without reading it, in whichever version it was written.
+func TestTellsDecodesNothing(t *testing.T) {
+	for kind, want := range map[string]bool{
+		TypePrefix + "delivery.part.v1": true, TypePrefix + "delivery.part.v2": true, TypePrefix + "delivery.parts.v1": false,
+		TypePrefix + "delivery.received.v1": false, "delivery.part.v1": false, TypePrefix + "delivery": false, "": false,
+	} {
+		s := Stored{Header: map[string]string{HeaderType: kind}, Data: []byte("not JSON")}
+		if got := Tells[DeliveryPart](s); got != want {
+			t.Errorf("%q tells of a part: %v", kind, got)
+		}
+	}
+}
