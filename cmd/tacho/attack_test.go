@@ -138,6 +138,7 @@ func TestAKeyIsRotatedWhileAJobRuns(t *testing.T) {
 // TestACollectorIsRemovedWhileItRuns: its job is given back without spending an attempt and goes to the standby, its
 // name is gone for good, and its process does not come back.
 func TestACollectorIsRemovedWhileItRuns(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s, _, _ := newLane(t)
 	s.must("request", "master", "v1")
 	s.awaitResults(1)

@@ -259,6 +259,7 @@ func (c *inCluster) done(what string) {
 // Whatever happens to the way that heartbeats take and to the clock of whoever listens, under attempts that last longer
 // than a collector may be silent: none is lost, none is doubled, and nobody is called offline.
 func TestNobodyIsOfflineBecauseTheClusterIs(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	c := newInCluster(t)
 
 	c.attempts("v1")

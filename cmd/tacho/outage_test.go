@@ -142,6 +142,7 @@ func (f *farm) done(what string) {
 // Each of the three goes down while jobs run. No job fails, no attempt is lost, nothing is measured twice or not at
 // all, and the watchdog speaks while it lasts and is silent afterwards. One lost attempt would fail its job here.
 func TestOutagesCostNobodyAJob(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	f, down := newFarm(t), lengths()
 
 	f.busy(0, 3)
