@@ -11,6 +11,7 @@ import (
 // A request is cancelled while two collectors work on it. They stop, and when somebody asks again the artifact is
 // measured after all: what had been measured by then is not measured twice.
 func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newSite(t)
 	s.replace("naps.toml", "iterations = 2", "iterations = 10")
 	s.start()

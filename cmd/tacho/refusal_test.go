@@ -199,6 +199,7 @@ func (s *site) online(name events.CollectorName, pid int) {
 
 // A second start on a directory is refused; a killed one leaves words behind that say what to do.
 func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newSite(t)
 	s.start("--collectors", "0")
 	in := fmt.Sprintf("in use by process %d, which answers at %s", s.up.Process.Pid, s.url())

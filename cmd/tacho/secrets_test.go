@@ -77,6 +77,7 @@ func (s sources) crawl(t *testing.T, base, path string) {
 // No secret stands in an event, on a page, in an answer, in an error or in what the program says about itself, while
 // everything works and while everything fails.
 func TestNoSecretIsEverShown(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	for _, way := range []string{"token", "app"} {
 		t.Run(way, func(t *testing.T) { noSecretIsShown(t, way == "app") })
 	}

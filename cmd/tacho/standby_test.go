@@ -104,6 +104,7 @@ func TestAStandbyContinuesTheJobOfAKilledCollector(t *testing.T) {
 }
 
 func TestAStoppedCollectorThatWakesUpDisturbsNobody(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s, first, _ := newLane(t)
 	s.must("request", "master", "v1")
 	s.awaitResults(1)

@@ -44,6 +44,7 @@ func (s *site) versionsRepository() (dir string) {
 }
 
 func TestASupervisedCollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := newSite(t)
 	repository := s.versionsRepository()
 	s.start("--collectors", "0")
