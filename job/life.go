@@ -9,33 +9,33 @@ import (
 // Life is one job in one of its rounds, from waiting to its end. Whoever asks what a job is now, and what of it is
 // measured, folds its facts by Live: there is no second meaning. The zero value is a job that was never made.
 type Life struct {
-	State events.JobState
+	State events.JobState `json:",omitzero"`
 	// Place is where it was dispatched on its lane; 0 before.
-	Place uint64
+	Place uint64 `json:",omitzero"`
 	// Attempt counts its executions, Lost those that ended by a crash or silence.
-	Attempt, Lost int
+	Attempt, Lost int `json:",omitzero"`
 	// Collector and Token are those of the last attempt.
-	Collector events.CollectorName
-	Token     events.Seq
+	Collector events.CollectorName `json:",omitzero"`
+	Token     events.Seq           `json:",omitzero"`
 	// Reason says in words why it waits again, failed or was cancelled; Fault is the kind of error that ended the whole
 	// job, empty when its test cases were all tried.
-	Reason string
-	Fault  events.ErrorKind
+	Reason string           `json:",omitzero"`
+	Fault  events.ErrorKind `json:",omitzero"`
 	// EndedAt is when it ended; zero before.
-	EndedAt time.Time
+	EndedAt time.Time `json:",omitzero"`
 	// Results tell which of its results count.
-	Results Results
+	Results Results `json:",omitzero"`
 }
 
 // Results tell which reports of a job count, folded from its result subject alone. A report counts unless its attempt
 // was closed, or another one has begun after it: so each that an honest collector has stored counts, for ever.
 type Results struct {
 	// Token is the newest attempt that reported.
-	Token events.Seq
+	Token events.Seq `json:",omitzero"`
 	// Closed is the newest attempt that was closed.
-	Closed events.Seq
+	Closed events.Seq `json:",omitzero"`
 	// Began is the newest attempt that began in logs of earlier versions, by its number.
-	Began int
+	Began int `json:",omitzero"`
 }
 
 // Made returns the life of a job that was just made.

@@ -16,27 +16,27 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 	if f.Outcome == events.Cancelled || f.Collector == "" {
 		return
 	}
-	blamed, key := f.Collector, KeyOf(j.Spec.Artifact)
+	blamed, key := f.Collector, KeyOf(j.of.artifact)
 	// The other kinds of error are the job's own.
 	//exhaustive:ignore
 	switch f.Fault {
 	case events.ErrorExhausted:
 		if len(j.Losers) == 1 {
-			l.blame(j.Losers[0], f)
+			l.blame(j.Losers[0], j, f)
 		}
 		return
 	case events.ErrorInternal:
-		l.blame(blamed, f)
+		l.blame(blamed, j, f)
 		return
 	case events.ErrorTransient:
 		if a := l.Artifacts[key]; a.Others || a.Good != "" && a.Good != blamed {
-			l.blame(blamed, f)
+			l.blame(blamed, j, f)
 		}
 		return
 	}
 	l.collector(blamed).Failed = nil
 	if f.Fault == "" {
-		l.artifact(j.Spec.Artifact, func(a *Artifact) {
+		l.artifact(j.of.artifact, func(a *Artifact) {
 			a.Since, a.Others = time.Time{}, a.Others || a.Good != "" && a.Good != blamed
 			a.Good = cmp.Or(a.Good, blamed)
 		})
@@ -44,14 +44,11 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 }
 
 // blame counts a failed job against a collector, one of each artifact.
-func (l *Ledger) blame(name events.CollectorName, f events.JobFinished) {
+func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) {
 	c := l.collector(name)
-	of := func(id events.JobID) events.Artifact { return l.Jobs[id].Spec.Artifact }
-	known := slices.ContainsFunc(c.Failed, func(id events.JobID) bool {
-		return of(id).Suite == of(f.JobID).Suite && of(id).Tag == of(f.JobID).Tag
-	})
-	if !known {
-		c.Failed, c.Failure = append(c.Failed, f.JobID), f.Reason
+	of := KeyOf(j.of.artifact)
+	if !slices.ContainsFunc(c.Failed, func(known FailedJob) bool { return known.Artifact == of }) {
+		c.Failed, c.Failure = append(c.Failed, FailedJob{j.ID, of}), f.Reason
 	}
 }
 
@@ -61,7 +58,7 @@ func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
 	if !f.Transient {
 		return
 	}
-	l.artifact(j.Spec.Artifact, func(a *Artifact) {
+	l.artifact(j.of.artifact, func(a *Artifact) {
 		if a.Since.IsZero() {
 			a.Since = l.Newest
 		}
@@ -79,6 +76,6 @@ func (l *Ledger) artifact(of events.Artifact, change func(*Artifact)) {
 // foldLoser notes whose process lost an attempt of a job.
 func (l *Ledger) foldLoser(f events.AttemptLost) {
 	if j, ok := l.Jobs[f.JobID]; ok && !slices.Contains(j.Losers, f.Collector) {
-		j.Losers = append(j.Losers, f.Collector)
+		j.fares(func(c *course) { c.Losers = append(slices.Clip(c.Losers), f.Collector) })
 	}
 }

@@ -17,13 +17,12 @@ func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	switch m.Subject.Family() {
 	case "result":
 		l.Seq, l.Moved = m.Seq, later(l.Moved, m.StoredAt)
-		if j, ok := l.Jobs[events.JobID(m.Subject.Last())]; ok {
-			if l.OnLane(j) {
-				l.Versions[m.Subject] = m.Seq
-			}
-			if events.Tells[events.TestCasesMeasured](m) {
-				l.Outbox.measured(j.Spec.Artifact, News{m.Seq, m.StoredAt})
-			}
+		id := events.JobID(m.Subject.Last())
+		if j, ok := l.Jobs[id]; ok && l.OnLane(j) {
+			l.Versions[m.Subject] = m.Seq
+		}
+		if events.Tells[events.TestCasesMeasured](m) {
+			l.Outbox.measured(l.artifactOf(id), News{m.Seq, m.StoredAt})
 		}
 		return nil, nil
 	case "delivery":
@@ -112,6 +111,8 @@ func (l *Ledger) foldAdmission(f events.AdmissionFact) {
 func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	id := f.Whose()
 	_, pending := l.Pending[id]
+	l.recall(id)
+	defer l.settle(id)
 	l.evolve(id, f, e.Time)
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
@@ -126,9 +127,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.foldPoison(id)
 	case events.RequestStarted:
 		l.Moved = later(l.Moved, l.stored)
-		for _, job := range f.Shared {
-			l.wants(job, id, "")
-		}
+		l.share(id, f.Shared)
 		l.Owed = f.Jobs + f.Backfill
 		l.Backfilled[id] = f.Backfill > 0 || l.parentHasAll(id)
 	case events.JobsCreated:
@@ -212,9 +211,8 @@ func (l *Ledger) parentHasAll(id events.RequestID) bool {
 
 func (l *Ledger) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
-		if _, exists := l.Jobs[spec.ID]; !exists {
-			spec = l.names.job(spec)
-			l.Jobs[spec.ID] = &Job{Spec: spec, Life: job.Made()}
+		if l.revive(spec) == nil {
+			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
 			l.look(spec.Lane())
@@ -236,22 +234,23 @@ func (l *Ledger) mend(id events.RequestID) {
 // wants notes that a request wants a job. It counts those required ones that a request in progress waits for.
 func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	j, ok := l.Jobs[id]
-	if !ok || j.State.Terminal() {
-		if ok && j.State == events.JobCancelled && l.Running[r] {
-			l.Torn[r] = true
-		}
+	if !ok {
 		return
 	}
-	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !j.Spec.Optional && l.Running[r], Repair: key != ""}
+	over := j.State.Terminal()
+	if over && j.State == events.JobCancelled && l.Running[r] {
+		l.Torn[r] = true
+	}
+	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !over && !j.like.Optional && l.Running[r], Repair: key != ""}
 	if w.Counts {
 		l.Open[r]++
 	}
-	j.Wanters = append(j.Wanters, w)
+	l.stand(j, w)
 }
 
 // Wanted reports whether a job that has not ended is still to be done.
 func (l *Ledger) Wanted(j *Job) bool {
-	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !l.Stopped(w.Request) })
+	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
 }
 
 // stop notes that a request was cancelled: jobs may be left that nobody wants any more.
@@ -302,41 +301,43 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 		l.live(j, f, l.Seq)
 		if j.State.Terminal() {
 			l.unqueue(j)
-			l.look(j.Spec.Lane())
+			l.look(j.Lane())
+			l.rest(j)
 		}
 	}
 }
 
 // unqueue takes a job out of those that wait for dispatch.
 func (l *Ledger) unqueue(j *Job) {
-	lane := l.lane(j.Spec.Lane())
-	waiting := lane.Queued[j.Spec.RequestID]
-	if i := slices.Index(waiting, j.Spec.ID); i >= 0 {
+	lane := l.lane(j.Lane())
+	waiting := lane.Queued[j.of.request]
+	if i := slices.Index(waiting, j.ID); i >= 0 {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
 	if len(waiting) == 0 {
-		delete(lane.Queued, j.Spec.RequestID)
+		delete(lane.Queued, j.of.request)
 		return
 	}
-	lane.Queued[j.Spec.RequestID] = waiting
+	lane.Queued[j.of.request] = waiting
 }
 
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	lane := l.lane(f.Job.Lane())
 	lane.Work.Dispatch(f)
 	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since)}
-	if j, ok := l.Jobs[f.Job.ID]; ok {
+	if j := l.revive(f.Job); j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
 		lane.Stopping = lane.Stopping || l.Astray(j)
+		l.rest(j)
 	}
 	l.movedOn(f.Job.Lane())
 }
 
 // OnLane reports whether a job was dispatched and its place is not over.
 func (l *Ledger) OnLane(j *Job) bool {
-	lane, ok := l.Lanes[j.Spec.Lane()]
-	return ok && j.Place > 0 && lane.Work.Dispatched[j.Place] == j.Spec.ID
+	lane, ok := l.Lanes[j.Lane()]
+	return ok && j.Place > 0 && lane.Work.Dispatched[j.Place] == j.ID
 }
 
 // foldWork applies a fact on the work of a lane. One that does not count is litter.
@@ -344,7 +345,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	lane := l.lane(f.Where())
 	j, ok := l.Jobs[f.Which()]
 	if dequeued, is := f.(events.JobDequeued); is && ok {
-		dequeued.Job = j.Spec // what a collector says of the job is nothing to decide on
+		dequeued.Job = j.Spec() // what a collector says of the job is nothing to decide on
 		f = dequeued
 	}
 	if !lane.Work.Take(f, e.Seq, e.Time) {
@@ -360,7 +361,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		lane.Begun = l.stored
 	}
 	defer l.foldMoved(f)
-	if !ok || j.Spec.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
+	if !ok || j.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
 		return
 	}
 	switch f := f.(type) {
@@ -371,11 +372,12 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	case events.JobFinished:
 		l.foldFault(j, f)
 		l.Lengths.learn(j.Sort(), f)
-		l.Outbox.finished(j.Spec.RequestID, News{e.Seq, l.stored})
+		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
 	case events.JobDequeued:
 	}
 	l.live(j, f, e.Seq)
+	l.rest(j)
 }
 
 // writer returns who wrote a fact by its own word.
@@ -396,10 +398,12 @@ func writer(f events.WorkFact) events.CollectorName {
 // live applies a fact to a job's life.
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	over := j.State.Terminal()
-	if j.Life, _ = job.Live(j.Life, f, seq, l.at); j.Token == seq {
-		j.Since = l.stored
-	}
-	j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
+	j.fares(func(c *course) {
+		if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
+			c.Since = l.stored
+		}
+		c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
+	})
 	if over || !j.State.Terminal() {
 		return
 	}
@@ -412,7 +416,6 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			l.Torn[w.Request] = true
 		}
 	}
-	j.Wanters = nil
 }
 
 func (l *Ledger) foldAssignment(f events.AssignmentFact) {

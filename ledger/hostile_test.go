@@ -15,7 +15,7 @@ func TestTheLedgerAgrees(t *testing.T) {
 		l := ledger.New()
 		return hostile.Fold{
 			Take: l.Fold,
-			Job:  func(id events.JobID) (events.JobState, bool) { return l.Jobs[id].State, false },
+			Job:  func(id events.JobID) (events.JobState, bool) { return l.StateOf(id), false },
 			Lane: func(name events.Lane) (uint64, bool, bool) {
 				lane, known := l.Lanes[name]
 				if !known {

@@ -85,7 +85,11 @@ type Ledger struct {
 	// Moved is when work went on for the last time, Idle until when there was none.
 	Moved, Idle time.Time
 
-	Jobs map[events.JobID]*Job
+	// Jobs are those that have not ended, and those of requests that are under way. Past are the others.
+	Jobs map[events.JobID]*Job `json:"-"`
+	Past Past                  `json:"-"`
+	// busy counts the jobs of a request that have not come to rest.
+	busy map[events.RequestID]int
 	// Lengths are how long the last jobs took.
 	Lengths   Lengths `json:"-"`
 	Retention Retention
@@ -123,30 +127,6 @@ type Litter struct {
 	// Collector is who wrote it by its own word; empty when that cannot be read.
 	Collector events.CollectorName
 	Why       string
-}
-
-// Job is one job in one of its rounds.
-type Job struct {
-	job.Life
-	Spec events.JobSpec
-	// Since is when its current attempt began.
-	Since time.Time
-	// Wanters are the requests that want it, until it has ended.
-	Wanters []Wanter
-	// Losers are the collectors that lost an attempt of it.
-	Losers []events.CollectorName
-}
-
-// Sort is what tells how long the job may take.
-func (j *Job) Sort() queue.Sort {
-	return queue.Sort{Suite: j.Spec.Artifact.Suite, Lane: j.Spec.Lane(), Kind: j.Spec.Kind, Backend: j.Spec.Backend, Profile: j.Spec.Profile}
-}
-
-// Wanter is a request that wants a job. It counts the job if it waits for its end; a repair stays wanted when its
-// request was cancelled before.
-type Wanter struct {
-	Request        events.RequestID
-	Counts, Repair bool
 }
 
 // Artifact is what the jobs of an artifact have shown of it.
@@ -207,8 +187,14 @@ type Collector struct {
 	Quarantine string
 	// Failed are the jobs that it failed in a row for reasons of its own, of different artifacts; Failure is why the
 	// last of them did.
-	Failed  []events.JobID
+	Failed  []FailedJob
 	Failure string
+}
+
+// FailedJob is a job that failed, and what it measured.
+type FailedJob struct {
+	Job      events.JobID
+	Artifact ArtifactKey
 }
 
 // Lane returns the lane that it is registered for; none when it is not.
@@ -240,11 +226,11 @@ type Poison struct {
 // New returns the ledger of an empty log.
 func New() *Ledger {
 	return &Ledger{
-		names: names{}, Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
+		names: newNames(), Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
-		Jobs: map[events.JobID]*Job{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
+		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}

@@ -1,32 +1,83 @@
 package ledger
 
-import "github.com/tachobench/tacho/events"
+import (
+	"strings"
 
-// names keeps each string once that many jobs have: decoding an event makes all of its strings anew.
-type names map[string]string
+	"github.com/tachobench/tacho/events"
+)
 
-func (n names) once(s string) string {
-	if known, ok := n[s]; ok {
+// names keeps once what many jobs have in common: decoding an event makes all of it anew.
+type names struct {
+	strings map[string]string
+	origins map[origin]*origin
+	likes   map[like]*events.JobSpec
+}
+
+// origin is what the jobs of one request and artifact have in common.
+type origin struct {
+	artifact    events.Artifact
+	definitions events.Digest
+	request     events.RequestID
+}
+
+// like is what jobs of several requests have in common. The lists are joined.
+type like struct {
+	lane                 events.Lane
+	kind                 events.JobKind
+	backend              events.Backend
+	profile              events.Profile
+	benchmarks, measures string
+	optional, backfill   bool
+}
+
+func newNames() names {
+	return names{strings: map[string]string{}, origins: map[origin]*origin{}, likes: map[like]*events.JobSpec{}}
+}
+
+func (n *names) once(s string) string {
+	if known, ok := n.strings[s]; ok {
 		return known
 	}
-	n[s] = s
+	n.strings[s] = s
 	return s
 }
 
-func (n names) all(list []string) []string {
-	for i, s := range list {
-		list[i] = n.once(s)
+// forget lets go what nothing new will have.
+func (n *names) forget(list ...string) {
+	for _, s := range list {
+		delete(n.strings, s)
 	}
-	return list
 }
 
-// job returns the job with the strings that others have, too.
-func (n names) job(j events.JobSpec) events.JobSpec {
-	j.Artifact.Suite, j.Artifact.Tag = events.SuiteName(n.once(string(j.Artifact.Suite))), events.Tag(n.once(string(j.Artifact.Tag)))
-	j.Artifact.Kind = events.RequestKind(n.once(string(j.Artifact.Kind)))
-	j.Kind, j.Target = events.JobKind(n.once(string(j.Kind))), events.Target(n.once(string(j.Target)))
-	j.Backend, j.Profile = events.Backend(n.once(string(j.Backend))), events.Profile(n.once(string(j.Profile)))
-	j.Definitions, j.RequestID = events.Digest(n.once(string(j.Definitions))), events.RequestID(n.once(string(j.RequestID)))
-	j.Benchmarks, j.Measures = n.all(j.Benchmarks), n.all(j.Measures)
-	return j
+// origin returns where a job comes from.
+func (n *names) origin(j events.JobSpec) *origin {
+	key := origin{j.Artifact, j.Definitions, j.RequestID}
+	if known, ok := n.origins[key]; ok {
+		return known
+	}
+	key.definitions, key.request = events.Digest(n.once(string(key.definitions))), events.RequestID(n.once(string(key.request)))
+	key.artifact.Tag, key.artifact.Suite = events.Tag(n.once(string(key.artifact.Tag))), events.SuiteName(n.once(string(key.artifact.Suite)))
+	key.artifact.Kind = events.RequestKind(n.once(string(key.artifact.Kind)))
+	n.origins[key] = &key
+	return &key
+}
+
+// like returns what a job has in common with those of other requests.
+func (n *names) like(j events.JobSpec) *events.JobSpec {
+	key := like{
+		lane: j.Lane(), kind: j.Kind, backend: j.Backend, profile: j.Profile,
+		benchmarks: strings.Join(j.Benchmarks, "\n"), measures: strings.Join(j.Measures, "\n"), optional: j.Optional, backfill: j.Backfill,
+	}
+	known, ok := n.likes[key]
+	if !ok {
+		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
+		known = &j
+		n.likes[key] = known
+	}
+	return known
+}
+
+// job returns a job that shares what it can.
+func (n *names) job(spec events.JobSpec, c *course) *Job {
+	return &Job{course: c, ID: spec.ID, Round: spec.Round, of: n.origin(spec), like: n.like(spec)}
 }

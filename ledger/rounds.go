@@ -26,13 +26,13 @@ func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 		if !ok {
 			return
 		}
-		first := j.Spec.First()
+		first := j.Spec().First()
 		i, known := at[first]
 		switch {
 		case !known:
 			at[first] = len(out)
 			out = append(out, j)
-		case j.Spec.Round > out[i].Spec.Round:
+		case j.Round > out[i].Round:
 			out[i] = j
 		}
 	}
@@ -48,11 +48,11 @@ func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 // NewestRound returns the newest round of a job that exists.
 func (l *Ledger) NewestRound(spec events.JobSpec) events.JobSpec {
 	for {
-		next, exists := l.Jobs[spec.Again().ID]
-		if !exists {
+		next := l.Find(spec.Again())
+		if next == nil {
 			return spec
 		}
-		spec = next.Spec
+		spec = next.Spec()
 	}
 }
 
@@ -72,12 +72,12 @@ func (l *Ledger) Missing(jobs []events.JobSpec, now time.Time) []events.JobSpec 
 func (l *Ledger) Lacks(spec events.JobSpec, now time.Time) (events.JobSpec, bool) {
 	faults := 0
 	for {
-		j, exists := l.Jobs[spec.ID]
-		if !exists {
+		j := l.Find(spec)
+		if j == nil {
 			return spec, true
 		}
 		next := spec.Again()
-		if _, later := l.Jobs[next.ID]; later {
+		if l.Made(next.ID) {
 			if j.Faulty() {
 				faults++
 			}
@@ -85,7 +85,7 @@ func (l *Ledger) Lacks(spec events.JobSpec, now time.Time) (events.JobSpec, bool
 			continue
 		}
 		again := !j.State.Terminal() && !l.Wanted(j) || j.State == events.JobCancelled ||
-			j.Faulty() && faults < roundsByItself && now.Sub(j.EndedAt) >= againAfter || !l.covered(j.Spec, spec)
+			j.Faulty() && faults < roundsByItself && now.Sub(j.EndedAt) >= againAfter || !l.covered(j.Spec(), spec)
 		if !again {
 			return spec, false
 		}

@@ -20,7 +20,7 @@ import (
 
 // Version is that of the folds: it grows when they give another ledger for the same log. A snapshot of another version
 // is not read.
-const Version = 1
+const Version = 2
 
 // image is a ledger in a snapshot, without what follows from the rest.
 type image struct {
@@ -31,11 +31,19 @@ type image struct {
 	// LaneImages and LengthImages are lists: their keys are no keys in JSON.
 	LaneImages   []laneImage
 	LengthImages []lengthImage
+	PastImage    pastImage
+	JobImages    map[events.JobID]jobImage
 }
 
 type laneImage struct {
 	Name events.Lane
 	*Lane
+}
+
+type jobImage struct {
+	Spec events.JobSpec
+	course
+	Wanters []Wanter
 }
 
 type lengthImage struct {
@@ -53,6 +61,14 @@ func (l *Ledger) Snapshot() ([]byte, error) {
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(l.Lengths), compareSorts) {
 		i.LengthImages = append(i.LengthImages, lengthImage{s, l.Lengths[s]})
+	}
+	i.JobImages = make(map[events.JobID]jobImage, len(l.Jobs))
+	for id, j := range l.Jobs {
+		i.JobImages[id] = jobImage{j.Spec(), *j.course, j.Wanters}
+	}
+	var err error
+	if i.PastImage, err = l.Past.image(); err != nil {
+		return nil, fmt.Errorf("make a snapshot of the jobs that have ended: %w", err)
 	}
 	data, err := json.Marshal(i)
 	if err != nil {
@@ -94,8 +110,19 @@ func Restore(data []byte) (*Ledger, error) {
 			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s are not what they were", digest)
 		}
 	}
-	for _, j := range l.Jobs {
-		j.Spec, j.Collector = l.names.job(j.Spec), events.CollectorName(l.names.once(string(j.Collector)))
+	var err error
+	if l.Past, err = i.PastImage.restore(); err != nil {
+		return nil, fmt.Errorf("read a snapshot of the ledger: %w", err)
+	}
+	for id, known := range i.JobImages {
+		j := l.names.job(known.Spec, &known.course)
+		j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
+		j.resting = j.State.Terminal() && !l.OnLane(j)
+		for _, w := range known.Wanters {
+			w.Request = events.RequestID(l.names.once(string(w.Request)))
+			l.stand(j, w)
+		}
+		l.Jobs[id] = j
 	}
 	for _, r := range l.Requests {
 		l.sort(r)

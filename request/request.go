@@ -22,35 +22,35 @@ const QuarantineAfter = 3
 
 // Request is the state of one request, folded from its events. The zero value does not exist yet.
 type Request struct {
-	ID       events.RequestID
-	Kind     events.RequestKind
-	State    events.RequestState
-	Artifact events.Artifact
-	Parent   events.Tag
+	ID       events.RequestID    `json:",omitzero"`
+	Kind     events.RequestKind  `json:",omitzero"`
+	State    events.RequestState `json:",omitzero"`
+	Artifact events.Artifact     `json:",omitzero"`
+	Parent   events.Tag          `json:",omitzero"`
 	// AskedParent is the parent that it was created with; its artifact may have come with another one.
-	AskedParent events.Tag
-	PR          int
-	ReleasedOn  time.Time
-	Parameters  events.Parameters
-	CreatedAt   time.Time
-	StartedAt   time.Time
-	EndedAt     time.Time
+	AskedParent events.Tag        `json:",omitzero"`
+	PR          int               `json:",omitzero"`
+	ReleasedOn  time.Time         `json:",omitzero"`
+	Parameters  events.Parameters `json:",omitzero"`
+	CreatedAt   time.Time         `json:",omitzero"`
+	StartedAt   time.Time         `json:",omitzero"`
+	EndedAt     time.Time         `json:",omitzero"`
 	// Definitions is what its jobs were made with; empty before the start.
-	Definitions events.Digest
+	Definitions events.Digest `json:",omitzero"`
 	// ExpansionFailures counts how often it could not be turned into jobs.
-	ExpansionFailures int
+	ExpansionFailures int `json:",omitzero"`
 	// ExpansionFailedAt is when it last could not, ExpansionError why.
-	ExpansionFailedAt time.Time
-	ExpansionError    string
+	ExpansionFailedAt time.Time `json:",omitzero"`
+	ExpansionError    string    `json:",omitzero"`
 	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing.
-	WaitsFor string
+	WaitsFor string `json:",omitzero"`
 	// Jobs are its own and those it asked of its parent, in the order they were made.
-	Jobs []events.JobID
+	Jobs []events.JobID `json:",omitzero"`
 	// Shared are jobs of its own that another request had made before.
-	Shared []events.JobID
+	Shared []events.JobID `json:",omitzero"`
 	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.
-	Asked  []string
-	Wishes []events.GraphWanted
+	Asked  []string             `json:",omitzero"`
+	Wishes []events.GraphWanted `json:",omitzero"`
 }
 
 // Exists reports whether the request was ever created.

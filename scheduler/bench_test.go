@@ -78,7 +78,7 @@ func (c *crowd) dequeue(i int, place uint64) {
 	lane := c.lanes[i]
 	s := c.state.Lanes[lane]
 	c.fold(events.JobDequeued{
-		Lane: lane, Place: place, Job: c.state.Jobs[s.Work.Dispatched[place]].Spec, Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
+		Lane: lane, Place: place, Job: c.state.Jobs[s.Work.Dispatched[place]].Spec(), Collector: events.CollectorName(fmt.Sprintf("c%d", i)), Instance: "i", Attempt: 1,
 	})
 }
 

@@ -108,11 +108,11 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	ended = true
 	for _, j := range s.NewestRounds(r) {
-		if j.Spec.Optional {
+		if j.Spec().Optional {
 			continue
 		}
 		ended = ended && j.State.Terminal()
-		if j.Spec.Backfill && j.Spec.RequestID == r.ID {
+		if j.Spec().Backfill && j.Spec().RequestID == r.ID {
 			continue
 		}
 		jobs++
@@ -174,14 +174,14 @@ func decideLane(s *state, l events.Lane) []decision {
 	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
 		j := s.Jobs[lane.Work.Dispatched[place]]
-		var command job.Command = job.Withdraw{Place: place, Job: j.Spec, Reason: "its request was cancelled"}
+		var command job.Command = job.Withdraw{Place: place, Job: j.Spec(), Reason: "its request was cancelled"}
 		if lane.Work.Phase == job.Current && lane.Work.Place == place {
 			command = job.Finish{Token: lane.Work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.Newest}
 		}
 		facts, err := job.Decide(lane.Work.Lane, l, command)
 		if err == nil && len(facts) > 0 {
 			return []decision{{
-				cause: s.Versions[events.RequestSubject(j.Spec.RequestID)], request: j.Spec.RequestID, what: "cancel job", facts: facts,
+				cause: s.Versions[events.RequestSubject(j.Spec().RequestID)], request: j.Spec().RequestID, what: "cancel job", facts: facts,
 			}}
 		}
 	}
@@ -195,7 +195,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	if !ok {
 		return nil
 	}
-	spec := s.Jobs[id].Spec
+	spec := s.Jobs[id].Spec()
 	return []decision{{
 		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
 		facts: []events.Fact{events.JobDispatched{
@@ -238,7 +238,7 @@ func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
 func (s *state) begun(r *request.Request, l events.Lane) bool {
 	return slices.ContainsFunc(r.Jobs, func(id events.JobID) bool {
 		j, ok := s.Jobs[id]
-		return ok && j.Place > 0 && j.Spec.Lane() == l
+		return ok && j.Place > 0 && j.Spec().Lane() == l
 	})
 }
 

@@ -49,7 +49,7 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 	if got := s.Requests["r1"].State; got != events.ArtifactsReady {
 		t.Errorf("the request is %s by the word of a collector", got)
 	}
-	if got := s.Jobs[other.ID].State; got != events.JobQueued {
+	if got := s.StateOf(other.ID); got != events.JobQueued {
 		t.Errorf("the job of another lane is %s", got)
 	}
 	if got := s.Versions[events.WorkSubject(shareLane)]; got != 5 || s.Seq != 5 {
@@ -122,8 +122,8 @@ func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
 				t.Errorf("the lane (-want +got):\n%s", diff)
 			}
 			for id, j := range want.Jobs {
-				if s.Jobs[id].State != j.State {
-					t.Errorf("job %s is %s, want %s", id, s.Jobs[id].State, j.State)
+				if s.StateOf(id) != j.State {
+					t.Errorf("job %s is %s, want %s", id, s.StateOf(id), j.State)
 				}
 			}
 		})

@@ -39,6 +39,12 @@ type identity struct {
 	profile  events.Profile
 }
 
+// identityOf leaves out for which kind of request the job was made: another one makes the next round of the same job.
+func identityOf(spec events.JobSpec) identity {
+	spec.Artifact.Kind = ""
+	return identity{spec.Artifact, spec.Kind, spec.Lane(), spec.Backend, spec.Profile}
+}
+
 // fate is one request as the lawyer sees it. Sequences are 0 until it happened.
 type fate struct {
 	facts                events.RequestCreated
@@ -312,7 +318,7 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.S
 	l.never(!granted && r.state != events.InProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
 	late := l.owed == 0
 	for _, spec := range f.Jobs {
-		identity := identity{spec.Artifact, spec.Kind, spec.Lane(), spec.Backend, spec.Profile}
+		identity := identityOf(spec)
 		_, exists := l.jobs[spec.ID]
 		twin, same := l.identity[identity]
 		l.never(exists || same && !l.again(twin, seen, granted), "job %s is made twice, before as %s", spec.ID, twin)
@@ -376,7 +382,7 @@ func (r *fate) newest() []*task {
 	var out []*task
 	at := map[identity]int{}
 	for _, t := range append(r.own[:len(r.own):len(r.own)], r.stand...) {
-		key := identity{t.spec.Artifact, t.spec.Kind, t.spec.Lane(), t.spec.Backend, t.spec.Profile}
+		key := identityOf(t.spec)
 		i, known := at[key]
 		switch {
 		case !known:

@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/shell"
 )
@@ -398,8 +399,13 @@ func (w *world) agree() error {
 			return fmt.Errorf("request %s is %s for the scheduler and %s in truth", id, got, r.state)
 		}
 	}
+	// Optional jobs may be left when all requests have ended.
+	left := func(j *ledger.Job) bool { return !j.State.Terminal() }
+	if len(replayed.Pending)+len(replayed.Wishing) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(replayed.Jobs)), left) && len(replayed.Jobs) > 0 {
+		return fmt.Errorf("all has ended, and %d jobs are still in the memory", len(replayed.Jobs))
+	}
 	for id, t := range w.lawyer.jobs {
-		if got := replayed.Jobs[id].State; string(got) != string(t.outcome) {
+		if got := replayed.StateOf(id); string(got) != string(t.outcome) {
 			return fmt.Errorf("job %s is %s for the scheduler and %s in truth", id, got, t.outcome)
 		}
 	}

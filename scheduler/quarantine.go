@@ -19,10 +19,14 @@ func decideQuarantine(s *state, p Policy) []decision {
 	var out []decision
 	for _, name := range failing {
 		c := s.Collectors[name]
+		var jobs []events.JobID
+		for _, f := range c.Failed {
+			jobs = append(jobs, f.Job)
+		}
 		out = append(out, decision{
 			cause: s.LastAbout(name), what: "quarantine collector",
 			facts: []events.Fact{events.CollectorQuarantined{
-				Name: name, Jobs: c.Failed,
+				Name: name, Jobs: jobs,
 				Reason: fmt.Sprintf("jobs of %d different artifacts in a row failed for reasons of its own, the last: %s", len(c.Failed), c.Failure),
 			}},
 		})

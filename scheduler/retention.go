@@ -16,7 +16,7 @@ func decideRetention(s *state, p Policy, now time.Time) (decision, bool) {
 		return decision{}, false
 	}
 	before := now.Add(-p.Retention).UTC().Truncate(time.Second)
-	if len(s.Retention.Ended) == 0 || !s.Retention.Ended[0].Before(before) {
+	if !s.Retention.Due(before) {
 		return decision{}, false
 	}
 	return decision{what: "retire jobs", facts: []events.Fact{events.JobsRetired{EndedBefore: before.Format(time.RFC3339)}}}, true

@@ -96,8 +96,8 @@ func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
 				t.Errorf("at %v what ended before %s was retired, %v", at[i], before[i], err)
 			}
 		}
-		// a after 30 days, b and c each with the next day's.
-		if diff := cmp.Diff([]string{"720h0m0s", "744h0m0s", "1422h0m0s"}, after); diff != "" {
+		// a after 30 days and what was left of its hour, b and c each with the next day's.
+		if diff := cmp.Diff([]string{"721h0m0s", "745h0m0s", "1423h0m0s"}, after); diff != "" {
 			t.Errorf("retirements (-want +got):\n%s", diff)
 		}
 	})
@@ -141,7 +141,7 @@ func TestARetiredJobIsRemembered(t *testing.T) {
 func TestRetentionWithWildClocks(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	s := newState()
-	s.Retention.Ended = []time.Time{now.Add(-40 * 24 * time.Hour)}
+	s.Retention.Hours = []int64{now.Add(-40*24*time.Hour).Unix() / 3600}
 	for _, test := range []struct {
 		last time.Time
 		due  bool

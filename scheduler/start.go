@@ -92,9 +92,9 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 
 // nextRound returns the round after the newest of a job, for a request.
 func (s *state) nextRound(j *ledger.Job, r *request.Request) events.JobSpec {
-	spec := s.NewestRound(j.Spec).Again()
+	spec := s.NewestRound(j.Spec()).Again()
 	// Whoever had the last one made: what is not of the request's own artifact is of its parent's.
-	spec.RequestID, spec.Backfill = r.ID, j.Spec.Artifact.Tag != r.Artifact.Tag
+	spec.RequestID, spec.Backfill = r.ID, j.Spec().Artifact.Tag != r.Artifact.Tag
 	return spec
 }
 
@@ -124,17 +124,19 @@ func decideWish(s *state, r *request.Request) decision {
 // repairs returns the next rounds of the selected jobs of a request, of all that did not succeed when none is
 // selected, or why there are none.
 func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []events.JobSpec, why string) {
-	known := map[events.JobID]*ledger.Job{}
+	known := map[events.JobID]*ledger.Job{} // by the id of any round, the newest one
 	var failed []events.JobID
 	running := 0
 	for _, j := range s.NewestRounds(r) {
-		newest := s.Jobs[s.NewestRound(j.Spec).ID]
+		newest := s.Find(s.NewestRound(j.Spec()))
 		if !newest.State.Terminal() {
 			running++
 		}
-		known[j.Spec.First()] = newest
+		for _, id := range append(newest.Spec().Earlier(), newest.Spec().ID) {
+			known[id] = newest
+		}
 		if newest.State == events.JobFailure || newest.State == events.JobCancelled {
-			failed = append(failed, newest.Spec.ID)
+			failed = append(failed, newest.Spec().ID)
 		}
 	}
 	if len(selected) == 0 {
@@ -149,22 +151,20 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 	}
 	taken := map[events.JobID]bool{}
 	for _, id := range selected {
-		named, ok := s.Jobs[id]
-		if !ok || known[named.Spec.First()] == nil {
-			return nil, fmt.Sprintf("job %s is none of the request", id)
-		}
-		j := known[named.Spec.First()]
+		j, ok := known[id]
 		switch {
-		case taken[j.Spec.ID]:
+		case !ok:
+			return nil, fmt.Sprintf("job %s is none of the request", id)
+		case taken[j.Spec().ID]:
 			continue
 		case !j.State.Terminal():
-			return nil, fmt.Sprintf("job %s is %s: it is being measured", j.Spec.ID, j.State)
+			return nil, fmt.Sprintf("job %s is %s: it is being measured", j.Spec().ID, j.State)
 		case j.State == events.JobSuccess:
-			return nil, fmt.Sprintf("job %s succeeded: what it measured stands", j.Spec.ID)
-		case j.Spec.Round+1 >= roundsInAll:
-			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", j.Spec.ID, roundsInAll)
+			return nil, fmt.Sprintf("job %s succeeded: what it measured stands", j.Spec().ID)
+		case j.Spec().Round+1 >= roundsInAll:
+			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", j.Spec().ID, roundsInAll)
 		}
-		taken[j.Spec.ID] = true
+		taken[j.Spec().ID] = true
 		jobs = append(jobs, s.nextRound(j, r))
 	}
 	return jobs, ""

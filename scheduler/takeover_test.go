@@ -176,13 +176,13 @@ func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing
 		t.Fatalf("decided %+v, want %+v", d, want)
 	}
 	s.say(want)
-	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.Jobs["j1"].State != events.JobQueued || s.Littered > 0 {
-		t.Errorf("then %+v, the job is %s", again, s.Jobs["j1"].State)
+	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.StateOf("j1") != events.JobQueued || s.Littered > 0 {
+		t.Errorf("then %+v, the job is %s", again, s.StateOf("j1"))
 	}
 	// It is over for the collector, whatever it had on its way.
 	s.say(events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Outcome: events.Success})
-	if s.Jobs["j1"].State != events.JobQueued || s.Littered != 1 {
-		t.Errorf("the job is %s by the word of a collector that was removed", s.Jobs["j1"].State)
+	if s.StateOf("j1") != events.JobQueued || s.Littered != 1 {
+		t.Errorf("the job is %s by the word of a collector that was removed", s.StateOf("j1"))
 	}
 	// What is silent for ever is not said of one that nobody expects.
 	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {

@@ -23,7 +23,7 @@ func (j *judgement) unserved() {
 			continue
 		}
 		message := fmt.Sprintf("Jobs are queued on lane %s, and %s", l, j.nobody(l))
-		if !slices.ContainsFunc(j.Queued(lane), func(job *ledger.Job) bool { return !job.Spec.Optional }) {
+		if !slices.ContainsFunc(j.Queued(lane), func(job *ledger.Job) bool { return !job.Spec().Optional }) {
 			message += " All of them are optional: no request waits for them."
 		}
 		j.want(lane.UnservedBy, events.AlertRaised{
@@ -95,11 +95,11 @@ func (j *judgement) overrun() {
 			continue
 		}
 		j.want(job.Token, events.AlertRaised{
-			Kind: events.AlertOverrun, About: string(job.Spec.ID),
+			Kind: events.AlertOverrun, About: string(job.Spec().ID),
 			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
 				j.describe(job), job.Collector, clock(job.Since), overrunTimes, span(expected.Length)),
 			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
-				"request with `tacho request cancel %s`.", job.Spec.ID, job.Spec.RequestID),
+				"request with `tacho request cancel %s`.", job.Spec().ID, job.Spec().RequestID),
 		})
 	}
 }
@@ -144,7 +144,7 @@ func (j *judgement) waits() []string {
 			jobs = append(jobs, executed)
 		}
 		for _, job := range jobs {
-			open[job.Spec.RequestID] = append(open[job.Spec.RequestID], job)
+			open[job.Spec().RequestID] = append(open[job.Spec().RequestID], job)
 		}
 	}
 	var out, ready []string
@@ -175,12 +175,12 @@ func (j *judgement) hindrance(jobs []*ledger.Job) string {
 		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
 	}
 	slices.SortFunc(jobs, func(a, b *ledger.Job) int {
-		return cmp.Or(cmp.Compare(a.Spec.Lane().String(), b.Spec.Lane().String()), cmp.Compare(executor(b), executor(a)), cmp.Compare(a.Spec.ID, b.Spec.ID))
+		return cmp.Or(cmp.Compare(a.Spec().Lane().String(), b.Spec().Lane().String()), cmp.Compare(executor(b), executor(a)), cmp.Compare(a.Spec().ID, b.Spec().ID))
 	})
 	var out []string
 	var last events.Lane
 	for i, job := range jobs {
-		if l := job.Spec.Lane(); i == 0 || l != last {
+		if l := job.Spec().Lane(); i == 0 || l != last {
 			last = l
 			out = append(out, j.holdup(l, job))
 		}
@@ -200,9 +200,9 @@ func executor(job *ledger.Job) events.CollectorName {
 func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	if first.State == events.JobInProgress {
 		if !j.view.there(first.Collector, j.limits.OfflineAfter) {
-			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.Spec.ID)
+			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.Spec().ID)
 		}
-		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.Spec.ID, first.Collector)
+		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.Spec().ID, first.Collector)
 	}
 	if lane, ok := j.Lanes[l]; !ok || lane.Takers == 0 {
 		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
@@ -222,7 +222,7 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 
 // describe names a job so that a person knows which it is.
 func (j *judgement) describe(job *ledger.Job) string {
-	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec.ID, job.Spec.Kind, job.Spec.Backend, job.Spec.Profile, short(string(job.Spec.Artifact.Tag)))
+	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec().ID, job.Spec().Kind, job.Spec().Backend, job.Spec().Profile, short(string(job.Spec().Artifact.Tag)))
 }
 
 // named names a request by its tag where it has one.

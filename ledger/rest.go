@@ -1,0 +1,204 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// A job rests when it has ended and is on no lane. It leaves the memory for the past (past.go) when no request stands for
+// it any more: a request stands for its jobs until it has ended, all of them rest, and no wish about it is open.
+// Whoever comes back to them knows their identity: a dispatch and new jobs name it, and a request that is asked about
+// again finds it in the definitions that it started with.
+
+// Made reports whether a job was ever made.
+func (l *Ledger) Made(id events.JobID) bool {
+	_, ok := l.Jobs[id]
+	return ok || l.Past.has(id)
+}
+
+// StateOf returns the state of a job; empty when it was never made.
+func (l *Ledger) StateOf(id events.JobID) events.JobState {
+	if j, ok := l.Jobs[id]; ok {
+		return j.State
+	}
+	if j, ok := l.Past.job(events.JobSpec{ID: id}); ok {
+		return j.State
+	}
+	return ""
+}
+
+// Find returns a job by its identity, nil when it was never made. Of the past it is a copy.
+func (l *Ledger) Find(identity events.JobSpec) *Job {
+	if j, ok := l.Jobs[identity.ID]; ok {
+		return j
+	}
+	j, _ := l.Past.job(identity)
+	return j
+}
+
+// revive takes a job of the past into the memory again. It returns the job, nil when it was never made.
+func (l *Ledger) revive(identity events.JobSpec) *Job {
+	j := l.Find(identity)
+	if j != nil && l.Past.forget(identity.ID) {
+		j = l.names.job(j.Spec(), j.course)
+		j.resting = true
+		l.Jobs[identity.ID] = j
+	}
+	return j
+}
+
+// stand notes that a request stands for a job.
+func (l *Ledger) stand(j *Job, w Wanter) {
+	j.Wanters = append(j.Wanters, w)
+	if !j.resting {
+		l.busy[w.Request]++
+	}
+}
+
+// rest notes whether a job has come to rest, or left it: one that was cancelled may be dispatched at the same time.
+func (l *Ledger) rest(j *Job) {
+	resting := j.State.Terminal() && !l.OnLane(j)
+	if resting != j.resting {
+		j.resting = resting
+		for _, w := range j.Wanters {
+			if resting {
+				l.busy[w.Request]--
+			} else {
+				l.busy[w.Request]++
+			}
+		}
+	}
+	if !resting {
+		return
+	}
+	for _, w := range slices.Clone(j.Wanters) {
+		l.settle(w.Request)
+	}
+	l.bury(j)
+}
+
+// settle lets the jobs of a request go that is over, so that nothing more comes of it unless somebody asks.
+func (l *Ledger) settle(id events.RequestID) {
+	r, ok := l.Requests[id]
+	if !ok || !r.State.Terminal() || len(r.Wishes) > 0 || l.busy[id] > 0 {
+		return
+	}
+	delete(l.busy, id)
+	for _, list := range [][]events.JobID{r.Jobs, r.Shared} {
+		for _, job := range list {
+			if j, ok := l.Jobs[job]; ok {
+				j.Wanters = slices.DeleteFunc(j.Wanters, func(w Wanter) bool { return w.Request == id })
+				l.bury(j)
+			}
+		}
+	}
+	over := *r
+	over.Jobs, over.Shared = nil, nil
+	l.Requests[id] = &over
+	l.names.forget(string(id), string(r.Artifact.Tag))
+}
+
+// bury takes a job out of the memory that rests and that no request stands for.
+func (l *Ledger) bury(j *Job) {
+	if !j.resting || slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Requests[w.Request] != nil }) {
+		return
+	}
+	l.Past.add(j)
+	delete(l.Jobs, j.ID)
+	delete(l.names.origins, *j.of)
+}
+
+// share notes that a request that starts stands for jobs that other ones had made.
+func (l *Ledger) share(id events.RequestID, jobs []events.JobID) {
+	if slices.ContainsFunc(jobs, l.Past.has) {
+		made, shared := l.expanded(id)
+		for _, spec := range append(made, shared...) {
+			if slices.Contains(jobs, spec.ID) {
+				l.revive(spec)
+			}
+		}
+	}
+	for _, job := range jobs {
+		l.wants(job, id, "")
+	}
+}
+
+// expanded returns the jobs of a request that has started, each in all of its rounds, in the order in which a start makes
+// them: those that it had made, for its parent and itself, and the rounds of them and of its own that others had made.
+func (l *Ledger) expanded(id events.RequestID) (made, shared []events.JobSpec) {
+	r, ok := l.Requests[id]
+	if !ok || r.Definitions == "" {
+		return nil, nil
+	}
+	own, backfill, _, err := l.Expand(r)
+	if err != nil {
+		return nil, nil
+	}
+	mine := func(s events.JobSpec) bool { return s.RequestID == id }
+	for i, spec := range append(backfill, own...) {
+		rounds := l.rounds(spec)
+		if i < len(backfill) && !slices.ContainsFunc(rounds, mine) {
+			continue
+		}
+		for _, round := range rounds {
+			if mine(round) {
+				made = append(made, round)
+			} else {
+				shared = append(shared, round)
+			}
+		}
+	}
+	return made, shared
+}
+
+// rounds returns a job in each of its rounds, from the first.
+func (l *Ledger) rounds(first events.JobSpec) (all []events.JobSpec) {
+	for spec := first; ; {
+		j := l.Find(spec)
+		if j == nil {
+			return all
+		}
+		all = append(all, j.Spec())
+		spec = j.Spec().Again()
+	}
+}
+
+// recall gives a request its jobs back that has let them go.
+func (l *Ledger) recall(id events.RequestID) {
+	r, ok := l.Requests[id]
+	if !ok || !r.State.Terminal() || len(r.Jobs)+len(r.Shared) > 0 {
+		return
+	}
+	back := *r
+	take := func(specs []events.JobSpec) (ids []events.JobID) {
+		for _, spec := range specs {
+			l.stand(l.revive(spec), Wanter{Request: id, Looks: true})
+			ids = append(ids, spec.ID)
+		}
+		return ids
+	}
+	made, shared := l.expanded(id)
+	back.Jobs, back.Shared = take(made), take(shared)
+	l.Requests[id] = &back
+}
+
+// artifactOf returns what a job measures; nothing when it was never made.
+func (l *Ledger) artifactOf(id events.JobID) events.Artifact {
+	if j, ok := l.Jobs[id]; ok {
+		return j.of.artifact
+	}
+	j, ok := l.Past.job(events.JobSpec{ID: id})
+	if !ok {
+		return events.Artifact{}
+	}
+	r, ok := l.Requests[j.of.request]
+	if !ok {
+		return events.Artifact{}
+	}
+	a := r.Artifact
+	if j.like.Backfill {
+		a.Tag = r.Parent
+	}
+	return a
+}
