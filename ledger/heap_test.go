@@ -11,19 +11,22 @@ import (
 	"github.com/tachobench/tacho/ledger"
 )
 
-// BenchmarkHeap tells how much of the heap a job takes while it waits, and when it and its request have ended. Each fact
-// comes with strings of its own, as one does that was read.
+// BenchmarkHeap tells how much of the heap a job takes while it waits, and when it and its request have ended, with its
+// share of a request of 12 jobs, and of one of 120. Each fact comes with strings of its own,
+// as one does that was read.
 func BenchmarkHeap(b *testing.B) {
-	for _, size := range []int{10_000, 100_000} {
-		for _, ended := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/ended=%t", size, ended), func(b *testing.B) {
-				for b.Loop() {
-					before := heap()
-					l := farm(b, size, ended)
-					b.ReportMetric(float64(heap()-before)/float64(size), "B/job")
-					runtime.KeepAlive(l)
-				}
-			})
+	for _, size := range []int{10_000, 30_000, 100_000} {
+		for _, each := range []int{12, 120} {
+			for _, ended := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%d/each=%d/ended=%t", size, each, ended), func(b *testing.B) {
+					for b.Loop() {
+						before := heap()
+						l := farm(b, size, each, ended)
+						b.ReportMetric(float64(heap()-before)/float64(size), "B/job")
+						runtime.KeepAlive(l)
+					}
+				})
+			}
 		}
 	}
 }
@@ -36,9 +39,9 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// farm is a ledger with so many jobs, 12 of each request.
-func farm(b *testing.B, jobs int, ended bool) *ledger.Ledger {
-	const each, lanes = 12, 4
+// farm is a ledger with so many jobs, each request with some of them.
+func farm(b *testing.B, jobs, each int, ended bool) *ledger.Ledger {
+	const lanes = 4
 	l := ledger.New()
 	var seq events.Seq
 	tell := func(f events.Fact) {

@@ -124,7 +124,10 @@ func Restore(data []byte) (*Ledger, error) {
 		}
 		l.Jobs[id] = j
 	}
-	for _, r := range l.Requests {
+	for id, r := range l.Requests {
+		if r == nil {
+			return nil, fmt.Errorf("read a snapshot of the ledger: request %s is empty", id)
+		}
 		l.sort(r)
 		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	}

@@ -92,6 +92,7 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 		"an unknown field":  strings.Replace(string(whole), `"Seq"`, `"Sequence"`, 1),
 		"no lane":           strings.Replace(string(whole), `"LaneImages":null`, `"LaneImages":[{"Name":{"target":"a","set":1}}]`, 1),
 		"other definitions": strings.Replace(string(whole), `"Definitions":{}`, `"Definitions":{"abc":{"version":1}}`, 1),
+		"no request":        strings.Replace(string(whole), `"Requests":{}`, `"Requests":{"r1":null}`, 1),
 		"no artifact":       strings.Replace(string(whole), `"ByTag":{}`, `"ByTag":{"abc":"r1"}`, 1),
 	} {
 		if data == string(whole) {
