@@ -199,7 +199,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
 	if d.Guard.books.wait(soon, 0) != nil {
-		return answer{Refusal: &refusal{Kind: again, Reason: "the core is still reading the log", Wait: time.Second}}
+		return answer{Refusal: &refusal{Kind: again, Reason: ErrReading.Error(), Wait: time.Second}}
 	}
 	standing := d.Guard.books.standing(name)
 	if standing.Registered == nil {
