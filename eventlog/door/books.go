@@ -40,18 +40,6 @@ func (b *books) look(look func(*ledger.Ledger)) {
 	}
 }
 
-func (b *books) told(f events.Fact) {
-	// The others change no key.
-	//exhaustive:ignore
-	switch f.(type) {
-	case events.RegistryCopied, events.CollectorKeyRotated, events.CollectorRemoved:
-		select {
-		case b.changed <- struct{}{}:
-		default:
-		}
-	}
-}
-
 // laneState is what a collector of the lane may build on.
 type laneState struct {
 	work job.Lane

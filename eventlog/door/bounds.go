@@ -229,7 +229,17 @@ func NewGuard(b Bounds, clock func() time.Time) *Guard {
 func (g *Guard) Learn(from Ledger) { g.books.from.Store(&from) }
 
 // Told is given each fact that the ledger took.
-func (g *Guard) Told(f events.Fact) { g.books.told(f) }
+func (g *Guard) Told(f events.Fact) {
+	// The others change no key.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.RegistryCopied, events.CollectorKeyRotated, events.CollectorRemoved:
+		select {
+		case g.books.changed <- struct{}{}:
+		default:
+		}
+	}
+}
 
 // Why a key opens nothing.
 var (
