@@ -19,6 +19,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/measure"
 	"github.com/tachobench/tacho/runner"
@@ -450,6 +451,8 @@ func (c *collectorRunCmd) open(ctx context.Context, p *program) (*door.Client, e
 			return log, nil
 		case errors.Is(err, door.ErrOutdated), errors.Is(err, door.ErrRevoked):
 			return nil, &control.RefusedError{Kind: control.Conflict, Reason: err.Error()}
+		case errors.Is(err, door.ErrReading), errors.Is(err, jetstream.ErrAgain):
+			w.answered("the core at " + hostsOf(url) + " answers, and is not ready to let collectors in")
 		case !errors.Is(err, eventlog.ErrUnavailable):
 			return nil, err
 		case !w.goesOn("NATS answers, and the core on it does not"):

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
@@ -25,8 +26,10 @@ const (
 	sayEvery = 3 * time.Second
 	// tryEvery is the pause between two tries.
 	tryEvery = 250 * time.Millisecond
-	// unknownKeyWait is how long a key may be unknown: a server that has just started learns keys from the log.
+	// unknownKeyWait is how long a key may be unknown: it may have been registered, or rotated, a moment ago.
 	unknownKeyWait = 2 * time.Second
+	// readingPause is the pause between two tries while the core reads the log.
+	readingPause = time.Second
 )
 
 // access is how a process comes to its NATS server.
@@ -86,7 +89,8 @@ func readSeed(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// connect connects. While no server answers it says so and tries again.
+// connect connects. While no server answers it says so and tries again. A core that is still reading the log is waited for
+// as long as that takes; if ctx ends meanwhile, the error is door.ErrReading.
 func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
 	if _, err := config.NATSServers(a.servers); err != nil {
 		return nil, usagef("the address of NATS cannot be read: %w", err)
@@ -112,6 +116,12 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 		switch {
 		case err == nil:
 			return nc, nil
+		case errors.Is(err, natsserver.ErrNotYet):
+			w.answered("the core at " + hostsOf(a.servers) + " is still reading the log and does not know this key yet")
+			if sleep(ctx, readingPause); ctx.Err() != nil {
+				return nil, fmt.Errorf("%w: %w", door.ErrReading, ctx.Err())
+			}
+			continue
 		case errors.Is(err, nats.ErrAuthorization):
 			if w.passed() >= min(a.wait, unknownKeyWait) {
 				return nil, &control.RefusedError{Kind: control.Conflict, Reason: a.refused}
@@ -192,9 +202,19 @@ func (w *waiting) goesOn(what string) bool {
 	if left <= 0 {
 		return false
 	}
+	w.tell(what + "; giving up in " + max(time.Second, left.Round(time.Second)).String())
+	return true
+}
+
+// answered notes that the server answered and is not ready: the wait begins anew.
+func (w *waiting) answered(what string) {
+	w.began = time.Now()
+	w.tell(what)
+}
+
+func (w *waiting) tell(what string) {
 	if now := time.Now(); now.Sub(w.said) >= sayEvery {
 		w.said = now
-		w.say("waiting    %s; giving up in %s", what, max(time.Second, left.Round(time.Second)))
+		w.say("waiting    %s", what)
 	}
-	return true
 }

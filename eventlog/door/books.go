@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -36,18 +37,6 @@ func newBooks() *books { return &books{changed: make(chan struct{}, 1)} }
 func (b *books) look(look func(*ledger.Ledger)) {
 	if from := b.from.Load(); from != nil {
 		(*from).View(look)
-	}
-}
-
-func (b *books) told(f events.Fact) {
-	// The others change no key.
-	//exhaustive:ignore
-	switch f.(type) {
-	case events.RegistryCopied, events.CollectorKeyRotated, events.CollectorRemoved:
-		select {
-		case b.changed <- struct{}{}:
-		default:
-		}
 	}
 }
 
@@ -175,6 +164,14 @@ func (b *books) complaints() map[events.CollectorName]time.Time {
 func (b *books) caughtUp() bool {
 	_, current := b.place()
 	return current
+}
+
+// reading returns ErrReading, with how far, while not all is in the ledger that was in the log in the beginning.
+func (b *books) reading() error {
+	if at, current := b.place(); !current {
+		return fmt.Errorf("%w, it is at event %d", ErrReading, at)
+	}
+	return nil
 }
 
 // position returns the last event that is in the ledger.

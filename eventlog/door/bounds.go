@@ -2,6 +2,7 @@ package door
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -228,13 +229,41 @@ func NewGuard(b Bounds, clock func() time.Time) *Guard {
 func (g *Guard) Learn(from Ledger) { g.books.from.Store(&from) }
 
 // Told is given each fact that the ledger took.
-func (g *Guard) Told(f events.Fact) { g.books.told(f) }
+func (g *Guard) Told(f events.Fact) {
+	// The others change no key.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.RegistryCopied, events.CollectorKeyRotated, events.CollectorRemoved:
+		select {
+		case g.books.changed <- struct{}{}:
+		default:
+		}
+	}
+}
 
-// Account returns the account that a public key opens now: the collector's own, which has its name. A collector that
-// is cut off is refused.
-func (g *Guard) Account(publicKey string) (string, bool) {
+// Why a key opens nothing.
+var (
+	// ErrReading says that nothing is known yet of what the rest of the log says.
+	ErrReading    = errors.New("the core is still reading the log")
+	errUnknownKey = errors.New("no collector has this key")
+	errCutOff     = errors.New("the collector is cut off for a while")
+)
+
+// Account returns the account that a public key opens now: the collector's own, which has its name. A key that is not known
+// while the log is being read may stand in the rest of it (ErrReading).
+func (g *Guard) Account(publicKey string) (string, error) {
+	// What is not known after the end was reached is unknown; asked the other way round it may be neither.
+	reading := g.books.reading()
 	name, ok := g.books.account(publicKey)
-	return string(name), ok && !g.of(name).isCut(g.clock())
+	switch {
+	case !ok && reading != nil:
+		return "", reading
+	case !ok:
+		return "", errUnknownKey
+	case g.of(name).isCut(g.clock()):
+		return "", errCutOff
+	}
+	return string(name), nil
 }
 
 // At returns how far the guard has read the log.

@@ -107,10 +107,10 @@ func (d *Door) Run(ctx context.Context) (err error) {
 // fill the log.
 const perEvent = 512
 
-// sender returns who asks. Only the server writes the header, and only for a request that came from another account.
-func sender(m *nats.Msg) events.CollectorName { return senderOf(m.Header["Nats-Request-Info"]) }
+// asker is the header that says who asks. Only the server writes it, and only for a request that came from another account.
+const asker = "Nats-Request-Info"
 
-// senderOf reads the last one: the server sets it behind what a client has sent.
+// senderOf returns who asks: the last one counts, for the server sets it behind what a client has sent.
 func senderOf(all []string) events.CollectorName {
 	if len(all) == 0 {
 		return ""
@@ -126,7 +126,7 @@ func senderOf(all []string) events.CollectorName {
 
 // take decides on a request right when it arrives, and has it answered by a task of its own.
 func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
-	name := sender(m)
+	name := senderOf(m.Header[asker])
 	if m.Subject != subject(string(name), v) && v != verbOld || events.CheckToken("collector", string(name)) != nil {
 		// A client in the core's own account, which may do everything anyway, or a configuration that binds no names.
 		d.respond(m, answer{Refusal: forbid("collectors ask from an account of their own, as `tacho collector add` prints it: the server says that this one has account %q", name)})
@@ -199,7 +199,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
 	if d.Guard.books.wait(soon, 0) != nil {
-		return answer{Refusal: &refusal{Kind: again, Reason: "the core is still reading the log", Wait: time.Second}}
+		return answer{Refusal: &refusal{Kind: again, Reason: ErrReading.Error(), Wait: time.Second}}
 	}
 	standing := d.Guard.books.standing(name)
 	if standing.Registered == nil {

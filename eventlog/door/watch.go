@@ -90,8 +90,8 @@ func (g *Guard) welcome(c Connection) bool {
 	if c.Key == "" {
 		return !g.books.standing(c.Account).Removed && !g.of(c.Account).isCut(g.clock())
 	}
-	name, ok := g.Account(c.Key)
-	return ok && name == string(c.Account)
+	name, err := g.Account(c.Key)
+	return err == nil && name == string(c.Account)
 }
 
 // watch looks at the connections and keeps the alerts up to date, until ctx ends.

@@ -244,7 +244,7 @@ func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.
 func (c *cursor) resync(ctx context.Context, got events.Seq) error {
 	gap := &eventlog.GapError{Want: c.at + 1, Got: got}
 	c.tries++
-	_, there, err := c.log.one(ctx, query{Seq: c.at + 1})
+	_, there, err := c.log.oneOf(ctx, c.log.cfg.Name, query{Seq: c.at + 1})
 	if err != nil {
 		return fmt.Errorf("follow the log: %w", err)
 	}
@@ -303,7 +303,7 @@ func (c *cursor) check(ctx context.Context) error {
 	ok, err := c.log.still(ctx, eventlog.Head{Identity: c.identity, Last: last.at})
 	if err == nil && ok && last.id != "" {
 		var s events.Stored
-		if s, ok, err = c.log.one(ctx, query{Seq: last.at}); ok {
+		if s, ok, err = c.log.oneOf(ctx, c.log.cfg.Name, query{Seq: last.at}); ok {
 			ok = s.Header[events.HeaderID] == last.id
 		}
 	}

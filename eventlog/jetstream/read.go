@@ -106,21 +106,16 @@ func (l *Log) fromLeader(ctx context.Context, subject events.Subject, after even
 
 // first implements reader.
 func (l *Log) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
-	return l.one(ctx, query{Seq: after + 1, NextFor: subject})
+	return l.oneOf(ctx, l.cfg.Name, query{Seq: after + 1, NextFor: subject})
 }
 
 // last implements reader.
 func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, bool, error) {
-	return l.one(ctx, query{LastFor: subject})
+	return l.oneOf(ctx, l.cfg.Name, query{LastFor: subject})
 }
 
-// one returns the message that q asks for, from the leader. A single server answers directly, which is
-// quicker and just as fresh.
-func (l *Log) one(ctx context.Context, q query) (s events.Stored, ok bool, err error) {
-	return l.oneOf(ctx, l.cfg.Name, q)
-}
-
-// oneOf is one for any stream. On a replicated one the leader is asked, whose answer is never stale.
+// oneOf returns the message of a stream that q asks for. On a replicated one the leader is asked, whose answer is never
+// stale. A single server answers directly, which is quicker and just as fresh.
 func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {

@@ -2,19 +2,31 @@ package natsserver
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/time/rate"
+
+	"github.com/tachobench/tacho/eventlog/door"
 )
 
 // Authenticator admits clients by their public key. It is asked at each connection and must not block.
 type Authenticator interface {
-	// Account returns the name of the account that the holder of the public key belongs to; false refuses the
-	// connection.
-	Account(publicKey string) (name string, ok bool)
+	// Account returns the name of the account that the holder of the public key belongs to, or why the connection is
+	// refused. With door.ErrReading the client is told to come again (ErrNotYet).
+	Account(publicKey string) (name string, err error)
 }
+
+// ErrNotYet is what nats.Connect returns when the server cannot tell yet whether it knows the client's key. The text is
+// one that a NATS server has, and that clients do not take for a final refusal: they go on reconnecting.
+var ErrNotYet = errors.New("nats: failed account registration")
+
+// tellEvery is how often the log says that clients have to wait: each of them comes again and again.
+const tellEvery = 10 * time.Second
 
 // gate checks that a client holds the key that it names, and then asks the Authenticator. The core's own
 // key lives as long as the process and is known to nobody else.
@@ -24,6 +36,8 @@ type gate struct {
 	core       nkeys.KeyPair
 	corePublic string
 	log        *slog.Logger
+	// waits tells of clients that have to wait.
+	waits rate.Sometimes
 }
 
 func newGate(who Authenticator, accounts *accounts, log *slog.Logger) (*gate, error) {
@@ -35,7 +49,7 @@ func newGate(who Authenticator, accounts *accounts, log *slog.Logger) (*gate, er
 	if err != nil {
 		return nil, fmt.Errorf("make the core's key: %w", err)
 	}
-	return &gate{who: who, accounts: accounts, core: core, corePublic: public, log: log}, nil
+	return &gate{who: who, accounts: accounts, core: core, corePublic: public, log: log, waits: rate.Sometimes{Interval: tellEvery}}, nil
 }
 
 // Check implements server.Authentication.
@@ -49,9 +63,17 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		c.RegisterUser(&server.User{Username: opts.Nkey})
 		return true
 	}
-	name, ok := g.who.Account(opts.Nkey)
-	if !ok {
-		g.log.Warn("NATS client refused: unknown key", slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
+	name, err := g.who.Account(opts.Nkey)
+	if errors.Is(err, door.ErrReading) {
+		g.waits.Do(func() {
+			g.log.Warn("NATS clients have to wait", slog.Any("reason", err), slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
+		})
+		// The server has one text for all whom Check refuses. An account that is none has it say another one before.
+		c.RegisterUser(&server.User{Account: server.NewAccount("")})
+		return false
+	}
+	if err != nil {
+		g.log.Warn("NATS client refused", slog.Any("reason", err), slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
 		return false
 	}
 	account, err := g.accounts.open(name)

@@ -106,7 +106,7 @@ func Start(cfg Config) (_ *Server, err error) {
 	if s.ns, err = server.NewServer(opts); err != nil {
 		return nil, fmt.Errorf("start the NATS server in %s: %w", cfg.Dir, err)
 	}
-	s.ns.SetLoggerV2(&slogger{log: cfg.Log}, false, false, false)
+	s.ns.SetLoggerV2(&slogger{log: cfg.Log, gated: s.auth != nil}, false, false, false)
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(readyTimeout) {
 		s.ns.Shutdown()

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
@@ -88,13 +89,35 @@ func TestWithoutListenThereIsNoPort(t *testing.T) {
 type book struct {
 	mu   sync.Mutex
 	keys map[string]string
+	// reading is set while keys may be missing; turned counts those who had to wait.
+	reading bool
+	turned  int
 }
 
-func (b *book) Account(key string) (string, bool) {
+func (b *book) Account(key string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	name, ok := b.keys[key]
-	return name, ok
+	switch {
+	case ok:
+		return name, nil
+	case b.reading:
+		b.turned++
+		return "", door.ErrReading
+	}
+	return "", errors.New("unknown")
+}
+
+func (b *book) read(reading bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = reading
+}
+
+func (b *book) waited() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.turned
 }
 
 // admit makes a key for the account.
@@ -191,6 +214,40 @@ func TestOnlyKnownKeysAreAdmitted(t *testing.T) {
 			nc.Close()
 			t.Errorf("a key of account %q was let in", account)
 		}
+	}
+}
+
+// An unknown key is told to come again while keys are being read, and its client does. After that it is refused.
+func TestAKeyThatIsNotKnownYetComesAgain(t *testing.T) {
+	f := newFarm(t, natsserver.Limits{})
+	f.keys.read(true)
+	key, public := newKey(t)
+	option := natsserver.KeyOption(key)
+	if nc, err := nats.Connect(f.URL(), option); !errors.Is(err, natsserver.ErrNotYet) || errors.Is(err, nats.ErrAuthorization) {
+		t.Fatalf("connection %v, %v", nc, err)
+	}
+	nc, err := nats.Connect(f.URL(), option, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	there, tick := nc.StatusChanged(nats.CONNECTED), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for f.keys.waited() < 6 { // after two refusals the client would end
+		if <-tick.C; nc.IsClosed() {
+			t.Fatalf("ended: %v", nc.LastError())
+		}
+	}
+	f.keys.write(public, "a")
+	select {
+	case <-there:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("not let in: %v", nc.LastError())
+	}
+	f.keys.read(false)
+	stranger, _ := newKey(t)
+	if nc, err := nats.Connect(f.URL(), natsserver.KeyOption(stranger)); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("a stranger: %v, %v", nc, err)
 	}
 }
 
