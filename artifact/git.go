@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tachobench/tacho/internal/filelock"
+	"github.com/tachobench/tacho/internal/git"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -19,13 +21,13 @@ import (
 // mirror is a repository in the cache, locked.
 type mirror struct {
 	*fetching
-	lock *lock
+	lock *filelock.Lock
 }
 
 // openMirror returns the mirror of a repository, empty at first.
 func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
 	key := entryKey(digest("mirror", ref.Source.Repository), nil)
-	l, err := awaitLock(ctx, s.lockFile(key), exclusive, func() {
+	l, err := filelock.Await(ctx, s.lockFile(key), filelock.Exclusive, func() {
 		s.Progress(fmt.Sprintf("%s: waiting for another process that uses the repository", ref))
 	})
 	if err != nil {
@@ -33,7 +35,7 @@ func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
 	}
 	m := &mirror{&fetching{manifest: manifest{Suite: ref.Suite}, store: s, ref: ref, key: key, room: &room{store: s, key: key}}, l}
 	if err := m.init(ctx); err != nil {
-		l.unlock()
+		l.Release()
 		return nil, errors.Join(err, s.sweepOne(key))
 	}
 	return m, nil
@@ -67,8 +69,8 @@ func (m *mirror) counted() error {
 }
 
 func (m *mirror) close() {
-	m.lock.touch()
-	m.lock.unlock()
+	m.lock.Touch()
+	m.lock.Release()
 }
 
 // git runs git in the mirror. Its errors tell a repository that does not exist from trouble on the way.
@@ -78,29 +80,23 @@ func (m *mirror) git(ctx context.Context, args ...string) error {
 }
 
 func runGit(ctx context.Context, ref Ref, dir string, args ...string) (string, error) {
-	c := command{
-		dir: dir, argv: append([]string{"git"}, args...),
-		env:   []string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"},
-		unset: []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"},
-	}
-	output, said, err := c.run(ctx)
-	if err == nil {
-		return strings.TrimSpace(output), nil
-	}
-	var exit *exec.ExitError
+	output, err := git.Command{Dir: dir, Args: args}.Run(ctx)
+	var failed *git.Error
 	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return "", &RefusedError{What: ref.String(), Reason: "no git command on PATH: install git"}
-	case !errors.As(err, &exit):
+	case err == nil:
+		return strings.TrimSpace(output), nil
+	case errors.Is(err, git.ErrNotInstalled):
+		return "", &RefusedError{What: ref.String(), Reason: err.Error()}
+	case !errors.As(err, &failed):
 		return "", err
-	case containsAny(said, "No space left on device", "Disk quota exceeded"):
-		return "", fmt.Errorf("git %s: %w", args[0], errDiskFull)
-	case containsAny(said, "does not appear to be a git repository", "does not exist", "' not found"):
+	case failed.Says("No space left on device", "Disk quota exceeded"):
+		return "", fmt.Errorf("git %s: %w", failed.Verb, errDiskFull)
+	case failed.Says("does not appear to be a git repository", "does not exist", "' not found"):
 		return "", &NotThereError{What: ref.String(), Tried: []string{"the repository " + ref.Source.Repository}}
-	case containsAny(said, "not our ref", "couldn't find remote ref", "unadvertised object"):
+	case failed.Says("not our ref", "couldn't find remote ref", "unadvertised object"):
 		return "", &NotThereError{What: ref.String(), Tried: []string{fmt.Sprintf("%s in %s", ref.Tag, ref.Source.Repository)}}
 	}
-	return "", fmt.Errorf("git %s: %w%s", args[0], err, indented(said))
+	return "", fmt.Errorf("git %s: %w%s", failed.Verb, failed.Err, indented(failed.Said))
 }
 
 // resolve returns the commit that the tag names, and asks the repository if the mirror does not know it.

@@ -238,7 +238,7 @@ func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
 func (s *state) begun(r *request.Request, l events.Lane) bool {
 	return slices.ContainsFunc(r.Jobs, func(id events.JobID) bool {
 		j, ok := s.Jobs[id]
-		return ok && j.Place > 0 && j.Spec().Lane() == l
+		return ok && j.Place > 0 && j.Lane() == l
 	})
 }
 

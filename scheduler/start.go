@@ -132,11 +132,11 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		if !newest.State.Terminal() {
 			running++
 		}
-		for _, id := range append(newest.Spec().Earlier(), newest.Spec().ID) {
+		for _, id := range append(newest.Spec().Earlier(), newest.ID) {
 			known[id] = newest
 		}
 		if newest.State == events.JobFailure || newest.State == events.JobCancelled {
-			failed = append(failed, newest.Spec().ID)
+			failed = append(failed, newest.ID)
 		}
 	}
 	if len(selected) == 0 {
@@ -155,16 +155,16 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		switch {
 		case !ok:
 			return nil, fmt.Sprintf("job %s is none of the request", id)
-		case taken[j.Spec().ID]:
+		case taken[j.ID]:
 			continue
 		case !j.State.Terminal():
-			return nil, fmt.Sprintf("job %s is %s: it is being measured", j.Spec().ID, j.State)
+			return nil, fmt.Sprintf("job %s is %s: it is being measured", j.ID, j.State)
 		case j.State == events.JobSuccess:
-			return nil, fmt.Sprintf("job %s succeeded: what it measured stands", j.Spec().ID)
-		case j.Spec().Round+1 >= roundsInAll:
-			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", j.Spec().ID, roundsInAll)
+			return nil, fmt.Sprintf("job %s succeeded: what it measured stands", j.ID)
+		case j.Round+1 >= roundsInAll:
+			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", j.ID, roundsInAll)
 		}
-		taken[j.Spec().ID] = true
+		taken[j.ID] = true
 		jobs = append(jobs, s.nextRound(j, r))
 	}
 	return jobs, ""

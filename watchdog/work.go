@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/ledger"
 )
 
@@ -95,11 +96,11 @@ func (j *judgement) overrun() {
 			continue
 		}
 		j.want(job.Token, events.AlertRaised{
-			Kind: events.AlertOverrun, About: string(job.Spec().ID),
+			Kind: events.AlertOverrun, About: string(job.ID),
 			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
-				j.describe(job), job.Collector, clock(job.Since), overrunTimes, span(expected.Length)),
+				j.describe(job), job.Collector, phrase.Moment(job.Since), overrunTimes, span(expected.Length)),
 			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
-				"request with `tacho request cancel %s`.", job.Spec().ID, job.Spec().RequestID),
+				"request with `tacho request cancel %s`.", job.ID, job.Spec().RequestID),
 		})
 	}
 }
@@ -123,7 +124,7 @@ func (j *judgement) stalled() {
 	}
 	j.want(0, events.AlertRaised{
 		Kind:    events.AlertStalled,
-		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", clock(moved), strings.Join(j.waits(), "; ")),
+		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", phrase.Moment(moved), strings.Join(j.waits(), "; ")),
 		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
 	})
 }
@@ -175,12 +176,12 @@ func (j *judgement) hindrance(jobs []*ledger.Job) string {
 		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
 	}
 	slices.SortFunc(jobs, func(a, b *ledger.Job) int {
-		return cmp.Or(cmp.Compare(a.Spec().Lane().String(), b.Spec().Lane().String()), cmp.Compare(executor(b), executor(a)), cmp.Compare(a.Spec().ID, b.Spec().ID))
+		return cmp.Or(cmp.Compare(a.Lane().String(), b.Lane().String()), cmp.Compare(executor(b), executor(a)), cmp.Compare(a.ID, b.ID))
 	})
 	var out []string
 	var last events.Lane
 	for i, job := range jobs {
-		if l := job.Spec().Lane(); i == 0 || l != last {
+		if l := job.Lane(); i == 0 || l != last {
 			last = l
 			out = append(out, j.holdup(l, job))
 		}
@@ -200,9 +201,9 @@ func executor(job *ledger.Job) events.CollectorName {
 func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	if first.State == events.JobInProgress {
 		if !j.view.there(first.Collector, j.limits.OfflineAfter) {
-			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.Spec().ID)
+			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.ID)
 		}
-		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.Spec().ID, first.Collector)
+		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.ID, first.Collector)
 	}
 	if lane, ok := j.Lanes[l]; !ok || lane.Takers == 0 {
 		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
@@ -222,7 +223,8 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 
 // describe names a job so that a person knows which it is.
 func (j *judgement) describe(job *ledger.Job) string {
-	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec().ID, job.Spec().Kind, job.Spec().Backend, job.Spec().Profile, short(string(job.Spec().Artifact.Tag)))
+	spec := job.Spec()
+	return fmt.Sprintf("%s (%s %s/%s of %s)", spec.ID, spec.Kind, spec.Backend, spec.Profile, phrase.Short(spec.Artifact.Tag))
 }
 
 // named names a request by its tag where it has one.
@@ -230,15 +232,7 @@ func named(id events.RequestID, tag events.Tag) string {
 	if tag == "" {
 		return string(id)
 	}
-	return fmt.Sprintf("%s for %s", id, short(string(tag)))
-}
-
-// short cuts a SHA for people; other names stay.
-func short(s string) string {
-	if len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" {
-		return s[:10]
-	}
-	return s
+	return fmt.Sprintf("%s for %s", id, phrase.Short(tag))
 }
 
 // sentence ends a reason as a sentence, and cuts one that is too long to be read.
@@ -253,9 +247,6 @@ func sentence(reason string) string {
 	}
 	return reason + "."
 }
-
-// clock says a time to people, in UTC and to the second.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // span says a length to people.
 func span(d time.Duration) string { return d.Round(time.Second).String() }

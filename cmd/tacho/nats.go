@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
@@ -28,7 +29,7 @@ const (
 	tryEvery = 250 * time.Millisecond
 	// unknownKeyWait is how long a key may be unknown: it may have been registered, or rotated, a moment ago.
 	unknownKeyWait = 2 * time.Second
-	// readingPause is the pause between two tries while the core reads the log.
+	// readingPause is the longest pause between two tries while the core reads the log.
 	readingPause = time.Second
 )
 
@@ -106,6 +107,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 		options = append(options[:len(options):len(options)], natsserver.KeyOption(key))
 	}
 	w := newWaiting(a.wait, a.say)
+	reading := retry.Pauses(readingPause/20, readingPause)
 	for {
 		nc, err := nats.Connect(a.servers, options...)
 		if errors.Is(err, nats.ErrNkeysNotSupported) {
@@ -118,7 +120,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			return nc, nil
 		case errors.Is(err, natsserver.ErrNotYet):
 			w.answered("the core at " + hostsOf(a.servers) + " is still reading the log and does not know this key yet")
-			if sleep(ctx, readingPause); ctx.Err() != nil {
+			if sleep(ctx, reading.NextBackOff()); ctx.Err() != nil {
 				return nil, fmt.Errorf("%w: %w", door.ErrReading, ctx.Err())
 			}
 			continue
