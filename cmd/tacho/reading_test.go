@@ -99,7 +99,7 @@ func newReadingCore(t *testing.T, first int) *readingCore {
 	}
 	c.parts.shell = shell.New(shell.Config{Log: longLog{c.core.log, first, c.free}, Clock: c.clock, Logger: logger})
 	c.parts.background()
-	for at, _ := c.parts.shell.Position(); at < events.Seq(first); at, _ = c.parts.shell.Position() {
+	for at, _ := c.parts.shell.Position(); at < events.Seq(first); at, _ = c.parts.shell.Position() { // it tells nobody
 		sleep(t.Context(), time.Millisecond)
 	}
 	return c

@@ -252,7 +252,7 @@ var (
 // Account returns the account that a public key opens now: the collector's own, which has its name. A key that is not known
 // while the log is being read may stand in the rest of it (ErrReading).
 func (g *Guard) Account(publicKey string) (string, error) {
-	// What is not known after the end was reached is unknown; asked the other way round it may be neither.
+	// This comes first: a key that is not known although the end was reached is unknown.
 	reading := g.books.reading()
 	name, ok := g.books.account(publicKey)
 	switch {

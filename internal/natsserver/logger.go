@@ -1,9 +1,11 @@
 package natsserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"slices"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -20,17 +22,17 @@ func (l *slogger) Warnf(format string, v ...any)   { l.log.Warn("nats", message(
 
 // Errorf passes an error on, unless it is about a client that the gate refused.
 func (l *slogger) Errorf(format string, v ...any) {
-	m := message(format, v)
-	if l.gated && refusal(m.Value.String()) {
-		l.log.Debug("nats", m)
-		return
+	level := slog.LevelError
+	if l.gated && slices.ContainsFunc(v, refusal) {
+		level = slog.LevelDebug
 	}
-	l.log.Error("nats", m)
+	l.log.LogAttrs(context.Background(), level, "nats", message(format, v))
 }
 
-// refusal reports whether a message of the server is what it says of a client whom Check refused.
-func refusal(text string) bool {
-	return strings.Contains(text, server.ErrAuthentication.Error()) || strings.Contains(text, `Problem registering with account ""`)
+// refusal reports whether a part of a message is what the server finds wrong with a client whom Check refused.
+func refusal(part any) bool {
+	err, ok := part.(error)
+	return ok && (errors.Is(err, server.ErrAuthentication) || errors.Is(err, server.ErrBadAccount))
 }
 
 // Fatalf is only logged: whether the process ends is not the server's to say.
