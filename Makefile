@@ -90,10 +90,6 @@ tests:
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run
 	TACHO_OUTAGE=full $(GO) test -run '^TestOutagesCostNobodyAJob$$' -count 1 -v -timeout 20m ./cmd/tacho
 
-.PHONY: walk
-walk: ## Print every function that is entered when a job finishes, from the collector to the page
-	GOCOVERDIR="$$(mktemp -d)" $(GO) test -tags walk -ldflags=-checklinkname=0 -covermode=atomic -coverpkg=./... -run '^TestTheWalkOfJobFinished$$' -count 1 -v -timeout 3m ./cmd/tacho
-
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME
 	@grep -rHoE '^func Fuzz\w+' --include='*_test.go' . | while IFS=: read -r file name; do \

@@ -1,3 +1,0 @@
-//go:build walk
-
-// A package with assembly may declare functions without a body; see walk_test.go.
