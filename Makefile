@@ -65,7 +65,7 @@ exhaustive:
 # the seed that repeats it.
 .PHONY: stories
 stories: ## Hold every fold of the log against random stories
-	$(GO) test -run Agrees ./ledger ./projector ./collector ./eventlog/door
+	$(GO) test -run Agrees ./rules/ledger ./projector ./collector ./eventlog/door
 
 .PHONY: tidy
 tidy:

@@ -35,7 +35,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Config says where a Store keeps artifacts and how it fetches them.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/internal/filelock"
 	"github.com/tachobench/tacho/internal/git"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // A repository is mirrored in an entry of its own, whose exclusive lock is held while git works in it. It is

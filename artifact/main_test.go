@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/ulikunitz/xz"
 )
 

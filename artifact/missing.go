@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Ready tells whether artifacts are there; a Store does.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // has reports which of the tags are in the cache.

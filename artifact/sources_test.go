@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 func goRef(tag string) Ref {

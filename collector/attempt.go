@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // attempt is one execution of a job by this process.

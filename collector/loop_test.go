@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // contested is a log on which another writer is always faster.

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/tachobench/tacho/artifact"
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/internal/measure"
-	"github.com/tachobench/tacho/runner"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 func TestMain(m *testing.M) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/artifact"
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/git"
-	"github.com/tachobench/tacho/runner"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Machine is the Bench of a real machine: it fetches artifacts and measures programs.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 const (

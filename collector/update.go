@@ -7,7 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // A process that has a supervisor leaves when another version is wanted, so that the supervisor fetches it. It

@@ -11,8 +11,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // NewCollector is a machine to be registered.

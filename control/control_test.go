@@ -11,7 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 var by = By{Actor: "cli:alice", Source: "cli", Root: "test"}

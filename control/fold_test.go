@@ -5,7 +5,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // folded is the state of an aggregate and its version.

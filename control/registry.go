@@ -9,7 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // OpenRegistry opens the registry of collectors, once in the life of a log. Every process of the core calls it before

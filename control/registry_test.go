@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // tb is what the helpers need of a test, which may be one of rapid.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // Repair is a wish to run jobs of a request again that did not succeed.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // NewRequest is a wish to benchmark an artifact.

@@ -11,9 +11,9 @@ import (
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 const (

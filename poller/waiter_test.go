@@ -14,10 +14,10 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // server is a server of artifacts whose answer can be changed.

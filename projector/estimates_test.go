@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
-	defs "github.com/tachobench/tacho/suite"
+	defs "github.com/tachobench/tacho/rules/suite"
 )
 
 // definitions are those of the suite of the stories: six benchmarks in each set.

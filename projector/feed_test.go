@@ -10,7 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	rules "github.com/tachobench/tacho/job"
+	rules "github.com/tachobench/tacho/rules/job"
 )
 
 // feed is a log that lies ready: the projector only follows, so it needs no appending with versions, and the

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // foldCollector applies an event about a collector. What it means for the standing, job.Stand says; the rest of the

@@ -2,8 +2,8 @@ package projector
 
 import (
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // report says who reports: the attempt of a job on a lane.

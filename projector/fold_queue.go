@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // orderQueue computes the places and estimates as they are after the newest event that could change them,

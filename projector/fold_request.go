@@ -2,7 +2,7 @@ package projector
 
 import (
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // foldRequest applies a fact of a request's life.

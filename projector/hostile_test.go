@@ -5,7 +5,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/hostile"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // Ledger, door and collector have the same test: whatever collectors write, all come to the same.

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // planning is what the plans of one order of the queue are made from.

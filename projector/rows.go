@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/queue"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // The rows are those of package readmodel. Here they get what the folds ask of them. A row that was read back equals the

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // aboutACollector draws one of the facts that can be said of a collector.

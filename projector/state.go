@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/queue"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // state is what the folds need to know of the tables, and what they changed. The rows that can still change

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/queue"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // template is a sort of request; made are the jobs that the newest started one of them was given. What has

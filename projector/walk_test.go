@@ -9,7 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/events"
-	rules "github.com/tachobench/tacho/job"
+	rules "github.com/tachobench/tacho/rules/job"
 )
 
 // walk writes a log of n events in which everything happens: honest runs of requests on two lanes, mixed with

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // Whoever ends a dry run does not find all that it wished for on the pull requests.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/compare/comparetest"
+	"github.com/tachobench/tacho/rules/compare"
+	"github.com/tachobench/tacho/rules/compare/comparetest"
 )
 
 // TestTheLabelFollowsTheWords: what was not judged takes no label away.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // patience is how long a report waits for the tables to hold what it is about. It is tried again later.

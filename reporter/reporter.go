@@ -13,9 +13,9 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // ours returns a request that is reported: it is about a pull request, and of the suite. The jobs are nobody's concern

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // mallory comments with the marker of a wish, before the wish is there. GitHub would let us edit the comment: we may

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // write does everything that is due on GitHub, one thing after another.

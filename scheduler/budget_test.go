@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // Since when an artifact has transient errors reaches the jobs of other lanes: a collector that lies about it must not

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/queue"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // Policy is what an operator may choose about scheduling.

@@ -23,9 +23,9 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // faulty is a log whose appends fail for a while, and that may hold a type of event from the future.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // roundsInAll bounds the rounds that people ask for.

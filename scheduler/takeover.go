@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // limits is how long a collector may be silent before another one takes its lane over, and before its attempt

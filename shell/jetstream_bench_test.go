@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/farm"
 	"github.com/tachobench/tacho/internal/natsserver"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 const (

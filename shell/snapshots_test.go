@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

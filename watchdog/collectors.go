@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // offline: a collector that should be there is not heard.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // Limits say how long something may last before it is said.

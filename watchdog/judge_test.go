@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)

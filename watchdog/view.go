@@ -3,9 +3,9 @@ package watchdog
 import (
 	"time"
 
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // view is what the watchdog perceives besides the log: heartbeats, and whether log and tables answer. It is

@@ -39,11 +39,11 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 const (

@@ -18,11 +18,11 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // unserved: jobs are queued where nobody takes them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 func expiry(r Rules) string {

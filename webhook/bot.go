@@ -11,10 +11,10 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // GitHub is what the bot asks GitHub; *githubapi.Client is one.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // artifactGrace is how long the artifacts of a build that finished are waited for.

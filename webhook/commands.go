@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tachobench/tacho/command"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/webhook/command"
 )
 
 // The natural keys of requests that comments ask for. A comment is one wish: when it is handled again, what was made

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 func from(id int64, user int64, body string) comments {

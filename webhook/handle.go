@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/artifact"
-	"github.com/tachobench/tacho/command"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/webhook/command"
 )
 
 // delivered is one delivery while it is handled.

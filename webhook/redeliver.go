@@ -9,7 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // Hook is what the Redeliverer asks GitHub; *githubapi.Client is one.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/eventlog/memory"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // front brings the deliveries of a GitHub in the same process to a handler, unless it is down.

@@ -21,9 +21,9 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // Rules say whom the bot listens to, and where.

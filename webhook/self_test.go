@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // The bot never obeys itself, whatever its own account may do in the repository. Where nobody asked GitHub who it is,

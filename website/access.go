@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // permitted checks the bearer token of a write.

@@ -15,11 +15,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/tachobench/tacho/client"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // maxBody bounds the body of a command, maxDefinitions that of definitions.

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tachobench/tacho/client"
-	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // beats joins what the log says of collectors with what is heard of them.

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // ear hears one collector.

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // effort says what a route takes of the server, and so which bounds it has.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
 )
 
 // halfBar is how long the bar of the largest change is.

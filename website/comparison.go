@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"net/http"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
 )
 
 // tables is where comparisons come from. They read much.

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func deliveryOutcomes() []events.DeliveryOutcome {

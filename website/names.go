@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/readmodel/comparison"
 )
 
 // requestToChange returns the id of the request that the path of a command names. An id that is in the log is that

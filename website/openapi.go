@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // object is a JSON object of the OpenAPI document.

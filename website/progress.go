@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // progress is how much of something is done; Total is 0 when nobody knows.

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func (s *Server) status(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/tachobench/tacho/client"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 const apiPrefix = "/api/v1/"

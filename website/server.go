@@ -13,8 +13,8 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
 )
 

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func (s *Server) noPage(r *http.Request) (view, error) {

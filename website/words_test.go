@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/compare/comparetest"
-	"github.com/tachobench/tacho/comparison"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
+	"github.com/tachobench/tacho/rules/compare/comparetest"
 )
 
 // TestPageAndJSONSayTheWords: heading, chips and JSON say of every kind of judgement what one function says of it.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func requestAnswer(r request.Request, a control.Answer) client.RequestAnswer {

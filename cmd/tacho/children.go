@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/internal/subprocess"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // child is a collector that runs as a process of its own on this machine, so that measuring disturbs

@@ -14,16 +14,16 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/tachobench/tacho/artifact"
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
+	"github.com/tachobench/tacho/collector/supervisor"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/internal/measure"
-	"github.com/tachobench/tacho/runner"
-	"github.com/tachobench/tacho/supervisor"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type collectorCmd struct {

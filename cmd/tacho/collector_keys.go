@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type collectorRotateCmd struct {

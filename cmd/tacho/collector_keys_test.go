@@ -13,11 +13,11 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // core answers rotations as the log does. Before it takes a key, or right after, it may fail.

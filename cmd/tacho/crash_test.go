@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // Whoever is killed with -9, and whenever: the requests complete, no job runs under two current attempts,

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // demo benchmarks two releases, the older as the parent of the newer, and prints how they compare. What was

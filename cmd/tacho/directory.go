@@ -15,8 +15,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // directory is the data directory of a Tacho that runs by itself:

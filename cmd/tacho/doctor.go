@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tachobench/tacho/githubapi"
-	"github.com/tachobench/tacho/internal/measure"
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/phrase"
 )
 

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/fakegithub"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 const (

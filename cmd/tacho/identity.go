@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/config"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/retry"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/config"
-	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/fakegithub"
+	"github.com/tachobench/tacho/internal/githubapi"
 )
 
 // asking is a program that is about to write comments, and what it says meanwhile.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // Every command that reads or asks prints JSON when it is asked to. The commands come from the model itself: one

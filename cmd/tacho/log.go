@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type eventsCmd struct {

@@ -13,12 +13,12 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/eventlog"
 	logstore "github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	farming "github.com/tachobench/tacho/internal/farm"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // A core that starts on a long log reads a snapshot and what came after it: collectors are let in and go on with their

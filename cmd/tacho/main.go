@@ -15,14 +15,14 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
+	"github.com/tachobench/tacho/collector/supervisor"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/internal/measure"
-	"github.com/tachobench/tacho/runner"
-	"github.com/tachobench/tacho/supervisor"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // The exit codes; see `tacho --help`.

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // binary is the program under test, built by TestMain.

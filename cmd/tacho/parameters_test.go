@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -36,7 +36,7 @@ func TestEveryParameterTravelsFromTheCommentToTheCompiler(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text, err := os.ReadFile("../../definitions/rustc-small.toml")
+	text, err := os.ReadFile("../../collector/definitions/rustc-small.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

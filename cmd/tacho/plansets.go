@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tachobench/tacho/client"
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // notCounted is said of every plan, because no event tells it.

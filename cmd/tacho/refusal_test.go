@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // Whatever is asked wrongly is refused with one sentence that names the next step, and changes nothing.

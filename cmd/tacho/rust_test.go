@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -20,7 +20,7 @@ func TestAShippedRustProgramIsMeasuredEndToEnd(t *testing.T) {
 		t.Fatalf("this test needs rustc and cargo: %v", err)
 	}
 	s := newSite(t)
-	text, err := os.ReadFile("../../definitions/rustc-small.toml")
+	text, err := os.ReadFile("../../collector/definitions/rustc-small.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

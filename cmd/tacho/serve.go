@@ -8,7 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/webhook"

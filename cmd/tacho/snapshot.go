@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // newLane is a site with one lane, a collector and a standby, both of them processes beside `tacho up`.

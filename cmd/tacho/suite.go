@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 type suiteCmd struct {

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/collector/supervisor"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/supervisor"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type collectorWantCmd struct {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // webTLS are the flags of a command that serves the website.

@@ -15,14 +15,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 type upCmd struct {

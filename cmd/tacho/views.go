@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type queueCmd struct {

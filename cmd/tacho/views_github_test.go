@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // What GitHub delivered and what is said there is to be seen from the command line, with whatever words.

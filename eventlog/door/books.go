@@ -10,8 +10,8 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // Ledger is the ledger of this process, as somebody keeps it up with the log.

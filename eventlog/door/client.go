@@ -16,7 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // ErrNotPermitted says that a collector asked for something that is not its own to do, to read or to have.

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // The client implements all four ports.

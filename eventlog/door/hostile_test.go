@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/hostile"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // Ledger, projector and collector have the same test: whatever collectors write, all come to the same. What

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 var (

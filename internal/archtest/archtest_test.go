@@ -34,7 +34,7 @@ func TestPackagesKeepTheRules(t *testing.T) {
 	for _, p := range packages {
 		saw[p.Path] = true
 	}
-	for _, want := range []string{"events", "queue", "eventlog/jetstream", "internal/archtest"} {
+	for _, want := range []string{"events", "rules/queue", "eventlog/jetstream", "internal/archtest"} {
 		if !saw[want] {
 			t.Errorf("the package %s was not seen: are the rules run on this module?", want)
 		}

@@ -24,19 +24,18 @@ func (f floor) String() string {
 }
 
 // house names the floor of every package. A directory below one of these belongs to it, unless it is
-// named itself.
+// named itself. With a star each directory below is a room of its own.
 var house = map[string]floor{
 	"events": words, "internal/phrase": words,
 
-	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense, "ledger": sense,
+	"rules/*": sense, "webhook/command": sense,
 
-	"eventlog": ports, "eventlog/jetstream": ports, "eventlog/memory": ports, "eventlog/eventlogtest": ports, "eventlog/door": ports,
-	"presence":  ports,
-	"readmodel": ports, "artifact": ports, "runner": ports, "config": ports, "control": ports, "client": ports,
-	"definitions": ports, "githubapi": ports, "comparison": ports, "shell": ports,
+	"eventlog": ports, "eventlog/*": ports, "readmodel": ports, "readmodel/comparison": ports, "control": ports, "config": ports,
+	"shell": ports, "artifact": ports, "internal/githubapi": ports, "website/client": ports,
+	"collector/definitions": ports, "collector/measure": ports, "collector/runner": ports,
 
-	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "projector": parts,
-	"reporter": parts, "website": parts, "watchdog": parts, "supervisor": parts,
+	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "collector/supervisor": parts, "projector": parts,
+	"reporter": parts, "website": parts, "watchdog": parts,
 
 	"cmd/tacho": program,
 
@@ -46,23 +45,23 @@ var house = map[string]floor{
 // neighbours are the imports inside a floor that are wanted. Words and parts have none.
 var neighbours = map[string][]string{
 	// The ledger holds what the others say of single things.
-	"ledger": {"job", "queue", "request", "suite"},
+	"rules/ledger": {"rules/job", "rules/queue", "rules/request", "rules/suite"},
 
 	"eventlog/jetstream":    {"eventlog"},
 	"eventlog/memory":       {"eventlog"},
 	"eventlog/eventlogtest": {"eventlog"},
 	"eventlog/door":         {"eventlog", "eventlog/jetstream"},
+	"eventlog/presence":     {"eventlog"},
 	"shell":                 {"eventlog"},
 	"control":               {"eventlog"},
-	"presence":              {"eventlog"},
-	"runner":                {"artifact"},
-	"comparison":            {"readmodel"},
+	"collector/runner":      {"artifact", "collector/measure"},
+	"readmodel/comparison":  {"readmodel"},
 	// The shapes that the API answers with are the rows and the wishes themselves.
-	"client": {"comparison", "control", "eventlog", "readmodel"},
+	"website/client": {"readmodel/comparison", "control", "eventlog", "readmodel"},
 }
 
 // known are the packages that internal ones may import: words that they need, and the log.
-var known = []string{"events", "suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
+var known = []string{"events", "rules/suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
 
 // stages are internal packages that put whole parts together and import whatever they need for it. Only tests
 // may import them.
@@ -77,6 +76,9 @@ func place(packagePath string) (room string, f floor, ok bool) {
 		i := strings.LastIndexByte(room, '/')
 		if i < 0 {
 			break
+		}
+		if f, ok = house[room[:i]+"/*"]; ok {
+			return room, f, true
 		}
 		room = room[:i]
 	}

@@ -58,28 +58,28 @@ func TestFloors(t *testing.T) {
 		tests   bool
 		want    []string
 	}{
-		{from: "events", imports: []string{"suite"}, want: []string{"may not import suite"}},
-		{from: "events", imports: []string{"internal/measure"}, want: []string{"may not import internal/measure"}},
-		{from: "queue", imports: []string{"events"}},
-		{from: "queue", imports: []string{"job"}, want: []string{"may not import job"}},
-		{from: "queue", imports: []string{"eventlog"}, want: []string{"may not import eventlog"}},
-		{from: "readmodel", imports: []string{"events", "queue", "internal/pgserver"}},
+		{from: "events", imports: []string{"rules/suite"}, want: []string{"may not import rules/suite"}},
+		{from: "events", imports: []string{"internal/git"}, want: []string{"may not import internal/git"}},
+		{from: "rules/queue", imports: []string{"events"}},
+		{from: "rules/queue", imports: []string{"rules/job"}, want: []string{"may not import rules/job"}},
+		{from: "rules/queue", imports: []string{"eventlog"}, want: []string{"may not import eventlog"}},
+		{from: "readmodel", imports: []string{"events", "rules/queue", "internal/pgserver"}},
 		{from: "readmodel", imports: []string{"eventlog"}, want: []string{"may not import eventlog"}},
 		{from: "readmodel", imports: []string{"eventlog"}, tests: true},
 		{from: "readmodel", imports: []string{"projector"}, tests: true, want: []string{"may not import projector"}},
 		{from: "eventlog/jetstream", imports: []string{"eventlog", "events"}},
 		{from: "eventlog/jetstream", imports: []string{"eventlog/memory"}, want: []string{"may not import eventlog/memory"}},
 		{from: "eventlog", imports: []string{"eventlog/memory"}, want: []string{"may not import eventlog/memory"}},
-		{from: "scheduler", imports: []string{"queue", "eventlog", "internal/measure"}},
+		{from: "scheduler", imports: []string{"rules/queue", "eventlog", "internal/git"}},
 		{from: "scheduler", imports: []string{"projector"}, want: []string{"may not import projector"}},
 		{from: "scheduler", imports: []string{"projector"}, tests: true, want: []string{"may not import projector"}},
 		{from: "website/pages", imports: []string{"website"}},
 		{from: "website/pages", imports: []string{"webhook"}, want: []string{"may not import webhook"}},
 		{from: "cmd/tacho", imports: []string{"scheduler", "events"}},
 		{from: "scheduler", imports: []string{"cmd/tacho"}, want: []string{"may not import cmd/tacho"}},
-		{from: "internal/measure", imports: []string{"events", "suite", "eventlog"}},
-		{from: "internal/measure", imports: []string{"readmodel"}, want: []string{"may not import readmodel"}},
-		{from: "internal/measure", imports: []string{"collector"}, tests: true, want: []string{"may not import collector"}},
+		{from: "internal/git", imports: []string{"events", "rules/suite", "eventlog"}},
+		{from: "internal/git", imports: []string{"readmodel"}, want: []string{"may not import readmodel"}},
+		{from: "internal/git", imports: []string{"collector"}, tests: true, want: []string{"may not import collector"}},
 		{from: "internal/pgtest", imports: []string{"internal/pgserver"}},
 		{from: "internal/farm", imports: []string{"scheduler", "collector"}},
 		{from: "scheduler", imports: []string{"internal/farm"}, want: []string{"is for tests"}},
@@ -112,7 +112,7 @@ var now = when.Now
 func f(t when.Time) { go g(t) }
 func g(t when.Time) { when.Sleep(when.Since(t)) }
 `
-	expect(t, CheckPurity([]*Package{source(t, "queue", "a.go", bad, "a_test.go", bad)}),
+	expect(t, CheckPurity([]*Package{source(t, "rules/queue", "a.go", bad, "a_test.go", bad)}),
 		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since")
 	expect(t, CheckPurity([]*Package{source(t, "scheduler", "a.go", bad)}))
 }
@@ -137,11 +137,11 @@ func TestComments(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
-	expect(t, CheckInit([]*Package{source(t, "suite", "a.go", `package suite
+	expect(t, CheckInit([]*Package{source(t, "rules/suite", "a.go", `package suite
 type t struct{}
 func (t) init() {}
 func init() {}
-`)}), "suite/a.go:4")
+`)}), "rules/suite/a.go:4")
 }
 
 func TestExits(t *testing.T) {
@@ -149,12 +149,12 @@ func TestExits(t *testing.T) {
 import ("log"; "os")
 func f(log2 struct{ Fatal func() }) { log2.Fatal(); os.Exit(1); log.Fatalf("") }
 `
-	expect(t, CheckExits([]*Package{source(t, "suite", "a.go", bad, "a_test.go", bad), source(t, "cmd/tacho", "a.go", bad)}),
+	expect(t, CheckExits([]*Package{source(t, "rules/suite", "a.go", bad, "a_test.go", bad), source(t, "cmd/tacho", "a.go", bad)}),
 		"os.Exit", "log.Fatalf")
 }
 
 func TestTests(t *testing.T) {
-	expect(t, CheckTests([]*Package{source(t, "suite", "a_test.go", `package suite
+	expect(t, CheckTests([]*Package{source(t, "rules/suite", "a_test.go", `package suite
 import (
 	"testing"
 	"testing/synctest"
@@ -177,7 +177,7 @@ func Start(tb testing.TB) { time.Sleep(1); tb.Skip() }
 }
 
 func TestGlobals(t *testing.T) {
-	expect(t, CheckGlobals([]*Package{source(t, "suite", "a.go", `package suite
+	expect(t, CheckGlobals([]*Package{source(t, "rules/suite", "a.go", `package suite
 import (
 	"flag"
 	"sync"
@@ -238,7 +238,7 @@ type Pair interface { Fact; pair() }
 func (A) pair() {}
 func (B) pair() {}
 `)
-	folds := source(t, "queue", "a.go", `package queue
+	folds := source(t, "rules/queue", "a.go", `package queue
 import "github.com/tachobench/tacho/events"
 func f(x events.Fact) {
 	switch x.(type) {
@@ -261,8 +261,8 @@ func f(x events.Fact) {
 	case events.A: }
 }
 `)
-	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "queue/a.go:15: nothing may follow", "queue/a.go:4: the switch over events.Fact forgets B",
-		"queue/a.go:20: the switch over events.Pair forgets B")
+	expect(t, CheckSums([]*Package{words, folds}), "Empty is declared", "rules/queue/a.go:15: nothing may follow", "rules/queue/a.go:4: the switch over events.Fact forgets B",
+		"rules/queue/a.go:20: the switch over events.Pair forgets B")
 }
 
 func TestTexts(t *testing.T) {

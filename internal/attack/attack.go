@@ -19,7 +19,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // Site is what is attacked, with the key of one collector.

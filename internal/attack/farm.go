@@ -16,7 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/ledger"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
 

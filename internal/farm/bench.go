@@ -7,7 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Bench measures nothing and takes simulated time: each planned test case lasts Each. It counts how often

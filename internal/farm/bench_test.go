@@ -18,9 +18,9 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // BenchmarkFreeToReceived runs a scheduler and a collector, whose jobs take no time, on a synced log of one

@@ -12,11 +12,11 @@ import (
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/presence"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // Farm is a log in memory with a scheduler, a listener and any number of collectors. It is made for synctest bubbles:

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
-	"github.com/tachobench/tacho/suite"
 )
 
 const x86 = events.Target("x86_64-unknown-linux-gnu")

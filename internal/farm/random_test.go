@@ -15,9 +15,9 @@ import (
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // Whatever is asked for, killed, paused, drained, started again and cancelled, in whatever order, and whatever the

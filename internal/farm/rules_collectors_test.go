@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/queue"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // Domain 8: who takes jobs, who is there, and who is told from whom.

@@ -10,7 +10,7 @@ import (
 	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // The rules of optional targets, of backfills and of failed requests, with the definitions of rustc.

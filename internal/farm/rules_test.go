@@ -12,7 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // rule is one row of the table of rules: what is done, what is then in the log, and how it ends. The table is

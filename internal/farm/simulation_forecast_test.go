@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/queue"
-	"github.com/tachobench/tacho/request"
+	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // tolerated is how wrong half of the estimates may be, as a share of the time until the end, where nothing came in

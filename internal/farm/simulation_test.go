@@ -16,10 +16,10 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/job"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
-	"github.com/tachobench/tacho/suite"
 )
 
 // A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Collectors are played

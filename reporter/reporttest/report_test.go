@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tachobench/tacho/compare"
-	"github.com/tachobench/tacho/comparison"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel/comparison"
 	"github.com/tachobench/tacho/reporter"
+	"github.com/tachobench/tacho/rules/compare"
 )
 
 // expect reports what a report lacks, and what it should not say (after a "!").

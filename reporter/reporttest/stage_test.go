@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
@@ -16,8 +16,8 @@ import (
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/reporter"
-	"github.com/tachobench/tacho/request"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 const (

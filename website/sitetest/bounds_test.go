@@ -11,11 +11,11 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // bounded opens a website with these bounds.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // retire takes what has ended by now out of the tables.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/presence"
 )
 
 // ears hear by the clock of a story.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // cut is the hash of a commit as lists and pages print it.

@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/pgtest"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {

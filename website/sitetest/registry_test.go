@@ -8,8 +8,8 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func newKey(t *testing.T) string {

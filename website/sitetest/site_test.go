@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
@@ -21,8 +20,9 @@ import (
 	"github.com/tachobench/tacho/internal/pgtest"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
-	"github.com/tachobench/tacho/suite"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/website"
+	"github.com/tachobench/tacho/website/client"
 )
 
 const (

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 const machine = events.Target("linux-amd64")

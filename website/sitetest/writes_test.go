@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/website"
+	"github.com/tachobench/tacho/website/client"
 )
 
 func TestEveryWriteOfTheClient(t *testing.T) {

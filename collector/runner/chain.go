@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// chain keeps account of the test cases of one benchmark: what is still to be measured, and the samples so
+// far.
+type chain struct {
+	plan suite.BenchmarkPlan
+	// wanted[i] says that case i is to be measured and has not failed.
+	wanted  []bool
+	samples [][]events.Iteration
+	// bytes is how large the samples of each case are as JSON.
+	bytes []int
+}
+
+// maxCaseBytes bounds the samples of one test case: they are kept in memory, and become part of one event,
+// which must stay below a megabyte. A thousand iterations with all that a machine can measure fit.
+const maxCaseBytes = 768 << 10
+
+func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
+	n := len(p.Cases)
+	c := &chain{plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), bytes: make([]int, n)}
+	for i, tc := range p.Cases {
+		c.wanted[i] = done == nil || !done(tc)
+	}
+	return c
+}
+
+// starts reports whether scenario i needs nothing of what is before it.
+func (c *chain) starts(i int) bool {
+	switch c.plan.Chain[i].Cache {
+	case suite.CacheNone, suite.CacheEmpty:
+		return true
+	}
+	return i == 0
+}
+
+// segmentEnd returns the end of the segment that i is in.
+func (c *chain) segmentEnd(i int) int {
+	for i++; i < len(c.plan.Chain) && !c.starts(i); i++ {
+	}
+	return i
+}
+
+// needed reports whether step i is to be run: its case is wanted, or one later in its segment is.
+func (c *chain) needed(i int) bool {
+	for _, wanted := range c.wanted[i:c.segmentEnd(i)] {
+		if wanted {
+			return true
+		}
+	}
+	return false
+}
+
+// missing counts the wanted cases.
+func (c *chain) missing() int {
+	n := 0
+	for _, wanted := range c.wanted {
+		if wanted {
+			n++
+		}
+	}
+	return n
+}
+
+// add keeps the samples of one run of step i if its case is wanted, unless it then has more than can be recorded.
+func (c *chain) add(i int, samples []events.Iteration) error {
+	if !c.wanted[i] {
+		return nil
+	}
+	text, err := json.Marshal(samples)
+	if err != nil {
+		return fmt.Errorf("keep the samples of %s: %w", c.plan.Chain[i].Name, err)
+	}
+	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
+		return &commandError{
+			argv: []string{string(c.plan.Benchmark.Name)},
+			what: fmt.Sprintf("has yielded more than can be recorded of one test case (%d KiB, after %d samples): let it print fewer, or lower its iterations",
+				maxCaseBytes>>10, len(c.samples[i])+len(samples)),
+		}
+	}
+	c.samples[i] = append(c.samples[i], samples...)
+	return nil
+}
+
+func (c *chain) measured(i int) events.MeasuredCase {
+	return events.MeasuredCase{TestCase: c.plan.Cases[i], Iterations: c.samples[i]}
+}
+
+// fail gives up the wanted cases from i to the end of its segment and returns them.
+func (c *chain) fail(i int) []int {
+	var failed []int
+	for j := i; j < c.segmentEnd(i); j++ {
+		if c.wanted[j] {
+			c.wanted[j] = false
+			failed = append(failed, j)
+		}
+	}
+	return failed
+}

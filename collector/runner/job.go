@@ -1,0 +1,75 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// Job is what to measure, and where.
+type Job struct {
+	// Plans are measured in this order.
+	Plans []suite.BenchmarkPlan
+	// Toolchain is what is measured.
+	Toolchain Toolchain
+	// Slot is the path of a working directory that is ours alone. It is made if it is not there, and what is
+	// in it is deleted. Give slots on all machines paths of one length, see the package comment.
+	Slot string
+	// Cache is the path of a directory for what outlives a job. Jobs that run at the same time may share it.
+	// Keep it on the file system of the slot, so that files can be linked instead of copied.
+	Cache string
+	// Source puts the program of a benchmark into dir, which does not exist yet.
+	Source func(ctx context.Context, b suite.BenchmarkDef, dir string) error
+	// Done reports whether a test case is already measured; such a case is not measured again. Nil means
+	// that none is.
+	Done func(events.TestCase) bool
+}
+
+// Toolchain is a fetched artifact.
+type Toolchain struct {
+	// Dir is the absolute path of its root; nothing is ever written there.
+	Dir string
+	// Tag is its name.
+	Tag events.Tag
+}
+
+// Sink takes what a run has to say, in order and from one goroutine. An error from it ends the run and is
+// returned.
+type Sink interface {
+	// Started: a benchmark begins; of all test cases of the job, done are over (measured now or before, or
+	// failed).
+	Started(benchmark events.Benchmark, done, total int)
+	// Measured: the last iteration of a test case is over.
+	Measured(ctx context.Context, c events.MeasuredCase) error
+	// Failed: a test case cannot be measured; of a benchmark that cannot be prepared each is reported.
+	Failed(ctx context.Context, f Failure) error
+	// Log takes a line, or some, of what is going on.
+	Log(text string)
+}
+
+// Failure says why something was not measured.
+type Failure struct {
+	Kind events.ErrorKind
+	// Context is the benchmark.
+	Context string
+	// Case is the test case.
+	Case *events.TestCase
+	// Message says what happened, with the end of what the command printed.
+	Message string
+}
+
+// Summary counts test cases.
+type Summary struct {
+	// Measured cases are those of this run, Skipped ones were done before, Failed ones have a Failure.
+	Measured, Skipped, Failed int
+}
+
+// The errors with which a run ends early, for errors.Is.
+var (
+	// ErrInterrupted: the context ended. The error wraps its cause too.
+	ErrInterrupted = errors.New("measuring was interrupted")
+	// ErrTransient: this machine is at fault, and the same job may succeed later.
+	ErrTransient = errors.New("this machine cannot measure now")
+)

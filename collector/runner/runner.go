@@ -1,0 +1,300 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// Runner runs jobs, one at a time. The program's main must begin with measure.RunShimIfAsked.
+type Runner struct {
+	// Measure executes the commands.
+	Measure *measure.Runner
+	// Drivers are the known drivers by name; see the function of that name.
+	Drivers map[string]Driver
+	// Settings are applied to measured commands as far as the machine agrees.
+	Settings Settings
+}
+
+// Settings keep the noise down.
+type Settings struct {
+	// CPUs pins measured commands to these CPUs; empty leaves them free.
+	CPUs []int
+	// Nice is their nice value; 0 leaves it alone.
+	Nice int
+	// DisableASLR lays out their address space the same way every time.
+	DisableASLR bool
+	// CountInstructions adds the metric "instructions", counted by valgrind in a pass of its own, where
+	// valgrind is installed and the driver measures single processes. It makes a case some thirty iterations
+	// longer, and the count is as good as a hardware counter's.
+	CountInstructions bool
+}
+
+// New returns a runner with all drivers.
+func New(s Settings) *Runner {
+	return &Runner{Measure: &measure.Runner{}, Drivers: Drivers(), Settings: s}
+}
+
+// Run measures what the job asks for and reports it to sink. Failures of what is measured are reported and
+// counted; the error is then nil. An error means that the job did not come to its end: ErrInterrupted,
+// ErrTransient, or what the sink returned.
+func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
+	unlock, err := lockSlot(ctx, job.Slot)
+	switch {
+	case ctx.Err() != nil:
+		return Summary{}, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	case err != nil:
+		return Summary{}, fmt.Errorf("%w: %w", ErrTransient, err)
+	}
+	defer unlock()
+	run := &run{runner: r, job: job, sink: sink}
+	for _, p := range job.Plans {
+		run.total += len(p.Cases)
+	}
+	for _, p := range job.Plans {
+		if err := run.benchmark(ctx, p); err != nil {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+			}
+			return run.summary, err
+		}
+	}
+	return run.summary, nil
+}
+
+// run is one job that is being run.
+type run struct {
+	runner  *Runner
+	job     Job
+	sink    Sink
+	summary Summary
+	total   int
+	// settings is what took effect, as it was last logged.
+	settings string
+}
+
+// benchmark measures what is missing of one benchmark.
+func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := newChain(p, r.job.Done)
+	r.summary.Skipped += len(p.Cases) - c.missing()
+	if c.missing() == 0 {
+		return nil
+	}
+	done := r.summary.Measured + r.summary.Skipped + r.summary.Failed
+	r.sink.Started(p.Benchmark.Name, done, r.total)
+	plan, err := r.prepare(ctx, p)
+	if err != nil {
+		return r.prepareFailed(ctx, p, c, err)
+	}
+	counts, err := r.count(ctx, p, c, plan)
+	if err != nil {
+		return err
+	}
+	for iteration := 1; iteration <= p.Iterations && c.missing() > 0; iteration++ {
+		for i := range p.Chain {
+			if !c.needed(i) {
+				continue
+			}
+			samples, err := r.step(ctx, p, i, iteration, plan.Steps[i])
+			if err == nil {
+				err = c.add(i, samples)
+			}
+			if err != nil {
+				if err := r.caseFailed(ctx, p, c, i, err); err != nil {
+					return err
+				}
+				continue
+			}
+			if n, counted := counts[i]; counted && iteration == 1 {
+				samples[0].Metrics[measure.Instructions] = n
+			}
+			if iteration < p.Iterations || !c.wanted[i] {
+				continue
+			}
+			if err := r.sink.Measured(ctx, c.measured(i)); err != nil {
+				return fmt.Errorf("report %s: %w", p.Cases[i], err)
+			}
+			r.summary.Measured++
+		}
+	}
+	return nil
+}
+
+// prepare empties the slot and lets the driver make its plan.
+func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) {
+	driver, ok := r.runner.Drivers[p.Driver]
+	if !ok {
+		return Plan{}, fmt.Errorf("there is no driver %q: update this program, or use another driver in the suite file", p.Driver)
+	}
+	s := &Slot{Dir: r.job.Slot, Cache: r.job.Cache, source: r.job.Source, measure: r.runner.Measure, log: r.sink.Log}
+	if err := s.clear(); err != nil {
+		return Plan{}, err
+	}
+	plan, err := driver.Prepare(ctx, s, r.job.Toolchain, p)
+	if err == nil && len(plan.Steps) != len(p.Chain) {
+		return Plan{}, fmt.Errorf("driver %q made %d steps for %d scenarios", p.Driver, len(plan.Steps), len(p.Chain))
+	}
+	return plan, err
+}
+
+// count counts the instructions of the steps that are needed, in one more iteration before the others. What
+// cannot be counted is only logged: a metric is missing then, and the case is measured all the same.
+func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan Plan) (map[int]float64, error) {
+	counts := map[int]float64{}
+	if !r.runner.Settings.CountInstructions || !plan.OneProcess {
+		return counts, nil
+	}
+	for i, s := range plan.Steps {
+		if !c.needed(i) {
+			continue
+		}
+		if s.Before != nil {
+			if err := s.Before(ctx); err != nil {
+				// The step will meet the same, and there it is the failure of its test case.
+				r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
+				return counts, ctx.Err()
+			}
+		}
+		s.Cmd.DisableASLR, s.Cmd.Timeout = r.runner.Settings.DisableASLR, countingTimeout*p.Timeout
+		n, err := r.runner.Measure.CountInstructions(ctx, s.Cmd)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if err != nil {
+			r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
+			return counts, nil
+		}
+		counts[i] = n
+	}
+	return counts, nil
+}
+
+// countingTimeout is how much longer a command may take while its instructions are counted.
+const countingTimeout = 50
+
+// step runs one step once and returns its samples, one unless the command printed more. Any error but that
+// of a failed command is a fault.
+func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int, s Step) ([]events.Iteration, error) {
+	if s.Before != nil {
+		if err := s.Before(ctx); err != nil {
+			return nil, fmt.Errorf("make ready for %s: %w", p.Chain[i].Name, err)
+		}
+	}
+	settings := r.runner.Settings
+	s.Cmd.CPUs, s.Cmd.Nice, s.Cmd.DisableASLR = settings.CPUs, settings.Nice, settings.DisableASLR
+	s.Cmd.Timeout = p.Timeout
+	if s.Parse != nil {
+		s.Cmd.OutputLimit = parsedOutputLimit
+	}
+	out, err := r.runner.Measure.Run(ctx, s.Cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := judge(s.Cmd, out); err != nil {
+		return nil, err
+	}
+	r.logSettings(out.Took)
+	samples, err := samplesOf(s, out)
+	if err != nil {
+		return nil, err
+	}
+	r.sink.Log(fmt.Sprintf("%s %s %s: iteration %d of %d took %.3f s%s", p.Benchmark.Name, p.Profile.Name, p.Chain[i].Name,
+		iteration, p.Iterations, out.Metrics[measure.WallTime], remark(out.Interference)))
+	return samples, nil
+}
+
+func remark(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// logSettings logs which settings took effect, when that is news.
+func (r *run) logSettings(took map[string]string) {
+	var all []string
+	for name, value := range took {
+		all = append(all, name+": "+value)
+	}
+	slices.Sort(all)
+	if text := strings.Join(all, "; "); text != r.settings {
+		r.settings = text
+		r.sink.Log("measured commands run with " + text)
+	}
+}
+
+// prepareFailed reports that nothing of a benchmark can be measured: of each test case, since that is what
+// artifacts are compared by.
+func (r *run) prepareFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, err error) error {
+	if stop := r.stops(ctx, err); stop != nil {
+		return stop
+	}
+	r.sink.Log(fmt.Sprintf("%s failed: %v", p.Benchmark.Name, err))
+	for i := range p.Cases {
+		if !c.wanted[i] {
+			continue
+		}
+		r.summary.Failed++
+		f := Failure{Kind: events.ErrorPrepare, Context: string(p.Benchmark.Name), Case: &p.Cases[i], Message: err.Error()}
+		if err := r.failed(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// caseFailed reports that step i failed, and with it all later cases of its segment.
+func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i int, err error) error {
+	if stop := r.stops(ctx, err); stop != nil {
+		return stop
+	}
+	kind := events.ErrorBenchmark
+	var failed *commandError
+	switch {
+	case errors.As(err, &failed) && failed.timedOut:
+		kind = events.ErrorTimeout
+	case !errors.As(err, &failed) && !errors.Is(err, measure.ErrStart):
+		kind = events.ErrorInternal
+	}
+	for _, j := range c.fail(i) {
+		message := err.Error()
+		if j != i {
+			message = fmt.Sprintf("not measured, since %s before it failed: %s", p.Chain[i].Name, message)
+		}
+		r.summary.Failed++
+		f := Failure{Kind: kind, Context: string(p.Benchmark.Name), Case: &p.Cases[j], Message: message}
+		r.sink.Log(fmt.Sprintf("%s failed: %s", f.Context, f.Message))
+		if err := r.failed(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) failed(ctx context.Context, f Failure) error {
+	if err := r.sink.Failed(ctx, f); err != nil {
+		return fmt.Errorf("report the failure of %s: %w", f.Context, err)
+	}
+	return nil
+}
+
+// stops returns the error that ends the whole job, or nil when err concerns what is measured.
+func (r *run) stops(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case outOfSpace(err):
+		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job goes on: %w",
+			ErrTransient, r.job.Slot, err)
+	}
+	return nil
+}

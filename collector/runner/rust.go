@@ -1,0 +1,294 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// rust measures compiles of one crate; the toolchain is a directory with bin/rustc and bin/cargo.
+//
+// Cargo runs once, unmeasured, with this program in the place of the compiler (see RunWrapperIfAsked). The
+// dependencies are compiled for real. The compile of the program itself, the leaf, is only written down, and
+// that command is what the steps run again and again, without cargo. Its counters are those of a run under
+// cargo, in less time, in a process tree that is all ours, and no file has to look newer than another; so the
+// touch of a benchmark is not needed. What it reads of the definitions:
+//
+//   - The arguments of a profile are the command of cargo, "rustc", "rustdoc" or "clippy", and flags for it.
+//     What follows a "--" is for the compiler. Clippy is the leaf checked by clippy-driver, with all its
+//     lints as warnings, so that none can make the compile fail.
+//   - The args of a benchmark are flags of cargo. Its compiler_args, after those of the backend, are given
+//     to the compiler for the leaf only.
+//   - Scenarios: with the cache "none" nothing incremental is kept; with "empty" the incremental directory is
+//     filled; with "warm" it is what the scenario before left; with "patched" the patches are applied besides,
+//     all in one go if there is one such scenario (see shares). They may be replaced files (see patches) or
+//     diffs NAME.patch in the program (see unfoldDiffs). Patches must not change the dependencies.
+//
+// The metric size:artifact is the size of what the compiler wrote, in bytes: executable, library, metadata or
+// the one file of JSON documentation. A tree of HTML has none, nor has an executable that is only checked.
+//
+// What makes two toolchains comparable: both see the same hash of every crate, which otherwise covers their
+// version and orders hash tables (see settleMetadata); every incremental result is verified, not a sample.
+type rust struct{}
+
+// sizeArtifact is the size of what was compiled.
+const sizeArtifact events.Metric = "size:artifact"
+
+// The commands of cargo that a profile can name.
+const (
+	verbRustc   = "rustc"
+	verbRustdoc = "rustdoc"
+	verbClippy  = "clippy"
+)
+
+// rustBuild is the build of one benchmark.
+type rustBuild struct {
+	slot *Slot
+	bin  string
+	src  string
+	plan suite.BenchmarkPlan
+	// verb is the command of cargo, flags are its arguments, compiler those of the compiler of the leaf.
+	verb     string
+	flags    []string
+	compiler []string
+	// incremental are further ones of the compiler where it compiles incrementally.
+	incremental []string
+}
+
+func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {
+	if !slices.ContainsFunc(p.Chain, func(s suite.Scenario) bool { return s.Cache == suite.CachePatched }) {
+		p.Benchmark.Patches = nil // nobody needs to be able to apply them
+	}
+	r := &rustBuild{slot: s, bin: filepath.Join(tc.Dir, "bin"), plan: p}
+	if err := r.choose(); err != nil {
+		return Plan{}, err
+	}
+	for _, tool := range []string{"cargo", "rustc", r.tool()} {
+		if _, err := os.Stat(filepath.Join(r.bin, tool)); err != nil {
+			return Plan{}, fmt.Errorf("profile %s needs bin/%s in the toolchain %s: %w", p.Profile.Name, tool, tc.Dir, err)
+		}
+	}
+	var err error
+	if r.src, err = s.Materialise(ctx, p.Benchmark); err != nil {
+		return Plan{}, err
+	}
+	if err := unfoldDiffs(ctx, s, r.src, p.Benchmark); err != nil {
+		return Plan{}, err
+	}
+	changes, err := takePatches(s, r.src, p.Benchmark)
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(p.Benchmark.Prepare) > 0 {
+		if _, err := s.Do(ctx, r.src, r.env(), p.Benchmark.Prepare); err != nil {
+			return Plan{}, fmt.Errorf("prepare the program: %w", err)
+		}
+	}
+	if err := changes.remember(); err != nil {
+		return Plan{}, err
+	}
+	leaf, err := r.record(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	return r.steps(leaf, changes)
+}
+
+// choose settles the arguments from backend, profile and benchmark.
+func (r *rustBuild) choose() error {
+	p := r.plan
+	args := p.Profile.Args
+	if len(args) == 0 || !slices.Contains([]string{verbRustc, verbRustdoc, verbClippy}, args[0]) {
+		return fmt.Errorf("the args of profile %s must begin with a command of cargo: %s, %s or %s",
+			p.Profile.Name, verbRustc, verbRustdoc, verbClippy)
+	}
+	r.verb, args = args[0], args[1:]
+	var own []string
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, own = args[:i], args[i+1:]
+	}
+	r.flags = slices.Concat(args, p.Benchmark.Args)
+	r.compiler = slices.Concat(p.Backend.Args, own, p.Benchmark.CompilerArgs)
+	if r.verb == verbClippy {
+		r.flags = append([]string{"--profile=check"}, r.flags...)
+		r.compiler = append([]string{"-Wclippy::all"}, r.compiler...)
+	}
+	// A lint that only one of two toolchains knows is no difference that anybody wants to measure.
+	r.compiler = append(r.compiler, "-Adeprecated", "-Aunknown-lints")
+	for _, s := range p.Chain {
+		if r.verb == verbRustdoc && s.Cache != suite.CacheNone {
+			return fmt.Errorf("scenario %s is incremental, which rustdoc is not: restrict the scenarios of profile %s to those with cache %q",
+				s.Name, p.Profile.Name, suite.CacheNone)
+		}
+	}
+	return nil
+}
+
+// tool is the program of the toolchain that compiles the leaf.
+func (r *rustBuild) tool() string {
+	if r.verb == verbClippy {
+		return "clippy-driver"
+	}
+	return r.verb
+}
+
+// env is the closed environment of cargo and of everything below it.
+func (r *rustBuild) env() []string {
+	env := append(r.slot.Env(r.bin),
+		"CARGO_INCREMENTAL=0",
+		"CARGO_NET_OFFLINE=true",
+		"CARGO_TARGET_DIR="+r.slot.Path("target"),
+		"CARGO_TERM_COLOR=never",
+		// Releases refuse flags that begin with -Z without it.
+		"RUSTC_BOOTSTRAP=1",
+		// The version of a compiler is part of all its hashes unless it is told otherwise.
+		"RUSTC_FORCE_RUSTC_VERSION=tacho",
+		"RUSTC_FORCE_INCR_COMP_ARTIFACT_HEADER=tacho",
+		// Whatever a configuration of the user puts between cargo and the compiler.
+		"RUSTC_WRAPPER=",
+		"RUSTC_WORKSPACE_WRAPPER=",
+	)
+	if !r.configured() {
+		// Those of a configuration above the slot, such as the user's: they would be measured along.
+		env = append(env, "RUSTFLAGS=", "RUSTDOCFLAGS=")
+	}
+	if home := r.cargoHome(); home != "" {
+		env = append(env, "CARGO_HOME="+home)
+	}
+	return append(env, r.plan.Benchmark.Env...)
+}
+
+// configured reports whether the program has a configuration of cargo of its own, whose flags are part of it.
+func (r *rustBuild) configured() bool {
+	return slices.ContainsFunc([]string{"config.toml", "config"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(r.src, ".cargo", name))
+		return err == nil
+	})
+}
+
+// cargoHome returns where the dependencies of the program are, or nothing when it has none that cargo would
+// have to fetch: then the home of the slot serves. They cannot be fetched here, so the user's own cargo must
+// have done so, or must be told by its configuration where they are.
+func (r *rustBuild) cargoHome() string {
+	lock, err := os.ReadFile(filepath.Join(r.src, "Cargo.lock"))
+	if err != nil || !strings.Contains(string(lock), "\nsource = ") {
+		return ""
+	}
+	if home := os.Getenv("CARGO_HOME"); home != "" {
+		return home
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".cargo")
+}
+
+// record runs cargo and returns the command that compiles the leaf.
+func (r *rustBuild) record(ctx context.Context) (recording, error) {
+	s := r.slot
+	if err := linkWrapper(s.Path("wrap")); err != nil {
+		return recording{}, err
+	}
+	if err := r.verifyAll(ctx); err != nil {
+		return recording{}, err
+	}
+	command := r.verb
+	if r.verb == verbClippy {
+		command = verbRustc
+	}
+	argv := []string{filepath.Join(r.bin, "cargo"), command, "--offline"}
+	if _, err := os.Stat(filepath.Join(r.src, "Cargo.lock")); err == nil {
+		argv = append(argv, "--locked")
+	}
+	argv = slices.Concat(argv, r.flags, []string{"--", leafMark}, r.compiler)
+	file := s.Path("leaf")
+	env := append(r.env(), wrapperEnv(s.Path("wrap"), r.bin, file, s.Dir)...)
+	_, err := s.Do(ctx, r.src, env, argv)
+	leaf, missing := readRecording(file)
+	switch {
+	case err != nil && r.cargoHome() != "":
+		return recording{}, fmt.Errorf("build the dependencies of the program (run \"cargo fetch\" in its directory if they are not on this machine): %w",
+			errors.Join(err, faultOf(missing)))
+	case err != nil:
+		return recording{}, fmt.Errorf("build the dependencies of the program: %w", errors.Join(err, faultOf(missing)))
+	case errors.Is(missing, fs.ErrNotExist):
+		return recording{}, fmt.Errorf("cargo %s succeeded without compiling anything to measure: check the args of the benchmark", command)
+	case missing != nil:
+		return recording{}, missing
+	}
+	return leaf, nil
+}
+
+// faultOf returns an error of the wrapper itself, nil if there is just nothing recorded.
+func faultOf(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// verifyAll makes the compiler verify every incremental result that it reuses. Left alone it picks some by
+// their hash, and so other ones after every change of the compiler. Where nothing is reused it would only cost
+// time that nobody else spends.
+func (r *rustBuild) verifyAll(ctx context.Context) error {
+	const flag = "-Zincremental-verify-ich"
+	_, err := r.slot.Do(ctx, r.src, r.env(), []string{filepath.Join(r.bin, "rustc"), flag, "--print=sysroot"})
+	var failed *commandError
+	switch {
+	case err == nil:
+		r.incremental = append(r.incremental, flag)
+		return nil
+	case errors.As(err, &failed) && !outOfSpace(err):
+		r.slot.Log("this rustc has no " + flag + ", so it verifies some of the incremental results only: " + failed.tail)
+		return nil
+	}
+	return err
+}
+
+// steps makes the steps of one iteration.
+func (r *rustBuild) steps(leaf recording, changes *patches) (Plan, error) {
+	s := r.slot
+	out, cache := s.Path("out"), s.Path("incremental")
+	argv := append([]string{filepath.Join(r.bin, r.tool())}, leaf.arguments(out, s.Path("dep-info"))...)
+	env := leaf.environment()
+	var sizes map[events.Metric]string
+	if leaf.writesFiles(r.verb) {
+		sizes = map[events.Metric]string{sizeArtifact: filepath.Join(out, "*")}
+	}
+	plan := Plan{Steps: make([]Step, len(r.plan.Chain)), OneProcess: true}
+	parts := shares(r.plan.Chain, len(changes.dirs))
+	for i, scenario := range r.plan.Chain {
+		whole := argv
+		if scenario.Cache != suite.CacheNone {
+			whole = slices.Concat(argv, r.incremental, []string{"-C", "incremental=" + cache})
+		}
+		cmd, err := s.Command(leaf.Dir, env, whole)
+		if err != nil {
+			return Plan{}, err
+		}
+		step := Step{Cmd: cmd, Sizes: sizes}
+		switch scenario.Cache {
+		case suite.CacheNone, suite.CacheEmpty:
+			step.Before = func(context.Context) error {
+				return errors.Join(changes.undo(), removeAll(out), removeAll(cache))
+			}
+		case suite.CachePatched:
+			step.Before = func(context.Context) error {
+				return errors.Join(removeAll(out), changes.apply(parts[i][0], parts[i][1]))
+			}
+		default:
+			step.Before = func(context.Context) error { return removeAll(out) }
+		}
+		plan.Steps[i] = step
+	}
+	return plan, nil
+}

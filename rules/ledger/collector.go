@@ -1,0 +1,76 @@
+package ledger
+
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+)
+
+// foldCollector applies a fact about a collector, and what follows for the lane that it is registered for.
+func (l *Ledger) foldCollector(f events.CollectorFact) {
+	c := l.collector(f.Whose())
+	if c.Removed {
+		return
+	}
+	before, took, process, key := c.Lane(), c.Takes(), c.Instance, keyOf(c.Standing)
+	c.Standing = job.Stand(c.Standing, f, l.at)
+	l.rekey(f.Whose(), key, keyOf(c.Standing))
+	// The others tell of the standing alone.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.CollectorRegistered:
+		c.expectedFrom(l)
+	case events.RegistryCopied:
+		c.expectedFrom(l)
+		c.Quarantine = f.Reason
+	case events.CollectorActivated:
+		c.Failed, c.Expected = nil, l.stored
+	case events.CollectorOnline:
+		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
+	case events.CollectorUpdating:
+		if f.Instance == process {
+			c.Updating, c.Wanted = l.stored, f.Wanted
+		}
+	case events.CollectorQuarantined:
+		c.Quarantine = f.Reason
+	}
+	if took {
+		l.lane(before).Takers--
+	}
+	if c.Takes() {
+		l.lane(c.Lane()).Takers++
+	}
+	for _, lane := range []events.Lane{before, c.Lane()} {
+		if lane != (events.Lane{}) {
+			l.look(lane)
+		}
+	}
+}
+
+// expectedFrom notes since when a collector that was registered is expected.
+func (c *Collector) expectedFrom(l *Ledger) {
+	if c.Expected.IsZero() {
+		c.Expected = l.stored
+	}
+}
+
+// keyOf returns the key that a collector of that standing has; none when it was removed.
+func keyOf(s job.Standing) string {
+	if s.Registered == nil || s.Removed {
+		return ""
+	}
+	return s.Registered.NKey
+}
+
+// rekey changes the key of a collector. A key belongs to the collector that had it first: nobody takes another's by
+// naming it.
+func (l *Ledger) rekey(name events.CollectorName, old, now string) {
+	if old == now {
+		return
+	}
+	if l.Keys[old] == name {
+		delete(l.Keys, old)
+	}
+	if _, taken := l.Keys[now]; now != "" && !taken {
+		l.Keys[now] = name
+	}
+}

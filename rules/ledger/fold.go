@@ -1,0 +1,438 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// Take folds one stored event and returns its fact, nil where that does not matter here. What was measured is the bulk
+// of a log and decides nothing, and neither do the pieces of large deliveries, so they are not decoded. An event that
+// no fold may take is one on its subject all the same: whoever appends there next must have seen it.
+func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
+	switch m.Subject.Family() {
+	case "result":
+		l.Seq, l.Moved = m.Seq, later(l.Moved, m.StoredAt)
+		id := events.JobID(m.Subject.Last())
+		if j, ok := l.Jobs[id]; ok && l.OnLane(j) {
+			l.Versions[m.Subject] = m.Seq
+		}
+		if events.Tells[events.TestCasesMeasured](m) {
+			l.Outbox.measured(l.artifactOf(id), News{m.Seq, m.StoredAt})
+		}
+		return nil, nil
+	case "delivery":
+		if events.Tells[events.DeliveryPart](m) {
+			l.Seq = m.Seq
+			l.Deliveries.part(m.Subject, m.Seq)
+			return nil, nil
+		}
+	}
+	e, parked, err := l.reader.Understand(m)
+	switch {
+	case err != nil:
+		return nil, err
+	case parked != "": // the projector archives it
+		l.Seq, l.Versions[m.Subject] = m.Seq, m.Seq
+		l.Deliveries.passed(m.Subject, m.Seq)
+		l.Outbox.passed(m.Subject, m.Seq)
+		l.drop(m.Subject, m.Seq, "", parked)
+		return nil, nil
+	}
+	l.foldOn(m.Subject, e, m.StoredAt)
+	return e.Fact, nil
+}
+
+// Fold applies one event that lies on the subject of its fact, as if the log had stored it when it was decided.
+func (l *Ledger) Fold(e events.Recorded) { l.foldOn(e.Fact.Subject(), e, e.Time) }
+
+// foldOn applies one event of a subject, which was another one for some facts in earlier versions. It cannot fail: if
+// the log says it, it happened.
+func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.Time) {
+	l.Seq, l.at, l.stored = e.Seq, e.Time, stored
+	if l.foldGitHub(e) { // an aggregate of GitHub knows its own version
+		return
+	}
+	l.Versions[subject] = e.Seq
+	if !l.Able() {
+		defer func() { l.Idle = later(l.Idle, stored) }()
+	}
+	if e.Time.After(l.Newest) {
+		l.Newest = e.Time
+	}
+	// The others decide nothing here.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case events.RequestFact:
+		l.foldRequest(f, e)
+	case events.AdmissionFact:
+		l.foldAdmission(f)
+	case events.JobDispatched:
+		l.foldDispatched(f, e)
+	case events.WorkFact:
+		l.foldWork(f, e)
+	case events.CollectorFact:
+		l.foldCollector(f)
+	case events.AssignmentFact:
+		l.foldAssignment(f)
+	case events.DefinitionsPublished:
+		l.foldDefinitions(f)
+	case events.JobsRetired:
+		l.Retention.retired(f, e.Time)
+	case events.AlertRaised:
+		l.foldRaised(f)
+	case events.AlertCleared:
+		delete(l.Alerts, f.Key)
+	}
+}
+
+// drop notes an event that changes nothing.
+func (l *Ledger) drop(on events.Subject, seq events.Seq, by events.CollectorName, why string) {
+	l.Littered++
+	l.Litter[on] = Litter{Count: l.Litter[on].Count + 1, Seq: seq, Nth: l.Littered, Collector: by, Why: why}
+}
+
+func (l *Ledger) foldAdmission(f events.AdmissionFact) {
+	switch f := f.(type) {
+	case events.RequestAdmitted:
+		l.Owed = 1
+	case events.BackfillAdmitted:
+		l.Backfilled[f.RequestID], l.Owed = true, f.Jobs
+	case events.GraphAdmitted:
+		l.Owed = f.Jobs
+	}
+}
+
+// foldRequest applies a fact of a request's life, and what follows for its jobs.
+func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
+	id := f.Whose()
+	_, pending := l.Pending[id]
+	l.recall(id)
+	defer l.settle(id)
+	l.evolve(id, f, e.Time)
+	if _, still := l.Pending[id]; pending && !still {
+		l.Moved = later(l.Moved, l.stored)
+	}
+	l.foldAsked(f, pending)
+	// The others concern the request alone.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.RequestCreated:
+		l.Roots[id] = e.Root
+	case events.RequestFailed:
+		l.foldPoison(id)
+	case events.RequestStarted:
+		l.Moved = later(l.Moved, l.stored)
+		l.share(id, f.Shared)
+		l.Owed = f.Jobs + f.Backfill
+		l.Backfilled[id] = f.Backfill > 0 || l.parentHasAll(id)
+	case events.JobsCreated:
+		l.foldJobs(f)
+		l.mend(id)
+		l.Owed = max(0, l.Owed-len(f.Jobs))
+	case events.RequestCancelled:
+		l.stop(id)
+	case events.RequestCancelledWithJobs:
+		for _, lane := range l.Lanes {
+			l.withdraw(f, slices.Clone(lane.Queued[id]))
+		}
+		l.stop(id)
+	case events.JobsWithdrawn:
+		l.withdraw(f, f.Jobs)
+		delete(l.Withdrawn, id)
+	}
+}
+
+func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time) {
+	var before request.Request
+	if known, ok := l.Requests[id]; ok {
+		before = *known
+	}
+	r := request.Evolve(before, f, at)
+	if !r.Exists() {
+		return
+	}
+	l.Requests[id] = &r
+	l.sort(&r)
+	if r.State.Terminal() {
+		delete(l.Backfilled, id)
+		delete(l.Torn, id)
+		delete(l.Open, id)
+	}
+	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
+	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
+	if r.Artifact.Tag == "" {
+		return
+	}
+	if _, taken := l.ByTag[KeyOf(r.Artifact)]; !taken {
+		l.ByTag[KeyOf(r.Artifact)] = id
+	}
+}
+
+// sort puts a request where requests of its state are.
+func (l *Ledger) sort(r *request.Request) {
+	delete(l.Running, r.ID)
+	delete(l.Waiting, r.ID)
+	delete(l.Wishing, r.ID)
+	delete(l.Pending, r.ID)
+	// The other states are told by Terminal.
+	//exhaustive:ignore
+	switch r.State {
+	case events.InProgress:
+		l.Running[r.ID] = true
+	case events.WaitingForArtifacts:
+		l.Waiting[r.ID] = true
+	}
+	if len(r.Wishes) > 0 {
+		l.Wishing[r.ID] = true
+	}
+	if !r.State.Terminal() {
+		l.Pending[r.ID] = r
+	}
+}
+
+// parentHasAll reports whether the parent of a request that just started is known and lacks no job. Whoever
+// started it may not have known the parent yet.
+func (l *Ledger) parentHasAll(id events.RequestID) bool {
+	r, ok := l.Requests[id]
+	if !ok {
+		return false
+	}
+	if _, known := l.ParentOf(r); !known {
+		return false
+	}
+	_, backfill, _, err := l.Expand(r)
+	return err == nil && len(l.Missing(backfill, l.at)) == 0
+}
+
+func (l *Ledger) foldJobs(f events.JobsCreated) {
+	for _, spec := range f.Jobs {
+		if l.revive(spec) == nil {
+			l.Jobs[spec.ID] = l.names.job(spec, justMade)
+			lane := l.lane(spec.Lane())
+			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
+			l.look(spec.Lane())
+			if spec.Round > 0 { // what is tried again has its budget again
+				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
+			}
+		}
+		l.wants(spec.ID, f.RequestID, f.Key)
+	}
+}
+
+// mend notes that no job of a request is cancelled any more, where that is so.
+func (l *Ledger) mend(id events.RequestID) {
+	if l.Torn[id] && !slices.ContainsFunc(l.NewestRounds(l.Requests[id]), func(j *Job) bool { return j.State == events.JobCancelled }) {
+		delete(l.Torn, id)
+	}
+}
+
+// wants notes that a request wants a job. It counts those required ones that a request in progress waits for.
+func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
+	j, ok := l.Jobs[id]
+	if !ok {
+		return
+	}
+	over := j.State.Terminal()
+	if over && j.State == events.JobCancelled && l.Running[r] {
+		l.Torn[r] = true
+	}
+	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !over && !j.like.Optional && l.Running[r], Repair: key != ""}
+	if w.Counts {
+		l.Open[r]++
+	}
+	l.stand(j, w)
+}
+
+// Wanted reports whether a job that has not ended is still to be done.
+func (l *Ledger) Wanted(j *Job) bool {
+	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
+}
+
+// stop notes that a request was cancelled: jobs may be left that nobody wants any more.
+func (l *Ledger) stop(id events.RequestID) {
+	if len(l.Unwanted(id)) > 0 {
+		l.Withdrawn[id] = true
+	}
+	for _, lane := range l.Lanes {
+		for _, j := range lane.Work.Dispatched {
+			lane.Stopping = lane.Stopping || l.Astray(l.Jobs[j])
+		}
+	}
+}
+
+// Astray reports whether a job on a lane is not to be done.
+func (l *Ledger) Astray(j *Job) bool {
+	return j != nil && (j.State.Terminal() || !l.Wanted(j))
+}
+
+// Unwanted returns the jobs of a cancelled request that are on no lane and that nobody wants, in the order they were made.
+func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
+	r, ok := l.Requests[id]
+	if !ok {
+		return nil
+	}
+	var out []events.JobID
+	add := func(id events.JobID) {
+		if j, ok := l.Jobs[id]; ok && j.State == events.JobQueued && j.Place == 0 && !l.Wanted(j) {
+			out = append(out, id)
+		}
+	}
+	for _, id := range r.Jobs {
+		add(id)
+	}
+	for _, id := range r.Shared {
+		add(id)
+	}
+	return out
+}
+
+// withdraw ends those of jobs that are on no lane.
+func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
+	for _, id := range jobs {
+		j, ok := l.Jobs[id]
+		if !ok {
+			continue
+		}
+		l.live(j, f, l.Seq)
+		if j.State.Terminal() {
+			l.unqueue(j)
+			l.look(j.Lane())
+			l.rest(j)
+		}
+	}
+}
+
+// unqueue takes a job out of those that wait for dispatch.
+func (l *Ledger) unqueue(j *Job) {
+	lane := l.lane(j.Lane())
+	waiting := lane.Queued[j.of.request]
+	if i := slices.Index(waiting, j.ID); i >= 0 {
+		waiting = slices.Delete(waiting, i, i+1)
+	}
+	if len(waiting) == 0 {
+		delete(lane.Queued, j.of.request)
+		return
+	}
+	lane.Queued[j.of.request] = waiting
+}
+
+func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
+	lane := l.lane(f.Job.Lane())
+	lane.Work.Dispatch(f)
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since)}
+	if j := l.revive(f.Job); j != nil {
+		l.live(j, f, e.Seq)
+		l.unqueue(j)
+		lane.Stopping = lane.Stopping || l.Astray(j)
+		l.rest(j)
+	}
+	l.movedOn(f.Job.Lane())
+}
+
+// OnLane reports whether a job was dispatched and its place is not over.
+func (l *Ledger) OnLane(j *Job) bool {
+	lane, ok := l.Lanes[j.Lane()]
+	return ok && j.Place > 0 && lane.Work.Dispatched[j.Place] == j.ID
+}
+
+// foldWork applies a fact on the work of a lane. One that does not count is litter.
+func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
+	lane := l.lane(f.Where())
+	j, ok := l.Jobs[f.Which()]
+	if dequeued, is := f.(events.JobDequeued); is && ok {
+		dequeued.Job = j.Spec() // what a collector says of the job is nothing to decide on
+		f = dequeued
+	}
+	if !lane.Work.Take(f, e.Seq, e.Time) {
+		lane.Forged[e.Seq] = true
+		l.drop(f.Subject(), e.Seq, writer(f), "it is not about the job, place and attempt that the lane holds")
+		return
+	}
+	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
+	if lane.Work.Phase == job.Ended {
+		delete(lane.Dispatches, lane.Work.Place)
+	}
+	if _, begins := f.(events.JobDequeued); begins {
+		lane.Begun = l.stored
+	}
+	defer l.foldMoved(f)
+	if !ok || j.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
+		return
+	}
+	switch f := f.(type) {
+	case events.AttemptLost:
+		l.foldLoser(f)
+	case events.AttemptReleased:
+		l.foldReleased(j, f)
+	case events.JobFinished:
+		l.foldFault(j, f)
+		l.Lengths.learn(j.Sort(), f)
+		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
+		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
+	case events.JobDequeued:
+	}
+	l.live(j, f, e.Seq)
+	l.rest(j)
+}
+
+// writer returns who wrote a fact by its own word.
+func writer(f events.WorkFact) events.CollectorName {
+	switch f := f.(type) {
+	case events.JobDequeued:
+		return f.Collector
+	case events.JobFinished:
+		return f.Collector
+	case events.AttemptLost:
+		return f.Collector
+	case events.AttemptReleased:
+		return f.Collector
+	}
+	return ""
+}
+
+// live applies a fact to a job's life.
+func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
+	over := j.State.Terminal()
+	j.fares(func(c *course) {
+		if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
+			c.Since = l.stored
+		}
+		c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
+	})
+	if over || !j.State.Terminal() {
+		return
+	}
+	l.Retention.add(l.at)
+	for _, w := range j.Wanters {
+		if w.Counts && l.Open[w.Request] > 0 {
+			l.Open[w.Request]--
+		}
+		if j.State == events.JobCancelled && l.Running[w.Request] {
+			l.Torn[w.Request] = true
+		}
+	}
+}
+
+func (l *Ledger) foldAssignment(f events.AssignmentFact) {
+	lane := l.lane(f.Where())
+	lane.Assignment = job.Assign(lane.Assignment, f)
+	if lane.Assignment.Serving != "" {
+		lane.Served = lane.Assignment.Serving
+	}
+}
+
+func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
+	l.mendPoison(f.Suite)
+	d, err := suite.Parse(f.Content)
+	if err != nil {
+		l.Unusable[f.Suite] = err.Error()
+		return
+	}
+	delete(l.Unusable, f.Suite)
+	l.Definitions[f.Digest], l.Current[f.Suite] = d, f.Digest
+}

@@ -1,0 +1,191 @@
+package ledger
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+)
+
+// past is what stays of a job that has ended, once no request that is under way stands for it: what later rounds and
+// repairs decide on. The rest of its spec is in its identity, which whoever asks for the job knows.
+type past struct {
+	// Ended is in seconds since 1970, Place where the job was dispatched on its lane; 0 for never.
+	Ended, Place uint32
+	// Maker is the number of the request that had it made, Definitions that of the digest.
+	Maker       uint32
+	Definitions uint16
+	// Flags are its state, the kind of its artifact, and whether it was optional or a backfill. Fault is its place in faults.
+	Flags, Fault uint8
+}
+
+// The bits of past.Flags: two of each of these lists, and one each.
+var (
+	pastStates = []events.JobState{events.JobSuccess, events.JobFailure, events.JobCancelled}
+	pastKinds  = []events.RequestKind{"", events.Master, events.Try, events.Release}
+	faults     = []events.ErrorKind{
+		"", events.ErrorArtifact, events.ErrorPrepare, events.ErrorBenchmark, events.ErrorTimeout, events.ErrorTransient, events.ErrorDefinitions,
+		events.ErrorExhausted, events.ErrorInternal,
+	}
+)
+
+const (
+	kindShift          = 2
+	optional, backfill = 1 << 4, 1 << 5
+)
+
+// Past are the jobs that have left the memory, by the hash of their ids.
+type Past struct {
+	jobs map[uint64]past
+	// makers and digests are numbered in the order in which they came.
+	makers  numbers[events.RequestID]
+	digests numbers[events.Digest]
+}
+
+// numbers gives each value a number, from 1.
+type numbers[T comparable] struct {
+	list []T
+	of   map[T]int
+}
+
+func (n *numbers[T]) number(v T) int {
+	if i, ok := n.of[v]; ok {
+		return i
+	}
+	if n.of == nil {
+		n.of = map[T]int{}
+	}
+	n.list = append(n.list, v)
+	n.of[v] = len(n.list)
+	return len(n.list)
+}
+
+// value returns what has a number, the zero value for none.
+func (n *numbers[T]) value(i int) (v T) {
+	if i < 1 || i > len(n.list) {
+		return v
+	}
+	return n.list[i-1]
+}
+
+// hash returns 64 bits of an id, which is one of 64 bits itself.
+func hash(id events.JobID) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// Len returns how many jobs have left the memory.
+func (p *Past) Len() int { return len(p.jobs) }
+
+func (p *Past) has(id events.JobID) bool {
+	_, ok := p.jobs[hash(id)]
+	return ok
+}
+
+// forget takes a job out, and reports whether it was there.
+func (p *Past) forget(id events.JobID) bool {
+	had := p.has(id)
+	delete(p.jobs, hash(id))
+	return had
+}
+
+// add takes in a job that has ended.
+func (p *Past) add(j *Job) {
+	if p.jobs == nil {
+		p.jobs = map[uint64]past{}
+	}
+	at := past{Place: uint32(min(j.Place, math.MaxUint32)), Maker: uint32(p.makers.number(j.of.request))}
+	if n := p.digests.number(j.of.definitions); n <= math.MaxUint16 {
+		at.Definitions = uint16(n)
+	}
+	if seconds := j.EndedAt.Unix(); seconds > 0 {
+		at.Ended = uint32(min(seconds, math.MaxUint32))
+	}
+	at.Flags = uint8(max(slices.Index(pastStates, j.State), 0)) | uint8(max(slices.Index(pastKinds, j.of.artifact.Kind), 0))<<kindShift
+	if j.like.Optional {
+		at.Flags |= optional
+	}
+	if j.like.Backfill {
+		at.Flags |= backfill
+	}
+	at.Fault = uint8(max(slices.Index(faults, j.Fault), 0))
+	p.jobs[hash(j.ID)] = at
+}
+
+// job returns a job of the past to somebody who knows its identity.
+func (p *Past) job(identity events.JobSpec) (*Job, bool) {
+	at, ok := p.jobs[hash(identity.ID)]
+	if !ok {
+		return nil, false
+	}
+	spec := identity
+	spec.Definitions, spec.RequestID = p.digests.value(int(at.Definitions)), p.makers.value(int(at.Maker))
+	spec.Artifact.Kind = pastKinds[at.Flags>>kindShift&3]
+	spec.Optional, spec.Backfill = at.Flags&optional != 0, at.Flags&backfill != 0
+	life := job.Life{State: pastStates[at.Flags&3], Place: uint64(at.Place), Fault: faults[at.Fault]}
+	if at.Ended > 0 {
+		life.EndedAt = time.Unix(int64(at.Ended), 0).UTC()
+	}
+	return &Job{
+		course: &course{Life: life}, ID: spec.ID, Round: spec.Round, resting: true,
+		of: &origin{spec.Artifact, spec.Definitions, spec.RequestID}, like: &spec,
+	}, true
+}
+
+// pastImage is the past in a snapshot.
+type pastImage struct {
+	// Jobs are records of 24 bytes, by id.
+	Jobs    []byte
+	Makers  []events.RequestID
+	Digests []events.Digest
+}
+
+type pastRecord struct {
+	Hash uint64
+	past
+}
+
+func (p *Past) image() (pastImage, error) {
+	records := make([]pastRecord, 0, len(p.jobs))
+	for id, at := range p.jobs {
+		records = append(records, pastRecord{id, at})
+	}
+	slices.SortFunc(records, func(a, b pastRecord) int { return cmp.Compare(a.Hash, b.Hash) })
+	jobs, err := binary.Append(nil, binary.LittleEndian, records)
+	return pastImage{jobs, p.makers.list, p.digests.list}, err
+}
+
+// restore returns the past of an image. Errors say what is wrong with it.
+func (i pastImage) restore() (Past, error) {
+	size := binary.Size(pastRecord{})
+	if len(i.Jobs)%size != 0 {
+		return Past{}, errors.New("the jobs that have ended are cut off")
+	}
+	records := make([]pastRecord, len(i.Jobs)/size)
+	if _, err := binary.Decode(i.Jobs, binary.LittleEndian, records); err != nil {
+		return Past{}, err
+	}
+	p := Past{jobs: make(map[uint64]past, len(records))}
+	for _, r := range i.Makers {
+		p.makers.number(r)
+	}
+	for _, d := range i.Digests {
+		p.digests.number(d)
+	}
+	for _, r := range records {
+		known := int(r.Fault) < len(faults) && int(r.Flags&3) < len(pastStates) && int(r.Maker) <= len(i.Makers) && int(r.Definitions) <= len(i.Digests)
+		if !known || r.Maker == 0 {
+			return Past{}, fmt.Errorf("a job that has ended is not what it was: %+v", r)
+		}
+		p.jobs[r.Hash] = r.past
+	}
+	return p, nil
+}

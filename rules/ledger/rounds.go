@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+const (
+	// roundsByItself is how many more rounds of a job new requests make that ended by a fault, againAfter how long
+	// after the last of them.
+	roundsByItself = 3
+	againAfter     = time.Hour
+)
+
+// NewestRounds returns the jobs that a request stands for, its own and those that it asked of its parent, each in the
+// newest round that the request knows, in the order they were made; the shared ones come last.
+func (l *Ledger) NewestRounds(r *request.Request) []*Job {
+	var out []*Job
+	at := map[events.JobID]int{}
+	add := func(id events.JobID) {
+		j, ok := l.Jobs[id]
+		if !ok {
+			return
+		}
+		first := j.Spec().First()
+		i, known := at[first]
+		switch {
+		case !known:
+			at[first] = len(out)
+			out = append(out, j)
+		case j.Round > out[i].Round:
+			out[i] = j
+		}
+	}
+	for _, id := range r.Jobs {
+		add(id)
+	}
+	for _, id := range r.Shared {
+		add(id)
+	}
+	return out
+}
+
+// NewestRound returns the newest round of a job that exists.
+func (l *Ledger) NewestRound(spec events.JobSpec) events.JobSpec {
+	for {
+		next := l.Find(spec.Again())
+		if next == nil {
+			return spec
+		}
+		spec = next.Spec()
+	}
+}
+
+// Missing returns those of jobs that are to be made, each in its round.
+func (l *Ledger) Missing(jobs []events.JobSpec, now time.Time) []events.JobSpec {
+	var out []events.JobSpec
+	for _, spec := range jobs {
+		if spec, lacks := l.Lacks(spec, now); lacks {
+			out = append(out, spec)
+		}
+	}
+	return out
+}
+
+// Lacks returns the job in its newest round, and whether that is still to be made: because there is none, or because
+// the one before was cancelled, ended by a fault some time ago, or measures less than this one would.
+func (l *Ledger) Lacks(spec events.JobSpec, now time.Time) (events.JobSpec, bool) {
+	faults := 0
+	for {
+		j := l.Find(spec)
+		if j == nil {
+			return spec, true
+		}
+		next := spec.Again()
+		if l.Made(next.ID) {
+			if j.Faulty() {
+				faults++
+			}
+			spec = next
+			continue
+		}
+		again := !j.State.Terminal() && !l.Wanted(j) || j.State == events.JobCancelled ||
+			j.Faulty() && faults < roundsByItself && now.Sub(j.EndedAt) >= againAfter || !l.covered(j.Spec(), spec)
+		if !again {
+			return spec, false
+		}
+		spec = next
+	}
+}
+
+// covered reports whether a job measures every test case that another round of it would, which may have other
+// definitions or be made for another kind of request.
+func (l *Ledger) covered(have, want events.JobSpec) bool {
+	if have.Definitions == want.Definitions && have.Artifact.Kind == want.Artifact.Kind {
+		return true
+	}
+	return suite.Covers(l.Definitions[have.Definitions], have, l.Definitions[want.Definitions], want)
+}
+
+// Stopped reports whether a request was cancelled.
+func (l *Ledger) Stopped(id events.RequestID) bool {
+	r, ok := l.Requests[id]
+	return ok && r.State == events.RequestStopped
+}
+
+// LackError says what the farm lacks to turn requests into jobs. No request is to blame.
+type LackError struct{ Lack, Detail string }
+
+func (e LackError) Error() string { return e.Lack }
+
+// Expand turns a request into jobs with the definitions that it started with, or the current ones. A LackError says
+// that there are none to be used.
+func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
+	name := r.Artifact.Suite
+	digest = r.Definitions
+	if digest == "" {
+		if why := l.Unusable[name]; why != "" {
+			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
+		}
+		digest = l.Current[name]
+	}
+	d, ok := l.Definitions[digest]
+	if !ok {
+		return nil, nil, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
+	}
+	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest}
+	if parent, known := l.ParentOf(r); known {
+		wish.Parent = &parent.Artifact
+	}
+	own, backfill, err = d.Expand(wish)
+	return own, backfill, digest, err
+}

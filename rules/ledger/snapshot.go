@@ -1,0 +1,168 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/queue"
+)
+
+// Version is that of the folds: it grows when they give another ledger for the same log. A snapshot of another version
+// is not read.
+const Version = 2
+
+// image is a ledger in a snapshot, without what follows from the rest.
+type image struct {
+	*Ledger
+	// Opened and Copied are the place of the reader.
+	Opened events.Seq
+	Copied []events.CollectorName
+	// LaneImages and LengthImages are lists: their keys are no keys in JSON.
+	LaneImages   []laneImage
+	LengthImages []lengthImage
+	PastImage    pastImage
+	JobImages    map[events.JobID]jobImage
+}
+
+type laneImage struct {
+	Name events.Lane
+	*Lane
+}
+
+type jobImage struct {
+	Spec events.JobSpec
+	course
+	Wanters []Wanter
+}
+
+type lengthImage struct {
+	Sort queue.Sort
+	Took []time.Duration
+}
+
+// Snapshot returns the ledger as bytes, the same ones for the same ledger.
+func (l *Ledger) Snapshot() ([]byte, error) {
+	i := image{Ledger: l}
+	i.Opened, i.Copied = l.reader.Place()
+	slices.Sort(i.Copied)
+	for _, name := range l.LaneOrder {
+		i.LaneImages = append(i.LaneImages, laneImage{name, l.Lanes[name]})
+	}
+	for _, s := range slices.SortedFunc(maps.Keys(l.Lengths), compareSorts) {
+		i.LengthImages = append(i.LengthImages, lengthImage{s, l.Lengths[s]})
+	}
+	i.JobImages = make(map[events.JobID]jobImage, len(l.Jobs))
+	for id, j := range l.Jobs {
+		i.JobImages[id] = jobImage{j.Spec(), *j.course, j.Wanters}
+	}
+	var err error
+	if i.PastImage, err = l.Past.image(); err != nil {
+		return nil, fmt.Errorf("make a snapshot of the jobs that have ended: %w", err)
+	}
+	data, err := json.Marshal(i)
+	if err != nil {
+		return nil, fmt.Errorf("make a snapshot of the ledger: %w", err)
+	}
+	return data, nil
+}
+
+func compareSorts(a, b queue.Sort) int {
+	return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Lane.Target, b.Lane.Target), cmp.Compare(a.Lane.Set, b.Lane.Set),
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Profile, b.Profile))
+}
+
+// Restore returns the ledger of a snapshot of this Shape. Errors say what is wrong with it.
+func Restore(data []byte) (*Ledger, error) {
+	i := image{Ledger: New()}
+	decode := json.NewDecoder(bytes.NewReader(data))
+	decode.DisallowUnknownFields()
+	if err := decode.Decode(&i); err != nil {
+		return nil, fmt.Errorf("read a snapshot of the ledger: %w", err)
+	}
+	if _, err := decode.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read a snapshot of the ledger: something follows it")
+	}
+	l := i.Ledger
+	l.reader = *events.ReadFrom(i.Opened, i.Copied...)
+	for _, lane := range i.LaneImages {
+		if lane.Lane == nil {
+			return nil, fmt.Errorf("read a snapshot of the ledger: lane %s is empty", lane.Name)
+		}
+		l.Lanes[lane.Name] = lane.Lane
+		l.LaneOrder = append(l.LaneOrder, lane.Name)
+	}
+	for _, s := range i.LengthImages {
+		l.Lengths[s.Sort] = s.Took
+	}
+	for digest, d := range l.Definitions {
+		if d.Digest() != digest {
+			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s are not what they were", digest)
+		}
+	}
+	var err error
+	if l.Past, err = i.PastImage.restore(); err != nil {
+		return nil, fmt.Errorf("read a snapshot of the ledger: %w", err)
+	}
+	for id, known := range i.JobImages {
+		j := l.names.job(known.Spec, &known.course)
+		j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
+		j.resting = j.State.Terminal() && !l.OnLane(j)
+		for _, w := range known.Wanters {
+			w.Request = events.RequestID(l.names.once(string(w.Request)))
+			l.stand(j, w)
+		}
+		l.Jobs[id] = j
+	}
+	for id, r := range l.Requests {
+		if r == nil {
+			return nil, fmt.Errorf("read a snapshot of the ledger: request %s is empty", id)
+		}
+		l.sort(r)
+		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
+	}
+	return l, nil
+}
+
+// Shape names the form of a snapshot and the version of the folds, as a token. It is made from the types, so that a new
+// field makes another shape.
+func Shape() string {
+	h := sha256.New()
+	describe(h, reflect.TypeFor[image](), map[reflect.Type]bool{})
+	return fmt.Sprintf("v%d-%s", Version, hex.EncodeToString(h.Sum(nil)[:6]))
+}
+
+// describe writes a type with all that it holds.
+func describe(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
+	fmt.Fprintf(w, "%s %s{", t, t.Kind())
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	// The other kinds hold nothing.
+	//exhaustive:ignore
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			f := t.Field(i)
+			fmt.Fprintf(w, "%s %s ", f.Name, f.Tag)
+			describe(w, f.Type, seen)
+		}
+	case reflect.Map:
+		describe(w, t.Key(), seen)
+		describe(w, t.Elem(), seen)
+	case reflect.Slice, reflect.Array, reflect.Pointer:
+		describe(w, t.Elem(), seen)
+	}
+	fmt.Fprint(w, "}")
+}

@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/request"
+)
+
+// never is the time of what did not happen.
+var never time.Time
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// look notes since when a lane has jobs that wait and nobody for them.
+func (l *Ledger) look(name events.Lane) {
+	lane := l.lane(name)
+	switch unserved := lane.Takers == 0 && (len(lane.Queued) > 0 || lane.Work.Ahead() > 0); {
+	case !unserved:
+		lane.Unserved = never
+	case lane.Unserved.IsZero():
+		lane.Unserved, lane.UnservedBy = l.stored, l.Seq
+	}
+}
+
+// movedOn notes that a lane's work went on.
+func (l *Ledger) movedOn(name events.Lane) {
+	l.Moved = later(l.Moved, l.stored)
+	l.look(name)
+}
+
+// foldMoved notes what a fact that counts on the work of a lane means for it. An attempt that is over without its job
+// is no progress.
+func (l *Ledger) foldMoved(f events.WorkFact) {
+	switch f.(type) {
+	case events.JobDequeued, events.JobFinished:
+		l.movedOn(f.Where())
+	case events.AttemptLost, events.AttemptReleased:
+		l.look(f.Where())
+	}
+}
+
+// foldPoison notes a request that failed because it could not be turned into jobs.
+func (l *Ledger) foldPoison(id events.RequestID) {
+	r, ok := l.Requests[id]
+	if !ok || r.ExpansionFailures < request.QuarantineAfter {
+		return
+	}
+	if _, known := l.Poison[id]; !known {
+		l.Poison[id] = Poison{Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Reason: r.ExpansionError, At: l.stored, Cause: l.Seq}
+	}
+}
+
+// mendPoison notes that a suite has new definitions.
+func (l *Ledger) mendPoison(name events.SuiteName) {
+	for id, p := range l.Poison {
+		if p.Suite == name {
+			p.Resolved = true
+			l.Poison[id] = p
+		}
+	}
+}
+
+// foldRaised notes an alert that is raised, or says something else from now on.
+func (l *Ledger) foldRaised(f events.AlertRaised) {
+	a, stands := l.Alerts[f.Key]
+	if !stands {
+		a.At, a.Seq = l.stored, l.Seq
+	}
+	a.AlertRaised = f
+	l.Alerts[f.Key] = a
+	if f.Kind == events.AlertUnreachable {
+		l.Unreachable = l.stored
+	}
+}
+
+// recent is how many of the last jobs alike tell how long the next will take.
+const recent = 10
+
+// Lengths are how long the last jobs took, by sort. An estimate may fall back on jobs that are merely similar;
+// an alarm may not: a sort without a job of its own is unknown, and unknown is compared with nothing.
+type Lengths map[queue.Sort][]time.Duration
+
+// learn takes the length of a job that ran to its end, in one piece, and measured something.
+func (l Lengths) learn(s queue.Sort, f events.JobFinished) {
+	if f.Outcome != events.Success || f.Measured == 0 || f.Skipped > 0 || f.DurationMS <= 0 {
+		return
+	}
+	list := append(l[s], time.Duration(f.DurationMS)*time.Millisecond)
+	l[s] = slices.Clone(list[max(len(list)-recent, 0):])
+}
+
+// Expect returns the median of the last jobs of a sort; unknown without any.
+func (l Lengths) Expect(s queue.Sort) queue.Expected {
+	list := l[s]
+	if len(list) == 0 {
+		return queue.Expected{}
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
+	return queue.Known(low + (high-low)/2)
+}

@@ -1,0 +1,262 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/readmodel/comparison"
+)
+
+// Status returns what the status page shows.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, "status", nil)
+}
+
+// Queue returns the pending requests in the order in which they will be benchmarked.
+func (c *Client) Queue(ctx context.Context) ([]QueuePlace, error) {
+	return get[[]QueuePlace](ctx, c, "queue", nil)
+}
+
+// RequestQuery selects requests; what is left zero selects all.
+type RequestQuery struct {
+	State events.RequestState
+	Kind  events.RequestKind
+	Suite events.SuiteName
+	Tag   events.Tag
+	PR    int
+	// Before selects requests created before the event of this sequence.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Requests returns the requests that q selects, newest first.
+func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Request, error) {
+	query := url.Values{}
+	set(query, "state", q.State)
+	set(query, "kind", q.Kind)
+	set(query, "suite", q.Suite)
+	set(query, "tag", q.Tag)
+	set(query, "pr", q.PR)
+	set(query, "before", q.Before)
+	set(query, "limit", q.Limit)
+	return get[[]readmodel.Request](ctx, c, "requests", query)
+}
+
+// Request returns the request of that id, or the newest of that tag, with its jobs.
+func (c *Client) Request(ctx context.Context, name string) (readmodel.RequestJobs, error) {
+	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(name), nil)
+}
+
+// JobQuery selects jobs; what is left zero selects all.
+type JobQuery struct {
+	Request events.RequestID
+	State   events.JobState
+	// Open selects the jobs that have not ended.
+	Open bool
+	// Lane selects one lane; nil selects all.
+	Lane *events.Lane
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Jobs returns the jobs that q selects, in the order of their creation.
+func (c *Client) Jobs(ctx context.Context, q JobQuery) ([]readmodel.Job, error) {
+	query := url.Values{}
+	set(query, "request", q.Request)
+	set(query, "state", q.State)
+	set(query, "open", q.Open)
+	set(query, "limit", q.Limit)
+	if q.Lane != nil {
+		query.Set("lane", q.Lane.String())
+	}
+	return get[[]readmodel.Job](ctx, c, "jobs", query)
+}
+
+// Job returns one job with its attempts and errors.
+func (c *Client) Job(ctx context.Context, id events.JobID) (readmodel.JobHistory, error) {
+	return get[readmodel.JobHistory](ctx, c, "jobs/"+url.PathEscape(string(id)), nil)
+}
+
+// Collectors returns the collectors by name: without those that were removed, unless all are asked for.
+func (c *Client) Collectors(ctx context.Context, all bool) ([]Collector, error) {
+	query := url.Values{}
+	set(query, "all", all)
+	return get[[]Collector](ctx, c, "collectors", query)
+}
+
+// Alerts returns the alerts that stand, and so many of those that are over, newest first.
+func (c *Client) Alerts(ctx context.Context, past int) ([]readmodel.Alert, error) {
+	query := url.Values{}
+	set(query, "past", past)
+	return get[[]readmodel.Alert](ctx, c, "alerts", query)
+}
+
+// DeliveryQuery selects deliveries of GitHub; what is left zero selects all.
+type DeliveryQuery struct {
+	ID      events.DeliveryID
+	Outcome events.DeliveryOutcome
+	// Waiting selects those that are not handled yet.
+	Waiting bool
+	PR      int
+	// Before selects deliveries that came before the event of this sequence.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Deliveries returns the deliveries that q selects, newest first.
+func (c *Client) Deliveries(ctx context.Context, q DeliveryQuery) ([]readmodel.Delivery, error) {
+	query := url.Values{}
+	set(query, "id", q.ID)
+	set(query, "outcome", q.Outcome)
+	set(query, "waiting", q.Waiting)
+	set(query, "pr", q.PR)
+	set(query, "before", q.Before)
+	set(query, "limit", q.Limit)
+	return get[[]readmodel.Delivery](ctx, c, "deliveries", query)
+}
+
+// Delivery returns one delivery with its body.
+func (c *Client) Delivery(ctx context.Context, hook events.HookID, id events.DeliveryID) (DeliveryWithBody, error) {
+	return get[DeliveryWithBody](ctx, c, "deliveries/"+url.PathEscape(string(hook))+"/"+url.PathEscape(string(id)), nil)
+}
+
+// CommentQuery selects comments of the outbox; what is left zero selects all.
+type CommentQuery struct {
+	State   readmodel.CommentState
+	PR      int
+	Request events.RequestID
+	// Before selects comments that were first wanted before the event of this sequence.
+	Before events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+// Outbox returns the comments that q selects, those that were wanted last first.
+func (c *Client) Outbox(ctx context.Context, q CommentQuery) ([]readmodel.Comment, error) {
+	query := url.Values{}
+	set(query, "state", q.State)
+	set(query, "pr", q.PR)
+	set(query, "request", q.Request)
+	set(query, "before", q.Before)
+	set(query, "limit", q.Limit)
+	return get[[]readmodel.Comment](ctx, c, "outbox", query)
+}
+
+// Comment returns one comment of the outbox.
+func (c *Client) Comment(ctx context.Context, key events.OutboxKey) (readmodel.Comment, error) {
+	return get[readmodel.Comment](ctx, c, "outbox/"+url.PathEscape(string(key)), nil)
+}
+
+// CompareQuery names what is compared.
+type CompareQuery struct {
+	// A is compared with; empty means the parent of B. B is judged.
+	A, B events.Tag
+	// Suite may be empty when one suite alone has results of both.
+	Suite events.SuiteName
+	// Metric restricts the comparison to one metric; empty compares all.
+	Metric events.Metric
+	// All has text show the test cases of every metric, and not only of the headline metric, and Markdown those that
+	// are unchanged, however long it becomes.
+	All bool
+}
+
+func (q CompareQuery) values() url.Values {
+	query := url.Values{}
+	set(query, "a", q.A)
+	set(query, "b", q.B)
+	set(query, "suite", q.Suite)
+	set(query, "metric", q.Metric)
+	if q.All {
+		query.Set("all", "1")
+	}
+	return query
+}
+
+// Compare judges one artifact against another.
+func (c *Client) Compare(ctx context.Context, q CompareQuery) (comparison.Comparison, error) {
+	return get[comparison.Comparison](ctx, c, "compare", q.values())
+}
+
+// CompareAs writes a comparison as "text", "markdown" or "csv".
+func (c *Client) CompareAs(ctx context.Context, q CompareQuery, format string, w io.Writer) error {
+	query := q.values()
+	query.Set("format", format)
+	return c.copyText(ctx, "compare", query, w)
+}
+
+// Results returns everything that was measured of one artifact, ordered by test case.
+func (c *Client) Results(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]readmodel.Result, error) {
+	query := url.Values{}
+	set(query, "suite", suite)
+	set(query, "tag", tag)
+	return get[[]readmodel.Result](ctx, c, "results", query)
+}
+
+// Durations returns how long each test case of a suite takes on a target, ordered by test case.
+func (c *Client) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]readmodel.CaseDuration, error) {
+	query := url.Values{}
+	set(query, "suite", suite)
+	set(query, "target", target)
+	return get[[]readmodel.CaseDuration](ctx, c, "durations", query)
+}
+
+// EventQuery selects events; what is left zero selects all.
+type EventQuery struct {
+	// After selects events behind this sequence, oldest first; nil shows the newest first.
+	After *events.Seq
+	// Before selects events ahead of this sequence, newest first.
+	Before events.Seq
+	// Type is the stored name, such as "request.created.v1".
+	Type string
+	// Subject is one aggregate ("request.r1"), or all that begin so when it ends in ".".
+	Subject string
+	Root    string
+	Cause   events.Seq
+	// Limit bounds the list; 0 means 100.
+	Limit int
+}
+
+func (q EventQuery) values() url.Values {
+	query := url.Values{}
+	if q.After != nil {
+		query.Set("after", fmt.Sprint(*q.After))
+	}
+	set(query, "before", q.Before)
+	set(query, "type", q.Type)
+	set(query, "subject", q.Subject)
+	set(query, "root", q.Root)
+	set(query, "cause", q.Cause)
+	set(query, "limit", q.Limit)
+	return query
+}
+
+// WantedVersion returns the version that supervised collectors should run.
+func (c *Client) WantedVersion(ctx context.Context) (WantedVersion, error) {
+	return get[WantedVersion](ctx, c, "wanted-version", nil)
+}
+
+// Events returns a page of the log.
+func (c *Client) Events(ctx context.Context, q EventQuery) ([]readmodel.Event, error) {
+	return get[[]readmodel.Event](ctx, c, "events", q.values())
+}
+
+// Event returns the event of one sequence.
+func (c *Client) Event(ctx context.Context, seq events.Seq) (readmodel.Event, error) {
+	return get[readmodel.Event](ctx, c, fmt.Sprintf("events/%d", seq), nil)
+}
+
+// Definitions returns all published definitions of all suites, newest first, without their content.
+func (c *Client) Definitions(ctx context.Context) ([]readmodel.Definition, error) {
+	return get[[]readmodel.Definition](ctx, c, "definitions", nil)
+}
+
+// Definition returns the definitions of that digest.
+func (c *Client) Definition(ctx context.Context, digest events.Digest) (readmodel.Definition, error) {
+	return get[readmodel.Definition](ctx, c, "definitions/"+url.PathEscape(string(digest)), nil)
+}
