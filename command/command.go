@@ -5,7 +5,7 @@
 // What counts is what a reader of the rendered comment sees as said by its author: quoted lines, code (fenced,
 // indented or in backticks) and HTML comments are looked through as if they were not there. Only one thing is
 // read otherwise than it is rendered: a line without ">" straight below a quote belongs to the author, who
-// answered it, and not to the quote that Markdown makes it part of.
+// answered it, and not to the quote that Markdown makes it part of. CommonMark is read by goldmark.
 //
 // A mention is the bot's name after an "@", as a word of its own, in any case. What the word after it makes of it:
 //

@@ -1,277 +1,156 @@
 package command
 
 import (
-	"slices"
+	"bytes"
+	"regexp"
 	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
+
+// hidden stands in visible text for each byte of code.
+const hidden = '\x00'
 
 // visible returns the lines of a comment that its author says, without the markers of lists and headings before
 // them. In place of inline code, every byte is [hidden]; in place of an HTML comment, a space. Quotes and blocks
 // of code are left out.
-//
-// It knows as much of CommonMark as decides this: the blocks that are containers (lists, quotes), those that are
-// code (fences, indentation), those that end a paragraph, and which of these may begin in the middle of one.
 func visible(comment string) []string {
 	comment = strings.ToValidUTF8(comment, "\ufffd")
 	comment = strings.NewReplacer("\x00", "\ufffd", "\r\n", "\n", "\r", "\n").Replace(comment)
-	var b blocks
-	for line := range strings.SplitSeq(comment, "\n") {
-		b.line(line)
-	}
-	b.endParagraph()
-	return b.said
+	comment = shallow(comment)
+	v := view{source: []byte(comment), shown: []byte(comment)}
+	// Neither the visitor nor Walk itself fails.
+	_ = ast.Walk(commonMark().Parse(text.NewReader(v.source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			return v.block(n), nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return v.said
 }
 
-// maxDepth is how deep lists are nested at most, as where GitHub renders them.
+// maxDepth is how many quotes and lists a line may begin with. GitHub shows no deeper ones.
 const maxDepth = 100
 
-// blocks is the state between two lines.
-type blocks struct {
-	// items are the columns where the content of the open list items begins, outermost first.
-	items []int
-	// hollow is set when the line before was an item without content, which a blank line ends.
-	hollow bool
-	// paragraph holds the lines of the open paragraph.
-	paragraph []string
-	// fence is the marker of the open fence, such as "```"; empty outside of one.
-	fence string
-	// until is what ends the open block of HTML, in lower case; empty outside of one.
-	until string
-	said  []string
-}
-
-func (b *blocks) line(line string) {
-	column, rest := indentation(line, 0)
-	blank := rest == ""
-	open := 0
-	for open < len(b.items) && b.items[open] <= column {
-		open++
-	}
-	if open < len(b.items) && !blank && (b.fence != "" || b.until != "") {
-		// The list item ends, and what was open in it.
-		b.fence, b.until = "", ""
-	}
-	switch {
-	case b.until != "":
-		b.html(rest)
-	case b.fence != "":
-		if column-b.base(open) < 4 && closes(rest, b.fence) {
-			b.fence = ""
-		}
-	case blank:
-		b.endParagraph()
-		if b.hollow {
-			b.items = b.items[:len(b.items)-1]
-		}
-		b.hollow = false
-	default:
-		b.hollow = false
-		b.text(rest, column, open)
-	}
-}
-
-// base is the column where the content of the innermost of the open items begins.
-func (b *blocks) base(open int) int {
-	if open == 0 {
-		return 0
-	}
-	return b.items[open-1]
-}
-
-// text reads a line that is neither blank nor in a block that looks at nothing but its end.
-func (b *blocks) text(rest string, column, open int) {
-	for rest != "" && column-b.base(open) < 4 && open < maxDepth {
-		width, ok := listMarker(rest, len(b.paragraph) > 0 && open == len(b.items))
-		if !ok {
-			break
-		}
-		b.endParagraph()
-		b.items = b.items[:open]
-		next, after := indentation(rest[width:], column+width)
-		if after == "" || next-column-width > 4 {
-			// The content begins one column after the marker: it is empty, or indented code.
-			b.items = append(b.items, column+width+1)
-		} else {
-			b.items = append(b.items, next)
-		}
-		open++
-		column, rest = next, after
-	}
-	if rest == "" {
-		b.hollow = true
-		return
-	}
-	if column-b.base(open) >= 4 {
-		if len(b.paragraph) > 0 {
-			b.paragraph = append(b.paragraph, rest)
-		}
-		return
-	}
-	if b.begins(rest) {
-		b.items = b.items[:open]
-		return
-	}
-	if len(b.paragraph) == 0 {
-		b.items = b.items[:open]
-	}
-	b.paragraph = append(b.paragraph, rest)
-}
-
-// begins reports whether a block other than a paragraph begins, and reads it.
-func (b *blocks) begins(rest string) bool {
-	switch {
-	case rest[0] == '>', isRule(rest), len(b.paragraph) > 0 && isUnderline(rest):
-		b.endParagraph()
-	case opensFence(rest) != "":
-		b.endParagraph()
-		b.fence = opensFence(rest)
-	case opensHTML(rest) != "":
-		b.endParagraph()
-		b.until = opensHTML(rest)
-		// The shortest comment is <!-->.
-		b.html(rest[2:])
-	case isHeading(rest):
-		b.endParagraph()
-		b.paragraph = append(b.paragraph, strings.TrimLeft(rest, "#"))
-		b.endParagraph()
-	default:
-		return false
-	}
-	return true
-}
-
-// html looks for the end of the open block of HTML; what stands behind it is said.
-func (b *blocks) html(rest string) {
-	i := strings.Index(lower(rest), b.until)
-	if i < 0 {
-		return
-	}
-	rest = rest[i+len(b.until):]
-	b.until = ""
-	if again := strings.LastIndex(rest, "<!--"); again >= 0 && !strings.Contains(rest[again+2:], "-->") {
-		rest = rest[:again] // it hides what is left, although the block ends
-	}
-	b.paragraph = append(b.paragraph, rest)
-	b.endParagraph()
-}
-
-func (b *blocks) endParagraph() {
-	if len(b.paragraph) > 0 {
-		b.said = append(b.said, strings.Split(withoutCode(strings.Join(b.paragraph, "\n")), "\n")...)
-		b.paragraph = b.paragraph[:0]
-	}
-}
-
-// indentation returns the column where the text of a line begins that itself begins at a column, and the text.
-func indentation(line string, column int) (int, string) {
-	for i := range len(line) {
-		switch line[i] {
-		case ' ':
-			column++
-		case '\t':
-			column += 4 - column%4
-		default:
-			return column, line[i:]
+// shallow empties the lines that are nested deeper: reading them would take time quadratic in their length.
+func shallow(comment string) string {
+	lines := strings.Split(comment, "\n")
+	for i, line := range lines {
+		markers := line[:len(line)-len(strings.TrimLeft(line, " \t>-+*.)0123456789"))]
+		if strings.Count(markers, ">")+len(strings.Fields(markers)) > maxDepth {
+			lines[i] = ""
 		}
 	}
-	return column, ""
+	return strings.Join(lines, "\n")
 }
 
-// listMarker returns the width of the marker that a list item begins with. In the middle of a paragraph, an empty
-// item begins no list, nor does one with a number other than 1.
-func listMarker(s string, inParagraph bool) (width int, ok bool) {
-	for width < len(s) && width < 9 && '0' <= s[width] && s[width] <= '9' {
-		width++
-	}
-	numbered := width > 0
-	if width == len(s) || numbered && s[width] != '.' && s[width] != ')' || !numbered && strings.IndexByte("-+*", s[width]) < 0 {
-		return 0, false
-	}
-	width++
-	if width < len(s) && s[width] != ' ' && s[width] != '\t' || isRule(s) {
-		return 0, false
-	}
-	if inParagraph && (strings.Trim(s[width:], " \t") == "" || numbered && s[:width-1] != "1") {
-		return 0, false
-	}
-	return width, true
+// commonMark knows all blocks, and of what stands inside of them only what hides text or keeps it from being hidden.
+func commonMark() parser.Parser {
+	return parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithInlineParsers(
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewAutoLinkParser(), 200),
+			util.Prioritized(parser.NewRawHTMLParser(), 300),
+		),
+	)
 }
 
-// isUnderline reports what makes a heading of the paragraph above it.
-func isUnderline(s string) bool {
-	s = strings.TrimRight(s, " \t")
-	return strings.Trim(s, "=") == "" || strings.Trim(s, "-") == ""
+// view is what is seen of a comment.
+type view struct {
+	// shown is source with what is hidden covered, byte for byte.
+	source, shown []byte
+	said          []string
 }
 
-// isRule reports a thematic break.
-func isRule(s string) bool {
-	s = strings.TrimRight(s, " \t")
-	marks := 0
-	for i := range len(s) {
-		switch {
-		case s[i] == s[0]:
-			marks++
-		case s[i] != ' ' && s[i] != '\t':
-			return false
+func (v *view) block(n ast.Node) ast.WalkStatus {
+	switch n := n.(type) {
+	case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
+		v.coverInline(n)
+		v.say(n.Lines().Sliced(0, n.Lines().Len())...)
+		return ast.WalkSkipChildren
+	case *ast.HTMLBlock:
+		lines := n.Lines().Sliced(0, n.Lines().Len())
+		if n.HasClosure() {
+			lines = append(lines, n.ClosureLine)
+		}
+		v.coverHTML(lines[0].Start, lines[len(lines)-1].Stop)
+		v.say(lines...)
+	}
+	return ast.WalkContinue
+}
+
+// say takes the lines that are no quotes. A line without ">" straight below a quote is none, although it belongs to
+// the quote's paragraph.
+func (v *view) say(lines ...text.Segment) {
+	for _, line := range lines {
+		begin := bytes.LastIndexByte(v.source[:line.Start], '\n') + 1
+		if bytes.IndexByte(v.source[begin:line.Start], '>') < 0 {
+			v.said = append(v.said, string(v.shown[line.Start:line.Stop]))
 		}
 	}
-	return marks >= 3 && strings.IndexByte("-_*", s[0]) >= 0
 }
 
-func isHeading(s string) bool {
-	after := strings.TrimLeft(s, "#")
-	marks := len(s) - len(after)
-	return 0 < marks && marks <= 6 && (after == "" || after[0] == ' ' || after[0] == '\t')
-}
+// codeTag is the beginning of inline HTML that shows code.
+var codeTag = regexp.MustCompile(`(?i)^<(code|pre|samp)[\s>]`)
 
-// opensFence returns the marker of the fence that a line opens.
-func opensFence(s string) string {
-	n := run(s)
-	if n < 3 || s[0] != '`' && s[0] != '~' || s[0] == '`' && strings.IndexByte(s[n:], '`') >= 0 {
-		return ""
-	}
-	return s[:n]
-}
-
-func closes(s, fence string) bool {
-	return s != "" && s[0] == fence[0] && run(s) >= len(fence) && strings.Trim(s[run(s):], " \t") == ""
-}
-
-// run is how often the first byte of s stands at its beginning.
-func run(s string) (n int) {
-	for n < len(s) && s[n] == s[0] {
-		n++
-	}
-	return n
-}
-
-// opensHTML returns what ends the block of HTML that a line opens, of those blocks that hide what is in them.
-func opensHTML(s string) string {
-	if strings.HasPrefix(s, "<!--") {
-		return "-->"
-	}
-	if s[0] != '<' {
-		return ""
-	}
-	for _, name := range []string{"pre", "script", "style", "textarea"} {
-		tag := "<" + name
-		if !strings.HasPrefix(lower(s), tag) {
-			continue
-		}
-		if after := s[len(tag):]; after == "" || slices.Contains([]byte(" \t>"), after[0]) {
-			return "</" + name + ">"
+// coverInline covers the code and the HTML comments of a paragraph.
+func (v *view) coverInline(block ast.Node) {
+	from, until := 0, ""
+	for n := block.FirstChild(); n != nil; n = n.NextSibling() {
+		switch n := n.(type) {
+		case *ast.CodeSpan:
+			end := n.LastChild().(*ast.Text).Segment.Stop
+			end += bytes.IndexByte(v.source[end:], '`')
+			for end < len(v.source) && v.source[end] == '`' {
+				end++
+			}
+			v.cover(n.Pos(), end, hidden)
+		case *ast.RawHTML:
+			begin, end := n.Segments.At(0).Start, n.Segments.At(n.Segments.Len()-1).Stop
+			tag := v.source[begin:end]
+			name := codeTag.FindSubmatch(tag)
+			switch {
+			case bytes.HasPrefix(tag, []byte("<!--")):
+				v.cover(begin, end, ' ')
+			case until == "" && name != nil:
+				from, until = begin, "</"+string(name[1])
+			case until != "" && bytes.EqualFold(tag[:min(len(until), len(tag))], []byte(until)):
+				v.cover(from, end, hidden)
+				until = ""
+			}
 		}
 	}
-	return ""
 }
 
-// lower changes ASCII alone, so that every byte stays where it is.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
+// covered is what is not said in a block of HTML. What is never closed hides all that is left.
+var covered = regexp.MustCompile(`(?is)<!--(?:-?>|.*?(?:-->|$))` +
+	"|`+[^`]+`+" +
+	`|<pre(?:[\s/>].*?(?:</pre>|$)|$)` +
+	`|<script(?:[\s/>].*?(?:</script>|$)|$)` +
+	`|<style(?:[\s/>].*?(?:</style>|$)|$)` +
+	`|<textarea(?:[\s/>].*?(?:</textarea>|$)|$)` +
+	`|<code>.*?(?:</code>|$)` +
+	`|<samp>.*?(?:</samp>|$)`)
+
+func (v *view) coverHTML(begin, end int) {
+	for _, at := range covered.FindAllIndex(v.source[begin:end], -1) {
+		by := byte(hidden)
+		if bytes.HasPrefix(v.source[begin+at[0]:], []byte("<!--")) {
+			by = ' '
+		}
+		v.cover(begin+at[0], begin+at[1], by)
+	}
+}
+
+// cover replaces every byte but the ends of lines.
+func (v *view) cover(begin, end int, by byte) {
+	for i := begin; i < end; i++ {
+		if v.shown[i] != '\n' {
+			v.shown[i] = by
 		}
 	}
-	return string(b)
 }

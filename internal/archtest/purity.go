@@ -20,6 +20,10 @@ var pureAlthough = []string{"net/url", "net/netip"}
 var pureForeign = []string{
 	"github.com/pelletier/go-toml/v2",
 	"github.com/pelletier/go-toml/v2/unstable",
+	"github.com/yuin/goldmark/ast",
+	"github.com/yuin/goldmark/parser",
+	"github.com/yuin/goldmark/text",
+	"github.com/yuin/goldmark/util",
 	"golang.org/x/perf/benchmath",
 }
 
