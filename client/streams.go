@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -43,8 +44,8 @@ func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.
 // error. A nil q.After begins with what is new. A stream that breaks is taken up again where it was, for as
 // long as the server comes back within a minute.
 func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmodel.Event) error) error {
-	wait := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(reconnectFor))
+	wait := retry.Pauses(100*time.Millisecond, 5*time.Second)
+	wait.MaxElapsedTime = reconnectFor
 	connected := false
 	pace := &obliging{BackOff: wait}
 	follow := func() error {

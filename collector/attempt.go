@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/suite"
 )
@@ -134,7 +135,7 @@ func (a *attempt) prolong(ctx context.Context, d eventlog.Delivery) {
 	if d == nil {
 		return
 	}
-	for pause(ctx, a.c.ProgressEvery) {
+	for retry.Sleep(ctx, a.c.ProgressEvery) {
 		if err := d.InProgress(ctx); err != nil && ctx.Err() == nil {
 			a.c.Logger.Debug("the delivery was not prolonged; if it comes again the log tells that the job is in hand", "error", err)
 		}

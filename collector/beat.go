@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 func (c *Collector) beat() eventlog.Beat {
@@ -30,7 +31,7 @@ func (c *Collector) beat() eventlog.Beat {
 // the lane over, and being asked to leave.
 func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) error {
 	asked := false
-	for pause(ctx, c.BeatEvery) {
+	for retry.Sleep(ctx, c.BeatEvery) {
 		if err := c.Presence.Beat(ctx, c.beat()); errors.Is(err, eventlog.ErrNameHeld) {
 			return fmt.Errorf("collector %s: %w since this process was silent for too long", c.Name, err)
 		} else if err != nil && ctx.Err() == nil {
@@ -71,8 +72,7 @@ func (c *Collector) lookAtFence(ctx context.Context) {
 // retry calls f until it succeeds, fails for a reason that will not go away, or ctx ends. Only an
 // unreachable log is waited for, however long that takes: a collector outlives an outage of NATS.
 func (c *Collector) retry(ctx context.Context, f func() error) error {
-	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	policy := retry.Pauses(100*time.Millisecond, 5*time.Second)
 	return backoff.RetryNotify(func() error {
 		err := f()
 		if err != nil && !errors.Is(err, eventlog.ErrUnavailable) {
@@ -82,15 +82,4 @@ func (c *Collector) retry(ctx context.Context, f func() error) error {
 	}, backoff.WithContext(policy, ctx), func(err error, next time.Duration) {
 		c.Logger.Warn("the log is not reachable, trying again", "in", next, "error", err)
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -55,7 +56,7 @@ func (w *logWriter) take() string {
 
 // run sends until ctx ends, and then once more.
 func (w *logWriter) run(ctx context.Context) {
-	for pause(ctx, logEvery) {
+	for retry.Sleep(ctx, logEvery) {
 		w.send(ctx)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -46,7 +47,7 @@ func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
 			continue
 		case err != nil:
 			c.Logger.Warn("no job can be received, trying again", "error", err)
-			pause(waiting, time.Second)
+			retry.Sleep(waiting, time.Second)
 			continue
 		}
 		if err := c.handle(ctx, delivery); err != nil {

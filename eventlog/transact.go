@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // maxTries bounds how often a decision is taken. Each conflict means that another writer got through.
@@ -106,8 +105,8 @@ func StateOf[S any](ctx context.Context, tx *Tx, subject events.Subject, evolve 
 // An error of decide, and no events from it, end the matter without an append. A *ConflictError of decide is a conflict
 // as one of the append is. The result is the sequence of the last event; 0 when nothing was stored.
 func Transact(ctx context.Context, log Log, decide func(*Tx) ([]events.Event, error)) (events.Seq, error) {
-	pauses := backoff.NewExponentialBackOff(backoff.WithInitialInterval(time.Millisecond), backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(250*time.Millisecond), backoff.WithMaxElapsedTime(0))
+	pauses := retry.Pauses(time.Millisecond, 250*time.Millisecond)
+	pauses.Multiplier = 2
 	for try := 1; ; try++ {
 		tx := &Tx{log: log, first: try == 1, versions: map[events.Subject]events.Seq{}}
 		last, err := tx.run(ctx, decide)
@@ -120,7 +119,7 @@ func Transact(ctx context.Context, log Log, decide func(*Tx) ([]events.Event, er
 			return 0, busy
 		}
 		// Most conflicts are over when they are heard of: the second one in a row is the first to wait for.
-		if try > 1 && !pause(ctx, pauses.NextBackOff()) {
+		if try > 1 && !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return 0, fmt.Errorf("%w: %w", context.Cause(ctx), busy)
 		}
 	}
@@ -167,16 +166,4 @@ func (tx *Tx) isBeside(subject events.Subject) bool {
 		}
 	}
 	return false
-}
-
-// pause waits, and reports false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

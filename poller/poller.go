@@ -23,6 +23,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // source is what events of pollers name as the part that wrote them.
@@ -75,10 +76,9 @@ func New(c Config) *Poller {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	first := min(10*time.Second, c.Interval)
-	retry := backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMultiplier(2),
-		backoff.WithMaxInterval(max(c.Interval, 10*time.Minute)), backoff.WithMaxElapsedTime(0))
-	return &Poller{Config: c, trigger: make(chan struct{}, 1), settled: map[events.Tag]time.Time{}, retry: retry}
+	pauses := retry.Pauses(min(10*time.Second, c.Interval), max(c.Interval, 10*time.Minute))
+	pauses.Multiplier = 2
+	return &Poller{Config: c, trigger: make(chan struct{}, 1), settled: map[events.Tag]time.Time{}, retry: pauses}
 }
 
 // Run polls until ctx ends: at once, then after each interval or when triggered.

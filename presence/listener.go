@@ -13,6 +13,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // Config is what a Listener needs.
@@ -71,7 +72,7 @@ func (l *Listener) Run(ctx context.Context) error {
 		}
 		l.change(func(moment) bool { l.ear.deafen(); return true })
 		l.Logger.WarnContext(ctx, "heartbeats are not heard, listening anew", "error", err)
-		if !pause(ctx, l.every) {
+		if !retry.Sleep(ctx, l.every) {
 			return ctx.Err()
 		}
 	}
@@ -124,7 +125,7 @@ func (l *Listener) probe(ctx context.Context) error {
 		if quiet > l.patience {
 			return errors.Join(errDeaf, err)
 		}
-		if !pause(ctx, l.every) {
+		if !retry.Sleep(ctx, l.every) {
 			return ctx.Err()
 		}
 	}
@@ -181,15 +182,4 @@ func (l *Listener) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.moved
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // air is where beats and probes are, newest of each. It fails in all the ways in which a cluster and a process do.
@@ -157,7 +158,7 @@ func (c *crew) beat(ctx context.Context, r *rand.Rand, name events.CollectorName
 		if err != nil { // who could not get through needs a while to come back
 			wait = time.Duration(r.Int64N(int64(c.beatEvery)))
 		}
-		if !pause(ctx, wait) {
+		if !retry.Sleep(ctx, wait) {
 			return
 		}
 	}
@@ -169,21 +170,21 @@ func (c *crew) disturb(ctx context.Context) {
 	switch a := c.air; c.r.IntN(5) {
 	case 0: // the process stands still
 		a.set(func() { a.open = make(chan struct{}) })
-		pause(ctx, long)
+		retry.Sleep(ctx, long)
 		a.set(func() { close(a.open) })
 	case 1: // all nodes restart, and the watcher knows
 		a.set(func() { a.away = true })
-		pause(ctx, long)
+		retry.Sleep(ctx, long)
 		a.set(func() { a.away = false })
 	case 2: // all nodes restart with what they had in memory, and the watcher does not know
 		a.set(func() { a.stuck, a.away = a.watchers, true })
-		pause(ctx, long)
+		retry.Sleep(ctx, long)
 		a.set(func() { a.away, a.sounds = false, map[string]placed{} })
 	case 3: // the watcher alone dies, and does not know
 		a.set(func() { a.stuck = a.watchers })
 	case 4:
 		a.set(func() { a.lag = time.Duration(c.r.Int64N(int64(4 * time.Second))) })
-		pause(ctx, long)
+		retry.Sleep(ctx, long)
 		a.set(func() { a.lag = 0 })
 	}
 }
@@ -228,7 +229,7 @@ func (c *crew) live(t *testing.T) error {
 	tasks.Go(func() {
 		defer close(over)
 		for range c.r.IntN(8) {
-			pause(ctx, time.Duration(c.r.Int64N(int64(2*time.Minute))))
+			retry.Sleep(ctx, time.Duration(c.r.Int64N(int64(2*time.Minute))))
 			c.disturb(ctx)
 			if len(names) > 0 && c.r.IntN(4) == 0 {
 				c.mu.Lock()
@@ -248,7 +249,7 @@ func (c *crew) live(t *testing.T) error {
 		}
 	}
 	// Whoever is dead is found, once the listener has noticed that its watcher is.
-	pause(ctx, leastPatience+2*c.limit)
+	retry.Sleep(ctx, leastPatience+2*c.limit)
 	for name, dead := range c.dead {
 		if v := c.heard.Of(name); dead != (v.Silence >= c.limit) {
 			return fmt.Errorf("%s: dead is %t, and its silence is %s", name, dead, v.Silence)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -69,8 +70,7 @@ func New(c Config) *Projector {
 // that is away is waited for. It returns early, with an error that says why, when going on would make wrong
 // tables: see the errors of this package, events.ErrUnknownType and eventlog.GapError.
 func (p *Projector) Run(ctx context.Context) error {
-	wait := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond),
-		backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	wait := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	away := false
 	try := func() error {
 		err := p.follow(ctx, func() {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // ErrNotFound is returned by the queries for one thing when there is none of that name.
@@ -133,8 +134,7 @@ func (n *news) hear(seq events.Seq) {
 
 // follow listens until ctx ends, and makes the connection anew whenever it breaks.
 func (r *Reader) follow(ctx context.Context) {
-	wait := backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(0))
+	wait := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	// The error is that of ctx: nothing else ends the retries.
 	_ = backoff.Retry(func() error { return r.hearAll(ctx, wait.Reset) }, backoff.WithContext(wait, ctx))
 }

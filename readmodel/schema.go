@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -147,8 +149,7 @@ func CreateNext(ctx context.Context, url string) (Schema, error) {
 // holds one and wants another is not to wait for f while f waits for it: then f gives up what it has, and is run again
 // until ctx ends. Postgres would find the two after a second and end either of them with an error.
 func Exclusively(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
-	again := backoff.WithContext(backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(20*time.Millisecond), backoff.WithMaxInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(0)), ctx)
+	again := backoff.WithContext(retry.Pauses(20*time.Millisecond, 200*time.Millisecond), ctx)
 	return backoff.Retry(func() error {
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '300ms'"); err != nil {

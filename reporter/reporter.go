@@ -99,14 +99,14 @@ type Reporter struct {
 	// paused is until when GitHub wants to be left alone.
 	paused time.Time
 	// retries are reports that could not be made, orphans comments whose attempt was taken over.
-	retries map[events.RequestID]retry
+	retries map[events.RequestID]putOff
 	orphans []orphan
 	// unchanged are the reports that late results did not change, with how far they were looked at.
 	unchanged map[events.RequestID]events.Seq
 }
 
-// retry is when a report is made again, after so many tries.
-type retry struct {
+// putOff is when a report is made again, after so many tries.
+type putOff struct {
 	tries int
 	after time.Time
 }
@@ -118,7 +118,7 @@ func New(c Config) *Reporter {
 		pace = rate.NewLimiter(rate.Every(c.Pace), 1)
 	}
 	return &Reporter{
-		Config: c, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]retry{}, unchanged: map[events.RequestID]events.Seq{},
+		Config: c, news: make(chan struct{}, 1), pace: pace, retries: map[events.RequestID]putOff{}, unchanged: map[events.RequestID]events.Seq{},
 	}
 }
 

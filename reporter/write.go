@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/ledger"
 )
 
@@ -240,13 +239,7 @@ func (r *Reporter) failed(ctx context.Context, x ledger.Comment, at events.Seq, 
 
 // pause grows with the number of attempts, with jitter, up to five minutes.
 func pause(attempt int) time.Duration {
-	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(2*time.Second),
-		backoff.WithMaxInterval(5*time.Minute), backoff.WithMaxElapsedTime(0))
-	next := policy.NextBackOff()
-	for range min(attempt, 12) - 1 {
-		next = policy.NextBackOff()
-	}
-	return next
+	return retry.PauseAfter(attempt, 2*time.Second, 5*time.Minute)
 }
 
 // label sets the labels of the newest revision. To do it twice is to do it once.

@@ -25,6 +25,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/ledger"
 )
 
@@ -155,7 +156,7 @@ type read struct {
 func (s *Shell) read(ctx context.Context, batches chan<- read) error {
 	var at events.Seq
 	restored := false
-	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(50*time.Millisecond), backoff.WithMaxInterval(s.Tick), backoff.WithMaxElapsedTime(0))
+	pause := retry.Pauses(50*time.Millisecond, s.Tick)
 	return backoff.RetryNotify(func() (err error) {
 		if !restored {
 			if at, err = s.restore(ctx); err != nil {

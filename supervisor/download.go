@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -71,8 +73,8 @@ func (d Download) Get(ctx context.Context, version, work string) (string, error)
 	defer cancel()
 	from := strings.NewReplacer("{version}", url.PathEscape(version), "{os}", runtime.GOOS, "{arch}", runtime.GOARCH).Replace(d.Template)
 	file := filepath.Join(work, "download")
-	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(500*time.Millisecond),
-		backoff.WithMaxInterval(10*time.Second), backoff.WithMaxElapsedTime(retryFor))
+	policy := retry.Pauses(500*time.Millisecond, 10*time.Second)
+	policy.MaxElapsedTime = retryFor
 	if err := backoff.Retry(func() error { return d.fetch(ctx, from, file) }, backoff.WithContext(policy, ctx)); err != nil {
 		return "", err
 	}

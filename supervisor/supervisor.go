@@ -27,6 +27,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -91,19 +93,9 @@ type Supervisor struct {
 func New(c Config) *Supervisor {
 	return &Supervisor{
 		Config: c, versions: versions{dir: c.Dir, own: c.Own, bind: c.Bind},
-		restart: growing(c.Pauses.Restart, time.Second, c.Pauses.RestartMost, time.Minute),
-		again:   growing(c.Pauses.Update, time.Minute, c.Pauses.UpdateMost, time.Hour),
+		restart: retry.Pauses(cmp.Or(c.Pauses.Restart, time.Second), cmp.Or(c.Pauses.RestartMost, time.Minute)),
+		again:   retry.Pauses(cmp.Or(c.Pauses.Update, time.Minute), cmp.Or(c.Pauses.UpdateMost, time.Hour)),
 	}
-}
-
-func growing(first, firstUnlessSet, most, mostUnlessSet time.Duration) backoff.BackOff {
-	if first == 0 {
-		first = firstUnlessSet
-	}
-	if most == 0 {
-		most = mostUnlessSet
-	}
-	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(most), backoff.WithMaxElapsedTime(0))
 }
 
 // Run keeps the collector running until ctx ends, and then ends it softly. It returns an error only when it cannot
@@ -138,7 +130,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 		pause := s.restart.NextBackOff()
 		s.Logger.Warn("the collector has ended", "code", end.code, "error", end.err, "last", end.said, "next look in", pause.Round(time.Millisecond))
-		sleep(ctx, pause)
+		retry.Sleep(ctx, pause)
 	}
 	return nil
 }
@@ -172,7 +164,7 @@ func (s *Supervisor) awaitWelcome(ctx context.Context) bool {
 			s.Logger.Warn("the collector is not started: waiting", "reason", why)
 			said = why
 		}
-		sleep(ctx, look)
+		retry.Sleep(ctx, look)
 	}
 	return false
 }
@@ -276,13 +268,4 @@ func (s *Supervisor) get(ctx context.Context, version string) (program, error) {
 		return program{}, err
 	}
 	return found, s.versions.use(found)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -128,7 +129,7 @@ func (d *delivery) read(ctx context.Context) error {
 			return err
 		}
 		d.logger.WarnContext(ctx, "the log cannot be followed for the webhook of alerts, trying again", "error", err)
-		wait(ctx, firstPause)
+		retry.Sleep(ctx, firstPause)
 	}
 }
 
@@ -253,7 +254,7 @@ func (d *delivery) deliver(ctx context.Context) error {
 
 // again does f until it succeeds or ctx ends.
 func (d *delivery) again(ctx context.Context, what string, f func() error) error {
-	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(d.first), backoff.WithMaxInterval(maxPause), backoff.WithMaxElapsedTime(0))
+	pause := retry.Pauses(d.first, maxPause)
 	return backoff.RetryNotify(f, backoff.WithContext(pause, ctx), func(err error, pause time.Duration) {
 		if ctx.Err() == nil {
 			d.logger.WarnContext(ctx, "trying again", "what", what, "error", err, "pause", pause)

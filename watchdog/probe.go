@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // probeLog asks the log for its head, again and again.
@@ -24,7 +25,7 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 		}
 		w.noteLog(&w.view.log.silent, asked, err)
 		w.mu.Unlock()
-		if !wait(ctx, w.Tick) {
+		if !retry.Sleep(ctx, w.Tick) {
 			return nil
 		}
 	}
@@ -44,7 +45,7 @@ func (w *Watchdog) probeTables(ctx context.Context) error {
 		if known {
 			w.askTables(ctx, head)
 		}
-		if !wait(ctx, w.Tick) {
+		if !retry.Sleep(ctx, w.Tick) {
 			return nil
 		}
 	}

@@ -40,6 +40,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
@@ -155,21 +156,10 @@ func row(a ledger.Alert) readmodel.Alert {
 
 // tick tells of a log that is away where it can be told.
 func (w *Watchdog) tick(ctx context.Context) error {
-	for wait(ctx, w.Tick) {
+	for retry.Sleep(ctx, w.Tick) {
 		w.mu.Lock()
 		w.speak(w.Clock())
 		w.mu.Unlock()
 	}
 	return nil
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/suite"
 )
@@ -237,12 +236,7 @@ var errBlocked = errors.New("something earlier about the pull request waits")
 
 // pauseAfter grows with the number of tries, with jitter, up to five minutes; GitHub may ask for longer.
 func pauseAfter(tries int, err error) time.Duration {
-	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(2*time.Second),
-		backoff.WithMaxInterval(5*time.Minute), backoff.WithMaxElapsedTime(0))
-	pause := policy.NextBackOff()
-	for range min(tries, 12) - 1 {
-		pause = policy.NextBackOff()
-	}
+	pause := retry.PauseAfter(tries, 2*time.Second, 5*time.Minute)
 	var failed *githubapi.Error
 	if errors.As(err, &failed) {
 		pause = max(pause, failed.RetryAfter)

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -32,8 +31,7 @@ type child struct {
 // run keeps the process alive until ctx ends: it starts it again, less and less eagerly while it keeps
 // dying. A process that left because it was asked to is started again once the collector is activated.
 func (c child) run(ctx context.Context) error {
-	policy := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond),
-		backoff.WithMaxInterval(30*time.Second), backoff.WithMaxElapsedTime(0))
+	policy := retry.Pauses(200*time.Millisecond, 30*time.Second)
 	asked := false
 	for {
 		if c.awaitActive(ctx, asked); ctx.Err() != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // core is the log and the database, run by ourselves or by somebody else.
@@ -179,11 +180,4 @@ func (p *postgres) stop() {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
+func sleep(ctx context.Context, d time.Duration) { retry.Sleep(ctx, d) }

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // gitHub returns the client that the configuration describes.
@@ -52,7 +51,7 @@ func (p *program) identify(ctx context.Context) (githubapi.Account, error) {
 		return githubapi.Account{}, err
 	}
 	w := newWaiting(p.config.StartWait.Std(), p.say)
-	pauses := backoff.NewExponentialBackOff(backoff.WithInitialInterval(tryEvery), backoff.WithMaxInterval(tryTimeout), backoff.WithMaxElapsedTime(0))
+	pauses := retry.Pauses(tryEvery, tryTimeout)
 	for {
 		self, err := askWho(ctx, api, c)
 		var failed *githubapi.Error

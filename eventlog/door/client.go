@@ -15,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -133,7 +134,7 @@ func (c *Client) hear(ctx context.Context, a answer) error {
 	case outdated:
 		return fmt.Errorf("%w: %s", ErrOutdated, r.Reason)
 	case slower, again:
-		pause(ctx, min(r.Wait, lookAgain))
+		retry.Sleep(ctx, min(r.Wait, lookAgain))
 		return fmt.Errorf("%w: the core says: %s", jetstream.ErrAgain, r.Reason)
 	case forbidden, malformed:
 	}
@@ -146,15 +147,6 @@ func (c *Client) saw(seq events.Seq) {
 		if uint64(seq) <= known || c.seen.CompareAndSwap(known, uint64(seq)) {
 			return
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -45,14 +46,14 @@ func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delive
 			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
 		case err == nil:
 		case errors.As(err, &notNow):
-			pause(ctx, lookAgain)
+			retry.Sleep(ctx, lookAgain)
 		case errors.Is(err, ErrNotPermitted), errors.Is(err, ErrRevoked), errors.Is(err, ErrOutdated):
 			return nil, fmt.Errorf("next job of %s: %w", lane, err)
 		default:
 			if failed := c.line.failed(); failed != nil {
 				return nil, fmt.Errorf("next job of %s: %w", lane, failed)
 			}
-			pause(ctx, askAgain)
+			retry.Sleep(ctx, askAgain)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // GiveUp is how long a collector whose key is refused goes on trying: a key that was rotated while a job runs may
@@ -93,7 +94,7 @@ func (l *line) redial(closed *nats.Conn) {
 		if over {
 			return
 		}
-		pause(l.ctx, time.Second)
+		retry.Sleep(l.ctx, time.Second)
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -36,8 +36,7 @@ func Persist(ctx context.Context, operation string, try func(context.Context) er
 		defer cancel()
 	}
 	last := err
-	pause := backoff.NewExponentialBackOff(backoff.WithInitialInterval(5*time.Millisecond),
-		backoff.WithMaxInterval(500*time.Millisecond), backoff.WithMaxElapsedTime(0))
+	pause := retry.Pauses(5*time.Millisecond, 500*time.Millisecond)
 	for transient(last) {
 		select {
 		case <-ctx.Done():
