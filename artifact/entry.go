@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 const (
@@ -122,14 +123,14 @@ func (s *Store) writeManifest(key string, m manifest) error {
 }
 
 // removeEntry removes an entry, or what a crash left of one, and ends the exclusive lock on it.
-func (s *Store) removeEntry(key string, l *lock) error {
+func (s *Store) removeEntry(key string, l *filelock.Lock) error {
 	err := os.Remove(filepath.Join(s.entryDir(key), manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.unlock()
+		l.Release()
 		return err
 	}
 	err = removeAll(s.entryDir(key))
-	l.remove()
+	l.Remove()
 	return err
 }
 
@@ -166,7 +167,7 @@ func (s *Store) keys(prefix string) ([]string, error) {
 type held struct {
 	manifest
 	key  string
-	lock *lock
+	lock *filelock.Lock
 }
 
 // find returns an entry of the family that fits, with a shared lock, preferring the one with the fewest
@@ -199,16 +200,16 @@ func (s *Store) find(family string, fits func(manifest) bool) (*held, error) {
 
 // hold takes the shared lock of an entry, unless it has gone or is going.
 func (s *Store) hold(h *held) (bool, error) {
-	l, err := tryLock(s.lockFile(h.key), shared)
+	l, err := filelock.Try(s.lockFile(h.key), filelock.Shared)
 	if l == nil || err != nil {
 		return false, err
 	}
 	m, err := s.readManifest(h.key)
 	if m == nil || err != nil {
-		l.unlock()
+		l.Release()
 		return false, err
 	}
-	l.touch()
+	l.Touch()
 	h.manifest, h.lock = *m, l
 	return true, nil
 }
@@ -228,13 +229,13 @@ func (s *Store) obtain(ctx context.Context, ref Ref, family string, components [
 	if h, err := s.find(family, enough); h != nil || err != nil {
 		return h, err
 	}
-	l, err := awaitLock(ctx, s.fetchLock(family), exclusive, func() {
+	l, err := filelock.Await(ctx, s.fetchLock(family), filelock.Exclusive, func() {
 		s.Progress(fmt.Sprintf("%s: waiting for another process that fetches it", ref))
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer l.remove()
+	defer l.Remove()
 	if h, err := s.find(family, enough); h != nil || err != nil {
 		return h, err
 	}
@@ -253,8 +254,8 @@ func wrap(ref Ref, err error) error {
 // release returns the function that lets the entry go. It may be called more than once.
 func (h *held) release() func() {
 	return sync.OnceFunc(func() {
-		h.lock.touch()
-		h.lock.unlock()
+		h.lock.Touch()
+		h.lock.Release()
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // fetching is an entry that is being made. Its directory is ours alone.
@@ -22,7 +24,7 @@ func (f *fetching) root() string { return f.store.rootDir(f.key) }
 // fetch makes an entry with fill and returns it in use. When it fails nothing is left.
 func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []string, fill func(context.Context, *fetching) error) (*held, error) {
 	key := entryKey(family, components)
-	l, err := awaitLock(ctx, s.lockFile(key), exclusive, nil)
+	l, err := filelock.Await(ctx, s.lockFile(key), filelock.Exclusive, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +40,14 @@ func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []
 		}
 		return nil, err
 	}
-	l.touch()
-	if err := l.share(); err != nil {
-		l.unlock()
+	l.Touch()
+	if err := l.Share(); err != nil {
+		l.Release()
 		return nil, err
 	}
 	// Nobody removes what was used last, unless the cache is far too small.
 	if m, err := s.readManifest(key); m == nil || err != nil {
-		l.unlock()
+		l.Release()
 		return nil, errors.Join(err, errors.New("the artifact was removed as soon as it was there: the cache's limit is too small"))
 	}
 	return &held{manifest: f.manifest, key: key, lock: l}, nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tachobench/tacho/internal/filelock"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -19,13 +20,13 @@ import (
 // mirror is a repository in the cache, locked.
 type mirror struct {
 	*fetching
-	lock *lock
+	lock *filelock.Lock
 }
 
 // openMirror returns the mirror of a repository, empty at first.
 func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
 	key := entryKey(digest("mirror", ref.Source.Repository), nil)
-	l, err := awaitLock(ctx, s.lockFile(key), exclusive, func() {
+	l, err := filelock.Await(ctx, s.lockFile(key), filelock.Exclusive, func() {
 		s.Progress(fmt.Sprintf("%s: waiting for another process that uses the repository", ref))
 	})
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Store) openMirror(ctx context.Context, ref Ref) (*mirror, error) {
 	}
 	m := &mirror{&fetching{manifest: manifest{Suite: ref.Suite}, store: s, ref: ref, key: key, room: &room{store: s, key: key}}, l}
 	if err := m.init(ctx); err != nil {
-		l.unlock()
+		l.Release()
 		return nil, errors.Join(err, s.sweepOne(key))
 	}
 	return m, nil
@@ -67,8 +68,8 @@ func (m *mirror) counted() error {
 }
 
 func (m *mirror) close() {
-	m.lock.touch()
-	m.lock.unlock()
+	m.lock.Touch()
+	m.lock.Release()
 }
 
 // git runs git in the mirror. Its errors tell a repository that does not exist from trouble on the way.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // reservationName is the file in an unfinished entry that says how many bytes it may grow to.
@@ -67,7 +69,7 @@ func (s *Store) reserve(key string, want int64) error {
 	if err != nil {
 		return err
 	}
-	defer l.unlock()
+	defer l.Release()
 	full := &NoSpaceError{Dir: s.Dir, Needed: want, Free: freeBytes(s.Dir), Limit: s.MaxBytes}
 	if want > s.MaxBytes {
 		// Removing others would not help.
@@ -103,13 +105,13 @@ func (s *Store) freeOne() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer l.unlock()
+	defer l.Release()
 	return s.removeOldest()
 }
 
 // lockCache is held while space is counted and made, which does not take long; hence no context.
-func (s *Store) lockCache() (*lock, error) {
-	return awaitLock(context.Background(), s.lockFile("cache"), exclusive, nil)
+func (s *Store) lockCache() (*filelock.Lock, error) {
+	return filelock.Await(context.Background(), s.lockFile("cache"), filelock.Exclusive, nil)
 }
 
 // usage counts the bytes of all entries but one. What entries share is counted once.
@@ -170,7 +172,7 @@ func (s *Store) removeOldest() (bool, error) {
 	}
 	slices.SortFunc(keys, func(a, b string) int { return used[a].Compare(used[b]) })
 	for _, key := range keys {
-		l, err := tryLock(s.lockFile(key), exclusive)
+		l, err := filelock.Try(s.lockFile(key), filelock.Exclusive)
 		if isFull(err) {
 			continue
 		}
@@ -201,13 +203,13 @@ func (s *Store) sweepOne(key string) error {
 	if m, err := s.readManifest(key); m != nil || err != nil {
 		return err
 	}
-	l, err := tryLock(s.lockFile(key), exclusive)
+	l, err := filelock.Try(s.lockFile(key), filelock.Exclusive)
 	if l == nil || err != nil {
 		return err
 	}
 	// It may have been finished between the two looks.
 	if m, err := s.readManifest(key); m != nil || err != nil {
-		l.unlock()
+		l.Release()
 		return err
 	}
 	return s.removeEntry(key, l)

@@ -116,7 +116,7 @@ func (s *Store) readyURL(ctx context.Context, ref Ref) error {
 		return err
 	}
 	if h != nil {
-		h.lock.unlock()
+		h.lock.Release()
 		return nil
 	}
 	_, err = s.choose(ctx, ref, func(candidate) []string { return nil })
@@ -128,7 +128,7 @@ func (s *Store) fetchURL(ctx context.Context, f *fetching) error {
 	var base *held
 	letGo := func() {
 		if base != nil {
-			base.lock.unlock()
+			base.lock.Release()
 			base = nil
 		}
 	}

@@ -277,7 +277,7 @@ func TestChecksumOfTheServerCounts(t *testing.T) {
 	if err != nil || !h.Parts[0].Verified || string(h.Parts[0].SHA256) != good {
 		t.Errorf("recorded %+v, %v", h, err)
 	}
-	h.lock.unlock()
+	h.lock.Release()
 }
 
 func TestUnsafeArchivesAreRefused(t *testing.T) {

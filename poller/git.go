@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // Git is a branch of a git remote, read from a mirror of its commits on this machine.
@@ -41,12 +42,12 @@ func (g Git) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 			yield(Artifact{}, err)
 			return
 		}
-		lock, err := awaitLock(ctx, g.Dir+".lock")
+		lock, err := g.await(ctx)
 		if err != nil {
 			yield(Artifact{}, err)
 			return
 		}
-		defer lock.Close()
+		defer lock.Release()
 		m := mirror{Git: g, lock: lock}
 		err = m.fetch(ctx, tip)
 		if errors.Is(err, errDamaged) && ctx.Err() == nil {
@@ -63,6 +64,18 @@ func (g Git) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 			yield(Artifact{}, fmt.Errorf("read the mirror of %s: %w", clean(g.URL), err))
 		}
 	}
+}
+
+// await locks the mirror. The lock holds until it is released here and all children that hold it have ended.
+func (g Git) await(ctx context.Context) (*filelock.Lock, error) {
+	if err := os.MkdirAll(filepath.Dir(g.Dir), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := filelock.Await(ctx, g.Dir+".lock", filelock.Exclusive, nil)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("another process works with the mirror %s: %w", g.Dir, err)
+	}
+	return lock, err
 }
 
 func (g Git) head() string {
@@ -95,7 +108,7 @@ func (g Git) remoteTip(ctx context.Context) (string, error) {
 // mirror is the locked mirror of a Git.
 type mirror struct {
 	Git
-	lock *os.File
+	lock *filelock.Lock
 }
 
 // errDamaged says that the mirror cannot be used, and the remote is not to blame.

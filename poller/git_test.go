@@ -233,13 +233,13 @@ func TestAMirrorThatIsInUseIsWaitedFor(t *testing.T) {
 	from := r.source(t, "")
 	history := r.chain(2, "")
 	r.push("main", history[1])
-	lock, err := awaitLock(t.Context(), from.Dir+".lock")
+	lock, err := from.await(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := awaitLock(ctx, from.Dir+".lock"); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := from.await(ctx); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("got %v", err)
 	}
 	done := make(chan error, 1)
@@ -247,9 +247,7 @@ func TestAMirrorThatIsInUseIsWaitedFor(t *testing.T) {
 		_, err := take(t, from)
 		done <- err
 	}()
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	lock.Release()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

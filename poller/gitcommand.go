@@ -8,20 +8,19 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // gitCommand is one run of git as a child process.
 type gitCommand struct {
 	args []string
-	// hold is a locked file that the child keeps open: should this process be killed, the lock ends with the child.
-	hold *os.File
+	// hold is a lock that the child holds, too: should this process be killed, the lock ends with the child.
+	hold *filelock.Lock
 }
 
 // gitError says how a git failed and what it said.
@@ -65,7 +64,12 @@ func (c gitCommand) stream(ctx context.Context, read func(io.Reader) error) erro
 	cmd := exec.CommandContext(ctx, "git", c.args...)
 	cmd.Env = environment(os.Environ())
 	if c.hold != nil {
-		cmd.ExtraFiles = []*os.File{c.hold}
+		file, err := c.hold.Copy()
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		cmd.ExtraFiles = []*os.File{file}
 	}
 	said := &ending{}
 	cmd.Stderr = said
@@ -143,31 +147,4 @@ func (e *ending) Write(p []byte) (int, error) {
 
 func (e *ending) text() string {
 	return clean(strings.TrimSpace(strings.ToValidUTF8(string(e.kept), "")))
-}
-
-// awaitLock locks a file, which holds until it is closed here and in all children that hold it. ctx ends the wait.
-func awaitLock(ctx context.Context, path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	pause := time.NewTicker(100 * time.Millisecond)
-	defer pause.Stop()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("another process works with the mirror %s: %w", strings.TrimSuffix(path, ".lock"), context.Cause(ctx)), f.Close())
-		case <-pause.C:
-		}
-	}
 }

@@ -14,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // keepEntries is how many entries of a driver the cache keeps, those that were used last. An entry of Go is
@@ -40,21 +39,21 @@ func lockCache(ctx context.Context, cache, driver, key string) (unlock func(), e
 	if err := os.MkdirAll(filepath.Join(dir, key), 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	file, err := awaitLock(ctx, filepath.Join(dir, key+lockSuffix))
+	lock, err := await(ctx, filepath.Join(dir, key+lockSuffix))
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache: %w", err)
 	}
+	lock.Touch()
 	// Whoever held it before may have deleted the entry.
-	now := time.Now()
-	err = errors.Join(os.MkdirAll(filepath.Join(dir, key), 0o755), os.Chtimes(file.Name(), now, now))
+	err = os.MkdirAll(filepath.Join(dir, key), 0o755)
 	if err == nil {
 		err = prune(dir, key)
 	}
 	if err != nil {
-		_ = file.Close() // which unlocks it
+		lock.Release()
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
-	return func() { _ = file.Close() }, nil
+	return lock.Release, nil
 }
 
 // lockSlot holds a slot against all other processes until unlock is called: one that was taken for dead, and
@@ -63,45 +62,19 @@ func lockSlot(ctx context.Context, slot string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(slot), 0o755); err != nil {
 		return nil, fmt.Errorf("make the slot: %w", err)
 	}
-	file, err := awaitLock(ctx, slot+lockSuffix)
+	lock, err := await(ctx, slot+lockSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("lock the slot: %w", err)
 	}
-	return func() { _ = file.Close() }, nil
+	return lock.Release, nil
 }
 
-// awaitLock returns the locked file. While another process holds it, it looks again every now and then, until ctx
-// ends.
-func awaitLock(ctx context.Context, name string) (*os.File, error) {
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if file, err := tryLock(name); file != nil || err != nil {
-			return file, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another process: %w", context.Cause(ctx))
-		case <-again.C:
-		}
+func await(ctx context.Context, name string) (*filelock.Lock, error) {
+	lock, err := filelock.Await(ctx, name, filelock.Exclusive, nil)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("wait for another process: %w", err)
 	}
-}
-
-// tryLock returns the locked file, or nil when another process holds it.
-func tryLock(name string) (*os.File, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		return file, nil
-	}
-	_ = file.Close() // nothing was written
-	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		return nil, nil
-	}
-	return nil, err
+	return lock, err
 }
 
 // prune deletes the entries of dir beyond keepEntries, but never key. Lock files stay: deleting one that
@@ -137,15 +110,15 @@ func prune(dir, key string) error {
 		if old.name == key {
 			continue
 		}
-		file, err := tryLock(filepath.Join(dir, old.name+lockSuffix))
+		lock, err := filelock.Try(filepath.Join(dir, old.name+lockSuffix), filelock.Exclusive)
 		if err != nil {
 			return err
 		}
-		if file == nil {
+		if lock == nil {
 			continue
 		}
 		err = os.RemoveAll(filepath.Join(dir, old.name))
-		_ = file.Close() // which unlocks it
+		lock.Release()
 		if err != nil {
 			return err
 		}

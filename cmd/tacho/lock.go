@@ -1,16 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // dying is how long a lock is waited for: a process that was killed holds what it has until the kernel is done
@@ -24,35 +25,20 @@ func (d directory) lock(name string) (unlock func(), holder string, ok bool, err
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, "", false, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), dying)
+	defer cancel()
+	l, err := filelock.Await(ctx, path, filelock.Exclusive, nil)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, filelock.Holder(path), false, nil
+	case err != nil:
 		return nil, "", false, err
 	}
-	if err := lockWithin(f, dying); err != nil {
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, "", false, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-		}
-		return nil, d.read(name), false, f.Close()
+	if err := l.Sign(); err != nil {
+		l.Release()
+		return nil, "", false, err
 	}
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
-	}
-	if err != nil {
-		return nil, "", false, errors.Join(err, f.Close())
-	}
-	// The kernel lets go of it at the latest when the process ends.
-	return func() { _ = f.Close() }, "", true, nil
-}
-
-// lockWithin tries for so long to get the lock of a file. It returns syscall.EWOULDBLOCK when another has it.
-func lockWithin(f *os.File, limit time.Duration) error {
-	for until := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(until) {
-			return err
-		}
-	}
+	return l.Release, "", true, nil
 }
 
 // own makes sure that no other process works on the data directory.

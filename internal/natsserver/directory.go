@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // kind says what a directory was first used for. It is written into it and never changes.
@@ -31,42 +31,23 @@ const (
 	kindName = "kind"
 )
 
-// directory is a store directory that this process alone uses while it is open.
-type directory struct {
-	lock *os.File
-}
-
-// openDirectory makes and locks the directory and checks its kind. The lock is the kernel's, so that it
-// goes with the process however that ends.
-func openDirectory(path string, k kind) (*directory, error) {
+// takeDirectory makes and locks the directory and checks its kind. While the lock is held, this process alone uses it.
+func takeDirectory(path string, k kind) (*filelock.Lock, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the NATS directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := filelock.Try(filepath.Join(path, lockName), filelock.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("lock the NATS directory: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(filepath.Join(path, lockName))
-		err = fmt.Errorf("the NATS directory %s is in use by process %s: stop it, or use another directory", path, strings.TrimSpace(string(holder)))
-		return nil, errors.Join(err, lock.Close())
+	if lock == nil {
+		return nil, fmt.Errorf("the NATS directory %s is in use by process %s: stop it, or use another directory", path, filelock.Holder(filepath.Join(path, lockName)))
 	}
-	d := &directory{lock: lock}
-	if err := errors.Join(d.sign(), checkKind(path, k)); err != nil {
-		return nil, errors.Join(err, d.Close())
+	if err := errors.Join(lock.Sign(), checkKind(path, k)); err != nil {
+		lock.Release()
+		return nil, err
 	}
-	return d, nil
-}
-
-// sign writes our process id into the lock, for the message that the next one gets.
-func (d *directory) sign() error {
-	if err := d.lock.Truncate(0); err != nil {
-		return fmt.Errorf("sign the lock: %w", err)
-	}
-	if _, err := d.lock.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0); err != nil {
-		return fmt.Errorf("sign the lock: %w", err)
-	}
-	return nil
+	return lock, nil
 }
 
 // checkKind refuses a directory of the other kind. One with a store and without the mark was written by
@@ -93,6 +74,3 @@ func checkKind(path string, want kind) error {
 	}
 	return nil
 }
-
-// Close frees the directory.
-func (d *directory) Close() error { return d.lock.Close() }

@@ -17,7 +17,6 @@ package natsserver
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -27,6 +26,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 // MaxPayload is the largest message in bytes that the server takes.
@@ -70,7 +71,7 @@ type Membership struct {
 // Server is a running server.
 type Server struct {
 	ns   *server.Server
-	dir  *directory
+	lock *filelock.Lock
 	log  *slog.Logger
 	auth *gate
 }
@@ -85,16 +86,16 @@ func Start(cfg Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := openDirectory(cfg.Dir, kindOf(cfg))
+	lock, err := takeDirectory(cfg.Dir, kindOf(cfg))
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, dir.Close())
+			lock.Release()
 		}
 	}()
-	s := &Server{dir: dir, log: cfg.Log}
+	s := &Server{lock: lock, log: cfg.Log}
 	if cfg.Auth != nil {
 		clients := &accounts{services: cfg.Services, limits: cfg.Limits}
 		if s.auth, err = newGate(cfg.Auth, clients, cfg.Log); err != nil {
@@ -229,7 +230,5 @@ func (s *Server) URL() string {
 func (s *Server) Shutdown() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
-	if err := s.dir.Close(); err != nil {
-		s.log.Warn("close the NATS directory", slog.Any("error", err))
-	}
+	s.lock.Release()
 }

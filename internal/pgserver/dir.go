@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 const (
@@ -16,6 +18,7 @@ const (
 	maxSocketPath = 103
 	socketName    = ".s.PGSQL." + port
 	shortPrefix   = "tacho-pg-"
+	lockName      = "lock"
 
 	keepLog = 1 << 20 // a log that is longer is set aside by the next start
 	tailLog = 2 << 10
@@ -41,30 +44,21 @@ func makeDir(dir string) (string, error) {
 
 // takeLock makes this process the owner of dir until the file is closed or the process ends, however it ends.
 // Without it a second Tacho would take the first one's server for an orphan and end it.
-func takeLock(dir string) (*os.File, error) {
-	path := filepath.Join(dir, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+func takeLock(dir string) (*filelock.Lock, error) {
+	path := filepath.Join(dir, lockName)
+	lock, err := filelock.Try(path, filelock.Exclusive)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock of %s: %w", dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
-		owner, _ := io.ReadAll(io.LimitReader(f, 20)) // only to say who: the lock itself has decided
+	if lock == nil {
 		return nil, fmt.Errorf("another Tacho (process %s) already runs PostgreSQL in %s: "+
-			"stop it or choose another data directory", strings.TrimSpace(string(owner)), dir)
+			"stop it or choose another data directory", filelock.Holder(path), dir)
 	}
-	if err := writeOwner(f); err != nil {
-		return nil, fmt.Errorf("write the lock of %s: %w", dir, errors.Join(err, f.Close()))
+	if err := lock.Sign(); err != nil {
+		lock.Release()
+		return nil, fmt.Errorf("write the lock of %s: %w", dir, err)
 	}
-	return f, nil
-}
-
-func writeOwner(f *os.File) error {
-	if err := f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(f, os.Getpid())
-	return err
+	return lock, nil
 }
 
 // socketDir is the directory that holds the unix socket; clients name it as their host.

@@ -37,6 +37,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/tachobench/tacho/internal/filelock"
 )
 
 const (
@@ -73,7 +75,7 @@ type Config struct {
 type Server struct {
 	dir    string
 	socket socketDir
-	lock   *os.File
+	lock   *filelock.Lock
 	log    serverLog
 	slog   *slog.Logger
 
@@ -133,7 +135,7 @@ func (s *Server) start(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := who.give(s.lock.Name()); err != nil {
+	if err := who.give(filepath.Join(s.dir, lockName)); err != nil {
 		return err
 	}
 	cluster := cluster{dir: c.Dir, bin: bin, version: version, who: who, fast: c.Fast}
@@ -206,9 +208,7 @@ func (s *Server) own(cmd *exec.Cmd, forked chan<- error) {
 func (s *Server) release() {
 	s.socket.remove()
 	s.log.close()
-	if err := s.lock.Close(); err != nil {
-		s.slog.Warn("cannot close lock", "err", err)
-	}
+	s.lock.Release()
 }
 
 // URL is the connection string of the database `tacho` for pgx. It stays the same for the life of the server.

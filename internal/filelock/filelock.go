@@ -1,0 +1,151 @@
+// Package filelock locks files.
+//
+// A lock holds between processes and between goroutines. It ends when it is released, and at the latest when the process
+// ends, however that ends: the lock is the kernel's (flock). A child process that is given a copy of the file holds the
+// lock, too, until it has ended as well.
+package filelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tachobench/tacho/internal/retry"
+)
+
+// Mode is how a lock is held.
+type Mode int
+
+// Any number hold a lock shared, or one exclusively.
+const (
+	Shared    Mode = unix.LOCK_SH
+	Exclusive Mode = unix.LOCK_EX
+)
+
+// Lock is a lock that is held. It is no os.File, which the garbage collector closes: who never releases a lock keeps it.
+type Lock struct {
+	fd   int
+	path string
+}
+
+// Try takes the lock at path, and makes its file if need be. It returns nil when somebody else's lock is in the way.
+func Try(path string, how Mode) (*Lock, error) {
+	for {
+		// A symbolic link might lead to a file of somebody else's, which Sign would empty.
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		l := &Lock{fd, path}
+		if err := l.flock(how | unix.LOCK_NB); err != nil {
+			l.Release()
+			if errors.Is(err, unix.EWOULDBLOCK) {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		// A lock on a file that was removed meanwhile says nothing.
+		var mine, there unix.Stat_t
+		if err := unix.Fstat(fd, &mine); err != nil {
+			l.Release()
+			return nil, &os.PathError{Op: "stat", Path: path, Err: err}
+		}
+		if unix.Stat(path, &there) == nil && mine.Dev == there.Dev && mine.Ino == there.Ino {
+			return l, nil
+		}
+		l.Release()
+	}
+}
+
+// Await takes the lock at path as soon as it is free, and calls waiting once if it is not at first. When ctx ends
+// before, it returns the cause.
+func Await(ctx context.Context, path string, how Mode, waiting func()) (*Lock, error) {
+	// The kernel's own waiting could not be ended by ctx.
+	pauses := retry.Pauses(5*time.Millisecond, 200*time.Millisecond)
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		l, err := Try(path, how)
+		if l != nil || err != nil {
+			return l, err
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+		retry.Sleep(ctx, pauses.NextBackOff())
+	}
+}
+
+// Copy returns the file for a child process to hold. The lock lasts until the copies are closed as well.
+func (l *Lock) Copy() (*os.File, error) {
+	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("copy the lock %s: %w", l.path, err)
+	}
+	return os.NewFile(uintptr(fd), l.path), nil
+}
+
+// Share makes an exclusive lock a shared one. The kernel may let somebody else in between, so what was seen before has
+// to be looked at again.
+func (l *Lock) Share() error { return l.flock(Shared) }
+
+// Sign writes the id of this process into the file, for whoever finds it locked.
+func (l *Lock) Sign() error {
+	err := unix.Ftruncate(l.fd, 0)
+	if err == nil {
+		_, err = unix.Pwrite(l.fd, fmt.Appendln(nil, os.Getpid()), 0)
+	}
+	if err != nil {
+		return fmt.Errorf("sign %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Holder returns what the last one who signed the lock at path wrote; empty if nobody did.
+func Holder(path string) string {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	signed, _ := io.ReadAll(io.LimitReader(file, 20)) // only to say who: the lock itself has decided
+	return strings.TrimSpace(string(signed))
+}
+
+// Touch sets the time of the file, which tells when the lock was last used. A file system that refuses does no harm.
+func (l *Lock) Touch() {
+	now := time.Now()
+	_ = os.Chtimes(l.path, now, now)
+}
+
+// Remove deletes the file of an exclusive lock and releases it.
+func (l *Lock) Remove() {
+	_ = os.Remove(l.path) // what stays is an empty file
+	l.Release()
+}
+
+// Release ends the lock in this process. It may be called more than once.
+func (l *Lock) Release() {
+	_ = unix.Close(l.fd) // nothing that matters was written
+	l.fd = -1
+}
+
+func (l *Lock) flock(how Mode) error {
+	for {
+		err := unix.Flock(l.fd, int(how))
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
