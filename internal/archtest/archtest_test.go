@@ -64,3 +64,16 @@ func TestFilesKeepTheRules(t *testing.T) {
 		})
 	}
 }
+
+func TestTrackedFilesAreSmall(t *testing.T) {
+	files, err := ReadTracked(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 100 {
+		t.Errorf("only %d files were seen: is this the repository?", len(files))
+	}
+	for _, problem := range CheckSizes(files) {
+		t.Error(problem)
+	}
+}

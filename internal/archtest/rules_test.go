@@ -3,6 +3,9 @@ package archtest
 import (
 	"go/parser"
 	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -280,4 +283,30 @@ func TestTexts(t *testing.T) {
 	}
 	expect(t, CheckLengths(texts), "a/long.sql: has 601 lines")
 	expect(t, CheckMarks(texts), ".ci/run:1", "Makefile:2: /work/"+"x", "a/marks.go:1", "a/marks.go:2: /root/"+"x")
+}
+
+func TestSizes(t *testing.T) {
+	expect(t, CheckSizes([]Tracked{{"bin/tacho", maxBytes + 1}, {"fine", maxBytes}}), "bin/tacho: has 1048577 bytes")
+}
+
+// A file counts from when it is added, and no longer when it is deleted.
+func TestTrackedFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "a b", "gone"}} {
+		for _, name := range []string{"a b", "gone", "untracked"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("12345"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadTracked(dir)
+	if err != nil || len(got) != 1 || got[0] != (Tracked{"a b", 5}) {
+		t.Errorf("got %v, %v", got, err)
+	}
 }
