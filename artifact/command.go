@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/tachobench/tacho/internal/subprocess"
 )
 
 // command is a program that is run to fetch, build or ask an artifact.
@@ -36,15 +37,11 @@ func (c command) run(ctx context.Context) (output, said string, err error) {
 		}
 	}
 	cmd.Env = append(cmd.Env, c.env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	var out, all tail
+	subprocess.Group(cmd)
+	var out, all subprocess.Tail
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &all), io.MultiWriter(&all, &lines{to: c.line})
 	err = cmd.Run()
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly nobody is left
-	}
+	subprocess.KillRest(cmd)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -91,35 +88,6 @@ func indented(said string) string {
 		return ""
 	}
 	return ":\n\t" + strings.ReplaceAll(said, "\n", "\n\t")
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	// mu guards the rest: both outputs of a program are written at once.
-	mu   sync.Mutex
-	kept []byte
-	cut  bool
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 4 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - most; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over:]...)
-		t.cut = true
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cut {
-		return "…" + strings.ToValidUTF8(string(t.kept), "")
-	}
-	return string(t.kept)
 }
 
 // lines gives whole lines to a function.

@@ -50,7 +50,7 @@ func TestTarWithoutItsEndIsHalfADownload(t *testing.T) {
 // What a build leaves running would disturb everything that is measured after it.
 func TestNothingOfABuildGoesOnRunning(t *testing.T) {
 	repository := t.TempDir()
-	git(t, repository, "init", "--quiet", "-b", "main")
+	gitIn(t, repository, "init", "--quiet", "-b", "main")
 	hash := commit(t, repository, "#!/bin/sh\nmkdir bin; sleep 1000 & echo $! > pid; echo built\n")
 	s := open(t, Config{})
 	dir, _, _, err := s.Acquire(t.Context(), Ref{Suite: "p", Source: suite.Artifact{
@@ -72,7 +72,7 @@ func TestNothingOfABuildGoesOnRunning(t *testing.T) {
 // A git command that was killed leaves its lock files, which every later one would trip over for ever.
 func TestLocksOfAKilledGitAreNoObstacle(t *testing.T) {
 	repository := t.TempDir()
-	git(t, repository, "init", "--quiet", "-b", "main")
+	gitIn(t, repository, "init", "--quiet", "-b", "main")
 	ref := func(tag string) Ref {
 		return Ref{Suite: "p", Source: suite.Artifact{
 			Kind: suite.ArtifactGit, Repository: "file://" + repository, Build: []string{"./make.sh"},

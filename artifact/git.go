@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/internal/filelock"
+	"github.com/tachobench/tacho/internal/git"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -79,29 +80,23 @@ func (m *mirror) git(ctx context.Context, args ...string) error {
 }
 
 func runGit(ctx context.Context, ref Ref, dir string, args ...string) (string, error) {
-	c := command{
-		dir: dir, argv: append([]string{"git"}, args...),
-		env:   []string{"GIT_TERMINAL_PROMPT=0", "LC_ALL=C"},
-		unset: []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"},
-	}
-	output, said, err := c.run(ctx)
-	if err == nil {
-		return strings.TrimSpace(output), nil
-	}
-	var exit *exec.ExitError
+	output, err := git.Command{Dir: dir, Args: args}.Run(ctx)
+	var failed *git.Error
 	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return "", &RefusedError{What: ref.String(), Reason: "no git command on PATH: install git"}
-	case !errors.As(err, &exit):
+	case err == nil:
+		return strings.TrimSpace(output), nil
+	case errors.Is(err, git.ErrNotInstalled):
+		return "", &RefusedError{What: ref.String(), Reason: err.Error()}
+	case !errors.As(err, &failed):
 		return "", err
-	case containsAny(said, "No space left on device", "Disk quota exceeded"):
-		return "", fmt.Errorf("git %s: %w", args[0], errDiskFull)
-	case containsAny(said, "does not appear to be a git repository", "does not exist", "' not found"):
+	case failed.Says("No space left on device", "Disk quota exceeded"):
+		return "", fmt.Errorf("git %s: %w", failed.Verb, errDiskFull)
+	case failed.Says("does not appear to be a git repository", "does not exist", "' not found"):
 		return "", &NotThereError{What: ref.String(), Tried: []string{"the repository " + ref.Source.Repository}}
-	case containsAny(said, "not our ref", "couldn't find remote ref", "unadvertised object"):
+	case failed.Says("not our ref", "couldn't find remote ref", "unadvertised object"):
 		return "", &NotThereError{What: ref.String(), Tried: []string{fmt.Sprintf("%s in %s", ref.Tag, ref.Source.Repository)}}
 	}
-	return "", fmt.Errorf("git %s: %w%s", args[0], err, indented(said))
+	return "", fmt.Errorf("git %s: %w%s", failed.Verb, failed.Err, indented(failed.Said))
 }
 
 // resolve returns the commit that the tag names, and asks the repository if the mirror does not know it.

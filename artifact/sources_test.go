@@ -207,8 +207,8 @@ func kindOf(err error) string {
 	return "transient"
 }
 
-// git runs git in a repository and returns what it says.
-func git(t *testing.T, dir string, args ...string) string {
+// gitIn runs git in a repository and returns what it says.
+func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = dir
@@ -223,14 +223,14 @@ func git(t *testing.T, dir string, args ...string) string {
 func commit(t *testing.T, dir, content string) string {
 	t.Helper()
 	script(t, filepath.Join(dir, "make.sh"), content)
-	git(t, dir, "add", ".")
-	git(t, dir, "commit", "--quiet", "-m", "x")
-	return git(t, dir, "rev-parse", "HEAD")
+	gitIn(t, dir, "add", ".")
+	gitIn(t, dir, "commit", "--quiet", "-m", "x")
+	return gitIn(t, dir, "rev-parse", "HEAD")
 }
 
 func TestGitCommitIsBuilt(t *testing.T) {
 	repository := t.TempDir()
-	git(t, repository, "init", "--quiet", "-b", "main")
+	gitIn(t, repository, "init", "--quiet", "-b", "main")
 	first := commit(t, repository, "#!/bin/sh\nmkdir -p bin && printf '#!/bin/sh\\necho one' > bin/program && chmod +x bin/program\n")
 	s := open(t, Config{})
 	ref := func(tag string) Ref {
@@ -246,7 +246,7 @@ func TestGitCommitIsBuilt(t *testing.T) {
 		t.Errorf("version %q", version)
 	}
 	second := commit(t, repository, "#!/bin/sh\necho will not build; exit 3\n")
-	git(t, repository, "tag", "v2")
+	gitIn(t, repository, "tag", "v2")
 	for _, tag := range []string{second, "v2"} {
 		_, _, _, err := s.Acquire(t.Context(), ref(tag))
 		if kindOf(err) != "refused" || !strings.Contains(err.Error(), "will not build") || !strings.Contains(err.Error(), second[:12]) {

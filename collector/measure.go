@@ -3,13 +3,13 @@ package collector
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/git"
 	"github.com/tachobench/tacho/runner"
 	"github.com/tachobench/tacho/suite"
 )
@@ -81,14 +81,14 @@ func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definition
 			"the programs of suite %s are in %q, which this collector does not know: set it under [sources] in its configuration", d.Name, root)}
 	}
 	if d.Sources.Revision != "" {
-		out, err := exec.CommandContext(ctx, "git", "-C", dir, "rev-parse", "HEAD").Output()
+		out, err := git.Command{Dir: dir, Args: []string{"rev-parse", "HEAD"}}.Run(ctx)
 		if ctx.Err() != nil {
 			return definitions.Programs{}, context.Cause(ctx) // it was stopped, and has not failed
 		}
 		if err != nil {
 			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf("read the revision of %s: %w", dir, err)}
 		}
-		if at := strings.TrimSpace(string(out)); at != d.Sources.Revision {
+		if at := strings.TrimSpace(out); at != d.Sources.Revision {
 			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf(
 				"%s is at revision %s and the definitions want %s: check that one out", dir, at, d.Sources.Revision)}
 		}

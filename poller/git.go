@@ -16,6 +16,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/filelock"
+	"github.com/tachobench/tacho/internal/git"
 )
 
 // Git is a branch of a git remote, read from a mirror of its commits on this machine.
@@ -90,7 +91,7 @@ func (g Git) remoteTip(ctx context.Context) (string, error) {
 	const limit = 2 * time.Minute
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 	defer cancel()
-	output, err := gitCommand{args: []string{"ls-remote", "--quiet", "--", g.URL, g.head()}}.run(ctx)
+	output, err := git.Command{Args: []string{"ls-remote", "--quiet", "--", g.URL, g.head()}}.Run(ctx)
 	if err != nil {
 		return "", fmt.Errorf("ask %s: %w", clean(g.URL), err)
 	}
@@ -114,8 +115,8 @@ type mirror struct {
 // errDamaged says that the mirror cannot be used, and the remote is not to blame.
 var errDamaged = errors.New("the mirror is damaged")
 
-func (m mirror) git(args ...string) gitCommand {
-	return gitCommand{args: append([]string{"--git-dir=" + m.Dir}, args...), hold: m.lock}
+func (m mirror) git(args ...string) git.Command {
+	return git.Command{Args: append([]string{"--git-dir=" + m.Dir}, args...), Hold: m.lock}
 }
 
 // fetch brings the mirror to the branch of the remote, unless it is at its tip already.
@@ -125,22 +126,22 @@ func (m mirror) fetch(ctx context.Context, tip string) error {
 			return err
 		}
 	}
-	at, err := m.git("rev-parse", "--quiet", "--verify", tipRef).run(ctx)
+	at, err := m.git("rev-parse", "--quiet", "--verify", tipRef).Run(ctx)
 	if err == nil && strings.TrimSpace(at) == tip {
 		return nil
 	}
 	if err := removeLeftovers(m.Dir); err != nil {
 		return err
 	}
-	if _, err := m.git("config", "remote.origin.url", m.URL).run(ctx); err != nil {
+	if _, err := m.git("config", "remote.origin.url", m.URL).Run(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	// Commits are all that is read: a server that can leaves out trees and files. Cleaning up must have ended when
 	// the lock is given back.
 	_, err = m.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=120",
-		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).run(ctx)
-	var failed *gitError
-	if errors.As(err, &failed) && failed.says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
+		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).Run(ctx)
+	var failed *git.Error
+	if errors.As(err, &failed) && failed.Says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
 		"bad tree", "bad config", "does not point to a valid object", "did not send all necessary objects", "cannot lock ref", "unable to resolve reference",
 		"invalid sha1 pointer", "packfile", "index file", "inflate:", "object file") {
 		return fmt.Errorf("%w: %w", errDamaged, err)
@@ -157,7 +158,7 @@ func (m mirror) init(ctx context.Context) error {
 	if err := os.RemoveAll(making); err != nil {
 		return err
 	}
-	if _, err := (gitCommand{args: []string{"init", "--quiet", "--bare", "--template=", "--", making}, hold: m.lock}).run(ctx); err != nil {
+	if _, err := (git.Command{Args: []string{"init", "--quiet", "--bare", "--template=", "--", making}, Hold: m.lock}).Run(ctx); err != nil {
 		return err
 	}
 	return os.Rename(making, m.Dir)
@@ -181,7 +182,7 @@ func (m mirror) log(ctx context.Context, yield func(Artifact, error) bool) error
 	enough := errors.New("enough")
 	err := m.git("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false",
 		"log", "--first-parent", "-z", "--no-color", "--no-notes", "--format=%H%n%P%n%ct%n%B", tipRef, "--").
-		stream(ctx, func(r io.Reader) error {
+		Stream(ctx, func(r io.Reader) error {
 			for lines := bufio.NewReader(r); ; {
 				record, err := lines.ReadString(0)
 				if errors.Is(err, io.EOF) && record == "" {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tachobench/tacho/internal/subprocess"
 )
 
 // ExitUpdate is the exit code of a collector that left, between two requests, for the version that is wanted.
@@ -60,7 +62,7 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 		return end{code: -1, err: err}
 	}
 	environ := slices.DeleteFunc(slices.Clone(s.Environ), func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
-	said := &tail{}
+	said := &subprocess.Tail{}
 	cmd := exec.CommandContext(ctx, p.path, s.Arguments...)
 	cmd.Env = append(environ, Variable+"="+string(told))
 	cmd.Stdout = io.MultiWriter(s.Output, said)
@@ -71,7 +73,7 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 	if cmd.ProcessState != nil {
 		code = cmd.ProcessState.ExitCode()
 	}
-	return end{code: code, err: err, said: said.last()}
+	return end{code: code, err: err, said: said.LastLine()}
 }
 
 // attend runs a process, in a group of its own, and waits for it. The thread that starts it must live as long as it
@@ -97,7 +99,7 @@ func command(ctx context.Context, limit time.Duration, cmd func(context.Context)
 	defer cancel()
 	c := cmd(limited)
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	said, printed := &tail{}, &strings.Builder{}
+	said, printed := &subprocess.Tail{}, &strings.Builder{}
 	c.Stdout, c.Stderr = io.MultiWriter(printed, said, output), io.MultiWriter(said, output)
 	err := attend(c, bind)
 	var exit *exec.ExitError
@@ -108,25 +110,8 @@ func command(ctx context.Context, limit time.Duration, cmd func(context.Context)
 		return "", ctx.Err()
 	case limited.Err() != nil:
 		return "", fmt.Errorf("%s was ended after %s", c.Args[0], limit)
-	case errors.As(err, &exit) && said.last() != "":
-		return "", fmt.Errorf("%w: %s", err, said.last())
+	case errors.As(err, &exit) && said.LastLine() != "":
+		return "", fmt.Errorf("%w: %s", err, said.LastLine())
 	}
 	return "", err
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ text []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if over := len(t.text) - 2048; over > 0 {
-		t.text = t.text[over:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) last() string {
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }

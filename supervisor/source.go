@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tachobench/tacho/internal/git"
+	"github.com/tachobench/tacho/internal/subprocess"
 )
 
 // Source makes the programs of versions.
@@ -105,17 +108,17 @@ func (g Git) resolve(ctx context.Context, tree, version string) (string, error) 
 }
 
 func (g Git) git(ctx context.Context, dir string, args ...string) (string, error) {
-	return command(ctx, fetchWithin, func(ctx context.Context) *exec.Cmd {
-		c := exec.CommandContext(ctx, "git", args...)
-		c.Dir, c.Env = dir, append(g.environ(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
-		return c
-	}, g.Bind, io.Discard)
+	limited, cancel := context.WithTimeoutCause(ctx, fetchWithin, fmt.Errorf("git was ended after %s", fetchWithin))
+	defer cancel()
+	printed, err := git.Command{Dir: dir, Args: args, Environ: g.environ(), Bind: g.Bind}.Run(limited)
+	var failed *git.Error
+	if errors.As(err, &failed) && failed.Said != "" {
+		err = fmt.Errorf("%w: %s", failed.Err, subprocess.LastLine(failed.Said))
+	}
+	return printed, err
 }
 
 // environ is the environment without what would lead git to another repository.
 func (g Git) environ() []string {
-	return slices.DeleteFunc(slices.Clone(g.Environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", Variable}, name)
-	})
+	return slices.DeleteFunc(git.Neutral(g.Environ), func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
 }

@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/internal/subprocess"
 	"github.com/tachobench/tacho/job"
 )
 
@@ -100,7 +100,7 @@ func (c child) once(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, self, c.args...)
 	// What is measured must not find a token that collectors have no use for.
 	cmd.Env = withoutTokens(os.Environ())
-	tail, lines := &tail{}, &wholeLines{to: c.stderr}
+	tail, lines := &subprocess.Tail{}, &wholeLines{to: c.stderr}
 	defer lines.end()
 	cmd.Stdout = io.MultiWriter(lines, tail)
 	cmd.Stderr = cmd.Stdout
@@ -108,27 +108,10 @@ func (c child) once(ctx context.Context) error {
 	cmd.WaitDelay = 15 * time.Second
 	dieWithParent(cmd)
 	if err := cmd.Run(); err != nil {
-		if last := tail.last(); last != "" {
+		if last := tail.LastLine(); last != "" {
 			return fmt.Errorf("%w: %s", err, last)
 		}
 		return err
 	}
 	return nil
-}
-
-// tail keeps the end of what is written to it.
-type tail struct{ text []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if over := len(t.text) - 2048; over > 0 {
-		t.text = t.text[over:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) last() string {
-	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	return lines[len(lines)-1]
 }

@@ -1,0 +1,66 @@
+// Package subprocess has what running a program takes: that nothing of it is left, and that its last words are kept.
+package subprocess
+
+import (
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Group has the program run in a process group of its own, which is killed as a whole when the program's context ends.
+func Group(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+}
+
+// KillRest kills what is left of the group of a program that has ended: mostly nobody.
+func KillRest(cmd *exec.Cmd) {
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+}
+
+// Tail keeps the end of what is written to it, also by two at once.
+type Tail struct {
+	mu   sync.Mutex
+	kept []byte
+	cut  bool
+}
+
+// Write implements io.Writer.
+func (t *Tail) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - most; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+		t.cut = true
+	}
+	return len(p), nil
+}
+
+// String returns the end, with a mark before it where something is missing.
+func (t *Tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cut {
+		return "…" + strings.ToValidUTF8(string(t.kept), "")
+	}
+	return string(t.kept)
+}
+
+// LastLine returns the last line that says something.
+func (t *Tail) LastLine() string { return LastLine(t.String()) }
+
+// LastLine returns the last line of a text that says something.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
