@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // failedBlocks lists the benchmarks that newly fail; the failed jobs and the other benchmarks that failed.
@@ -26,9 +27,9 @@ func (r Report) failedBlocks() (news block, others []block) {
 		fresh.open = "\n### Newly failed benchmarks\n\n"
 	}
 	if len(known.rows) > 0 {
-		title := plural(len(known.rows), "failed benchmark")
+		title := phrase.Count(len(known.rows), "failed benchmark")
 		if r.Comparison != nil {
-			title = plural(len(known.rows), "benchmark") + " failed as for the parent"
+			title = phrase.Count(len(known.rows), "benchmark") + " failed as for the parent"
 		}
 		known.open = "\n<details><summary>" + title + "</summary>\n\n"
 		known.shut = "\n</details>\n"
@@ -82,7 +83,7 @@ type failedGroup struct {
 // name names the group, with foreign names as they are to be written.
 func (f failedGroup) name(as func(string) string) string {
 	if f.cases > 1 {
-		return as(string(f.first.Benchmark)) + " (" + plural(f.cases, "test case") + ")"
+		return as(string(f.first.Benchmark)) + " (" + phrase.Count(f.cases, "test case") + ")"
 	}
 	return as(f.first.String())
 }

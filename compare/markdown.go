@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // metricBlocks shows each metric: the headline metric open, the others folded away.
@@ -109,7 +111,7 @@ func (s section) brief() string {
 
 // title is what the folded test cases show of themselves.
 func (s section) title() string {
-	title := plural(len(s.rows), "test case")
+	title := phrase.Count(len(s.rows), "test case")
 	if hidden := s.Cases - len(s.rows); hidden > 0 {
 		title += fmt.Sprintf(" (%d unchanged not shown)", hidden)
 	}
@@ -151,7 +153,7 @@ func absentBlock(title string, absent []Absent, o Options) block {
 		}
 	}
 	if len(b.rows) > 0 {
-		b.open = fmt.Sprintf("\n<details><summary>%s: %s</summary>\n\n", title, plural(len(b.rows), "measurement"))
+		b.open = fmt.Sprintf("\n<details><summary>%s: %s</summary>\n\n", title, phrase.Count(len(b.rows), "measurement"))
 		b.shut = "\n</details>\n"
 	}
 	return b

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // Options say what a rendering shows. The zero value shows everything.
@@ -69,7 +70,7 @@ func sections(c Comparison, o Options) []section {
 			}
 		}
 		for _, reason := range reasons {
-			sec.notes = append(sec.notes, fmt.Sprintf("%s (%s)", reason, plural(seen[reason], "test case")))
+			sec.notes = append(sec.notes, fmt.Sprintf("%s (%s)", reason, phrase.Count(seen[reason], "test case")))
 		}
 		out = append(out, sec)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // Outcome is the closed set of things that can be said of a comparison. A [Verdict] knows relevant changes alone; an
@@ -62,7 +63,7 @@ func (s Summary) say(name string) Words {
 	w := Words{Counts: join(s.changed(), s.unjudged()), Label: LabelLeave}
 	whole := func(o Outcome, chip, overall, begin string) {
 		w.Outcome, w.Chip, w.Overall = o, chip, overall
-		w.Sentence = fmt.Sprintf("%s: of %s %s.", begin, plural(s.Cases, "test case"), w.Counts)
+		w.Sentence = fmt.Sprintf("%s: of %s %s.", begin, phrase.Count(s.Cases, "test case"), w.Counts)
 	}
 	switch {
 	case s.Cases == 0:
@@ -94,7 +95,7 @@ func (s Summary) say(name string) Words {
 
 // sayUnjudged says a metric of which not every test case was judged, and none has a relevant change.
 func (s Summary) sayUnjudged(w *Words, name string) {
-	cases := plural(s.Cases, "test case")
+	cases := phrase.Count(s.Cases, "test case")
 	first, rest, _ := strings.Cut(join(s.unjudged(), s.changed()), " ")
 	w.Outcome, w.Chip, w.Counts = OutcomeNotJudged, "not judged", fmt.Sprintf("%s of %d %s", first, s.Cases, rest)
 	w.Sentence = fmt.Sprintf("No verdict on %s: of %s %s.", name, cases, join(s.changed(), s.unjudged()))
@@ -184,7 +185,7 @@ func (r Report) say(name func(string) string) Words {
 // sayAlone says a report without a comparison.
 func (r Report) sayAlone(name func(string) string) Words {
 	w := Words{Label: LabelLeave}
-	switch measured := plural(r.Measured, "test case"); {
+	switch measured := phrase.Count(r.Measured, "test case"); {
 	case r.Measured > 0 && r.A == "":
 		w.Sentence = fmt.Sprintf("%s was measured (%s), and its parent is not known.", name(r.B), measured)
 	case r.Measured > 0:
@@ -209,13 +210,13 @@ func (r Report) next(o Outcome, top Summary, fresh int) (next []string) {
 		next = append(next, "deserves attention")
 	}
 	if fresh > 0 {
-		next = append(next, plural(fresh, "newly failed benchmark"))
+		next = append(next, phrase.Count(fresh, "newly failed benchmark"))
 	}
 	if r.Failure != "" {
 		next = append(next, "not everything could be measured")
 	}
 	if n := top.Inconclusive + top.NotComparable; n > 0 && o.relevant() {
-		next = append(next, fmt.Sprintf("%d of %s not judged", n, plural(top.Cases, "test case")))
+		next = append(next, fmt.Sprintf("%d of %s not judged", n, phrase.Count(top.Cases, "test case")))
 	}
 	return next
 }
@@ -230,7 +231,7 @@ func (r Report) doubts(o Outcome, missing int) (doubts []string) {
 		doubts = append(doubts, "incomplete")
 	}
 	if missing > 0 {
-		doubts = append(doubts, plural(missing, "test case")+" missing in b")
+		doubts = append(doubts, phrase.Count(missing, "test case")+" missing in b")
 	}
 	changed, unjudged := 0, 0
 	summaries := r.Comparison.Summaries
@@ -246,10 +247,10 @@ func (r Report) doubts(o Outcome, missing int) (doubts []string) {
 		}
 	}
 	if changed > 0 {
-		doubts = append(doubts, "relevant changes in "+plural(changed, "other metric"))
+		doubts = append(doubts, "relevant changes in "+phrase.Count(changed, "other metric"))
 	}
 	if unjudged > 0 {
-		doubts = append(doubts, plural(unjudged, "other metric")+" not fully judged")
+		doubts = append(doubts, phrase.Count(unjudged, "other metric")+" not fully judged")
 	}
 	if len(doubts) == 0 {
 		return []string{"no action needed"}
@@ -287,12 +288,4 @@ func (o Outcome) mark() string {
 		return "❌✅ "
 	}
 	return ""
-}
-
-// plural writes a count with its noun.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/suite"
 )
@@ -257,7 +258,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 			if t.Name == n.Target && int(n.Set) < t.Sets {
 				return t, nil
 			}
-			known = append(known, fmt.Sprintf("%s (%d set%s)", t.Name, t.Sets, map[bool]string{true: "s"}[t.Sets > 1]))
+			known = append(known, fmt.Sprintf("%s (%s)", t.Name, phrase.Count(t.Sets, "set")))
 		}
 	}
 	if len(known) == 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/ledger"
 	"github.com/tachobench/tacho/presence"
 	"github.com/tachobench/tacho/readmodel"
@@ -380,8 +381,8 @@ func TestALogThatIsAwayIsSaidAtOnceAndRecordedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := history[0].Fact.(events.AlertRaised).Message
-		if !strings.Contains(said, "from "+clock(from)) && !strings.Contains(said, "from "+clock(from.Add(time.Second))) || !strings.Contains(said, "(1m") {
-			t.Errorf("the outage from %s is told as: %s", clock(from), said)
+		if !strings.Contains(said, "from "+phrase.Moment(from)) && !strings.Contains(said, "from "+phrase.Moment(from.Add(time.Second))) || !strings.Contains(said, "(1m") {
+			t.Errorf("the outage from %s is told as: %s", phrase.Moment(from), said)
 		}
 		y.log.set(true, false)
 		y.pass(8*time.Second, here)

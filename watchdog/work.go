@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/ledger"
 )
 
@@ -97,7 +98,7 @@ func (j *judgement) overrun() {
 		j.want(job.Token, events.AlertRaised{
 			Kind: events.AlertOverrun, About: string(job.Spec.ID),
 			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
-				j.describe(job), job.Collector, clock(job.Since), overrunTimes, span(expected.Length)),
+				j.describe(job), job.Collector, phrase.Moment(job.Since), overrunTimes, span(expected.Length)),
 			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
 				"request with `tacho request cancel %s`.", job.Spec.ID, job.Spec.RequestID),
 		})
@@ -123,7 +124,7 @@ func (j *judgement) stalled() {
 	}
 	j.want(0, events.AlertRaised{
 		Kind:    events.AlertStalled,
-		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", clock(moved), strings.Join(j.waits(), "; ")),
+		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", phrase.Moment(moved), strings.Join(j.waits(), "; ")),
 		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
 	})
 }
@@ -222,7 +223,7 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 
 // describe names a job so that a person knows which it is.
 func (j *judgement) describe(job *ledger.Job) string {
-	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec.ID, job.Spec.Kind, job.Spec.Backend, job.Spec.Profile, short(string(job.Spec.Artifact.Tag)))
+	return fmt.Sprintf("%s (%s %s/%s of %s)", job.Spec.ID, job.Spec.Kind, job.Spec.Backend, job.Spec.Profile, phrase.Short(job.Spec.Artifact.Tag))
 }
 
 // named names a request by its tag where it has one.
@@ -230,15 +231,7 @@ func named(id events.RequestID, tag events.Tag) string {
 	if tag == "" {
 		return string(id)
 	}
-	return fmt.Sprintf("%s for %s", id, short(string(tag)))
-}
-
-// short cuts a SHA for people; other names stay.
-func short(s string) string {
-	if len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" {
-		return s[:10]
-	}
-	return s
+	return fmt.Sprintf("%s for %s", id, phrase.Short(tag))
 }
 
 // sentence ends a reason as a sentence, and cuts one that is too long to be read.
@@ -253,9 +246,6 @@ func sentence(reason string) string {
 	}
 	return reason + "."
 }
-
-// clock says a time to people, in UTC and to the second.
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // span says a length to people.
 func span(d time.Duration) string { return d.Round(time.Second).String() }

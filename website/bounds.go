@@ -12,6 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/client"
 	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -167,14 +168,14 @@ func (s *Server) tooMany(kind string, reached bound) error {
 			most, e.RetryAfter = s.bounds.StreamsPerAddress, 10*time.Second
 			e.Next = "close some of them"
 		}
-		e.Message = fmt.Sprintf("your address has %s under way, which is all that one address may have", counted(most, kind))
+		e.Message = fmt.Sprintf("your address has %s under way, which is all that one address may have", phrase.Count(most, kind))
 	case ofAll:
 		most := s.bounds.Answers
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 5*time.Second
 		if kind == "stream" {
 			most, e.Status, e.RetryAfter = s.bounds.Streams, http.StatusTooManyRequests, 30*time.Second
 		}
-		e.Message = fmt.Sprintf("all readers together have about %s under way, which is all that there may be", counted(most, kind))
+		e.Message = fmt.Sprintf("all readers together have about %s under way, which is all that there may be", phrase.Count(most, kind))
 	case ofTurn:
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 5*time.Second
 		e.Message = fmt.Sprintf("too many read at this moment: your turn did not come within %s", s.bounds.Wait.Std())
@@ -189,13 +190,6 @@ func (s *Server) tooMany(kind string, reached bound) error {
 	}
 	e.Next = again
 	return e
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
 }
 
 // later tells a reader who was refused when to come back.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -15,7 +16,7 @@ import (
 func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 	return template.FuncMap{
 		"asset": asset, "nav": navigation,
-		"moment": moment, "rfc": rfc, "full": full, "clock": timeOfDay,
+		"moment": moment, "rfc": rfc, "full": phrase.Moment, "clock": timeOfDay,
 		"ago":     func(t time.Time) string { return ago(t.Sub(clock())) },
 		"due":     func(t time.Time) string { return due(t.Sub(clock())) },
 		"startOf": func(q readmodel.QueueEntry) estimate { return startOf(q, clock()) },
@@ -24,7 +25,7 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 		"plus":    func(a, b int) int { return a + b },
 		"short":   func(v any) string { return short(fmt.Sprint(v)) },
 		"words":   func(v any) string { return said(fmt.Sprint(v)) },
-		"list":    list, "plural": plural, "prose": prose, "title": alertTitle, "bytes": byteSize, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink,
+		"list":    list, "plural": phrase.Count, "prose": prose, "title": alertTitle, "bytes": byteSize, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink,
 	}
 }
 
@@ -42,7 +43,6 @@ func moment(v any) *time.Time {
 }
 
 func rfc(t time.Time) string       { return t.UTC().Format(time.RFC3339) }
-func full(t time.Time) string      { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 func timeOfDay(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
 // ago says a distance in time from now, in whole minutes from one minute on: "3 min ago", "in 2 h 5 min".
@@ -157,18 +157,11 @@ func list(names any) string {
 	return strings.Join(all, ", ")
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func byteSize(n int64) string {
 	const gib = 1 << 30
 	switch {
 	case n < 1<<10:
-		return plural(int(n), "byte")
+		return phrase.Count(int(n), "byte")
 	case n < 1<<20:
 		return fmt.Sprintf("%d KiB", n>>10)
 	case n < gib:

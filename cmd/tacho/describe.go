@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -23,9 +24,9 @@ func describe(f events.Fact) string {
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
-		return fmt.Sprintf("request %s is in progress: %s", f.RequestID, several(f.Jobs, "job")) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
+		return fmt.Sprintf("request %s is in progress: %s", f.RequestID, phrase.Count(f.Jobs, "job")) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
 	case events.JobsCreated:
-		return fmt.Sprintf("%s for request %s", several(len(f.Jobs), "job"), f.RequestID)
+		return fmt.Sprintf("%s for request %s", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.RequestExpansionFailed:
 		if f.Waits {
 			return fmt.Sprintf("request %s waits: %s", f.RequestID, f.Reason)
@@ -43,15 +44,15 @@ func describe(f events.Fact) string {
 	case events.RequestCancelledWithJobs:
 		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
 	case events.JobsWithdrawn:
-		return fmt.Sprintf("%s that only request %s wanted", several(len(f.Jobs), "job"), f.RequestID)
+		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.GraphWanted:
 		what := "what did not succeed"
 		if len(f.Select) > 0 {
-			what = several(len(f.Select), "job")
+			what = phrase.Count(len(f.Select), "job")
 		}
 		return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
 	case events.GraphAdmitted:
-		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, several(f.Jobs, "job"))
+		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
 	case events.GraphRefused:
 		return fmt.Sprintf("what was asked of request %s as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:
@@ -63,13 +64,13 @@ func describe(f events.Fact) string {
 	case events.RequestAdmitted:
 		return fmt.Sprintf("request %s for %s: %s", f.RequestID, short(f.Tag), f.Reason)
 	case events.BackfillAdmitted:
-		return fmt.Sprintf("%s of the late parent %s for request %s", several(f.Jobs, "job"), short(f.Parent), f.RequestID)
+		return fmt.Sprintf("%s of the late parent %s for request %s", phrase.Count(f.Jobs, "job"), short(f.Parent), f.RequestID)
 	case events.JobDispatched:
 		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place)
 	case events.JobDequeued:
 		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
 	case events.JobFinished:
-		s := fmt.Sprintf("job %s: %s after %s, %s measured", f.JobID, f.Outcome, duration(f.DurationMS), several(f.Measured, "test case"))
+		s := fmt.Sprintf("job %s: %s after %s, %s measured", f.JobID, f.Outcome, duration(f.DurationMS), phrase.Count(f.Measured, "test case"))
 		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed"), f.Reason)
 	case events.AttemptLost:
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)

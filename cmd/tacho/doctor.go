@@ -14,6 +14,7 @@ import (
 
 	"github.com/tachobench/tacho/githubapi"
 	"github.com/tachobench/tacho/internal/measure"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 type doctorCmd struct {
@@ -214,7 +215,7 @@ func (p *program) doctorSuites() finding {
 	}
 	var known []string
 	for _, d := range suites {
-		known = append(known, fmt.Sprintf("%s (%s)", d.Name, several(len(d.Benchmarks), "benchmark")))
+		known = append(known, fmt.Sprintf("%s (%s)", d.Name, phrase.Count(len(d.Benchmarks), "benchmark")))
 	}
 	return finding{What: "suites", Verdict: "good", Detail: strings.Join(known, ", ")}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
@@ -30,7 +31,7 @@ func (p *program) doctorTLS() (out []finding) {
 		}
 		f.Detail = fmt.Sprintf("%s, valid until %s", pair.cert, opened.Until().UTC().Format(time.DateOnly))
 		if left := opened.Until().Sub(p.clock()); left < renewBefore {
-			f.Verdict, f.Next = "note", fmt.Sprintf("it ends in %s: renew it in place, Tacho reads it again", several(int(left.Hours()/24), "day"))
+			f.Verdict, f.Next = "note", fmt.Sprintf("it ends in %s: renew it in place, Tacho reads it again", phrase.Count(int(left.Hours()/24), "day"))
 		}
 		out = append(out, f)
 	}

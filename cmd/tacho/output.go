@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/visible"
 )
 
@@ -61,24 +63,8 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// short cuts a SHA for people; other tags stay.
-func short[T ~string](tag T) string {
-	if s := string(tag); len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" {
-		return s[:10]
-	}
-	if tag == "" {
-		return "-"
-	}
-	return string(tag)
-}
-
-// several counts things: "1 job", "2 jobs".
-func several(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
-}
+// short is phrase.Short for a column, which is never empty.
+func short[T ~string](tag T) string { return cmp.Or(phrase.Short(tag), "-") }
 
 func moment(t *time.Time) string {
 	if t == nil {

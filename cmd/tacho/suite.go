@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/definitions"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/suite"
 )
 
@@ -55,7 +56,7 @@ func (c *suiteCheckCmd) Run(_ context.Context, p *program) error {
 	if c.JSON {
 		return p.json(map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)})
 	}
-	fmt.Fprintf(p.stdout, "suite %s is good: %s, %s, digest %s\n", d.Name, several(len(d.Benchmarks), "benchmark"), several(len(d.Targets), "target"), d.Digest())
+	fmt.Fprintf(p.stdout, "suite %s is good: %s, %s, digest %s\n", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), phrase.Count(len(d.Targets), "target"), d.Digest())
 	return nil
 }
 
@@ -76,7 +77,7 @@ func (c *suiteShowCmd) Run(_ context.Context, p *program) error {
 	}
 	fmt.Fprintf(p.stdout, "suite %s: %s\ndigest %s\n\n", d.Name, d.Description, d.Digest())
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "targets", names(d.Targets, func(t suite.Target) string {
-		return fmt.Sprintf("%s (%s%s)", t.Name, several(t.Sets, "set"), map[bool]string{true: ", optional"}[t.Optional])
+		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), map[bool]string{true: ", optional"}[t.Optional])
 	}))
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string { return string(k.Name) }))
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {

@@ -19,6 +19,7 @@ import (
 	"github.com/tachobench/tacho/definitions"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/githubapi"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/job"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/suite"
@@ -229,7 +230,7 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		if err != nil {
 			return err
 		}
-		u.say("suite      %s: %s, digest %.12s%s", d.Name, several(len(d.Benchmarks), "benchmark"), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
+		u.say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
 	}
 	reader, err := u.parts.reader()
 	if err != nil {

@@ -26,7 +26,7 @@ func (f floor) String() string {
 // house names the floor of every package. A directory below one of these belongs to it, unless it is
 // named itself.
 var house = map[string]floor{
-	"events": words,
+	"events": words, "internal/phrase": words,
 
 	"request": sense, "job": sense, "queue": sense, "suite": sense, "compare": sense, "command": sense, "ledger": sense,
 
