@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,11 +9,11 @@ import (
 	"hash"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/checksum"
 )
 
 func newClient() *http.Client {
@@ -175,16 +174,10 @@ func (t *transfer) explain(ctx context.Context, url string, err error) error {
 	return named(url, err)
 }
 
-var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
 // publishedSum returns the checksum that the server has beside the file, in the form of sha256sum; "" if it
 // has none.
 func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, error) {
-	name, query, _ := strings.Cut(url, "?")
-	name += ".sha256"
-	if query != "" {
-		name += "?" + query
-	}
+	name := checksum.URL(url)
 	resp, err := s.request(ctx, http.MethodGet, name)
 	if Permanent(err) {
 		return "", nil
@@ -193,15 +186,11 @@ func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, er
 		return "", err
 	}
 	defer resp.Body.Close()
-	line, err := bufio.NewReader(io.LimitReader(resp.Body, 4096)).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
+	sum, err := checksum.Read(resp.Body)
+	if err != nil {
 		return "", fmt.Errorf("download %s: %w", name, err)
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if word = strings.ToLower(word); !sumPattern.MatchString(word) {
-		return "", nil
-	}
-	return events.Digest(word), nil
+	return events.Digest(sum), nil
 }
 
 // watch ends a context when the network has kept us waiting for too long without a byte. It is paused while

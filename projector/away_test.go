@@ -21,6 +21,7 @@ import (
 // TestPostgresIsKilled kills a server under a projector and starts it again: the projector says that it waits,
 // and goes on without losing or doubling anything.
 func TestPostgresIsKilled(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "tacho-pg-")
 	if err != nil {
 		t.Fatal(err)

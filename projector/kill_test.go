@@ -32,6 +32,7 @@ func child() int {
 // TestKilledInTheMiddleOfBatches kills a projector again and again, at whatever it is doing, and compares the
 // tables at the end with those of one that was left alone.
 func TestKilledInTheMiddleOfBatches(t *testing.T) {
+	t.Parallel()
 	log := killed(t)
 	url := database(t)
 	r := open(t, url)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/tachobench/tacho/internal/checksum"
 	"github.com/tachobench/tacho/internal/retry"
 )
 
@@ -83,11 +84,7 @@ func (d Download) Get(ctx context.Context, version, work string) (string, error)
 
 // fetch downloads one file and compares it with its checksum. An error that trying again cannot mend is permanent.
 func (d Download) fetch(ctx context.Context, from, file string) error {
-	place, key, _ := strings.Cut(from, "?")
-	if key != "" {
-		key = "?" + key
-	}
-	want, err := d.checksum(ctx, place+".sha256"+key)
+	want, err := d.checksum(ctx, checksum.URL(from))
 	if err != nil {
 		return err
 	}
@@ -124,21 +121,14 @@ func (d Download) checksum(ctx context.Context, from string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = body.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(body, 4096))
-	if err != nil {
+	sum, err := checksum.Read(body)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("download %s: %w", withoutSecrets(from), err)
+	case sum == "":
+		return "", backoff.Permanent(fmt.Errorf("%s does not begin with a SHA-256", withoutSecrets(from)))
 	}
-	return parseChecksum(withoutSecrets(from), string(text))
-}
-
-func parseChecksum(from, text string) (string, error) {
-	words := strings.Fields(text)
-	if len(words) > 0 {
-		if sum, err := hex.DecodeString(words[0]); err == nil && len(sum) == sha256.Size {
-			return hex.EncodeToString(sum), nil
-		}
-	}
-	return "", backoff.Permanent(fmt.Errorf("%s does not begin with a SHA-256", from))
+	return sum, nil
 }
 
 func (d Download) get(ctx context.Context, from string) (io.ReadCloser, error) {

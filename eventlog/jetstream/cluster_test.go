@@ -19,6 +19,7 @@ import (
 // TestLeaderIsLost stops the member that leads the log while writers compete for one aggregate and a cursor
 // follows. What was answered is stored once and in order, and the cursor sees all of it.
 func TestLeaderIsLost(t *testing.T) {
+	t.Parallel()
 	const writers, each = 4, 60
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

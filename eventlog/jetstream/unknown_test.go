@@ -27,11 +27,13 @@ func throughProxy(t *testing.T, url string, cfg jetstream.Config) (*jetstream.Lo
 }
 
 func TestLostAnswerOneNode(t *testing.T) {
+	t.Parallel()
 	srv := start(t, natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	testLostAnswers(t, srv.URL(), jetstream.Config{})
 }
 
 func TestLostAnswerCluster(t *testing.T) {
+	t.Parallel()
 	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
 	if err != nil {
 		t.Fatal(err)

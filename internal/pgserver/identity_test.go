@@ -32,6 +32,7 @@ func public(t *testing.T) string {
 // TestUnprivileged runs the tests of this package again as an ordinary user. When this process is one, they
 // have run as such already.
 func TestUnprivileged(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		if who, err := candidate(t.TempDir()); err != nil || who.how != asCaller {
 			t.Errorf("candidate = %+v, %v; want the caller", who, err)
@@ -70,6 +71,7 @@ func TestUnprivileged(t *testing.T) {
 // TestGivenToNobody is what root does where the kernel refuses user namespaces. An ordinary user never gets
 // there: it may give nothing away.
 func TestGivenToNobody(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(public(t), "postgres")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

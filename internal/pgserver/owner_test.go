@@ -74,6 +74,7 @@ func killOwner(t *testing.T, owner *exec.Cmd) {
 }
 
 func TestKilledOwner(t *testing.T) {
+	t.Parallel()
 	t.Run("the server ends by itself", func(t *testing.T) {
 		dir := t.TempDir()
 		owner, url := startOwner(t, dir)
@@ -106,6 +107,7 @@ func TestKilledOwner(t *testing.T) {
 
 // A server whose owner died but that got no signal, as on systems without one.
 func TestLivingOrphan(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stop(t, start(t, dir))
 
@@ -143,6 +145,7 @@ func TestLivingOrphan(t *testing.T) {
 
 // The pid file of a server that died with the machine may name a process that lives now and is a stranger.
 func TestPIDFileNamesAStranger(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stop(t, start(t, dir))
 	stranger, _ := startOwner(t, t.TempDir())

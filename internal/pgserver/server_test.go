@@ -106,6 +106,7 @@ func pidOf(t *testing.T, dir string) int {
 }
 
 func TestRestartKeepsData(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "postgres")
 	before := runtime.NumGoroutine()
 
@@ -136,6 +137,7 @@ func TestRestartKeepsData(t *testing.T) {
 }
 
 func TestKilledServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, dir)
 	writeFact(t, s.URL(), "kept")
@@ -151,6 +153,7 @@ func TestKilledServer(t *testing.T) {
 }
 
 func TestStopInAHurry(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

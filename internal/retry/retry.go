@@ -1,7 +1,7 @@
 // Package retry says how long to wait before something is tried again, and waits.
 //
-// All pauses of Tacho that grow are made here, by the library that also runs the loops (backoff.Retry): each is half as
-// long again as the one before, with jitter, so that many who failed together do not come back together.
+// The pauses are those of the library that also runs the loops (backoff.Retry): each is half as long again as the one
+// before, with jitter, so that many who failed together do not come back together.
 package retry
 
 import (
@@ -20,7 +20,7 @@ func Pauses(first, most time.Duration) *backoff.ExponentialBackOff {
 func PauseAfter(tries int, first, most time.Duration) time.Duration {
 	pauses := Pauses(first, most)
 	pause := pauses.NextBackOff()
-	for n := 1; n < tries; n++ {
+	for range min(tries, 100) - 1 {
 		pause = pauses.NextBackOff()
 	}
 	return pause
