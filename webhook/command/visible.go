@@ -128,7 +128,7 @@ func (v *view) coverInline(block ast.Node) {
 
 // covered is what is not said in a block of HTML. What is never closed hides all that is left.
 var covered = regexp.MustCompile(`(?is)<!--(?:-?>|.*?(?:-->|$))` +
-	"|`[^`]*`" +
+	"|`+[^`]+`+" +
 	`|<pre(?:[\s/>].*?(?:</pre>|$)|$)` +
 	`|<script(?:[\s/>].*?(?:</script>|$)|$)` +
 	`|<style(?:[\s/>].*?(?:</style>|$)|$)` +
