@@ -65,7 +65,7 @@ func casesOf(t *testing.T, log eventlog.Log) (cases []events.MeasuredCase, facts
 	return cases, len(history)
 }
 
-func TestWhatIsBeingRecordedWhenACollectorStopsIsNotLost(t *testing.T) {
+func TestAStopLosesNothingThatIsBeingRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slowLog{memory.New(memory.Config{})}
 		s := sinkOn(log)

@@ -26,7 +26,7 @@ func (l *contested) Append(_ context.Context, parts ...eventlog.Append) (events.
 	return 0, &eventlog.ConflictError{Subject: parts[0].Subject, Expected: parts[0].Expected, Actual: parts[0].Expected + 1}
 }
 
-func TestACollectorEndsAlthoughAnotherWriterIsAlwaysFaster(t *testing.T) {
+func TestACollectorGivesUpAgainstAFasterWriter(t *testing.T) {
 	lane := events.Lane{Target: "here"}
 	spec := events.JobSpec{ID: "j1", Target: lane.Target}
 	for what, tc := range map[string]struct {

@@ -23,7 +23,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func TestVariablesStandOverTheFileAndTheFileOverTheDefaults(t *testing.T) {
+func TestVariablesOverrideFilesAndFilesDefaults(t *testing.T) {
 	path := file(t, "listen = \"127.0.0.1:9\"\nsuites = [\"rustc\"]\n[scheduler]\noffline_after = \"90s\"\n[sources]\nrustc-perf = \"/srv/p\"\n")
 	c, err := Load(path, env(map[string]string{"HOME": "/h", "TACHO_SUITE": "go:mine.toml", "TACHO_TOKEN": "t"}))
 	if err != nil {

@@ -95,7 +95,7 @@ func TestTheKeyOfAnotherCollectorIsRefused(t *testing.T) {
 	refused(t, err, Invalid, "no public key")
 }
 
-func TestARemovedCollectorLeavesItsLaneAndItsNameIsNeverUsedAgain(t *testing.T) {
+func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
 	c, log := start(t)
 	l := lane(t, c)
 	before := last(t, log)

@@ -26,7 +26,7 @@ func (l *contested) Append(_ context.Context, parts ...eventlog.Append) (events.
 	return 0, &eventlog.ConflictError{Subject: parts[0].Subject, Expected: parts[0].Expected, Actual: parts[0].Expected + 1}
 }
 
-func TestACommandEndsAlthoughAnotherWriterIsAlwaysFaster(t *testing.T) {
+func TestACommandGivesUpAgainstAFasterWriter(t *testing.T) {
 	waiting := try("k1", "", 14)
 	id := events.NewRequestID("small", events.Try, "k1")
 	request, registry := events.RequestSubject(id), events.RegistrySubject("a")

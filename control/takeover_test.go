@@ -49,7 +49,7 @@ func TestAPersonGivesALaneToAnotherOfItsCollectors(t *testing.T) {
 	refused(t, err, Conflict, "tacho collector activate s")
 }
 
-func TestADeactivationCanBecomeOneAtOnceAndAnActivationEndsAQuarantine(t *testing.T) {
+func TestDeactivateAtOnceAndActivateEndsAQuarantine(t *testing.T) {
 	c, log := start(t)
 	lane(t, c)
 	for _, step := range []struct {

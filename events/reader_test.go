@@ -78,7 +78,7 @@ func TestATypeOfANewerCoreStopsWhoNeedsIt(t *testing.T) {
 	}
 }
 
-func TestWhatACollectorCouldSayOfItsStandingCountsUntilTheRegistryIsOpen(t *testing.T) {
+func TestACollectorsOwnWordCountsUntilTheRegistryOpens(t *testing.T) {
 	for name := range movedFacts() {
 		var r Reader
 		if e, litter, err := r.Understand(goldenAt(t, 1, name)); litter != "" || err != nil || e.Fact == nil {
@@ -102,7 +102,7 @@ func TestWhatACollectorCouldSayOfItsStandingCountsUntilTheRegistryIsOpen(t *test
 }
 
 // A farm with more collectors than one append takes is copied in several, and the registry is opened with the last.
-func TestWhoIsCopiedHasNoMoreSayInItsStandingAlthoughTheRegistryIsNotOpenYet(t *testing.T) {
+func TestACopiedCollectorHasNoMoreSay(t *testing.T) {
 	copied := storedAs(t, 1, RegistrySubject("eider-1"), RegistryCopied{CollectorRegistered: CollectorRegistered{Name: "eider-1"}})
 	var saw Reader
 	if _, litter, err := saw.Understand(copied); litter != "" || err != nil {

@@ -181,7 +181,7 @@ func TestWithoutACollectorThereIsNoEnd(t *testing.T) {
 }
 
 // A collector that takes no more jobs ends the one in hand; one that is gone does not.
-func TestTheJobInHandIsExpectedToEndIfItsCollectorIsThere(t *testing.T) {
+func TestTheEndOfAJobNeedsItsCollector(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[0])
 	s.tell(events.CollectorOnline{Name: collectorOf(lanes[0]), Instance: "i1"})

@@ -82,7 +82,7 @@ func TestTheRegistryOfAnEarlierLogIsReadFromAnyPlace(t *testing.T) {
 	}
 }
 
-func TestAKeyHasAnAgeAndARemovedCollectorIsRemovedForEver(t *testing.T) {
+func TestKeysHaveAnAgeAndRemovedIsForEver(t *testing.T) {
 	f := newFarm(t)
 	name := collectorOf(lanes[0])
 	registered := collectors(t, project(t, f.stored, 1000))[name]

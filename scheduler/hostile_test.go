@@ -145,7 +145,7 @@ func TestACollectorCannotGiveAJobToAnotherRequest(t *testing.T) {
 
 // In an earlier version the standing of a collector lay on its own subject. The scheduler appends to the registry with
 // the version of the registry.
-func TestWhatAnEarlierVersionSaidOfACollectorCountsUntilTheRegistryIsOpen(t *testing.T) {
+func TestAnEarlierVersionsWordCountsUntilThen(t *testing.T) {
 	earlier := func(seq events.Seq, f events.Fact) events.Stored {
 		m, err := eventlogtest.Earlier(events.Event{ID: fmt.Sprint(seq), Time: noon, Source: "test", Actor: "test", Fact: f})
 		if err != nil {
@@ -215,7 +215,7 @@ func (p *picky) EnsureLane(ctx context.Context, l events.Lane) error {
 	return p.Log.EnsureLane(ctx, l)
 }
 
-func TestARequestWhoseJobsAreTooLargeIsNotStartedAndTheNextGoesOn(t *testing.T) {
+func TestARequestOfTooLargeJobsDoesNotStopTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &picky{Log: memory.New(memory.Config{})}
 		var large events.RequestID

@@ -163,7 +163,7 @@ func TestALaneIsNotGivenJobsThatNobodyCouldTake(t *testing.T) {
 }
 
 // A removed collector cannot say anything any more: the scheduler gives its job back, whether it hears anybody or not.
-func TestTheJobOfARemovedCollectorIsGivenBackAtOnceAndSpendsNoAttempt(t *testing.T) {
+func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 	made := events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}}
 	running := events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "a", Instance: "a1", Attempt: 2, Lost: 1}
 	removed := []events.Fact{events.CollectorRemoved{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}

@@ -68,6 +68,9 @@ type Shell struct {
 	answers chan answer
 	// keeper makes snapshots. Only the goroutine that owns the ledger uses it.
 	keeper keeper
+	// restored is set once the newest snapshot was looked for, at is the event in it. Begin sets them before Run.
+	restored bool
+	at       events.Seq
 
 	// mu guards what follows. One goroutine changes ledger, current and moved; many may look.
 	mu        sync.RWMutex
@@ -154,8 +157,7 @@ type read struct {
 
 // read gives out what the log holds, and then what comes. A cursor that breaks is made anew where it was.
 func (s *Shell) read(ctx context.Context, batches chan<- read) error {
-	var at events.Seq
-	restored := false
+	at, restored := s.at, s.restored
 	pause := retry.Pauses(50*time.Millisecond, s.Tick)
 	return backoff.RetryNotify(func() (err error) {
 		if !restored {

@@ -37,6 +37,17 @@ type keeper struct {
 	from  events.Seq
 }
 
+// Begin goes on from the newest snapshot that fits, so that Run need not: a start calls it beside the other things that it
+// waits for. What fails is tried again by Run.
+func (s *Shell) Begin(ctx context.Context) {
+	at, err := s.restore(ctx)
+	if err != nil {
+		s.Logger.WarnContext(ctx, "no snapshot could be asked for yet", "error", err)
+		return
+	}
+	s.at, s.restored = at, true
+}
+
 // restore begins with the newest snapshot that fits to the log, and returns the event in it; 0 to begin at the first one.
 // A snapshot that is damaged or does not fit is said and left alone.
 func (s *Shell) restore(ctx context.Context) (events.Seq, error) {

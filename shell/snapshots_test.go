@@ -67,6 +67,13 @@ func once(t *testing.T, log eventlog.Log, kept eventlog.Snapshots, every int) (a
 	s := shell.New(shell.Config{
 		Log: log, Clock: time.Now, Snapshots: kept, Every: every, Logger: slog.New(slog.NewTextHandler(&out, nil)),
 	})
+	after = catchUp(t, s)
+	return after, out.String()
+}
+
+// catchUp runs a shell until it has caught up with the log, stops it, and returns its ledger.
+func catchUp(t *testing.T, s *shell.Shell) (after []byte) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -83,7 +90,7 @@ func once(t *testing.T, log eventlog.Log, kept eventlog.Snapshots, every int) (a
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	return after, out.String()
+	return after
 }
 
 // A start reads what came after the stop, and comes to the same as a start from the first event.
@@ -106,6 +113,28 @@ func TestAStartReadsOnlyWhatIsNew(t *testing.T) {
 	once(t, log, log.Log, 0)
 	if n := log.read.Load(); n != 1 {
 		t.Errorf("the last start read %d events", n)
+	}
+}
+
+// What was begun early goes on with what was stored since, and asks for no snapshot again.
+func TestAStartMayBeginEarly(t *testing.T) {
+	for _, before := range []int{0, 15} {
+		log := &counting{Log: memory.New(memory.Config{})}
+		if before > 0 {
+			fill(t, log.Log, before)
+			once(t, log, log.Log, 0)
+		}
+		var out lines
+		s := shell.New(shell.Config{Log: log, Clock: time.Now, Snapshots: log.Log, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		s.Begin(t.Context())
+		fill(t, log.Log, 20)
+		got := catchUp(t, s)
+		if want, _ := once(t, log, nil, 0); !bytes.Equal(got, want) {
+			t.Errorf("begun early\n%s\nfrom zero\n%s", got, want)
+		}
+		if n := strings.Count(out.String(), "goes on from a snapshot"); n != min(before, 1) {
+			t.Errorf("snapshots were read %d times: %s", n, out.String())
+		}
 	}
 }
 

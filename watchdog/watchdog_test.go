@@ -229,7 +229,7 @@ func (y *yard) shows(metric string, want ...string) {
 
 var here = eventlog.Beat{Name: "eider", Instance: "i1"}
 
-func TestAnAlertOutlivesTheWatchdogAndIsClearedByTheNext(t *testing.T) {
+func TestAnAlertOutlivesItsWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := newYard(t)
 		y.tell(registered(), online())
@@ -451,7 +451,7 @@ func TestOthersAlertsAreCounted(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsPassedAndWhatIsNotKnownEndsIt(t *testing.T) {
+func TestGarbageIsPassedAndUnknownEndsIt(t *testing.T) {
 	s := ledger.New()
 	stored := events.Stored{Seq: 1, Subject: events.RequestSubject("r1"), Header: map[string]string{
 		events.HeaderType: events.TypePrefix + "request.created.v1", events.HeaderTime: "2026-11-21T09:00:00Z", events.HeaderCause: "0",

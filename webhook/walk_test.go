@@ -111,7 +111,7 @@ func (m *moving) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 }
 
 // A request that others change all the time is no answer to a comment: the delivery waits, whatever it asks for.
-func TestADeliveryWaitsForARequestThatOthersChangeAllTheTime(t *testing.T) {
+func TestADeliveryWaitsForABusyRequest(t *testing.T) {
 	for _, c := range []comments{by(alice, "@tacho queue"), by(alice, "@tacho build "+merged), by(alice, "@tacho cancel"), by(bors, builtMessage)} {
 		inRig(t, func(t *testing.T, r *rig) {
 			log := &moving{Log: r.log}

@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/shell"
 )
 
 // core is the log and the database, run by ourselves or by somebody else.
@@ -33,8 +34,18 @@ type core struct {
 	// system is a connection of the cluster's system account; nil without one.
 	system   *nats.Conn
 	postgres *postgres
+	// shell reads the log; use ledger.
+	shell *shell.Shell
 	// guard knows which key opens which account, and what each collector may say.
 	guard *door.Guard
+}
+
+// ledger returns what reads the log for all parts of this process.
+func (k *core) ledger(clock func() time.Time, logger *slog.Logger) *shell.Shell {
+	if k.shell == nil {
+		k.shell = shell.New(shell.Config{Log: k.log, Clock: clock, Snapshots: k.log, Logger: logger.With("part", "shell")})
+	}
+	return k.shell
 }
 
 // openLog opens the log: in this process, or on the cluster that the configuration names.

@@ -19,7 +19,7 @@ const noted = "#!/bin/sh\nprintf '%%s ' \"$@\" >> %s\necho >> %s\nexec %s \"$@\"
 
 // Each parameter travels from a comment to the command line of the compiler: the target to the lane, the backend and
 // the profile to their flags, the benchmarks to the crates that are compiled.
-func TestEveryParameterTravelsFromTheCommentToTheCompiler(t *testing.T) {
+func TestParametersReachTheCompilerFromAComment(t *testing.T) {
 	sysroot, err := exec.Command("rustc", "--print", "sysroot").Output()
 	if err != nil {
 		t.Fatalf("this test needs rustc and cargo: %v", err)

@@ -58,7 +58,7 @@ func newParts(ctx context.Context, k *core, c config.Config, token string, clock
 	group, inner := errgroup.WithContext(ctx)
 	return &parts{
 		outer: ctx, core: k, config: c, token: token, clock: clock, logger: logger, registry: prometheus.NewRegistry(), group: group, ctx: inner,
-		shell: shell.New(shell.Config{Log: k.log, Clock: clock, Snapshots: k.log, Logger: logger.With("part", "shell")}),
+		shell: k.ledger(clock, logger),
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *site) versionsRepository() (dir string) {
 	return dir
 }
 
-func TestASupervisedCollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
+func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSite(t)
 	repository := s.versionsRepository()

@@ -116,10 +116,18 @@ func (c *upCmd) serve(ctx context.Context, p *program, task func(ctx context.Con
 	if p.config.Token != "" {
 		token = p.config.Token
 	}
-	if err := k.startDatabase(ctx, p.config, func(text string) { p.say("database   %s", text) }, logger); err != nil {
-		return err
-	}
-	if err := p.migrate(ctx, k.databaseURL); err != nil {
+	var begins errgroup.Group
+	begins.Go(func() error {
+		k.ledger(p.clock, logger).Begin(ctx)
+		return nil
+	})
+	begins.Go(func() error {
+		if err := k.startDatabase(ctx, p.config, func(text string) { p.say("database   %s", text) }, logger); err != nil {
+			return err
+		}
+		return p.migrate(ctx, k.databaseURL)
+	})
+	if err := begins.Wait(); err != nil {
 		return err
 	}
 	l, err := listenWith(p.config.Listen, pair)

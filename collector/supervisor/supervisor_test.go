@@ -36,7 +36,7 @@ func TestACrashedCollectorIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestTheWantedVersionIsStartedWhenTheCollectorLeavesForIt(t *testing.T) {
+func TestTheWantedVersionStartsWhenTheCollectorLeaves(t *testing.T) {
 	s := newSite(t)
 	s.config.Source = shelf{"v2": programText("v2"), "v3": programText("v3"), "v4": programText("v4")}
 	s.start()
@@ -58,7 +58,7 @@ func TestTheWantedVersionIsStartedWhenTheCollectorLeavesForIt(t *testing.T) {
 	s.end()
 }
 
-func TestAVersionIsNotChangedUnlessTheCollectorLeavesForIt(t *testing.T) {
+func TestAVersionChangesOnlyWhenTheCollectorLeaves(t *testing.T) {
 	s := newSite(t)
 	s.config.Source = shelf{"v2": programText("v2")}
 	s.want("v2")
@@ -142,7 +142,7 @@ func TestAVersionThatCouldNotBeHadIsTriedAgain(t *testing.T) {
 	s.end()
 }
 
-func TestADrainedOrDeactivatedCollectorWaitsForItsActivation(t *testing.T) {
+func TestACollectorThatIsOutWaitsForItsActivation(t *testing.T) {
 	for what, leave := range map[string]func(*control.Control) error{
 		"drained": func(c *control.Control) error {
 			_, err := c.DrainCollector(t.Context(), by, name, "reboot")

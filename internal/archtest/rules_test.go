@@ -169,7 +169,8 @@ func TestA(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { time.Sleep(1); t.Skip() })
 }
 func help(tb testing.TB) { tb.Skip() }
-`)}), ":9:", ":10:", ":10:", ":12: a test waits", ":13: a test does not skip", ":15:")
+func TestWhatSomebodyWroteDownInAllItsLengthIsTooLongForUs() {}
+`)}), ":9:", ":10:", ":10:", ":12: a test waits", ":13: a test does not skip", ":15:", ":16: TestWhatSomebodyWroteDownInAllItsLengthIsTooLongForUs is too long")
 	expect(t, CheckTests([]*Package{source(t, "internal/pgtest", "a.go", `package pgtest
 import ("testing"; "time")
 func Start(tb testing.TB) { time.Sleep(1); tb.Skip() }

@@ -1,13 +1,17 @@
 package archtest
 
 import (
+	"fmt"
 	"go/ast"
 	"slices"
 	"strings"
 )
 
-// CheckTests reports tests that skip, and tests that sleep instead of waiting for what they wait for. The
-// simulated clock of a synctest bubble may be slept on.
+// longestTest is how many letters the name of a test may have.
+const longestTest = 50
+
+// CheckTests reports tests that skip, tests that sleep instead of waiting for what they wait for, and names that nobody
+// reads to their end. The simulated clock of a synctest bubble may be slept on.
 func CheckTests(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		for _, f := range p.Files {
@@ -32,6 +36,9 @@ func (c *testCheck) walk(n ast.Node, testers []string, bubble bool) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		switch m := m.(type) {
 		case *ast.FuncDecl:
+			if c.f.Test && len(m.Name.Name) > longestTest {
+				c.problems = append(c.problems, Problem{c.p.at(c.f, m), fmt.Sprintf("%s is too long: use at most %d letters", m.Name.Name, longestTest)})
+			}
 			if m.Body != nil {
 				c.walk(m.Body, c.parameters(m.Type, nil), false)
 			}

@@ -316,7 +316,7 @@ func TestAFailingBenchmarkFailsItsJobAndNothingElse(t *testing.T) {
 	})
 }
 
-func TestAnArtifactThatIsNotThereFailsTheJobAtOnceAndABrokenDownloadIsTriedAgain(t *testing.T) {
+func TestOnlyABrokenDownloadIsTriedAgain(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		tries := 0
 		f.Start("eider-0", lane0, "a", &Bench{Err: func(events.JobSpec) error {
@@ -349,7 +349,7 @@ func TestAnArtifactThatIsNotThereFailsTheJobAtOnceAndABrokenDownloadIsTriedAgain
 	})
 }
 
-func TestCancellingStopsTheRunningJobAndTheNextRequestStarts(t *testing.T) {
+func TestACancelStopsTheJobAndTheNextStarts(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		f.Start("eider-0", lane0, "a", &Bench{Each: time.Hour})
 		f.Start("eider-1", lane1, "b", &Bench{Each: time.Hour})
@@ -375,7 +375,7 @@ func TestCancellingStopsTheRunningJobAndTheNextRequestStarts(t *testing.T) {
 
 // The jobs of an artifact are made once. When a request is cancelled that shares them with another one, they go on for
 // that one, the running ones as well as those that wait.
-func TestACancelLeavesTheJobsAloneThatAnotherRequestWants(t *testing.T) {
+func TestACancelSparesJobsThatOthersWant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		two := policy
 		two.MaxInProgress = 2
@@ -407,7 +407,7 @@ func TestACancelLeavesTheJobsAloneThatAnotherRequestWants(t *testing.T) {
 	})
 }
 
-func TestARequestThatCannotBeExpandedIsQuarantinedAndTheQueueGoesOn(t *testing.T) {
+func TestAPoisonousRequestDoesNotStopTheQueue(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		bench := &Bench{}
 		f.Start("eider-0", lane0, "a", bench)

@@ -194,7 +194,7 @@ func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
 
 // A suite has another benchmark since an artifact was measured. Whoever asks for the artifact again has that one measured,
 // and nothing else.
-func TestANewBenchmarkIsMeasuredForWhatWasMeasuredBefore(t *testing.T) {
+func TestANewBenchmarkIsMeasuredForOldArtifacts(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		f.Start("first", here, "a1", &Bench{})
 		f.awaitEnd(f.ask("t1"))

@@ -73,7 +73,7 @@ func (f *Farm) try(key string, tag, parent events.Tag, p events.Parameters) even
 	return id
 }
 
-func TestATryForAarch64MakesFiveOptionalCompileOneOptionalRuntimeAndOneRequiredBootstrapJob(t *testing.T) {
+func TestATryForAarch64MakesSevenJobs(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		id := f.try("try", "t1", "", events.Parameters{Targets: []events.Target{aarch64}})
 		f.awaitStart(id)
@@ -121,11 +121,11 @@ func TestAParentsOptionalJobsDoNotBlockItsChild(t *testing.T) {
 	})
 }
 
-func TestAParentsRequiredBackfillJobsBlockItsChildUntilTheyEndInSuccess(t *testing.T) {
+func TestABackfillBlocksTheChildUntilItSucceeds(t *testing.T) {
 	backfillBlocks(t, nil)
 }
 
-func TestAParentsRequiredBackfillJobsBlockItsChildUntilTheyEndInFailure(t *testing.T) {
+func TestABackfillBlocksTheChildUntilItFails(t *testing.T) {
 	backfillBlocks(t, &collector.PermanentError{Kind: events.ErrorArtifact, Err: errors.New("c1 is not on the server")})
 }
 
@@ -172,7 +172,7 @@ func backfillBlocks(t *testing.T, outcome error) {
 	})
 }
 
-func TestARequestWhoseRequiredJobsAllFailedIsFailedWithADuration(t *testing.T) {
+func TestARequestOfFailedJobsFailsWithADuration(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		bench := &Bench{Err: func(events.JobSpec) error {
 			<-time.After(time.Minute)

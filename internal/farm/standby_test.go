@@ -102,7 +102,7 @@ func (f *Farm) takenOver() int {
 	return n
 }
 
-func TestAStandbyContinuesTheJobOfAKilledCollectorWithinAMinute(t *testing.T) {
+func TestAStandbyTakesOverWithinAMinute(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		bench := &Bench{Each: 20 * time.Second}
 		first := f.Start("first", here, "a1", bench)
@@ -355,7 +355,7 @@ func TestOfSeveralStandbysOneTakesOver(t *testing.T) {
 	})
 }
 
-func TestACollectorThatFailsThreeArtifactsInARowIsQuarantined(t *testing.T) {
+func TestThreeFailedArtifactsQuarantineACollector(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		broken := &Bench{Err: func(events.JobSpec) error {
 			return &collector.PermanentError{Kind: events.ErrorInternal, Err: errors.New("no space left on device")}

@@ -269,7 +269,7 @@ func TestADeliveryThatArrivesAsItLeavesIsGivenBack(t *testing.T) {
 }
 
 // What the scheduler writes into a dispatch is compared with what a second fold of the log says.
-func TestADispatchClosesTheLaneWhenNoRequestThatWasBegunHasAJobLeft(t *testing.T) {
+func TestTheLastJobOfBegunRequestsClosesTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := policy
 		p.MaxInProgress = 2

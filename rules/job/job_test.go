@@ -85,7 +85,7 @@ func TestAJobIsNotDequeuedBeforeTheOneBeforeItEnded(t *testing.T) {
 	h.refused(dequeue(2, "b", "c0", "i1"))
 }
 
-func TestAnotherCollectorOrTheSameProcessDoesNotTakeACurrentAttempt(t *testing.T) {
+func TestNobodyTakesACurrentAttempt(t *testing.T) {
 	h := &history{t: t}
 	h.must(dequeue(1, "a", "c0", "i1"))
 	h.refused(dequeue(1, "a", "c1", "i9"))
@@ -108,7 +108,7 @@ func TestASuccessorTakesOverAndTheZombieIsRefused(t *testing.T) {
 	h.must(Finish{Token: h.state.Token, Outcome: events.Success})
 }
 
-func TestCrashesSpendTheBudgetAndThenTheJobFailsWithoutRunning(t *testing.T) {
+func TestCrashesSpendTheBudgetAndThenTheJobFails(t *testing.T) {
 	h := &history{t: t}
 	for i := range 3 {
 		h.must(dequeue(1, "a", "c0", "i1"))
@@ -137,7 +137,7 @@ func TestShutdownsAndTransientErrorsSpendNoAttempt(t *testing.T) {
 	}
 }
 
-func TestTransientErrorsEndAtTheirDeadlineCountedFromTheFirst(t *testing.T) {
+func TestTransientErrorsEndAtTheirDeadline(t *testing.T) {
 	h := &history{t: t}
 	h.must(dequeue(1, "a", "c0", "i1"))
 	h.must(Release{Token: h.state.Token, Reason: "503", Transient: true, At: start, Deadline: time.Hour})

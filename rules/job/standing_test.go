@@ -63,7 +63,7 @@ func TestARemovedCollectorIsRemovedForEver(t *testing.T) {
 	})
 }
 
-func TestALaneAndATimeOfRegistrationNeverChangeAndAKeyOnlyByARotation(t *testing.T) {
+func TestARegistrationChangesOnlyItsKeyByRotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Stand(Standing{}, events.CollectorRegistered{Name: "a", Target: "x", NKey: "first"}, registeredAt)
 		for i, f := range rapid.SliceOfN(aboutACollector(), 1, 20).Draw(t, "facts") {

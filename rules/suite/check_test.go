@@ -188,7 +188,7 @@ func TestArtifactsNeedWhatTheirKindNeeds(t *testing.T) {
 	}
 }
 
-func TestASourceThatCannotBeDigestedIsAProblemOfItsBenchmark(t *testing.T) {
+func TestABrokenSourceIsAProblemOfItsBenchmark(t *testing.T) {
 	text := small(t)
 	_, err := Load("small.toml", []byte(text), func(b BenchmarkDef) (events.Digest, error) {
 		if b.Name == "Generics" {

@@ -155,7 +155,7 @@ func TestParseRefusesWhatAnotherProgramWrote(t *testing.T) {
 	}
 }
 
-func TestSourcesAreDigestedOnlyWhenTheyBelongToTheDefinitions(t *testing.T) {
+func TestOnlySourcesOfTheDefinitionsAreDigested(t *testing.T) {
 	for _, b := range rustc(t).Benchmarks {
 		if b.SourceDigest != "" {
 			t.Fatalf("%s: the source of a checkout has digest %q", b.Name, b.SourceDigest)

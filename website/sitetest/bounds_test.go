@@ -74,7 +74,7 @@ func (s *site) metric(name string) string {
 	return ""
 }
 
-func TestAnAddressWithTooManyStreamsIsRefusedAndAnotherIsServed(t *testing.T) {
+func TestTooManyStreamsOfOneAddressAreRefused(t *testing.T) {
 	s := bounded(t, config.Readers{StreamsPerAddress: 2})
 	one, other := from(t, "127.0.5.1"), from(t, "127.0.5.2")
 	job := "/api/v1/jobs/" + string(s.work.ID) + "/log?follow=1"
@@ -177,7 +177,7 @@ func TestClosedStreamsGiveTheirPlacesBack(t *testing.T) {
 	}
 }
 
-func TestAnAddressWithTooManyReadsIsRefusedAndAnotherIsServed(t *testing.T) {
+func TestTooManyReadsOfOneAddressAreRefused(t *testing.T) {
 	s := bounded(t, config.Readers{AnswersPerAddress: 1})
 	one, other := from(t, "127.0.5.1"), from(t, "127.0.5.2")
 	waits := make(chan int, 1)

@@ -146,7 +146,7 @@ type ending struct{ atomic.Pointer[eventlog.Head] }
 
 func (e *ending) Head(context.Context) (eventlog.Head, error) { return *e.Load(), nil }
 
-func TestTablesThatNobodyFillsOrThatAreAheadOfTheLogAreNotReady(t *testing.T) {
+func TestTablesNobodyFillsAreNotReady(t *testing.T) {
 	var end ending
 	end.Store(&eventlog.Head{})
 	s := open(t, func(c *website.Config) { c.Log = &end })
