@@ -310,7 +310,8 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 
 func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.Seq) {
 	r, ok := l.requests[f.RequestID]
-	if l.never(!ok, "jobs of request %s, which does not exist", f.RequestID); !ok {
+	l.never(!ok, "jobs of request %s, which does not exist", f.RequestID)
+	if !ok {
 		return
 	}
 	granted := f.Key != ""

@@ -34,7 +34,8 @@ func (c child) run(ctx context.Context) error {
 	policy := retry.Pauses(200*time.Millisecond, 30*time.Second)
 	asked := false
 	for {
-		if c.awaitActive(ctx, asked); ctx.Err() != nil {
+		c.awaitActive(ctx, asked)
+		if ctx.Err() != nil {
 			return nil
 		}
 		began := time.Now()
@@ -49,14 +50,14 @@ func (c child) run(ctx context.Context) error {
 		if asked = err == nil; !asked {
 			c.logger.Warn("a collector ended and is started again", "collector", c.name, "error", err, "in", next.Round(time.Millisecond))
 		}
-		sleep(ctx, next)
+		retry.Sleep(ctx, next)
 	}
 }
 
 // awaitActive waits while the collector may not work, or ctx ends. The wish to drain was about the process that
 // there was: one that left for it stays away until an activation, and another one may start.
 func (c child) awaitActive(ctx context.Context, asked bool) {
-	for told := false; ctx.Err() == nil; sleep(ctx, time.Second) {
+	for told := false; ctx.Err() == nil; retry.Sleep(ctx, time.Second) {
 		s, err := c.standing(ctx)
 		if err != nil {
 			c.logger.Warn("whether a collector may start cannot be read, trying again", "collector", c.name, "error", err)

@@ -176,7 +176,7 @@ func (p *postgres) run(ctx context.Context) error {
 				return nil
 			}
 			p.logger.Error("Postgres does not start, trying again", "error", err)
-			sleep(ctx, time.Second)
+			retry.Sleep(ctx, time.Second)
 		}
 	}
 }
@@ -190,5 +190,3 @@ func (p *postgres) stop() {
 		p.logger.Warn("Postgres did not stop softly", "error", err)
 	}
 }
-
-func sleep(ctx context.Context, d time.Duration) { retry.Sleep(ctx, d) }

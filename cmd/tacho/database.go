@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -54,7 +55,7 @@ func (p *program) awaitDatabase(ctx context.Context) error {
 		case !w.goesOn("no Postgres answers at " + where):
 			return fmt.Errorf("no Postgres answers at %s (%w): check database.url (TACHO_DATABASE_URL), and that the server runs", where, innermost(err))
 		}
-		sleep(ctx, tryEvery)
+		retry.Sleep(ctx, tryEvery)
 	}
 }
 
@@ -102,7 +103,7 @@ func inTurn(ctx context.Context, url string, logger *slog.Logger, project func(c
 			logger.Warn("another projector writes the tables: this one waits for its turn")
 			told = true
 		}
-		if sleep(ctx, time.Second); ctx.Err() != nil {
+		if !retry.Sleep(ctx, time.Second) {
 			return ctx.Err()
 		}
 	}

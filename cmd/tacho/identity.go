@@ -66,7 +66,7 @@ func (p *program) identify(ctx context.Context) (githubapi.Account, error) {
 			return githubapi.Account{}, err
 		}
 		// The last try comes when the time is over, and not before.
-		if sleep(ctx, min(max(pauses.NextBackOff(), failed.RetryAfter), w.left())); ctx.Err() != nil {
+		if !retry.Sleep(ctx, min(max(pauses.NextBackOff(), failed.RetryAfter), w.left())) {
 			return githubapi.Account{}, ctx.Err()
 		}
 	}

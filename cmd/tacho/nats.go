@@ -120,7 +120,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 			return nc, nil
 		case errors.Is(err, natsserver.ErrNotYet):
 			w.answered("the core at " + hostsOf(a.servers) + " is still reading the log and does not know this key yet")
-			if sleep(ctx, reading.NextBackOff()); ctx.Err() != nil {
+			if !retry.Sleep(ctx, reading.NextBackOff()) {
 				return nil, fmt.Errorf("%w: %w", door.ErrReading, ctx.Err())
 			}
 			continue
@@ -138,7 +138,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 				return nil, err
 			}
 		}
-		if sleep(ctx, pause); ctx.Err() != nil {
+		if !retry.Sleep(ctx, pause) {
 			return nil, ctx.Err()
 		}
 	}

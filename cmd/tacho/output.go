@@ -93,3 +93,11 @@ func window(earliest, latest *time.Time) string {
 func duration(ms int64) string {
 	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
+
+// when returns the text if it is so, and nothing else.
+func when(so bool, text string) string {
+	if so {
+		return text
+	}
+	return ""
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
@@ -154,7 +155,7 @@ func (p *parts) open(ctx context.Context) error {
 // an alarm.
 func (p *parts) guard(ctx context.Context) error {
 	for ctx.Err() == nil {
-		sleep(ctx, time.Minute)
+		retry.Sleep(ctx, time.Minute)
 		if ctx.Err() != nil {
 			return nil
 		}

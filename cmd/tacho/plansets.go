@@ -191,7 +191,7 @@ func (c *planSetsCmd) print(p *program, d suite.Draft, b suite.Balance) error {
 	if edits := d.Edits(b); len(edits) > 0 {
 		fmt.Fprintf(p.stdout, "\nTo change in %s:\n", d.File)
 		for _, e := range edits {
-			fmt.Fprintf(p.stdout, "  %s %d (%s): %s\n", map[bool]string{true: "behind line", false: "line"}[e.Insert], e.Line, e.Whose, e.Text)
+			fmt.Fprintf(p.stdout, "  %sline %d (%s): %s\n", when(e.Insert, "behind "), e.Line, e.Whose, e.Text)
 		}
 	}
 	if len(b.Left) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -100,7 +101,7 @@ func newReadingCore(t *testing.T, first int) *readingCore {
 	c.parts.shell = shell.New(shell.Config{Log: longLog{c.core.log, first, c.free}, Clock: c.clock, Logger: logger})
 	c.parts.background()
 	for at, _ := c.parts.shell.Position(); at < events.Seq(first); at, _ = c.parts.shell.Position() { // it tells nobody
-		sleep(t.Context(), time.Millisecond)
+		retry.Sleep(t.Context(), time.Millisecond)
 	}
 	return c
 }

@@ -291,7 +291,7 @@ func (c *requestRepairCmd) Run(ctx context.Context, p *program) error {
 		p.say("request %s: the wish is recorded, and no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
 		return nil
 	}
-	p.say("request %s stays %s; %s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job")+map[bool]string{true: " runs", false: " run"}[len(answer.Jobs) == 1])
+	p.say("request %s stays %s; %s run%s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job"), when(len(answer.Jobs) == 1, "s"))
 	for _, id := range answer.Jobs {
 		fmt.Fprintf(p.stdout, "  %s\n", id)
 	}

@@ -77,14 +77,14 @@ func (c *suiteShowCmd) Run(_ context.Context, p *program) error {
 	}
 	fmt.Fprintf(p.stdout, "suite %s: %s\ndigest %s\n\n", d.Name, d.Description, d.Digest())
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "targets", names(d.Targets, func(t suite.Target) string {
-		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), map[bool]string{true: ", optional"}[t.Optional])
+		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), when(t.Optional, ", optional"))
 	}))
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string { return string(k.Name) }))
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {
-		return string(x.Name) + map[bool]string{true: " (on request)"}[x.OnRequest]
+		return string(x.Name) + when(x.OnRequest, " (on request)")
 	}))
 	fmt.Fprintf(p.stdout, "%-10s %s\n", "backends", names(d.Backends, func(b suite.Backend) string {
-		return string(b.Name) + map[bool]string{true: " (on request)"}[b.OnRequest]
+		return string(b.Name) + when(b.OnRequest, " (on request)")
 	}))
 	fmt.Fprintf(p.stdout, "%-10s %s\n\n", "scenarios", names(d.Scenarios, func(s suite.Scenario) string { return string(s.Name) }))
 	var rows [][]string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
@@ -36,7 +37,8 @@ func (p *program) await(ctx context.Context, cl *client.Client, ids ...events.Re
 	stop := t.tick(ctx)
 	defer stop()
 	err := cl.FollowEvents(ctx, client.EventQuery{After: &start}, func(e readmodel.Event) error {
-		if t.tell(e); len(t.open) == 0 {
+		t.tell(e)
+		if len(t.open) == 0 {
 			return errEnded
 		}
 		return nil
@@ -73,7 +75,7 @@ func (t *teller) tick(ctx context.Context) (stop func()) {
 		defer close(ended)
 		for ctx.Err() == nil {
 			t.show()
-			sleep(ctx, time.Second)
+			retry.Sleep(ctx, time.Second)
 		}
 	}()
 	return func() {

@@ -18,7 +18,7 @@ func TestTheTokenOfADirectoryStaysOnThisMachine(t *testing.T) {
 		"http://10.0.0.7:8421": false, "http://tacho.example": false, "https://localhost.example": false, "http://127.0.0.1.example": false,
 	} {
 		p := &program{config: config.Config{Server: address, Data: string(d)}}
-		if got := p.token(address); got != map[bool]string{true: token}[sent] {
+		if got := p.token(address); got != when(sent, token) {
 			t.Errorf("%s is sent the token: %v, want %v", address, got != "", sent)
 		}
 	}

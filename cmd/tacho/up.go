@@ -238,7 +238,7 @@ func (u *upRun) begin(ctx context.Context, collectors int, l net.Listener, names
 		if err != nil {
 			return err
 		}
-		u.say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), map[bool]string{false: ", published"}[answer.Existed])
+		u.say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), when(!answer.Existed, ", published"))
 	}
 	reader, err := u.parts.reader()
 	if err != nil {

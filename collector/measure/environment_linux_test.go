@@ -45,7 +45,8 @@ func TestFingerprintTellsMachinesApart(t *testing.T) {
 	} {
 		other := same
 		other.settings = maps.Clone(same.settings)
-		if change(&other); other.fingerprint() == want {
+		change(&other)
+		if other.fingerprint() == want {
 			t.Errorf("another %s, the same fingerprint", name)
 		}
 	}

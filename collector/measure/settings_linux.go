@@ -39,7 +39,8 @@ func effect(value string, err error) string {
 func setAffinity(cpus []int) error {
 	var set unix.CPUSet
 	for _, cpu := range cpus {
-		if set.Set(cpu); !set.IsSet(cpu) {
+		set.Set(cpu)
+		if !set.IsSet(cpu) {
 			return fmt.Errorf("there is no CPU %d", cpu)
 		}
 	}

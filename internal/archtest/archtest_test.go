@@ -15,6 +15,7 @@ var packageRules = map[string]func([]*Package) []Problem{
 	"comments": CheckComments,
 	"init":     CheckInit,
 	"exits":    CheckExits,
+	"headers":  CheckHeaders,
 	"tests":    CheckTests,
 	"globals":  CheckGlobals,
 	"sums":     CheckSums,

@@ -85,3 +85,43 @@ func CheckExits(packages []*Package) (problems []Problem) {
 	}
 	return problems
 }
+
+// CheckHeaders reports conditions that hide what happens: a call that is made in the header of an if or a switch and whose
+// result is nothing, and a map that is made to choose between two texts.
+func CheckHeaders(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		for _, f := range p.Files {
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				var init ast.Stmt
+				switch n := n.(type) {
+				case *ast.IfStmt:
+					init = n.Init
+				case *ast.SwitchStmt:
+					init = n.Init
+				case *ast.IndexExpr:
+					if choosesByBool(n) {
+						problems = append(problems, Problem{p.at(f, n), "a map is no condition: write an if"})
+					}
+				}
+				if _, effect := init.(*ast.ExprStmt); effect {
+					problems = append(problems, Problem{p.at(f, n), "what is done does not stand in the header of a condition: give it a line"})
+				}
+				return true
+			})
+		}
+	}
+	return problems
+}
+
+func choosesByBool(n *ast.IndexExpr) bool {
+	literal, ok := n.X.(*ast.CompositeLit)
+	if !ok {
+		return false
+	}
+	m, ok := literal.Type.(*ast.MapType)
+	if !ok {
+		return false
+	}
+	key, ok := m.Key.(*ast.Ident)
+	return ok && key.Name == "bool"
+}

@@ -153,6 +153,22 @@ func f(log2 struct{ Fatal func() }) { log2.Fatal(); os.Exit(1); log.Fatalf("") }
 		"os.Exit", "log.Fatalf")
 }
 
+func TestHeaders(t *testing.T) {
+	expect(t, CheckHeaders([]*Package{source(t, "rules/suite", "a.go", `package suite
+func f(x map[string]int, g func() bool) string {
+	if g(); len(x) > 0 {
+		return map[bool]string{true: "a"}[g()]
+	}
+	if n := len(x); n > 0 && map[string]bool{"a": true}["b"] {
+		return ""
+	}
+	switch g(); len(x) {
+	}
+	return ""
+}
+`)}), ":3: what is done", ":4: a map is no condition", ":9: what is done")
+}
+
 func TestTests(t *testing.T) {
 	expect(t, CheckTests([]*Package{source(t, "rules/suite", "a_test.go", `package suite
 import (

@@ -234,7 +234,8 @@ func TestAKeyThatIsNotKnownYetComesAgain(t *testing.T) {
 	there, tick := nc.StatusChanged(nats.CONNECTED), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for f.keys.waited() < 6 { // after two refusals the client would end
-		if <-tick.C; nc.IsClosed() {
+		<-tick.C
+		if nc.IsClosed() {
 			t.Fatalf("ended: %v", nc.LastError())
 		}
 	}

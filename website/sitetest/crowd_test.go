@@ -146,7 +146,8 @@ func (c *crowd) visit(client *http.Client) {
 				return
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
-			if resp.Body.Close(); resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {
 				c.refused.Add(1)
 				continue
 			}

@@ -203,7 +203,8 @@ func TestAForeignNameForThisMachineIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp.Body.Close(); resp.StatusCode != status {
+			resp.Body.Close()
+			if resp.StatusCode != status {
 				t.Errorf("%s as %s: %s", path, host, resp.Status)
 			}
 		}
