@@ -143,6 +143,8 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		selected = failed
 	}
 	switch {
+	case len(known) == 0:
+		return nil, "this program cannot read the definitions that the request started with, so its jobs are not known any more: ask for the artifact anew"
 	case len(selected) > 0:
 	case running > 0:
 		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %d of them are still to end: ask again then", running)
