@@ -54,10 +54,10 @@ type Config struct {
 	// Load tells the machine's load average for the heartbeat; nil leaves it out.
 	Load func() float64
 
-	Log      eventlog.Log
-	Dispatch eventlog.Dispatch
+	Log      eventlog.Aggregates
+	Jobs     eventlog.Jobs
 	Presence eventlog.Presence
-	JobLogs  eventlog.JobLogs
+	JobLogs  eventlog.JobLogWriter
 	Bench    Bench
 	// Supervised is what a supervisor told this process; nil when nobody would start another version, and the
 	// process then never leaves for one.

@@ -163,7 +163,7 @@ func (c *Collector) nextJob(ctx context.Context) (eventlog.Delivery, error) {
 				cancel()
 			}
 		}()
-		delivery, err := c.Dispatch.NextJob(serving, c.Lane)
+		delivery, err := c.Jobs.NextJob(serving, c.Lane)
 		standsBy := err != nil && serving.Err() != nil && ctx.Err() == nil
 		cancel()
 		<-over

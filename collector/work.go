@@ -277,17 +277,17 @@ func (c *Collector) events(facts []events.Fact, cause events.Seq, root string) [
 }
 
 // patient returns the log, of which each append is tried again while the log is away.
-func (c *Collector) patient() eventlog.Log { return patient{c.Log, c} }
+func (c *Collector) patient() eventlog.Aggregates { return patient{c.Log, c} }
 
 type patient struct {
-	eventlog.Log
+	eventlog.Aggregates
 	c *Collector
 }
 
-// Append implements eventlog.Log.
+// Append implements eventlog.Aggregates.
 func (p patient) Append(ctx context.Context, parts ...eventlog.Append) (last events.Seq, err error) {
 	err = p.c.retry(ctx, func() (err error) {
-		last, err = p.Log.Append(ctx, parts...)
+		last, err = p.Aggregates.Append(ctx, parts...)
 		return err
 	})
 	return last, err

@@ -30,7 +30,7 @@ func NewEvent(fact events.Fact, meta Meta, now time.Time) events.Event {
 
 // Decide is Transact on one aggregate: it folds it with evolve and asks decide for events on that state. The result is the
 // state with the new events folded in and their sequences set.
-func Decide[S any](ctx context.Context, log Log, subject events.Subject, evolve func(S, events.Recorded) S,
+func Decide[S any](ctx context.Context, log Aggregates, subject events.Subject, evolve func(S, events.Recorded) S,
 	decide func(S) ([]events.Event, error),
 ) (S, error) {
 	var state S

@@ -32,8 +32,14 @@ type Append struct {
 	Events []events.Event
 }
 
-// Log is the truth.
+// Log is the truth. It is two ports: whoever decides on single things needs Aggregates alone.
 type Log interface {
+	Aggregates
+	Follower
+}
+
+// Aggregates are read and appended to one by one.
+type Aggregates interface {
 	// Append stores all events of all parts, in order and without foreign events between them, or none.
 	// It returns the sequence of the last event. Errors: *ConflictError when an aggregate has moved on;
 	// ErrUnavailable (wrapped) when the log cannot be reached before ctx ends, and it is then unknown
@@ -46,7 +52,10 @@ type Log interface {
 
 	// Last returns the last event of one aggregate, without a fact when no fold may take it; false when there is none.
 	Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error)
+}
 
+// Follower gives out the log as a whole.
+type Follower interface {
 	// Follow returns a cursor over all events after the given sequence.
 	Follow(ctx context.Context, after events.Seq) (Cursor, error)
 
@@ -115,10 +124,15 @@ type Delivery interface {
 	Nak(ctx context.Context, delay time.Duration) error
 }
 
-// Dispatch is the way of a job from its JobDispatched event to a collector.
+// Dispatch is the way of a job from its JobDispatched event to a collector. The core has both ends of it.
 type Dispatch interface {
-	// EnsureLane makes the durable consumer of a lane if there is none. Only the core calls it.
+	// EnsureLane makes the durable consumer of a lane if there is none.
 	EnsureLane(ctx context.Context, lane events.Lane) error
+	Jobs
+}
+
+// Jobs is the collector's end of the dispatch.
+type Jobs interface {
 	// NextJob waits for the next job of the lane. One delivery per lane is outstanding at a time, in
 	// order, whoever takes it; an unacknowledged one comes again before any later one.
 	NextJob(ctx context.Context, lane events.Lane) (Delivery, error)
@@ -193,8 +207,13 @@ type LogChunk struct {
 
 // JobLogs keeps the output of jobs, bounded by age and bytes; it is no part of the truth.
 type JobLogs interface {
-	// WriteLog stores one chunk on the lane's log.
-	WriteLog(ctx context.Context, lane events.Lane, c LogChunk) error
+	JobLogWriter
 	// ReadLog calls f with each chunk of the job in order. With follow it goes on until ctx ends.
 	ReadLog(ctx context.Context, lane events.Lane, job events.JobID, follow bool, f func(LogChunk) error) error
+}
+
+// JobLogWriter takes the output of jobs.
+type JobLogWriter interface {
+	// WriteLog stores one chunk on the lane's log.
+	WriteLog(ctx context.Context, lane events.Lane, c LogChunk) error
 }

@@ -32,7 +32,7 @@ func (e *BusyError) Unwrap() error { return e.Conflict }
 //
 // What is read and not written is not held: it may change before the append.
 type Tx struct {
-	log      Log
+	log      Aggregates
 	first    bool
 	versions map[events.Subject]events.Seq
 	beside   []Append
@@ -104,7 +104,7 @@ func StateOf[S any](ctx context.Context, tx *Tx, subject events.Subject, evolve 
 //
 // An error of decide, and no events from it, end the matter without an append. A *ConflictError of decide is a conflict
 // as one of the append is. The result is the sequence of the last event; 0 when nothing was stored.
-func Transact(ctx context.Context, log Log, decide func(*Tx) ([]events.Event, error)) (events.Seq, error) {
+func Transact(ctx context.Context, log Aggregates, decide func(*Tx) ([]events.Event, error)) (events.Seq, error) {
 	pauses := retry.Pauses(time.Millisecond, 250*time.Millisecond)
 	pauses.Multiplier = 2
 	for try := 1; ; try++ {

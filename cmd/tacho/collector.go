@@ -381,7 +381,7 @@ func (c *collectorRunCmd) Run(ctx context.Context, p *program) error {
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: programVersion(),
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: load, Environment: measure.Environment(ctx),
-		Log: log, Dispatch: log, Presence: log, JobLogs: log, Bench: machine, Supervised: supervised(orders),
+		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Supervised: supervised(orders),
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
 		Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),

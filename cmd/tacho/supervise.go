@@ -130,7 +130,7 @@ func (c *collectorSuperviseCmd) Run(ctx context.Context, p *program) error {
 	p.say("collector %s is supervised; its versions are in %s", c.Name, d.path(versionsOf(c.Name)))
 	return supervisor.New(supervisor.Config{
 		Name: c.Name, Dir: d.path(versionsOf(c.Name)), Own: own, Arguments: c.arguments(p), Environ: withoutTokens(os.Environ()), Source: source,
-		Open:   func(ctx context.Context) (eventlog.Log, func(), error) { return c.asCollector(ctx, p) },
+		Open:   func(ctx context.Context) (eventlog.Aggregates, func(), error) { return c.asCollector(ctx, p) },
 		Output: p.stderr, Bind: dieWithParent, Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),
 		Pauses: supervisor.Pauses{Look: p.config.Collector.BeatEvery.Std()},
 	}).Run(ctx)
@@ -183,7 +183,7 @@ func (c *collectorSuperviseCmd) arguments(p *program) []string {
 }
 
 // asCollector opens the log for a question, with the rights of the collector.
-func (c *collectorSuperviseCmd) asCollector(ctx context.Context, p *program) (eventlog.Log, func(), error) {
+func (c *collectorSuperviseCmd) asCollector(ctx context.Context, p *program) (eventlog.Aggregates, func(), error) {
 	log, err := c.open(ctx, p)
 	if err != nil {
 		return nil, nil, err

@@ -97,7 +97,7 @@ func (s *site) configuration() Config {
 	return Config{
 		Name: name, Dir: filepath.Join(s.dir, "versions"), Own: filepath.Join(s.dir, "tacho"), Arguments: []string{"collector", "run", string(name)},
 		Environ: append(os.Environ(), "PLAN="+filepath.Join(s.dir, "plan")), Output: &s.output,
-		Open:   func(context.Context) (eventlog.Log, func(), error) { return s.log, func() {}, nil },
+		Open:   func(context.Context) (eventlog.Aggregates, func(), error) { return s.log, func() {}, nil },
 		Pauses: Pauses{Restart: 10 * time.Millisecond, RestartMost: 50 * time.Millisecond, Update: time.Hour, Look: 10 * time.Millisecond},
 		Clock:  time.Now, Logger: slog.New(slog.NewTextHandler(&s.output, nil)),
 	}

@@ -55,7 +55,7 @@ type Config struct {
 	Arguments, Environ []string
 	Source             Source
 	// Open opens the log as the collector.
-	Open func(context.Context) (log eventlog.Log, closed func(), err error)
+	Open func(context.Context) (log eventlog.Aggregates, closed func(), err error)
 	// Output takes what the collector and builds print.
 	Output io.Writer
 	// Bind makes a process end when this one dies; nil leaves it alone.
@@ -144,7 +144,7 @@ func (s *Supervisor) awaitWelcome(ctx context.Context) bool {
 	said := ""
 	for ctx.Err() == nil {
 		var standing job.Standing
-		err := s.ask(ctx, func(log eventlog.Log) error {
+		err := s.ask(ctx, func(log eventlog.Aggregates) error {
 			registry, err := log.Read(ctx, events.RegistrySubject(s.Name))
 			if err != nil {
 				return err
@@ -193,7 +193,7 @@ func unwelcome(name events.CollectorName, s job.Standing) string {
 }
 
 // ask opens the log for one question.
-func (s *Supervisor) ask(ctx context.Context, question func(eventlog.Log) error) error {
+func (s *Supervisor) ask(ctx context.Context, question func(eventlog.Aggregates) error) error {
 	log, closed, err := s.Open(ctx)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (s *Supervisor) ask(ctx context.Context, question func(eventlog.Log) error)
 // update gets the wanted version. It returns the program that is to run next, and what to tell it.
 func (s *Supervisor) update(ctx context.Context, running program, orders Orders) (program, Orders) {
 	var wanted events.VersionWanted
-	err := s.ask(ctx, func(log eventlog.Log) error {
+	err := s.ask(ctx, func(log eventlog.Aggregates) error {
 		last, ok, err := log.Last(ctx, events.VersionSubject())
 		if ok {
 			wanted = last.Fact.(events.VersionWanted)

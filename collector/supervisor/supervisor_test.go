@@ -194,7 +194,7 @@ func TestARemovedCollectorIsNeverStarted(t *testing.T) {
 func TestALogThatIsAwayIsWaitedFor(t *testing.T) {
 	s := newSite(t)
 	tries := 0
-	s.config.Open = func(context.Context) (eventlog.Log, func(), error) {
+	s.config.Open = func(context.Context) (eventlog.Aggregates, func(), error) {
 		if tries++; tries < 5 {
 			return nil, nil, errors.New("NATS does not answer")
 		}

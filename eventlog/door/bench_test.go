@@ -61,7 +61,7 @@ func benchmarkAppend(b *testing.B, n int) {
 	k := newSyncedCore(b, generous())
 	k.open()
 	url := bare(b).ConnectedUrl()
-	var ours, raw []eventlog.Log
+	var ours, raw []eventlog.Aggregates
 	names := make([]events.CollectorName, n)
 	for i := range n {
 		names[i] = events.CollectorName(fmt.Sprintf("c%d", i))
@@ -79,7 +79,7 @@ func benchmarkAppend(b *testing.B, n int) {
 	}
 	at := map[bool][]events.Seq{true: make([]events.Seq, n), false: make([]events.Seq, n)}
 	// round has everyone append some times, and returns how long an append took on the average of all.
-	round := func(logs []eventlog.Log, door bool) time.Duration {
+	round := func(logs []eventlog.Aggregates, door bool) time.Duration {
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i, log := range logs {

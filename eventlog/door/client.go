@@ -36,8 +36,7 @@ const (
 )
 
 // Client is a collector's view of the log, through the door: the aggregates of its own lane and name, its own jobs,
-// its own name, its own output. It implements eventlog.Log, Dispatch, Presence and JobLogs, of which some methods
-// always answer ErrNotPermitted.
+// its own name, its own output. It implements eventlog.Aggregates, Jobs, Presence and JobLogWriter.
 type Client struct {
 	line *line
 	name events.CollectorName
@@ -150,7 +149,7 @@ func (c *Client) saw(seq events.Seq) {
 	}
 }
 
-// Append implements eventlog.Log.
+// Append implements eventlog.Aggregates.
 func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
 	staged, err := eventlog.Stage(parts)
 	if err != nil {
@@ -176,7 +175,7 @@ func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 	return a.Seq, err
 }
 
-// Last implements eventlog.Log.
+// Last implements eventlog.Aggregates.
 func (c *Client) Last(ctx context.Context, s events.Subject) (events.Recorded, bool, error) {
 	a, err := c.ask(ctx, "read the last of "+string(s), verbLast, request{Subject: s}, answerWithin)
 	switch {
@@ -192,7 +191,7 @@ func (c *Client) Last(ctx context.Context, s events.Subject) (events.Recorded, b
 	return e, true, nil
 }
 
-// Read implements eventlog.Log.
+// Read implements eventlog.Aggregates.
 func (c *Client) Read(ctx context.Context, s events.Subject) (found []events.Recorded, err error) {
 	err = jetstream.Persist(ctx, "read "+string(s), func(ctx context.Context) error {
 		found, err = c.readOnce(ctx, s)
@@ -283,13 +282,3 @@ func decodeServed(s events.Subject, m *nats.Msg) (events.Recorded, error) {
 
 // BeatTTL returns how long a heartbeat lives, as the core said when it last answered a Read; 0 when it did not say.
 func (c *Client) BeatTTL() time.Duration { return time.Duration(c.beatTTL.Load()) }
-
-// Follow implements eventlog.Log; it is never permitted.
-func (c *Client) Follow(context.Context, events.Seq) (eventlog.Cursor, error) {
-	return nil, fmt.Errorf("follow the log: %w", ErrNotPermitted)
-}
-
-// Head implements eventlog.Log; it is never permitted.
-func (c *Client) Head(context.Context) (eventlog.Head, error) {
-	return eventlog.Head{}, fmt.Errorf("look at the log: %w", ErrNotPermitted)
-}

@@ -25,12 +25,7 @@ const (
 	askAgain = 250 * time.Millisecond
 )
 
-// EnsureLane implements eventlog.Dispatch; it is never permitted.
-func (c *Client) EnsureLane(_ context.Context, lane events.Lane) error {
-	return fmt.Errorf("make the consumer of lane %s: %w", lane, ErrNotPermitted)
-}
-
-// NextJob implements eventlog.Dispatch. A request lies at the door all the time, so that a job is handed on at the
+// NextJob implements eventlog.Jobs. A request lies at the door all the time, so that a job is handed on at the
 // moment when it is stored.
 func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	if lane != c.lane {
@@ -175,16 +170,11 @@ func (c *Client) Release(ctx context.Context, b eventlog.Beat) error {
 	return err
 }
 
-// WriteLog implements eventlog.JobLogs.
+// WriteLog implements eventlog.JobLogWriter.
 func (c *Client) WriteLog(ctx context.Context, lane events.Lane, chunk eventlog.LogChunk) error {
 	if lane != c.lane {
 		return fmt.Errorf("log of job %s on %s: %w", chunk.JobID, lane, ErrNotPermitted)
 	}
 	_, err := c.ask(ctx, "log of job "+string(chunk.JobID), verbOutput, request{Output: &chunk}, answerWithin)
 	return err
-}
-
-// ReadLog implements eventlog.JobLogs; it is never permitted.
-func (c *Client) ReadLog(_ context.Context, _ events.Lane, id events.JobID, _ bool, _ func(eventlog.LogChunk) error) error {
-	return fmt.Errorf("read the log of job %s: %w", id, ErrNotPermitted)
 }

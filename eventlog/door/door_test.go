@@ -15,12 +15,12 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// The client implements all four ports.
+// The client implements the collector's side of all four ports.
 type ports interface {
-	eventlog.Log
-	eventlog.Dispatch
+	eventlog.Aggregates
+	eventlog.Jobs
 	eventlog.Presence
-	eventlog.JobLogs
+	eventlog.JobLogWriter
 }
 
 var _ ports = (*door.Client)(nil)
@@ -214,14 +214,12 @@ func TestWhatIsNotItsToSayIsRefusedAndNeverStored(t *testing.T) {
 			t.Errorf("last of %s: %v", s, err)
 		}
 	}
-	_, followErr := c.Follow(ctx, 0)
-	_, headErr := c.Head(ctx)
 	_, nextErr := c.NextJob(ctx, teal.lane)
 	_, claimErr := c.Claim(ctx, eventlog.Beat{Name: "teal", Instance: "1"}, "")
 	for what, err := range map[string]error{
-		"follow": followErr, "head": headErr, "next job": nextErr, "claim": claimErr, "beat": c.Beat(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
-		"release": c.Release(ctx, eventlog.Beat{Name: "teal", Instance: "1"}), "ensure lane": c.EnsureLane(ctx, eider.lane),
-		"read log": c.ReadLog(ctx, eider.lane, "j1", false, nil), "write log": c.WriteLog(ctx, teal.lane, eventlog.LogChunk{JobID: "j1"}),
+		"next job": nextErr, "claim": claimErr, "beat": c.Beat(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
+		"release":       c.Release(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
+		"write log":     c.WriteLog(ctx, teal.lane, eventlog.LogChunk{JobID: "j1"}),
 		"log of no job": c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "a.b"}), "large log": onlyTooLarge(c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "j1", Text: string(make([]byte, 600<<10))})),
 	} {
 		if !errors.Is(err, door.ErrNotPermitted) {

@@ -167,7 +167,7 @@ func (f *Farm) append(fact events.Fact) events.Seq {
 }
 
 // as records a fact through a view of the log, after whatever is there.
-func (f *Farm) as(ctx context.Context, log eventlog.Log, fact events.Fact) events.Seq {
+func (f *Farm) as(ctx context.Context, log eventlog.Aggregates, fact events.Fact) events.Seq {
 	f.t.Helper()
 	last, _, err := log.Last(ctx, fact.Subject())
 	if err != nil {

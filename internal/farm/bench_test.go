@@ -60,9 +60,9 @@ func BenchmarkFreeToReceived(b *testing.B) {
 			b.Error(err)
 		}
 	})
-	watch := &stopwatch{Dispatch: log, received: make(chan time.Duration)}
+	watch := &stopwatch{Jobs: log, received: make(chan time.Duration)}
 	col := collector.New(collector.Config{
-		Name: "c", Lane: lane, Instance: "i", Log: log, Dispatch: watch, Presence: log, JobLogs: log, Bench: &Bench{},
+		Name: "c", Lane: lane, Instance: "i", Log: log, Jobs: watch, Presence: log, JobLogs: log, Bench: &Bench{},
 		BeatEvery: 5 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3, TransientDeadline: time.Hour,
 		Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	})
@@ -94,14 +94,14 @@ func BenchmarkFreeToReceived(b *testing.B) {
 
 // stopwatch tells how long each wait for a job was.
 type stopwatch struct {
-	eventlog.Dispatch
+	eventlog.Jobs
 	received chan time.Duration
 }
 
-// NextJob implements eventlog.Dispatch.
+// NextJob implements eventlog.Jobs.
 func (s *stopwatch) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	free := time.Now()
-	d, err := s.Dispatch.NextJob(ctx, lane)
+	d, err := s.Jobs.NextJob(ctx, lane)
 	if err == nil {
 		select {
 		case s.received <- time.Since(free):

@@ -135,7 +135,7 @@ func (f *Farm) Start(name events.CollectorName, lane events.Lane, instance strin
 	config := collector.Config{
 		Name: name, Lane: lane, Instance: instance, Host: "host", PID: 1, Version: "test", OS: target.OS, Arch: target.Arch,
 		Environment: events.Environment{Fingerprint: "env"},
-		Log:         gate, Dispatch: gate, Presence: gate, JobLogs: f.Log, Bench: bench,
+		Log:         gate, Jobs: gate, Presence: gate, JobLogs: f.Log, Bench: bench,
 		BeatEvery: 5 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3, TransientDeadline: 2 * time.Hour,
 		Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}

@@ -234,11 +234,11 @@ func TestWhereOneRequestEndsAndTheNextBegins(t *testing.T) {
 }
 
 // slow is a dispatch whose deliveries take a while, and arrive also when nobody waits any more.
-type slow struct{ eventlog.Dispatch }
+type slow struct{ eventlog.Jobs }
 
-// NextJob implements eventlog.Dispatch.
+// NextJob implements eventlog.Jobs.
 func (s slow) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
-	d, err := s.Dispatch.NextJob(ctx, lane)
+	d, err := s.Jobs.NextJob(ctx, lane)
 	if err == nil {
 		<-time.After(7 * time.Second)
 	}
@@ -249,7 +249,7 @@ func TestADeliveryThatArrivesAsItLeavesIsGivenBack(t *testing.T) {
 	inFedFarm(t, func(t *testing.T, f *fed) {
 		f.want("v2")
 		f.append(f.dispatch(1, "a", true))
-		p := f.Start("c", f.lane, "old", f.bench, version("v1"), func(c *collector.Config) { c.Dispatch = slow{c.Dispatch} })
+		p := f.Start("c", f.lane, "old", f.bench, version("v1"), func(c *collector.Config) { c.Jobs = slow{c.Jobs} })
 		<-p.Ended
 		if !errors.Is(p.Err, collector.ErrUpdate) {
 			t.Fatal(p.Err)
