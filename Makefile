@@ -77,16 +77,13 @@ tidy:
 archtest: ## Check the rules of the house: floors, purity, names, lengths
 	$(GO) test -count 1 ./internal/archtest
 
-# Begun first, so that nobody waits for one of them in the end.
-LONGEST = ./cmd/tacho ./internal/farm ./projector ./collector/runner ./website/sitetest
-
 .PHONY: test
 test: ## Run all tests with the race detector
 	@.ci/slowest $(MAKE) --no-print-directory tests
 
 .PHONY: tests
 tests:
-	$(GO) test -race -p $(PARALLEL) -timeout 20m $(LONGEST) ./...
+	$(GO) test -race -p $(PARALLEL) -timeout 20m ./...
 	$(GO) test -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
 
 .PHONY: outage
