@@ -162,7 +162,7 @@ type inCluster struct {
 	ahead atomic.Int64
 }
 
-const offlineInCluster = 10 * time.Second
+const offlineInCluster = 15 * time.Second
 
 func newInCluster(t *testing.T) *inCluster {
 	c := &inCluster{site: newSite(t), nodes: newNodes(t, "left", "right")}

@@ -208,9 +208,13 @@ func (w *waiting) goesOn(what string) bool {
 	return true
 }
 
-// answered notes that the server answered and is not ready: the wait begins anew.
+// answered notes that the server answered and is not ready: the wait begins anew. Nothing is said within the first second,
+// which an ordinary start may take.
 func (w *waiting) answered(what string) {
 	w.began = time.Now()
+	if w.said.IsZero() {
+		w.said = w.began.Add(time.Second - sayEvery)
+	}
 	w.tell(what)
 }
 

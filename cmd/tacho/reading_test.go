@@ -174,11 +174,12 @@ func TestACollectorWaitsWhileTheLogIsRead(t *testing.T) {
 	c.key("stranger", 2)
 	near, stranger := c.comes("near"), c.comes("stranger")
 	c.waits("Problem registering with account", 5, near, stranger) // one of them was there three times
+	c.waits("is still reading the log and does not know this key yet", 1, near, stranger)
 	if _, current := c.parts.shell.Position(); current {
 		t.Error("the core has read to the end")
 	}
 	contains(t, "the core", c.log.String(), "NATS clients have to wait", "still reading the log, it is at event 1")
-	contains(t, "the collector", c.said.String(), "waiting    the core at nats://127.0.0.1:", "is still reading the log")
+	contains(t, "the collector", c.said.String(), "waiting    the core at nats://127.0.0.1:")
 	if n := strings.Count(c.log.String(), "level=ERROR"); n > 0 {
 		t.Errorf("%d errors:\n%s", n, c.log.String())
 	}

@@ -66,7 +66,7 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	name, err := g.who.Account(opts.Nkey)
 	if errors.Is(err, door.ErrReading) {
 		g.waits.Do(func() {
-			g.log.Warn("NATS clients have to wait", slog.Any("reason", err), slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
+			g.log.Info("NATS clients have to wait", slog.Any("reason", err), slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
 		})
 		// The server has one text for all whom Check refuses. An account that is none has it say another one before.
 		c.RegisterUser(&server.User{Account: server.NewAccount("")})
