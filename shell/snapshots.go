@@ -42,7 +42,9 @@ type keeper struct {
 func (s *Shell) Begin(ctx context.Context) {
 	at, err := s.restore(ctx)
 	if err != nil {
-		s.Logger.WarnContext(ctx, "no snapshot could be asked for yet", "error", err)
+		if ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "no snapshot could be asked for yet", "error", err)
+		}
 		return
 	}
 	s.at, s.restored = at, true

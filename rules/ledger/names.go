@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"strings"
+	"fmt"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -20,7 +20,7 @@ type origin struct {
 	request     events.RequestID
 }
 
-// like is what jobs of several requests have in common. The lists are joined.
+// like is what jobs of several requests have in common. The lists are quoted, so that no two have the same text.
 type like struct {
 	lane                 events.Lane
 	kind                 events.JobKind
@@ -66,7 +66,7 @@ func (n *names) origin(j events.JobSpec) *origin {
 func (n *names) like(j events.JobSpec) *events.JobSpec {
 	key := like{
 		lane: j.Lane(), kind: j.Kind, backend: j.Backend, profile: j.Profile,
-		benchmarks: strings.Join(j.Benchmarks, "\n"), measures: strings.Join(j.Measures, "\n"), optional: j.Optional, backfill: j.Backfill,
+		benchmarks: fmt.Sprintf("%q", j.Benchmarks), measures: fmt.Sprintf("%q", j.Measures), optional: j.Optional, backfill: j.Backfill,
 	}
 	known, ok := n.likes[key]
 	if !ok {

@@ -15,7 +15,7 @@ import (
 )
 
 // past is what stays of a job that has ended, once no request that is under way stands for it: what later rounds and
-// repairs decide on. The rest of its spec is in its identity, which whoever asks for the job knows.
+// repairs decide on. The rest of its spec is its identity, which the scheduler has in hand when it asks for the job.
 type past struct {
 	// Ended is in seconds since 1970, Place where the job was dispatched on its lane; 0 for never.
 	Ended, Place uint32

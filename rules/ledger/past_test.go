@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +86,19 @@ func TestADamagedPastIsRefused(t *testing.T) {
 		damage(&i)
 		if _, err := i.restore(); err == nil {
 			t.Errorf("%s: it was taken", name)
+		}
+	}
+}
+
+// Jobs that share what is alike keep what is not, whatever stands in a filter.
+func TestJobsAlikeKeepTheirOwnFilters(t *testing.T) {
+	n := newNames()
+	for _, filter := range [][]string{{"a", "b"}, {"a\nb"}, {"a b"}, {`a" "b`}, {"a,b"}, nil} {
+		for range 2 {
+			spec := events.JobSpec{ID: "j1", Target: "t", Benchmarks: filter, Measures: filter}
+			if got := n.job(spec, justMade).Spec(); !slices.Equal(got.Benchmarks, filter) || !slices.Equal(got.Measures, filter) {
+				t.Errorf("%q became %q and %q", filter, got.Benchmarks, got.Measures)
+			}
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // A job rests when it has ended and is on no lane. It leaves the memory for the past (past.go) when no request stands for
 // it any more: a request stands for its jobs until it has ended, all of them rest, and no wish about it is open.
-// Whoever comes back to them knows their identity: a dispatch and new jobs name it, and a request that is asked about
-// again finds it in the definitions that it started with.
+// A dispatch and new jobs name the identity of a job that comes back; a request that somebody asks about again finds it in
+// the definitions that it started with.
 
 // Made reports whether a job was ever made.
 func (l *Ledger) Made(id events.JobID) bool {
