@@ -48,7 +48,7 @@ func TestAskingTwiceIsAskingOnce(t *testing.T) {
 	c, log := start(t)
 	n := NewRequest{Suite: "small", Kind: events.Master, Tag: "c1", Parent: "c0", PR: 14}
 	first, a, err := c.CreateRequest(t.Context(), by, n)
-	if err != nil || a.Existed || first.State != events.ArtifactsReady {
+	if err != nil || a.Existed || first.State != events.StateArtifactsReady {
 		t.Fatalf("%+v %+v %v", first, a, err)
 	}
 	again, b, err := c.CreateRequest(t.Context(), by, n)
@@ -67,13 +67,13 @@ func TestAskingTwiceIsAskingOnce(t *testing.T) {
 func TestATryWaitsForItsArtifacts(t *testing.T) {
 	c, _ := start(t)
 	r, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "small", Kind: events.Try, Key: "comment-1"})
-	if err != nil || r.State != events.WaitingForArtifacts {
+	if err != nil || r.State != events.StateWaitingForArtifacts {
 		t.Fatalf("%+v %v", r, err)
 	}
 	if r, _, err = c.ArtifactsReady(t.Context(), by, r.ID, "c9", "c1"); err != nil || r.Artifact.Tag != "c9" || r.Parent != "c1" {
 		t.Fatalf("%+v %v", r, err)
 	}
-	if r, _, err = c.CancelRequest(t.Context(), by, r.ID, "enough"); err != nil || r.State != events.RequestStopped {
+	if r, _, err = c.CancelRequest(t.Context(), by, r.ID, "enough"); err != nil || r.State != events.StateCancelled {
 		t.Fatalf("%+v %v", r, err)
 	}
 	_, _, err = c.ArtifactsReady(t.Context(), by, r.ID, "c10", "")

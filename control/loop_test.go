@@ -152,7 +152,7 @@ func TestWhatIsKnownServesWhileItIsTrue(t *testing.T) {
 	}
 	again := try("k1", "", 14)
 	again.Fresh, again.AsItIs = true, true
-	if r, answer, err := c.CreateRequest(t.Context(), by, again); err != nil || !answer.Existed || r.State != events.RequestStopped {
+	if r, answer, err := c.CreateRequest(t.Context(), by, again); err != nil || !answer.Existed || r.State != events.StateCancelled {
 		t.Errorf("asked for as new, and there: %+v %+v %v", r, answer, err)
 	}
 	c.KeepTries = true
@@ -202,9 +202,9 @@ func TestManyAskAtOnceAndNoneIsLost(t *testing.T) {
 		}
 		for i, e := range queued {
 			id := e.Fact.(events.TryQueued).RequestID
-			want := events.RequestReplaced
+			want := events.StateSuperseded
 			if i == n-1 {
-				want = events.WaitingForArtifacts
+				want = events.StateWaitingForArtifacts
 			}
 			if got := c.state(t, id); got != want {
 				rt.Fatalf("%s, the %d. of %d, is %s", id, i+1, n, got)

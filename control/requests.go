@@ -119,11 +119,11 @@ func (c *Control) newestTry(ctx context.Context, tx *eventlog.Tx, by By, name ev
 		return nil, err
 	}
 	if c.KeepTries {
-		if before.State == events.WaitingForArtifacts && !waits {
+		if before.State == events.StateWaitingForArtifacts && !waits {
 			// The one that waits stays the one that a finished try build finds.
 			return nil, nil
 		}
-		if before.State == events.WaitingForArtifacts {
+		if before.State == events.StateWaitingForArtifacts {
 			return nil, refuse(Conflict, "pull request %d has a try that waits for its artifact: `tacho request cancel %s` first", pr, before.ID)
 		}
 		return queued, nil
@@ -142,7 +142,7 @@ func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int)
 		return Known{}, false, err
 	}
 	known, err := requestIn(ctx, c.Log, last.Fact.(events.TryQueued).RequestID)
-	return known, err == nil && known.State == events.WaitingForArtifacts, err
+	return known, err == nil && known.State == events.StateWaitingForArtifacts, err
 }
 
 // ArtifactsReady says that the artifact of a waiting request exists. also is recorded with it, as by CreateRequest.

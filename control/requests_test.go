@@ -40,7 +40,7 @@ func TestANewerTrySupersedesTheOneThatHasNotStarted(t *testing.T) {
 	other := create(t, c, try("comment-2", "", 15))
 	second := create(t, c, try("comment-3", "", 14))
 	for id, want := range map[events.RequestID]events.RequestState{
-		first: events.RequestReplaced, second: events.WaitingForArtifacts, other: events.WaitingForArtifacts,
+		first: events.StateSuperseded, second: events.StateWaitingForArtifacts, other: events.StateWaitingForArtifacts,
 	} {
 		if got := c.state(t, id); got != want {
 			t.Errorf("%s is %s, want %s", id, got, want)
@@ -54,7 +54,7 @@ func TestANewerTrySupersedesTheOneThatHasNotStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, a, err := c.CreateRequest(t.Context(), by, try("comment-1", "", 14)); err != nil || !a.Existed || r.State != events.RequestReplaced {
+	if r, a, err := c.CreateRequest(t.Context(), by, try("comment-1", "", 14)); err != nil || !a.Existed || r.State != events.StateSuperseded {
 		t.Errorf("%+v %+v %v", r, a, err)
 	}
 	if after, err := log.Head(t.Context()); err != nil || after.Last != head.Last {
@@ -65,7 +65,7 @@ func TestANewerTrySupersedesTheOneThatHasNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c, try("comment-4", "", 14))
-	if got := c.state(t, second); got != events.RequestReplaced {
+	if got := c.state(t, second); got != events.StateSuperseded {
 		t.Errorf("the try that was ready is %s", got)
 	}
 }
@@ -83,7 +83,7 @@ func TestATryThatRunsIsNotSuperseded(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c, try("k2", "", 14))
-	if got := c.state(t, id); got != events.InProgress {
+	if got := c.state(t, id); got != events.StateInProgress {
 		t.Errorf("the running try is %s", got)
 	}
 }
@@ -117,7 +117,7 @@ func TestWithoutSupersedingASecondWaitingTryIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c, try("k4", "", 14))
-	if got := c.state(t, first); got != events.ArtifactsReady {
+	if got := c.state(t, first); got != events.StateArtifactsReady {
 		t.Errorf("the older try is %s", got)
 	}
 }
@@ -134,7 +134,7 @@ func TestWhatGoesWithARequestIsRecordedWithItOrNotAtAll(t *testing.T) {
 	if _, _, err := c.CreateRequest(t.Context(), by, try("k9", "", 14), also); err == nil {
 		t.Error("it was recorded a second time")
 	}
-	if after, _ := log.Head(t.Context()); after.Last != head.Last || c.state(t, r.ID) != events.WaitingForArtifacts {
+	if after, _ := log.Head(t.Context()); after.Last != head.Last || c.state(t, r.ID) != events.StateWaitingForArtifacts {
 		t.Errorf("%d events more, %s", after.Last-head.Last, c.state(t, r.ID))
 	}
 }
@@ -160,7 +160,7 @@ func TestAtMostOneTryOfAPullRequestWaits(t *testing.T) {
 		var waiting []events.RequestID
 		for i := range n {
 			id := events.NewRequestID("small", events.Try, fmt.Sprint("k", i))
-			if c.state(t, id) == events.WaitingForArtifacts {
+			if c.state(t, id) == events.StateWaitingForArtifacts {
 				waiting = append(waiting, id)
 			}
 		}

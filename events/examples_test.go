@@ -12,7 +12,7 @@ func exampleFacts() []Fact {
 	return []Fact{
 		RequestCreated{
 			RequestID: "r0011223344556677", Kind: Try, Suite: "rustc", Tag: "2d4e6f80aa", Parent: "99aa", PR: 14,
-			ReleasedOn: "2025-06-26", Key: "comment-7", State: ArtifactsReady,
+			ReleasedOn: "2025-06-26", Key: "comment-7", State: StateArtifactsReady,
 			Parameters: Parameters{
 				Targets: []Target{lane.Target}, Backends: []Backend{"llvm"}, Profiles: []Profile{"check"}, Benchmarks: []string{"hello*"},
 			},

@@ -5,22 +5,22 @@ type RequestState string
 
 // The states of a request. Completed, failed, cancelled, expired and superseded are terminal.
 const (
-	WaitingForArtifacts RequestState = "waiting_for_artifacts"
-	ArtifactsReady      RequestState = "artifacts_ready"
-	InProgress          RequestState = "in_progress"
-	RequestDone         RequestState = "completed"
-	RequestFailure      RequestState = "failed"
-	RequestStopped      RequestState = "cancelled"
-	RequestTimedOut     RequestState = "expired"
-	RequestReplaced     RequestState = "superseded"
+	StateWaitingForArtifacts RequestState = "waiting_for_artifacts"
+	StateArtifactsReady      RequestState = "artifacts_ready"
+	StateInProgress          RequestState = "in_progress"
+	StateCompleted           RequestState = "completed"
+	StateFailed              RequestState = "failed"
+	StateCancelled           RequestState = "cancelled"
+	StateExpired             RequestState = "expired"
+	StateSuperseded          RequestState = "superseded"
 )
 
 // Terminal reports whether a request in this state never changes again.
 func (s RequestState) Terminal() bool {
 	switch s {
-	case RequestDone, RequestFailure, RequestStopped, RequestTimedOut, RequestReplaced:
+	case StateCompleted, StateFailed, StateCancelled, StateExpired, StateSuperseded:
 		return true
-	case WaitingForArtifacts, ArtifactsReady, InProgress:
+	case StateWaitingForArtifacts, StateArtifactsReady, StateInProgress:
 		return false
 	}
 	return false

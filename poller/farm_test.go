@@ -104,13 +104,13 @@ func TestAHundredCommitsPolledByTwoAtOnce(t *testing.T) {
 		f.Await("the end of all requests", func(fact events.Fact) bool {
 			switch fact.(type) {
 			case events.RequestCompleted:
-				ended[events.RequestDone]++
+				ended[events.StateCompleted]++
 			case events.RequestFailed:
-				ended[events.RequestFailure]++
+				ended[events.StateFailed]++
 			}
-			return ended[events.RequestDone]+ended[events.RequestFailure] == 102
+			return ended[events.StateCompleted]+ended[events.StateFailed] == 102
 		})
-		if diff := cmp.Diff(map[events.RequestState]int{events.RequestDone: 102}, ended); diff != "" {
+		if diff := cmp.Diff(map[events.RequestState]int{events.StateCompleted: 102}, ended); diff != "" {
 			t.Error(diff)
 		}
 		cancel()

@@ -102,7 +102,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 		return r
 	}
 	poll()
-	if r := state(); r.State != events.WaitingForArtifacts || r.Artifact.Tag != "c2" || r.Parent != "c1" {
+	if r := state(); r.State != events.StateWaitingForArtifacts || r.Artifact.Tag != "c2" || r.Parent != "c1" {
 		t.Fatalf("%+v", r)
 	}
 	waiters := [2]*Waiter{}
@@ -125,7 +125,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 		status.Store(answer)
 		look(waiters[0])
 		poll()
-		if r := state(); r.State != events.WaitingForArtifacts {
+		if r := state(); r.State != events.StateWaitingForArtifacts {
 			t.Errorf("the server answers %d, and the request is %s", answer, r.State)
 		}
 	}
@@ -133,7 +133,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	look(waiters[0])
 	look(waiters[1])
 	poll()
-	if r := state(); r.State != events.ArtifactsReady || r.Artifact.Tag != "c2" || r.Parent != "c1" {
+	if r := state(); r.State != events.StateArtifactsReady || r.Artifact.Tag != "c2" || r.Parent != "c1" {
 		t.Errorf("%+v", r)
 	}
 	if n := len(waiters[1].waiting()); n != 0 {
@@ -147,7 +147,7 @@ func TestAnArtifactIsNotAskedForAllTheTime(t *testing.T) {
 	now := time.Now()
 	l := ledger.New()
 	l.Fold(events.Recorded{Seq: 1, Event: events.Event{Time: now, Fact: events.RequestCreated{
-		RequestID: "r1", Kind: events.Master, Suite: "small", Tag: "c1", Key: "c1", State: events.WaitingForArtifacts,
+		RequestID: "r1", Kind: events.Master, Suite: "small", Tag: "c1", Key: "c1", State: events.StateWaitingForArtifacts,
 	}}})
 	c, _ := newControl(t)
 	w := NewWaiter(WaiterConfig{Ledger: still{l}, Control: c, Artifacts: store, Clock: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})

@@ -192,7 +192,7 @@ func requestID(tag events.Tag) events.RequestID {
 func created(tag, parent events.Tag, pr int) events.RequestCreated {
 	return events.RequestCreated{
 		RequestID: requestID(tag), Kind: events.Master, Suite: suite, Tag: tag, Parent: parent, PR: pr,
-		Key: string(tag), State: events.ArtifactsReady,
+		Key: string(tag), State: events.StateArtifactsReady,
 	}
 }
 

@@ -19,21 +19,21 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 	case events.RequestExpansionFailed:
 		s.expansionFailed(f)
 	case events.RequestCompleted:
-		s.endRequest(m, f.RequestID, events.RequestDone, "")
+		s.endRequest(m, f.RequestID, events.StateCompleted, "")
 	case events.RequestFailed:
-		if r := s.endRequest(m, f.RequestID, events.RequestFailure, f.Reason); r != nil {
+		if r := s.endRequest(m, f.RequestID, events.StateFailed, f.Reason); r != nil {
 			r.FailedJobs = f.FailedJobs
 		}
 	case events.RequestCancelled:
-		s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason)
+		s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason)
 	case events.RequestCancelledWithJobs:
 		s.cancelledWithJobs(m, f)
 	case events.JobsWithdrawn:
 		s.jobsWithdrawn(m, f)
 	case events.RequestExpired:
-		s.endRequest(m, f.RequestID, events.RequestTimedOut, f.Reason)
+		s.endRequest(m, f.RequestID, events.StateExpired, f.Reason)
 	case events.RequestSuperseded:
-		if r := s.endRequest(m, f.RequestID, events.RequestReplaced, "replaced by a newer request"); r != nil {
+		if r := s.endRequest(m, f.RequestID, events.StateSuperseded, "replaced by a newer request"); r != nil {
 			r.SupersededBy = f.By
 		}
 	case events.RequestBuildFailed:
@@ -56,7 +56,7 @@ func (s *state) openRequest(id events.RequestID) *requestRow {
 }
 
 func (s *state) requestCreated(m moment, f events.RequestCreated) {
-	if s.requests[f.RequestID] != nil || f.State != events.WaitingForArtifacts && f.State != events.ArtifactsReady {
+	if s.requests[f.RequestID] != nil || f.State != events.StateWaitingForArtifacts && f.State != events.StateArtifactsReady {
 		s.refused++
 		return
 	}
@@ -71,7 +71,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	if f.PR != 0 {
 		r.PR = pointer(f.PR)
 	}
-	if r.State == events.ArtifactsReady {
+	if r.State == events.StateArtifactsReady {
 		r.ArtifactsReadyAt = pointer(m.at)
 	}
 	s.addRequest(r)
@@ -82,11 +82,11 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 
 func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 	r := s.openRequest(f.RequestID)
-	if r == nil || r.State != events.WaitingForArtifacts {
+	if r == nil || r.State != events.StateWaitingForArtifacts {
 		return
 	}
 	s.tags.Leave(r.Suite, r.Tag, r.State)
-	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt = events.ArtifactsReady, f.Tag, f.Parent, pointer(m.at)
+	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt = events.StateArtifactsReady, f.Tag, f.Parent, pointer(m.at)
 	r.Reason = "" // that an earlier build failed
 	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
@@ -94,10 +94,10 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 
 func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	r := s.openRequest(f.RequestID)
-	if r == nil || r.State == events.InProgress {
+	if r == nil || r.State == events.StateInProgress {
 		return
 	}
-	r.State, r.StartedAt, r.StartedSeq = events.InProgress, pointer(m.at), pointer(m.seq)
+	r.State, r.StartedAt, r.StartedSeq = events.StateInProgress, pointer(m.at), pointer(m.seq)
 	r.Definitions, r.JobsPlanned, r.BackfillPlanned, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
 	s.startTemplate(r, f)
 	s.touchQueue(m)
@@ -134,7 +134,7 @@ func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState
 // cancelledWithJobs ends a request as earlier versions did: the jobs that were made for it and are on no lane end with
 // it. Those on a lane end there.
 func (s *state) cancelledWithJobs(m moment, f events.RequestCancelledWithJobs) {
-	if s.endRequest(m, f.RequestID, events.RequestStopped, f.Reason) == nil {
+	if s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason) == nil {
 		return
 	}
 	for _, j := range s.jobs {

@@ -164,7 +164,7 @@ func TestACommentGoesThroughItsStates(t *testing.T) {
 func TestAFailedBuildIsForgottenWithTheNextOne(t *testing.T) {
 	s := newStory(t)
 	f := created("t1", "", 14)
-	f.State, f.Tag = events.WaitingForArtifacts, ""
+	f.State, f.Tag = events.StateWaitingForArtifacts, ""
 	s.tell(f)
 	s.tell(events.RequestBuildFailed{RequestID: f.RequestID, Reason: "the try build failed"})
 	s.tell(events.RequestArtifactsReady{RequestID: f.RequestID, Tag: "t1", Parent: "p"})

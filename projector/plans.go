@@ -27,7 +27,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 	usual := make(map[*made]queue.Plan) // of requests whose parameters leave out no job: mostly all
 	for _, r := range s.requests {
 		switch {
-		case r.State == events.InProgress:
+		case r.State == events.StateInProgress:
 			byCreation(open[r.ID])
 			plans[r.ID] = p.remaining(open[r.ID])
 		case !r.State.Terminal():
@@ -79,7 +79,7 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 		case ended:
 		case r == nil || r.State.Terminal():
 			behind = append(behind, j)
-		case r.State == events.InProgress:
+		case r.State == events.StateInProgress:
 			open[r.ID] = append(open[r.ID], j)
 			if j.State == events.JobInProgress {
 				p.ownOf(j.Suite).Runs(p.elapsed(j), j.Measured)
@@ -93,7 +93,7 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 // their request started do not: they are in the state by chance.
 func (s *state) tells(j *jobRow) bool {
 	r := s.requests[j.RequestID]
-	return r != nil && r.State == events.InProgress && *j.FinishedSeq > *r.StartedSeq &&
+	return r != nil && r.State == events.StateInProgress && *j.FinishedSeq > *r.StartedSeq &&
 		(j.State == events.JobSuccess || j.State == events.JobFailure)
 }
 

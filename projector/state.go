@@ -121,7 +121,7 @@ func (s *state) forget() {
 		}
 	}
 	for id, j := range s.jobs {
-		if r := s.requests[j.RequestID]; j.State.Terminal() && (r == nil || r.State != events.InProgress) {
+		if r := s.requests[j.RequestID]; j.State.Terminal() && (r == nil || r.State != events.StateInProgress) {
 			delete(s.jobs, id)
 			delete(s.identities, j.identity())
 		}

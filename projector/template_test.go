@@ -13,7 +13,7 @@ func TestARepairIsNoTemplate(t *testing.T) {
 	s := newState(1)
 	spec := events.JobSpec{ID: "j1", RequestID: "r1", Artifact: events.Artifact{Suite: "go", Tag: "t1", Kind: events.Master}, Kind: "compile", Target: "here"}
 	for i, f := range []events.Fact{
-		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "go", Tag: "t1", Key: "t1", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "go", Tag: "t1", Key: "t1", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: "r1", Jobs: 1},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}},
 		events.JobsWithdrawn{RequestID: "r1", Jobs: []events.JobID{"j1"}},

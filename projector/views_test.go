@@ -91,7 +91,7 @@ func TestQueueAsJSON(t *testing.T) {
 			t.Errorf("%s is %v", name, got[name])
 		}
 	}
-	if queue[0].State != events.InProgress || queue[0].PR == nil || *queue[0].PR != 2 {
+	if queue[0].State != events.StateInProgress || queue[0].PR == nil || *queue[0].PR != 2 {
 		t.Errorf("first: %+v", queue[0])
 	}
 	if start := queue[1].EstimatedStart; start.Before(*queue[0].EstimatedEnd) {
@@ -204,7 +204,7 @@ func TestOneJobAndOneRequest(t *testing.T) {
 	if err != nil || len(lane) != 1 || lane[0].ID != f.second.ID {
 		t.Errorf("jobs of lane 1: %+v, %v", lane, err)
 	}
-	requests, err := r.Requests(t.Context(), readmodel.RequestFilter{State: events.InProgress})
+	requests, err := r.Requests(t.Context(), readmodel.RequestFilter{State: events.StateInProgress})
 	if err != nil || len(requests) != 1 || requests[0].Tag != "sha2" {
 		t.Errorf("requests: %+v, %v", requests, err)
 	}
@@ -283,10 +283,10 @@ func TestTerminalStatesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.State != events.RequestStopped || found.Reason != "asked" || found.Jobs.Cancelled != 2 {
+	if found.State != events.StateCancelled || found.Reason != "asked" || found.Jobs.Cancelled != 2 {
 		t.Errorf("sha2: %+v", found.Request)
 	}
-	if parent, err := r.FindRequest(t.Context(), "sha1"); err != nil || parent.State != events.RequestDone {
+	if parent, err := r.FindRequest(t.Context(), "sha1"); err != nil || parent.State != events.StateCompleted {
 		t.Errorf("sha1: %+v, %v", parent.Request, err)
 	}
 	if results, err := r.Results(t.Context(), suite, "sha2"); err != nil || len(results) != 2 {

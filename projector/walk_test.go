@@ -93,14 +93,14 @@ func (w *walker) create() {
 	tag := events.Tag(fmt.Sprintf("sha%d", len(w.tags)))
 	f := created(tag, parent, w.r.IntN(3)*len(w.tags))
 	if w.r.IntN(4) == 0 {
-		f.State = events.WaitingForArtifacts
+		f.State = events.StateWaitingForArtifacts
 	}
 	if w.r.IntN(3) == 0 {
 		f.Parameters.Profiles = []events.Profile{"opt"}
 	}
 	w.tags = append(w.tags, tag)
 	w.tell(f)
-	if f.State == events.WaitingForArtifacts && w.r.IntN(2) == 0 {
+	if f.State == events.StateWaitingForArtifacts && w.r.IntN(2) == 0 {
 		w.tell(events.RequestArtifactsReady{RequestID: f.RequestID, Tag: tag, Parent: parent})
 	}
 }

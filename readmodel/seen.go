@@ -14,7 +14,7 @@ func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
 	list := make([]QueueEntry, len(queue))
 	delay := time.Duration(0)
 	for i, e := range queue {
-		if e.State == events.InProgress {
+		if e.State == events.StateInProgress {
 			e.runs(now)
 			list[i] = e
 			continue

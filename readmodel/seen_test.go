@@ -18,16 +18,16 @@ func TestTheQueueAsTimePasses(t *testing.T) {
 		return &t
 	}
 	queue := []readmodel.QueueEntry{
-		{RequestID: "runs", State: events.InProgress, EstimatedStart: at(-5), EndEarliest: at(10), EstimatedEnd: at(20), EndLatest: at(30)},
+		{RequestID: "runs", State: events.StateInProgress, EstimatedStart: at(-5), EndEarliest: at(10), EstimatedEnd: at(20), EndLatest: at(30)},
 		{
-			RequestID: "next", State: events.ArtifactsReady, StartEarliest: at(10), EstimatedStart: at(20), StartLatest: at(30),
+			RequestID: "next", State: events.StateArtifactsReady, StartEarliest: at(10), EstimatedStart: at(20), StartLatest: at(30),
 			EndEarliest: at(35), EstimatedEnd: at(50), EndLatest: at(65),
 		},
-		{RequestID: "guessed", State: events.ArtifactsReady, EstimatedStart: at(50), EstimatedEnd: at(110), Guessed: true},
-		{RequestID: "endless", State: events.ArtifactsReady, EstimatedStart: at(110), NoEnd: "no collector serves x/1"},
-		{RequestID: "waits", State: events.WaitingForArtifacts},
+		{RequestID: "guessed", State: events.StateArtifactsReady, EstimatedStart: at(50), EstimatedEnd: at(110), Guessed: true},
+		{RequestID: "endless", State: events.StateArtifactsReady, EstimatedStart: at(110), NoEnd: "no collector serves x/1"},
+		{RequestID: "waits", State: events.StateWaitingForArtifacts},
 	}
-	endless := readmodel.Seen([]readmodel.QueueEntry{{State: events.InProgress, EstimatedStart: at(-5), NoEnd: "no collector serves x/1"}}, *at(60))
+	endless := readmodel.Seen([]readmodel.QueueEntry{{State: events.StateInProgress, EstimatedStart: at(-5), NoEnd: "no collector serves x/1"}}, *at(60))
 	if e := endless[0]; e.EstimatedEnd != nil || e.Overrun || !e.EstimatedStart.Equal(*at(-5)) {
 		t.Errorf("what runs and has no end: %+v", e)
 	}

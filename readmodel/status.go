@@ -62,7 +62,7 @@ func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
 func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJobs, error) {
 	list := []RequestJobs{}
 	for _, e := range queue {
-		if e.State != events.InProgress {
+		if e.State != events.StateInProgress {
 			break
 		}
 		found, err := requests(ctx, tx, RequestFilter{ID: e.RequestID})

@@ -80,7 +80,7 @@ func TestOtherSuitesAreNotReported(t *testing.T) {
 		c.Suite = "rustc"
 		r.run(c)
 		r.record(
-			events.RequestCreated{RequestID: "r9", Kind: events.Master, Suite: "llvm", Tag: "t9", PR: pr, Key: "t9", State: events.ArtifactsReady},
+			events.RequestCreated{RequestID: "r9", Kind: events.Master, Suite: "llvm", Tag: "t9", PR: pr, Key: "t9", State: events.StateArtifactsReady},
 			events.RequestStarted{RequestID: "r9"}, events.RequestCompleted{RequestID: "r9"},
 		)
 		r.try("r1", "t1")
@@ -149,11 +149,11 @@ func TestACancelledRequestLeavesNoLabel(t *testing.T) {
 		r.start()
 		w := answer("answer-1", "awaiting")
 		w.AddLabels = []string{waitingLabel}
-		r.record(events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.WaitingForArtifacts}, w)
+		r.record(events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.StateWaitingForArtifacts}, w)
 		pass(time.Minute)
 		other := answer("answer-2", "awaiting, too")
 		other.RequestID, other.AddLabels = "r2", w.AddLabels
-		r.record(events.RequestCreated{RequestID: "r2", Kind: events.Try, Suite: "rustc", PR: pr, Key: "l", State: events.WaitingForArtifacts}, other)
+		r.record(events.RequestCreated{RequestID: "r2", Kind: events.Try, Suite: "rustc", PR: pr, Key: "l", State: events.StateWaitingForArtifacts}, other)
 		pass(time.Minute)
 		r.record(events.RequestCancelled{RequestID: "r1", Reason: "by the command line"})
 		pass(time.Minute)

@@ -404,7 +404,7 @@ func TestAnswersAboutWhatIsOverAreFoldedAway(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.start()
 		r.record(
-			events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.WaitingForArtifacts},
+			events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "rustc", PR: pr, Key: "k", State: events.StateWaitingForArtifacts},
 			answer("answer-1", "awaiting"),
 		)
 		pass(time.Minute)

@@ -123,7 +123,7 @@ func answer(key events.OutboxKey, body string) events.CommentWanted {
 // try is a request of a pull request that has ended.
 func (r *rig) try(id events.RequestID, tag events.Tag) {
 	r.record(
-		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "rustc", Tag: tag, Parent: "p", PR: pr, Key: string(id), State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "rustc", Tag: tag, Parent: "p", PR: pr, Key: string(id), State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: id}, events.RequestCompleted{RequestID: id},
 	)
 }

@@ -28,7 +28,7 @@ func (r *Reporter) dropped(l *ledger.Ledger, id events.RequestID, now time.Time)
 	if !ours || !q.State.Terminal() {
 		return false
 	}
-	if q.State != events.RequestDone && q.State != events.RequestFailure {
+	if q.State != events.StateCompleted && q.State != events.StateFailed {
 		return true
 	}
 	return l.Outbox.Comments[events.ReportKey(id)] == nil && now.Sub(q.EndedAt) > within

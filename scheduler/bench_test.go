@@ -29,7 +29,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 		Log: log, Dispatch: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
 		Logger: slog.New(slog.DiscardHandler),
 	})}
-	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.ArtifactsReady}
+	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.StateArtifactsReady}
 	c.fold(started, events.RequestStarted{RequestID: "r1", Jobs: lanes * jobs})
 	for i := range lanes {
 		lane := events.Lane{Target: "here", Set: events.Set(i)}
@@ -49,7 +49,7 @@ func newCrowd(lanes, jobs, requests int) *crowd {
 	for i := range requests {
 		tag := events.Tag(fmt.Sprintf("w%d", i))
 		c.fold(events.RequestCreated{
-			RequestID: events.RequestID("r" + tag), Kind: events.Master, Suite: "s", Tag: tag, Key: string(tag), State: events.ArtifactsReady,
+			RequestID: events.RequestID("r" + tag), Kind: events.Master, Suite: "s", Tag: tag, Key: string(tag), State: events.StateArtifactsReady,
 		})
 	}
 	c.decide()

@@ -15,7 +15,7 @@ func TestACollectorCannotSpendTheBudgetOfOtherLanes(t *testing.T) {
 	other.ID, other.Target = "j2", there.Target
 	s := shared(
 		events.LaneAssigned{Lane: there, Name: "s"},
-		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: "r1", Jobs: 2},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec, other}},
 		events.JobDispatched{Place: 1, Job: spec},

@@ -83,9 +83,9 @@ func decide(s *state, p Policy, now time.Time) []decision {
 func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision, bool) {
 	var command request.Command
 	switch {
-	case r.State == events.WaitingForArtifacts && p.ArtifactDeadline > 0 && now.Sub(r.CreatedAt) > p.ArtifactDeadline:
+	case r.State == events.StateWaitingForArtifacts && p.ArtifactDeadline > 0 && now.Sub(r.CreatedAt) > p.ArtifactDeadline:
 		command = request.Expire{Limit: p.ArtifactDeadline}
-	case r.State == events.InProgress && s.Open[r.ID] == 0:
+	case r.State == events.StateInProgress && s.Open[r.ID] == 0:
 		jobs, failed, ended := progress(s, r)
 		_, again := decideAgain(s, r)
 		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
@@ -146,7 +146,7 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	}
 	for _, place := range queue.Order(s.entries(), s.Tags.Done) {
 		r := s.Pending[place.ID]
-		if place.State != events.ArtifactsReady || !place.Startable ||
+		if place.State != events.StateArtifactsReady || !place.Startable ||
 			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 // with the reason. It does not say that all went well.
 func TestARepairNeedsTheDefinitions(t *testing.T) {
 	s := shared(
-		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: "r1", Definitions: "gone", Jobs: 1},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}},
 		events.JobDispatched{Place: 1, Job: spec},

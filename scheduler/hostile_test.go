@@ -30,7 +30,7 @@ func stored(t *testing.T, seq events.Seq, f events.Fact) events.Stored {
 
 // A collector may write to its lane and about itself, and what it writes there may be anything.
 func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
-	created := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "c1", State: events.ArtifactsReady}
+	created := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "c1", State: events.StateArtifactsReady}
 	other := events.JobSpec{ID: "j2", RequestID: "r1", Target: "there"}
 	cancelled := stored(t, 3, events.RequestCancelled{RequestID: "r1"})
 	cancelled.Subject = events.WorkSubject(shareLane)
@@ -46,7 +46,7 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := s.Requests["r1"].State; got != events.ArtifactsReady {
+	if got := s.Requests["r1"].State; got != events.StateArtifactsReady {
 		t.Errorf("the request is %s by the word of a collector", got)
 	}
 	if got := s.StateOf(other.ID); got != events.JobQueued {
@@ -182,7 +182,7 @@ func TestAnEarlierVersionsWordCountsUntilThen(t *testing.T) {
 // The clock of the scheduler was set back by days.
 func TestAClockThatWasSetBackDoesNotPutARequestOff(t *testing.T) {
 	s := told(
-		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "c1", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "c1", State: events.StateArtifactsReady},
 		events.RequestExpansionFailed{RequestID: "r1", Reason: "no definitions", Failures: 1},
 	)
 	if _, ok := decideAdmission(s, Policy{MaxInProgress: 1, ExpansionRetry: time.Minute}, noon.Add(-72*time.Hour)); !ok {

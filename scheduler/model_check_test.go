@@ -117,8 +117,8 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 		l.create(e, f)
 	case events.RequestArtifactsReady:
 		r := l.living(f.RequestID)
-		l.never(r.state != events.WaitingForArtifacts, "artifacts of request %s, which is %s", f.RequestID, r.state)
-		r.state, r.parent, r.ready = events.ArtifactsReady, f.Parent, e.Seq
+		l.never(r.state != events.StateWaitingForArtifacts, "artifacts of request %s, which is %s", f.RequestID, r.state)
+		r.state, r.parent, r.ready = events.StateArtifactsReady, f.Parent, e.Seq
 		l.name(r, f.Tag, e.Seq)
 	case events.RequestStarted:
 		l.start(e, f, seen)
@@ -134,10 +134,10 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 		}
 		r.failures++
 		l.never(r.failures > 3, "request %s could not be expanded %d times and is still there", f.RequestID, r.failures)
-		l.never(f.Failures != r.failures || r.state != events.ArtifactsReady, "failure %d of request %s is its %d., and it is %s", f.Failures, f.RequestID, r.failures, r.state)
+		l.never(f.Failures != r.failures || r.state != events.StateArtifactsReady, "failure %d of request %s is its %d., and it is %s", f.Failures, f.RequestID, r.failures, r.state)
 	case events.RequestCompleted:
 		l.complete(f.RequestID, f.Jobs, 0, seen)
-		l.end(e, f.RequestID, events.RequestDone)
+		l.end(e, f.RequestID, events.StateCompleted)
 	case events.RequestFailed:
 		if r := l.living(f.RequestID); r.started == 0 {
 			l.never(r.failures < 3, "request %s is quarantined after %d failures", f.RequestID, r.failures)
@@ -145,9 +145,9 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 			l.never(f.FailedJobs == 0, "request %s failed without a failed job", f.RequestID)
 			l.complete(f.RequestID, f.Jobs, f.FailedJobs, seen)
 		}
-		l.end(e, f.RequestID, events.RequestFailure)
+		l.end(e, f.RequestID, events.StateFailed)
 	case events.RequestCancelled:
-		l.end(e, f.RequestID, events.RequestStopped)
+		l.end(e, f.RequestID, events.StateCancelled)
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
 			t := l.job(id)
@@ -159,11 +159,11 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 	case events.GraphAdmitted:
 		l.granted = &f
 	case events.RequestExpired:
-		l.never(l.living(f.RequestID).state != events.WaitingForArtifacts, "request %s expires and does not wait", f.RequestID)
-		l.end(e, f.RequestID, events.RequestTimedOut)
+		l.never(l.living(f.RequestID).state != events.StateWaitingForArtifacts, "request %s expires and does not wait", f.RequestID)
+		l.end(e, f.RequestID, events.StateExpired)
 	case events.RequestSuperseded:
 		l.never(l.living(f.RequestID).started > 0, "request %s is superseded and has started", f.RequestID)
-		l.end(e, f.RequestID, events.RequestReplaced)
+		l.end(e, f.RequestID, events.StateSuperseded)
 	case events.JobDispatched:
 		l.dispatch(e, f, seen)
 	case events.JobDequeued:
@@ -199,7 +199,7 @@ func (l *lawyer) create(e events.Recorded, f events.RequestCreated) {
 	l.never(exists, "request %s is created twice", f.RequestID)
 	r := &fate{facts: f, state: f.State, parent: f.Parent}
 	l.requests[f.RequestID] = r
-	l.never((f.State == events.WaitingForArtifacts) != (f.Tag == ""), "request %s is born %s with the tag %q", f.RequestID, f.State, f.Tag)
+	l.never((f.State == events.StateWaitingForArtifacts) != (f.Tag == ""), "request %s is born %s with the tag %q", f.RequestID, f.State, f.Tag)
 	if f.Tag != "" {
 		r.ready = e.Seq
 		l.name(r, f.Tag, e.Seq)
@@ -237,7 +237,7 @@ func (l *lawyer) end(e events.Recorded, id events.RequestID, to events.RequestSt
 func (l *lawyer) waitingTries() map[int]int {
 	waiting := map[int]int{}
 	for _, r := range l.requests {
-		if r.state == events.WaitingForArtifacts && r.facts.PR > 0 {
+		if r.state == events.StateWaitingForArtifacts && r.facts.PR > 0 {
 			waiting[r.facts.PR]++
 		}
 	}
@@ -246,10 +246,10 @@ func (l *lawyer) waitingTries() map[int]int {
 
 func (l *lawyer) start(e events.Recorded, f events.RequestStarted, seen events.Seq) {
 	r := l.living(f.RequestID)
-	l.never(r.state != events.ArtifactsReady, "request %s starts and is %s", f.RequestID, r.state)
+	l.never(r.state != events.StateArtifactsReady, "request %s starts and is %s", f.RequestID, r.state)
 	admitted, ok := l.log[max(0, len(l.log)-2)].Fact.(events.RequestAdmitted)
 	l.never(!ok || admitted.RequestID != f.RequestID, "request %s starts without its admission", f.RequestID)
-	r.state, r.started, r.beginning = events.InProgress, e.Seq, e
+	r.state, r.started, r.beginning = events.StateInProgress, e.Seq, e
 	l.running++
 	l.never(l.running > l.policy.MaxInProgress, "%d requests are in progress", l.running)
 	for _, id := range f.Shared {
@@ -278,7 +278,7 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 			}
 			over := p.ended > 0 && p.ended <= seen
 			switch {
-			case over && p.state != events.RequestDone && p.state != events.RequestFailure:
+			case over && p.state != events.StateCompleted && p.state != events.StateFailed:
 				// It was withdrawn: that says nothing of another request for the artifact.
 			case over, p.started > 0 && p.started <= seen:
 				return false
@@ -316,7 +316,7 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.S
 	}
 	granted := f.Key != ""
 	l.never(granted && (l.granted == nil || l.granted.Key != f.Key || l.granted.RequestID != f.RequestID || l.granted.Jobs != len(f.Jobs)), "jobs of the wish %s, which was not admitted", f.Key)
-	l.never(!granted && r.state != events.InProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
+	l.never(!granted && r.state != events.StateInProgress, "jobs of request %s, which is %s", f.RequestID, r.state)
 	late := l.owed == 0
 	for _, spec := range f.Jobs {
 		identity := identityOf(spec)
@@ -371,7 +371,7 @@ func (l *lawyer) unwanted(t *task, seen events.Seq) bool {
 	}
 	for _, r := range l.requests {
 		wants := slices.Contains(r.own, t) || slices.Contains(r.backfill, t) || slices.Contains(r.stand, t) && r.started <= seen
-		if wants && (r.state != events.RequestStopped || r.ended > seen) {
+		if wants && (r.state != events.StateCancelled || r.ended > seen) {
 			return false
 		}
 	}

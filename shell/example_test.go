@@ -21,7 +21,7 @@ func ExampleShell() {
 	ended := make(chan error)
 	go func() { ended <- s.Run(ctx) }()
 
-	fact := events.RequestCreated{RequestID: "r1", Suite: "rustc", Kind: events.Master, Tag: "1234abc", Key: "1234abc", State: events.ArtifactsReady}
+	fact := events.RequestCreated{RequestID: "r1", Suite: "rustc", Kind: events.Master, Tag: "1234abc", Key: "1234abc", State: events.StateArtifactsReady}
 	event := eventlog.NewEvent(fact, eventlog.Meta{Source: "example", Actor: "cli:alice"}, time.Now())
 	seq, err := log.Append(ctx, eventlog.Append{Subject: fact.Subject(), Events: []events.Event{event}})
 	if err == nil {

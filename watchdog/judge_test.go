@@ -222,7 +222,7 @@ func registered() events.Fact {
 func online() events.Fact { return events.CollectorOnline{Name: "eider", Instance: "i1"} }
 
 func requested() events.Fact {
-	return events.RequestCreated{RequestID: "r1", Suite: "go", Kind: events.Release, Tag: "go1.25", State: events.ArtifactsReady}
+	return events.RequestCreated{RequestID: "r1", Suite: "go", Kind: events.Release, Tag: "go1.25", State: events.StateArtifactsReady}
 }
 
 func started(jobs ...events.JobSpec) []events.Fact {
@@ -497,7 +497,7 @@ func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 // What the farm lacks is said once, and no longer than somebody waits for it.
 func TestWhatTheFarmLacksIsSaid(t *testing.T) {
 	w := newWorld(t)
-	other := events.RequestCreated{RequestID: "r2", Suite: "go", Kind: events.Master, Tag: "c1", State: events.ArtifactsReady}
+	other := events.RequestCreated{RequestID: "r2", Suite: "go", Kind: events.Master, Tag: "c1", State: events.StateArtifactsReady}
 	w.tell(requested(), other)
 	w.expect("ready")
 	const lacks = "no definitions of suite go were published"

@@ -70,7 +70,7 @@ func vocabulary() []events.Fact {
 	j2.Set, j2.Optional = 2, true
 	facts := []events.Fact{
 		requested(),
-		events.RequestCreated{RequestID: "r2", Suite: "go", State: events.WaitingForArtifacts},
+		events.RequestCreated{RequestID: "r2", Suite: "go", State: events.StateWaitingForArtifacts},
 		events.RequestArtifactsReady{RequestID: "r2", Tag: "t"},
 		events.RequestStarted{RequestID: "r1"},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{j1, j2}},

@@ -341,9 +341,9 @@ func TestWhatStandsStillIsSaidInWords(t *testing.T) {
 	w.expect("no work")
 	w.tell(requested())
 	w.expect("work that has just come")
-	w.tell(events.RequestCreated{RequestID: "r2", Suite: "go", State: events.WaitingForArtifacts})
+	w.tell(events.RequestCreated{RequestID: "r2", Suite: "go", State: events.StateWaitingForArtifacts})
 	w.pass(29 * time.Minute)
-	w.tell(events.RequestCreated{RequestID: "r3", Suite: "go", State: events.ArtifactsReady})
+	w.tell(events.RequestCreated{RequestID: "r3", Suite: "go", State: events.StateArtifactsReady})
 	w.pass(time.Minute)
 	w.expect("new wishes are no progress", "stalled")
 }

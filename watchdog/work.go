@@ -154,9 +154,9 @@ func (j *judgement) waits() []string {
 		// The other states are not startable, or have ended.
 		//exhaustive:ignore
 		switch r.State {
-		case events.InProgress:
+		case events.StateInProgress:
 			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.Artifact.Tag), j.hindrance(open[id])))
-		case events.ArtifactsReady:
+		case events.StateArtifactsReady:
 			if r.WaitsFor != "" {
 				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.Artifact.Tag), r.WaitsFor))
 				continue

@@ -140,9 +140,9 @@ func statusText(list []asked, places map[events.RequestID]Place, r Rules, now ti
 			what = "`" + string(q.Artifact.Tag) + "`"
 		}
 		fmt.Fprintf(&b, "- %s %s, %s, is %s.", q.Kind, requestPage(r, q.ID), what, strings.ReplaceAll(string(q.State), "_", " "))
-		if p, ok := places[q.ID]; ok && q.State == events.ArtifactsReady {
+		if p, ok := places[q.ID]; ok && q.State == events.StateArtifactsReady {
 			b.WriteString(" " + whereabouts(p, now))
-		} else if ok && q.State == events.InProgress && p.End != nil {
+		} else if ok && q.State == events.StateInProgress && p.End != nil {
 			fmt.Fprintf(&b, " It should be done in about %s.", about(p.End.Sub(now)))
 		}
 		b.WriteString("\n")

@@ -26,7 +26,7 @@ func TestQueueThenTryBuildThenReady(t *testing.T) {
 			t.Fatalf("%+v", h)
 		}
 		created := facts[events.RequestCreated](r)
-		if len(created) != 1 || created[0].PR != 14 || created[0].State != events.WaitingForArtifacts || created[0].RequestID != h.Requests[0] {
+		if len(created) != 1 || created[0].PR != 14 || created[0].State != events.StateWaitingForArtifacts || created[0].RequestID != h.Requests[0] {
 			t.Fatalf("%+v", created)
 		}
 		if p := created[0].Parameters; len(p.Profiles) != 2 || p.Benchmarks[0] != "re*" {
@@ -282,7 +282,7 @@ func TestBuildTriageCancelAndStatus(t *testing.T) {
 			t.Fatalf("%+v", h)
 		}
 		created := facts[events.RequestCreated](r)
-		if len(created) != 1 || created[0].Tag != merged || created[0].Parent != parent1 || created[0].State != events.ArtifactsReady {
+		if len(created) != 1 || created[0].Tag != merged || created[0].Parent != parent1 || created[0].State != events.StateArtifactsReady {
 			t.Fatalf("%+v", created)
 		}
 		if !strings.Contains(r.lastAnswer(), "Queued `"+merged) {

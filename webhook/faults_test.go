@@ -61,7 +61,7 @@ func TestCancelRightAfterQueue(t *testing.T) {
 func TestOtherSuitesAreNotCancelled(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
-		r.record(events.RequestCreated{RequestID: "r9", Kind: events.Try, Suite: "llvm", PR: 14, Key: "k", State: events.WaitingForArtifacts})
+		r.record(events.RequestCreated{RequestID: "r9", Kind: events.Try, Suite: "llvm", PR: 14, Key: "k", State: events.StateWaitingForArtifacts})
 		if h := r.deliver("issue_comment", by(alice, "@tacho cancel").payload()); len(h.Requests) != 0 || len(facts[events.RequestCancelled](r)) != 0 {
 			t.Errorf("%+v", h)
 		}

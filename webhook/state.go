@@ -138,7 +138,7 @@ func (b *Bot) claims(now time.Time) (out []claim) {
 		for _, r := range b.pending(l) {
 			f, ok := l.Deliveries.Built[r.PR]
 			c := b.claimed[r.PR]
-			if ok && r.State == events.WaitingForArtifacts && r.comment > 0 && f.Comment > r.comment && !c.over && !now.Before(c.after) {
+			if ok && r.State == events.StateWaitingForArtifacts && r.comment > 0 && f.Comment > r.comment && !c.over && !now.Before(c.after) {
 				out = append(out, claim{r, f})
 			}
 		}
@@ -151,7 +151,7 @@ func (b *Bot) claims(now time.Time) (out []claim) {
 func (b *Bot) untold() (queued, expired []asked) {
 	b.Ledger.View(func(l *ledger.Ledger) {
 		for _, r := range b.pending(l) {
-			if r.talkative() && r.State != events.WaitingForArtifacts && !l.Deliveries.Announced[r.ID] {
+			if r.talkative() && r.State != events.StateWaitingForArtifacts && !l.Deliveries.Announced[r.ID] {
 				queued = append(queued, r)
 			}
 		}

@@ -62,8 +62,8 @@ func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 
 func requestStates() []events.RequestState {
 	return []events.RequestState{
-		events.WaitingForArtifacts, events.ArtifactsReady, events.InProgress, events.RequestDone, events.RequestFailure,
-		events.RequestStopped, events.RequestTimedOut, events.RequestReplaced,
+		events.StateWaitingForArtifacts, events.StateArtifactsReady, events.StateInProgress, events.StateCompleted, events.StateFailed,
+		events.StateCancelled, events.StateExpired, events.StateSuperseded,
 	}
 }
 

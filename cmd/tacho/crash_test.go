@@ -39,7 +39,7 @@ func TestKillingAnythingAtAnyMomentLosesNothing(t *testing.T) {
 			return false
 		}
 		for _, r := range list {
-			if r.State != events.RequestDone {
+			if r.State != events.StateCompleted {
 				return false
 			}
 		}

@@ -107,7 +107,7 @@ func (c *upCmd) compare(ctx context.Context, up *upRun, d suite.Definitions) err
 		if err != nil {
 			return err
 		}
-		if r.State != events.RequestDone {
+		if r.State != events.StateCompleted {
 			failed = append(failed, fmt.Sprintf("request %s is %s (%s)", id, r.State, r.Reason))
 		}
 	}

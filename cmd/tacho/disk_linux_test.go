@@ -34,14 +34,14 @@ func TestAFullDiskUnderTheCache(t *testing.T) {
 		s.must("request", "master", tag)
 	}
 	full := s.ended("huge")
-	if full.State != events.RequestFailure {
+	if full.State != events.StateFailed {
 		t.Fatalf("the request without room is %s: %s", full.State, full.Reason)
 	}
 	if j := full.JobList[0]; !strings.Contains(j.Reason, "is full") || !strings.Contains(j.Reason, cache) || !strings.Contains(j.Reason, "free some space") || j.Attempts < 2 {
 		t.Errorf("after %d attempts: %s", j.Attempts, j.Reason)
 	}
 	for _, tag := range []events.Tag{"small", "tiny"} {
-		if r := s.ended(tag); r.State != events.RequestDone || r.JobList[0].Measured != 6 {
+		if r := s.ended(tag); r.State != events.StateCompleted || r.JobList[0].Measured != 6 {
 			t.Errorf("the request for %s is %s with %d test cases: %s", tag, r.State, r.JobList[0].Measured, r.Reason)
 		}
 	}

@@ -177,7 +177,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 		}
 	}
 	list, err := c.Requests(t.Context(), client.RequestQuery{})
-	if err != nil || len(list) != 2 || list[0].State != events.RequestDone || string(list[0].ParentTag) != parentSHA {
+	if err != nil || len(list) != 2 || list[0].State != events.StateCompleted || string(list[0].ParentTag) != parentSHA {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	measured := map[events.Benchmark]bool{}

@@ -41,7 +41,7 @@ func TestACommandTakesWhatAnotherPrints(t *testing.T) {
 	} {
 		s.must(command...)
 	}
-	if out := s.must("request", "show", "key pr 7"); !strings.Contains(out, string(events.RequestStopped)) {
+	if out := s.must("request", "show", "key pr 7"); !strings.Contains(out, string(events.StateCancelled)) {
 		t.Errorf("it was cancelled by its tag:\n%s", out)
 	}
 	s.refused(exitRefused, []string{"request", "cancel", "v3-of-nobody"}, "`tacho request list`")

@@ -49,7 +49,7 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 			known = " (asked for already)"
 		}
 		p.say("request %s for %s: %s%s", answer.RequestID, askedFor(answer.Tag, n.Key), answer.State, known)
-		if answer.Existed && answer.State == events.RequestStopped && n.Tag != "" {
+		if answer.Existed && answer.State == events.StateCancelled && n.Tag != "" {
 			p.say("an end never changes; to have it measured after all: tacho request try %s --key NAME", n.Tag)
 		}
 	}
@@ -68,7 +68,7 @@ func (c parameters) ask(ctx context.Context, p *program, n control.NewRequest) e
 			return err
 		}
 	}
-	if c.Wait && answer.State != events.RequestDone {
+	if c.Wait && answer.State != events.StateCompleted {
 		return fmt.Errorf("request %s is %s: see `tacho request show %s`", answer.RequestID, answer.State, answer.RequestID)
 	}
 	return nil

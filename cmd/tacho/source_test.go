@@ -120,7 +120,7 @@ func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
 		t.Errorf("a request that fails: exit code %d, %s%s", code, out, errs)
 	}
 	r := s.ended("gone")
-	if r.State != events.RequestFailure || len(r.JobList) != 1 {
+	if r.State != events.StateFailed || len(r.JobList) != 1 {
 		t.Fatalf("the request is %s with %d jobs", r.State, len(r.JobList))
 	}
 	j := r.JobList[0]
@@ -134,7 +134,7 @@ func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
 		return s.count("attempt.released.v1") >= 2 && from.asked.Load() >= 2
 	})
 	from.closed.Store(false)
-	if r = s.ended("v1"); r.State != events.RequestDone {
+	if r = s.ended("v1"); r.State != events.StateCompleted {
 		t.Errorf("the request is %s: %s", r.State, r.Reason)
 	}
 	if j := r.JobList[0]; j.Measured != 6 || j.Attempts < 3 {

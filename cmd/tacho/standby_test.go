@@ -53,7 +53,7 @@ func (s *site) awaitDone(tags ...string) {
 		if !ok {
 			return false
 		}
-		list, err := c.Requests(s.t.Context(), client.RequestQuery{State: events.RequestDone})
+		list, err := c.Requests(s.t.Context(), client.RequestQuery{State: events.StateCompleted})
 		return err == nil && len(list) == len(tags)
 	})
 }

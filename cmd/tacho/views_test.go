@@ -58,20 +58,20 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 	}
 	places := []client.QueuePlace{
 		{
-			Position: 1, RequestID: "r1", Tag: "v1", Kind: events.Master, State: events.InProgress, Reason: "in progress",
+			Position: 1, RequestID: "r1", Tag: "v1", Kind: events.Master, State: events.StateInProgress, Reason: "in progress",
 			EstimatedStart: at(11, 0), EstimatedEnd: at(12, 0), EndEarliest: at(12, 0), EndLatest: at(12, 40), Overrun: true,
 		},
 		{
-			Position: 2, RequestID: "r2", Tag: "v2", Kind: events.Master, State: events.ArtifactsReady, Reason: "ready",
+			Position: 2, RequestID: "r2", Tag: "v2", Kind: events.Master, State: events.StateArtifactsReady, Reason: "ready",
 			EstimatedStart: at(12, 0), EstimatedEnd: at(23, 0), EndEarliest: at(22, 0), EndLatest: at(25, 10),
 		},
 		{
-			Position: 3, RequestID: "r3", Tag: "v3", Kind: events.Release, State: events.ArtifactsReady, Reason: "release",
+			Position: 3, RequestID: "r3", Tag: "v3", Kind: events.Release, State: events.StateArtifactsReady, Reason: "release",
 			EstimatedStart: at(23, 0), EstimatedEnd: at(24, 0), Guessed: true,
 		},
-		{Position: 4, RequestID: "r4", Key: "mine", Kind: events.Try, State: events.WaitingForArtifacts, Reason: "waits"},
+		{Position: 4, RequestID: "r4", Key: "mine", Kind: events.Try, State: events.StateWaitingForArtifacts, Reason: "waits"},
 		{
-			Position: 5, RequestID: "r5", Tag: "v5", Kind: events.Master, State: events.ArtifactsReady, Reason: "ready",
+			Position: 5, RequestID: "r5", Tag: "v5", Kind: events.Master, State: events.StateArtifactsReady, Reason: "ready",
 			NoEnd: "no collector serves here/1",
 		},
 	}

@@ -149,7 +149,7 @@ func TestRulesOfCollectors(t *testing.T) {
 						s.T.Errorf("it took %d ms", f.DurationMS)
 					}
 				}
-				places := queue.Order([]queue.Entry{{ID: id, Kind: events.Master, State: events.ArtifactsReady, Suite: "rules", Tag: "c1"}}, nil)
+				places := queue.Order([]queue.Entry{{ID: id, Kind: events.Master, State: events.StateArtifactsReady, Suite: "rules", Tag: "c1"}}, nil)
 				for _, f := range queue.Estimate(places, nil, queue.Farm{Now: time.Now(), MaxInProgress: 1}) {
 					if !f.Guessed || f.End == nil {
 						s.T.Errorf("got %+v, want a guess", f)

@@ -149,7 +149,7 @@ func backfillBlocks(t *testing.T, outcome error) {
 		}})
 		f.awaitJobs("12 jobs of the child and 5 of the backfill", 17, own)
 		f.Pass(10 * time.Minute)
-		if r := f.folded(child); r.State != events.InProgress {
+		if r := f.folded(child); r.State != events.StateInProgress {
 			t.Errorf("the child is %s and the backfill of its parent runs", r.State)
 		}
 		close(held)
@@ -186,7 +186,7 @@ func TestARequestOfFailedJobsFailsWithADuration(t *testing.T) {
 			t.Errorf("got %+v", end)
 		}
 		// Lane 0 has seven jobs of a minute.
-		if r := f.folded(id); r.State != events.RequestFailure || r.StartedAt.IsZero() || r.EndedAt.Sub(r.StartedAt) < 7*time.Minute {
+		if r := f.folded(id); r.State != events.StateFailed || r.StartedAt.IsZero() || r.EndedAt.Sub(r.StartedAt) < 7*time.Minute {
 			t.Errorf("it is %s, started %s, ended %s", r.State, r.StartedAt, r.EndedAt)
 		}
 	})

@@ -160,7 +160,7 @@ func (q observedQueue) places() []queue.Place {
 // first returns the request that has to start next.
 func (q observedQueue) first() events.RequestID {
 	for _, p := range q.places() {
-		if p.State == events.ArtifactsReady && p.Startable {
+		if p.State == events.StateArtifactsReady && p.Startable {
 			return p.ID
 		}
 	}
@@ -257,15 +257,15 @@ func (o *observer) change(id events.RequestID, e events.Recorded) {
 	old := o.requests[id]
 	r := request.Evolve(old, e.Fact, e.Time)
 	o.requests[id] = r
-	if old.State == events.ArtifactsReady {
+	if old.State == events.StateArtifactsReady {
 		o.ready--
 	}
-	if r.State == events.ArtifactsReady {
+	if r.State == events.StateArtifactsReady {
 		o.ready++
 		o.deepest = max(o.deepest, o.ready)
 	}
 	delete(o.running, id)
-	if r.State == events.InProgress {
+	if r.State == events.StateInProgress {
 		o.running[id] = true
 	}
 	if o.open[id] = true; r.State.Terminal() {

@@ -69,17 +69,17 @@ func (f *forecasts) made(jobs events.JobsCreated) {
 
 // follow chooses the sample, and learns what became of it.
 func (f *forecasts) follow(o *observer, r request.Request) {
-	if r.State == events.ArtifactsReady {
+	if r.State == events.StateArtifactsReady {
 		if f.created++; f.created%every == 0 {
 			f.sampled[r.ID] = &sample{}
 		}
 	}
-	if r.State == events.InProgress {
+	if r.State == events.StateInProgress {
 		f.overtake(o, r.ID)
 	}
 	if s, ok := f.sampled[r.ID]; ok && r.State.Terminal() {
 		s.end = r.EndedAt
-		if r.State == events.RequestStopped || r.State == events.RequestReplaced {
+		if r.State == events.StateCancelled || r.State == events.StateSuperseded {
 			delete(f.sampled, r.ID)
 		}
 	}
@@ -98,7 +98,7 @@ func (f *forecasts) foresee(o *observer) {
 	var expected []queue.Forecast
 	for i, p := range places {
 		s, ok := f.sampled[p.ID]
-		if !ok || p.State == events.WaitingForArtifacts || !s.startable.at.IsZero() || !s.ready.at.IsZero() && !p.Startable && p.State != events.InProgress {
+		if !ok || p.State == events.StateWaitingForArtifacts || !s.startable.at.IsZero() || !s.ready.at.IsZero() && !p.Startable && p.State != events.StateInProgress {
 			continue
 		}
 		if expected == nil {
@@ -111,7 +111,7 @@ func (f *forecasts) foresee(o *observer) {
 		if s.ready.at.IsZero() {
 			s.ready = now
 		}
-		if p.Startable || p.State == events.InProgress {
+		if p.Startable || p.State == events.StateInProgress {
 			s.startable = now
 		}
 	}
@@ -144,7 +144,7 @@ func (f *forecasts) plans(o *observer) map[events.RequestID]queue.Plan {
 			w := at(spec.Lane())
 			w.Queued = append(w.Queued, queue.Job{Expected: f.history.Expect(sortOf(spec)), Optional: spec.Optional})
 		}
-		if r.State == events.InProgress {
+		if r.State == events.StateInProgress {
 			for _, id := range r.Jobs {
 				j, open := o.jobs[id]
 				switch {

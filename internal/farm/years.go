@@ -93,7 +93,7 @@ func (y *Years) write(t testing.TB) {
 			j.ID = events.NewJobID(a, j.Kind, j.Lane(), j.Backend, j.Profile, nil, nil)
 			made.Jobs, byLane[n%lanes] = append(made.Jobs, j), append(byLane[n%lanes], j)
 		}
-		y.say(events.RequestCreated{RequestID: id, Kind: a.Kind, Suite: a.Suite, Tag: tag, Key: string(tag), State: events.ArtifactsReady})
+		y.say(events.RequestCreated{RequestID: id, Kind: a.Kind, Suite: a.Suite, Tag: tag, Key: string(tag), State: events.StateArtifactsReady})
 		admitted = append(admitted, events.RequestAdmitted{RequestID: id, Tag: tag})
 		started = append(started, []events.Fact{events.RequestStarted{RequestID: id, Jobs: len(made.Jobs)}, made})
 		completed = append(completed, events.RequestCompleted{RequestID: id})

@@ -82,7 +82,7 @@ func (s *Story) begin() {
 		s.owed = append(s.owed, events.CollectorRegistered{Name: name, Target: "here", Set: events.Set(i % len(lanes)), Standby: i >= len(lanes)})
 	}
 	s.owed = append(s.owed,
-		events.RequestCreated{RequestID: Request, Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: Request, Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: Request, Definitions: "d1", Jobs: len(made.Jobs)}, made)
 }
 

@@ -155,9 +155,9 @@ func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag,
 	s.RequestID, s.State = r.ID, r.State
 	ended := r.Jobs.Success + r.Jobs.Failure + r.Jobs.Cancelled
 	switch {
-	case r.State == events.RequestDone:
+	case r.State == events.StateCompleted:
 		s.Complete = true
-	case r.State == events.RequestFailure:
+	case r.State == events.StateFailed:
 		s.Note = fmt.Sprintf("The request for %s failed: %d of %d jobs.", tag, r.Jobs.Failure, r.Jobs.Total)
 	case r.State.Terminal():
 		s.Note = fmt.Sprintf("The request for %s was %s.", tag, r.State)

@@ -69,9 +69,9 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 // addRequest adds what became of the request for b.
 func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 	r.Commit = q.Kind == events.Master || q.Kind == events.Try
-	r.Ended = q.State == events.RequestDone || q.State == events.RequestFailure
+	r.Ended = q.State == events.StateCompleted || q.State == events.StateFailed
 	r.Failure, r.FailedJobs = "", nil
-	if q.State == events.RequestFailure {
+	if q.State == events.StateFailed {
 		r.Failure = q.Reason
 	}
 	r.RequestURL = t.page("/requests/" + url.PathEscape(string(q.ID)))

@@ -161,7 +161,7 @@ func TestTheNewestBuildIsKept(t *testing.T) {
 }
 
 func TestWhatPeopleAreToBeTold(t *testing.T) {
-	try := events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "small", PR: 14, Key: "comment-5", State: events.WaitingForArtifacts}
+	try := events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "small", PR: 14, Key: "comment-5", State: events.StateWaitingForArtifacts}
 	release, elsewhere := try, try
 	release.Kind, elsewhere.PR = events.Release, 0
 	queued := events.CommentWanted{Key: events.QueuedKey("r1"), Revision: 1, RequestID: "r1"}

@@ -182,9 +182,9 @@ func (l *Ledger) sort(r *request.Request) {
 	// The other states are told by Terminal.
 	//exhaustive:ignore
 	switch r.State {
-	case events.InProgress:
+	case events.StateInProgress:
 		l.Running[r.ID] = true
-	case events.WaitingForArtifacts:
+	case events.StateWaitingForArtifacts:
 		l.Waiting[r.ID] = true
 	}
 	if len(r.Wishes) > 0 {

@@ -69,7 +69,7 @@ func farm(b *testing.B, jobs, each int, ended bool) *ledger.Ledger {
 		if err := json.Unmarshal(text, &made); err != nil {
 			b.Fatal(err)
 		}
-		tell(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: a.Suite, Tag: a.Tag, Key: string(a.Tag), State: events.ArtifactsReady})
+		tell(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: a.Suite, Tag: a.Tag, Key: string(a.Tag), State: events.StateArtifactsReady})
 		tell(events.RequestStarted{RequestID: id, Jobs: each})
 		tell(made)
 		for n, j := range made.Jobs {

@@ -173,7 +173,7 @@ func (l *Ledger) foldUnreported(r *request.Request) {
 	o := &l.Outbox
 	maps.DeleteFunc(o.Unreported, func(_ events.RequestID, at time.Time) bool { return l.stored.Sub(at) > keepNews })
 	maps.DeleteFunc(o.Late, func(_ events.RequestID, n News) bool { return l.stored.Sub(n.At) > keepNews })
-	if r.Kind == events.Release || r.State != events.RequestDone && r.State != events.RequestFailure {
+	if r.Kind == events.Release || r.State != events.StateCompleted && r.State != events.StateFailed {
 		return
 	}
 	if _, reported := o.Comments[events.ReportKey(r.ID)]; !reported {

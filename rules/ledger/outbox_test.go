@@ -20,7 +20,7 @@ var (
 	never  = events.CommentRefused{Key: "answer-1", Revision: 1}
 
 	try = []events.Fact{
-		events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "small", Tag: "b", Parent: "a", PR: 14, Key: "k", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "small", Tag: "b", Parent: "a", PR: 14, Key: "k", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: "r1"},
 	}
 )
@@ -106,7 +106,7 @@ func TestWhatEndedIsUnreportedUntilItsReportIsWanted(t *testing.T) {
 	old.now = old.now.Add(60 * 24 * time.Hour)
 	other := func(kind events.RequestKind, pr int) []events.Fact {
 		return []events.Fact{
-			events.RequestCreated{RequestID: "r2", Kind: kind, Suite: "small", Tag: "c", PR: pr, Key: "l", State: events.ArtifactsReady}, events.RequestStarted{RequestID: "r2"},
+			events.RequestCreated{RequestID: "r2", Kind: kind, Suite: "small", Tag: "c", PR: pr, Key: "l", State: events.StateArtifactsReady}, events.RequestStarted{RequestID: "r2"},
 		}
 	}
 	for _, test := range []struct {
@@ -194,7 +194,7 @@ func TestResultsAfterAReportAreLate(t *testing.T) {
 func TestTheSectionsAreInASnapshot(t *testing.T) {
 	built := handled("d0")
 	built.Outcome, built.PR, built.Command = events.DeliveryIgnored, 14, events.BuiltWord+"b"
-	waits := events.RequestCreated{RequestID: "r3", Kind: events.Try, Suite: "small", PR: 15, Key: "comment-9", State: events.WaitingForArtifacts}
+	waits := events.RequestCreated{RequestID: "r3", Kind: events.Try, Suite: "small", PR: 15, Key: "comment-9", State: events.StateWaitingForArtifacts}
 	gone, late := waits, append([]events.Fact{}, try...)
 	gone.RequestID = "r4"
 	made := events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{{ID: "j1", RequestID: "r1", Artifact: events.Artifact{Suite: "small", Tag: "b"}, Target: "x", Set: 1}}}

@@ -47,7 +47,7 @@ func (w *teller) happens(facts ...events.Fact) {
 func (w *teller) starts(tag, parent events.Tag) (id events.RequestID, jobs []events.JobSpec) {
 	w.Helper()
 	id = events.NewRequestID("m", events.Master, string(tag))
-	w.happens(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: "m", Tag: tag, Parent: parent, Key: string(tag), State: events.ArtifactsReady})
+	w.happens(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: "m", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady})
 	own, backfill, digest, err := w.Expand(w.Requests[id])
 	if err != nil {
 		w.Fatal(err)
@@ -153,7 +153,7 @@ func TestSharedJobsComeBackForTheNextRequest(t *testing.T) {
 	w.holds("all have ended", 0, 2)
 	id = events.NewRequestID("m", events.Try, "again")
 	w.happens(
-		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "m", Tag: "t1", Key: "again", State: events.ArtifactsReady},
+		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "m", Tag: "t1", Key: "again", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: id, Definitions: jobs[0].Definitions, Shared: []events.JobID{jobs[0].ID, jobs[1].ID}},
 	)
 	w.holds("the next one shares them", 2, 0)
@@ -184,7 +184,7 @@ func TestADispatchAfterTheEndBringsAJobBack(t *testing.T) {
 func TestLateResultsAreNews(t *testing.T) {
 	w := tell(t)
 	parent := events.NewRequestID("m", events.Master, "t0")
-	w.happens(events.RequestCreated{RequestID: parent, Kind: events.Master, Suite: "m", Tag: "t0", Key: "t0", State: events.ArtifactsReady})
+	w.happens(events.RequestCreated{RequestID: parent, Kind: events.Master, Suite: "m", Tag: "t0", Key: "t0", State: events.StateArtifactsReady})
 	id, jobs := w.starts("t1", "t0")
 	w.happens(events.RequestCancelledWithJobs{RequestID: id}, events.CommentWanted{Key: events.ReportKey(id), RequestID: id, PR: 1, Revision: 1, Body: "b"})
 	late := func(j events.JobSpec) {

@@ -105,7 +105,7 @@ func (l *Ledger) covered(have, want events.JobSpec) bool {
 // Stopped reports whether a request was cancelled.
 func (l *Ledger) Stopped(id events.RequestID) bool {
 	r, ok := l.Requests[id]
-	return ok && r.State == events.RequestStopped
+	return ok && r.State == events.StateCancelled
 }
 
 // LackError says what the farm lacks to turn requests into jobs. No request is to blame.

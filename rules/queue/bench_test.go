@@ -114,7 +114,7 @@ func mixedCrowd() []Entry {
 			e.Kind, e.Tag = events.Release, events.Tag(fmt.Sprintf("1.%d.%d", i/500, i%500))
 			e.ReleasedOn = epoch.AddDate(0, 0, i%97)
 		case i%50 == 1:
-			e.Kind, e.State = events.Try, events.WaitingForArtifacts
+			e.Kind, e.State = events.Try, events.StateWaitingForArtifacts
 		case i%5000 == 2:
 			*e = started(*e, i)
 		case i%3 == 0:

@@ -94,7 +94,7 @@ func Estimate(places []Place, plans map[events.RequestID]Plan, farm Farm) []Fore
 	// What runs now runs to its end first, whatever is ahead of its request.
 	s.occupy(farm.Left)
 	for _, p := range places {
-		if p.State == events.InProgress {
+		if p.State == events.StateInProgress {
 			s.occupy(plans[p.ID])
 		}
 	}
@@ -104,11 +104,11 @@ func Estimate(places []Place, plans map[events.RequestID]Plan, farm Farm) []Fore
 	forecasts := make([]Forecast, len(places))
 	for i, p := range places {
 		forecasts[i].ID = p.ID
-		if p.State == events.WaitingForArtifacts || p.State.Terminal() {
+		if p.State == events.StateWaitingForArtifacts || p.State.Terminal() {
 			continue
 		}
 		plan, known := plans[p.ID]
-		if p.State == events.InProgress {
+		if p.State == events.StateInProgress {
 			s.carryOn(&forecasts[i], p, plan, known)
 		} else {
 			s.start(&forecasts[i], p, plan, known, max(farm.MaxInProgress, 1))

@@ -92,7 +92,7 @@ func TestEstimate(t *testing.T) {
 		},
 		{
 			name: "in progress since nobody knows when", limit: 1,
-			entries: []Entry{in(master("run", "", 0), events.InProgress)},
+			entries: []Entry{in(master("run", "", 0), events.StateInProgress)},
 			plans:   map[events.RequestID]Plan{"run": plan(busy(set0, 20, -1))},
 			want:    []row{{"run", never, 70, false, true}},
 		},
@@ -240,7 +240,7 @@ func scenes(measured bool) *rapid.Generator[scene] {
 					least = 1
 				}
 				w := jobs(lane, rapid.SliceOfN(length, least, 3).Draw(t, "queued")...)
-				if e.State == events.InProgress && !taken[lane] && rapid.Bool().Draw(t, "runs") {
+				if e.State == events.StateInProgress && !taken[lane] && rapid.Bool().Draw(t, "runs") {
 					taken[lane] = true
 					w.Running = busy(lane, rapid.IntRange(0, 60).Draw(t, "elapsed"), length.Draw(t, "of")).Running
 				}
@@ -265,12 +265,12 @@ func TestEstimatesGoForwardInTime(t *testing.T) {
 			// The other states have no forecast to check.
 			//exhaustive:ignore
 			switch p.State {
-			case events.WaitingForArtifacts:
+			case events.StateWaitingForArtifacts:
 				if f.Start != nil || f.End != nil {
 					t.Fatalf("%s waits for artifacts, but is estimated", f.ID)
 				}
 				continue
-			case events.InProgress:
+			case events.StateInProgress:
 				if !f.Start.Equal(p.StartedAt) {
 					t.Fatalf("%s started at %v, not %v", f.ID, p.StartedAt, f.Start)
 				}
@@ -293,7 +293,7 @@ func TestEstimatesKeepTheLimit(t *testing.T) {
 		s := scenes(false).Draw(t, "scene")
 		forecasts := s.estimate()
 		for i, f := range forecasts {
-			if s.places[i].State != events.ArtifactsReady {
+			if s.places[i].State != events.StateArtifactsReady {
 				continue
 			}
 			open := 0

@@ -12,8 +12,8 @@ import (
 func ExampleOrder() {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	entries := []queue.Entry{
-		{ID: "r1", Kind: events.Master, State: events.ArtifactsReady, Suite: "rustc", Tag: "child", Parent: "parent", CreatedAt: noon},
-		{ID: "r2", Kind: events.Master, State: events.ArtifactsReady, Suite: "rustc", Tag: "parent", CreatedAt: noon.Add(time.Hour)},
+		{ID: "r1", Kind: events.Master, State: events.StateArtifactsReady, Suite: "rustc", Tag: "child", Parent: "parent", CreatedAt: noon},
+		{ID: "r2", Kind: events.Master, State: events.StateArtifactsReady, Suite: "rustc", Tag: "parent", CreatedAt: noon.Add(time.Hour)},
 	}
 	var done queue.Tags
 	for _, place := range queue.Order(entries, done.Done) {

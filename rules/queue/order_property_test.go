@@ -42,8 +42,8 @@ func farms() *rapid.Generator[farm] {
 					events.Master, events.Master, events.Master, events.Try, events.Release,
 				}).Draw(t, "kind"),
 				State: rapid.SampledFrom([]events.RequestState{
-					events.ArtifactsReady, events.ArtifactsReady, events.ArtifactsReady, events.ArtifactsReady,
-					events.ArtifactsReady, events.InProgress, events.WaitingForArtifacts, events.RequestDone,
+					events.StateArtifactsReady, events.StateArtifactsReady, events.StateArtifactsReady, events.StateArtifactsReady,
+					events.StateArtifactsReady, events.StateInProgress, events.StateWaitingForArtifacts, events.StateCompleted,
 				}).Draw(t, "state"),
 				Suite:     rapid.SampledFrom([]events.SuiteName{"s", "s", "s", "other"}).Draw(t, "suite"),
 				Tag:       tags(n).Draw(t, "tag"),
@@ -54,7 +54,7 @@ func farms() *rapid.Generator[farm] {
 			if rapid.IntRange(0, 3).Draw(t, "twin") > 0 { // mostly one request per tag
 				e.Tag = events.Tag(fmt.Sprint("t", i+1))
 			}
-			if e.State == events.InProgress {
+			if e.State == events.StateInProgress {
 				e.StartedAt = epoch.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "started")))
 			}
 			f.entries = append(f.entries, e)
@@ -96,9 +96,9 @@ func TestOrderGroups(t *testing.T) {
 		f := farms().Draw(t, "farm")
 		group := func(p Place) int {
 			switch {
-			case p.State == events.InProgress:
+			case p.State == events.StateInProgress:
 				return 0
-			case p.State == events.WaitingForArtifacts:
+			case p.State == events.StateWaitingForArtifacts:
 				return 3
 			case p.Kind == events.Release:
 				return 1
@@ -114,7 +114,7 @@ func TestOrderGroups(t *testing.T) {
 			if p.Reason == "" {
 				t.Errorf("%s has no reason", p.ID)
 			}
-			isReady := p.State == events.ArtifactsReady
+			isReady := p.State == events.StateArtifactsReady
 			if p.Startable && (!isReady || p.Level > 0) {
 				t.Errorf("%s is startable in state %s at level %d", p.ID, p.State, p.Level)
 			}
@@ -154,8 +154,8 @@ func TestOrderPutsParentsFirst(t *testing.T) {
 		}
 		for i, p := range places {
 			j, ok := at[tagKey{p.Suite, p.Parent}]
-			if !ok || p.State != events.ArtifactsReady || p.Kind == events.Release ||
-				places[j].State != events.ArtifactsReady || f.done(p.Suite, p.Parent) {
+			if !ok || p.State != events.StateArtifactsReady || p.Kind == events.Release ||
+				places[j].State != events.StateArtifactsReady || f.done(p.Suite, p.Parent) {
 				continue
 			}
 			if i <= j && !inCycle(i) {
@@ -170,14 +170,14 @@ func TestOrderStaysWhenARequestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := farms().Draw(t, "farm")
 		before := Order(f.entries, f.done)
-		i := slices.IndexFunc(f.entries, func(e Entry) bool { return e.State == events.InProgress })
+		i := slices.IndexFunc(f.entries, func(e Entry) bool { return e.State == events.StateInProgress })
 		if i < 0 {
 			return
 		}
 		ending := f.entries[i].ID
 		want := slices.DeleteFunc(ids(before), func(id events.RequestID) bool { return id == ending })
 		f.entries[i].State = rapid.SampledFrom([]events.RequestState{
-			events.RequestDone, events.RequestFailure, events.RequestStopped,
+			events.StateCompleted, events.StateFailed, events.StateCancelled,
 		}).Draw(t, "end")
 		if diff := gocmp.Diff(want, ids(Order(f.entries, f.done))); diff != "" {
 			t.Fatalf("the others (-before +after):\n%s", diff)
@@ -191,7 +191,7 @@ func TestOrderFollowsTheRules(t *testing.T) {
 		f := farms().Draw(t, "farm")
 		var got []events.RequestID
 		for _, p := range Order(f.entries, f.done) {
-			if p.State == events.ArtifactsReady && p.Kind != events.Release {
+			if p.State == events.StateArtifactsReady && p.Kind != events.Release {
 				got = append(got, p.ID)
 			}
 		}
@@ -209,10 +209,10 @@ func byTheRules(f farm) []events.RequestID {
 	taken, known := make(map[tagKey]bool), make(map[tagKey]bool)
 	for _, e := range f.entries {
 		known[tagOf(e)] = true
-		if e.State == events.InProgress || e.State.Terminal() {
+		if e.State == events.StateInProgress || e.State.Terminal() {
 			taken[tagOf(e)] = true
 		}
-		if e.State == events.ArtifactsReady {
+		if e.State == events.StateArtifactsReady {
 			rest = append(rest, e)
 		}
 	}

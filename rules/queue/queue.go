@@ -134,9 +134,9 @@ func newTurn(e *Entry) turn {
 	switch {
 	case e.State.Terminal():
 		return ended
-	case e.State == events.InProgress:
+	case e.State == events.StateInProgress:
 		return running
-	case e.State != events.ArtifactsReady:
+	case e.State != events.StateArtifactsReady:
 		return waiting
 	case e.Kind == events.Release:
 		return release

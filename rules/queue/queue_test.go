@@ -14,7 +14,7 @@ var epoch = time.Date(2025, 6, 26, 12, 4, 0, 0, time.UTC)
 // request returns a ready request of suite "s" that was created at the epoch; its id is its tag.
 func request(kind events.RequestKind, tag, parent events.Tag, pr int) Entry {
 	return Entry{
-		ID: events.RequestID(tag), Kind: kind, State: events.ArtifactsReady, Suite: "s",
+		ID: events.RequestID(tag), Kind: kind, State: events.StateArtifactsReady, Suite: "s",
 		Tag: tag, Parent: parent, PR: pr, CreatedAt: epoch,
 	}
 }
@@ -37,11 +37,11 @@ func releaseOf(tag events.Tag, on string) Entry {
 
 // started returns e in progress since so many minutes after the epoch.
 func started(e Entry, minutes int) Entry {
-	e.State, e.StartedAt = events.InProgress, epoch.Add(time.Duration(minutes)*time.Minute)
+	e.State, e.StartedAt = events.StateInProgress, epoch.Add(time.Duration(minutes)*time.Minute)
 	return e
 }
 
-func unbuilt(e Entry) Entry { return in(e, events.WaitingForArtifacts) }
+func unbuilt(e Entry) Entry { return in(e, events.StateWaitingForArtifacts) }
 
 func in(e Entry, s events.RequestState) Entry {
 	e.State = s
@@ -92,8 +92,8 @@ func TestOrder(t *testing.T) {
 		{
 			name: "one of everything, with the ended parents as entries",
 			entries: []Entry{
-				in(master("bar", "", 1), events.RequestDone), in(master("345", "", 2), events.RequestFailure),
-				in(master("aaa", "", 3), events.RequestStopped), in(master("rrr", "", 4), events.RequestDone),
+				in(master("bar", "", 1), events.StateCompleted), in(master("345", "", 2), events.StateFailed),
+				in(master("aaa", "", 3), events.StateCancelled), in(master("rrr", "", 4), events.StateCompleted),
 				master("mmm", "aaa", 18), try("baz", "foo", 17), master("foo", "345", 15), master("123", "bar", 14),
 				releaseOf("v1.2.3", "2025-06-26"), started(try("try1", "rrr", 0), 0),
 			},
@@ -167,22 +167,22 @@ func TestOrder(t *testing.T) {
 		{
 			name: "parents are of the same suite",
 			entries: []Entry{
-				{ID: "r1", Kind: events.Master, State: events.ArtifactsReady, Suite: "go", Tag: "p", PR: 1},
-				{ID: "r2", Kind: events.Master, State: events.ArtifactsReady, Suite: "rustc", Tag: "c", Parent: "p", PR: 0},
-				{ID: "r3", Kind: events.Master, State: events.ArtifactsReady, Suite: "go", Tag: "c", Parent: "p", PR: 0},
+				{ID: "r1", Kind: events.Master, State: events.StateArtifactsReady, Suite: "go", Tag: "p", PR: 1},
+				{ID: "r2", Kind: events.Master, State: events.StateArtifactsReady, Suite: "rustc", Tag: "c", Parent: "p", PR: 0},
+				{ID: "r3", Kind: events.Master, State: events.StateArtifactsReady, Suite: "go", Tag: "c", Parent: "p", PR: 0},
 			},
 			want: []events.RequestID{"r1", "r3", "r2"},
 		},
 		{
 			name:    "the first of two requests with one tag makes it done",
-			entries: []Entry{master("p", "q", 1), master("q", "", 2), {ID: "again", Kind: events.Try, State: events.ArtifactsReady, Suite: "s", Tag: "p", PR: 3}, master("c", "p", 0)},
+			entries: []Entry{master("p", "q", 1), master("q", "", 2), {ID: "again", Kind: events.Try, State: events.StateArtifactsReady, Suite: "s", Tag: "p", PR: 3}, master("c", "p", 0)},
 			want:    []events.RequestID{"q", "again", "c", "p"},
 		},
 		{
 			name: "of two requests with one tag in a cycle the older, or first by id, is the member",
 			entries: []Entry{
-				{ID: "p2", Kind: events.Master, State: events.ArtifactsReady, Suite: "s", Tag: "p", Parent: "c", PR: 1, CreatedAt: epoch},
-				{ID: "p1", Kind: events.Master, State: events.ArtifactsReady, Suite: "s", Tag: "p", Parent: "c", PR: 2, CreatedAt: epoch},
+				{ID: "p2", Kind: events.Master, State: events.StateArtifactsReady, Suite: "s", Tag: "p", Parent: "c", PR: 1, CreatedAt: epoch},
+				{ID: "p1", Kind: events.Master, State: events.StateArtifactsReady, Suite: "s", Tag: "p", Parent: "c", PR: 2, CreatedAt: epoch},
 				made(master("c", "p", 0), 1),
 			},
 			want: []events.RequestID{"p1", "c", "p2"},
@@ -221,7 +221,7 @@ func TestReasons(t *testing.T) {
 	late.StartedAt = late.StartedAt.In(time.FixedZone("east", 7200))
 
 	got := rows(Order([]Entry{
-		late, in(master("odd", "", 2), events.InProgress),
+		late, in(master("odd", "", 2), events.StateInProgress),
 		releaseOf("1.9.0", "2025-06-26"), releaseOf("1.8.0", ""),
 		master("a", "", 1), master("b", "bar", 2), master("c", "late", 3), master("d", "c", 4), master("e", "d", 5),
 		master("o", "gone", 6), master("u", "w", 7), master("x", "y", 8), made(master("y", "x", 9), 1),

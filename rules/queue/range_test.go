@@ -155,7 +155,7 @@ func TestRangesHoldTheirMedian(t *testing.T) {
 		s := ranged(t, scenes(false).Draw(t, "scene"))
 		floor := s.now
 		for i, f := range s.estimate() {
-			started := s.places[i].State == events.InProgress
+			started := s.places[i].State == events.StateInProgress
 			if started && (f.StartEarliest != nil || f.StartLatest != nil) {
 				t.Fatalf("%s has started, and its start has a range", f.ID)
 			}

@@ -27,7 +27,7 @@ func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.Reques
 		switch {
 		case !state.Terminal():
 			s.pending++
-		case state == events.RequestDone || state == events.RequestFailure:
+		case state == events.StateCompleted || state == events.StateFailed:
 			s.measured = true
 		default:
 			s.withdrawn = true

@@ -138,7 +138,7 @@ func TestOptionalJobsDelayOthersAlone(t *testing.T) {
 		before := s.estimate()
 		var first events.RequestID
 		for _, p := range s.places {
-			if p.State != events.WaitingForArtifacts {
+			if p.State != events.StateWaitingForArtifacts {
 				first = p.ID
 				break
 			}

@@ -33,7 +33,7 @@ func TestAskingAgainWithOtherParametersIsRefused(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := created(events.ArtifactsReady)
+			f := created(events.StateArtifactsReady)
 			f.Parameters = test.given
 			facts, err := Decide(fold(f), Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Parent: "a", Parameters: test.now})
 			var refusal *Refusal
@@ -52,7 +52,7 @@ func TestAskingAgainWithOtherParametersIsRefused(t *testing.T) {
 
 // A try whose build named another parent than the wish is still the try that was asked for.
 func TestAskingAgainAfterTheBuildIsAskingForTheSame(t *testing.T) {
-	f := created(events.WaitingForArtifacts)
+	f := created(events.StateWaitingForArtifacts)
 	f.Tag = ""
 	r := fold(f, events.RequestArtifactsReady{RequestID: "r1", Tag: "merged", Parent: "base"})
 	for _, c := range []Create{{Parent: "a"}, {Tag: "merged"}, {Tag: "merged", Parent: "base"}} {

@@ -25,14 +25,14 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 	case ArtifactsReady:
 		return decideArtifactsReady(r, c)
 	case BuildFailed:
-		if r.State != events.WaitingForArtifacts {
+		if r.State != events.StateWaitingForArtifacts {
 			return nil, nil
 		}
 		return []events.Fact{events.RequestBuildFailed{RequestID: r.ID, Reason: c.Reason, URL: c.URL}}, nil
 	case Start:
 		return decideStart(r, c)
 	case AddBackfill:
-		if r.State != events.InProgress || len(c.Jobs) == 0 {
+		if r.State != events.StateInProgress || len(c.Jobs) == 0 {
 			return nil, nil
 		}
 		return jobsCreated(r.ID, c.Jobs, ""), nil
@@ -43,7 +43,7 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:
-		if r.State != events.ArtifactsReady || strings.HasPrefix(r.WaitsFor, c.Lack) {
+		if r.State != events.StateArtifactsReady || strings.HasPrefix(r.WaitsFor, c.Lack) {
 			return nil, nil
 		}
 		reason := c.Lack
@@ -57,14 +57,14 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		return decideComplete(r, c)
 	case Cancel:
 		switch {
-		case r.State == events.RequestStopped:
+		case r.State == events.StateCancelled:
 			return nil, nil
 		case r.State.Terminal():
 			return nil, refuse("request %s is %s already", r.ID, r.State)
 		}
 		return []events.Fact{events.RequestCancelled{RequestID: r.ID, Reason: c.Reason}}, nil
 	case Expire:
-		if r.State != events.WaitingForArtifacts {
+		if r.State != events.StateWaitingForArtifacts {
 			return nil, nil
 		}
 		return []events.Fact{events.RequestExpired{
@@ -72,10 +72,10 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		}}, nil
 	case Supersede:
 		switch r.State {
-		case events.WaitingForArtifacts, events.ArtifactsReady:
+		case events.StateWaitingForArtifacts, events.StateArtifactsReady:
 			return []events.Fact{events.RequestSuperseded{RequestID: r.ID, By: c.By}}, nil
-		case events.InProgress, events.RequestDone, events.RequestFailure, events.RequestStopped,
-			events.RequestTimedOut, events.RequestReplaced:
+		case events.StateInProgress, events.StateCompleted, events.StateFailed, events.StateCancelled,
+			events.StateExpired, events.StateSuperseded:
 			return nil, nil
 		}
 	case Create:
@@ -106,14 +106,14 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 	if c.PR < 0 {
 		return nil, refuse("pull request %d: use a positive number, or none", c.PR)
 	}
-	state := events.ArtifactsReady
+	state := events.StateArtifactsReady
 	switch c.Kind {
 	case events.Master:
 		if c.Tag == "" {
 			return nil, refuse("a master request needs the tag of its artifact")
 		}
 		if c.Waits {
-			state = events.WaitingForArtifacts
+			state = events.StateWaitingForArtifacts
 		}
 	case events.Release:
 		if c.Tag == "" {
@@ -124,7 +124,7 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 		}
 	case events.Try:
 		if c.Tag == "" {
-			state = events.WaitingForArtifacts
+			state = events.StateWaitingForArtifacts
 		}
 	default:
 		return nil, refuse("unknown kind of request %q: use master, try or release", c.Kind)
@@ -145,10 +145,10 @@ func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {
 			return nil, refuse("parent: %s", err)
 		}
 	}
-	if r.Artifact.Tag == c.Tag && r.State != events.WaitingForArtifacts {
+	if r.Artifact.Tag == c.Tag && r.State != events.StateWaitingForArtifacts {
 		return nil, nil
 	}
-	if r.State != events.WaitingForArtifacts {
+	if r.State != events.StateWaitingForArtifacts {
 		return nil, refuse("request %s does not wait for artifacts: it is %s", r.ID, r.State)
 	}
 	if r.Artifact.Tag != "" && r.Artifact.Tag != c.Tag {
@@ -164,7 +164,7 @@ func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {
 }
 
 func decideStart(r Request, c Start) ([]events.Fact, error) {
-	if r.State != events.ArtifactsReady {
+	if r.State != events.StateArtifactsReady {
 		return nil, refuse("request %s cannot start: it is %s", r.ID, r.State)
 	}
 	facts := []events.Fact{events.RequestStarted{
@@ -174,7 +174,7 @@ func decideStart(r Request, c Start) ([]events.Fact, error) {
 }
 
 func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
-	if r.State != events.ArtifactsReady {
+	if r.State != events.StateArtifactsReady {
 		return nil, nil
 	}
 	failures := r.ExpansionFailures + 1
@@ -188,7 +188,7 @@ func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
 }
 
 func decideComplete(r Request, c Complete) ([]events.Fact, error) {
-	if r.State != events.InProgress {
+	if r.State != events.StateInProgress {
 		return nil, nil
 	}
 	if c.Failed > 0 {

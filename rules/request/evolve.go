@@ -42,11 +42,11 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.RequestArtifactsReady:
-		if r.State == events.WaitingForArtifacts {
-			r.State, r.Artifact.Tag, r.Parent = events.ArtifactsReady, f.Tag, f.Parent
+		if r.State == events.StateWaitingForArtifacts {
+			r.State, r.Artifact.Tag, r.Parent = events.StateArtifactsReady, f.Tag, f.Parent
 		}
 	case events.RequestStarted:
-		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.InProgress, at, f.Definitions, f.Shared, ""
+		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.StateInProgress, at, f.Definitions, f.Shared, ""
 	case events.RequestExpansionFailed:
 		if f.Waits {
 			r.WaitsFor = f.Reason
@@ -54,15 +54,15 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.ExpansionFailures, r.ExpansionFailedAt, r.ExpansionError = f.Failures, at, f.Reason
 		}
 	case events.RequestCompleted:
-		r.State, r.EndedAt = events.RequestDone, at
+		r.State, r.EndedAt = events.StateCompleted, at
 	case events.RequestFailed:
-		r.State, r.EndedAt = events.RequestFailure, at
+		r.State, r.EndedAt = events.StateFailed, at
 	case events.RequestCancelled, events.RequestCancelledWithJobs:
-		r.State, r.EndedAt = events.RequestStopped, at
+		r.State, r.EndedAt = events.StateCancelled, at
 	case events.RequestExpired:
-		r.State, r.EndedAt = events.RequestTimedOut, at
+		r.State, r.EndedAt = events.StateExpired, at
 	case events.RequestSuperseded:
-		r.State, r.EndedAt = events.RequestReplaced, at
+		r.State, r.EndedAt = events.StateSuperseded, at
 	}
 	return r
 }

@@ -16,10 +16,10 @@ const sequences = 100
 
 // edges is the diagram of the package comment: which states may follow which.
 var edges = map[events.RequestState][]events.RequestState{
-	"":                         {events.WaitingForArtifacts, events.ArtifactsReady},
-	events.WaitingForArtifacts: {events.ArtifactsReady, events.RequestStopped, events.RequestTimedOut, events.RequestReplaced},
-	events.ArtifactsReady:      {events.InProgress, events.RequestFailure, events.RequestStopped, events.RequestReplaced},
-	events.InProgress:          {events.RequestDone, events.RequestFailure, events.RequestStopped},
+	"":                              {events.StateWaitingForArtifacts, events.StateArtifactsReady},
+	events.StateWaitingForArtifacts: {events.StateArtifactsReady, events.StateCancelled, events.StateExpired, events.StateSuperseded},
+	events.StateArtifactsReady:      {events.StateInProgress, events.StateFailed, events.StateCancelled, events.StateSuperseded},
+	events.StateInProgress:          {events.StateCompleted, events.StateFailed, events.StateCancelled},
 }
 
 // Whatever is asked of a request in whatever order, and asked again on the way: it moves along the diagram alone, an
@@ -56,10 +56,10 @@ func walk(t *rapid.T) {
 		if r.State != before.State && !slices.Contains(edges[before.State], r.State) {
 			t.Fatalf("%#v made a %q request %q", c, before.State, r.State)
 		}
-		if r.ExpansionFailures > QuarantineAfter || r.ExpansionFailures == QuarantineAfter && r.State != events.RequestFailure {
+		if r.ExpansionFailures > QuarantineAfter || r.ExpansionFailures == QuarantineAfter && r.State != events.StateFailed {
 			t.Fatalf("a request that is %s could not be expanded %d times", r.State, r.ExpansionFailures)
 		}
-		if r.State == events.InProgress && r.StartedAt.IsZero() || r.State.Terminal() && r.EndedAt.IsZero() {
+		if r.State == events.StateInProgress && r.StartedAt.IsZero() || r.State.Terminal() && r.EndedAt.IsZero() {
 			t.Fatalf("a request that is %s and nobody knows since when: %+v", r.State, r)
 		}
 		again(t, r, c, facts)

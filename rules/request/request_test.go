@@ -27,13 +27,13 @@ func created(state events.RequestState) events.RequestCreated {
 }
 
 func TestDecide(t *testing.T) {
-	waiting := fold(created(events.WaitingForArtifacts))
+	waiting := fold(created(events.StateWaitingForArtifacts))
 	waiting.Artifact.Tag = ""
-	absent := fold(created(events.WaitingForArtifacts)) // its tag is known, and there is nothing by it yet
-	ready := fold(created(events.ArtifactsReady))
-	running := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"})
-	done := fold(created(events.ArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
-	twiceFailed := fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Failures: 1}, events.RequestExpansionFailed{Failures: 2})
+	absent := fold(created(events.StateWaitingForArtifacts)) // its tag is known, and there is nothing by it yet
+	ready := fold(created(events.StateArtifactsReady))
+	running := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"})
+	done := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
+	twiceFailed := fold(created(events.StateArtifactsReady), events.RequestExpansionFailed{Failures: 1}, events.RequestExpansionFailed{Failures: 2})
 	jobs := []events.JobSpec{{ID: "j1"}, {ID: "j2"}}
 
 	for _, tc := range []struct {
@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Parent: "a", PR: 14},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Parent: "a",
-				PR: 14, Key: "b", State: events.ArtifactsReady,
+				PR: 14, Key: "b", State: events.StateArtifactsReady,
 			}},
 			false,
 		},
@@ -59,7 +59,7 @@ func TestDecide(t *testing.T) {
 			Create{Suite: "go", Kind: events.Try, Key: "comment-7"},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Try, "comment-7"), Kind: events.Try, Suite: "go", Key: "comment-7",
-				State: events.WaitingForArtifacts,
+				State: events.StateWaitingForArtifacts,
 			}},
 			false,
 		},
@@ -88,8 +88,8 @@ func TestDecide(t *testing.T) {
 		{"a master's own artifact keeps its parent", absent, ArtifactsReady{Tag: "b"}, []events.Fact{events.RequestArtifactsReady{RequestID: "r1", Tag: "b", Parent: "a"}}, false},
 		{"a master waits for its own artifact", absent, ArtifactsReady{Tag: "c"}, nil, true},
 		{"what the farm lacks is said", ready, Hold{"no definitions", "v3"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "no definitions: v3", Waits: true}}, false},
-		{"and not again in other words", fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no definitions", "v4"}, nil, false},
-		{"another lack is said", fold(created(events.ArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no suite", ""}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "no suite", Waits: true}}, false},
+		{"and not again in other words", fold(created(events.StateArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no definitions", "v4"}, nil, false},
+		{"another lack is said", fold(created(events.StateArtifactsReady), events.RequestExpansionFailed{Reason: "no definitions: v3", Waits: true}), Hold{"no suite", ""}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "no suite", Waits: true}}, false},
 		{"other artifacts are refused", ready, ArtifactsReady{Tag: "c"}, nil, true},
 		{
 			"a failed try build is noted, and the request goes on waiting", waiting,
@@ -129,7 +129,7 @@ func TestDecide(t *testing.T) {
 		},
 		{"cancel", running, Cancel{Reason: "y"}, []events.Fact{events.RequestCancelled{RequestID: "r1", Reason: "y"}}, false},
 		{"cancelling what is done is refused", done, Cancel{}, nil, true},
-		{"cancelling twice", fold(created(events.ArtifactsReady), events.RequestCancelled{}), Cancel{}, nil, false},
+		{"cancelling twice", fold(created(events.StateArtifactsReady), events.RequestCancelled{}), Cancel{}, nil, false},
 		{"expire a waiting request", waiting, Expire{Limit: time.Hour}, []events.Fact{events.RequestExpired{RequestID: "r1", Reason: "its artifacts were not ready within 1h0m0s"}}, false},
 		{"a ready request does not expire", ready, Expire{}, nil, false},
 		{"supersede before the start", ready, Supersede{By: "r2"}, []events.Fact{events.RequestSuperseded{RequestID: "r1", By: "r2"}}, false},
@@ -148,7 +148,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestManyJobsAreSeveralEvents(t *testing.T) {
-	facts, err := Decide(fold(created(events.ArtifactsReady)), Start{Jobs: make([]events.JobSpec, 2*jobsPerEvent+1)})
+	facts, err := Decide(fold(created(events.StateArtifactsReady)), Start{Jobs: make([]events.JobSpec, 2*jobsPerEvent+1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestManyJobsAreSeveralEvents(t *testing.T) {
 // Whatever happens in whatever order, a terminal state never changes, and only artifacts_ready starts.
 func TestTerminalIsFinal(t *testing.T) {
 	facts := []events.Fact{
-		created(events.ArtifactsReady), created(events.WaitingForArtifacts),
+		created(events.StateArtifactsReady), created(events.StateWaitingForArtifacts),
 		events.RequestArtifactsReady{RequestID: "r1", Tag: "b"},
 		events.RequestStarted{RequestID: "r1"},
 		events.JobsCreated{Jobs: []events.JobSpec{{ID: "j"}}},

@@ -57,7 +57,7 @@ func TestEstimatesAsTimePasses(t *testing.T) {
 	if !late[0].Overrun || late[1].Overrun || late[0].EstimatedEnd.Before(now) || late[1].EstimatedStart.Before(now) {
 		t.Errorf("after half an hour in which nothing was heard: %+v, %+v", late[0], late[1])
 	}
-	if last := late[len(late)-1]; last.State != events.WaitingForArtifacts || last.EstimatedEnd != nil || last.EndLatest != nil {
+	if last := late[len(late)-1]; last.State != events.StateWaitingForArtifacts || last.EstimatedEnd != nil || last.EndLatest != nil {
 		t.Errorf("of what waits for artifacts nothing is known: %+v", last)
 	}
 	status, err := s.now().Status(s.ctx)

@@ -85,7 +85,7 @@ func TestCommandsTakeWhatIsPrinted(t *testing.T) {
 		t.Errorf("asked for what looks cut and is new: %+v, %v", unknown, err)
 	}
 	for name, want := range map[string]events.RequestID{"go1.99.0": st.release, cut(sha("d")): asked.RequestID, string(unknown.RequestID)[:9]: unknown.RequestID} {
-		if answer, err := s.client.CancelRequest(s.ctx, events.RequestID(name), "not needed"); err != nil || answer.RequestID != want || answer.State != events.RequestStopped {
+		if answer, err := s.client.CancelRequest(s.ctx, events.RequestID(name), "not needed"); err != nil || answer.RequestID != want || answer.State != events.StateCancelled {
 			t.Errorf("cancel %q: %+v, %v; want %s", name, answer, err, want)
 		}
 	}

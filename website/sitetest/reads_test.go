@@ -91,10 +91,10 @@ func TestEveryReadOfTheClient(t *testing.T) {
 			t.Errorf("place %d has no reason", q.Position)
 		}
 	}
-	if diff := cmp.Diff([]events.RequestState{events.InProgress, events.ArtifactsReady, events.WaitingForArtifacts}, places); diff != "" {
+	if diff := cmp.Diff([]events.RequestState{events.StateInProgress, events.StateArtifactsReady, events.StateWaitingForArtifacts}, places); diff != "" {
 		t.Error(diff)
 	}
-	done, err := c.Requests(s.ctx, client.RequestQuery{State: events.RequestDone, Kind: events.Master, Suite: "go", Limit: 1})
+	done, err := c.Requests(s.ctx, client.RequestQuery{State: events.StateCompleted, Kind: events.Master, Suite: "go", Limit: 1})
 	if err != nil || len(done) != 1 || done[0].ID != st.child {
 		t.Errorf("done: %v, %v", done, err)
 	}

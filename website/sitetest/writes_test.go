@@ -31,7 +31,7 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 	}
 	wish := control.NewRequest{Suite: "go", Kind: events.Try, Key: "comment 1", PR: 3, Parent: sha("a")}
 	asked, err := c.CreateRequest(s.ctx, wish)
-	if err != nil || asked.State != events.WaitingForArtifacts || asked.Existed {
+	if err != nil || asked.State != events.StateWaitingForArtifacts || asked.Existed {
 		t.Fatalf("create: %+v, %v", asked, err)
 	}
 	if again, err := c.CreateRequest(s.ctx, wish); err != nil || !again.Existed || again.RequestID != asked.RequestID {
@@ -44,15 +44,15 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 		t.Errorf("create for another pull request: %v", err)
 	}
 	ready, err := c.ArtifactsReady(s.ctx, asked.RequestID, client.Artifacts{Tag: sha("d"), ParentTag: sha("a")})
-	if err != nil || ready.State != events.ArtifactsReady || ready.Tag != sha("d") {
+	if err != nil || ready.State != events.StateArtifactsReady || ready.Tag != sha("d") {
 		t.Errorf("ready: %+v, %v", ready, err)
 	}
 	seen, err := c.After(ready.Seq).Request(s.ctx, string(asked.RequestID))
-	if err != nil || seen.State != events.ArtifactsReady || seen.CreatedBy != "cli:tester" {
+	if err != nil || seen.State != events.StateArtifactsReady || seen.CreatedBy != "cli:tester" {
 		t.Errorf("seen: %+v, %v", seen.Request, err)
 	}
 	cancelled, err := c.CancelRequest(s.ctx, asked.RequestID, "no longer wanted")
-	if err != nil || cancelled.State != events.RequestStopped {
+	if err != nil || cancelled.State != events.StateCancelled {
 		t.Errorf("cancel: %+v, %v", cancelled, err)
 	}
 	for name, f := range map[string]func() (control.Answer, error){
