@@ -56,6 +56,18 @@ type Poller struct {
 // Commits reports whether the source has commits, and not releases.
 func (p Poller) Commits() bool { return p.Kind == GitHubCommits || p.Kind == GitCommits }
 
+// Place is what a person calls the source: the repository or URL, and the branch.
+func (p Poller) Place() string {
+	place := p.URL
+	if p.Kind == GitHubCommits {
+		place = p.Repository
+	}
+	if p.Branch != "" {
+		place += " " + p.Branch
+	}
+	return place
+}
+
 func (p Poller) withDefaults() Poller {
 	interval, text, number := time.Hour, map[PollerKind]string{
 		Manifests:  "https://static.rust-lang.org/manifests.txt",

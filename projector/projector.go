@@ -41,6 +41,8 @@ type Config struct {
 	MaxInProgress int
 	// BatchSize bounds the events of one transaction; 0 means 1,000.
 	BatchSize int
+	// Shared says that projectors of other processes may write the same tables: Keep waits for its turn.
+	Shared bool
 	// Logger gets what an operator wants to know; nil discards it.
 	Logger *slog.Logger
 	// Metrics may be nil.

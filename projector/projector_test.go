@@ -36,11 +36,16 @@ type running struct {
 
 func start(t testing.TB, c projector.Config) *running {
 	t.Helper()
+	return begin(t, projector.New(c).Run)
+}
+
+func begin(t testing.TB, run func(context.Context) error) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		r.err = projector.New(c).Run(ctx)
+		r.err = run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-r.done })
 	return r

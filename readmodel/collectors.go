@@ -27,6 +27,16 @@ func (r *Reader) Collectors(ctx context.Context) ([]Collector, error) {
 	return list, err
 }
 
+// KeyHolder returns the collector that has this public key; empty if none has it.
+func (r *Reader) KeyHolder(ctx context.Context, key string) (events.CollectorName, error) {
+	list, err := r.Collectors(ctx)
+	i := slices.IndexFunc(list, func(c Collector) bool { return c.NKey == key })
+	if err != nil || i < 0 {
+		return "", err
+	}
+	return list[i].Name, nil
+}
+
 // farm is what is read of all collectors. It belongs in a snapshot: it is of three tables.
 type farm struct {
 	rows     []Collector

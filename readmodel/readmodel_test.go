@@ -212,6 +212,7 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"errors":                func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
 		"errors of an artifact": func() (int, error) { l, err := r.ErrorsOf(ctx, "go", "x"); return len(l), err },
 		"collectors":            func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },
+		"key holder":            func() (int, error) { name, err := r.KeyHolder(ctx, "U1"); return len(name), err },
 		"results":               func() (int, error) { l, err := r.Results(ctx, "go", "x"); return len(l), err },
 		"measured":              func() (int, error) { l, err := r.Measured(ctx, "go", 3); return len(l), err },
 		"durations":             func() (int, error) { l, err := r.Durations(ctx, "go", "t"); return len(l), err },

@@ -22,16 +22,6 @@ type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
 }
 
-// Place is where a request stands in the queue.
-type Place struct {
-	RequestID events.RequestID
-	Position  int
-	// Ahead is how many requests are benchmarked before it.
-	Ahead int
-	// Start and End are the estimates; nil when they are unknown.
-	Start, End *time.Time
-}
-
 // Config is what a Bot needs.
 type Config struct {
 	Log       eventlog.Log

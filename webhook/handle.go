@@ -277,9 +277,6 @@ func login(name string) string {
 	return kept[:min(len(kept), 64)]
 }
 
-// PushWord begins the command of a delivery that told of a push; the branch follows.
-const PushWord = "push "
-
 // pushed handles a push: whoever polls the branch looks at it now.
 func (d *delivered) pushed(ctx context.Context) error {
 	var p pushed
@@ -291,6 +288,6 @@ func (d *delivered) pushed(ctx context.Context) error {
 	if !ok {
 		return d.end(ctx, events.DeliveryIgnored, "it is no branch")
 	}
-	d.handled.Command = PushWord + branch
+	d.handled.Command = events.PushWord + branch
 	return d.end(ctx, events.DeliveryAccepted, "whoever polls the branch looks at it now")
 }

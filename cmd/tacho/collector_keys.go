@@ -14,8 +14,6 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -185,18 +183,6 @@ func (c *collectorRemoveCmd) Help() string {
 // Run removes the collector.
 func (c *collectorRemoveCmd) Run(ctx context.Context, p *program) error {
 	return c.run(p, "removed", func(cl *client.Client) (control.Answer, error) { return cl.RemoveCollector(ctx, c.Name, c.Reason) })
-}
-
-// keyHolder looks in the tables for the collector that has a public key.
-func keyHolder(reader *readmodel.Reader) func(context.Context, string) (events.CollectorName, error) {
-	return func(ctx context.Context, key string) (events.CollectorName, error) {
-		list, err := reader.Collectors(ctx)
-		i := slices.IndexFunc(list, func(c readmodel.Collector) bool { return c.NKey == key })
-		if err != nil || i < 0 {
-			return "", err
-		}
-		return list[i].Name, nil
-	}
 }
 
 // openRegistry opens the registry of collectors, which logs of earlier versions do not have.

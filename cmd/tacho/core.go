@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,7 +15,6 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
-	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -33,7 +31,7 @@ type core struct {
 	nc      *nats.Conn
 	// system is a connection of the cluster's system account; nil without one.
 	system   *nats.Conn
-	postgres *postgres
+	postgres *pgserver.Keeper
 	// shell reads the log; use ledger.
 	shell *shell.Shell
 	// guard knows which key opens which account, and what each collector may say.
@@ -112,19 +110,20 @@ func (k *core) startDatabase(ctx context.Context, c config.Config, progress func
 		k.databaseURL = c.Database.URL
 		return nil
 	}
-	pg := &postgres{progress: progress, config: pgserver.Config{
+	var err error
+	k.postgres, err = pgserver.Keep(ctx, pgserver.Config{
 		Dir: directory(c.Data).path("postgres"), BinDir: c.Database.Bin, Cache: directory(c.Data).path("cache"), Progress: progress, Log: logger,
-	}, logger: logger}
-	if err := pg.start(ctx); err != nil {
+	})
+	if err != nil {
 		return err
 	}
-	k.postgres, k.databaseURL = pg, pg.server.URL()
+	k.databaseURL = k.postgres.URL()
 	return nil
 }
 
 func (k *core) close() {
 	if k.postgres != nil {
-		k.postgres.stop()
+		k.postgres.Stop()
 	}
 	for _, nc := range []*nats.Conn{k.nc, k.system} {
 		if nc != nil {
@@ -133,60 +132,5 @@ func (k *core) close() {
 	}
 	if k.nats != nil {
 		k.nats.Shutdown()
-	}
-}
-
-// postgres is a Postgres of our own that is started again when it dies.
-type postgres struct {
-	config   pgserver.Config
-	progress func(string)
-	logger   *slog.Logger
-	mu       sync.Mutex
-	server   *pgserver.Server
-}
-
-func (p *postgres) start(ctx context.Context) error {
-	server, err := pgserver.Start(ctx, p.config)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.server = server
-	return nil
-}
-
-// run keeps the server alive until ctx ends. Its address stays the same, so that everybody reconnects.
-func (p *postgres) run(ctx context.Context) error {
-	for {
-		p.mu.Lock()
-		server := p.server
-		p.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-server.Done():
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		p.logger.Error("Postgres ended by itself and is started again", "error", server.Err())
-		for err := p.start(ctx); err != nil; err = p.start(ctx) {
-			if ctx.Err() != nil {
-				return nil
-			}
-			p.logger.Error("Postgres does not start, trying again", "error", err)
-			retry.Sleep(ctx, time.Second)
-		}
-	}
-}
-
-func (p *postgres) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.server.Stop(ctx); err != nil {
-		p.logger.Warn("Postgres did not stop softly", "error", err)
 	}
 }

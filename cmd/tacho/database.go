@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/tachobench/tacho/internal/retry"
-	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -80,50 +78,4 @@ func innermost(err error) error {
 			return err
 		}
 	}
-}
-
-// projectorLock has the projectors of one database run one after another; the number means nothing.
-const projectorLock = 0x7461_6368_6f02
-
-// inTurn runs a projector when no other one does. The lock goes with its connection, so that two may run for a
-// moment after a fault; the tables let one of them write, and the other waits for its turn again.
-func inTurn(ctx context.Context, url string, logger *slog.Logger, project func(context.Context) error) error {
-	for told := false; ; {
-		unlock, err := takeTurn(ctx, url)
-		switch {
-		case err != nil:
-			logger.Warn("the lock of the projectors cannot be taken, trying again", "error", err)
-		case unlock != nil:
-			err = project(ctx)
-			unlock()
-			if told = false; !errors.Is(err, projector.ErrFenced) {
-				return err
-			}
-		case !told:
-			logger.Warn("another projector writes the tables: this one waits for its turn")
-			told = true
-		}
-		if !retry.Sleep(ctx, time.Second) {
-			return ctx.Err()
-		}
-	}
-}
-
-// takeTurn takes the lock if it is free; unlock is nil when it is not.
-func takeTurn(ctx context.Context, url string) (unlock func(), err error) {
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return nil, err
-	}
-	free := false
-	err = conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, int64(projectorLock)).Scan(&free)
-	end := func() {
-		// The server frees the lock when the connection ends, however it does.
-		_ = conn.Close(context.WithoutCancel(ctx))
-	}
-	if err != nil || !free {
-		end()
-		return nil, err
-	}
-	return end, nil
 }

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -74,7 +69,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 		},
 	}
 	if reader != nil {
-		conf.Places = func(ctx context.Context, at events.Seq) ([]webhook.Place, error) { return placesIn(ctx, reader, at) }
+		conf.Places = webhook.TablePlaces(reader)
 	}
 	p.run(webhook.NewBot(conf).Run)
 	if c.Hook != 0 {
@@ -85,27 +80,6 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 		p.run(r.Run)
 	}
 	return receiver, nil
-}
-
-// placesWithin bounds the wait for the tables before an answer is written without a place in the queue.
-const placesWithin = 5 * time.Second
-
-// placesIn reads the queue once the tables are where they have to be.
-func placesIn(ctx context.Context, reader *readmodel.Reader, at events.Seq) ([]webhook.Place, error) {
-	ctx, cancel := context.WithTimeout(ctx, placesWithin)
-	defer cancel()
-	if err := reader.WaitFor(ctx, at); err != nil {
-		return nil, err
-	}
-	queue, err := reader.Queue(ctx)
-	if err != nil {
-		return nil, err
-	}
-	places := make([]webhook.Place, 0, len(queue))
-	for i, e := range queue {
-		places = append(places, webhook.Place{RequestID: e.RequestID, Position: e.Position, Ahead: i, Start: e.EstimatedStart, End: e.EstimatedEnd})
-	}
-	return places, nil
 }
 
 // reporter writes what is to be said on GitHub.
@@ -132,39 +106,10 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	return nil
 }
 
-// alarmAfter is how many failures in a row call for a person.
-const alarmAfter = 5
-
 // alarm returns what takes the outcome of each attempt at something, and raises an alert when it keeps failing.
 func (p *parts) alarm(kind events.AlertKind, about, action string) func(error) {
-	commands, failures, fine := p.control(nil), 0, false
-	by := control.By{Actor: "tacho", Source: string(kind), Root: "alarm:" + about}
-	return func(err error) {
-		if errors.Is(err, context.Canceled) {
-			return
-		}
-		ctx, cancel := context.WithTimeout(p.ctx, 5*time.Second)
-		defer cancel()
-		var failed error
-		switch {
-		case err == nil && fine:
-			return
-		case err == nil:
-			failures, fine = 0, true
-			_, failed = commands.ClearAlert(ctx, by, events.NewAlertKey(kind, about), "it works again")
-		default:
-			fine = false
-			if failures++; failures < alarmAfter {
-				return
-			}
-			_, failed = commands.RaiseAlert(ctx, by, events.AlertRaised{
-				Key: events.NewAlertKey(kind, about), Kind: kind, About: about, Message: err.Error(), Action: action,
-			})
-		}
-		if failed != nil && p.ctx.Err() == nil {
-			p.logger.Warn("an alert could not be recorded", "kind", kind, "about", about, "error", failed)
-		}
-	}
+	alarm := &control.Alarm{Control: p.control(nil), Kind: kind, About: about, Action: action, Logger: p.logger}
+	return func(outcome error) { alarm.Note(p.ctx, outcome) }
 }
 
 // withWebhook puts the webhook beside the pages. Where none runs, GitHub is told so: it shows the answer to whoever
@@ -191,35 +136,4 @@ func inTime(next http.Handler, within time.Duration) http.Handler {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 		next.ServeHTTP(w, r)
 	})
-}
-
-// pushed is somebody who polls a branch.
-type pushed struct {
-	config config.Poller
-	look   func()
-}
-
-// pushes has the pollers of a branch look at it when GitHub says that it was pushed to. Whoever took the delivery,
-// the ledger tells; what it tells before it has caught up with the log is of long ago.
-func (p *parts) pushes(pollers []pushed) func(context.Context) error {
-	return func(ctx context.Context) error {
-		if p.shell.Wait(ctx, 0) == nil {
-			p.shell.Tell(func(f events.Fact) { tell(pollers, f) })
-		}
-		return nil
-	}
-}
-
-func tell(pollers []pushed, f events.Fact) {
-	handled, ok := f.(events.DeliveryHandled)
-	branch, push := strings.CutPrefix(handled.Command, webhook.PushWord)
-	if !ok || !push {
-		return
-	}
-	for _, one := range pollers {
-		c := one.config
-		if c.Commits() && slices.Contains([]string{"", string(handled.Repo)}, c.Repository) && slices.Contains([]string{"", branch}, c.Branch) {
-			one.look()
-		}
-	}
 }

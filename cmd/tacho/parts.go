@@ -83,7 +83,7 @@ func (p *parts) background() {
 	p.run(p.tidy)
 	p.run(p.door().Run)
 	if p.core.postgres != nil {
-		p.run(p.core.postgres.run)
+		p.run(p.core.postgres.Run)
 	}
 }
 
@@ -182,43 +182,10 @@ func (p *parts) scheduler() {
 }
 
 func (p *parts) projector() {
-	metrics := projector.NewMetrics(p.registry)
-	run := func(ctx context.Context) error {
-		return projector.New(projector.Config{
-			Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.config.Scheduler.MaxInProgress,
-			Logger: p.logger.With("part", "projector"), Metrics: metrics,
-		}).Run(ctx)
-	}
-	anew := func(ctx context.Context) error {
-		err := run(ctx)
-		if !errors.Is(err, projector.ErrTablesOutdated) {
-			return err
-		}
-		if err := p.fillAnew(ctx); err != nil {
-			return err
-		}
-		return run(ctx)
-	}
-	if p.config.Database.URL == "" {
-		p.run(anew)
-		return
-	}
-	p.run(func(ctx context.Context) error { return inTurn(ctx, p.config.Database.URL, p.logger, anew) })
-}
-
-// fillAnew fills the tables from the log after an upgrade that folds it in another way. Pages show the old tables
-// until the new ones are complete.
-func (p *parts) fillAnew(ctx context.Context) error {
-	began := p.clock()
-	p.logger.Warn("the tables were filled by another version of tacho: they are filled anew from the log")
-	report, err := projector.Replay(ctx, p.core.log, p.core.databaseURL, projector.ReplayOptions{
-		MaxInProgress: p.config.Scheduler.MaxInProgress, Logger: p.logger.With("part", "replay"),
-	})
-	if err != nil {
-		return fmt.Errorf("fill the tables anew: %w; try `tacho replay`", err)
-	}
-	p.logger.Warn("the tables are filled anew", "events", report.Seq, "took", p.clock().Sub(began).Round(time.Millisecond))
-	return nil
+	p.run(projector.New(projector.Config{
+		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.config.Scheduler.MaxInProgress, Shared: p.config.Database.URL != "",
+		Logger: p.logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
+	}).Keep)
 }
 
 // control carries out commands; suites says which definitions there are.
@@ -264,7 +231,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		return names, nil
 	}
 	commands := p.control(suites)
-	commands.KeyHolder = keyHolder(reader)
+	commands.KeyHolder = reader.KeyHolder
 	site := website.New(website.Config{
 		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
 		Verify: p.verify, Version: programVersion(), Clock: p.clock, Logger: p.logger.With("part", "website"), Registry: p.registry,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/poller"
 )
 
@@ -17,7 +18,7 @@ func (p *parts) pollers() error {
 	client := pollerClient(p.clock)
 	metrics := poller.NewMetrics(p.registry)
 	commands := p.control(nil)
-	var all []pushed
+	var branches []poller.Branch
 	store, err := p.artifacts()
 	if err != nil {
 		return err
@@ -33,11 +34,11 @@ func (p *parts) pollers() error {
 			Control: commands, Clock: p.clock, Logger: logger, Metrics: metrics,
 		})
 		p.run(one.Run)
-		all = append(all, pushed{c, one.Trigger})
+		if c.Commits() {
+			branches = append(branches, poller.Branch{Repository: events.RepoName(c.Repository), Name: c.Branch, Look: one.Trigger})
+		}
 	}
-	if len(all) > 0 {
-		p.run(p.pushes(all))
-	}
+	p.run(poller.Pushes{Facts: p.shell, Branches: branches}.Run)
 	p.run(poller.NewWaiter(poller.WaiterConfig{
 		Ledger: p.shell, Control: commands, Artifacts: store, Clock: p.clock, Logger: p.logger.With("part", "poller"),
 	}).Run)
@@ -73,18 +74,6 @@ func sourceOf(c config.Config, p config.Poller, client *http.Client, logger *slo
 	return nil, fmt.Errorf("poller %s: nothing polls kind %s", p.Name, p.Kind)
 }
 
-// placeOf is what a person calls the source.
-func placeOf(p config.Poller) string {
-	place := p.URL
-	if p.Kind == config.GitHubCommits {
-		place = p.Repository
-	}
-	if p.Branch != "" {
-		place += " " + p.Branch
-	}
-	return place
-}
-
 type pollerCmd struct {
 	List pollerListCmd `cmd:"" help:"List the configured sources."`
 	Look pollerLookCmd `cmd:"" help:"Look at a source once, and ask for nothing."`
@@ -109,7 +98,7 @@ func (c *pollerListCmd) Run(_ context.Context, p *program) error {
 		if one.Commits() {
 			limit = fmt.Sprintf("up to %g days old, first %d", one.Horizon.Std().Hours()/24, one.Backlog)
 		}
-		rows = append(rows, []string{one.Name, string(one.Kind), string(one.Suite), one.Interval.Std().String(), limit, placeOf(one)})
+		rows = append(rows, []string{one.Name, string(one.Kind), string(one.Suite), one.Interval.Std().String(), limit, one.Place()})
 	}
 	return table(p.stdout, []string{"NAME", "KIND", "SUITE", "INTERVAL", "TAKES", "FROM"}, rows)
 }

@@ -217,7 +217,7 @@ func (u *upRun) run(ctx context.Context, collectors int, l net.Listener, task fu
 // pollers polls the configured sources; their suites are published by now.
 func (u *upRun) pollers() error {
 	for _, c := range u.config.Pollers {
-		u.say("source     %s: %s, every %s", c.Name, placeOf(c), c.Interval.Std())
+		u.say("source     %s: %s, every %s", c.Name, c.Place(), c.Interval.Std())
 	}
 	return u.parts.pollers()
 }

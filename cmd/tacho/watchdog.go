@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"sync"
 
-	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/watchdog"
 )
 
@@ -27,46 +25,15 @@ func (p *parts) watchdog(link string) {
 		},
 		Clock: p.clock, Logger: p.logger.With("part", "watchdog"),
 	}
-	tables := &lateReader{url: p.core.databaseURL}
-	if tables.url != "" {
+	tables := &watchdog.LateTables{URL: p.core.databaseURL}
+	if tables.URL != "" {
 		conf.Tables = tables
 	}
 	w := watchdog.New(conf)
 	p.alerts = w.Local
 	p.shell.Seat(w)
 	p.run(func(ctx context.Context) error {
-		defer tables.close()
+		defer tables.Close()
 		return w.Run(ctx)
 	})
-}
-
-// lateReader asks the tables of a database that may not be there yet: that is what is asked for.
-type lateReader struct {
-	url string
-
-	// mu guards reader.
-	mu     sync.Mutex
-	reader *readmodel.Reader
-}
-
-// Cursor implements watchdog.Tables.
-func (l *lateReader) Cursor(ctx context.Context) (readmodel.Cursor, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reader == nil {
-		reader, err := readmodel.Open(ctx, l.url)
-		if err != nil {
-			return readmodel.Cursor{}, err
-		}
-		l.reader = reader
-	}
-	return l.reader.Cursor(ctx)
-}
-
-func (l *lateReader) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.reader != nil {
-		l.reader.Close()
-	}
 }

@@ -17,8 +17,8 @@
 //     thread from the fork until the child has ended.
 //   - The owner died and its child still lives: whoever holds the lock knows that the child has no owner any
 //     more, ends it, and waits until none of its processes is left in the data directory.
-//   - The child dies: Done closes and Err says why. Starting again on the same directory is the caller's
-//     business.
+//   - The child dies: Done closes and Err says why. Keeper starts it again; without one
+//     that is the caller's business.
 //   - The owner dies while it makes the cluster: the unfinished directory is removed by the next start.
 //
 // PostgreSQL refuses to run as root; see identity for who runs it then.
