@@ -93,30 +93,3 @@ func cut(line string, width int) string {
 	}
 	return string([]rune(line)[:width-1]) + "…"
 }
-
-// wholeLines passes on whole lines, so that those of several processes do not mix.
-type wholeLines struct {
-	to   io.Writer
-	rest []byte
-}
-
-// Write implements io.Writer.
-func (w *wholeLines) Write(text []byte) (int, error) {
-	w.rest = append(w.rest, text...)
-	end := bytes.LastIndexByte(w.rest, '\n') + 1
-	if end == 0 {
-		return len(text), nil
-	}
-	_, err := w.to.Write(w.rest[:end])
-	w.rest = append([]byte(nil), w.rest[end:]...)
-	return len(text), err
-}
-
-// end passes on what is left.
-func (w *wholeLines) end() {
-	if len(w.rest) > 0 {
-		// The process has ended; there is nobody left to tell of an error.
-		_, _ = w.to.Write(append(w.rest, '\n'))
-		w.rest = nil
-	}
-}

@@ -49,19 +49,6 @@ func TestTheStatusStaysBelowWhatScrollsBy(t *testing.T) {
 	}
 }
 
-func TestLinesOfProcessesStayWhole(t *testing.T) {
-	var out bytes.Buffer
-	a, b := &wholeLines{to: &out}, &wholeLines{to: &out}
-	fmt.Fprint(a, "one ")
-	fmt.Fprint(b, "three\nfo")
-	fmt.Fprint(a, "two\n")
-	a.end()
-	b.end()
-	if got, want := out.String(), "three\none two\nfo\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestCutIsInColumns(t *testing.T) {
 	for _, tc := range []struct {
 		line  string

@@ -171,14 +171,16 @@ func TestACollectorOfUpReturnsWhenItIsActivated(t *testing.T) {
 	}
 	s.eventually("it runs", 30*time.Second, func() bool { return started() == 1 })
 	s.must("collector", "drain", "local-here-0", "--reason", "kernel")
-	s.eventually("it has left", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "local-here-0 is drained; it starts after") })
+	s.eventually("it has left", 30*time.Second, func() bool {
+		return strings.Contains(s.log.String(), "it was drained (kernel): let it run again with `tacho collector activate local-here-0`")
+	})
 	s.must("collector", "activate", "local-here-0")
 	s.eventually("it is back", 30*time.Second, func() bool { return started() == 2 })
 
 	s.must("request", "master", "v1")
 	s.eventually("it is in a job", 30*time.Second, func() bool { return count(s.events(), dequeuedBy("local-here-0")) > 0 })
 	s.must("collector", "deactivate", "local-here-0", "--now", "--reason", "fire")
-	s.eventually("it gave its job back", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "local-here-0 is inactive; it starts after") })
+	s.eventually("it gave its job back", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "it was deactivated (fire)") })
 	s.must("collector", "activate", "local-here-0")
 	s.awaitDone("v1")
 	for _, e := range s.events() {

@@ -14,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/subprocess"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -131,7 +132,7 @@ func (c *collectorSuperviseCmd) Run(ctx context.Context, p *program) error {
 	return supervisor.New(supervisor.Config{
 		Name: c.Name, Dir: d.path(versionsOf(c.Name)), Own: own, Arguments: c.arguments(p), Environ: withoutTokens(os.Environ()), Source: source,
 		Open:   func(ctx context.Context) (eventlog.Aggregates, func(), error) { return c.asCollector(ctx, p) },
-		Output: p.stderr, Bind: dieWithParent, Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),
+		Output: p.stderr, Bind: subprocess.DieWithParent, Clock: p.clock, Logger: p.logger().With("collector", string(c.Name)),
 		Pauses: supervisor.Pauses{Look: p.config.Collector.BeatEvery.Std()},
 	}).Run(ctx)
 }
@@ -144,7 +145,7 @@ func (c *collectorSuperviseCmd) source(p *program) (supervisor.Source, error) {
 	case c.Git != "" && strings.TrimSpace(c.Build) == "":
 		return nil, usagef("--build: name a command, or leave it out for `make build`")
 	case c.Git != "":
-		return supervisor.Git{URL: c.Git, Ref: c.Ref, Build: c.Build, Environ: withoutTokens(os.Environ()), Output: p.stderr, Bind: dieWithParent}, nil
+		return supervisor.Git{URL: c.Git, Ref: c.Ref, Build: c.Build, Environ: withoutTokens(os.Environ()), Output: p.stderr, Bind: subprocess.DieWithParent}, nil
 	case c.Download != "":
 		if err := supervisor.CheckTemplate(c.Download); err != nil {
 			return nil, usagef("--download: %w", err)

@@ -11,17 +11,20 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/collector/supervisor"
 	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/subprocess"
 	"github.com/tachobench/tacho/readmodel"
-	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -294,11 +297,10 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		return err
 	}
 	_, err = u.control.AddCollector(ctx, by, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
-	standing := func(ctx context.Context) (job.Standing, error) { return u.standing(ctx, name) }
 	var refused *control.RefusedError
 	if errors.As(err, &refused) {
 		// One that was only taken out may be activated again.
-		s, readErr := standing(ctx)
+		s, readErr := u.control.Standing(ctx, name)
 		if readErr != nil {
 			return readErr
 		}
@@ -324,14 +326,18 @@ func (u *upRun) startCollector(ctx context.Context, by control.By, lane events.L
 		args = append(args, "--cache", u.config.Collector.Cache)
 	}
 	u.say("collector  %s for lane %s", name, lane)
-	one := child{name: name, args: args, stderr: u.stderr, logger: u.parts.logger, standing: standing, say: u.say}
-	u.children.Go(func() error { return one.run(ctx) })
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	one := supervisor.New(supervisor.Config{
+		Name: name, Own: own, Arguments: args, Environ: withoutTokens(os.Environ()), Output: u.stderr, Bind: subprocess.DieWithParent,
+		Open:   func(context.Context) (eventlog.Aggregates, func(), error) { return u.parts.core.log, func() {}, nil },
+		Pauses: supervisor.Pauses{Restart: 200 * time.Millisecond, RestartMost: 30 * time.Second, Look: time.Second},
+		Clock:  u.clock, Logger: u.parts.logger.With("collector", string(name)),
+	})
+	u.children.Go(func() error { return one.Run(ctx) })
 	return nil
-}
-
-// standing reads what the log says of a collector.
-func (u *upRun) standing(ctx context.Context, name events.CollectorName) (job.Standing, error) {
-	return u.control.Standing(ctx, name)
 }
 
 // hostLanes returns the lanes of the targets that this machine is, at most n of them; all when n is

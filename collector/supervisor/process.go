@@ -62,10 +62,14 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 		return end{code: -1, err: err}
 	}
 	environ := slices.DeleteFunc(slices.Clone(s.Environ), func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
-	said := &subprocess.Tail{}
+	if s.Dir != "" {
+		environ = append(environ, Variable+"="+string(told))
+	}
+	said, lines := &subprocess.Tail{}, &subprocess.Lines{To: s.Output}
+	defer lines.End()
 	cmd := exec.CommandContext(ctx, p.path, s.Arguments...)
-	cmd.Env = append(environ, Variable+"="+string(told))
-	cmd.Stdout = io.MultiWriter(s.Output, said)
+	cmd.Env = environ
+	cmd.Stdout = io.MultiWriter(lines, said)
 	cmd.Stderr = cmd.Stdout
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err = attend(cmd, s.Bind)

@@ -47,7 +47,7 @@ import (
 // Config is what a Supervisor needs.
 type Config struct {
 	Name events.CollectorName
-	// Dir is the directory of versions. The caller holds a lock on it.
+	// Dir is the directory of versions. The caller holds a lock on it. Empty keeps the collector at the version of Own.
 	Dir string
 	// Own is the path of the program that the supervisor itself is.
 	Own string
@@ -56,7 +56,7 @@ type Config struct {
 	Source             Source
 	// Open opens the log as the collector.
 	Open func(context.Context) (log eventlog.Aggregates, closed func(), err error)
-	// Output takes what the collector and builds print.
+	// Output takes what the collector and builds print, in whole lines.
 	Output io.Writer
 	// Bind makes a process end when this one dies; nil leaves it alone.
 	Bind   func(*exec.Cmd)
@@ -101,10 +101,7 @@ func New(c Config) *Supervisor {
 // Run keeps the collector running until ctx ends, and then ends it softly. It returns an error only when it cannot
 // begin: its directory cannot be used, or there is no program to run.
 func (s *Supervisor) Run(ctx context.Context) error {
-	if err := s.versions.begin(); err != nil {
-		return fmt.Errorf("supervisor of collector %s: %w", s.Name, err)
-	}
-	program, err := s.versions.current(ctx)
+	program, err := s.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("supervisor of collector %s: %w", s.Name, err)
 	}
@@ -120,7 +117,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			s.restart.Reset()
 		}
 		next := program
-		if end.code == ExitUpdate {
+		if end.code == ExitUpdate && s.Dir != "" {
 			next, orders = s.update(ctx, program, orders)
 		}
 		if next != program {
@@ -129,10 +126,25 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			continue
 		}
 		pause := s.restart.NextBackOff()
-		s.Logger.Warn("the collector has ended", "code", end.code, "error", end.err, "last", end.said, "next look in", pause.Round(time.Millisecond))
+		level := slog.LevelWarn
+		if end.code == 0 { // it was asked to leave
+			level = slog.LevelInfo
+		}
+		s.Logger.Log(ctx, level, "the collector has ended", "code", end.code, "error", end.err, "last", end.said, "next look in", pause.Round(time.Millisecond))
 		retry.Sleep(ctx, pause)
 	}
 	return nil
+}
+
+// begin returns the program that runs first.
+func (s *Supervisor) begin(ctx context.Context) (program, error) {
+	if s.Dir == "" {
+		return program{path: s.Own}, nil
+	}
+	if err := s.versions.begin(); err != nil {
+		return program{}, err
+	}
+	return s.versions.current(ctx)
 }
 
 // awaitWelcome waits until the log says that the collector may run. It returns false when ctx ends first.

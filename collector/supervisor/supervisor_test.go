@@ -220,3 +220,30 @@ func TestOrdersAreReadAsTheyWereTold(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A supervisor without a directory runs its own program alone: it starts it again, whatever its exit code, and the
+// collector does not know of it.
+func TestWithoutADirectoryTheVersionStays(t *testing.T) {
+	s := newSite(t)
+	s.config.Dir = ""
+	s.config.Environ = append(s.config.Environ, Variable+"={}")
+	s.config.Source = shelf{"v2": programText("v2")}
+	s.want("v2")
+	s.start()
+	s.awaitJournal("started v1", 1)
+	s.write("plan/leave-v1", "") // it ends with 75
+	s.awaitJournal("started v1", 2)
+	if _, err := s.control.DrainCollector(t.Context(), by, name, "kernel"); err != nil {
+		t.Fatal(err)
+	}
+	s.write("plan/leave-v1", "")
+	s.eventually("it says that the collector was drained", func() bool { return strings.Contains(s.output.String(), "it was drained (kernel)") })
+	if _, err := s.control.ActivateCollector(t.Context(), by, name); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitJournal("started v1", 3)
+	s.end()
+	if got := s.journal("started"); !cmp.Equal(got, []string{"started v1", "started v1", "started v1"}) {
+		t.Errorf("got %q", got)
+	}
+}
