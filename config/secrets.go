@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,6 +40,25 @@ func NATSServers(list string) ([]*url.URL, error) {
 		servers = append(servers, u)
 	}
 	return servers, nil
+}
+
+// NATSHosts returns a list of servers as it may be shown to everybody: without users and passwords.
+func NATSHosts(list string) string {
+	servers, err := NATSServers(list)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	hosts := make([]string, 0, len(servers))
+	for _, u := range servers {
+		hosts = append(hosts, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(hosts, ",")
+}
+
+// NATSHasUser reports whether a server of the list is named with a user.
+func NATSHasUser(list string) bool {
+	servers, err := NATSServers(list)
+	return err == nil && slices.ContainsFunc(servers, func(u *url.URL) bool { return u.User != nil })
 }
 
 // misplaced reports whether a password with a "/", "?" or "#" in it, which should have been written as an

@@ -1,52 +1,30 @@
 package projector_test
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/transcript"
 	"github.com/tachobench/tacho/projector"
 )
 
-// said is what a projector logged.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *said) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *said) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
-
-// await waits until the text was logged.
-func (s *said) await(t *testing.T, text string) {
+// awaitText waits until the text was logged.
+func awaitText(t *testing.T, said *transcript.Buffer, text string) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	late := time.After(patience)
-	for {
-		s.mu.Lock()
-		all := s.text.String()
-		s.mu.Unlock()
-		if strings.Contains(all, text) {
-			return
-		}
+	for !strings.Contains(said.String(), text) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("it did not say %q:\n%s", text, all)
+			t.Fatalf("it did not say %q:\n%s", text, said)
 		}
 	}
 }
@@ -81,11 +59,11 @@ func TestKeepWaitsForItsTurn(t *testing.T) {
 	log := walk(t, 3, 300)
 	url := database(t)
 	r := open(t, url)
-	var second said
+	var second transcript.Buffer
 	first := begin(t, projector.New(projector.Config{Log: newFeed("log", log[:200]...), URL: url, Shared: true}).Keep)
 	first.await(t, r, 200)
-	waits := begin(t, projector.New(projector.Config{Log: newFeed("log", log...), URL: url, Shared: true, Logger: second.logger()}).Keep)
-	second.await(t, "another projector writes the tables")
+	waits := begin(t, projector.New(projector.Config{Log: newFeed("log", log...), URL: url, Shared: true, Logger: slog.New(slog.NewTextHandler(&second, nil))}).Keep)
+	awaitText(t, &second, "another projector writes the tables")
 	checkSeq(t, r, 200)
 	if err := first.stop(); err != nil {
 		t.Error(err)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
 // thief connects with the key of a collector's credentials.
 func (s *site) thief(name events.CollectorName, opts ...nats.Option) (*nats.Conn, error) {
 	s.t.Helper()
-	creds, err := readCredentials(s.data(credentialsFile(name)))
+	creds, err := datadir.ReadCredentials(s.home().CredentialsFile(name))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
@@ -193,14 +194,14 @@ func newInCluster(t *testing.T) *inCluster {
 	for name, value := range variables {
 		c.env = append(c.env, name+"="+value)
 	}
-	core := &program{
-		stdout: &c.log, stderr: &c.log, getenv: func(name string) string { return variables[name] },
-		clock: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
+	core := &cli.Program{
+		Stdout: &c.log, Stderr: &c.log, Getenv: func(name string) string { return variables[name] },
+		Clock: func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) },
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- core.main(ctx, append([]string{"serve", "scheduler,projector,watchdog,website", "--listen", listen}, c.args...))
+		ended <- core.Main(ctx, append([]string{"serve", "scheduler,projector,watchdog,website", "--listen", listen}, c.args...))
 	}()
 	t.Cleanup(func() { stop(); <-ended })
 	c.eventually("the core serves", 60*time.Second, func() bool { return strings.Contains(c.log.String(), "serving    ") })
@@ -223,7 +224,7 @@ func (c *inCluster) done(what string) {
 	c.t.Helper()
 	c.eventually("everything is done after "+what, 180*time.Second, func() bool {
 		out, _, code := c.run("queue", "--json")
-		return code == exitDone && strings.TrimSpace(out) == "[]"
+		return code == cli.ExitDone && strings.TrimSpace(out) == "[]"
 	})
 	lost, failed, attempts := 0, 0, map[events.JobID]int{}
 	for _, e := range c.events() {

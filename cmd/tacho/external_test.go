@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
@@ -63,19 +64,19 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	}
 
 	own := s.with("TACHO_NATS_URL=nats://" + address)
-	own.refused(exitRefused, words("collector run near"), "does not know this collector's key", "`tacho collector add near --target here --set 0`")
-	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(exitRefused, words("collector run near"), "refuses the user of the URL")
-	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(exitRefused, words("serve scheduler"), "check the user and password in nats.url")
-	s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+newKey(t).file).refused(exitRefused, words("collector run near"), "does not know the key in")
+	own.refused(cli.ExitRefused, words("collector run near"), "does not know this collector's key", "`tacho collector add near --target here --set 0`")
+	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(cli.ExitRefused, words("collector run near"), "refuses the user of the URL")
+	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(cli.ExitRefused, words("serve scheduler"), "check the user and password in nats.url")
+	s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+newKey(t).file).refused(cli.ExitRefused, words("collector run near"), "does not know the key in")
 
 	// One who comes with the core's own user is no collector.
-	s.refused(exitFailed, words("collector run near"), "an account of their own")
+	s.refused(cli.ExitFailed, words("collector run near"), "an account of their own")
 	for _, how := range []*site{s.with("TACHO_NATS_URL=nats://near:n3ar@" + address), s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+collector.file)} {
 		p := how.begin("collector", "run", "near")
 		s.eventually("the collector is online", 30*time.Second, func() bool {
 			return strings.Contains(s.must("collector", "list"), "idle")
 		})
-		if code := p.stop(t); code != exitDone {
+		if code := p.stop(t); code != cli.ExitDone {
 			t.Errorf("exit code %d:\n%s", code, p.log.String())
 		}
 		s.eventually("the collector is offline", 30*time.Second, func() bool {
@@ -84,7 +85,7 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	}
 
 	// The second projector takes over from the first.
-	if code := first.stop(t); code != exitDone {
+	if code := first.stop(t); code != cli.ExitDone {
 		t.Errorf("exit code %d:\n%s", code, first.log.String())
 	}
 	s.begin("serve", "website", "--listen", listen).says(s, "serving    website")

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/fakegithub"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
 
 const (
+	webhookPath = "/webhook/github"
 	hookSecret  = "the webhook's secret"
 	githubToken = "ghp_thetokenofthebot"
 	mergeSHA    = "2038d4e5f6a7b8c9d0e1f2a3b4c5d6e7f8a9b0c1"
@@ -94,7 +96,7 @@ func (g *github) url() string {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	var r running
+	var r datadir.Running
 	if err := json.Unmarshal(text, &r); err != nil {
 		g.t.Fatal(err)
 	}

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -41,7 +41,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	s.must("request", "master", "v1", "--wait", "--json")
 	s.must("request", "master", "v2", "--parent", "v1", "--wait")
 	job := s.ended("v1").JobList[0].ID
-	if _, _, code := s.run("request", "master", "v9", "--wait"); code == exitDone {
+	if _, _, code := s.run("request", "master", "v9", "--wait"); code == cli.ExitDone {
 		t.Error("an artifact was measured that does not exist")
 	}
 	naps := s.dir + "/naps.toml"
@@ -88,14 +88,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		}
 		shown[args[0]], shown[strings.Join(args[:min(2, len(args))], " ")] = true, true
 	}
-	var all commands
-	parser, err := (&program{stdout: io.Discard, stderr: io.Discard}).parser(t.Context(), &all, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, leaf := range parser.Model.Leaves(false) {
-		name := strings.TrimPrefix(leaf.Path(), "tacho ")
-		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
+	for _, name := range commandsOf(t) {
+		has := slices.Contains(offered(t, append(words(name), "--")...), "--json")
 		switch name {
 		case "up", "serve", "collector run", "collector supervise", "completion", "events export", "snapshot":
 			// They run on, have one form alone, or are for a Tacho that does not run.
@@ -105,6 +99,33 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 			}
 		}
 	}
+}
+
+// offered returns what a shell is offered in the place of the last word.
+func offered(t *testing.T, line ...string) (list []string) {
+	t.Helper()
+	out, err := exec.Command(binary, append([]string{"__complete"}, line...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		word, _, _ := strings.Cut(line, "\t")
+		list = append(list, word)
+	}
+	return list
+}
+
+// commandsOf returns all commands that have none below them, as a shell is offered them.
+func commandsOf(t *testing.T, above ...string) (all []string) {
+	t.Helper()
+	below := offered(t, append(slices.Clone(above), "")...)
+	if len(above) > 0 && (len(below) == 0 || above[0] == "completion") { // what that one is offered are shells
+		return []string{strings.Join(above, " ")}
+	}
+	for _, name := range below {
+		all = append(all, commandsOf(t, append(slices.Clone(above), name)...)...)
+	}
+	return all
 }
 
 func TestEventsComeInOrderAndAsTheyHappen(t *testing.T) {

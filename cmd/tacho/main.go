@@ -3,238 +3,25 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
-	"github.com/alecthomas/kong"
-	"golang.org/x/term"
-
-	"github.com/tachobench/tacho/collector"
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
-	"github.com/tachobench/tacho/collector/supervisor"
-	"github.com/tachobench/tacho/config"
-	"github.com/tachobench/tacho/control"
-	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/website/client"
+	"github.com/tachobench/tacho/internal/cli"
 )
 
-// The exit codes; see `tacho --help`.
-const (
-	exitDone    = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitRefused = 3
-	// exitUpdate tells the supervisor of a collector to get the wanted version.
-	exitUpdate = supervisor.ExitUpdate
-)
+// version is set by the build; without one the module's own is shown.
+var version = ""
 
 func main() {
+	// A benchmark is started through this same program, which then is not tacho but what stands between.
 	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
 		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	p := &program{
-		stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, clock: time.Now,
-		terminal: term.IsTerminal(int(os.Stdout.Fd())),
-	}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		p.screen = newScreen(os.Stderr)
-		p.stderr = p.screen
-	}
-	if p.terminal {
-		p.width = func() int { return widthOf(os.Stdout) }
-	}
-	code := p.main(ctx, os.Args[1:])
+	code := cli.New(version).Main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
-}
-
-// program is the world as the commands see it.
-type program struct {
-	// Both show text of others without what a terminal would obey; see cleanly.
-	stdout, stderr io.Writer
-	// raw is stdout for what must arrive byte for byte.
-	raw    io.Writer
-	getenv func(string) string
-	clock  func() time.Time
-	// terminal is set when a person looks at stdout.
-	terminal bool
-	// width is the columns of the terminal that stdout is; nil when it is none.
-	width func() int
-	// screen is the terminal that stderr is; nil when it is none.
-	screen *screen
-	// found is the running Tacho that the data directory names, once it was looked up.
-	found   *running
-	globals globals
-	config  config.Config
-}
-
-// globals are the flags that every command takes.
-type globals struct {
-	Config   string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
-	Data     string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
-	Server   string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
-	ServerCA string `help:"CA of that server, or its own certificate; default: what the data directory says." placeholder:"FILE" type:"path" name:"server-ca"`
-	Verbose  bool   `help:"Log what is going on to stderr." short:"v"`
-}
-
-type commands struct {
-	globals
-
-	Up        upCmd         `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
-	Serve     serveCmd      `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
-	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
-	Request   requestCmd    `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
-	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
-	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
-	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
-	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
-	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
-	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
-	GitHub    githubCmd     `cmd:"" name:"github" help:"Show what GitHub delivered, and what is said there."`
-	Events    eventsCmd     `cmd:"" help:"Read the log."`
-	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
-	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
-	Snapshot  snapshotCmd   `cmd:"" help:"Keep what the log says, so that the next start need not read all of it."`
-	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
-	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
-	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
-	Complete  completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete commands and flags."`
-	ShowConf  configCmd     `cmd:"" name:"config" help:"Show the effective configuration."`
-	Version   versionCmd    `cmd:"" help:"Show the version."`
-}
-
-const description = `Tacho benchmarks compilers and programs on dedicated machines. Its queue is an append-only log, from which everything else is built.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted, not found), 75 a supervised collector left for another version.`
-
-// main runs one command line and returns the exit code.
-func (p *program) main(ctx context.Context, args []string) int {
-	defer p.cleanly()()
-	var c commands
-	exited := -1
-	parser, err := p.parser(ctx, &c, func(code int) { exited = code })
-	if err != nil {
-		fmt.Fprintln(p.stderr, "tacho:", err)
-		return exitFailed
-	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	if args[0] == completeWord {
-		if err := complete(p.stdout, parser.Model.Node, args[1:]); err != nil {
-			return exitFailed
-		}
-		return exitDone
-	}
-	command, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
-	}
-	if err != nil {
-		fmt.Fprintf(p.stderr, "tacho: %v\nSee `%s --help`.\n", err, wanted(err))
-		return exitUsage
-	}
-	p.globals = c.globals
-	if err := p.load(); err != nil {
-		fmt.Fprintln(p.stderr, "tacho:", err)
-		return exitUsage
-	}
-	if err := command.Run(); err != nil {
-		return p.report(ctx, err)
-	}
-	return exitDone
-}
-
-// wanted is the command that a wrong command line came as far as.
-func wanted(err error) string {
-	var wrong *kong.ParseError
-	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
-		return "tacho"
-	}
-	return wrong.Context.Selected().FullPath()
-}
-
-func (p *program) parser(ctx context.Context, c *commands, exit func(code int)) (*kong.Kong, error) {
-	return kong.New(c, kong.Name("tacho"), kong.Description(description), kong.Writers(p.stdout, p.stderr), kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
-}
-
-func (p *program) load() (err error) {
-	p.config, err = config.Load(p.globals.Config, p.getenv)
-	if err != nil {
-		return err
-	}
-	if p.globals.Data != "" {
-		p.config.Data = p.globals.Data
-	}
-	if p.globals.Server != "" {
-		p.config.Server = p.globals.Server
-	}
-	override(&p.config.ServerCA, p.globals.ServerCA)
-	return nil
-}
-
-// usageError is an error of whoever typed the command.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// report says what went wrong and returns the exit code that stands for it.
-func (p *program) report(ctx context.Context, err error) int {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return exitFailed
-	}
-	fmt.Fprintln(p.stderr, "tacho:", p.explain(err))
-	var answer *client.Error
-	var refused *control.RefusedError
-	var usage usageError
-	var unfit *collector.RegistrationError
-	switch {
-	case errors.Is(err, collector.ErrUpdate):
-		return exitUpdate
-	case errors.As(err, &usage):
-		return exitUsage
-	case errors.As(err, &answer) && answer.Status == 400, errors.As(err, &refused) && refused.Kind == control.Invalid:
-		return exitUsage
-	case errors.As(err, &answer) && answer.Status < 500, errors.As(err, &refused),
-		errors.As(err, &unfit), errors.Is(err, eventlog.ErrNameHeld):
-		return exitRefused
-	}
-	return exitFailed
-}
-
-// explain names the next step where an error does not know it.
-func (p *program) explain(err error) error {
-	var answer *client.Error
-	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
-		return errors.New("the token is missing or wrong: put that of the server into TACHO_TOKEN; `tacho up` keeps it in the file token of its data directory")
-	}
-	var gone *client.UnreachableError
-	if p.found == nil || !errors.As(err, &gone) {
-		return err
-	}
-	again := "tacho up"
-	if p.globals.Data != "" {
-		again += " --data " + p.globals.Data
-	}
-	return fmt.Errorf("nothing answers at %s any more: the Tacho that ran on %s (process %d) has ended without a word; start it again with `%s`",
-		p.found.URL, p.config.Data, p.found.PID, again)
-}
-
-// next adds the next step to an answer that something was not found.
-func next(err error, step string) error {
-	var answer *client.Error
-	if errors.As(err, &answer) && answer.Status == http.StatusNotFound && answer.Next == "" {
-		answer.Next = step
-	}
-	return err
 }

@@ -5,19 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/internal/transcript"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -58,24 +60,7 @@ type site struct {
 	up   *exec.Cmd
 	args []string
 	env  []string
-	log  syncBuffer
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
+	log  transcript.Buffer
 }
 
 // newSite prepares a data directory, a suite and a quick configuration. Nothing runs yet.
@@ -111,6 +96,8 @@ func newSite(t *testing.T) *site {
 func (s *site) data(parts ...string) string {
 	return filepath.Join(append([]string{s.dir, "data"}, parts...)...)
 }
+
+func (s *site) home() datadir.Dir { return datadir.Dir(s.data()) }
 
 // replace changes the configuration or the suite before anything runs.
 func (s *site) replace(file, old, replacement string) {
@@ -183,7 +170,7 @@ func (s *site) client() (*client.Client, bool) {
 	if err != nil {
 		return nil, false
 	}
-	var r running
+	var r datadir.Running
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, false
 	}
@@ -192,8 +179,11 @@ func (s *site) client() (*client.Client, bool) {
 		return nil, false
 	}
 	c, err := client.New(r.URL, strings.TrimSpace(string(token)))
-	if err == nil {
-		err = (&program{stderr: io.Discard}).secure(c, &r)
+	if err == nil && len(r.CA) > 0 {
+		var authorities *tlsfiles.Authorities
+		if authorities, err = tlsfiles.OpenAuthorities(slog.New(slog.DiscardHandler), r.CA...); err == nil {
+			c.Secure(tlsfiles.Client{CA: authorities, Name: r.ServerName}.Config())
+		}
 	}
 	return c, err == nil
 }

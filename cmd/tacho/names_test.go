@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 )
 
 // What a command prints for a request or a job, another takes; and the suite of the server need not be named, whatever
@@ -44,5 +45,5 @@ func TestACommandTakesWhatAnotherPrints(t *testing.T) {
 	if out := s.must("request", "show", "key pr 7"); !strings.Contains(out, string(events.StateCancelled)) {
 		t.Errorf("it was cancelled by its tag:\n%s", out)
 	}
-	s.refused(exitRefused, []string{"request", "cancel", "v3-of-nobody"}, "`tacho request list`")
+	s.refused(cli.ExitRefused, []string{"request", "cancel", "v3-of-nobody"}, "`tacho request list`")
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
@@ -135,7 +136,7 @@ func (f *farm) done(what string) {
 	f.t.Helper()
 	f.eventually("everything is done after "+what, 180*time.Second, func() bool {
 		out, _, code := f.run("queue", "--json")
-		return code == exitDone && strings.TrimSpace(out) == "[]"
+		return code == cli.ExitDone && strings.TrimSpace(out) == "[]"
 	})
 }
 
@@ -165,7 +166,7 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 
 	f.eventually("the watchdog is silent", 60*time.Second, func() bool {
 		out, _, code := f.run("alerts", "--json")
-		return code == exitDone && strings.TrimSpace(out) == "[]"
+		return code == cli.ExitDone && strings.TrimSpace(out) == "[]"
 	})
 	raised, cleared, measured := map[events.AlertKind]int{}, map[events.AlertKey]bool{}, map[string]bool{}
 	completed := 0

@@ -7,12 +7,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tachobench/tacho/internal/transcript"
 )
 
 // process is a command of tacho that runs beside the test.
 type process struct {
 	cmd   *exec.Cmd
-	log   syncBuffer
+	log   transcript.Buffer
 	ended chan struct{}
 }
 

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
+	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/node"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -23,30 +26,30 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		code int
 		says string
 	}{
-		{"request master v9 --targets mars", exitUsage, `unknown target "mars": use here`},
-		{"request master v9 --profiles fast", exitUsage, `unknown profile "fast": use quick or slow`},
-		{"request master v9 --backends gcc", exitUsage, `unknown backend "gcc": use any`},
-		{"request master v9 --benchmarks zzz*", exitUsage, "use nap-a"},
-		{"request master v9 --suite nope", exitRefused, "`tacho suite publish`"},
-		{"request try", exitUsage, "--key"},
-		{"request cancel r0", exitRefused, "`tacho request list`"},
-		{"request cancel V9", exitRefused, "`tacho request list`"},
-		{"jobs --request r0", exitRefused, "`tacho request list`"},
-		{"events tail --type job.finished", exitUsage, "use job.finished.v1"},
-		{"up --stay", exitUsage, "add --demo"},
-		{"request master", exitUsage, "See `tacho request master --help`."},
-		{"frobnicate", exitUsage, "See `tacho --help`."},
-		{"request show r0", exitRefused, "`tacho request list`"},
-		{"logs j0", exitRefused, "`tacho jobs`"},
-		{"trace j0", exitRefused, "`tacho request list` and `tacho jobs`"},
-		{"events show 99999", exitRefused, "`tacho events tail"},
-		{"jobs --state asleep", exitUsage, "queued, in_progress"},
-		{"collector add x --target mars", exitUsage, "they have here (2 sets)"},
-		{"collector add x --target here --set 7", exitUsage, "they have here (2 sets)"},
-		{"collector add local-here-0 --target here --set 1", exitRefused, "names are unique for ever"},
-		{"collector add another --target here --set 1", exitRefused, "--standby"},
-		{"collector run another", exitRefused, "`tacho collector add another"},
-		{"collector drain another", exitRefused, "`tacho collector list`"},
+		{"request master v9 --targets mars", cli.ExitUsage, `unknown target "mars": use here`},
+		{"request master v9 --profiles fast", cli.ExitUsage, `unknown profile "fast": use quick or slow`},
+		{"request master v9 --backends gcc", cli.ExitUsage, `unknown backend "gcc": use any`},
+		{"request master v9 --benchmarks zzz*", cli.ExitUsage, "use nap-a"},
+		{"request master v9 --suite nope", cli.ExitRefused, "`tacho suite publish`"},
+		{"request try", cli.ExitUsage, "--key"},
+		{"request cancel r0", cli.ExitRefused, "`tacho request list`"},
+		{"request cancel V9", cli.ExitRefused, "`tacho request list`"},
+		{"jobs --request r0", cli.ExitRefused, "`tacho request list`"},
+		{"events tail --type job.finished", cli.ExitUsage, "use job.finished.v1"},
+		{"up --stay", cli.ExitUsage, "add --demo"},
+		{"request master", cli.ExitUsage, "See `tacho request master --help`."},
+		{"frobnicate", cli.ExitUsage, "See `tacho --help`."},
+		{"request show r0", cli.ExitRefused, "`tacho request list`"},
+		{"logs j0", cli.ExitRefused, "`tacho jobs`"},
+		{"trace j0", cli.ExitRefused, "`tacho request list` and `tacho jobs`"},
+		{"events show 99999", cli.ExitRefused, "`tacho events tail"},
+		{"jobs --state asleep", cli.ExitUsage, "queued, in_progress"},
+		{"collector add x --target mars", cli.ExitUsage, "they have here (2 sets)"},
+		{"collector add x --target here --set 7", cli.ExitUsage, "they have here (2 sets)"},
+		{"collector add local-here-0 --target here --set 1", cli.ExitRefused, "names are unique for ever"},
+		{"collector add another --target here --set 1", cli.ExitRefused, "--standby"},
+		{"collector run another", cli.ExitRefused, "`tacho collector add another"},
+		{"collector drain another", cli.ExitRefused, "`tacho collector list`"},
 	} {
 		s.refused(c.code, words(c.line), c.says)
 	}
@@ -59,7 +62,7 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		t.Errorf("a delivery where no webhook runs is answered %s, %v:\n%s", answer.Status, err, said)
 	}
 	for _, name := range []string{"x", "another"} {
-		if _, err := os.Stat(s.data(credentialsFile(events.CollectorName(name)))); !os.IsNotExist(err) {
+		if _, err := os.Stat(s.home().CredentialsFile(events.CollectorName(name))); !os.IsNotExist(err) {
 			t.Errorf("a collector that was refused has credentials: %v", err)
 		}
 	}
@@ -80,8 +83,8 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 	// Asking again is asking once, and asking for something else is not: no word is dropped.
 	s.must("request", "master", "v1")
 	n := len(s.events())
-	s.refused(exitRefused, words("request master v1 --profiles slow"), "profiles slow instead of the default", "tacho request try TAG --key")
-	s.refused(exitRefused, words("request master v1 --parent v0"), "parent v0 instead of none")
+	s.refused(cli.ExitRefused, words("request master v1 --profiles slow"), "profiles slow instead of the default", "tacho request try TAG --key")
+	s.refused(cli.ExitRefused, words("request master v1 --parent v0"), "parent v0 instead of none")
 	for _, e := range s.events()[n:] {
 		if _, asked := e.Fact.(events.RequestCreated); asked {
 			t.Errorf("event %d records what was refused", e.Seq)
@@ -93,12 +96,12 @@ func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {
 	s := newSite(t)
 	s.replace("naps.toml", `category = "secondary"`, `category = "secundary"`)
 	file := s.dir + "/naps.toml"
-	s.refused(exitUsage, words("up"), "naps.toml:", `unknown category "secundary": use primary, secondary or stable`)
-	s.refused(exitFailed, []string{"suite", "check", file}, "naps.toml:", `unknown category "secundary"`)
+	s.refused(cli.ExitUsage, words("up"), "naps.toml:", `unknown category "secundary": use primary, secondary or stable`)
+	s.refused(cli.ExitFailed, []string{"suite", "check", file}, "naps.toml:", `unknown category "secundary"`)
 	s.replace("naps.toml", `category = "secundary"`, `category = "secondary"`)
 	s.start("--collectors", "0")
 	s.replace("naps.toml", "[artifact]", "[artefact]")
-	s.refused(exitFailed, []string{"suite", "publish", file}, "naps.toml:", `unknown key "artefact"`)
+	s.refused(cli.ExitFailed, []string{"suite", "publish", file}, "naps.toml:", `unknown key "artefact"`)
 	s.eventually("the log has the registry and the definitions of the start", 30*time.Second, func() bool { return len(s.events()) >= 2 })
 	if list := s.events(); len(list) != 2 {
 		t.Errorf("the log has %d events, want the registry and the definitions of the start alone", len(list))
@@ -119,26 +122,26 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 	s.start("--collectors", "0")
 	s.must("collector", "add", "near", "--target", "here", "--set", "0")
 	s.must("collector", "add", "far", "--target", "moon", "--set", "0")
-	s.refused(exitRefused, words("collector run far"), "target moon", "run it on a matching host")
+	s.refused(cli.ExitRefused, words("collector run far"), "target moon", "run it on a matching host")
 
 	first := s.begin("collector", "run", "near")
 	s.online("near", first.cmd.Process.Pid)
-	s.refused(exitRefused, words("collector run near"), fmt.Sprintf("as process %d", first.cmd.Process.Pid))
+	s.refused(cli.ExitRefused, words("collector run near"), fmt.Sprintf("as process %d", first.cmd.Process.Pid))
 
 	// The same name from another machine, which does not see the lock of this one.
 	other := t.TempDir()
-	if err := directory(other).write("token", directory(s.data()).read("token")); err != nil {
+	if err := datadir.Dir(other).Write("token", s.home().Read("token")); err != nil {
 		t.Fatal(err)
 	}
-	s.refused(exitRefused, []string{"collector", "run", "near", "--credentials", s.data(credentialsFile("near")), "--data", other},
+	s.refused(cli.ExitRefused, []string{"collector", "run", "near", "--credentials", s.home().CredentialsFile("near"), "--data", other},
 		fmt.Sprintf("process %d", first.cmd.Process.Pid), "stop it")
 
 	// Registered elsewhere: the key is not here, and the log keeps the one that it has.
-	s.refused(exitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
+	s.refused(cli.ExitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
 	s.stranger(other, "near")
-	s.refused(exitRefused, []string{"collector", "run", "near", "--data", other},
+	s.refused(cli.ExitRefused, []string{"collector", "run", "near", "--data", other},
 		"does not know this collector's key", "never registered there", "`tacho collector add near --target here --set 0`")
-	if code := first.stop(t); code != exitDone {
+	if code := first.stop(t); code != cli.ExitDone {
 		t.Errorf("the collector ends with exit code %d:\n%s", code, first.log.String())
 	}
 	// What was refused has not taken the name: the next process has it at once.
@@ -147,29 +150,29 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 	// On another machine, whose configuration knows nothing of the core's.
 	s.replace("quick.toml", `offline_after = "3s"`, `offline_after = "9s"`)
 	s.replace("quick.toml", `beat_every = "300ms"`, `beat_every = "3s"`)
-	s.refused(exitUsage, words("collector run near"), "beat_every is 3s", "for dead after 3s", "set beat_every here to 1s or less")
+	s.refused(cli.ExitUsage, words("collector run near"), "beat_every is 3s", "for dead after 3s", "set beat_every here to 1s or less")
 }
 
 // stranger puts credentials into a data directory whose key nobody knows.
 func (s *site) stranger(dir string, name events.CollectorName) {
 	s.t.Helper()
-	c, err := readCredentials(s.data(credentialsFile(name)))
+	c, err := datadir.ReadCredentials(s.home().CredentialsFile(name))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	made, _, err := directory(dir).newCredentials(name, c.Target, c.Set)
+	made, _, err := datadir.Dir(dir).NewCredentials(name, c.Target, c.Set)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	made.NATSURL = c.NATSURL
-	if err := directory(dir).keep(made); err != nil {
+	if err := datadir.Dir(dir).Keep(made); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 func (s *site) url() string {
 	s.t.Helper()
-	r, ok := directory(s.data()).find()
+	r, ok := s.home().Find()
 	if !ok {
 		s.t.Fatal("tacho up does not run")
 	}
@@ -203,9 +206,9 @@ func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 	s := newSite(t)
 	s.start("--collectors", "0")
 	in := fmt.Sprintf("in use by process %d, which answers at %s", s.up.Process.Pid, s.url())
-	s.refused(exitRefused, words("up --listen 127.0.0.1:0"), in, "--data")
-	s.refused(exitRefused, words("replay"), in)
-	s.refused(exitRefused, words("snapshot"), in)
+	s.refused(cli.ExitRefused, words("up --listen 127.0.0.1:0"), in, "--data")
+	s.refused(cli.ExitRefused, words("replay"), in)
+	s.refused(cli.ExitRefused, words("snapshot"), in)
 	s.must("collector", "add", "near", "--target", "here")
 
 	s.kill(s.up.Process.Pid, "tacho up")
@@ -215,14 +218,14 @@ func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 		return strings.Contains(errs, "nothing answers")
 	})
 	for _, line := range []string{"queue", "status", "events tail -f", "request master v1"} {
-		s.refused(exitFailed, words(line), "nothing answers at "+url, "`tacho up --data "+s.data()+"`")
+		s.refused(cli.ExitFailed, words(line), "nothing answers at "+url, "`tacho up --data "+s.data()+"`")
 	}
-	s.refused(exitFailed, []string{"collector", "run", "near"}, "NATS does not answer at nats://127.0.0.1:", "connection refused", "that the server runs")
+	s.refused(cli.ExitFailed, []string{"collector", "run", "near"}, "NATS does not answer at nats://127.0.0.1:", "connection refused", "that the server runs")
 	s.must("replay", "--verify")
 	if out := s.must("snapshot"); !strings.Contains(out, "snapshot at event ") {
 		t.Errorf("the snapshot: %s", out)
 	}
-	var kept snapshotAnswer
+	var kept node.Snapshot
 	if err := json.Unmarshal([]byte(s.must("snapshot", "--json")), &kept); err != nil || kept.Seq == 0 || kept.Shape == "" {
 		t.Errorf("once more: %+v, %v", kept, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -116,7 +117,7 @@ func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
 	s.start()
 
 	out, errs, code := s.run("request", "master", "gone", "--wait")
-	if code != exitFailed || out != "" || !strings.Contains(errs, "tacho request show") {
+	if code != cli.ExitFailed || out != "" || !strings.Contains(errs, "tacho request show") {
 		t.Errorf("a request that fails: exit code %d, %s%s", code, out, errs)
 	}
 	r := s.ended("gone")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 )
 
 // versionsRepository is a git repository whose build takes the program that was built for a version, with the tag v2.
@@ -57,7 +58,7 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	p := s.begin(supervise...)
 	s.begin("collector", "run", "far-1")
 	s.listed("far-0", "idle")
-	s.refused(exitRefused, supervise, "far-0 is supervised already on this machine")
+	s.refused(cli.ExitRefused, supervise, "far-0 is supervised already on this machine")
 
 	s.must("request", "master", "v1")
 	s.must("request", "master", "v2", "--parent", "v1")
@@ -86,7 +87,7 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	p.says(s, "it was drained (reboot): let it run again with `tacho collector activate far-0`")
 	s.must("collector", "activate", "far-0")
 	s.listed("far-0", "idle")
-	if code := p.stop(t); code != exitDone {
+	if code := p.stop(t); code != cli.ExitDone {
 		t.Errorf("exit code %d", code)
 	}
 	s.listed("far-0", "offline")

@@ -17,11 +17,13 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/tachobench/tacho/internal/cli"
+	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/tlstest"
 )
 
 // here is what the running Tacho announces.
-func (s *site) here() (r running) {
+func (s *site) here() (r datadir.Running) {
 	s.t.Helper()
 	text, err := os.ReadFile(s.data("running.json"))
 	if err != nil {
@@ -80,12 +82,12 @@ func TestEverythingOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.refused(exitFailed, []string{"status", "--server", r.URL}, "subject CN=bench", "issued by CN=bench CA", "is not for 127.0.0.1 but for bench.example.org")
-	s.refused(exitFailed, []string{"status", "--server-ca", foreign.File}, "signed by nobody whom we believe", "TACHO_SERVER_CA")
+	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL}, "subject CN=bench", "issued by CN=bench CA", "is not for 127.0.0.1 but for bench.example.org")
+	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "signed by nobody whom we believe", "TACHO_SERVER_CA")
 	s.must("status", "--server-ca", ca.File)
-	s.refused(exitFailed, []string{"status", "--server", r.URL, "--server-ca", ca.File}, "is not for 127.0.0.1 but for bench.example.org")
-	s.refused(exitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
-	s.refused(exitUsage, []string{"status", "--server", r.URL, "--server-ca", files.Key}, "TACHO_SERVER_CA", `holds no certificate but "PRIVATE KEY"`)
+	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL, "--server-ca", ca.File}, "is not for 127.0.0.1 but for bench.example.org")
+	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
+	s.refused(cli.ExitUsage, []string{"status", "--server", r.URL, "--server-ca", files.Key}, "TACHO_SERVER_CA", `holds no certificate but "PRIVATE KEY"`)
 
 	// A collector of another machine: what was made for it is all that it needs.
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
@@ -104,12 +106,12 @@ func TestEverythingOverTLS(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		"wrong CA":      {[]string{"--nats-ca", foreign.File}, exitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "signed by nobody whom we believe", "TACHO_NATS_CA"}},
-		"another name":  {[]string{"--nats-server-name", "elsewhere.example.org"}, exitFailed, []string{"is not for elsewhere.example.org but for bench.example.org", "TACHO_NATS_SERVER_NAME"}},
-		"no CA at all":  {[]string{"--nats-ca", files.Cert + "x"}, exitUsage, []string{"TACHO_NATS_CA", "does not exist"}},
-		"half a pair":   {[]string{"--nats-client-cert", files.Cert}, exitUsage, []string{"--nats-client-cert, --nats-client-key"}},
-		"expired pair":  {nil, exitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "has expired on"}},
-		"pair and more": {[]string{"--nats-client-cert", files.Cert, "--nats-client-key", foreign.File}, exitUsage, []string{`holds no private key but "CERTIFICATE"`}},
+		"wrong CA":      {[]string{"--nats-ca", foreign.File}, cli.ExitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "signed by nobody whom we believe", "TACHO_NATS_CA"}},
+		"another name":  {[]string{"--nats-server-name", "elsewhere.example.org"}, cli.ExitFailed, []string{"is not for elsewhere.example.org but for bench.example.org", "TACHO_NATS_SERVER_NAME"}},
+		"no CA at all":  {[]string{"--nats-ca", files.Cert + "x"}, cli.ExitUsage, []string{"TACHO_NATS_CA", "does not exist"}},
+		"half a pair":   {[]string{"--nats-client-cert", files.Cert}, cli.ExitUsage, []string{"--nats-client-cert, --nats-client-key"}},
+		"expired pair":  {nil, cli.ExitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "has expired on"}},
+		"pair and more": {[]string{"--nats-client-cert", files.Cert, "--nats-client-key", foreign.File}, cli.ExitUsage, []string{`holds no private key but "CERTIFICATE"`}},
 	} {
 		if tc.flags == nil {
 			old := ca.Issue(tlstest.Leaf{Name: "old", From: -2 * time.Hour, To: -time.Hour})
@@ -195,9 +197,9 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	mine, stranger := ca.Issue(tlstest.Leaf{Name: "mine"}), foreign.Issue(tlstest.Leaf{Name: "stranger"})
 	flags := []string{"--nats-cert", files.Cert, "--nats-key", files.Key, "--nats-client-ca", ca.File}
 	s := newSite(t)
-	s.refused(exitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "those of this machine have none", "nats.client_cert and nats.client_key", "--collectors 0")
+	s.refused(cli.ExitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "those of this machine have none", "nats.client_cert and nats.client_key", "--collectors 0")
 	s.with("TACHO_NATS_CLIENT_CERT="+stranger.Cert, "TACHO_NATS_CLIENT_KEY="+stranger.Key).
-		refused(exitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "subject CN=stranger", "nats.client_ca", "would be refused")
+		refused(cli.ExitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "subject CN=stranger", "nats.client_ca", "would be refused")
 
 	bare := s.env
 	s.env = append(s.env[:len(s.env):len(s.env)], "TACHO_NATS_CLIENT_CERT="+mine.Cert, "TACHO_NATS_CLIENT_KEY="+mine.Key)
@@ -206,8 +208,8 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
 	far, run := s.elsewhere("far")
 	far.env = bare
-	far.refused(exitFailed, run, "wants a certificate of its clients, and we show none", "TACHO_NATS_CLIENT_CERT")
-	far.refused(exitFailed, append(run, "--nats-client-cert", stranger.Cert, "--nats-client-key", stranger.Key),
+	far.refused(cli.ExitFailed, run, "wants a certificate of its clients, and we show none", "TACHO_NATS_CLIENT_CERT")
+	far.refused(cli.ExitFailed, append(run, "--nats-client-cert", stranger.Cert, "--nats-client-key", stranger.Key),
 		"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "TACHO_NATS_CLIENT_CERT")
 	far.begin(append(run, "--nats-client-cert", mine.Cert, "--nats-client-key", mine.Key)...)
 	s.idle("far")
@@ -232,12 +234,12 @@ func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 		"CA without TLS": {"--nats-client-ca " + ca.File, "nats.client_ca"},
 		"expired NATS":   {"--nats-cert " + old.Cert + " --nats-key " + old.Key, "nats.cert and nats.key: the certificate (subject CN=old"},
 	} {
-		t.Run(name, func(*testing.T) { s.refused(exitUsage, words("up --listen 127.0.0.1:0 "+tc.flags), tc.want) })
+		t.Run(name, func(*testing.T) { s.refused(cli.ExitUsage, words("up --listen 127.0.0.1:0 "+tc.flags), tc.want) })
 	}
 	nats := words("up --listen 127.0.0.1:0 --nats-cert " + good.Cert + " --nats-key " + good.Key)
-	s.with("TACHO_NATS_CA="+foreign.File).refused(exitUsage, nats, "(subject CN=good", "collectors would refuse it")
-	s.with("TACHO_NATS_SERVER_NAME=elsewhere").refused(exitUsage, nats, "(subject CN=good", "collectors would refuse it")
-	s.with("TACHO_NATS_CA="+ca.File).refused(exitUsage, words("up --listen 127.0.0.1:0"), "set nats.cert and nats.key")
+	s.with("TACHO_NATS_CA="+foreign.File).refused(cli.ExitUsage, nats, "(subject CN=good", "collectors would refuse it")
+	s.with("TACHO_NATS_SERVER_NAME=elsewhere").refused(cli.ExitUsage, nats, "(subject CN=good", "collectors would refuse it")
+	s.with("TACHO_NATS_CA="+ca.File).refused(cli.ExitUsage, words("up --listen 127.0.0.1:0"), "set nats.cert and nats.key")
 	for _, made := range []string{"postgres", "running.json"} {
 		if _, err := os.Stat(s.data(made)); err == nil {
 			t.Errorf("%s was made", made)
@@ -264,11 +266,11 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 		plain:   {"does not speak TLS", "nats.ca"},
 	} {
 		at := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CA="+ca.File)
-		at.refused(exitFailed, words("serve scheduler"), append(want, address)...)
+		at.refused(cli.ExitFailed, words("serve scheduler"), append(want, address)...)
 	}
 	good := show(tlstest.Leaf{Name: "good"})
 	at := s.with("TACHO_NATS_URL=nats://" + good)
-	at.refused(exitFailed, words("serve scheduler"), "signed by nobody whom we believe", "TACHO_NATS_CA")
+	at.refused(cli.ExitFailed, words("serve scheduler"), "signed by nobody whom we believe", "TACHO_NATS_CA")
 	s.with("TACHO_NATS_URL=tls://"+good, "TACHO_NATS_CA="+ca.File).begin("serve", "scheduler").says(s, "serving    scheduler")
 	// A port that is free again is no matter of TLS.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -278,7 +280,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.with("TACHO_NATS_URL=tls://"+l.Addr().String(), "TACHO_NATS_CA="+ca.File).refused(exitFailed, words("serve scheduler"), "connection refused")
+	s.with("TACHO_NATS_URL=tls://"+l.Addr().String(), "TACHO_NATS_CA="+ca.File).refused(cli.ExitFailed, words("serve scheduler"), "connection refused")
 }
 
 // A part of its own takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
@@ -303,7 +305,7 @@ func TestAPartServesOverTLS(t *testing.T) {
 		t.Error(out)
 	}
 	out, _, code := s.with("TACHO_NATS_CA="+files.Key, "TACHO_TLS_KEY="+ca.File).run("doctor")
-	if code != exitFailed || !strings.Contains(out, "bad   TLS of the website") || !strings.Contains(out, "bad   CA of the log's server") {
+	if code != cli.ExitFailed || !strings.Contains(out, "bad   TLS of the website") || !strings.Contains(out, "bad   CA of the log's server") {
 		t.Error(code, out)
 	}
 }

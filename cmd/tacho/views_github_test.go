@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -73,15 +74,15 @@ func TestGitHubOnTheCommandLine(t *testing.T) {
 		{"github", "deliveries"}, {"github", "delivery", string(deliveries[0].ID)}, {"github", "comment", string(comments[0].Key)}, {"events", "tail"},
 	} {
 		if out := g.must(args...); strings.ContainsAny(out, "\x1b\u202e\u009b") {
-			t.Errorf("tacho %s lets the words of others reach the terminal: %q", strings.Join(args, " "), out)
+			t.Errorf("tacho %s lets the words of others reach the Terminal: %q", strings.Join(args, " "), out)
 		}
 	}
 	for _, args := range [][]string{{"github", "delivery", "none"}, {"github", "delivery", "7/none"}, {"github", "comment", "none"}} {
-		if _, errs, code := g.run(args...); code != exitRefused || !strings.Contains(errs, "not found: see `tacho github ") {
+		if _, errs, code := g.run(args...); code != cli.ExitRefused || !strings.Contains(errs, "not found: see `tacho github ") {
 			t.Errorf("tacho %s: %d %s", strings.Join(args, " "), code, errs)
 		}
 	}
-	if _, errs, code := g.run("github", "outbox", "--state", "odd"); code != exitUsage || !strings.Contains(errs, "wanted, postponed, posted, refused, minimised") {
+	if _, errs, code := g.run("github", "outbox", "--state", "odd"); code != cli.ExitUsage || !strings.Contains(errs, "wanted, postponed, posted, refused, minimised") {
 		t.Errorf("%d %s", code, errs)
 	}
 }

@@ -46,8 +46,13 @@ func Persist(ctx context.Context, operation string, try func(context.Context) er
 			return fmt.Errorf("%s: %w: %w", operation, eventlog.ErrUnavailable, last)
 		case <-time.After(pause.NextBackOff()):
 		}
+		before := last
 		if last = try(ctx); last == nil {
 			return nil
+		}
+		if ctx.Err() != nil && errors.Is(last, ctx.Err()) {
+			// This try was cut off. What the one before it heard says more.
+			last = fmt.Errorf("%w: %w", last, before)
 		}
 	}
 	if errors.Is(last, nats.ErrConnectionClosed) {

@@ -32,12 +32,12 @@ var house = map[string]floor{
 
 	"eventlog": ports, "eventlog/*": ports, "readmodel": ports, "readmodel/comparison": ports, "control": ports, "config": ports,
 	"shell": ports, "artifact": ports, "internal/githubapi": ports, "website/client": ports,
-	"collector/definitions": ports, "collector/measure": ports, "collector/runner": ports,
+	"collector/definitions": ports, "collector/measure": ports, "collector/runner": ports, "internal/datadir": ports,
 
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "collector/supervisor": parts, "projector": parts,
 	"reporter": parts, "website": parts, "watchdog": parts,
 
-	"cmd/tacho": program,
+	"cmd/tacho": program, "internal/cli": program, "internal/node": program,
 
 	"internal": beside, "docker": beside,
 }
@@ -58,6 +58,11 @@ var neighbours = map[string][]string{
 	"readmodel/comparison":  {"readmodel"},
 	// The shapes that the API answers with are the rows and the wishes themselves.
 	"website/client": {"readmodel/comparison", "control", "eventlog", "readmodel"},
+	// What is in use is refused as everything else is.
+	"internal/datadir": {"control"},
+
+	"cmd/tacho":    {"internal/cli"},
+	"internal/cli": {"internal/node"},
 }
 
 // known are the packages that internal ones may import: words that they need, and the log.

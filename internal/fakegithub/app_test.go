@@ -30,19 +30,10 @@ func jwt(t *testing.T, key *rsa.PrivateKey, claims object) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-func newKey(t *testing.T) *rsa.PrivateKey {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
 func TestInstallationsGetTokensThatExpire(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	w, ctx := start(t, Config{Clock: func() time.Time { return now }}), t.Context()
-	key := newKey(t)
+	key, _ := NewKey(t)
 	bot := w.AddApp(appID, "tacho-app", &key.PublicKey)
 	installation := w.Install(appID, fullName)
 	w.Repository("other/secret")
@@ -73,7 +64,8 @@ func TestInstallationsGetTokensThatExpire(t *testing.T) {
 func TestBadCredentials(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	w, ctx := start(t, Config{Clock: func() time.Time { return now }}), t.Context()
-	key, other := newKey(t), newKey(t)
+	key, _ := NewKey(t)
+	other, _ := NewKey(t)
 	w.AddApp(appID, "tacho-app", &key.PublicKey)
 	installation := w.Install(appID)
 	good := object{"iat": now.Unix(), "exp": now.Unix() + 600, "iss": appID}
@@ -113,7 +105,8 @@ func TestBadCredentials(t *testing.T) {
 // Who asks is told who they are: a user by the token, an App by its JWT. The token of an installation stands for no user.
 func TestWhoAsks(t *testing.T) {
 	w, ctx := start(t, Config{}), t.Context()
-	key, now := newKey(t), time.Now().Unix()
+	key, _ := NewKey(t)
+	now := time.Now().Unix()
 	bot := w.AddApp(appID, "tacho-app", &key.PublicKey)
 	if me, _, err := w.api.Users.Get(ctx, ""); err != nil || me.GetID() != w.bot.ID || me.GetLogin() != "tacho[bot]" {
 		t.Errorf("the user of a token: %v, %v", me, err)

@@ -1,10 +1,6 @@
 package githubapi_test
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"strings"
@@ -15,21 +11,11 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// newKey returns a private key and its PEM.
-func newKey(t *testing.T) (*rsa.PrivateKey, []byte) {
-	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
-}
-
 // Whoever writes is whom GitHub names beforehand, with a token and with an App.
 func TestTheClientIsToldWhoItIs(t *testing.T) {
 	for _, base := range []string{"", "/api/v3"} {
 		w := start(t)
-		key, text := newKey(t)
+		key, text := fakegithub.NewKey(t)
 		bot := w.AddApp(7, "tacho-app", &key.PublicKey)
 		installed := githubapi.App{ID: 7, Installation: w.Install(7, repo), Key: text}
 		for want, c := range map[*fakegithub.User]githubapi.Config{
@@ -60,8 +46,8 @@ func TestTheClientIsToldWhoItIs(t *testing.T) {
 
 // Where GitHub does not say who the client is, the error says which of the credentials it did not like.
 func TestWhoTheClientIsCannotBeTold(t *testing.T) {
-	key, text := newKey(t)
-	_, other := newKey(t)
+	key, text := fakegithub.NewKey(t)
+	_, other := fakegithub.NewKey(t)
 	var w world
 	token := func(secret string) func() githubapi.Config {
 		return func() githubapi.Config { return githubapi.Config{Token: secret} }

@@ -168,7 +168,7 @@ func TestTheHourlyLimit(t *testing.T) {
 
 func TestAnAppSpeaksForItself(t *testing.T) {
 	w := start(t)
-	key, text := newKey(t)
+	key, text := fakegithub.NewKey(t)
 	app := w.AddApp(7, "tacho", &key.PublicKey)
 	installation := w.Install(7, repo)
 	c := w.client(t, githubapi.Config{App: githubapi.App{ID: 7, Installation: installation, Key: text}})

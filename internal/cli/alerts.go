@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tachobench/tacho/readmodel"
+)
+
+type alertsCmd struct {
+	Past int  `help:"Show so many of those that are over, too." placeholder:"N"`
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows what needs a person.
+func (c *alertsCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Alerts(ctx, c.Past)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.Stdout, "Nothing needs you.")
+		return nil
+	}
+	p.alertList(list)
+	return nil
+}
+
+// alertList tells alerts one after the other: their sentences are too long for a table.
+func (p *Program) alertList(list []readmodel.Alert) {
+	for _, a := range list {
+		p.heading("%s  %s", a.Kind, a.Message)
+		if !a.Standing() {
+			p.heading("  over since %s: %s", moment(a.ClearedAt), a.ClearedReason)
+			continue
+		}
+		p.heading("  since %s", moment(&a.RaisedAt))
+		if a.Action != "" {
+			p.heading("  to do: %s", a.Action)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// describe tells an event in one line, without its place and time.
+func describe(f events.Fact) string {
+	switch f := f.(type) {
+	case events.RequestCreated:
+		s := fmt.Sprintf("%s request %s for %s", f.Kind, f.RequestID, short(f.Tag))
+		if f.Parent != "" {
+			s += ", parent " + short(f.Parent)
+		}
+		if f.PR != 0 {
+			s += fmt.Sprintf(", PR %d", f.PR)
+		}
+		return s + ": " + string(f.State)
+	case events.RequestArtifactsReady:
+		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
+	case events.RequestStarted:
+		return fmt.Sprintf("request %s is in progress: %s", f.RequestID, phrase.Count(f.Jobs, "job")) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
+	case events.JobsCreated:
+		return fmt.Sprintf("%s for request %s", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+	case events.RequestExpansionFailed:
+		if f.Waits {
+			return fmt.Sprintf("request %s waits: %s", f.RequestID, f.Reason)
+		}
+		return fmt.Sprintf("request %s could not be turned into jobs (%d. time): %s", f.RequestID, f.Failures, f.Reason)
+	case events.RequestCompleted:
+		if f.Jobs == 1 {
+			return fmt.Sprintf("request %s: its job succeeded", f.RequestID)
+		}
+		return fmt.Sprintf("request %s: all %d jobs succeeded", f.RequestID, f.Jobs)
+	case events.RequestFailed:
+		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
+	case events.RequestCancelled:
+		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
+	case events.RequestCancelledWithJobs:
+		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
+	case events.JobsWithdrawn:
+		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+	case events.GraphWanted:
+		what := "what did not succeed"
+		if len(f.Select) > 0 {
+			what = phrase.Count(len(f.Select), "job")
+		}
+		return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
+	case events.GraphAdmitted:
+		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
+	case events.GraphRefused:
+		return fmt.Sprintf("what was asked of request %s as %s: %s", f.RequestID, f.Key, f.Reason)
+	case events.ResultsClosed:
+		return fmt.Sprintf("attempt %d of job %s: nothing more of it counts", f.Attempt, f.JobID)
+	case events.RequestExpired:
+		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
+	case events.RequestSuperseded:
+		return fmt.Sprintf("request %s by %s", f.RequestID, f.By)
+	case events.RequestAdmitted:
+		return fmt.Sprintf("request %s for %s: %s", f.RequestID, short(f.Tag), f.Reason)
+	case events.BackfillAdmitted:
+		return fmt.Sprintf("%s of the late parent %s for request %s", phrase.Count(f.Jobs, "job"), short(f.Parent), f.RequestID)
+	case events.JobDispatched:
+		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place)
+	case events.JobDequeued:
+		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
+	case events.JobFinished:
+		s := fmt.Sprintf("job %s: %s after %s, %s measured", f.JobID, f.Outcome, duration(f.DurationMS), phrase.Count(f.Measured, "test case"))
+		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed"), f.Reason)
+	case events.AttemptLost:
+		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
+	case events.AttemptReleased:
+		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
+	case events.AttemptBegan:
+		return fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector)
+	case events.TestCasesMeasured:
+		names := make([]string, 0, len(f.Cases))
+		for _, c := range f.Cases {
+			names = append(names, fmt.Sprintf("%s/%s/%s", c.Benchmark, c.Profile, c.Scenario))
+		}
+		return fmt.Sprintf("%s by %s: %s", short(f.Artifact.Tag), f.Collector, strings.Join(names, ", "))
+	case events.ErrorRecorded:
+		return fmt.Sprintf("%s error of %s, %s: %s", f.Kind, short(f.Artifact.Tag), f.Context, firstLine(f.Message))
+	case events.RegistryOpened:
+		return "the registry of collectors is open" + some(f.Collectors, "copied from an earlier version")
+	case events.RegistryCopied:
+		return fmt.Sprintf("collector %s for lane %s, as an earlier version had it", f.Name, f.Lane())
+	case events.CollectorKeyRotated:
+		return join("collector "+string(f.Name)+" has another key", f.Reason)
+	case events.CollectorRemoved:
+		return join("collector "+string(f.Name)+" for good", f.Reason)
+	case events.CollectorRegistered:
+		return fmt.Sprintf("collector %s for lane %s/%d", f.Name, f.Target, f.Set)
+	case events.CollectorActivated:
+		return fmt.Sprintf("collector %s", f.Name)
+	case events.CollectorDeactivated:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorOnline:
+		return fmt.Sprintf("collector %s, version %s, process %d on %s", f.Name, f.Version, f.PID, f.Environment.Host)
+	case events.CollectorOffline:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorSilent:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorDraining:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.LaneAssigned:
+		return fmt.Sprintf("lane %s to collector %s", f.Lane, f.Name)
+	case events.LaneUnassigned:
+		return fmt.Sprintf("lane %s from collector %s", f.Lane, f.Name)
+	case events.TryQueued:
+		return fmt.Sprintf("request %s is the newest try of PR %d", f.RequestID, f.PR)
+	case events.CollectorQuarantined:
+		return join("collector "+string(f.Name), f.Reason)
+	case events.CollectorUpdating:
+		return fmt.Sprintf("collector %s from version %s to %s", f.Name, f.Version, f.Wanted)
+	case events.LaneTakenOver:
+		return join(fmt.Sprintf("lane %s by collector %s from %s", f.Lane, f.Name, f.From), f.Reason)
+	case events.VersionWanted:
+		return join("collectors should run version "+f.Version, f.Reason)
+	case events.JobsRetired:
+		return "jobs that ended before " + f.EndedBefore + " leave the tables"
+	case events.AlertRaised:
+		return fmt.Sprintf("%s: %s", f.Key, f.Message)
+	case events.AlertCleared:
+		return join(string(f.Key), f.Reason)
+	case events.DeliveryReceived, events.DeliveryPart, events.DeliveryHandled, events.RequestBuildFailed,
+		events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
+		events.LabelsSet, events.CommentMinimised:
+		return describeGitHub(f)
+	case events.DefinitionsPublished:
+		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
+	}
+	return ""
+}
+
+func describeJob(j events.JobSpec) string {
+	s := fmt.Sprintf("job %s (%s %s %s/%s)", j.ID, short(j.Artifact.Tag), j.Kind, j.Backend, j.Profile)
+	if j.Backfill {
+		s += " for the child"
+	}
+	return s
+}
+
+// some mentions a number unless it is 0.
+func some(n int, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d %s", n, what)
+}
+
+func join(s, reason string) string {
+	if reason == "" {
+		return s
+	}
+	return s + ": " + reason
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// describeStored tells an event of the archive; one that this program does not know is told by its data.
+func describeStored(e readmodel.Event) string {
+	recorded, err := events.Decode(events.Stored{Seq: e.Seq, Subject: e.Subject, StoredAt: e.StoredAt, Header: e.Headers, Data: e.Data})
+	if err != nil {
+		return string(e.Data)
+	}
+	return describe(recorded.Fact)
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tachobench/tacho/collector/measure"
+)
+
+type doctorCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run looks at everything that Tacho needs on this machine.
+func (c *doctorCmd) Run(ctx context.Context, p *Program) error {
+	findings := p.host().Examine(ctx)
+	bad := 0
+	for _, f := range findings {
+		if f.Verdict == "bad" {
+			bad++
+		}
+	}
+	if c.JSON {
+		if err := p.json(map[string]any{"findings": findings, "environment": measure.Environment(ctx)}); err != nil {
+			return err
+		}
+	} else {
+		var rows [][]string
+		for _, f := range findings {
+			detail := f.Detail
+			if f.Next != "" {
+				detail += "; " + f.Next
+			}
+			rows = append(rows, []string{f.Verdict, f.What, detail})
+		}
+		if err := table(p.Stdout, []string{"", "WHAT", ""}, rows); err != nil {
+			return err
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("something that Tacho needs is wrong here: see the %d above marked as bad", bad)
+	}
+	return nil
+}

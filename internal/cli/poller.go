@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/poller"
+)
+
+type pollerCmd struct {
+	List pollerListCmd `cmd:"" help:"List the configured sources."`
+	Look pollerLookCmd `cmd:"" help:"Look at a source once, and ask for nothing."`
+}
+
+type pollerListCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the pollers of the configuration.
+func (c *pollerListCmd) Run(_ context.Context, p *Program) error {
+	if c.JSON {
+		return p.json(append([]config.Poller{}, p.config.Pollers...))
+	}
+	if len(p.config.Pollers) == 0 {
+		fmt.Fprintln(p.Stdout, "No source is configured: add a [[poller]] to the configuration, and name the file with --config.")
+		return nil
+	}
+	var rows [][]string
+	for _, one := range p.config.Pollers {
+		limit := fmt.Sprintf("newest %d", one.Keep)
+		if one.Commits() {
+			limit = fmt.Sprintf("up to %g days old, first %d", one.Horizon.Std().Hours()/24, one.Backlog)
+		}
+		rows = append(rows, []string{one.Name, string(one.Kind), string(one.Suite), one.Interval.Std().String(), limit, one.Place()})
+	}
+	return table(p.Stdout, []string{"NAME", "KIND", "SUITE", "INTERVAL", "TAKES", "FROM"}, rows)
+}
+
+type pollerLookCmd struct {
+	Name string `arg:"" help:"Name of the source, as configured."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (c *pollerLookCmd) Help() string {
+	return "It shows what a first poll of the source would ask for, the oldest first. No running Tacho is needed."
+}
+
+// Run looks at a source and shows what is in it.
+func (c *pollerLookCmd) Run(ctx context.Context, p *Program) error {
+	var names []string
+	for _, one := range p.config.Pollers {
+		names = append(names, one.Name)
+		if one.Name == c.Name {
+			return c.look(ctx, p, one)
+		}
+	}
+	if len(names) == 0 {
+		return usage.Errorf("no source is configured: add a [[poller]] to the configuration, and name the file with --config")
+	}
+	return usage.Errorf("there is no source %q: use %s", c.Name, strings.Join(names, ", "))
+}
+
+func (c *pollerLookCmd) look(ctx context.Context, p *Program, one config.Poller) error {
+	found, err := p.host().Look(ctx, one)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(append([]poller.Artifact{}, found...))
+	}
+	if len(found) == 0 {
+		p.say("The source works, and has nothing that is young enough.")
+		return nil
+	}
+	var rows [][]string
+	for _, a := range found {
+		pr, date := "-", a.ReleasedOn
+		if a.PR > 0 {
+			pr = fmt.Sprint(a.PR)
+		}
+		if !a.At.IsZero() {
+			date = a.At.Format(time.DateOnly)
+		}
+		rows = append(rows, []string{string(a.Kind), short(a.Tag), short(a.Parent), pr, short(date)})
+	}
+	return table(p.Stdout, []string{"KIND", "TAG", "PARENT", "PR", "DATE"}, rows)
+}

@@ -1,0 +1,252 @@
+// Package cli is the command line of tacho: it reads flags and configuration, asks a running Tacho or the node, and prints
+// answers for a person or, with --json, for a program.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/collector/supervisor"
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/node"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/website/client"
+)
+
+// The exit codes; see `tacho --help`.
+const (
+	ExitDone    = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitRefused = 3
+	// ExitUpdate tells the supervisor of a collector to get the wanted version.
+	ExitUpdate = supervisor.ExitUpdate
+)
+
+// Program is a command line and the world around it.
+type Program struct {
+	// Stdout takes answers, Stderr all that is said besides.
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+	Clock          func() time.Time
+	// Version is what this program says of itself.
+	Version string
+	// Terminal is set when a person looks at Stdout.
+	Terminal bool
+
+	// raw is Stdout for what must arrive byte for byte: from Main on, Stdout and Stderr show text of others without what a
+	// terminal would obey. See cleanly.
+	raw io.Writer
+	// width is the columns of the terminal that Stdout is; nil when it is none.
+	width func() int
+	// screen is the terminal that Stderr is; nil when it is none.
+	screen *screen
+	// found is the running Tacho that the data directory names, once it was looked up.
+	found   *datadir.Running
+	globals globals
+	config  config.Config
+}
+
+// New returns the program on the files and the environment of this process. version is what it says of itself; empty is what
+// the build knows.
+func New(version string) *Program {
+	p := &Program{
+		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Version: versionOr(version),
+		Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		p.screen = newScreen(os.Stderr)
+		p.Stderr = p.screen
+	}
+	if p.Terminal {
+		p.width = func() int { return widthOf(os.Stdout) }
+	}
+	return p
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	Config   string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
+	Data     string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
+	Server   string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
+	ServerCA string `help:"CA of that server, or its own certificate; default: what the data directory says." placeholder:"FILE" type:"path" name:"server-ca"`
+	Verbose  bool   `help:"Log what is going on to stderr." short:"v"`
+}
+
+type commands struct {
+	globals
+
+	Up        upCmd         `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
+	Serve     serveCmd      `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
+	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
+	Request   requestCmd    `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
+	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
+	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
+	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
+	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
+	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
+	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
+	GitHub    githubCmd     `cmd:"" name:"github" help:"Show what GitHub delivered, and what is said there."`
+	Events    eventsCmd     `cmd:"" help:"Read the log."`
+	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
+	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
+	Snapshot  snapshotCmd   `cmd:"" help:"Keep what the log says, so that the next start need not read all of it."`
+	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
+	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
+	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
+	Complete  completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete commands and flags."`
+	ShowConf  configCmd     `cmd:"" name:"config" help:"Show the effective configuration."`
+	Version   versionCmd    `cmd:"" help:"Show the version."`
+}
+
+const description = `Tacho benchmarks compilers and programs on dedicated machines. Its queue is an append-only log, from which everything else is built.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused (conflict, not permitted, not found), 75 a supervised collector left for another version.`
+
+// Main runs one command line and returns the exit code. Call it once.
+func (p *Program) Main(ctx context.Context, args []string) int {
+	defer p.cleanly()()
+	var c commands
+	exited := -1
+	parser, err := p.parser(ctx, &c, func(code int) { exited = code })
+	if err != nil {
+		fmt.Fprintln(p.Stderr, "tacho:", err)
+		return ExitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == completeWord {
+		if err := complete(p.Stdout, parser.Model.Node, args[1:]); err != nil {
+			return ExitFailed
+		}
+		return ExitDone
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(p.Stderr, "tacho: %v\nSee `%s --help`.\n", err, wanted(err))
+		return ExitUsage
+	}
+	p.globals = c.globals
+	if err := p.load(); err != nil {
+		fmt.Fprintln(p.Stderr, "tacho:", err)
+		return ExitUsage
+	}
+	if err := command.Run(); err != nil {
+		return p.report(ctx, err)
+	}
+	return ExitDone
+}
+
+// host is what the commands that run something hand on.
+func (p *Program) host() *node.Host {
+	return &node.Host{
+		Config: p.config, ConfigFile: p.globals.Config, Verbose: p.globals.Verbose, Version: p.Version, Actor: p.actor(),
+		Clock: p.Clock, Logger: p.logger(), Say: p.say, Stderr: p.Stderr,
+	}
+}
+
+// logger returns where the program's own messages go.
+func (p *Program) logger() *slog.Logger {
+	level := slog.LevelWarn
+	if p.globals.Verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// wanted is the command that a wrong command line came as far as.
+func wanted(err error) string {
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
+		return "tacho"
+	}
+	return wrong.Context.Selected().FullPath()
+}
+
+func (p *Program) parser(ctx context.Context, c *commands, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("tacho"), kong.Description(description), kong.Writers(p.Stdout, p.Stderr), kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}), kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
+}
+
+func (p *Program) load() (err error) {
+	p.config, err = config.Load(p.globals.Config, p.Getenv)
+	if err != nil {
+		return err
+	}
+	if p.globals.Data != "" {
+		p.config.Data = p.globals.Data
+	}
+	if p.globals.Server != "" {
+		p.config.Server = p.globals.Server
+	}
+	override(&p.config.ServerCA, p.globals.ServerCA)
+	return nil
+}
+
+// report says what went wrong and returns the exit code that stands for it.
+func (p *Program) report(ctx context.Context, err error) int {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return ExitFailed
+	}
+	fmt.Fprintln(p.Stderr, "tacho:", p.explain(err))
+	var answer *client.Error
+	var refused *control.RefusedError
+	var wrong usage.Error
+	var unfit *collector.RegistrationError
+	switch {
+	case errors.Is(err, collector.ErrUpdate):
+		return ExitUpdate
+	case errors.As(err, &wrong):
+		return ExitUsage
+	case errors.As(err, &answer) && answer.Status == 400, errors.As(err, &refused) && refused.Kind == control.Invalid:
+		return ExitUsage
+	case errors.As(err, &answer) && answer.Status < 500, errors.As(err, &refused),
+		errors.As(err, &unfit), errors.Is(err, eventlog.ErrNameHeld):
+		return ExitRefused
+	}
+	return ExitFailed
+}
+
+// explain names the next step where an error does not know it.
+func (p *Program) explain(err error) error {
+	var answer *client.Error
+	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
+		return errors.New("the token is missing or wrong: put that of the server into TACHO_TOKEN; `tacho up` keeps it in the file token of its data directory")
+	}
+	var gone *client.UnreachableError
+	if p.found == nil || !errors.As(err, &gone) {
+		return err
+	}
+	again := "tacho up"
+	if p.globals.Data != "" {
+		again += " --data " + p.globals.Data
+	}
+	return fmt.Errorf("nothing answers at %s any more: the Tacho that ran on %s (process %d) has ended without a word; start it again with `%s`",
+		p.found.URL, p.config.Data, p.found.PID, again)
+}
+
+// next adds the next step to an answer that something was not found.
+func next(err error, step string) error {
+	var answer *client.Error
+	if errors.As(err, &answer) && answer.Status == http.StatusNotFound && answer.Next == "" {
+		answer.Next = step
+	}
+	return err
+}

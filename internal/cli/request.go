@@ -1,0 +1,328 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
+)
+
+type requestCmd struct {
+	Master         requestMasterCmd         `cmd:"" help:"Ask for a merged commit."`
+	Try            requestTryCmd            `cmd:"" help:"Ask for a try build."`
+	Release        requestReleaseCmd        `cmd:"" help:"Ask for a release."`
+	List           requestListCmd           `cmd:"" help:"List requests, newest first."`
+	Show           requestShowCmd           `cmd:"" help:"Show a request with its jobs."`
+	Cancel         requestCancelCmd         `cmd:"" help:"Withdraw a request."`
+	Repair         requestRepairCmd         `cmd:"" help:"Run jobs of a request again that failed or were cancelled."`
+	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Say that the artifact of a try request exists."`
+}
+
+type parameters struct {
+	Suite      events.SuiteName `help:"Suite to measure with; default: the only one of the server." placeholder:"NAME"`
+	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Benchmarks []string         `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
+	Wait       bool             `help:"Wait until the request has ended, and tell how it goes."`
+	JSON       bool             `help:"Print JSON." name:"json"`
+}
+
+func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	n.Suite = c.Suite // the server knows its only one
+	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
+	answer, err := cl.CreateRequest(ctx, n)
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		known := ""
+		if answer.Existed {
+			known = " (asked for already)"
+		}
+		p.say("request %s for %s: %s%s", answer.RequestID, askedFor(answer.Tag, n.Key), answer.State, known)
+		if answer.Existed && answer.State == events.StateCancelled && n.Tag != "" {
+			p.say("an end never changes; to have it measured after all: tacho request try %s --key NAME", n.Tag)
+		}
+	}
+	if c.Wait {
+		if err := p.await(ctx, cl.After(answer.Seq), answer.RequestID); err != nil {
+			return err
+		}
+		shown, err := cl.Request(ctx, string(answer.RequestID))
+		if err != nil {
+			return err
+		}
+		answer.State = shown.State
+	}
+	if c.JSON {
+		if err := p.json(answer); err != nil {
+			return err
+		}
+	}
+	if c.Wait && answer.State != events.StateCompleted {
+		return fmt.Errorf("request %s is %s: see `tacho request show %s`", answer.RequestID, answer.State, answer.RequestID)
+	}
+	return nil
+}
+
+type requestMasterCmd struct {
+	Tag    events.Tag `arg:"" help:"The commit's SHA, or whatever names the artifact."`
+	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
+	PR     int        `help:"Pull request that brought the commit." placeholder:"N" name:"pr"`
+	parameters
+}
+
+// Run asks for the commit.
+func (c *requestMasterCmd) Run(ctx context.Context, p *Program) error {
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Master, Tag: c.Tag, Parent: c.Parent, PR: c.PR})
+}
+
+type requestTryCmd struct {
+	Tag    events.Tag `arg:"" optional:"" help:"Tag of the artifact, when it exists already."`
+	Key    string     `help:"What makes the request unique; default: the tag." placeholder:"TEXT"`
+	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
+	PR     int        `help:"Pull request." placeholder:"N" name:"pr"`
+	Keep   bool       `help:"Leave an older try of the pull request in the queue, instead of superseding it." name:"keep-older"`
+	parameters
+}
+
+// Run asks for the try build.
+func (c *requestTryCmd) Run(ctx context.Context, p *Program) error {
+	if c.Tag == "" && c.Key == "" {
+		return usage.Errorf("a try request without a tag needs --key, so that asking twice is asking once")
+	}
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Try, Key: c.Key, Tag: c.Tag, Parent: c.Parent, PR: c.PR, KeepOlder: c.Keep})
+}
+
+type requestReleaseCmd struct {
+	Tag  events.Tag `arg:"" help:"Name of the release."`
+	Date string     `help:"Date of the release." placeholder:"YYYY-MM-DD"`
+	parameters
+}
+
+// Run asks for the release.
+func (c *requestReleaseCmd) Run(ctx context.Context, p *Program) error {
+	return c.ask(ctx, p, control.NewRequest{Kind: events.Release, Tag: c.Tag, ReleasedOn: c.Date})
+}
+
+// askedFor names what a request is for: its tag or, of a try that has none yet, the key that it was asked for with.
+func askedFor(tag events.Tag, key string) string {
+	if tag == "" && key != "" {
+		return "key " + key
+	}
+	return short(tag)
+}
+
+type requestListCmd struct {
+	State events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
+	Kind  events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
+	Limit int                 `help:"At most so many." default:"30"`
+	JSON  bool                `help:"Print JSON." name:"json"`
+}
+
+// Run lists requests.
+func (c *requestListCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	list, err := cl.Requests(ctx, client.RequestQuery{State: c.State, Kind: c.Kind, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	var rows [][]string
+	for _, r := range list {
+		took := "-"
+		if r.DurationMS != nil {
+			took = duration(*r.DurationMS)
+		}
+		rows = append(rows, []string{
+			string(r.ID), string(r.Kind), askedFor(r.Tag, r.Key), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took, r.Reason,
+		})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Stdout, "There is no such request.")
+		return nil
+	}
+	return table(p.Stdout, []string{"REQUEST", "KIND", "TAG", "PARENT", "STATE", "CREATED", "TOOK", "REASON"}, rows)
+}
+
+// requestShown is a request with the comments about it.
+type requestShown struct {
+	readmodel.RequestJobs
+	Comments []readmodel.Comment `json:"comments"`
+}
+
+type requestShowCmd struct {
+	ID   string `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Run shows the request.
+func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	r, err := cl.Request(ctx, c.ID)
+	if err != nil {
+		return next(err, "see `tacho request list`")
+	}
+	comments, err := cl.Outbox(ctx, client.CommentQuery{Request: r.ID})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(requestShown{r, comments})
+	}
+	pr := ""
+	if r.PR != nil {
+		pr = fmt.Sprint(*r.PR)
+	}
+	p.heading("%s request %s: %s", r.Kind, r.ID, r.State)
+	p.facts([][2]string{
+		{"tag", short(r.Tag)},
+		{"key", r.Key},
+		{"parent", short(r.ParentTag)},
+		{"pr", pr},
+		{"suite", string(r.Suite)},
+		{"reason", r.Reason},
+		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
+		{"started", moment(r.StartedAt)},
+		{"ended", moment(r.EndedAt)},
+		{"newer", string(r.SupersededBy)},
+	})
+	p.tellRetired(r.Request)
+	if len(comments) > 0 {
+		fmt.Fprintln(p.Stdout)
+		if err := p.commentTable(comments); err != nil {
+			return err
+		}
+	}
+	if len(r.JobList) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.Stdout)
+	return p.jobTable(r.JobList)
+}
+
+func (p *Program) jobTable(jobs []readmodel.Job) error {
+	var rows [][]string
+	for _, j := range jobs {
+		took := "-"
+		if j.FinishedAt != nil {
+			took = duration(j.DurationMS)
+		}
+		what := fmt.Sprintf("%s %s/%s", j.Kind, j.Backend, j.Profile)
+		if j.Backfill {
+			what += " (backfill)"
+		}
+		if j.Optional {
+			what += " (optional)"
+		}
+		if j.Round > 0 {
+			what += fmt.Sprintf(" (round %d)", j.Round+1)
+		}
+		rows = append(rows, []string{
+			string(j.ID), short(j.Tag), what, j.Lane().String(), string(j.State), fmt.Sprint(j.Attempts),
+			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
+		})
+	}
+	return table(p.Stdout, []string{"JOB", "TAG", "WHAT", "LANE", "STATE", "ATTEMPTS", "MEASURED/FAILED", "TOOK", "REASON"}, rows)
+}
+
+type requestCancelCmd struct {
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Run withdraws the request.
+func (c *requestCancelCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.CancelRequest(ctx, c.ID, c.Reason)
+	if err != nil {
+		return err
+	}
+	return p.requestAnswer(answer, c.JSON)
+}
+
+type requestRepairCmd struct {
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	Select []events.JobID   `help:"Only these jobs; default: all that did not succeed." sep:"," placeholder:"JOB,..."`
+	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Help says what becomes of the request.
+func (*requestRepairCmd) Help() string {
+	return "Each job gets another round, which measures what has no result yet. The request stays as it ended; its report is edited when the jobs have ended."
+}
+
+// Run asks for the jobs.
+func (c *requestRepairCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.RepairRequest(ctx, c.ID, control.Repair{Jobs: c.Select, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(answer)
+	}
+	if !answer.Answered {
+		p.say("request %s: the wish is recorded, and no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
+		return nil
+	}
+	p.say("request %s stays %s; %s run%s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job"), when(len(answer.Jobs) == 1, "s"))
+	for _, id := range answer.Jobs {
+		fmt.Fprintf(p.Stdout, "  %s\n", id)
+	}
+	return nil
+}
+
+type requestArtifactsReadyCmd struct {
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	Tag    events.Tag       `required:"" help:"Tag of the artifact."`
+	Parent events.Tag       `help:"Tag of the artifact to compare with." placeholder:"TAG"`
+	JSON   bool             `help:"Print JSON." name:"json"`
+}
+
+// Run says that the artifact exists.
+func (c *requestArtifactsReadyCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.ArtifactsReady(ctx, c.ID, client.Artifacts{Tag: c.Tag, ParentTag: c.Parent})
+	if err != nil {
+		return err
+	}
+	return p.requestAnswer(answer, c.JSON)
+}
+
+func (p *Program) requestAnswer(answer client.RequestAnswer, asJSON bool) error {
+	if asJSON {
+		return p.json(answer)
+	}
+	fmt.Fprintf(p.Stdout, "request %s for %s is %s\n", answer.RequestID, short(answer.Tag), answer.State)
+	return nil
+}

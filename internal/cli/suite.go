@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+type suiteCmd struct {
+	Check   suiteCheckCmd   `cmd:"" help:"Check definitions; errors name the line."`
+	Show    suiteShowCmd    `cmd:"" help:"Show definitions."`
+	Diff    suiteDiffCmd    `cmd:"" help:"Show how definitions differ."`
+	Publish suitePublishCmd `cmd:"" help:"Make definitions the current ones of a running Tacho."`
+	List    suiteListCmd    `cmd:"" help:"List the suites that ship."`
+	Plan    planSetsCmd     `cmd:"" name:"plan-sets" help:"Propose balanced sets for a target, with the fewest moves."`
+}
+
+type suiteListCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run lists the shipped suites.
+func (c *suiteListCmd) Run(_ context.Context, p *Program) error {
+	var rows [][]string
+	var list []map[string]any
+	for _, name := range definitions.Names() {
+		d, err := definitions.Shipped(name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{name, fmt.Sprint(len(d.Benchmarks)), d.Description})
+		list = append(list, map[string]any{"name": name, "benchmarks": len(d.Benchmarks), "description": d.Description, "digest": d.Digest()})
+	}
+	if c.JSON {
+		return p.json(list)
+	}
+	return table(p.Stdout, []string{"SUITE", "BENCHMARKS", ""}, rows)
+}
+
+type suiteCheckCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print JSON." name:"json"`
+}
+
+// Run checks definitions.
+func (c *suiteCheckCmd) Run(_ context.Context, p *Program) error {
+	d, err := loadSuite(c.Suite)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)})
+	}
+	fmt.Fprintf(p.Stdout, "suite %s is good: %s, %s, digest %s\n", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), phrase.Count(len(d.Targets), "target"), d.Digest())
+	return nil
+}
+
+type suiteShowCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print the canonical JSON that the digest names." name:"json"`
+}
+
+// Run shows definitions.
+func (c *suiteShowCmd) Run(_ context.Context, p *Program) error {
+	d, err := loadSuite(c.Suite)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := fmt.Fprintf(p.jsonOut(), "%s\n", d.Canonical())
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "suite %s: %s\ndigest %s\n\n", d.Name, d.Description, d.Digest())
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "targets", names(d.Targets, func(t suite.Target) string {
+		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), when(t.Optional, ", optional"))
+	}))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string { return string(k.Name) }))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {
+		return string(x.Name) + when(x.OnRequest, " (on request)")
+	}))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "backends", names(d.Backends, func(b suite.Backend) string {
+		return string(b.Name) + when(b.OnRequest, " (on request)")
+	}))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n\n", "scenarios", names(d.Scenarios, func(s suite.Scenario) string { return string(s.Name) }))
+	var rows [][]string
+	for _, b := range d.Benchmarks {
+		sets := ""
+		for _, t := range sortedKeys(b.Sets) {
+			sets += fmt.Sprintf(" %s/%d", t, b.Sets[t])
+		}
+		rows = append(rows, []string{string(b.Name), string(b.Category), strings.TrimSpace(sets)})
+	}
+	return table(p.Stdout, []string{"BENCHMARK", "CATEGORY", "SETS"}, rows)
+}
+
+func names[T any](list []T, name func(T) string) string {
+	var out []string
+	for _, x := range list {
+		out = append(out, name(x))
+	}
+	return strings.Join(out, ", ")
+}
+
+type suiteDiffCmd struct {
+	A    string `arg:"" help:"Name of a shipped suite, or a file."`
+	B    string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON bool   `help:"Print JSON." name:"json"`
+}
+
+// Run shows how definitions differ.
+func (c *suiteDiffCmd) Run(_ context.Context, p *Program) error {
+	a, err := loadSuite(c.A)
+	if err != nil {
+		return err
+	}
+	b, err := loadSuite(c.B)
+	if err != nil {
+		return err
+	}
+	differences := suite.Diff(a, b)
+	if c.JSON {
+		return p.json(differences)
+	}
+	if len(differences) == 0 {
+		fmt.Fprintln(p.Stdout, "There is no difference.")
+	}
+	for _, d := range differences {
+		fmt.Fprintln(p.Stdout, d)
+	}
+	return nil
+}
+
+type suitePublishCmd struct {
+	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
+	JSON  bool   `help:"Print JSON." name:"json"`
+}
+
+// Run publishes definitions.
+func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
+	d, err := loadSuite(c.Suite)
+	if err != nil {
+		return err
+	}
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.Publish(ctx, d.Canonical())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(answer)
+	}
+	what := "published"
+	if answer.Existed {
+		what = "current already"
+	}
+	fmt.Fprintf(p.Stdout, "suite %s, digest %s: %s\n", answer.Suite, answer.Digest, what)
+	return nil
+}
+
+// loadSuite loads definitions. That they are wrong is a failure; that there are none of that name is wrong usage.
+func loadSuite(nameOrFile string) (suite.Definitions, error) {
+	d, err := definitions.Load(nameOrFile)
+	var problems suite.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return d, usage.Error{Err: err}
+	}
+	return d, err
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
+)
+
+type queueCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows the queue.
+func (c *queueCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	places, err := cl.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(places)
+	}
+	return p.queueTable(places)
+}
+
+func (p *Program) queueTable(places []client.QueuePlace) error {
+	var rows [][]string
+	for _, q := range places {
+		pr := "-"
+		if q.PR != nil {
+			pr = fmt.Sprint(*q.PR)
+		}
+		state, end := string(q.State), moment(q.EstimatedEnd)
+		if q.Overrun {
+			state += ", longer than expected"
+		}
+		if q.Guessed {
+			end += " (guessed)"
+		}
+		reason := q.Reason
+		if q.NoEnd != "" {
+			reason += "; no end: " + q.NoEnd
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(q.Position), askedFor(q.Tag, q.Key), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), reason,
+		})
+	}
+	if len(rows) == 0 {
+		fmt.Fprintln(p.Stdout, "The queue is empty.")
+		return nil
+	}
+	return table(p.Stdout, []string{"", "TAG", "KIND", "PR", "STATE", "START (EST.)", "END (EST.)", "END BETWEEN", "REASON"}, rows)
+}
+
+type statusCmd struct {
+	JSON bool `help:"Print JSON." name:"json"`
+}
+
+// Run shows everything at a glance.
+func (c *statusCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	s, err := cl.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(s)
+	}
+	places, err := cl.Queue(ctx)
+	if err != nil {
+		return err
+	}
+	if len(s.Alerts) > 0 {
+		fmt.Fprintln(p.Stdout, "Needs a person")
+		p.alertList(s.Alerts)
+		fmt.Fprintln(p.Stdout)
+	}
+	fmt.Fprintf(p.Stdout, "Queue (log at event %d)\n", s.Cursor.Seq)
+	if err := p.queueTable(places); err != nil {
+		return err
+	}
+	for _, r := range s.InProgress {
+		fmt.Fprintf(p.Stdout, "\nIn progress: %s request %s for %s, %d of %d jobs ended%s\n", r.Kind, r.ID, short(r.Tag),
+			r.Jobs.Success+r.Jobs.Failure+r.Jobs.Cancelled, r.Jobs.Total, overrun(places, r.ID))
+		if err := p.jobTable(r.JobList); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(p.Stdout, "\nCollectors")
+	if err := p.collectorTable(s.Collectors, false); err != nil {
+		return err
+	}
+	if len(s.Completed) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.Stdout, "\nLast ended")
+	var rows [][]string
+	for _, r := range s.Completed {
+		took := "-"
+		if r.DurationMS != nil {
+			took = duration(*r.DurationMS)
+		}
+		rows = append(rows, []string{short(r.Tag), string(r.Kind), string(r.State), moment(r.EndedAt), took, fmt.Sprint(len(r.ErrorList)), r.Reason})
+	}
+	return table(p.Stdout, []string{"TAG", "KIND", "STATE", "ENDED", "TOOK", "ERRORS", "REASON"}, rows)
+}
+
+type jobsCmd struct {
+	Request events.RequestID `help:"Only those of a request: its id, tag or key." placeholder:"ID"`
+	State   events.JobState  `help:"Only those in this state: queued, in_progress, success, failure or cancelled." placeholder:"STATE"`
+	Limit   int              `help:"At most so many." default:"100"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+}
+
+// Run lists jobs.
+func (c *jobsCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	jobs, err := cl.Jobs(ctx, client.JobQuery{Request: c.Request, State: c.State, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(jobs)
+	}
+	if len(jobs) == 0 {
+		return p.noJobs(ctx, cl, string(c.Request))
+	}
+	return p.jobTable(jobs)
+}
+
+// noJobs says why there are none: those of an old request have left the tables.
+func (p *Program) noJobs(ctx context.Context, cl *client.Client, request string) error {
+	if request != "" {
+		r, err := cl.Request(ctx, request)
+		if err != nil {
+			return next(err, "see `tacho request list`")
+		}
+		if p.tellRetired(r.Request) {
+			return nil
+		}
+	}
+	fmt.Fprintln(p.Stdout, "There is no such job.")
+	return nil
+}
+
+// tellRetired says how many jobs of a request have left the tables, and whether there are any.
+func (p *Program) tellRetired(r readmodel.Request) bool {
+	if r.Jobs.Retired > 0 {
+		fmt.Fprintf(p.Stdout, "%d of %d jobs of request %s ended long ago and left the tables; `tacho trace %s` tells their story.\n",
+			r.Jobs.Retired, r.Jobs.Total, r.ID, r.ID)
+	}
+	return r.Jobs.Retired > 0
+}
+
+// overrun says that a request runs longer than expected, or nothing.
+func overrun(places []client.QueuePlace, id events.RequestID) string {
+	for _, q := range places {
+		if q.RequestID == id && q.Overrun {
+			return ", running longer than expected"
+		}
+	}
+	return ""
+}
+
+type logsCmd struct {
+	Job    events.JobID `arg:"" help:"Id of the job, or its beginning."`
+	Follow bool         `help:"Go on until the job ends." short:"f"`
+	JSON   bool         `help:"Print JSON, when all of it is there." name:"json"`
+}
+
+// Help is shown by --help.
+func (c *logsCmd) Help() string {
+	return "On a terminal, what it would obey is shown as escapes, such as \\x1b. Redirected to a file or another program, the output comes byte for byte."
+}
+
+// Run shows the output of a job.
+func (c *logsCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		return next(cl.JobLog(ctx, c.Job, c.Follow, p.exactly(p.Stdout)), "see `tacho jobs`")
+	}
+	var text strings.Builder
+	if err := cl.JobLog(ctx, c.Job, c.Follow, &text); err != nil {
+		return next(err, "see `tacho jobs`")
+	}
+	return p.json(map[string]string{"job_id": string(c.Job), "log": text.String()})
+}
+
+type compareCmd struct {
+	A      events.Tag       `arg:"" help:"Tag of the artifact to compare with."`
+	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
+	Suite  events.SuiteName `help:"Suite, when both have results of several." placeholder:"NAME"`
+	Metric events.Metric    `help:"One metric alone." placeholder:"NAME"`
+	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric; as Markdown, also those that are unchanged."`
+	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
+	JSON   bool             `help:"The same as --format json." name:"json"`
+}
+
+// Run compares two artifacts.
+func (c *compareCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	q := client.CompareQuery{A: c.A, B: c.B, Suite: c.Suite, Metric: c.Metric, All: c.All}
+	if !c.JSON && c.Format != "json" {
+		return cl.CompareAs(ctx, q, c.Format, p.Stdout)
+	}
+	comparison, err := cl.Compare(ctx, q)
+	if err != nil {
+		return err
+	}
+	return p.json(comparison)
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// shortType is the name of a type as people read it: without the version.
+func shortType(name string) string {
+	if i := strings.LastIndex(name, ".v"); i >= 0 {
+		return name[:i]
+	}
+	return name
+}

@@ -1,0 +1,165 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/internal/usage"
+)
+
+const (
+	// sayEvery is how often a start says that it still waits for a server.
+	sayEvery = 3 * time.Second
+	// tryEvery is the pause between two tries.
+	tryEvery = 250 * time.Millisecond
+	// unknownKeyWait is how long a key may be unknown: it may have been registered, or rotated, a moment ago.
+	unknownKeyWait = 2 * time.Second
+	// readingPause is the longest pause between two tries while the core reads the log.
+	readingPause = time.Second
+)
+
+// access is how a process comes to its NATS server.
+type access struct {
+	// servers are URLs with commas between them.
+	servers string
+	// seed is the secret half of an nkey; without one the URLs say enough.
+	seed string
+	// refused is what to say when the server does not know us.
+	refused string
+	// look says which servers are believed, and what they are shown.
+	look tlsfiles.Client
+	// beat is the pace of heartbeats. A server that does not answer for three of them is left for another one.
+	beat time.Duration
+	// wait bounds how long a server that does not answer is waited for, say tells of it.
+	wait time.Duration
+	say  func(format string, args ...any)
+}
+
+// connectCore connects to the cluster that the configuration names, as the core.
+func (h *Host) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
+	c := h.Config.NATS
+	a := access{servers: c.URL, beat: h.Config.Collector.BeatEvery.Std(), wait: wait, say: h.Say, refused: fmt.Sprintf(
+		"the NATS server at %s refuses us: check the user and password in nats.url (TACHO_NATS_URL), or the key in nats.creds (TACHO_NATS_CREDS)", config.NATSHosts(c.URL))}
+	var err error
+	if a.seed, err = readSeed(c.Creds); err != nil {
+		return nil, err
+	}
+	if a.look, err = h.natsClient(datadir.Credentials{}); err != nil {
+		return nil, err
+	}
+	// A server that was restarted may be without its users for a moment: try again then, too.
+	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
+}
+
+// connectSystem connects as a user of the cluster's system account.
+func (h *Host) connectSystem(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
+	servers := h.Config.NATS.SystemURL
+	a := access{servers: servers, beat: h.Config.Collector.BeatEvery.Std(), wait: wait, say: h.Say, refused: fmt.Sprintf(
+		"the NATS server at %s refuses us: check the user and password in nats.system_url (TACHO_NATS_SYSTEM_URL)", config.NATSHosts(servers))}
+	var err error
+	if a.look, err = h.natsClient(datadir.Credentials{}); err != nil {
+		return nil, err
+	}
+	return a.connect(ctx, nats.Name("tacho core, system"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
+}
+
+// readSeed reads the file that nats.creds names; no file is no seed.
+func readSeed(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the NATS key: %w; check nats.creds (TACHO_NATS_CREDS)", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// connect connects. While no server answers it says so and tries again. A core that is still reading the log is waited for
+// as long as that takes; if ctx ends meanwhile, the error is door.ErrReading.
+func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
+	if _, err := config.NATSServers(a.servers); err != nil {
+		return nil, usage.Errorf("the address of NATS cannot be read: %w", err)
+	}
+	options = append(options, tlsOptions(a.look)...)
+	options = append(options, nats.PingInterval(max(a.beat, time.Second)), nats.MaxPingsOutstanding(2))
+	keyless := options
+	if a.seed != "" {
+		key, err := nkeys.FromSeed([]byte(a.seed))
+		if err != nil {
+			return nil, fmt.Errorf("the key for NATS is no nkey seed: %w", err)
+		}
+		options = append(options[:len(options):len(options)], natsserver.KeyOption(key))
+	}
+	w := newWaiting(a.wait, a.say)
+	reading := retry.Pauses(readingPause/20, readingPause)
+	for {
+		nc, err := nats.Connect(a.servers, options...)
+		if errors.Is(err, nats.ErrNkeysNotSupported) {
+			// The server asks nobody for a key.
+			nc, err = nats.Connect(a.servers, keyless...)
+		}
+		pause := tryEvery
+		switch {
+		case err == nil:
+			return nc, nil
+		case errors.Is(err, natsserver.ErrNotYet):
+			w.answered("the core at " + config.NATSHosts(a.servers) + " is still reading the log and does not know this key yet")
+			if !retry.Sleep(ctx, reading.NextBackOff()) {
+				return nil, fmt.Errorf("%w: %w", door.ErrReading, ctx.Err())
+			}
+			continue
+		case errors.Is(err, nats.ErrAuthorization):
+			if w.passed() >= min(a.wait, unknownKeyWait) {
+				return nil, &control.RefusedError{Kind: control.Conflict, Reason: a.refused}
+			}
+			pause = unknownKeyWait / 2
+		default:
+			if said := explainTLS(err, a.servers, a.look); said != nil {
+				return nil, said
+			}
+			err = fmt.Errorf("NATS does not answer at %s (%w): check nats.url (TACHO_NATS_URL), and that the server runs", config.NATSHosts(a.servers), plainly(err))
+			if !w.goesOn("NATS does not answer at " + config.NATSHosts(a.servers)) {
+				return nil, err
+			}
+		}
+		if !retry.Sleep(ctx, pause) {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// noStorage is what a NATS server answers when the log may become larger than the server may.
+const noStorage = 10047
+
+// explainOpen names the next step where the server that refuses to make the log does not.
+func explainOpen(err error) error {
+	var answer *jetstream.APIError
+	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
+		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower that, or give the server more (max_file_store): %w", err)
+	}
+	return err
+}
+
+// plainly says in words what the client library says of a port on which nobody listens.
+func plainly(err error) error {
+	if errors.Is(err, nats.ErrNoServers) {
+		return errors.New("connection refused")
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/shell"
+)
+
+// core is the log and the database, run by ourselves or by somebody else.
+type core struct {
+	log *jetstream.Log
+	// natsURL is where collectors connect.
+	natsURL string
+	// databaseURL is empty until the database is there.
+	databaseURL string
+
+	nats    *natsserver.Server
+	secured *natsTLS
+	nc      *nats.Conn
+	// system is a connection of the cluster's system account; nil without one.
+	system   *nats.Conn
+	postgres *pgserver.Keeper
+	// shell reads the log; use ledger.
+	shell *shell.Shell
+	// guard knows which key opens which account, and what each collector may say.
+	guard *door.Guard
+}
+
+// ledger returns what reads the log for all parts of this process.
+func (k *core) ledger(clock func() time.Time, logger *slog.Logger) *shell.Shell {
+	if k.shell == nil {
+		k.shell = shell.New(shell.Config{Log: k.log, Clock: clock, Snapshots: k.log, Logger: logger.With("part", "shell")})
+	}
+	return k.shell
+}
+
+// openLog opens the log: in this process, or on the cluster that the configuration names.
+func (h *Host) openLog(ctx context.Context) (*core, error) {
+	k, c := &core{guard: door.NewGuard(door.DefaultBounds(), h.Clock)}, h.Config
+	var err error
+	if c.NATS.URL != "" {
+		k.natsURL = c.NATS.URL
+		if k.nc, err = h.connectCore(ctx, c.StartWait.Std()); err == nil && c.NATS.SystemURL != "" {
+			k.system, err = h.connectSystem(ctx, c.StartWait.Std())
+		}
+	} else if k.secured, err = secureNATS(c.NATS, h.data(), h.Logger); err == nil {
+		err = k.startNATS(h.data(), c.NATS.Listen, h.Logger)
+	}
+	if err == nil {
+		k.log, err = jetstream.Open(ctx, k.nc, jetstream.Config{
+			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.MaxBytes, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
+		})
+	}
+	if err != nil {
+		k.close()
+		return nil, explainOpen(err)
+	}
+	return k, nil
+}
+
+// startNATS runs the server in this process. The port stays the same from one start to the next where it
+// can, so that collectors find the log again.
+func (k *core) startNATS(d datadir.Dir, listen string, logger *slog.Logger) (err error) {
+	start := func(listen string) error {
+		services, limits := natsserver.Door()
+		k.nats, err = natsserver.Start(natsserver.Config{
+			Dir: d.Path("log"), Listen: listen, TLS: k.secured.config(), Auth: k.guard, Services: services, Limits: limits, Log: logger,
+		})
+		return err
+	}
+	if last := d.Read(datadir.PortFile); strings.HasSuffix(listen, ":0") && last != "" && free("127.0.0.1:"+last) {
+		listen = strings.TrimSuffix(listen, "0") + last
+	}
+	if err := start(listen); err != nil {
+		return err
+	}
+	k.natsURL = k.nats.URL()
+	if u, err := url.Parse(k.natsURL); err == nil {
+		if err := d.Write(datadir.PortFile, u.Port()); err != nil {
+			return err
+		}
+	}
+	k.nc, err = k.nats.Connect()
+	return err
+}
+
+// startDatabase makes the database available: the one that the configuration names, or our own.
+func (k *core) startDatabase(ctx context.Context, h *Host) error {
+	c := h.Config
+	if c.Database.URL != "" {
+		k.databaseURL = c.Database.URL
+		return nil
+	}
+	var err error
+	k.postgres, err = pgserver.Keep(ctx, pgserver.Config{
+		Dir: h.data().Path("postgres"), BinDir: c.Database.Bin, Cache: h.data().Path("cache"), Log: h.Logger,
+		Progress: func(text string) { h.Say("database   %s", text) },
+	})
+	if err != nil {
+		return err
+	}
+	k.databaseURL = k.postgres.URL()
+	return nil
+}
+
+func (k *core) close() {
+	if k.postgres != nil {
+		k.postgres.Stop()
+	}
+	for _, nc := range []*nats.Conn{k.nc, k.system} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	if k.nats != nil {
+		k.nats.Shutdown()
+	}
+}
+
+// openCore opens the log for the parts: with its registry of collectors, which logs of earlier versions do not have.
+func (h *Host) openCore(ctx context.Context) (*core, error) {
+	k, err := h.openLog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := control.By{Actor: "tacho", Source: "core", Root: "opening the registry"}
+	if err := control.OpenRegistry(ctx, k.log, by, h.Clock); err != nil {
+		k.close()
+		return nil, fmt.Errorf("open the registry of collectors: %w", err)
+	}
+	return k, nil
+}
+
+// ownLog opens the log for a command that needs no running Tacho: the one of a cluster, or that of a data directory that
+// nobody uses. Call done at the end.
+func (h *Host) ownLog(ctx context.Context) (k *core, done func(), err error) {
+	unlock := func() {}
+	if h.Config.NATS.URL == "" {
+		if unlock, err = h.data().Own(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if k, err = h.openLog(ctx); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return k, func() { k.close(); unlock() }, nil
+}

@@ -1,0 +1,193 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/config"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/internal/phrase"
+)
+
+// Finding is one thing that Examine looked at.
+type Finding struct {
+	What string `json:"what"`
+	// Verdict is "good", "note" (works, with a limit) or "bad".
+	Verdict string `json:"verdict"`
+	Detail  string `json:"detail"`
+	// Next is what to do about it.
+	Next string `json:"next,omitempty"`
+}
+
+// Examine looks at everything that Tacho needs on this machine.
+func (h *Host) Examine(ctx context.Context) []Finding {
+	findings := []Finding{h.doctorData(), h.doctorSpace()}
+	findings = append(findings, doctorTools()...)
+	findings = append(findings, h.doctorTLS()...)
+	findings = append(findings, h.doctorServices(ctx)...)
+	findings = append(findings, h.doctorGitHub(ctx)...)
+	findings = append(findings, doctorMetrics(ctx)...)
+	return append(findings, h.doctorSuites())
+}
+
+func (h *Host) doctorData() Finding {
+	f := Finding{What: "data directory", Verdict: "good", Detail: h.Config.Data}
+	if err := h.data().Make(); err != nil {
+		return Finding{What: f.What, Verdict: "bad", Detail: err.Error()}
+	}
+	if r, ok := h.data().Find(); ok {
+		f.Detail += fmt.Sprintf(", in use by process %d at %s", r.PID, r.URL)
+	}
+	return f
+}
+
+func (h *Host) doctorSpace() Finding {
+	const least = 5 << 30
+	var st syscall.Statfs_t
+	dir := h.Config.Data
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return Finding{What: "disk", Verdict: "bad", Detail: err.Error()}
+	}
+	free := int64(st.Bavail) * int64(st.Bsize)
+	f := Finding{What: "disk", Verdict: "good", Detail: fmt.Sprintf("%d GiB free under %s", free>>30, dir)}
+	if free < least {
+		f.Verdict, f.Next = "note", "artifacts and the log need room: free some, or choose another directory with --data"
+	}
+	return f
+}
+
+func doctorTools() []Finding {
+	var out []Finding
+	for _, tool := range []struct{ name, use, install string }{
+		{"go", "fetches Go toolchains, for suites with the artifact kind go-toolchain", "install Go from https://go.dev/dl"},
+		{"git", "fetches commits, for suites with the artifact kind git", "apt-get install git"},
+		{"valgrind", "counts instructions where the processor's counters are not available", "apt-get install valgrind"},
+	} {
+		f := Finding{What: tool.name, Verdict: "good"}
+		path, err := exec.LookPath(tool.name)
+		if f.Detail = path; err != nil {
+			f.Verdict, f.Detail, f.Next = "note", "not found; it "+tool.use, tool.install
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// doctorServices tries the NATS and Postgres that the configuration names.
+func (h *Host) doctorServices(ctx context.Context) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	var out []Finding
+	if h.Config.NATS.URL != "" {
+		f := Finding{What: "NATS", Verdict: "good", Detail: config.NATSHosts(h.Config.NATS.URL)}
+		nc, err := h.connectCore(ctx, 0)
+		if err != nil {
+			f.Verdict, f.Detail = "bad", err.Error()
+		} else {
+			nc.Close()
+		}
+		out = append(out, f)
+	}
+	if h.Config.Database.URL == "" {
+		return append(out, h.doctorPostgres())
+	}
+	f := Finding{What: "Postgres", Verdict: "good"}
+	conn, err := pgx.Connect(ctx, h.Config.Database.URL)
+	if err != nil {
+		f.Verdict, f.Detail, f.Next = "bad", err.Error(), "check database.url (TACHO_DATABASE_URL), and that the server runs"
+		return append(out, f)
+	}
+	f.Detail = "server version " + conn.PgConn().ParameterStatus("server_version")
+	if err := conn.Close(ctx); err != nil {
+		f.Detail += ", " + err.Error()
+	}
+	return append(out, f)
+}
+
+// doctorGitHub tries the credentials for the repository that gets comments.
+func (h *Host) doctorGitHub(ctx context.Context) []Finding {
+	c := h.Config.GitHub
+	if c.Repo == "" {
+		return nil
+	}
+	f := Finding{What: "GitHub", Verdict: "good"}
+	if !writesComments(c) {
+		f.Verdict, f.Detail = "note", fmt.Sprintf("%s: %s", c.Repo, howWritten(c, githubapi.Account{}))
+		f.Next = "set TACHO_GITHUB_TOKEN or github.app, and leave github.dry_run out"
+		return []Finding{f}
+	}
+	api, err := gitHub(c)
+	if err != nil {
+		return []Finding{{What: f.What, Verdict: "bad", Detail: err.Error()}}
+	}
+	self, err := askWho(ctx, api, c)
+	if err != nil {
+		return []Finding{{What: f.What, Verdict: "bad", Detail: err.Error()}}
+	}
+	f.Detail = fmt.Sprintf("%s: %s", c.Repo, howWritten(c, self))
+	return []Finding{f}
+}
+
+func (h *Host) doctorPostgres() Finding {
+	f := Finding{What: "Postgres", Verdict: "good"}
+	candidates := []string{h.Config.Database.Bin}
+	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if err != nil {
+		return Finding{What: f.What, Verdict: "bad", Detail: err.Error()}
+	}
+	for _, dir := range append(candidates, debian...) {
+		if dir == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "postgres")); err == nil {
+			f.Detail = "programs in " + dir
+			return f
+		}
+	}
+	if path, err := exec.LookPath("postgres"); err == nil {
+		f.Detail = path
+		return f
+	}
+	f.Verdict, f.Detail, f.Next = "note", "no programs found; `tacho up` will fetch some through npm", "or apt-get install postgresql"
+	return f
+}
+
+func doctorMetrics(ctx context.Context) []Finding {
+	have, missing := measure.Probe(ctx)
+	list := make([]string, 0, len(have))
+	for _, m := range have {
+		list = append(list, string(m))
+	}
+	out := []Finding{{What: "metrics", Verdict: "good", Detail: strings.Join(list, ", ")}}
+	reasons := map[string][]string{}
+	for _, m := range slices.Sorted(maps.Keys(missing)) {
+		reasons[missing[m]] = append(reasons[missing[m]], string(m))
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		out = append(out, Finding{What: "missing metrics", Verdict: "note", Detail: strings.Join(reasons[reason], ", ") + ": " + reason})
+	}
+	return out
+}
+
+func (h *Host) doctorSuites() Finding {
+	suites, err := LoadSuites(h.Config.Suites)
+	if err != nil {
+		return Finding{What: "suites", Verdict: "bad", Detail: err.Error()}
+	}
+	var known []string
+	for _, d := range suites {
+		known = append(known, fmt.Sprintf("%s (%s)", d.Name, phrase.Count(len(d.Benchmarks), "benchmark")))
+	}
+	return Finding{What: "suites", Verdict: "good", Detail: strings.Join(known, ", ")}
+}

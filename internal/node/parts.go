@@ -1,0 +1,275 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/presence"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/internal/tlsfiles"
+	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/scheduler"
+	"github.com/tachobench/tacho/shell"
+	"github.com/tachobench/tacho/website"
+)
+
+// parts runs the parts of Tacho on a core. It is the one place that starts them and waits for them.
+type parts struct {
+	*Host
+	core     *core
+	token    string
+	registry *prometheus.Registry
+	// self is the account that comments are written as.
+	self githubapi.Account
+	// suite is what comments and polls ask for unless they say otherwise.
+	suite events.SuiteName
+	// shell reads the log, for all that decide on it.
+	shell *shell.Shell
+	// heard is who is heard in this process; use hearing.
+	heard *presence.Listener
+	// alerts are those that the watchdog of this process knows of; nil without one.
+	alerts func() []readmodel.Alert
+	group  *errgroup.Group
+	ctx    context.Context
+	// outer ends a moment before ctx does, which is made from it.
+	outer context.Context
+}
+
+func newParts(ctx context.Context, h *Host, k *core, token string) *parts {
+	group, inner := errgroup.WithContext(ctx)
+	return &parts{
+		Host: h, outer: ctx, core: k, token: token, registry: prometheus.NewRegistry(), group: group, ctx: inner,
+		shell: k.ledger(h.Clock, h.Logger),
+	}
+}
+
+// run starts a long-lived thing; its error ends all the others. To end because everything ends is none.
+func (p *parts) run(f func(context.Context) error) {
+	p.group.Go(func() error {
+		err := f(p.ctx)
+		if (p.ctx.Err() != nil || p.outer.Err() != nil) && errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	})
+}
+
+// background runs what a core needs whichever parts it has.
+func (p *parts) background() {
+	p.run(p.guard)
+	p.core.guard.Learn(p.shell)
+	p.shell.Tell(p.core.guard.Told)
+	p.run(p.shell.Run)
+	p.run(p.tidy)
+	p.run(p.door().Run)
+	if p.core.postgres != nil {
+		p.run(p.core.postgres.Run)
+	}
+}
+
+// heapGrowth is by how much of itself, in percent, the heap may grow before it is collected. Go's own 100 lets a core with a
+// long log take twice what it needs; the GOGC of an operator counts instead.
+const heapGrowth = 50
+
+// tidy gives back what the reading of the log left behind.
+func (p *parts) tidy(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(heapGrowth)
+	}
+	if err := p.shell.Wait(ctx, 0); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	return nil
+}
+
+// door lets collectors in.
+func (p *parts) door() *door.Door {
+	p.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "tacho_door_position", Help: "How far the door has read the log: what it knows of keys and lanes.",
+	}, func() float64 { return float64(p.core.guard.At()) }))
+	by, c := control.By{Actor: "door", Source: "door", Root: "door"}, p.control(nil)
+	d := door.Config{
+		NC: p.core.nc, Log: p.core.log, Jobs: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Guard: p.core.guard,
+		Version: p.Version, BeatTTL: p.Config.Scheduler.OfflineAfter.Std(), Metrics: door.NewMetrics(p.registry), Logger: p.Logger.With("part", "door"),
+		Alert: func(ctx context.Context, about events.CollectorName, message, action string) error {
+			_, err := c.RaiseAlert(ctx, by, events.AlertRaised{Kind: events.AlertRefused, About: string(about), Message: message, Action: action})
+			return err
+		},
+		AllClear: func(ctx context.Context, about events.CollectorName, reason string) error {
+			_, err := c.ClearAlert(ctx, by, events.NewAlertKey(events.AlertRefused, string(about)), reason)
+			return err
+		},
+	}
+	switch {
+	case p.core.nats != nil:
+		d.Wall = p.core.nats
+	case p.core.system != nil:
+		d.Wall = door.SystemWall{NC: p.core.system}
+	}
+	return door.New(d)
+}
+
+// hearing returns the one listener of this process, which runs until everything ends.
+func (p *parts) hearing() presence.Hearing {
+	if p.heard == nil {
+		p.heard = presence.New(presence.Config{
+			Heartbeats: p.core.log, Shortest: min(p.Config.Scheduler.OfflineAfter.Std(), p.Config.Scheduler.TakeoverAfter.Std()),
+			Open: p.open, Logger: p.Logger.With("part", "presence"),
+		})
+		p.run(p.heard.Run)
+	}
+	return p.heard
+}
+
+// open reports whether collectors can say that they are there: the log answers, and the door of this process, which may be
+// the only one, has read it.
+func (p *parts) open(ctx context.Context) error {
+	if _, err := p.core.log.Head(ctx); err != nil {
+		return err
+	}
+	return p.core.guard.Ready(ctx)
+}
+
+// guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
+// an alarm.
+func (p *parts) guard(ctx context.Context) error {
+	for ctx.Err() == nil {
+		retry.Sleep(ctx, time.Minute)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := p.core.log.Verify(ctx); err != nil && ctx.Err() == nil {
+			p.Logger.Error("the log is not configured as it must be", "error", err)
+		}
+	}
+	return nil
+}
+
+func (p *parts) scheduler() {
+	p.shell.Seat(scheduler.New(scheduler.Config{
+		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
+		TakeoverAfter: p.Config.Scheduler.TakeoverAfter.Std(),
+		Policy: scheduler.Policy{
+			MaxInProgress:    p.Config.Scheduler.MaxInProgress,
+			ArtifactDeadline: p.Config.Scheduler.ArtifactDeadline.Std(),
+			ExpansionRetry:   30 * time.Second,
+			QuarantineAfter:  p.Config.Scheduler.QuarantineAfter,
+			Retention:        p.Config.Scheduler.Retention.Std(),
+		},
+		Logger: p.Logger.With("part", "scheduler"),
+	}))
+}
+
+func (p *parts) projector() {
+	p.run(projector.New(projector.Config{
+		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
+		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
+	}).Keep)
+}
+
+// control carries out commands; suites says which definitions there are.
+func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
+	return &control.Control{
+		Log: p.core.log, Dispatch: p.core.log, Clock: p.Clock, Suites: suites, KeepTries: !p.Config.Scheduler.Supersede,
+	}
+}
+
+// artifacts opens the cache of artifacts, to ask whether some are there.
+func (p *parts) artifacts() (*artifact.Store, error) {
+	return artifact.Open(artifact.Config{Dir: p.data().Path("cache", "artifacts"), MaxBytes: p.Config.Collector.CacheBytes})
+}
+
+// reader opens the tables for reading, until everything ends.
+func (p *parts) reader() (*readmodel.Reader, error) {
+	reader, err := readmodel.OpenPools(p.ctx, p.core.databaseURL, readmodel.Pools{Long: p.Config.Readers.Connections})
+	if err != nil {
+		return nil, err
+	}
+	p.run(func(ctx context.Context) error {
+		<-ctx.Done()
+		reader.Close()
+		return nil
+	})
+	return reader, nil
+}
+
+// website returns the pages and the API. A collector may be added for any suite that was ever published, and for
+// the configured ones, whose publication may be on its way to the tables.
+func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName) http.Handler {
+	suites := func(ctx context.Context) ([]events.SuiteName, error) {
+		published, err := reader.Definitions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := slices.Clone(configured)
+		for _, d := range published {
+			if !slices.Contains(names, d.Suite) {
+				names = append(names, d.Suite)
+			}
+		}
+		return names, nil
+	}
+	commands := p.control(suites)
+	commands.KeyHolder = reader.KeyHolder
+	site := website.New(website.Config{
+		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
+		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
+		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
+	})
+	p.run(site.Run)
+	return site.Handler()
+}
+
+// serveHTTP serves until everything ends, and lets what is under way finish.
+func (p *parts) serveHTTP(l net.Listener, h http.Handler) {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: slog.NewLogLogger(p.Logger.With("part", "website").Handler(), slog.LevelWarn),
+	}
+	serve := func() error { return server.Serve(l) }
+	if s, secure := l.(secureListener); secure {
+		server.TLSConfig = tlsfiles.Server(s.pair, nil)
+		serve = func() error { return server.ServeTLS(s.Listener, "", "") }
+	}
+	p.run(func(context.Context) error {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve HTTP: %w", err)
+		}
+		return nil
+	})
+	p.run(func(ctx context.Context) error {
+		<-ctx.Done()
+		soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		err := server.Shutdown(soft)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close()
+		}
+		return err
+	})
+}
+
+// verify proves that the tables are what the log gives.
+func (p *parts) verify(ctx context.Context) (any, error) {
+	return projector.Replay(ctx, p.core.log, p.core.databaseURL, projector.ReplayOptions{
+		Verify: true, MaxInProgress: p.Config.Scheduler.MaxInProgress, Logger: p.Logger.With("part", "replay"),
+	})
+}

@@ -1,0 +1,25 @@
+package node
+
+import (
+	"context"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/projector"
+)
+
+// Replay rebuilds the tables from the log of this process, or, with verify, proves that they are what it gives. Nobody else
+// may work on the data directory.
+func (h *Host) Replay(ctx context.Context, verify bool) (report projector.Report, err error) {
+	k, done, err := h.ownLog(ctx)
+	if err != nil {
+		return report, err
+	}
+	defer done()
+	if err := k.startDatabase(ctx, h); err != nil {
+		return report, err
+	}
+	return projector.Replay(ctx, k.log, k.databaseURL, projector.ReplayOptions{
+		Verify: verify, MaxInProgress: h.Config.Scheduler.MaxInProgress, Logger: h.Logger,
+		Progress: func(at, of events.Seq) { h.Say("replay     %d of %d events", at, of) },
+	})
+}
