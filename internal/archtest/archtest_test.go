@@ -14,6 +14,7 @@ var packageRules = map[string]func([]*Package) []Problem{
 	"names":    CheckNames,
 	"comments": CheckComments,
 	"init":     CheckInit,
+	"mains":    CheckMains,
 	"exits":    CheckExits,
 	"headers":  CheckHeaders,
 	"tests":    CheckTests,

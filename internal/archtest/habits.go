@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"go/ast"
 	"path"
 	"slices"
@@ -61,6 +62,25 @@ func CheckInit(packages []*Package) (problems []Problem) {
 
 // exits are the functions that end the process.
 var exits = []string{"os.Exit", "syscall.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "log.Panicln"}
+
+// maxMain is how many lines a command has besides its tests: enough to start what is a package, with tests, elsewhere.
+const maxMain = 60
+
+// CheckMains reports commands that do more than start something.
+func CheckMains(packages []*Package) (problems []Problem) {
+	for _, p := range packages {
+		lines := 0
+		for _, f := range p.Files {
+			if p.Name == "main" && !f.Test {
+				lines += p.Fset.Position(f.Syntax.End()).Line
+			}
+		}
+		if lines > maxMain {
+			problems = append(problems, Problem{p.Path, fmt.Sprintf("has %d lines, more than %d: put what it does into a package", lines, maxMain)})
+		}
+	}
+	return problems
+}
 
 // CheckExits reports packages other than commands and tests that end the process.
 func CheckExits(packages []*Package) (problems []Problem) {

@@ -144,6 +144,15 @@ func init() {}
 `)}), "rules/suite/a.go:4")
 }
 
+func TestMains(t *testing.T) {
+	long := "package main\n" + strings.Repeat("// more\n", maxMain-1) + "func main() {}\n"
+	short := strings.Replace(long, "// more\n", "", 1)
+	expect(t, CheckMains([]*Package{
+		source(t, "cmd/long", "a.go", long), source(t, "cmd/two", "a.go", short, "b.go", "package main\n"),
+		source(t, "cmd/short", "a.go", short, "a_test.go", long), source(t, "cmd/room", "a.go", "package room\n"+long[len("package main\n"):]),
+	}), "cmd/long: has 61 lines", "cmd/two: has 61 lines")
+}
+
 func TestExits(t *testing.T) {
 	bad := `package suite
 import ("log"; "os")
