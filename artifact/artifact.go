@@ -7,9 +7,9 @@
 //
 //	<dir>/entries/<key>/root/           the artifact
 //	<dir>/entries/<key>/manifest.json   what it is; written last, moved into its place
-// 	<dir>/entries/<key>/…               temporary files of a fetch
+//	<dir>/entries/<key>/…               temporary files of a fetch
 //	<dir>/locks/<key>                   shared lock: in use; exclusive lock: being fetched or removed
-// 	<dir>/locks/<family>.fetch          exclusive lock: a process fetches an artifact of this family
+//	<dir>/locks/<family>.fetch          exclusive lock: a process fetches an artifact of this family
 //	<dir>/locks/cache                   exclusive lock: space is being counted and made
 //
 // A key is <family>-<components>. A family is one artifact (where it comes from, tag, target), with more or fewer
