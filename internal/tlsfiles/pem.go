@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// maxFile bounds what is read of a file: the largest bundles of certificates have some hundred kilobytes.
+// maxFile is how large a file may be: the largest bundles of certificates have some hundred kilobytes.
 const maxFile = 4 << 20
 
-// readFile reads a file of certificates or a key. what says which, for the error.
+// readFile reads a file of certificates or a key. what names its purpose in errors.
 func readFile(what, file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxFile {
@@ -34,7 +34,7 @@ func readFile(what, file string) ([]byte, error) {
 	return text, nil
 }
 
-// certificatesIn returns the certificates of a PEM text. name is where the text comes from, for the error.
+// certificatesIn returns the certificates of a PEM text. name says in errors where the text comes from.
 func certificatesIn(name string, text []byte) ([]*x509.Certificate, error) {
 	var found []*x509.Certificate
 	var others []string
@@ -67,7 +67,7 @@ func certificatesIn(name string, text []byte) ([]*x509.Certificate, error) {
 	return nil, fmt.Errorf("%s holds no certificate in PEM: it must have a line -----BEGIN CERTIFICATE-----", name)
 }
 
-// checkKey says why a text is no private key that a server can use without a person.
+// checkKey returns an error if a text is not a private key that a server can use without a person.
 func checkKey(file string, text []byte) error {
 	var others []string
 	for rest := text; ; {
@@ -92,7 +92,7 @@ func checkKey(file string, text []byte) error {
 	return fmt.Errorf("%s holds no private key in PEM: it must have a line -----BEGIN PRIVATE KEY-----", file)
 }
 
-// readPair reads a certificate and its key, and says which of both is wrong.
+// readPair reads a certificate and its key. Its error says which of the two is wrong.
 func readPair(certFile, keyFile string, now time.Time) (*tls.Certificate, error) {
 	certText, err := readFile("the certificate", certFile)
 	if err != nil {
@@ -124,7 +124,7 @@ func pairOf(certFile string, certText []byte, keyFile string, keyText []byte, no
 	return &pair, nil
 }
 
-// order is what to do about a pair that does not fit: the key may belong to a later certificate of the file.
+// order returns what to do about a pair that does not fit: the key may belong to a later certificate of the file.
 func order(chain []*x509.Certificate, keyText []byte) string {
 	for _, c := range chain[1:] {
 		one := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
@@ -135,7 +135,7 @@ func order(chain []*x509.Certificate, keyText []byte) string {
 	return ": give the two files that were made together"
 }
 
-// checkDates says when a certificate is good, if it is not good now.
+// checkDates returns an error if a certificate is not valid now. The error says when it is valid.
 func checkDates(file string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
@@ -146,7 +146,7 @@ func checkDates(file string, c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// describe names a certificate in brackets: whose it is, for which hosts, who issued it, and when it is valid.
+// describe describes a certificate in parentheses: its subject, its hosts, its issuer, and when it is valid.
 func describe(c *x509.Certificate) string {
 	parts := []string{"subject " + named(c.Subject.String())}
 	if hosts := hostsOf(c); len(hosts) > 0 {
