@@ -23,7 +23,7 @@ func CheckNames(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// CheckComments reports packages that do not say in a sentence what they are.
+// CheckComments reports packages whose comment does not begin with a sentence that says what they are.
 func CheckComments(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		want := "Package " + path.Base(p.Path) + " "
@@ -39,10 +39,10 @@ func CheckComments(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// initAllowed are the packages that may have init functions, and why.
+// initAllowed are the packages that may have init functions, with the reason.
 var initAllowed = map[string]string{}
 
-// CheckInit reports work that is done before main.
+// CheckInit reports init functions: they do work before main.
 func CheckInit(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if initAllowed[p.Path] != "" {
@@ -62,7 +62,7 @@ func CheckInit(packages []*Package) (problems []Problem) {
 // exits are the functions that end the process.
 var exits = []string{"os.Exit", "syscall.Exit", "log.Fatal", "log.Fatalf", "log.Fatalln", "log.Panic", "log.Panicf", "log.Panicln"}
 
-// CheckExits reports packages other than commands and tests that end the process.
+// CheckExits reports code that ends the process outside of commands and tests.
 func CheckExits(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if strings.HasPrefix(p.Path, "cmd/") {
@@ -86,8 +86,8 @@ func CheckExits(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// CheckHeaders reports conditions that hide what happens: a call that is made in the header of an if or a switch and whose
-// result is nothing, and a map that is made to choose between two texts.
+// CheckHeaders reports conditions that hide an effect: a call without a used result in the header of an if or a
+// switch, and a map that is made only to choose between two values.
 func CheckHeaders(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		for _, f := range p.Files {
