@@ -25,7 +25,7 @@ func newKey(t *testing.T) (*rsa.PrivateKey, []byte) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// Whoever writes is whom GitHub names beforehand, with a token and with an App.
+// The account that writes is the one that GitHub named before, with a token and with an App.
 func TestTheClientIsToldWhoItIs(t *testing.T) {
 	for _, base := range []string{"", "/api/v3"} {
 		w := start(t)
@@ -58,7 +58,7 @@ func TestTheClientIsToldWhoItIs(t *testing.T) {
 	}
 }
 
-// Where GitHub does not say who the client is, the error says which of the credentials it did not like.
+// If GitHub does not say who the client is, the error says which of the credentials it refused.
 func TestWhoTheClientIsCannotBeTold(t *testing.T) {
 	key, text := newKey(t)
 	_, other := newKey(t)
@@ -118,7 +118,7 @@ func TestWhoTheClientIsCannotBeTold(t *testing.T) {
 	})
 }
 
-// An account without a number or a name is nobody's, and believed of nobody.
+// An account without a number or a name is no account.
 func TestAnAnswerThatNamesNobodyIsAFault(t *testing.T) {
 	for _, body := range []string{`{}`, `null`, ``, `{"login":"tacho"}`, `{"id":7}`, `{"id":-7,"login":"tacho"}`} {
 		c, _ := odd(t, http.StatusOK, body)
