@@ -137,7 +137,7 @@ func merge(from, to string) error {
 			}
 			continue
 		case info.IsDir() != e.IsDir():
-			return &RefusedError{Reason: fmt.Sprintf("%s is a directory in one archive and none in another", e.Name())}
+			return &RefusedError{Reason: fmt.Sprintf("%s is a directory in one archive and not in another", e.Name())}
 		}
 		if err := os.Rename(source, target); err != nil {
 			return err

@@ -48,7 +48,7 @@ func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []
 	// The last used entry is removed only if the cache is far too small.
 	if m, err := s.readManifest(key); m == nil || err != nil {
 		l.Release()
-		return nil, errors.Join(err, errors.New("the artifact was removed as soon as it was there: the cache's limit is too small"))
+		return nil, errors.Join(err, errors.New("the artifact was removed right after it was fetched: the cache's limit is too small, raise it"))
 	}
 	return &held{manifest: f.manifest, key: key, lock: l}, nil
 }

@@ -63,7 +63,7 @@ func unsafe(name, why string) error {
 // entryName returns the path of an entry below the directory of the unpacked archive; "." is that directory.
 func entryName(name string) (string, error) {
 	if strings.ContainsRune(name, 0) || name == "" {
-		return "", unsafe(name, "is no name")
+		return "", unsafe(name, "is not a valid name")
 	}
 	clean := path.Clean(name)
 	if path.IsAbs(name) || !filepath.IsLocal(clean) {
@@ -149,7 +149,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	}
 	if name == "." {
 		if h.Typeflag != tar.TypeDir {
-			return unsafe(h.Name, "is no name of a file")
+			return unsafe(h.Name, "is not the name of a file")
 		}
 		return nil
 	}
@@ -289,5 +289,5 @@ func (u *unpacker) do(name string, make func() error) error {
 	if err == nil || isFull(err) || machineFault(err) {
 		return err
 	}
-	return unsafe(name, "cannot be made: "+err.Error())
+	return unsafe(name, "could not be made: "+err.Error())
 }

@@ -224,7 +224,7 @@ func (f *fetching) link(from string, parts []part) (bool, error) {
 		return false, errors.Join(removeAll(f.root()), os.Mkdir(f.root(), 0o755))
 	}
 	if err != nil {
-		return false, fmt.Errorf("share the files of what is there: %w", err)
+		return false, fmt.Errorf("share the files of the cached artifact: %w", err)
 	}
 	f.Parts = append(f.Parts, parts...)
 	return true, nil

@@ -105,7 +105,7 @@ func (c *Collector) mayUpdate(ctx context.Context) bool {
 	}
 	between, err := c.betweenRequests(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.Logger.Warn("whether a request is in hand cannot be read: not leaving for another version now", "error", err)
+		c.Logger.Warn("it could not be read whether a request is in progress: not leaving for another version now", "error", err)
 	}
 	return between && err == nil
 }

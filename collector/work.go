@@ -84,7 +84,7 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	}
 	dispatched, ok := recorded.Fact.(events.JobDispatched)
 	if !ok {
-		return fmt.Errorf("collector %s: event %d on the lane is no dispatch", c.Name, recorded.Seq)
+		return fmt.Errorf("collector %s: event %d on the lane is not a dispatch", c.Name, recorded.Seq)
 	}
 	if c.leaveBefore(ctx, dispatched, d) {
 		return ErrUpdate
@@ -120,7 +120,7 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 		c.Logger.Info("the job is not ours to execute now", "job", spec.ID, "reason", refusal.Reason)
 		return heldElsewhere, nil
 	case errors.As(err, &busy):
-		c.Logger.Warn("others write about the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
+		c.Logger.Warn("other writers change the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
 		return heldElsewhere, nil
 	case ctx.Err() != nil:
 		return 0, nil

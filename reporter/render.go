@@ -17,7 +17,7 @@ import (
 // patience is how long a report waits until the tables hold its request. After that the reporter tries again later.
 const patience = 30 * time.Second
 
-var errTablesLate = errors.New("the tables did not get there in time")
+var errTablesLate = errors.New("the tables did not catch up with the log in time")
 
 // Labels are the labels that a report adds and removes. An empty one is not used.
 type Labels struct {

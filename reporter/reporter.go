@@ -127,7 +127,7 @@ func New(c Config) *Reporter {
 }
 
 // errNobody says that a reporter was made that could not tell its own comments from those of others.
-var errNobody = errors.New("reporter: comments are to be written, and nobody said by which account: give it the one that GitHub names")
+var errNobody = errors.New("reporter: it may write comments but does not know its account: set Self to the account that GitHub names")
 
 // Run makes reports and writes comments when there is news or when one is due by time, until ctx ends. It returns an
 // error only if it cannot begin: it may write and does not know its account.
@@ -212,7 +212,7 @@ func (r *Reporter) report(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			r.Logger.Warn("a report cannot be made now and is tried again", "request", q.ID, "error", err)
+			r.Logger.Warn("a report could not be made, trying again", "request", q.ID, "error", err)
 		}
 		again.tries++
 		again.after = r.Clock().Add(pause(again.tries))

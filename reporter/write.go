@@ -47,7 +47,7 @@ func (r *Reporter) write(ctx context.Context) {
 			err = r.minimise(ctx, t.Comment)
 		}
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("a comment cannot be written now and is tried again", "comment", t.Wanted.Key, "pr", t.Wanted.PR, "error", err)
+			r.Logger.Warn("a comment could not be written, trying again", "comment", t.Wanted.Key, "pr", t.Wanted.PR, "error", err)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.
 			made, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, x.ID, text(x.Wanted))
 			return made, edited, err
 		}
-		r.Logger.Warn("the comment that stands is not ours: it is left alone, and another one is written", "comment", x.Wanted.Key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
+		r.Logger.Warn("the posted comment is not ours: it is left alone, and we write another one", "comment", x.Wanted.Key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
 	}
 	made, there, err := r.find(ctx, x)
 	switch {
@@ -175,7 +175,7 @@ func (r *Reporter) cleanUp(ctx context.Context) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool {
 		done, err := r.undo(ctx, o.Comment, o.made)
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("what another process wrote too cannot be set right now and is tried again", "comment", o.Wanted.Key, "id", o.made.ID, "error", err)
+			r.Logger.Warn("a comment that another process wrote too could not be corrected, trying again", "comment", o.Wanted.Key, "id", o.made.ID, "error", err)
 		}
 		return done && err == nil
 	})
@@ -206,7 +206,7 @@ func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Co
 	case stands == 0 && !refused:
 		return false, nil
 	case stands != made.ID:
-		r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.Wanted.Key, "id", made.ID)
+		r.Logger.Warn("another process wrote the comment meanwhile: this one is removed", "comment", x.Wanted.Key, "id", made.ID)
 		return true, r.GitHub.DeleteComment(ctx, x.Wanted.Repo, made.ID)
 	case newest.Revision > x.Wanted.Revision:
 		_, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, made.ID, text(newest))

@@ -81,7 +81,7 @@ func (c *chain) add(i int, samples []events.Iteration) error {
 	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
 		return &commandError{
 			argv: []string{string(c.plan.Benchmark.Name)},
-			what: fmt.Sprintf("has yielded more than can be recorded of one test case (%d KiB, after %d samples): let it print fewer, or lower its iterations",
+			what: fmt.Sprintf("yielded more than one test case may record (%d KiB, after %d samples): let it print fewer, or lower its iterations",
 				maxCaseBytes>>10, len(c.samples[i])+len(samples)),
 		}
 	}

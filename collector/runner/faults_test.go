@@ -60,7 +60,7 @@ func TestMoreSamplesThanCanBeRecordedFailTheTestCase(t *testing.T) {
 	if want := (runner.Summary{Measured: 1, Failed: 1}); err != nil || got != want {
 		t.Fatalf("Run = %+v, %v; want %+v", got, err, want)
 	}
-	if f := sink.failures[0]; f.Kind != events.ErrorBenchmark || f.Context != "loud" || !strings.Contains(f.Message, "more than can be recorded") {
+	if f := sink.failures[0]; f.Kind != events.ErrorBenchmark || f.Context != "loud" || !strings.Contains(f.Message, "more than one test case may record") {
 		t.Errorf("%+v", f)
 	}
 	if n := len(sink.measured[0].Iterations); n != 3000 {

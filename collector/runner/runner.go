@@ -293,7 +293,7 @@ func (r *run) stops(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return err
 	case outOfSpace(err):
-		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job goes on: %w",
+		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job continues: %w",
 			ErrTransient, r.job.Slot, err)
 	}
 	return nil

@@ -51,7 +51,7 @@ func CheckInit(packages []*Package) (problems []Problem) {
 		for _, f := range p.Files {
 			for _, d := range f.Syntax.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-					problems = append(problems, Problem{p.at(f, fn), "init does work that nobody asked for: let the caller call it"})
+					problems = append(problems, Problem{p.at(f, fn), "init works without being called: give it a name and let the caller call it"})
 				}
 			}
 		}
@@ -100,11 +100,11 @@ func CheckHeaders(packages []*Package) (problems []Problem) {
 					init = n.Init
 				case *ast.IndexExpr:
 					if choosesByBool(n) {
-						problems = append(problems, Problem{p.at(f, n), "a map is no condition: write an if"})
+						problems = append(problems, Problem{p.at(f, n), "a map is not a condition: write an if"})
 					}
 				}
 				if _, effect := init.(*ast.ExprStmt); effect {
-					problems = append(problems, Problem{p.at(f, n), "what is done does not stand in the header of a condition: give it a line"})
+					problems = append(problems, Problem{p.at(f, n), "an effect does not belong in the header of a condition: give it a line of its own"})
 				}
 				return true
 			})

@@ -166,7 +166,7 @@ func f(x map[string]int, g func() bool) string {
 	}
 	return ""
 }
-`)}), ":3: what is done", ":4: a map is no condition", ":9: what is done")
+`)}), ":3: an effect", ":4: a map is not a condition", ":9: an effect")
 }
 
 func TestTests(t *testing.T) {

@@ -60,7 +60,7 @@ func (c *testCheck) walk(n ast.Node, testers []string, bubble bool) {
 
 func (c *testCheck) use(e *ast.SelectorExpr, testers []string, bubble bool) {
 	if name, ok := selected(c.names, e); ok && name == "time.Sleep" && c.f.Test && !bubble {
-		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test waits for what happened, and never for how long"})
+		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test waits for an event, never for a duration"})
 	}
 	x, ok := e.X.(*ast.Ident)
 	if ok && slices.Contains(testers, x.Name) && strings.HasPrefix(e.Sel.Name, "Skip") {

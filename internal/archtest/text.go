@@ -70,7 +70,7 @@ func CheckMarks(texts []Text) (problems []Problem) {
 		for i, line := range strings.Split(t.Content, "\n") {
 			where := fmt.Sprintf("%s:%d", t.Name, i+1)
 			if m := promise.FindString(line); m != "" {
-				problems = append(problems, Problem{where, m + " promises what is not there: do it, or open an issue"})
+				problems = append(problems, Problem{where, m + " marks unfinished work: do it, or open an issue"})
 			}
 			for _, m := range private.FindAllString(line, -1) {
 				m = m[strings.IndexByte(m, '/'):]

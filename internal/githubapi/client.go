@@ -103,7 +103,7 @@ func parseBase(text string) (*url.URL, error) {
 	}
 	base, err := url.Parse(text)
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil {
-		return nil, fmt.Errorf("%q is no URL of a GitHub API: write it as https://github.example.com/api/v3, without a user", text)
+		return nil, fmt.Errorf("%q is not the URL of a GitHub API: write it as https://github.example.com/api/v3, without a user", text)
 	}
 	if !strings.HasSuffix(base.Path, "/") {
 		base.Path += "/"

@@ -163,7 +163,7 @@ func forbidden(message string, after time.Duration) Kind {
 
 // notTheAnswer returns a Fault: the body of a successful answer does not fit the call.
 func notTheAnswer(call string) error {
-	return &Error{Kind: Fault, Call: call, Status: http.StatusOK, Err: errors.New("the answer is none to this")}
+	return &Error{Kind: Fault, Call: call, Status: http.StatusOK, Err: errors.New("the answer does not fit the call")}
 }
 
 // message returns GitHub's message, without the URL of the call.

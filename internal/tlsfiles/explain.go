@@ -75,7 +75,7 @@ func (s Settings) ofCertificate(err error, address string) string {
 		return fmt.Sprintf("the certificate of %s %s is not for %s but for %s: %s, or have its operator make one that names %s",
 			address, describe(host.Certificate), host.Host, hosts, step, host.Host)
 	case errors.As(err, &roots):
-		return fmt.Sprintf("this system has no list of CAs with which the certificate of %s could be checked: install the package ca-certificates%s", address, ifSet(", or set ", s.CA))
+		return fmt.Sprintf("this system has no list of CAs to check the certificate of %s with: install the package ca-certificates%s", address, ifSet(", or set ", s.CA))
 	}
 	return ""
 }
@@ -95,9 +95,9 @@ func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string
 	c, now := invalid.Cert, time.Now()
 	switch {
 	case invalid.Reason == x509.Expired && now.Before(c.NotBefore):
-		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: put the clock of this machine right, or wait", address, describe(c), day(c.NotBefore), day(now))
+		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: correct the clock of this machine, or wait", address, describe(c), day(c.NotBefore), day(now))
 	case invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the certificate of %s %s has expired on %s, and it is %s here: its operator must renew it, or you put the clock of this machine right", address, describe(c), day(c.NotAfter), day(now))
+		return fmt.Sprintf("the certificate of %s %s has expired on %s, and it is %s here: its operator must renew it, or you correct the clock of this machine", address, describe(c), day(c.NotAfter), day(now))
 	case invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the certificate of %s %s is not one for servers: its operator must make one with the extended key usage serverAuth", address, describe(c))
 	}
@@ -108,9 +108,9 @@ func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string
 // refusals are the library's words for what servers say about the certificate of a client.
 var refusals = []struct{ alert, text string }{
 	{"tls: expired certificate", "has expired"},
-	{"tls: unknown certificate authority", "is signed by nobody whom that server believes"},
+	{"tls: unknown certificate authority", "is signed by no CA that the server trusts"},
 	{"tls: bad certificate", "is refused"},
-	{"tls: unsupported certificate", "is of a kind that the server does not take"},
+	{"tls: unsupported certificate", "is of a kind that the server does not accept"},
 	{"tls: revoked certificate", "was revoked"},
 	{"tls: unknown certificate", "is refused"},
 }
@@ -128,7 +128,7 @@ func (s Settings) ofServer(err error, address string) string {
 	said := op.Err.Error()
 	if strings.Contains(said, "tls: certificate required") || strings.Contains(said, "tls: bad certificate") && s.Ours == nil {
 		if s.Pair == "" {
-			return fmt.Sprintf("%s wants a certificate of its clients, and Tacho has none for it: reach it without one", address)
+			return fmt.Sprintf("%s wants a certificate of its clients, and Tacho has none for it: use an address that wants none", address)
 		}
 		return fmt.Sprintf("%s wants a certificate of its clients, and we show none: set %s to one that its CA has signed", address, s.Pair)
 	}
@@ -144,7 +144,7 @@ func (s Settings) ofServer(err error, address string) string {
 		// A server with TLS 1.2 does not say that it wants a certificate.
 		step = ifSet("; if it wants a certificate of its clients, set ", s.Pair)
 	}
-	return fmt.Sprintf("%s breaks TLS off (%s): check that it is the right server, and that it speaks TLS 1.2 or newer%s", address, said, step)
+	return fmt.Sprintf("%s ended the TLS handshake (%s): check that it is the right server, and that it speaks TLS 1.2 or newer%s", address, said, step)
 }
 
 // shownBy returns the certificate that the server has shown, if the error has it.

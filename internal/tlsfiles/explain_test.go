@@ -106,8 +106,8 @@ func TestDisagreementsAreExplained(t *testing.T) {
 		"another host":       {plain, Client{CA: believe(t, ca), Name: "bench.example.org"}, []string{"is not for bench.example.org but for localhost, 127.0.0.1", "nats.server_name"}},
 		"no host":            {shows(ca.Issue(tlstest.Leaf{Name: "x", Hosts: []string{}})), Client{CA: believe(t, ca)}, []string{"names no host", "subject alternative names"}},
 		"no certificate":     {mutual, Client{CA: believe(t, ca)}, []string{"wants a certificate of its clients, and we show none: set nats.client_cert"}},
-		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"breaks TLS off", "if it wants a certificate of its clients, set nats.client_cert"}},
-		"a stranger":         {mutual, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "nobody whom that server believes", "set nats.client_cert"}},
+		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"ended the TLS handshake", "if it wants a certificate of its clients, set nats.client_cert"}},
+		"a stranger":         {mutual, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "no CA that the server trusts", "set nats.client_cert"}},
 		"a stranger 1.2":     {older, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger"}},
 		"old client":         {mutual, Client{CA: believe(t, ca), Pair: outdated}, []string{"refuses us", "subject CN=old", "has expired"}},
 	} {

@@ -20,7 +20,7 @@ const maxFile = 4 << 20
 func readFile(what, file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("%s %s has %d bytes, which is no file of certificates: name the right file", what, file, info.Size())
+		return nil, fmt.Errorf("%s %s has %d bytes, too many for a file of certificates: name the right file", what, file, info.Size())
 	}
 	text, err := os.ReadFile(file)
 	switch {
@@ -62,7 +62,7 @@ func certificatesIn(name string, text []byte) ([]*x509.Certificate, error) {
 	case len(others) > 0:
 		return nil, fmt.Errorf("%s holds no certificate but %s: name the file with the certificate", name, listOf(others))
 	case isDER(text):
-		return nil, fmt.Errorf("%s holds no PEM but the binary form (DER): turn it into PEM with `openssl x509 -inform der -in FILE -out FILE.pem`", name)
+		return nil, fmt.Errorf("%s is not PEM but the binary form (DER): turn it into PEM with `openssl x509 -inform der -in FILE -out FILE.pem`", name)
 	}
 	return nil, fmt.Errorf("%s holds no certificate in PEM: it must have a line -----BEGIN CERTIFICATE-----", name)
 }
@@ -77,7 +77,7 @@ func checkKey(file string, text []byte) error {
 		}
 		switch {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-			return fmt.Errorf("the private key in %s wants a passphrase, and nobody is there to type it: take it off with `openssl pkey -in FILE -out NEW`", file)
+			return fmt.Errorf("the private key in %s has a passphrase, which Tacho cannot type: remove it with `openssl pkey -in FILE -out NEW`", file)
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 			return nil
 		}
@@ -87,7 +87,7 @@ func checkKey(file string, text []byte) error {
 	case len(others) > 0:
 		return fmt.Errorf("%s holds no private key but %s: name the file with the key", file, listOf(others))
 	case isDER(text):
-		return fmt.Errorf("%s holds no PEM but the binary form (DER): turn it into PEM with `openssl pkey -inform der -in FILE -out FILE.pem`", file)
+		return fmt.Errorf("%s is not PEM but the binary form (DER): turn it into PEM with `openssl pkey -inform der -in FILE -out FILE.pem`", file)
 	}
 	return fmt.Errorf("%s holds no private key in PEM: it must have a line -----BEGIN PRIVATE KEY-----", file)
 }
@@ -129,7 +129,7 @@ func order(chain []*x509.Certificate, keyText []byte) string {
 	for _, c := range chain[1:] {
 		one := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 		if _, err := tls.X509KeyPair(one, keyText); err == nil {
-			return fmt.Sprintf(", but to %s: put that one first in the file, and those of its issuers behind it", describe(c))
+			return fmt.Sprintf(", but to %s: put that one first in the file, then those of its issuers", describe(c))
 		}
 	}
 	return ": give the two files that were made together"
@@ -139,9 +139,9 @@ func order(chain []*x509.Certificate, keyText []byte) string {
 func checkDates(file string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("the certificate %s in %s has expired on %s: get a new one, or put the clock of this machine right if it is wrong", describe(c), file, day(c.NotAfter))
+		return fmt.Errorf("the certificate %s in %s has expired on %s: get a new one, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotAfter))
 	case now.Before(c.NotBefore):
-		return fmt.Errorf("the certificate %s in %s is not valid before %s: wait until then, or put the clock of this machine right if it is wrong", describe(c), file, day(c.NotBefore))
+		return fmt.Errorf("the certificate %s in %s is not valid before %s: wait until then, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotBefore))
 	}
 	return nil
 }

@@ -62,10 +62,10 @@ func (w *watched[T]) get() T {
 		if w.changed != nil {
 			w.changed(value)
 		}
-		w.log.Info("the files of TLS have changed and were read again", "files", strings.Join(w.files, ", "))
+		w.log.Info("the files of TLS have changed: the new ones are in use", "files", strings.Join(w.files, ", "))
 	case w.told != s:
 		w.told = s
-		w.log.Warn("the files of TLS have changed and cannot be used: what they held before stays in use", "error", err)
+		w.log.Warn("the files of TLS have changed and cannot be used: the old certificates stay in use", "error", err)
 	}
 	return w.value
 }

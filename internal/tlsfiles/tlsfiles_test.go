@@ -57,7 +57,7 @@ func TestAPairThatCannotBeUsedIsExplained(t *testing.T) {
 		"binary":          {text("a", "0\x82\x01\x00"), good.Key, []string{"openssl x509 -inform der"}},
 		"binary key":      {good.Cert, text("a", "0\x82\x01\x00"), []string{"openssl pkey -inform der"}},
 		"damaged":         {text("a", damaged), good.Key, []string{"certificate 1 in", "damaged"}},
-		"passphrase":      {good.Cert, text("a", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), []string{"wants a passphrase", "openssl pkey"}},
+		"passphrase":      {good.Cert, text("a", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), []string{"has a passphrase", "openssl pkey"}},
 		"expired":         {"", "", []string{"subject CN=old", "has expired on", "get a new one"}},
 		"not yet valid":   {"", "", []string{"subject CN=young", "is not valid before", "clock"}},
 		"not a directory": {good.Cert, closed + "/x", []string{"the private key cannot be read"}},
