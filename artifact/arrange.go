@@ -43,8 +43,8 @@ func arrange(stage, root string) error {
 	return nil
 }
 
-// belongs reports whether a directory of that name is part of an installed program and not a wrapping.
-func belongs(name string) bool {
+// isProgramDir reports whether a directory of that name is part of an installed program and not a wrapping.
+func isProgramDir(name string) bool {
 	switch name {
 	case "bin", "sbin", "lib", "lib64", "libexec", "include", "share", "etc", "src", "usr", "pkg":
 		return true
@@ -59,7 +59,7 @@ func peel(dir string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if len(entries) != 1 || !entries[0].IsDir() || belongs(entries[0].Name()) {
+		if len(entries) != 1 || !entries[0].IsDir() || isProgramDir(entries[0].Name()) {
 			return dir, nil
 		}
 		dir = filepath.Join(dir, entries[0].Name())
@@ -76,7 +76,7 @@ func installed(dir string) ([]string, error) {
 	installer := false
 	for _, e := range entries {
 		switch {
-		case e.IsDir() && belongs(e.Name()):
+		case e.IsDir() && isProgramDir(e.Name()):
 			return nil, nil
 		case e.IsDir():
 			directories = append(directories, e.Name())

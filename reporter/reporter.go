@@ -20,17 +20,17 @@ import (
 
 const (
 	source = "reporter"
-	// again is how often the reporter checks what is due by time.
-	again = time.Second
+	// lookEvery is how often the reporter checks what is due by time.
+	lookEvery = time.Second
 	// lease is how long another process's attempt is left alone: well over the time that its calls may take.
 	lease = 3 * time.Minute
-	// within bounds the age of what the reporter still acts on: the end of a request without a report, a wanted
+	// reportMaxAge bounds the age of what the reporter still acts on: the end of a request without a report, a wanted
 	// comment that no process has tried to write, and late results. A newly connected repository must not get the
 	// history of the farm, or of a dry run. And a reporter that starts must not make reports anew for old results
 	// that changed nothing.
-	within = 3 * 24 * time.Hour
-	// settle is how long the reporter waits after late results, for more of them, before it edits the report.
-	settle = 2 * time.Minute
+	reportMaxAge = 3 * 24 * time.Hour
+	// lateResultsPause is how long the reporter waits after late results, for more of them, before it edits the report.
+	lateResultsPause = 2 * time.Minute
 )
 
 // GitHub is where the reporter writes comments. *githubapi.Client implements it.
@@ -126,17 +126,17 @@ func New(c Config) *Reporter {
 	}
 }
 
-// errNobody says that a reporter was made that could not tell its own comments from those of others.
-var errNobody = errors.New("reporter: it may write comments but does not know its account: set Self to the account that GitHub names")
+// errNoAccount says that a reporter was made that could not tell its own comments from those of others.
+var errNoAccount = errors.New("reporter: it may write comments but does not know its account: set Self to the account that GitHub names")
 
 // Run makes reports and writes comments when there is news or when one is due by time, until ctx ends. It returns an
 // error only if it cannot begin: it may write and does not know its account.
 func (r *Reporter) Run(ctx context.Context) error {
 	if r.GitHub != nil && r.Self.ID <= 0 {
-		return errNobody
+		return errNoAccount
 	}
 	r.Ledger.Tell(r.told)
-	tick := time.NewTicker(again)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for r.read(ctx) {
 		r.report(ctx)
@@ -182,7 +182,7 @@ func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
 	r.Ledger.View(func(l *ledger.Ledger) {
 		at = l.Seq
 		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Unreported)) {
-			if q, ours := r.ours(l, id); ours && now.Sub(q.EndedAt) <= within {
+			if q, ours := r.ours(l, id); ours && now.Sub(q.EndedAt) <= reportMaxAge {
 				out = append(out, wish{Request: q})
 			}
 		}
@@ -190,7 +190,7 @@ func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
 		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Late)) {
 			n := l.Outbox.Late[id]
 			q, ours := r.ours(l, id)
-			if age := now.Sub(n.At); ours && n.Seq > r.unchanged[id] && age >= settle && age <= within {
+			if age := now.Sub(n.At); ours && n.Seq > r.unchanged[id] && age >= lateResultsPause && age <= reportMaxAge {
 				out = append(out, wish{q, n.Seq})
 			}
 		}

@@ -31,7 +31,7 @@ func (r *Reporter) dropped(l *ledger.Ledger, id events.RequestID, now time.Time)
 	if q.State != events.StateCompleted && q.State != events.StateFailed {
 		return true
 	}
-	return l.Outbox.Comments[events.ReportKey(id)] == nil && now.Sub(q.EndedAt) > within
+	return l.Outbox.Comments[events.ReportKey(id)] == nil && now.Sub(q.EndedAt) > reportMaxAge
 }
 
 // over reports whether the request of a comment is over: its report is posted, or it will get none.
@@ -70,8 +70,8 @@ const (
 	giveUp
 	// outdated drops a comment that no process has tried to write for too long.
 	outdated
-	// settled finds out whether a temporary comment that comes too late was written nevertheless.
-	settled
+	// findLate finds out whether a temporary comment that comes too late was written nevertheless.
+	findLate
 	// label sets the labels of the pull request.
 	label
 	// minimise folds a temporary comment away.
@@ -108,8 +108,8 @@ func (r *Reporter) next(l *ledger.Ledger, c *ledger.Comment, now time.Time) (tas
 	case !written && late && c.Attempt == 0:
 		return giveUp, true
 	case !written && late:
-		return settled, true
-	case !written && c.Posted == 0 && c.Attempt == 0 && now.Sub(c.At) > within:
+		return findLate, true
+	case !written && c.Posted == 0 && c.Attempt == 0 && now.Sub(c.At) > reportMaxAge:
 		return outdated, true
 	case !written:
 		return write, true

@@ -140,7 +140,7 @@ func TestAReporterThatMayWriteKnowsWhoItIs(t *testing.T) {
 		for _, self := range []githubapi.Account{{}, {Login: "tacho[bot]"}, {ID: -1}} {
 			c := r.config(r.log, r.client)
 			c.Self = self
-			if err := New(c).Run(t.Context()); !errors.Is(err, errNobody) {
+			if err := New(c).Run(t.Context()); !errors.Is(err, errNoAccount) {
 				t.Errorf("%+v: %v", self, err)
 			}
 		}

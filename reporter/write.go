@@ -39,8 +39,8 @@ func (r *Reporter) write(ctx context.Context) {
 			err = r.giveUp(ctx, t.Comment, tooLate)
 		case outdated:
 			err = r.giveUp(ctx, t.Comment, tooOld)
-		case settled:
-			err = r.post(ctx, t.Comment, r.settle)
+		case findLate:
+			err = r.post(ctx, t.Comment, r.findLate)
 		case label:
 			err = r.label(ctx, t.Comment)
 		case minimise:
@@ -138,8 +138,8 @@ func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.
 	return made, found, err
 }
 
-// settle looks for a comment that comes too late to be written. It returns an error if there is none.
-func (r *Reporter) settle(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
+// findLate looks for a comment that comes too late to be written. It returns an error if there is none.
+func (r *Reporter) findLate(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
 	made, there, err := r.find(ctx, x)
 	if err == nil && !there {
 		err = &githubapi.Error{Kind: githubapi.Refused, Call: "comment", Err: errors.New(tooLate)}
@@ -147,13 +147,13 @@ func (r *Reporter) settle(ctx context.Context, x ledger.Comment) (made githubapi
 	return made, found, err
 }
 
-// early is how long before the wish a comment may have been written to be found: clocks differ.
-const early = time.Hour
+// maxClockSkew is how long before the wish a comment may have been written to be found: clocks differ.
+const maxClockSkew = time.Hour
 
 // find looks for a comment of ours that ends with the marker. Anyone can write the marker, but only we write as our
 // account.
 func (r *Reporter) find(ctx context.Context, x ledger.Comment) (githubapi.Comment, bool, error) {
-	for c, err := range r.GitHub.Comments(ctx, x.Wanted.Repo, x.Wanted.PR, x.WantedAt.Add(-early)) {
+	for c, err := range r.GitHub.Comments(ctx, x.Wanted.Repo, x.Wanted.PR, x.WantedAt.Add(-maxClockSkew)) {
 		if err != nil {
 			return githubapi.Comment{}, false, err
 		}

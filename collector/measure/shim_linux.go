@@ -64,14 +64,14 @@ func RunShimIfAsked() bool {
 	if err != nil {
 		r.Fault = err.Error()
 	}
-	hush()
+	closeOutput()
 	// If the report is not read, the collector has gone or has given up on this run.
 	_ = gob.NewEncoder(reports).Encode(r)
 	return true
 }
 
-// hush closes the command's stdout and stderr: a last line of our own runtime is not part of the command's output.
-func hush() {
+// closeOutput closes the command's stdout and stderr: a last line of our own runtime is not part of the command's output.
+func closeOutput() {
 	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return // the output may then have a line too many

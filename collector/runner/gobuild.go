@@ -46,7 +46,7 @@ func (goBuild) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Bench
 		return Plan{}, err
 	}
 	g := goCommand{slot: s, tc: tc, src: src, bench: p.Benchmark}
-	g.choose(p)
+	g.setArguments(p)
 	std, err := g.prepareCache(ctx)
 	if err != nil {
 		return Plan{}, err
@@ -99,8 +99,8 @@ type goCommand struct {
 	packages []string
 }
 
-// choose sets verb, flags and packages from the arguments of backend, profile and benchmark.
-func (g *goCommand) choose(p suite.BenchmarkPlan) {
+// setArguments sets verb, flags and packages from the arguments of backend, profile and benchmark.
+func (g *goCommand) setArguments(p suite.BenchmarkPlan) {
 	args := slices.Concat(p.Backend.Args, p.Profile.Args, p.Benchmark.Args)
 	g.verb = "build"
 	if len(p.Profile.Args) > 0 && !strings.HasPrefix(p.Profile.Args[0], "-") {

@@ -29,7 +29,7 @@ func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if err := g.settle(ctx); err != nil {
+	if err := g.awaitIndexable(ctx); err != nil {
 		return "", err
 	}
 	shared, own := filepath.Join(g.slot.Cache, "go", key), g.slot.Path("gocache")
@@ -68,8 +68,8 @@ const (
 	unpacking = time.Minute
 )
 
-// settle waits until the files of a newly unpacked toolchain are old enough to be indexed.
-func (g *goCommand) settle(ctx context.Context) error {
+// awaitIndexable waits until the files of a newly unpacked toolchain are old enough to be indexed.
+func (g *goCommand) awaitIndexable(ctx context.Context) error {
 	info, err := os.Stat(filepath.Join(g.tc.Dir, "bin", "go"))
 	if err != nil {
 		return fmt.Errorf("look at the toolchain: %w", err)

@@ -36,7 +36,7 @@ import (
 // file of JSON documentation. There is none for a tree of HTML, nor for an executable that is only checked.
 //
 // Two things make toolchains comparable. Both see the same hash of every crate, which otherwise covers their version
-// and orders hash tables (see settleMetadata). And every incremental result is verified, not a sample of them.
+// and orders hash tables (see replaceMetadata). And every incremental result is verified, not a sample of them.
 type rust struct{}
 
 // sizeArtifact is the size of what was compiled.
@@ -68,7 +68,7 @@ func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Benchmar
 		p.Benchmark.Patches = nil // no scenario applies them
 	}
 	r := &rustBuild{slot: s, bin: filepath.Join(tc.Dir, "bin"), plan: p}
-	if err := r.choose(); err != nil {
+	if err := r.setArguments(); err != nil {
 		return Plan{}, err
 	}
 	for _, tool := range []string{"cargo", "rustc", r.tool()} {
@@ -102,8 +102,8 @@ func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Benchmar
 	return r.steps(leaf, changes)
 }
 
-// choose sets verb, flags and compiler from the arguments of backend, profile and benchmark.
-func (r *rustBuild) choose() error {
+// setArguments sets verb, flags and compiler from the arguments of backend, profile and benchmark.
+func (r *rustBuild) setArguments() error {
 	p := r.plan
 	args := p.Profile.Args
 	if len(args) == 0 || !slices.Contains([]string{verbRustc, verbRustdoc, verbClippy}, args[0]) {

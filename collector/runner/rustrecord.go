@@ -58,7 +58,7 @@ func wrap(tool, file string) error {
 	env := os.Environ()
 	home := strings.TrimPrefix(os.Getenv("CARGO_MANIFEST_DIR"), os.Getenv(variableSlot))
 	identity := []string{os.Getenv("CARGO_PKG_NAME"), os.Getenv("CARGO_PKG_VERSION"), home}
-	args := settleMetadata(os.Args[1:], identity)
+	args := replaceMetadata(os.Args[1:], identity)
 	mark := slices.Index(args, leafMark)
 	if mark < 0 {
 		real := filepath.Join(os.Getenv(variableBin), tool)
@@ -129,11 +129,11 @@ func wrapperEnv(dir, bin, file, slot string) []string {
 	}
 }
 
-// settleMetadata replaces the hash by which cargo tells the crates of a build apart. Cargo's own hash covers cargo's
+// replaceMetadata replaces the hash by which cargo tells the crates of a build apart. Cargo's own hash covers cargo's
 // version and the compiler's, and the compiler hashes it into every name. So two toolchains would walk their hash
 // tables in different orders and differ by chance. Our hash covers what the crate is: package, name, type, features,
 // and whether it is for the host.
-func settleMetadata(args, identity []string) []string {
+func replaceMetadata(args, identity []string) []string {
 	for i, a := range args {
 		switch {
 		case a == "--test" || strings.HasPrefix(a, "--target"):
