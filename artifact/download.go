@@ -193,7 +193,7 @@ func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, er
 	return events.Digest(sum), nil
 }
 
-// watch ends a context when the network has brought no byte for too long. It is paused while the disk is slow.
+// watch ends a context when the network has brought no byte for too long. It is paused while the data goes to disk.
 type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer

@@ -158,7 +158,7 @@ func (s *Store) reservation(key string) int64 {
 }
 
 // removeOldest removes the entry that was unused for longest, or the rest of one after a crash. It returns false if
-// all are in use. Hold the lock of the cache.
+// all are in use. The caller holds the lock of the cache.
 func (s *Store) removeOldest() (bool, error) {
 	keys, err := s.keys("")
 	if err != nil {

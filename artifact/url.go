@@ -71,7 +71,7 @@ func withoutTarget(template string) string {
 
 // choose returns the first place that has everything. It does not ask for the URLs that present returns. A failing
 // place ends the search: otherwise its failure would decide what is measured. choose skips a place that refuses
-// access; if no later place has everything, it returns that refusal as the error.
+// access. If no place has everything, it returns the refusals as the error.
 func (s *Store) choose(ctx context.Context, ref Ref, present func(candidate) []string) (candidate, error) {
 	missing := &NotThereError{What: ref.String()}
 	var refused error

@@ -6,7 +6,7 @@
 //  2. fetches the artifact, prepares the programs and measures the test cases that have no results yet;
 //  3. appends results as they come, each time with the last event of the job's results expected;
 //  4. appends JobFinished, again with the last event of the lane's work expected;
-//  5. acknowledges the delivery, which is never the truth about the job.
+//  5. acknowledges the delivery. The log, never the delivery, tells the state of the job.
 //
 // The log is the fence. A process can lose its job: another process dequeued it, the scheduler declared the attempt
 // lost, or the request was cancelled. The log then refuses its appends at 3 or 4, or the process sees the loss at its
@@ -103,8 +103,8 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// ErrLeave is returned by Run when the collector was asked to leave: it was drained,
-// deactivated or quarantined.
+// ErrLeave is returned by Run when the collector was asked to leave: it was drained, deactivated, quarantined or
+// removed.
 var ErrLeave = errors.New("the collector was asked to leave")
 
 // RegistrationError says that, by the log, this process may not run as that collector. Trying again does not help.

@@ -43,7 +43,7 @@ type Config struct {
 	// places and estimates.
 	Places func(ctx context.Context, at events.Seq) ([]Place, error)
 	Rules  Rules
-	// Client fetches the list of permitted users; nil is http.DefaultClient.
+	// Client fetches the list of permitted users; nil is a client that waits at most 10 seconds.
 	Client  *http.Client
 	Clock   func() time.Time
 	Logger  *slog.Logger

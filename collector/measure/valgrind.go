@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// ErrNoValgrind says that instructions cannot be counted here.
+// ErrNoValgrind says that instructions cannot be counted, since valgrind is not on PATH.
 var ErrNoValgrind = errors.New("valgrind is not on PATH: install it to count instructions without hardware counters")
 
 // CountInstructions executes c under valgrind and returns the number of user-mode instructions of the process (the

@@ -43,10 +43,10 @@
 //	compile, GOGC=off            0.05   0.04    0.74   0.14     4.3   19.0
 //
 // So the garbage collector makes the difference, not the other commands. When it starts is chance, and with one CPU
-// compile does without the larger first heap that it gives itself otherwise. With the collector off, every allocation
-// shows in page-faults and max-rss, which then repeat twenty times as well. Realism decides the rest: users also wait
-// for the linker and the go command, and their regressions would otherwise go unseen. A program that is too large for
-// this sets GOGC in its env.
+// compile does without the larger first heap that it gives itself otherwise. With GOGC=off, every allocation shows in
+// page-faults and max-rss, which then repeat twenty times as well. Realism decides the rest: users also wait for the
+// linker and the go command, and their regressions would otherwise go unseen. A program that is too large for this
+// sets GOGC in its env.
 //
 // These settings also make it repeat: GOMAXPROCS=1 and -p=1, so that no two compilers run at the same time; -trimpath
 // and -buildvcs=false, so that the binary is the same byte for byte; no network, no other toolchain, no go.env, no

@@ -237,8 +237,8 @@ func faultOf(err error) error {
 }
 
 // verifyAll makes the compiler verify every incremental result that it reuses. Without it the compiler picks some by
-// their hash, so different ones after every change of the compiler. Steps that reuse nothing do without the flag:
-// there it would only cost time that no user spends.
+// their hash, so different ones after every change of the compiler. Steps that are not incremental do without the
+// flag: there it would only cost time that no user spends.
 func (r *rustBuild) verifyAll(ctx context.Context) error {
 	const flag = "-Zincremental-verify-ich"
 	_, err := r.slot.Do(ctx, r.src, r.env(), []string{filepath.Join(r.bin, "rustc"), flag, "--print=sysroot"})

@@ -1,6 +1,6 @@
 // Package filelock locks files.
 //
-// A lock excludes other processes and other goroutines. It ends when it is released, and at the latest when the
+// A lock works between processes and between goroutines. It ends when it is released, and at the latest when the
 // process ends, in whatever way: the lock is the kernel's (flock). A child process with a copy of the file holds the
 // lock too, until it ends.
 package filelock

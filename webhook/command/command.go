@@ -18,7 +18,7 @@
 //     ignores. It refuses it if only arguments follow, and the word is nearly a command or the line begins with
 //     another mention ("@bors try @tacho queu backends=llvm").
 //   - None ("cc @tacho"): the bot ignores it. But if the line is the name alone, and the comment has no command,
-//     the bot tells the author what he can ask for.
+//     the bot answers what it can be asked.
 //
 // More than one command is refused: it is not clear which of them was meant, and the bot never carries out half of a
 // comment.
