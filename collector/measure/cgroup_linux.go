@@ -42,7 +42,7 @@ func newCgroup() (cgroup, error) {
 // cgroupPattern matches the cgroups that the process pid makes for its commands.
 func cgroupPattern(pid int) string { return fmt.Sprintf("tacho-%d-*", pid) }
 
-// kill kills all members at once. Kernels before 5.14 have no such file, so there it fails.
+// kill kills all members at once. It fails on kernels before 5.14, which have no file cgroup.kill.
 func (g cgroup) kill() error {
 	file, err := os.OpenFile(filepath.Join(string(g), "cgroup.kill"), os.O_WRONLY, 0)
 	if err != nil {

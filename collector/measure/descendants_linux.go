@@ -17,8 +17,8 @@ func killDescendants(root int) {
 	for pid, parent := range allParents() {
 		children[parent] = append(children[parent], pid)
 	}
-	// The processes are read one after the other, so a process number may be used again meanwhile. That must not make
-	// a circle.
+	// The processes are read one after the other, so a process number may be used again meanwhile. That must not
+	// cause an endless loop.
 	family, order := map[int]bool{root: true}, slices.Clone(children[root])
 	for i := 0; i < len(order); i++ {
 		if pid := order[i]; !family[pid] {
