@@ -22,13 +22,13 @@ type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
 }
 
-// Place is a request's place in the queue.
+// Place is where a request stands in the queue.
 type Place struct {
 	RequestID events.RequestID
 	Position  int
 	// Ahead is how many requests are benchmarked before it.
 	Ahead int
-	// Start and End are estimates; nil when they are unknown.
+	// Start and End are the estimates; nil when they are unknown.
 	Start, End *time.Time
 }
 

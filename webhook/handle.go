@@ -280,7 +280,7 @@ func login(name string) string {
 // PushWord begins the command of a delivery about a push; the branch follows.
 const PushWord = "push "
 
-// pushed handles a push: the poller of the branch then polls it at once.
+// pushed handles a push: whoever polls the branch looks at it now.
 func (d *delivered) pushed(ctx context.Context) error {
 	var p pushed
 	if err := parse(d.Body, &p); err != nil {
