@@ -277,7 +277,7 @@ func login(name string) string {
 	return kept[:min(len(kept), 64)]
 }
 
-// PushWord begins the command of a delivery about a push; the branch follows.
+// PushWord begins the command of a delivery that told of a push; the branch follows.
 const PushWord = "push "
 
 // pushed handles a push: whoever polls the branch looks at it now.
