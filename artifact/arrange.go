@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Archives of programs wrap what belongs to the program in directories of their own: one is named after the
-// release, and where archives are parts of an installation, one more after the part. Both are peeled off:
+// Archives of programs wrap their content in directories of their own. One is named after the release. In archives
+// that are parts of an installation, one more is named after the part. Both are removed:
 //
 //	go1.25.3/bin/go                                   -> bin/go
 //	rustc-nightly-x86_64/install.sh, components       -> dropped
 //	rustc-nightly-x86_64/rustc/lib/librustc_driver.so -> lib/librustc_driver.so
 
-// arrange moves what belongs to the artifact from the unpacked archive in stage to root, which holds the
-// archives that came before. Files of a later archive replace those of an earlier one.
+// arrange moves the artifact's files from the unpacked archive in stage to root, which holds those of the earlier
+// archives. Files of a later archive replace those of an earlier one.
 func arrange(stage, root string) error {
 	top, err := peel(stage)
 	if err != nil {
@@ -32,7 +32,7 @@ func arrange(stage, root string) error {
 		return merge(top, root)
 	}
 	for _, p := range parts {
-		// The list of what the installer would copy.
+		// This file lists what the installer would copy.
 		if err := os.Remove(filepath.Join(p, "manifest.in")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -43,8 +43,8 @@ func arrange(stage, root string) error {
 	return nil
 }
 
-// belongs reports whether a directory of that name is part of an installed program and no wrapping.
-func belongs(name string) bool {
+// isProgramDir reports whether a directory of that name is part of an installed program and not a wrapping.
+func isProgramDir(name string) bool {
 	switch name {
 	case "bin", "sbin", "lib", "lib64", "libexec", "include", "share", "etc", "src", "usr", "pkg":
 		return true
@@ -52,21 +52,21 @@ func belongs(name string) bool {
 	return false
 }
 
-// peel descends while there is nothing but one directory that wraps the rest.
+// peel descends while the directory holds nothing but one directory that wraps the rest.
 func peel(dir string) (string, error) {
 	for {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return "", err
 		}
-		if len(entries) != 1 || !entries[0].IsDir() || belongs(entries[0].Name()) {
+		if len(entries) != 1 || !entries[0].IsDir() || isProgramDir(entries[0].Name()) {
 			return dir, nil
 		}
 		dir = filepath.Join(dir, entries[0].Name())
 	}
 }
 
-// installed returns the directories of the parts if dir is an archive with an installer, and nil if it is not.
+// installed returns the directories of the parts if dir is an archive with an installer, else nil.
 func installed(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func installed(dir string) ([]string, error) {
 	installer := false
 	for _, e := range entries {
 		switch {
-		case e.IsDir() && belongs(e.Name()):
+		case e.IsDir() && isProgramDir(e.Name()):
 			return nil, nil
 		case e.IsDir():
 			directories = append(directories, e.Name())
@@ -103,7 +103,7 @@ func installed(dir string) ([]string, error) {
 	return parts, nil
 }
 
-// componentList reads the names of the directories to install; nil if there is no such list.
+// componentList reads the names of the directories to install; nil without such a list.
 func componentList(file string) ([]string, error) {
 	const most = 64 << 10
 	info, err := os.Lstat(file)
@@ -117,8 +117,8 @@ func componentList(file string) ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
-// merge moves everything in from to the directory to. Only renames are needed, since both are on one file
-// system; directories that exist in both are merged.
+// merge moves everything in from to the directory to. It only renames, since both are on one file system. It merges
+// directories that exist in both.
 func merge(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -137,7 +137,7 @@ func merge(from, to string) error {
 			}
 			continue
 		case info.IsDir() != e.IsDir():
-			return &RefusedError{Reason: fmt.Sprintf("%s is a directory in one archive and none in another", e.Name())}
+			return &RefusedError{Reason: fmt.Sprintf("%s is a directory in one archive and not in another", e.Name())}
 		}
 		if err := os.Rename(source, target); err != nil {
 			return err
@@ -146,7 +146,7 @@ func merge(from, to string) error {
 	return nil
 }
 
-// checkLinks refuses a tree with a symbolic link that leads out of it. Links that lead nowhere are harmless.
+// checkLinks refuses a tree with a symbolic link that leads out of it. A link to nothing is harmless.
 func checkLinks(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

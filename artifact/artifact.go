@@ -1,29 +1,29 @@
-// Package artifact finds, fetches and keeps the things that are measured, so that a collector can ask for one
-// and use it until it lets go.
+// Package artifact finds, fetches and keeps the things that are measured. A collector asks for one and uses it until
+// it releases it.
 //
-// Four kinds of source are known: a toolchain that the go command fetches (kept in Go's own module cache),
-// archives behind URLs, a git commit that is built, and a directory that is there already. What comes from
-// URLs and git is kept in a cache directory, which several processes may share:
+// It knows four kinds of source: a toolchain that the go command fetches (kept in Go's own module cache), archives
+// behind URLs, a git commit that is built, and a directory that already exists. Artifacts from URLs and git are kept
+// in a cache directory, which several processes may share:
 //
 //	<dir>/entries/<key>/root/           the artifact
 //	<dir>/entries/<key>/manifest.json   what it is; written last, moved into its place
-//	<dir>/entries/<key>/…               whatever a fetch needs meanwhile
+//	<dir>/entries/<key>/…               temporary files of a fetch
 //	<dir>/locks/<key>                   shared lock: in use; exclusive lock: being fetched or removed
-//	<dir>/locks/<family>.fetch          exclusive lock: somebody fetches an artifact of this family
+//	<dir>/locks/<family>.fetch          exclusive lock: a process fetches an artifact of this family
 //	<dir>/locks/cache                   exclusive lock: space is being counted and made
 //
-// A key is <family>-<components>: a family is one artifact (where it comes from, tag, target), with more or
-// fewer components. An entry serves everybody who needs some of its components; more components make a new
-// entry, which shares the files of the old one by hard links and fetches only what is missing.
+// A key is <family>-<components>. A family is one artifact (where it comes from, tag, target), with more or fewer
+// components. An entry serves every request for some of its components. A request for more components makes a new
+// entry, which shares the files of the old one by hard links and fetches only the missing ones.
 //
-// One rule makes it safe: an entry is what its manifest says, and without a manifest there is no entry. A
-// fetch writes into the entry's own directory under its exclusive lock, brings the file system to disk and
-// writes the manifest at the end; a removal deletes the manifest first. A crash in between leaves a directory
-// without manifest and without lock, which the next Open or the next fetch removes. Locks are flocks: they
-// end with their process. The time of a lock's file is when the entry was last used.
+// One rule makes it safe: an entry is what its manifest says, and without a manifest there is no entry. A fetch
+// writes into the entry's own directory under its exclusive lock, syncs the file system to disk and writes the
+// manifest last. A removal deletes the manifest first. A crash in between leaves a directory without manifest and
+// without lock, which the next Open or the next fetch removes. Locks are flocks: they end with their process. The
+// time of a lock's file is when the entry was last used.
 //
-// The cache is bounded: before a fetch writes more, the entries unused for longest are removed until it fits,
-// and so they are when the disk is full. An entry that is in use, by any process, stays.
+// The cache is bounded: before a fetch writes more, the store removes the entries unused for longest until the new
+// data fits. It does the same when the disk is full. It never removes an entry that a process uses.
 package artifact
 
 import (
@@ -40,20 +40,20 @@ import (
 
 // Config says where a Store keeps artifacts and how it fetches them.
 type Config struct {
-	// Dir is the directory of the cache; it is made if need be. Processes on one machine may share it, and
-	// it should be on the machine's own disk. It is required.
+	// Dir is the directory of the cache. Open makes it if it does not exist. Processes on one machine may share it,
+	// and it should be on the machine's own disk. It is required.
 	Dir string
-	// MaxBytes bounds what the cache holds on disk, archives unpacked. It must be larger than the largest
-	// set of artifacts that are in use at once, or fetches end with a *NoSpaceError. 0 means that only the
-	// disk is the bound. The go command's own cache is not counted: Tacho never removes from it.
+	// MaxBytes bounds the size of the cache on disk, with its archives unpacked. It must be larger than the largest
+	// set of artifacts that are in use at once, or fetches end with a *NoSpaceError. 0 means that only the disk is
+	// the bound. The go command's own cache is not counted: Tacho never removes from it.
 	MaxBytes int64
-	// Client makes the HTTP requests; nil is a client that gives up when a server does not answer within a
-	// minute. It should have no Timeout, which would limit the length of downloads.
+	// Client makes the HTTP requests; nil is a client that gives up when a server does not answer within a minute. It
+	// must not have a Timeout, which would limit the length of downloads.
 	Client *http.Client
-	// Stall is for how long a download may bring nothing before it is given up; 0 is one minute.
+	// Stall is how long a download may bring no data before it fails; 0 is one minute.
 	Stall time.Duration
-	// Progress takes a line of text for people whenever something begins that takes long. It is called from
-	// the goroutines that call the Store; nil drops the lines.
+	// Progress takes a line of text for people whenever the Store begins something that takes long. The goroutines
+	// that call the Store call it; nil drops the lines.
 	Progress func(text string)
 }
 
@@ -66,7 +66,7 @@ type Ref struct {
 	Source suite.Artifact
 	Tag    events.Tag
 	Target events.Target
-	// Components are needed besides those of Source: what the job's backend and profile ask for.
+	// Components are needed in addition to those of Source: the job's backend and profile ask for them.
 	Components []string
 }
 
@@ -83,7 +83,7 @@ func (r Ref) check() error {
 	return nil
 }
 
-// Open makes the cache directory if need be and removes what a crash left half-done there.
+// Open makes the cache directory if it does not exist, and removes what crashes left unfinished there.
 func Open(c Config) (*Store, error) {
 	if c.Dir == "" {
 		return nil, fmt.Errorf("open the artifact cache: no directory is given; set one in the configuration")
@@ -114,12 +114,12 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Acquire returns the directory of an artifact and its version, which is what the artifact says of itself.
-// It fetches the artifact if need be, or waits while another process does. The artifact stays where it is
-// until release is called. Callers must not write to the directory: entries may share files.
+// Acquire returns the directory of an artifact and the version that the artifact says it has. It fetches the artifact
+// if necessary, or waits while another process fetches it. The artifact stays in its place until release is called.
+// Callers must not write to the directory: entries may share files.
 //
-// The error is a *NotThereError or a *RefusedError if trying again would not help (see Permanent), a
-// *NoSpaceError if there is no room, ctx's cause if ctx ended, and anything else is worth another try.
+// The error is a *NotThereError or a *RefusedError if trying again would not help (see Permanent), a *NoSpaceError if
+// there is no room, and ctx's cause if ctx ended. Any other error is worth another try.
 func (s *Store) Acquire(ctx context.Context, ref Ref) (dir, version string, release func(), err error) {
 	if err := ref.check(); err != nil {
 		return "", "", nil, err
@@ -140,8 +140,8 @@ func (s *Store) Acquire(ctx context.Context, ref Ref) (dir, version string, rele
 	return "", "", nil, unknownKind(ref)
 }
 
-// Ready reports whether an artifact could be acquired now, without fetching it (a git repository is brought
-// up to date). Errors are those of Acquire, except that an artifact that is not there is no error.
+// Ready reports whether Acquire could return the artifact now. It does not fetch the artifact, but it updates the
+// mirror of a git repository. It returns the errors of Acquire, except that a missing artifact is no error.
 func (s *Store) Ready(ctx context.Context, ref Ref) (bool, error) {
 	if err := ref.check(); err != nil {
 		return false, err

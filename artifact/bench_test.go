@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// BenchmarkUnpack compares unpacking with the least that it could be: a loop over the archive that writes
-// the same files with no regard to safety, limits or a full disk.
+// BenchmarkUnpack compares unpacking with the least possible work: a loop over the archive that writes the same files
+// without regard to safety, limits or a full disk.
 func BenchmarkUnpack(b *testing.B) {
 	var files []file
 	for i := range 2000 {
@@ -64,7 +64,7 @@ func plainLoop(b *testing.B, archive []byte, dir string) {
 	}
 }
 
-// BenchmarkAcquireCached is what a job pays for an artifact that is there, among a hundred others.
+// BenchmarkAcquireCached measures what a job pays for a cached artifact, among a hundred others.
 func BenchmarkAcquireCached(b *testing.B) {
 	web := newServer(b)
 	s := open(b, Config{MaxBytes: 1 << 30})

@@ -15,18 +15,19 @@ import (
 	"github.com/tachobench/tacho/internal/subprocess"
 )
 
-// command is a program that is run to fetch, build or ask an artifact.
+// command is a program that fetches, builds or probes an artifact.
 type command struct {
 	dir  string
 	argv []string
-	// env is set in addition to our own environment; unset is taken out of it.
+	// env is added to this process's environment, and unset is removed from it.
 	env, unset []string
-	// line takes each line that the program writes to its standard error; may be nil.
+	// line takes each line that the program writes to its standard error; it may be nil.
 	line func(string)
 }
 
-// run returns what the program wrote to its standard output, and the end of what it said at all. It runs in
-// a process group of its own, of which nothing is left in the end: it would disturb what is measured next.
+// run returns what the program wrote to its standard output, and the end of all its output. The program runs in a
+// process group of its own. run kills the rest of that group at the end: a remaining process would disturb the next
+// measurement.
 func (c command) run(ctx context.Context) (output, said string, err error) {
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir = c.dir
@@ -57,7 +58,7 @@ func contains(names []string, name string) bool {
 	return false
 }
 
-// probe asks an artifact for its version; "" if the suite says of no way to ask.
+// probe asks an artifact for its version. It returns "" if the suite has no probe.
 func probe(ctx context.Context, ref Ref, dir string, env ...string) (string, error) {
 	argv := ref.Source.Probe
 	if len(argv) == 0 {
@@ -81,7 +82,7 @@ func probe(ctx context.Context, ref Ref, dir string, env ...string) (string, err
 	return "", fmt.Errorf("probe %s: %w", strings.Join(argv, " "), err)
 }
 
-// indented returns the output of a program for the end of an error.
+// indented returns the output of a program in the form that ends an error.
 func indented(said string) string {
 	said = strings.TrimSpace(said)
 	if said == "" {
@@ -90,7 +91,7 @@ func indented(said string) string {
 	return ":\n\t" + strings.ReplaceAll(said, "\n", "\n\t")
 }
 
-// lines gives whole lines to a function.
+// lines passes whole lines to a function.
 type lines struct {
 	to   func(string)
 	rest []byte

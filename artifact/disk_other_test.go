@@ -2,5 +2,5 @@
 
 package artifact
 
-// onSmallDisk is asked for on Linux only, which has disks in memory for everybody.
+// onSmallDisk is used only on Linux, where every user can have a disk in memory.
 func onSmallDisk() { panic("no small disk on this system") }

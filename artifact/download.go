@@ -22,14 +22,14 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// send sends a request and returns whatever the server answers.
+// send sends a request and returns the server's answer, whatever its status.
 func (s *Store) send(ctx context.Context, method, url string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, &RefusedError{What: url, Reason: "not a URL: correct the suite file: " + err.Error()}
 	}
 	req.Header.Set("User-Agent", "tacho")
-	// The bytes as they are stored, for they are what checksums are of.
+	// Ask for the bytes as they are stored: the checksums are of these.
 	req.Header.Set("Accept-Encoding", "identity")
 	resp, err := s.Client.Do(req)
 	if err != nil && ctx.Err() != nil {
@@ -38,8 +38,8 @@ func (s *Store) send(ctx context.Context, method, url string) (*http.Response, e
 	return resp, err
 }
 
-// request sends a request and returns the response if it is a success; else the error says whether another
-// try may help.
+// request sends a request and returns the response if it is a success. Otherwise the error tells whether another try
+// may help.
 func (s *Store) request(ctx context.Context, method, url string) (*http.Response, error) {
 	resp, err := s.send(ctx, method, url)
 	if err != nil {
@@ -84,16 +84,16 @@ func (s *Store) head(ctx context.Context, url string) error {
 	return resp.Body.Close()
 }
 
-// progressEvery is how often a long download says how far it is.
+// progressEvery is how often a long download reports its progress.
 const progressEvery = 5 * time.Second
 
-// transfer is the body of a download: it counts, hashes and remembers how it ended.
+// transfer is the body of a download. It counts and hashes the bytes and remembers how it ended.
 type transfer struct {
 	body  io.Reader
 	watch *watch
 	sum   hash.Hash
 	n     int64
-	// told is called with n, but not often.
+	// told is called with n, at most once per progressEvery.
 	told func(n int64)
 	next time.Time
 	// err is the reason why the transfer ended early; io.EOF if it did not.
@@ -116,8 +116,8 @@ func (t *transfer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// download fetches a URL for what and gives its bytes to use as they come. What use has written may be kept only if
-// there is no error: then all bytes have come and have the checksum that the server names, if it does.
+// download fetches a URL for what and passes its bytes to use as they come. Keep what use wrote only if there is no
+// error: then all bytes have come, and they match the server's checksum if it publishes one.
 func (s *Store) download(ctx context.Context, url, what string, use func(name string, t *transfer) error) (part, error) {
 	ctx, watch := watched(ctx, s.Stall, url)
 	defer watch.stop()
@@ -137,7 +137,7 @@ func (s *Store) download(ctx context.Context, url, what string, use func(name st
 	name, _, _ := strings.Cut(url, "?")
 	err = use(name, t)
 	if err == nil {
-		// Archives may be followed by padding that nobody has read.
+		// Read the padding that may follow an archive.
 		_, err = io.Copy(io.Discard, t)
 	}
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Store) download(ctx context.Context, url, what string, use func(name st
 	return p, nil
 }
 
-// explain tells a transfer that broke off, which may be tried again, from content that is no use.
+// explain tells an interrupted transfer, which is worth another try, from content that cannot be used.
 func (t *transfer) explain(ctx context.Context, url string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -174,8 +174,8 @@ func (t *transfer) explain(ctx context.Context, url string, err error) error {
 	return named(url, err)
 }
 
-// publishedSum returns the checksum that the server has beside the file, in the form of sha256sum; "" if it
-// has none.
+// publishedSum returns the checksum that the server publishes beside the file, in the form of sha256sum; "" if it has
+// none.
 func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, error) {
 	name := checksum.URL(url)
 	resp, err := s.request(ctx, http.MethodGet, name)
@@ -193,8 +193,7 @@ func (s *Store) publishedSum(ctx context.Context, url string) (events.Digest, er
 	return events.Digest(sum), nil
 }
 
-// watch ends a context when the network has kept us waiting for too long without a byte. It is paused while
-// the disk does.
+// watch ends a context when the network has brought no byte for too long. It is paused while the data goes to disk.
 type watch struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer

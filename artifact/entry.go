@@ -24,29 +24,28 @@ const (
 	rootName     = "root"
 )
 
-// manifest says what an entry is. It is the last thing that a fetch writes.
+// manifest says what an entry is. A fetch writes it last.
 type manifest struct {
 	Suite      events.SuiteName `json:"suite"`
 	Tag        events.Tag       `json:"tag"`
 	Target     events.Target    `json:"target"`
 	Components []string         `json:"components,omitempty"`
-	// Version is what the artifact said of itself.
+	// Version is the version that the artifact says it has.
 	Version string `json:"version"`
 	Parts   []part `json:"parts"`
 }
 
-// part is something that came in one piece: an archive, a checkout with what was built in it, a mirror.
+// part is something that came in one piece: an archive, a checkout with its build output, or a mirror.
 type part struct {
 	// From is the URL, or the repository and the commit.
 	From string `json:"from"`
-	// SHA256 is of what was transferred, and Verified says that the server named the same.
+	// SHA256 is the checksum of the transferred bytes. Verified says that the server published the same one.
 	SHA256   events.Digest `json:"sha256,omitempty"`
 	Verified bool          `json:"verified,omitempty"`
-	// Bytes is the length of what was transferred, Disk what it takes now.
+	// Bytes is how many bytes were transferred, Disk how many the part takes on disk.
 	Bytes int64 `json:"bytes,omitempty"`
 	Disk  int64 `json:"disk"`
-	// Origin is the key of the entry that the part was fetched for: parts of the same origin are the same
-	// files.
+	// Origin is the key of the entry that the part was fetched for. Parts of the same origin are the same files.
 	Origin string `json:"origin"`
 }
 
@@ -57,7 +56,7 @@ func (s *Store) rootDir(key string) string    { return filepath.Join(s.entryDir(
 func (s *Store) lockFile(name string) string  { return filepath.Join(s.locksDir(), name) }
 func (s *Store) fetchLock(name string) string { return s.lockFile(name + ".fetch") }
 
-// family names an artifact without regard to its components.
+// family names an artifact, whatever its components.
 func family(ref Ref) string {
 	a := ref.Source
 	a.Driver, a.Components, a.Path = "", nil, nil
@@ -73,13 +72,13 @@ func entryKey(family string, components []string) string {
 func digest(values ...any) string {
 	h := sha256.New()
 	for _, v := range values {
-		// Strings and structs of strings cannot fail, and a hash takes everything.
+		// Encoding strings and structs of strings cannot fail, nor can writing to a hash.
 		_ = json.NewEncoder(h).Encode(v)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// readManifest returns nil if there is no such entry: a manifest that cannot be understood is none.
+// readManifest returns nil if there is no such entry. A manifest that cannot be parsed counts as none.
 func (s *Store) readManifest(key string) (*manifest, error) {
 	b, err := os.ReadFile(filepath.Join(s.entryDir(key), manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +94,7 @@ func (s *Store) readManifest(key string) (*manifest, error) {
 	return &m, nil
 }
 
-// writeManifest makes the directory an entry: everything in it is on disk before the manifest is in place.
+// writeManifest turns the directory into an entry. Everything in it is on disk before the manifest is in its place.
 func (s *Store) writeManifest(key string, m manifest) error {
 	dir := s.entryDir(key)
 	b, err := json.MarshalIndent(m, "", "\t")
@@ -107,7 +106,7 @@ func (s *Store) writeManifest(key string, m manifest) error {
 		return err
 	}
 	_, err = f.Write(b)
-	// The file system as a whole, and not each of ten thousand files.
+	// Sync the whole file system, not each of ten thousand files.
 	err = errors.Join(err, syncAll(f), f.Sync(), f.Close())
 	if err != nil {
 		return err
@@ -122,7 +121,7 @@ func (s *Store) writeManifest(key string, m manifest) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// removeEntry removes an entry, or what a crash left of one, and ends the exclusive lock on it.
+// removeEntry removes an entry, or the rest of one after a crash, and ends the exclusive lock on it.
 func (s *Store) removeEntry(key string, l *filelock.Lock) error {
 	err := os.Remove(filepath.Join(s.entryDir(key), manifestName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +133,7 @@ func (s *Store) removeEntry(key string, l *filelock.Lock) error {
 	return err
 }
 
-// removeAll removes a directory even if a build has left directories in it that may not be written to.
+// removeAll removes a directory, even if a build has left read-only directories in it.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -170,8 +169,8 @@ type held struct {
 	lock *filelock.Lock
 }
 
-// find returns an entry of the family that fits, with a shared lock, preferring the one with the fewest
-// components; nil if there is none.
+// find returns an entry of the family that fits, with a shared lock; nil if there is none. It prefers the entry with
+// the fewest components.
 func (s *Store) find(family string, fits func(manifest) bool) (*held, error) {
 	keys, err := s.keys(family + "-")
 	if err != nil {
@@ -198,7 +197,7 @@ func (s *Store) find(family string, fits func(manifest) bool) (*held, error) {
 	return nil, nil
 }
 
-// hold takes the shared lock of an entry, unless it has gone or is going.
+// hold takes the shared lock of an entry. It returns false if the entry was removed or is being removed.
 func (s *Store) hold(h *held) (bool, error) {
 	l, err := filelock.Try(s.lockFile(h.key), filelock.Shared)
 	if l == nil || err != nil {
@@ -214,7 +213,7 @@ func (s *Store) hold(h *held) (bool, error) {
 	return true, nil
 }
 
-// acquireCached returns an entry with at least these components, and calls fetch to make it if there is none.
+// acquireCached returns an entry with at least these components. If there is none, it calls fetch to make one.
 func (s *Store) acquireCached(ctx context.Context, ref Ref, components []string, fetch func(context.Context, *fetching) error) (dir, version string, release func(), err error) {
 	name := family(ref)
 	h, err := s.obtain(ctx, ref, name, components, fetch)
@@ -242,7 +241,7 @@ func (s *Store) obtain(ctx context.Context, ref Ref, family string, components [
 	return s.fetch(ctx, ref, family, components, fetch)
 }
 
-// wrap names the artifact in errors that do not name it themselves.
+// wrap adds the artifact's name to errors that do not have it.
 func wrap(ref Ref, err error) error {
 	var full *NoSpaceError
 	if Permanent(err) || errors.As(err, &full) {
@@ -251,7 +250,7 @@ func wrap(ref Ref, err error) error {
 	return fmt.Errorf("acquire %s: %w", ref, err)
 }
 
-// release returns the function that lets the entry go. It may be called more than once.
+// release returns the function that releases the entry. It may be called more than once.
 func (h *held) release() func() {
 	return sync.OnceFunc(func() {
 		h.lock.Touch()

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NotThereError says that an artifact does not exist where it should. It is permanent.
+// NotThereError says that an artifact does not exist in any of its places. It is permanent.
 type NotThereError struct {
 	// What is the artifact.
 	What string
-	// Tried are the places, as a person would look there.
+	// Tried are the places, in the form in which a person would look there.
 	Tried []string
 }
 
@@ -22,26 +22,26 @@ func (e *NotThereError) Error() string {
 	return fmt.Sprintf("%s does not exist: check the tag and the suite's [artifact]; looked for %s", e.What, strings.Join(e.Tried, ", "))
 }
 
-// RefusedError says that an artifact exists and cannot be used, or may not be fetched. It is permanent.
+// RefusedError says that an artifact exists but cannot be used, or that it may not be fetched. It is permanent.
 type RefusedError struct {
 	// What is the artifact or the part of it.
 	What string
-	// Reason is why, and what to do about it where that is known.
+	// Reason says why, and what to do about it if that is known.
 	Reason string
 }
 
 func (e *RefusedError) Error() string { return e.What + ": " + e.Reason }
 
-// NoSpaceError says that there is no room for an artifact and that nothing more could be removed. It is
-// transient: artifacts that are in use now may be let go.
+// NoSpaceError says that there is no room for an artifact and that no more entries could be removed. It is transient:
+// artifacts that are now in use may be released.
 type NoSpaceError struct {
 	// Dir is the directory of the cache.
 	Dir string
-	// Needed is how many bytes the artifact takes at least.
+	// Needed is how many bytes the artifact needs at least.
 	Needed int64
-	// Free is how many bytes the file system has left.
+	// Free is how many bytes are free on the file system.
 	Free int64
-	// Limit is the configured bound if that was reached, and 0 if the disk is full.
+	// Limit is the configured bound if that was reached; 0 if the disk is full.
 	Limit int64
 }
 
@@ -72,7 +72,7 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// machineFault reports whether the machine and not the archive is the reason.
+// machineFault reports whether the machine is the cause and not the archive.
 func machineFault(err error) bool {
 	for _, fault := range []syscall.Errno{
 		syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EROFS, syscall.EACCES, syscall.EPERM,
@@ -84,7 +84,7 @@ func machineFault(err error) bool {
 	return false
 }
 
-// explain turns the system's word for a full disk into a *NoSpaceError.
+// explain turns the system's error for a full disk into a *NoSpaceError.
 func (s *Store) explain(err error) error {
 	var already *NoSpaceError
 	if err == nil || !isFull(err) || errors.As(err, &already) {
@@ -97,7 +97,7 @@ func noSpace(dir string, needed int64) *NoSpaceError {
 	return &NoSpaceError{Dir: dir, Needed: max(needed, 1), Free: freeBytes(dir)}
 }
 
-// freeBytes returns what the file system of dir has left for normal users; 0 if it does not say.
+// freeBytes returns how many bytes normal users have left on the file system of dir; 0 if that is unknown.
 func freeBytes(dir string) int64 {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -119,7 +119,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// errDiskFull stands for what a program said that we ran.
+// errDiskFull says that a program that we ran reported a full disk.
 var errDiskFull = fmt.Errorf("reported by the program: %w", syscall.ENOSPC)
 
 func containsAny(text string, phrases ...string) bool {

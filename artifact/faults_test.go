@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// A tar archive without compression has nothing but its end mark that tells a whole one from a part of it.
+// In a tar archive without compression, only the end mark tells a whole one from a part of it.
 func TestTarWithoutItsEndIsHalfADownload(t *testing.T) {
 	whole := tarball(t, file{name: "x/bin/program", content: "#!/bin/sh\n"}, file{name: "x/lib/more", size: 700})
 	if _, err := unpackTo(t, t.TempDir(), whole); err != nil {
@@ -47,7 +47,7 @@ func TestTarWithoutItsEndIsHalfADownload(t *testing.T) {
 	}
 }
 
-// What a build leaves running would disturb everything that is measured after it.
+// A process that a build leaves behind would disturb all later measurements.
 func TestNothingOfABuildGoesOnRunning(t *testing.T) {
 	repository := t.TempDir()
 	gitIn(t, repository, "init", "--quiet", "-b", "main")
@@ -69,7 +69,7 @@ func TestNothingOfABuildGoesOnRunning(t *testing.T) {
 	}
 }
 
-// A git command that was killed leaves its lock files, which every later one would trip over for ever.
+// A killed git command leaves its lock files, which would stop every later one.
 func TestLocksOfAKilledGitAreNoObstacle(t *testing.T) {
 	repository := t.TempDir()
 	gitIn(t, repository, "init", "--quiet", "-b", "main")

@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// fetching is an entry that is being made. Its directory is ours alone.
+// fetching is an entry in the making. No other process touches its directory.
 type fetching struct {
 	manifest
 	store *Store
@@ -21,7 +21,7 @@ type fetching struct {
 func (f *fetching) dir() string  { return f.store.entryDir(f.key) }
 func (f *fetching) root() string { return f.store.rootDir(f.key) }
 
-// fetch makes an entry with fill and returns it in use. When it fails nothing is left.
+// fetch makes an entry with fill and returns it with a shared lock. When it fails, it leaves nothing behind.
 func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []string, fill func(context.Context, *fetching) error) (*held, error) {
 	key := entryKey(family, components)
 	l, err := filelock.Await(ctx, s.lockFile(key), filelock.Exclusive, nil)
@@ -33,7 +33,7 @@ func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []
 		store:    s, ref: ref, key: key, room: &room{store: s, key: key},
 	}
 	if err := f.make(ctx, fill); err != nil {
-		// After a failure only the first reason matters; what cannot be removed is swept another time.
+		// The first reason of the failure is the one that matters. A later sweep removes what remains.
 		_ = s.removeEntry(key, l)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -45,10 +45,10 @@ func (s *Store) fetch(ctx context.Context, ref Ref, family string, components []
 		l.Release()
 		return nil, err
 	}
-	// Nobody removes what was used last, unless the cache is far too small.
+	// The last used entry is removed only if the cache is far too small.
 	if m, err := s.readManifest(key); m == nil || err != nil {
 		l.Release()
-		return nil, errors.Join(err, errors.New("the artifact was removed as soon as it was there: the cache's limit is too small"))
+		return nil, errors.Join(err, errors.New("the artifact was removed right after it was fetched: the cache's limit is too small, raise it"))
 	}
 	return &held{manifest: f.manifest, key: key, lock: l}, nil
 }
@@ -73,7 +73,7 @@ func (f *fetching) make(ctx context.Context, fill func(context.Context, *fetchin
 	if err := f.room.retry(func() error { return f.store.writeManifest(f.key, f.manifest) }); err != nil {
 		return err
 	}
-	// From here on the manifest says how much there is.
+	// From here on the manifest tells the size.
 	if err := os.Remove(filepath.Join(f.dir(), reservationName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

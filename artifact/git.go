@@ -15,8 +15,8 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// A repository is mirrored in an entry of its own, whose exclusive lock is held while git works in it. It is
-// removed like any other entry when it was unused for longest.
+// A repository is mirrored in an entry of its own. The store holds the entry's exclusive lock while git works in it.
+// The mirror is removed like any other entry when it was unused for longest.
 
 // mirror is a repository in the cache, locked.
 type mirror struct {
@@ -58,7 +58,7 @@ func (m *mirror) init(ctx context.Context) error {
 	return m.counted()
 }
 
-// counted records how large the mirror is now.
+// counted records the current size of the mirror.
 func (m *mirror) counted() error {
 	n, err := treeBytes(m.root())
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *mirror) close() {
 	m.lock.Release()
 }
 
-// git runs git in the mirror. Its errors tell a repository that does not exist from trouble on the way.
+// git runs git in the mirror. Its errors tell a repository that does not exist from trouble with reaching it.
 func (m *mirror) git(ctx context.Context, args ...string) error {
 	_, err := runGit(ctx, m.ref, m.root(), args...)
 	return err
@@ -99,7 +99,7 @@ func runGit(ctx context.Context, ref Ref, dir string, args ...string) (string, e
 	return "", fmt.Errorf("git %s: %w%s", failed.Verb, failed.Err, indented(failed.Said))
 }
 
-// resolve returns the commit that the tag names, and asks the repository if the mirror does not know it.
+// resolve returns the commit that the tag names. If the mirror does not have it, it asks the repository.
 func (m *mirror) resolve(ctx context.Context) (string, error) {
 	commit, err := m.lookUp(ctx)
 	if commit != "" || err != nil {
@@ -113,7 +113,8 @@ func (m *mirror) resolve(ctx context.Context) (string, error) {
 	if commit, err = m.lookUp(ctx); commit != "" || err != nil {
 		return commit, err
 	}
-	// Servers give commits that no branch has, such as those of merge requests, to whoever asks by name.
+	// Servers also give commits that no branch has, such as those of merge requests, if a client asks for them by
+	// name.
 	if isSHA(tag) {
 		if err := m.fetchRefs(ctx, tag); err != nil && !isNotThere(err) {
 			return "", err
@@ -136,7 +137,8 @@ func (m *mirror) fetchRefs(ctx context.Context, specs ...string) error {
 	return m.counted()
 }
 
-// removeLocks removes the lock files of a git command that was killed. No other runs now: the mirror is locked.
+// removeLocks removes the lock files of a git command that was killed. No other git command runs now: the mirror is
+// locked.
 func (m *mirror) removeLocks() error {
 	return filepath.WalkDir(m.root(), func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -151,7 +153,7 @@ func (m *mirror) removeLocks() error {
 	})
 }
 
-// lookUp returns "" if the mirror does not know the tag.
+// lookUp returns the commit that the tag names, "" if the mirror does not know the tag.
 func (m *mirror) lookUp(ctx context.Context) (string, error) {
 	commit, err := runGit(ctx, m.ref, m.root(), "rev-parse", "--quiet", "--verify", "--end-of-options", string(m.ref.Tag)+"^{commit}")
 	var exit *exec.ExitError
@@ -175,7 +177,7 @@ func (s *Store) readyGit(ctx context.Context, ref Ref) error {
 	return s.explain(err)
 }
 
-// fetchGit checks the commit out and builds it where it will stay, since builds remember their directory.
+// fetchGit checks the commit out and builds it in its final place, since builds remember their directory.
 func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
 	commit, err := s.checkOut(ctx, f)
 	if err != nil {
@@ -193,7 +195,7 @@ func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
 		return noSpace(s.Dir, 0)
 	case errors.As(err, &exit) || errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission):
 		return &RefusedError{What: f.ref.String(), Reason: fmt.Sprintf("the build of %.12s has failed: %s: %v%s", commit, strings.Join(argv, " "), err, indented(said))}
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // that is a success of which something was left running
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay is a success that left a process running
 		return err
 	}
 	n, err := treeBytes(f.root())

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// Go toolchains are fetched, verified and kept by the go command itself, in its module cache: this package
-// only asks for them. What the machine says of proxies, checksum databases and caches holds.
+// The go command itself fetches, verifies and keeps Go toolchains, in its module cache. This package only asks for
+// them. The machine's own settings for proxies, checksum databases and caches apply.
 
 var goVersion = regexp.MustCompile(`^go1(\.[0-9]+){0,2}((rc|beta)[0-9]+)?$`)
 
-// goName returns the name that the go command knows a release by: both 1.25.3 and go1.25.3 are accepted.
+// goName returns the go command's name of a release. It accepts both 1.25.3 and go1.25.3.
 func goName(ref Ref) (string, error) {
 	name := "go" + strings.TrimPrefix(string(ref.Tag), "go")
 	if !goVersion.MatchString(name) {
@@ -26,7 +26,7 @@ func goName(ref Ref) (string, error) {
 	return name, nil
 }
 
-// acquireGo returns the toolchain's GOROOT. Nothing is to be released: the go command removes nothing unless
+// acquireGo returns the toolchain's GOROOT. There is nothing to release: the go command removes a toolchain only when
 // it is told to.
 func (s *Store) acquireGo(ctx context.Context, ref Ref) (dir, version string, release func(), err error) {
 	name, err := goName(ref)
@@ -46,7 +46,7 @@ func (s *Store) acquireGo(ctx context.Context, ref Ref) (dir, version string, re
 	if err != nil {
 		return "", "", nil, wrap(ref, err)
 	}
-	// Go commands before 1.21 ignore what they are asked for.
+	// Go commands before 1.21 ignore GOTOOLCHAIN.
 	if is, _, _ := strings.Cut(strings.TrimSpace(string(b)), "\n"); is != name {
 		return "", "", nil, &RefusedError{What: ref.String(), Reason: fmt.Sprintf("the go command on PATH gives %s instead: install Go 1.21 or newer", is)}
 	}
@@ -60,7 +60,7 @@ func (s *Store) acquireGo(ctx context.Context, ref Ref) (dir, version string, re
 	return dir, version, func() {}, nil
 }
 
-// readyGo asks the go command's own cache and then the module proxy.
+// readyGo asks the go command's own cache first and then the module proxy.
 func (s *Store) readyGo(ctx context.Context, ref Ref) error {
 	name, err := goName(ref)
 	if err != nil {
@@ -69,18 +69,18 @@ func (s *Store) readyGo(ctx context.Context, ref Ref) error {
 	if _, err := s.runGo(ctx, ref, nil, []string{"GOTOOLCHAIN=" + name, "GOPROXY=off"}, "env", "GOROOT"); err == nil || ctx.Err() != nil {
 		return err
 	}
-	// The releases of all platforms come out together.
+	// Each release comes out for all platforms at once.
 	module := fmt.Sprintf("golang.org/toolchain@v0.0.1-%s.%s-%s", name, runtime.GOOS, runtime.GOARCH)
 	_, err = s.runGo(ctx, ref, nil, []string{"GOTOOLCHAIN=local", "GO111MODULE=on"}, "list", "-m", module)
 	return err
 }
 
-// runGo runs the go command outside of any module and returns its output; line takes what else it says.
+// runGo runs the go command outside of any module and returns its output. line takes its other messages.
 func (s *Store) runGo(ctx context.Context, ref Ref, line func(string), env []string, args ...string) (string, error) {
 	c := command{
 		dir: s.Dir, argv: append([]string{"go"}, args...),
 		env: append(env, "GOWORK=off"),
-		// A go command that runs us has told its children which toolchain they are.
+		// If a go command runs this process, it has told its children which toolchain they are.
 		unset: []string{"GOROOT", "GOTOOLCHAIN_INTERNAL_*"},
 		line:  line,
 	}
@@ -97,7 +97,7 @@ func (s *Store) runGo(ctx context.Context, ref Ref, line func(string), env []str
 	return "", err
 }
 
-// The go command has no exit codes for these: what it says is all there is.
+// The go command has no exit codes for these: its messages are the only sign.
 var (
 	goNotThere = regexp.MustCompile(`(?i)\b404 not found|\b410 gone|toolchain not available|invalid gotoolchain|invalid toolchain|invalid version|unknown revision|no matching versions|reading file:.*no such file`)
 	goRefused  = regexp.MustCompile(`(?i)checksum mismatch|security error|\b401 unauthorized|\b403 forbidden|disabled by go|checksum database disabled`)
@@ -106,7 +106,7 @@ var (
 	goPassing  = regexp.MustCompile(`(?i)\b(408|429|5[0-9]{2}) [a-z]`)
 )
 
-// goError says of which kind a failure of the go command is.
+// goError returns the kind of error that a failure of the go command means.
 func (s *Store) goError(ctx context.Context, ref Ref, said string, err error) error {
 	said = goProgress.ReplaceAllString(said, "")
 	switch {

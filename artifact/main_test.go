@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// file is an entry of a test archive; a name that ends in "/" is a directory, link a symbolic link's target.
+// file is an entry of a test archive. A name that ends in "/" is a directory; link is a symbolic link's target.
 type file struct {
 	name, content, link string
 	typeflag            byte
@@ -119,7 +119,7 @@ func component(t testing.TB, name string, files ...file) []byte {
 	return xzipped(t, tarball(t, all...))
 }
 
-// server is an HTTP server whose answers a test sets, and which remembers what it was asked.
+// server is an HTTP server whose answers a test sets, and which remembers its requests.
 type server struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -168,7 +168,7 @@ func (s *server) on(path string, answer http.HandlerFunc) {
 	s.answer[path] = answer
 }
 
-// downloads returns what was asked for with GET since the last call, without checksums.
+// downloads returns the URLs of the GET requests since the last call, without checksums.
 func (s *server) downloads() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// Ready tells whether artifacts are there; a Store does.
+// Ready tells whether artifacts exist. A Store implements it.
 type Ready interface {
 	Ready(ctx context.Context, ref Ref) (bool, error)
 }
 
-// FirstMissing returns the first target whose artifact is not there, of those that a request with the parameters
-// measures; empty when all are. An optional target that nobody named is not looked at: nothing ever waits for it. Errors:
-// those of Ready.
+// FirstMissing returns the first target whose artifact is missing, among those that a request with the parameters
+// measures; empty if all exist. It skips optional targets that the request does not name: no request ever waits for
+// those. It returns the errors of Ready.
 func FirstMissing(ctx context.Context, store Ready, d suite.Definitions, tag events.Tag, p events.Parameters) (events.Target, error) {
 	var components []string
 	for _, backend := range d.Backends {

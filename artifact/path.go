@@ -37,7 +37,7 @@ func findPath(ref Ref) (string, error) {
 	return "", missing
 }
 
-// acquirePath uses a directory where it is.
+// acquirePath returns a directory in its own place.
 func (s *Store) acquirePath(ctx context.Context, ref Ref) (dir, version string, release func(), err error) {
 	if dir, err = findPath(ref); err == nil {
 		version, err = probe(ctx, ref, dir)

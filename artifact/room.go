@@ -17,11 +17,11 @@ import (
 // reservationName is the file in an unfinished entry that says how many bytes it may grow to.
 const reservationName = "reserved"
 
-// room counts what one fetch writes and makes room for it.
+// room counts what one fetch writes, and makes room for it.
 type room struct {
 	store *Store
 	key   string
-	// used is what was written, reserved what the bound allows so far.
+	// used is how many bytes were written, reserved how many the bound allows so far.
 	used, reserved int64
 }
 
@@ -34,7 +34,7 @@ func (r *room) take(n int64) error {
 	if r.store.MaxBytes <= 0 || r.used <= r.reserved {
 		return nil
 	}
-	// In steps, since every step reads all manifests.
+	// Reserve in steps, since every step reads all manifests.
 	want := r.used + min(64<<20, r.store.MaxBytes/32)
 	if want > r.store.MaxBytes {
 		want = r.used
@@ -46,7 +46,7 @@ func (r *room) take(n int64) error {
 	return nil
 }
 
-// retry does something that may find the disk full, and removes unused entries until it does not.
+// retry calls do. While do finds the disk full, retry removes an unused entry and calls do again.
 func (r *room) retry(do func() error) error {
 	for {
 		err := do()
@@ -63,7 +63,7 @@ func (r *room) retry(do func() error) error {
 	}
 }
 
-// reserve lets an unfinished entry grow to that many bytes, and removes unused entries for it.
+// reserve lets an unfinished entry grow to want bytes. It removes unused entries for that.
 func (s *Store) reserve(key string, want int64) error {
 	l, err := s.lockCache()
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Store) reserve(key string, want int64) error {
 			return full
 		}
 	}
-	// The reservation only makes the count of other processes better: on a full disk it may be missing.
+	// The reservation only makes the counts of other processes more exact. On a full disk it may be missing.
 	err = os.WriteFile(filepath.Join(s.entryDir(key), reservationName), []byte(strconv.FormatInt(want, 10)), 0o644)
 	if isFull(err) {
 		return nil
@@ -109,12 +109,12 @@ func (s *Store) freeOne() (bool, error) {
 	return s.removeOldest()
 }
 
-// lockCache is held while space is counted and made, which does not take long; hence no context.
+// lockCache takes the lock under which space is counted and made. That does not take long, hence no context.
 func (s *Store) lockCache() (*filelock.Lock, error) {
 	return filelock.Await(context.Background(), s.lockFile("cache"), filelock.Exclusive, nil)
 }
 
-// usage counts the bytes of all entries but one. What entries share is counted once.
+// usage returns the bytes of all entries but one. It counts shared files once.
 func (s *Store) usage(but string) (int64, error) {
 	keys, err := s.keys("")
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Store) reservation(key string) int64 {
 	return n
 }
 
-// removeOldest removes the entry that was unused for longest, or else what a crash has left; false if all
-// are in use. The lock of the cache is held.
+// removeOldest removes the entry that was unused for longest, or the rest of one after a crash. It returns false if
+// all are in use. The caller holds the lock of the cache.
 func (s *Store) removeOldest() (bool, error) {
 	keys, err := s.keys("")
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Store) removeOldest() (bool, error) {
 	return false, nil
 }
 
-// sweep removes what crashes left half-done, unless somebody is at it.
+// sweep removes what crashes left unfinished, unless another process works on it.
 func (s *Store) sweep() error {
 	keys, err := s.keys("")
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Store) sweepOne(key string) error {
 	if l == nil || err != nil {
 		return err
 	}
-	// It may have been finished between the two looks.
+	// Another process may have finished it between the two reads.
 	if m, err := s.readManifest(key); m != nil || err != nil {
 		l.Release()
 		return err
@@ -215,7 +215,7 @@ func (s *Store) sweepOne(key string) error {
 	return s.removeEntry(key, l)
 }
 
-// onDisk is what a file, a directory or a link is counted as: whole blocks, and one at least.
+// onDisk returns the size that a file, a directory or a link counts as: whole blocks, and at least one.
 func onDisk(size int64) int64 {
 	const block = 4096
 	if size > 1<<62 {
@@ -224,7 +224,7 @@ func onDisk(size int64) int64 {
 	return max(block, (size+block-1)/block*block)
 }
 
-// treeBytes returns what a tree takes on disk.
+// treeBytes returns the size of a tree on disk.
 func treeBytes(dir string) (int64, error) {
 	var total int64
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

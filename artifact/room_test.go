@@ -80,7 +80,7 @@ func helperRef(tag string) Ref {
 	return Ref{Suite: "program", Source: suite.Artifact{Kind: suite.ArtifactURL, URLs: []string{os.Getenv("URL") + "/{tag}.tar.gz"}}, Tag: events.Tag(tag), Target: "any"}
 }
 
-// holdForever acquires an artifact, says so, and uses it until it is killed.
+// holdForever acquires an artifact, reports that, and uses it until the process is killed.
 func holdForever() {
 	s, err := Open(Config{Dir: os.Getenv("DIR")})
 	if err == nil {
@@ -164,7 +164,7 @@ func TestCrashInTheMiddleIsSweptUp(t *testing.T) {
 	acquire(t, s, programRef(web, "a"))
 }
 
-// TestCancelledFetchLeavesNothing also shows whose error it is.
+// TestCancelledFetchLeavesNothing also checks which error the caller gets.
 func TestCancelledFetchLeavesNothing(t *testing.T) {
 	web := newServer(t)
 	web.publishProgram(t, "a", 1000)

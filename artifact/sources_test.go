@@ -18,11 +18,11 @@ func goRef(tag string) Ref {
 	return Ref{Suite: "go", Source: suite.Artifact{Kind: suite.ArtifactGoToolchain}, Tag: eventsTag(tag), Target: "any"}
 }
 
-// goMachine makes the environment one whose go command has empty caches and asks this proxy.
+// goMachine sets the environment so that the go command has empty caches and uses this proxy.
 func goMachine(t *testing.T, proxy string) {
 	cache := t.TempDir()
 	t.Cleanup(func() {
-		// The go command makes directories that may not be written to.
+		// The go command makes read-only directories.
 		if err := removeAll(cache); err != nil {
 			t.Error(err)
 		}
@@ -37,7 +37,7 @@ func goModule(version string) string {
 	return "v0.0.1-" + version + "." + runtime.GOOS + "-" + runtime.GOARCH
 }
 
-// toolchainZip returns a module that the go command takes for a toolchain.
+// toolchainZip writes a module that the go command accepts as a toolchain.
 func toolchainZip(t *testing.T, path, version string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -70,7 +70,7 @@ func toolchainZip(t *testing.T, path, version string) {
 }
 
 func TestGoToolchainIsFetchedByGo(t *testing.T) {
-	// The go command checks what comes from a directory against no database.
+	// The go command does not check modules from a directory against the checksum database.
 	proxy := t.TempDir()
 	at := filepath.Join(proxy, "golang.org/toolchain/@v", goModule("go1.99.1"))
 	toolchainZip(t, at+".zip", "go1.99.1")
@@ -98,7 +98,7 @@ func TestGoToolchainIsFetchedByGo(t *testing.T) {
 	if len(progress) != 1 || !strings.Contains(progress[0], "downloading go1.99.1") {
 		t.Errorf("progress %q", progress)
 	}
-	// What is there needs no proxy.
+	// A cached toolchain needs no proxy.
 	t.Setenv("GOPROXY", "http://127.0.0.1:1")
 	if ready, err := s.Ready(t.Context(), goRef("go1.99.1")); !ready || err != nil {
 		t.Errorf("ready without a proxy: %v, %v", ready, err)
@@ -207,7 +207,7 @@ func kindOf(err error) string {
 	return "transient"
 }
 
-// gitIn runs git in a repository and returns what it says.
+// gitIn runs git in a repository and returns its output.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncAll brings everything on the file system of f to disk.
+// syncAll writes all data of the file system of f to disk.
 func syncAll(f *os.File) error { return unix.Syncfs(int(f.Fd())) }

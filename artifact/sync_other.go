@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncAll brings everything on all file systems to disk, since there is no call for one.
+// syncAll writes all data of all file systems to disk: there is no call for one file system.
 func syncAll(*os.File) error { return unix.Sync() }

@@ -16,14 +16,14 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// unpack writes the archive r, whose form its name tells, to the directory dir as it is. Every error that is
-// the archive's own fault is a *RefusedError, and every archive that ends too early is io.ErrUnexpectedEOF.
+// unpack writes the content of the archive r to the directory dir. The name tells the form of the archive. An error
+// that is the archive's fault is a *RefusedError; an archive that ends too early is io.ErrUnexpectedEOF.
 func unpack(name string, r io.Reader, dir string, room *room) error {
 	in, err := decompress(name, bufio.NewReaderSize(r, 256<<10))
 	if err != nil {
 		return damaged(err)
 	}
-	// A Root cannot be left, whatever the names and the links in the archive say.
+	// No name or link in the archive can lead out of a Root.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func decompress(name string, r io.Reader) (io.Reader, error) {
 	return nil, &RefusedError{Reason: "not a kind of archive that can be unpacked: use .tar, .tar.gz or .tar.xz in the suite's [artifact] urls"}
 }
 
-// damaged turns what a decompressor or the tar reader says into our words.
+// damaged turns an error of a decompressor or the tar reader into one of ours.
 func damaged(err error) error {
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -60,10 +60,10 @@ func unsafe(name, why string) error {
 	return &RefusedError{Reason: fmt.Sprintf("the archive is not safe to unpack: %q %s", name, why)}
 }
 
-// entryName returns the path of an entry below the directory it is unpacked to; "." is that directory.
+// entryName returns the path of an entry below the directory of the unpacked archive; "." is that directory.
 func entryName(name string) (string, error) {
 	if strings.ContainsRune(name, 0) || name == "" {
-		return "", unsafe(name, "is no name")
+		return "", unsafe(name, "is not a valid name")
 	}
 	clean := path.Clean(name)
 	if path.IsAbs(name) || !filepath.IsLocal(clean) {
@@ -77,7 +77,7 @@ func entryName(name string) (string, error) {
 	return clean, nil
 }
 
-// linkTarget checks where the symbolic link name points to.
+// linkTarget checks that the symbolic link name does not lead out of the archive.
 func linkTarget(name, target string) error {
 	if target == "" || strings.ContainsRune(target, 0) || path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
 		return unsafe(name, fmt.Sprintf("links to %q, out of it", target))
@@ -91,12 +91,12 @@ type unpacker struct {
 	buffer []byte
 	// made are the directories that are known to exist.
 	made map[string]bool
-	// parent is the directory of the last file, kept open because the next one is mostly beside it.
+	// parent is the directory of the last file. It stays open because the next file is usually beside it.
 	parent     *os.Root
 	parentName string
 }
 
-// tarBlock is what a tar archive consists of.
+// tarBlock is the size of a tar archive's blocks.
 const tarBlock = 512
 
 // counted is a reader that counts its bytes.
@@ -118,8 +118,8 @@ func (u *unpacker) all(archive io.Reader) error {
 		before := in.n
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			// The reader takes the end of its input for that of the archive. An archive has an end of its own,
-			// a block of zeros at least; where nothing is compressed, nothing else tells half a download.
+			// The reader takes the end of its input for the end of the archive. An archive has an end of its own: at
+			// least one block of zeros. Without compression, this is the only sign of half a download.
 			if in.n-before < tarBlock {
 				return io.ErrUnexpectedEOF
 			}
@@ -132,7 +132,7 @@ func (u *unpacker) all(archive io.Reader) error {
 			return err
 		}
 	}
-	// What follows the end must still be whole: the decompressor checks its sums only there.
+	// Read the rest too: the decompressor checks its sums only at the end.
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return damaged(err)
 	}
@@ -149,7 +149,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	}
 	if name == "." {
 		if h.Typeflag != tar.TypeDir {
-			return unsafe(h.Name, "is no name of a file")
+			return unsafe(h.Name, "is not the name of a file")
 		}
 		return nil
 	}
@@ -210,7 +210,7 @@ func (u *unpacker) file(name string, h *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// copy writes the content, and makes room and goes on where the disk is full.
+// copy writes the content. When the disk is full, it makes room and continues.
 func (u *unpacker) copy(f *os.File, content io.Reader) error {
 	for {
 		n, err := content.Read(u.buffer)
@@ -231,7 +231,8 @@ func (u *unpacker) copy(f *os.File, content io.Reader) error {
 	}
 }
 
-// replace makes a file or a link in its directory. A later entry of the same name wins, as it does in tar.
+// replace makes a file or a link in its directory. If an archive has two entries of one name, the later wins, as in
+// tar.
 func (u *unpacker) replace(name string, bytes int64, create func(dir *os.Root, base string) error) error {
 	if err := u.room.take(bytes); err != nil {
 		return err
@@ -253,7 +254,7 @@ func (u *unpacker) replace(name string, bytes int64, create func(dir *os.Root, b
 	})
 }
 
-// enter opens the directory of a file, making it if need be.
+// enter opens the directory of a file. It makes the directory if it does not exist.
 func (u *unpacker) enter(name string) (*os.Root, error) {
 	if u.parent != nil && u.parentName == name {
 		return u.parent, nil
@@ -281,12 +282,12 @@ func (u *unpacker) closeParent() error {
 	return err
 }
 
-// do makes one thing. Apart from a full disk and a broken one, only the archive can be the reason of failure:
-// the directory is new and belongs to us.
+// do makes one file, directory or link. The directory is new and belongs to us, so a failure is the archive's fault,
+// unless the disk is full or the machine at fault.
 func (u *unpacker) do(name string, make func() error) error {
 	err := u.room.retry(make)
 	if err == nil || isFull(err) || machineFault(err) {
 		return err
 	}
-	return unsafe(name, "cannot be made: "+err.Error())
+	return unsafe(name, "could not be made: "+err.Error())
 }

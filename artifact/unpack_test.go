@@ -128,7 +128,7 @@ func FuzzEntryName(f *testing.F) {
 	})
 }
 
-// FuzzUnpack unpacks anything: whatever it says, nothing is made outside and no link leads there.
+// FuzzUnpack unpacks any bytes: nothing is made outside, and no link leads there.
 func FuzzUnpack(f *testing.F) {
 	f.Add(tarball(f, file{name: "x-1/bin/x", content: "x"}, file{name: "x-1/lib/l", link: "../bin/x"}))
 	f.Add(tarball(f, file{name: "a", link: "."}, file{name: "a/b", link: ".."}, file{name: "a/b/c", content: "x"}))

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// urlComponents returns all components that an artifact needs, each once. Sources whose URLs know of no
-// components have none.
+// urlComponents returns all components that an artifact needs, each once. A source without components has none.
 func urlComponents(ref Ref) []string {
 	var all []string
 	for _, c := range slices.Concat(ref.Source.Components, ref.Components) {
@@ -26,7 +25,7 @@ func urlComponents(ref Ref) []string {
 // candidate is one place where a whole artifact may be: one URL template with one channel.
 type candidate struct{ urls []string }
 
-// candidates returns the places in the order in which they are tried.
+// candidates returns the places in the order in which choose tries them.
 func candidates(ref Ref) []candidate {
 	var all []candidate
 	for _, template := range ref.Source.URLs {
@@ -61,8 +60,8 @@ func expand(ref Ref, template, channel string) []string {
 	return urls
 }
 
-// withoutTarget returns the template for a component that is the same for all targets: {target} is left out,
-// with the "-" or "_" before it.
+// withoutTarget returns the template for a component that is the same for all targets: without {target} and the "-"
+// or "_" before it.
 func withoutTarget(template string) string {
 	for _, field := range []string{"-{target}", "_{target}", "{target}"} {
 		template = strings.ReplaceAll(template, field, "")
@@ -70,9 +69,9 @@ func withoutTarget(template string) string {
 	return template
 }
 
-// choose returns the first place that has everything, asking for what present does not name. A place that
-// fails ends the search, for else its failure would decide what is measured; one that may not be read is
-// passed over and is the error if there is no better place.
+// choose returns the first place that has everything. It does not ask for the URLs that present returns. A failing
+// place ends the search: otherwise its failure would decide what is measured. choose skips a place that refuses
+// access. If no place has everything, it returns the refusals as the error.
 func (s *Store) choose(ctx context.Context, ref Ref, present func(candidate) []string) (candidate, error) {
 	missing := &NotThereError{What: ref.String()}
 	var refused error
@@ -123,7 +122,7 @@ func (s *Store) readyURL(ctx context.Context, ref Ref) error {
 	return err
 }
 
-// fetchURL downloads what no entry of the family has, and links the rest.
+// fetchURL links the files that another entry of the family has, and downloads the rest.
 func (s *Store) fetchURL(ctx context.Context, f *fetching) error {
 	var base *held
 	letGo := func() {
@@ -166,7 +165,8 @@ func (s *Store) fetchURL(ctx context.Context, f *fetching) error {
 	return named(f.ref.String(), checkLinks(f.root()))
 }
 
-// base finds an entry all of whose archives belong to the candidate, so that only the others are missing.
+// base finds an entry whose archives all belong to the candidate, so that only the candidate's others must be
+// fetched. It takes one with the most archives.
 func (s *Store) base(f *fetching, c candidate) (*held, error) {
 	name, _, _ := strings.Cut(f.key, "-")
 	most := 0
@@ -193,8 +193,8 @@ func (h *held) urls() []string {
 	return urls
 }
 
-// link gives the new entry the files of another one, without copying them. False means that this cannot be
-// done here, and that the entry is empty again: not all file systems have hard links, and not for all users.
+// link gives the new entry the files of another one by hard links. It returns false if this does not work here, and
+// then the entry is empty again: not all file systems have hard links, and not for all users.
 func (f *fetching) link(from string, parts []part) (bool, error) {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == from {
@@ -224,13 +224,13 @@ func (f *fetching) link(from string, parts []part) (bool, error) {
 		return false, errors.Join(removeAll(f.root()), os.Mkdir(f.root(), 0o755))
 	}
 	if err != nil {
-		return false, fmt.Errorf("share the files of what is there: %w", err)
+		return false, fmt.Errorf("share the files of the cached artifact: %w", err)
 	}
 	f.Parts = append(f.Parts, parts...)
 	return true, nil
 }
 
-// addArchive downloads one archive into the entry and merges it with what is there.
+// addArchive downloads one archive into the entry and merges it with the earlier ones.
 func (s *Store) addArchive(ctx context.Context, f *fetching, url string) error {
 	stage := filepath.Join(f.dir(), "stage")
 	if err := f.room.retry(func() error { return os.MkdirAll(stage, 0o755) }); err != nil {
@@ -250,7 +250,7 @@ func (s *Store) addArchive(ctx context.Context, f *fetching, url string) error {
 	return removeAll(stage)
 }
 
-// named says what an error belongs to.
+// named adds to an error what it belongs to.
 func named(what string, err error) error {
 	if err == nil {
 		return nil

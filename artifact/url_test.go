@@ -112,7 +112,7 @@ func TestWithoutHardLinksEverythingIsFetched(t *testing.T) {
 	s := open(t, Config{})
 	dir, _, _ := acquire(t, s, rustRef(web, "abc"))
 	f := &fetching{store: s, key: "other", room: &room{store: s, key: "other"}}
-	// Something is in the way, which stands for whatever a file system has against links.
+	// Something is in the way. It stands for any reason why a file system refuses links.
 	if err := os.MkdirAll(filepath.Join(f.root(), "bin/rustc"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestTwoStoresFetchOnce(t *testing.T) {
 	}
 	done.Go(func() { use(first) })
 	<-asked
-	// Opening sweeps; it must leave alone what the first store is at.
+	// Open sweeps the cache. It must not touch the entry that the first store is making.
 	second := open(t, Config{Dir: dir, Progress: func(text string) { waits <- text }})
 	done.Go(func() { use(second) })
 	if line := <-waits; !strings.Contains(line, "waiting for another process") {

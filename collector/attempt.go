@@ -20,9 +20,9 @@ type attempt struct {
 	number int
 	token  events.Seq
 	root   string
-	// since is when transient errors of the job began; zero when there were none.
+	// since is when the transient errors of the job began; zero when there were none.
 	since time.Time
-	// done are the test cases that have results from earlier attempts.
+	// done are the test cases that already have results, from earlier attempts and rounds.
 	done map[events.TestCase]bool
 	// stop ends the attempt from outside, with a cause.
 	stop context.CancelCauseFunc
@@ -37,7 +37,7 @@ func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.Jo
 	return a
 }
 
-// run executes the job and returns the command that ends the attempt; nil when it is not ours any more.
+// run executes the job and returns the command that ends the attempt. It returns nil when the attempt was taken away.
 func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Command {
 	outer := ctx
 	ctx, stop := context.WithCancelCause(outer)
@@ -58,7 +58,8 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	return a.end(outer, cause, err)
 }
 
-// measure runs the benchmarks and records the rest of what was measured, also when it is stopped.
+// measure runs the benchmarks. At the end, also when it is stopped, it records what was measured and not yet
+// recorded.
 func (a *attempt) measure(ctx context.Context) error {
 	logs := make(chan struct{})
 	logging, stopLogging := context.WithCancel(context.WithoutCancel(ctx))
@@ -83,7 +84,7 @@ func (a *attempt) measure(ctx context.Context) error {
 	return errors.Join(err, a.sink.flush(last))
 }
 
-// end turns how the run ended into how the attempt ends.
+// end turns the outcome of the run into the command that ends the attempt.
 func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 	finish := job.Finish{
 		Token: a.token, Measured: a.sink.measured, Skipped: len(a.done), Failed: a.sink.failed, At: a.c.Clock(),
@@ -165,7 +166,7 @@ func (c *Collector) definitions(ctx context.Context, spec events.JobSpec) (suite
 	}
 }
 
-// show makes an attempt and its progress the ones that the heartbeat tells of.
+// show sets the attempt and the progress that the heartbeat reports.
 func (c *Collector) show(a *attempt, p progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,9 +26,9 @@ func (c *Collector) beat() eventlog.Beat {
 	}
 }
 
-// keepBeating sends the heartbeat from a task of its own, so that a job of hours does not look like death,
-// and looks at what can end work from outside: the fence of the current attempt, another collector that takes
-// the lane over, and being asked to leave.
+// keepBeating sends the heartbeat from a goroutine of its own, so that a job of hours does not look like a dead
+// process. At each beat it also looks for what ends work from outside: the fence of the current attempt, another
+// wanted version, another collector that takes the lane over, and a request to leave.
 func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) error {
 	asked := false
 	for retry.Sleep(ctx, c.BeatEvery) {
@@ -69,8 +69,8 @@ func (c *Collector) lookAtFence(ctx context.Context) {
 	}
 }
 
-// retry calls f until it succeeds, fails for a reason that will not go away, or ctx ends. Only an
-// unreachable log is waited for, however long that takes: a collector outlives an outage of NATS.
+// retry calls f until it succeeds, fails for a lasting reason, or ctx ends. It waits only for an unreachable log,
+// however long that takes: a collector outlives an outage of NATS.
 func (c *Collector) retry(ctx context.Context, f func() error) error {
 	policy := retry.Pauses(100*time.Millisecond, 5*time.Second)
 	return backoff.RetryNotify(func() error {

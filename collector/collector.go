@@ -6,20 +6,20 @@
 //  2. fetches the artifact, prepares the programs and measures the test cases that have no results yet;
 //  3. appends results as they come, each time with the last event of the job's results expected;
 //  4. appends JobFinished, again with the last event of the lane's work expected;
-//  5. acknowledges the delivery, which is never the truth about the job.
+//  5. acknowledges the delivery. The log, never the delivery, tells the state of the job.
 //
-// The log is the fence. Whoever lost the job (another process dequeued it, the scheduler declared the
-// attempt lost, the request was cancelled) is refused at 3 or 4 or sees it at the next heartbeat, stops
-// measuring and records nothing more.
+// The log is the fence. A process can lose its job: another process dequeued it, the scheduler declared the attempt
+// lost, or the request was cancelled. The log then refuses its appends at 3 or 4, or the process sees the loss at its
+// next heartbeat. It stops measuring and records nothing more.
 //
-// Several collectors may share a lane. One of them serves it, as the lane's assignment says, and the others
-// stand by: they beat and do not ask for jobs (standby.go). A mistake of a moment is harmless, for the fence
-// lets one of them begin a job.
+// Several collectors may share a lane. The lane's assignment says which one serves it. The others stand by: they beat
+// and ask for no jobs (standby.go). If two of them think for a moment that they serve, no harm is done: the fence
+// lets only one of them begin a job.
 //
-// What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same
-// name finds its own unfinished attempt as the last event of the lane's work, counts it as lost and
-// continues with the test cases that have no results. Between 4 and 5 the delivery comes again and is
-// acknowledged, since the log says that the job has ended.
+// What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same name finds
+// its own unfinished attempt as the last event of the lane's work. It counts that attempt as lost and continues with
+// the test cases that have no results. Between 4 and 5 the delivery comes again, and the collector acknowledges it,
+// since the log says that the job has ended.
 package collector
 
 import (
@@ -44,7 +44,7 @@ type Config struct {
 	Lane events.Lane
 	// Instance names this process; no two processes ever have the same.
 	Instance string
-	// Host and PID let a successor on the same machine see that this process is gone.
+	// Host and PID let a successor on the same machine see that this process has ended.
 	Host        string
 	PID         int
 	Version     string
@@ -59,21 +59,21 @@ type Config struct {
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogWriter
 	Bench    Bench
-	// Supervised is what a supervisor told this process; nil when nobody would start another version, and the
-	// process then never leaves for one.
+	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
+	// version, so the process never leaves for one.
 	Supervised *Supervised
-	// Replaces is the instance of a process that is known to be dead and may still hold the name.
+	// Replaces is the instance of a process that is known to have ended and may still hold the name.
 	Replaces string
 
-	// BeatEvery is how often the heartbeat is sent and the fence is looked at, also during a job.
+	// BeatEvery is how often the collector sends the heartbeat and checks the fence, also during a job.
 	BeatEvery time.Duration
-	// ProgressEvery is how often a delivery is prolonged; well under the redelivery time.
+	// ProgressEvery is how often the collector prolongs a delivery. Keep it well under the redelivery time.
 	ProgressEvery time.Duration
-	// FlushEvery bounds how long measured test cases are kept before they are recorded.
+	// FlushEvery is how long measured test cases wait at most before they are recorded.
 	FlushEvery time.Duration
 	// MaxAttempts is how many executions of a job may be lost before it fails.
 	MaxAttempts int
-	// TransientDeadline is how long transient errors of a job are tried again.
+	// TransientDeadline is how long a job is tried again after transient errors.
 	TransientDeadline time.Duration
 	Clock             func() time.Time
 	Logger            *slog.Logger
@@ -81,12 +81,12 @@ type Config struct {
 
 // Bench measures the test cases of a job.
 type Bench interface {
-	// Run measures what done does not name yet. It returns a *PermanentError when trying again would not
-	// help, ctx's error when it was stopped, and any other error for what may succeed later.
+	// Run measures the test cases for which done is false. It returns a *PermanentError when trying again would not
+	// help, ctx's error when it was stopped, and any other error when a later try may succeed.
 	Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error
 }
 
-// Sink takes what a Bench reports. An error from it ends the run and is returned as it is.
+// Sink takes what a Bench reports. An error from it ends the run, and Run returns it unchanged.
 type Sink interface {
 	Started(benchmark events.Benchmark, done, total int)
 	Measured(ctx context.Context, c events.MeasuredCase) error
@@ -94,7 +94,7 @@ type Sink interface {
 	Log(text string)
 }
 
-// PermanentError ends a job as a failure at once.
+// PermanentError ends a job at once, as a failure.
 type PermanentError struct {
 	Kind events.ErrorKind
 	Err  error
@@ -103,11 +103,11 @@ type PermanentError struct {
 func (e *PermanentError) Error() string { return e.Err.Error() }
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// ErrLeave is returned by Run when the collector was asked to leave: it was drained,
-// deactivated or quarantined.
+// ErrLeave is returned by Run when the collector was asked to leave: it was drained, deactivated, quarantined or
+// removed.
 var ErrLeave = errors.New("the collector was asked to leave")
 
-// RegistrationError says that the log does not let this process be that collector. Trying again does not help.
+// RegistrationError says that, by the log, this process may not run as that collector. Trying again does not help.
 type RegistrationError struct{ Reason string }
 
 func (e *RegistrationError) Error() string { return e.Reason }
@@ -116,13 +116,13 @@ func unfit(format string, args ...any) error {
 	return &RegistrationError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// errLost is the cause with which an attempt is stopped that is not ours any more.
+// errLost is the cause with which an attempt is stopped that no longer belongs to this process.
 var errLost = errors.New("the attempt is over: the log took another course")
 
 // Collector is one process of a collector. Run it once.
 type Collector struct {
 	Config
-	// mu guards the progress that the heartbeat shows and the fence that it looks at.
+	// mu guards the progress that the heartbeat shows, the attempt whose fence it checks, and updates.
 	mu       sync.Mutex
 	progress progress
 	attempt  *attempt
@@ -141,9 +141,9 @@ func New(c Config) *Collector {
 	return &Collector{Config: c, updates: updates{look: make(chan struct{}, 1)}, turn: newTurn()}
 }
 
-// Run executes jobs until ctx ends (nil), the collector is asked to leave (ErrLeave), it leaves for another
-// version (ErrUpdate), another process holds its name (eventlog.ErrNameHeld), or it cannot go on. A job in hand is
-// given back to the lane when ctx ends, and finished when asked to leave.
+// Run executes jobs until ctx ends (nil), the collector is asked to leave (ErrLeave), it leaves for another version
+// (ErrUpdate), another process holds its name (eventlog.ErrNameHeld), or it cannot continue. When ctx ends, Run gives
+// the job in hand back to the lane. When the collector is asked to leave, Run finishes that job first.
 func (c *Collector) Run(ctx context.Context) error {
 	if err := c.checkRegistration(ctx); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	return err
 }
 
-// serve says that the process is there, and executes jobs.
+// serve records that the process is online, and executes jobs.
 func (c *Collector) serve(ctx context.Context) error {
 	if err := c.announce(ctx, c.online()); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (c *Collector) serve(ctx context.Context) error {
 	return g.Wait()
 }
 
-// sayGoodbye records that the process left, unless its name belongs to another one already.
+// sayGoodbye records that the process left, unless another process already holds its name.
 func (c *Collector) sayGoodbye(ctx context.Context, why error) {
 	if errors.Is(why, eventlog.ErrNameHeld) {
 		return
@@ -201,7 +201,7 @@ func (c *Collector) sayGoodbye(ctx context.Context, why error) {
 	}
 }
 
-// checkRegistration refuses to start as a collector that nobody registered, or for another lane.
+// checkRegistration refuses to start as a collector that is not registered, or that is registered for another lane.
 func (c *Collector) checkRegistration(ctx context.Context) error {
 	var registry, own []events.Recorded
 	if err := c.retry(ctx, func() (err error) {
@@ -239,7 +239,7 @@ func because(reason string) string {
 	return " (" + reason + ")"
 }
 
-// online is what this process says of itself.
+// online returns the fact with which this process says that it is online.
 func (c *Collector) online() events.Fact {
 	return events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),

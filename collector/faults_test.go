@@ -16,8 +16,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// A collector that is told to stop while it looks at the sources of a suite gives the job back: nothing is
-// wrong with the job.
+// A collector that is told to stop while it looks at the sources of a suite gives the job back: the job itself is
+// fine.
 func TestStoppingIsNoPermanentError(t *testing.T) {
 	d, dir := sleepy(t, "checkout", strings.Repeat("0", 40))
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "init", "--quiet").CombinedOutput(); err != nil {
@@ -82,7 +82,7 @@ func TestAStopLosesNothingThatIsBeingRecorded(t *testing.T) {
 	})
 }
 
-// Events have a limit, and a fact beyond it would fail for ever.
+// An event has a size limit. A fact beyond it would fail for ever.
 func TestManyLargeResultsBecomeManyEvents(t *testing.T) {
 	log := memory.New(memory.Config{})
 	s := sinkOn(log)

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/internal/hostile"
 )
 
-// Ledger, projector and door have the same test. What a collector takes for measured it does not measure
-// again: it must be in the tables.
+// The ledger, the projector and the door have the same test. The collector does not measure again what it takes for
+// measured, so that must be in the tables.
 func TestTheCollectorAgrees(t *testing.T) {
 	hostile.Agree(t, func() hostile.Fold {
 		histories := map[events.JobID][]events.Recorded{}

@@ -13,7 +13,7 @@ import (
 
 const (
 	logEvery = 200 * time.Millisecond
-	// logBound is how much output waits for the log at most. What is over it is dropped and said: the
+	// logBound is how many bytes of output wait for the log at most. The writer drops more than that and says so: the
 	// output never slows a measured process.
 	logBound = 256 << 10
 )

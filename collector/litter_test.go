@@ -11,7 +11,8 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// What a collector of an earlier version left at the end of a lane's work hides nothing of its state.
+// An unreadable event that a collector of an earlier version left at the end of a lane's work hides nothing of its
+// state.
 func TestTheStateOfALaneIsReadBehindLitter(t *testing.T) {
 	lane := events.Lane{Target: "here"}
 	log := memory.New(memory.Config{})

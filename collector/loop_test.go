@@ -31,7 +31,7 @@ func TestACollectorGivesUpAgainstAFasterWriter(t *testing.T) {
 	spec := events.JobSpec{ID: "j1", Target: lane.Target}
 	for what, tc := range map[string]struct {
 		subject events.Subject
-		// held is set where the lane has the attempt already.
+		// held is set when the lane already has the attempt.
 		held bool
 		do   func(context.Context, *Collector, events.Seq) error
 	}{
@@ -68,7 +68,7 @@ func TestACollectorGivesUpAgainstAFasterWriter(t *testing.T) {
 	}
 }
 
-// A job that others write about all the time is left to them for a while, and the collector goes on.
+// Other writers append to the job all the time: the collector leaves it alone for a while and continues.
 func TestAContestedJobIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lane := events.Lane{Target: "here"}

@@ -18,7 +18,7 @@ import (
 type Machine struct {
 	Artifacts *artifact.Store
 	Runner    *runner.Runner
-	// Slot is the working directory, at a path of the same length on every machine; Cache outlives jobs.
+	// Slot is the working directory; its path has the same length on every machine. Cache outlives jobs.
 	Slot, Cache string
 	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
 	Sources map[string]string
@@ -66,7 +66,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	return err
 }
 
-// programs returns where the measured programs of a suite come from on this machine.
+// programs returns the programs that a suite measures, from their place on this machine.
 func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definitions.Programs, error) {
 	root := d.Sources.Root
 	switch root {
@@ -83,7 +83,7 @@ func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definition
 	if d.Sources.Revision != "" {
 		out, err := git.Command{Dir: dir, Args: []string{"rev-parse", "HEAD"}}.Run(ctx)
 		if ctx.Err() != nil {
-			return definitions.Programs{}, context.Cause(ctx) // it was stopped, and has not failed
+			return definitions.Programs{}, context.Cause(ctx) // the run was stopped; git did not fail
 		}
 		if err != nil {
 			return definitions.Programs{}, &PermanentError{Kind: events.ErrorPrepare, Err: fmt.Errorf("read the revision of %s: %w", dir, err)}
@@ -96,7 +96,7 @@ func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definition
 	return definitions.ProgramsBeside(filepath.Join(dir, "suite.toml")), nil
 }
 
-// materialise writes a program, after making sure that it is the one that the definitions mean.
+// materialise writes a program, after checking that it is the one that the definitions mean.
 func materialise(programs definitions.Programs, b suite.BenchmarkDef, dir string) error {
 	if b.SourceDigest != "" {
 		digest, err := programs.Digest(b.Source)
@@ -110,7 +110,7 @@ func materialise(programs definitions.Programs, b suite.BenchmarkDef, dir string
 	return programs.Materialise(b.Source, dir)
 }
 
-// runnerSink is a Sink as the runner calls it.
+// runnerSink makes a Sink a runner.Sink.
 type runnerSink struct{ Sink }
 
 // Failed implements runner.Sink.

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// flushAt is how many measured test cases are recorded at once at the latest.
+	// flushAt is how many measured test cases are collected at most before they are recorded.
 	flushAt = 50
-	// flushBytes is how large test cases may be that are recorded together: an event has to stay below a
-	// megabyte, and the runner keeps a single test case below this.
+	// flushBytes is how large the test cases of one event may be together. An event must stay below a megabyte, and
+	// the runner keeps a single test case below this bound.
 	flushBytes = 768 << 10
 )
 
-// earlier is what the log holds of a job's results.
+// earlier is what the log holds about a job's results.
 type earlier struct {
 	version events.Seq
 	// done are the test cases with results that count.
@@ -123,8 +123,8 @@ func (s *sink) flush(ctx context.Context) error {
 	})
 }
 
-// record appends a fact to the job's results, or tells that the attempt is lost. It goes on for a while when
-// ctx ends: an append that is broken off may be in the log or not, and what was measured would be lost.
+// record appends a fact to the job's results, or returns errLost. When ctx ends it continues for a few seconds: an
+// append that is broken off may or may not be in the log, and what was measured would be lost.
 func (s *sink) record(ctx context.Context, f events.Fact) error {
 	ctx, cancel := outlasting(ctx)
 	defer cancel()
@@ -144,7 +144,8 @@ func (s *sink) record(ctx context.Context, f events.Fact) error {
 	return err
 }
 
-// catchUp reads where the job's results are now, or tells that the attempt is lost: its lane alone says that.
+// catchUp reads the current version of the job's results. It returns errLost when the attempt is lost, which only the
+// lane's work can say.
 func (s *sink) catchUp(ctx context.Context) error {
 	lane, _, err := s.a.c.laneState(ctx)
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// errDeactivated, errRemoved and errQuarantined are the causes with which an attempt is given back at once.
+// errDeactivated, errRemoved and errQuarantined are causes: the attempt is stopped and its job given back at once.
 var (
 	errDeactivated = errors.New("the collector was deactivated")
 	errRemoved     = errors.New("the collector was removed")
 	errQuarantined = errors.New("the collector was quarantined")
 )
 
-// turn is whether this collector may begin jobs: it serves its lane, and nobody asked it to leave. It is what
-// was last read from the log, so it may be wrong for a moment; the fence of the lane's work then decides.
+// turn says whether this collector may begin jobs: it serves its lane, and it was not asked to leave. It holds what
+// was last read from the log, so it may be wrong for a moment. The fence of the lane's work then decides.
 type turn struct {
 	// mu guards the rest.
 	mu sync.Mutex
-	// lane is the last event that was read of the lane's assignment; registry and own are the last ones about the
-	// collector that others and it itself said.
+	// lane is the last event that was read of the lane's assignment. registry and own are the last events about the
+	// collector: registry what others said, own what it said itself.
 	lane, registry, own events.Seq
 	standing            job.Standing
 	serves              bool
-	// changed is closed and made anew with each change.
+	// changed is closed and replaced by a new channel at each change.
 	changed chan struct{}
 }
 
@@ -65,7 +65,7 @@ func (t *turn) change(f func()) {
 	t.changed = make(chan struct{})
 }
 
-// look reads what the log says of the lane and of the collector, when there is something new.
+// look reads what the log says about the lane and the collector, if there is anything new.
 func (c *Collector) look(ctx context.Context) error {
 	return errors.Join(c.lookAtLane(ctx), c.lookAtSelf(ctx))
 }
@@ -91,7 +91,7 @@ func (c *Collector) lookAtLane(ctx context.Context) error {
 	return nil
 }
 
-// lookAtSelf reads whether the collector may go on.
+// lookAtSelf reads whether the collector may continue.
 func (c *Collector) lookAtSelf(ctx context.Context) error {
 	said, err := c.isNew(ctx, events.RegistrySubject(c.Name), func() events.Seq { return c.turn.registry })
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Collector) lookAtSelf(ctx context.Context) error {
 	return nil
 }
 
-// readSelf reads what others said about the collector, and what it said itself.
+// readSelf reads what others said about the collector, and what the collector said itself.
 func (c *Collector) readSelf(ctx context.Context) (registry, own []events.Recorded, err error) {
 	if registry, err = c.Log.Read(ctx, events.RegistrySubject(c.Name)); err == nil {
 		own, err = c.Log.Read(ctx, events.CollectorSubject(c.Name))
@@ -120,7 +120,7 @@ func (c *Collector) readSelf(ctx context.Context) (registry, own []events.Record
 	return registry, own, err
 }
 
-// newest returns the version of an aggregate.
+// newest returns the sequence number of an aggregate's last event; zero without events.
 func newest(history []events.Recorded) events.Seq {
 	if len(history) == 0 {
 		return 0
@@ -128,8 +128,8 @@ func newest(history []events.Recorded) events.Seq {
 	return history[len(history)-1].Seq
 }
 
-// news returns all events of an aggregate when its last one is newer than the one that is known, else none.
-// Mostly nothing is new, and then only the last event is read.
+// news returns all events of an aggregate when its last event is newer than the known one, else none. Usually nothing
+// is new, and then it reads only the last event.
 func (c *Collector) news(ctx context.Context, subject events.Subject, known func() events.Seq) ([]events.Recorded, error) {
 	if changed, err := c.isNew(ctx, subject, known); err != nil || !changed {
 		return nil, err
@@ -137,7 +137,7 @@ func (c *Collector) news(ctx context.Context, subject events.Subject, known func
 	return c.Log.Read(ctx, subject)
 }
 
-// isNew reports whether the last event of an aggregate is newer than the one that is known.
+// isNew reports whether the last event of an aggregate is newer than the known one.
 func (c *Collector) isNew(ctx context.Context, subject events.Subject, known func() events.Seq) (bool, error) {
 	last, ok, err := c.Log.Last(ctx, subject)
 	if err != nil || !ok {
@@ -148,8 +148,8 @@ func (c *Collector) isNew(ctx context.Context, subject events.Subject, known fun
 	return last.Seq > known(), nil
 }
 
-// nextJob waits until the collector may begin jobs and the lane has one for it. It takes its request for a job
-// back when another collector takes the lane over.
+// nextJob waits until the collector may begin jobs and the lane has one for it. It stops asking for a job when
+// another collector takes the lane over.
 func (c *Collector) nextJob(ctx context.Context) (eventlog.Delivery, error) {
 	for {
 		if err := c.turn.await(ctx, true); err != nil {
@@ -173,8 +173,8 @@ func (c *Collector) nextJob(ctx context.Context) (eventlog.Delivery, error) {
 	}
 }
 
-// mayBegin looks once more right before a job is begun. Where the log cannot be read now, what is known
-// counts: who begins a job after all is told by the fence.
+// mayBegin looks once more right before a job begins. If the log cannot be read now, it uses what is known: the fence
+// decides in the end which collector begins the job.
 func (c *Collector) mayBegin(ctx context.Context) bool {
 	if err := c.look(ctx); err != nil && ctx.Err() == nil {
 		c.Logger.Warn("who serves the lane cannot be read", "error", err)
@@ -195,8 +195,9 @@ func (c *Collector) giveUp(ctx context.Context, state job.Lane) error {
 	return nil
 }
 
-// askedToLeave reports whether the log says that this process should go. A deactivation at once, and a
-// quarantine, end the attempt in hand as well. A process that was taken for dead, and is not, says so.
+// askedToLeave reports whether the log says that this process should leave. A deactivation at once, a quarantine or a
+// removal also stops the attempt in hand. A process that the scheduler wrongly took for dead records that it is
+// online.
 func (c *Collector) askedToLeave(ctx context.Context) bool {
 	if err := c.lookAtSelf(ctx); err != nil {
 		return false
@@ -220,7 +221,7 @@ func (c *Collector) askedToLeave(ctx context.Context) bool {
 	return true
 }
 
-// sayOnline says again that this process is there, unless it cannot now: the next heartbeat tries again.
+// sayOnline records again that this process is online. If that fails, the next heartbeat tries again.
 func (c *Collector) sayOnline(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.BeatEvery)
 	defer cancel()

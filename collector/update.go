@@ -10,35 +10,35 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// A process that has a supervisor leaves when another version is wanted, so that the supervisor fetches it. It
-// leaves between two requests only: no request is measured by two versions on one lane, unless a machine dies.
+// A process that has a supervisor leaves when another version is wanted, so that the supervisor can fetch it. It
+// leaves only between two requests: two versions never measure one request on one lane, unless a machine dies.
 //
-// Where that is, the log says. A dispatch closes the lane when no request that was begun there has a job left
-// behind it; the scheduler, which alone knows, writes it into the dispatch. The process is between two requests when
+// The log says where that is. The scheduler marks a dispatch as closing the lane when no request that has begun there
+// has another job waiting behind it. Only the scheduler knows that. The process is between two requests when
 //
 //   - the last job that was executed on the lane has ended,
 //   - its dispatch closed the lane, or its request was cancelled, and
 //   - the newest dispatch is not one more job of the same request;
 //
-// or another collector executed it, as for a standby.
+// or when another collector executed that job, as for a standby.
 //
-// It looks when a job has ended, when a delivery has come, and while it is idle at each heartbeat. What it cannot
-// find out, such as on a log that is away, counts as "inside": leaving late does no harm. A delivery that has come
-// meanwhile is given back. Nothing of this spends an attempt, since none is current.
+// It looks after each job, when a delivery comes, and, while it is idle, at each heartbeat. If it cannot find out,
+// for example because the log is not reachable, it counts itself as "inside": leaving late does no harm. It gives
+// back a delivery that has come meanwhile. None of this spends an attempt, since no attempt is current.
 
-// Supervised is what a supervisor tells the process that it keeps.
+// Supervised is what a supervisor tells the process that it runs.
 type Supervised struct {
-	// Hold is a version that could not be fetched or built: the process does not leave for it before Until.
+	// Hold is a version that could not be fetched or built. Before Until the process does not leave for it.
 	Hold  string
 	Until time.Time
-	// Failed says in words why that version is not running; empty when nothing failed.
+	// Failed says in words why that version does not run; empty when nothing failed.
 	Failed string
 }
 
 // ErrUpdate is returned by Run when the process left so that its supervisor can start another version.
 var ErrUpdate = errors.New("another version is wanted")
 
-// updates is what a process knows of the version that is wanted. The collector's mu guards it.
+// updates is what a process knows about the version that is wanted. The collector's mu guards it.
 type updates struct {
 	// wanted is the other version that this process may leave for, empty for none.
 	wanted string
@@ -55,12 +55,12 @@ func (c *Collector) updateFailed() string {
 	return c.Supervised.Failed
 }
 
-// lookAtVersion reads which version is wanted. An idle process that may leave is woken.
+// lookAtVersion reads which version is wanted. It wakes the process if that is idle and may leave.
 func (c *Collector) lookAtVersion(ctx context.Context) {
 	if c.Supervised == nil {
 		return
 	}
-	// The heartbeat does not wait for long.
+	// The heartbeat must not wait long.
 	ctx, cancel := context.WithTimeout(ctx, c.BeatEvery)
 	defer cancel()
 	last, ok, err := c.Log.Last(ctx, events.VersionSubject())
@@ -105,7 +105,7 @@ func (c *Collector) mayUpdate(ctx context.Context) bool {
 	}
 	between, err := c.betweenRequests(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.Logger.Warn("whether a request is in hand cannot be read: not leaving for another version now", "error", err)
+		c.Logger.Warn("it could not be read whether a request is in progress: not leaving for another version now", "error", err)
 	}
 	return between && err == nil
 }
@@ -142,7 +142,7 @@ func (c *Collector) betweenRequests(ctx context.Context) (bool, error) {
 	return ended.Outcome == events.Cancelled, nil
 }
 
-// nextUnlessUpdate waits for the next delivery. It returns ErrUpdate when this process is to leave instead.
+// nextUnlessUpdate waits for the next delivery. It returns ErrUpdate when this process should leave instead.
 func (c *Collector) nextUnlessUpdate(ctx context.Context) (eventlog.Delivery, error) {
 	for {
 		if c.mayUpdate(ctx) {
@@ -155,7 +155,7 @@ func (c *Collector) nextUnlessUpdate(ctx context.Context) (eventlog.Delivery, er
 	}
 }
 
-// errLook ends a wait for a job after which the process looks whether it may leave.
+// errLook ends the wait for a job, so that the process checks whether it may leave.
 var errLook = errors.New("woken to look whether it may leave")
 
 // receive waits for a delivery, or until the heartbeat has seen that the process may leave.
@@ -181,8 +181,8 @@ func (c *Collector) receive(ctx context.Context) (eventlog.Delivery, error) {
 	return delivery, err
 }
 
-// leaveBefore reports whether this process leaves for another version rather than execute the delivered job. It
-// has then given the job back, for whoever comes next to have it at once.
+// leaveBefore reports whether this process leaves for another version instead of executing the delivered job. If so,
+// it has given the job back, and the next process gets it at once.
 func (c *Collector) leaveBefore(ctx context.Context, dispatched events.JobDispatched, d eventlog.Delivery) bool {
 	if c.mayUpdate(ctx) {
 		if err := d.Nak(ctx, 0); err != nil {

@@ -14,10 +14,11 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// heldElsewhere is how long a job is left alone that another collector of the lane executes.
+// heldElsewhere is how long the collector leaves a job alone that another collector of the lane executes.
 const heldElsewhere = 5 * time.Second
 
-// work takes one job after another. It first continues the one that a process of the same name left.
+// work takes one job after another. It first continues a job that an earlier process of the same name left
+// unfinished.
 func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
 	if err := c.resume(ctx); err != nil {
 		return err
@@ -56,8 +57,8 @@ func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
 	}
 }
 
-// resume continues an attempt of this collector's that has no end. Its delivery comes again later and is
-// then acknowledged, since the log says that the job has ended.
+// resume continues an unfinished attempt of this collector. The attempt's delivery comes again later; the collector
+// then acknowledges it, since the log says that the job has ended.
 func (c *Collector) resume(ctx context.Context) error {
 	state, _, err := c.laneState(ctx)
 	if err != nil {
@@ -74,7 +75,8 @@ func (c *Collector) resume(ctx context.Context) error {
 	return err
 }
 
-// handle executes one delivered job, or finds that it needs no execution, and settles the delivery.
+// handle executes one delivered job, unless it needs no execution. Then it acknowledges the delivery or gives it
+// back.
 func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	recorded, err := events.Decode(d.Stored())
 	if err != nil {
@@ -82,7 +84,7 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	}
 	dispatched, ok := recorded.Fact.(events.JobDispatched)
 	if !ok {
-		return fmt.Errorf("collector %s: event %d on the lane is no dispatch", c.Name, recorded.Seq)
+		return fmt.Errorf("collector %s: event %d on the lane is not a dispatch", c.Name, recorded.Seq)
 	}
 	if c.leaveBefore(ctx, dispatched, d) {
 		return ErrUpdate
@@ -106,8 +108,8 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 	return nil
 }
 
-// execute runs a job to one of its ends. It returns after how long the job is to be delivered again, or a
-// negative duration when it has ended. delivery is nil for a job that is resumed without one.
+// execute runs a job until its attempt ends. It returns after what time to deliver the job again, or a negative
+// duration when the job has ended. delivery is nil for a job that is resumed without one.
 func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause events.Seq, root string, delivery eventlog.Delivery) (again time.Duration, err error) {
 	spec := d.Job
 	a, err := c.begin(ctx, d, cause, root)
@@ -118,7 +120,7 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 		c.Logger.Info("the job is not ours to execute now", "job", spec.ID, "reason", refusal.Reason)
 		return heldElsewhere, nil
 	case errors.As(err, &busy):
-		c.Logger.Warn("others write about the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
+		c.Logger.Warn("other writers change the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
 		return heldElsewhere, nil
 	case ctx.Err() != nil:
 		return 0, nil
@@ -129,7 +131,7 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 	}
 	end := a.run(ctx, delivery)
 	if end == nil {
-		// The job may be over or may be anyone's: the log tells when it is delivered again.
+		// The job may have ended, or another process may have it. The log tells when the job is delivered again.
 		c.Logger.Info("the attempt was taken away; its results so far are kept", "job", spec.ID)
 		return 0, nil
 	}
@@ -150,7 +152,8 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 	return 0, nil
 }
 
-// transientPause grows with the time that a job has been failing for, with jitter, up to a minute or so.
+// transientPause returns how long a job waits after a transient error. It grows with the time for which the job has
+// been failing, up to a minute and a half, with jitter.
 func (c *Collector) transientPause(a *attempt) time.Duration {
 	failing := time.Second
 	if !a.since.IsZero() {
@@ -160,8 +163,8 @@ func (c *Collector) transientPause(a *attempt) time.Duration {
 	return failing/2 + rand.N(failing)
 }
 
-// laneState returns the state of the lane's work and its version. The last event tells all of it, unless it is one that
-// no fold may take, which a collector of an earlier version may have left: then all of them are read.
+// laneState returns the state of the lane's work and its version. Usually the last event holds the whole state. A
+// collector of an earlier version may have left a last event that no fold takes; then laneState reads all events.
 func (c *Collector) laneState(ctx context.Context) (state job.Lane, version events.Seq, err error) {
 	err = c.retry(ctx, func() error {
 		last, ok, err := c.Log.Last(ctx, events.WorkSubject(c.Lane))
@@ -186,7 +189,8 @@ func (c *Collector) laneState(ctx context.Context) (state job.Lane, version even
 	return state, version, nil
 }
 
-// begin decides on an attempt and records it. It returns nil when the job has ended, now or before.
+// begin decides on an attempt and records it. It returns nil when the job ends with this decision or had ended
+// before.
 func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause events.Seq, root string) (*attempt, error) {
 	var facts []events.Fact
 	var known earlier
@@ -225,7 +229,7 @@ func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause eve
 	return nil, nil
 }
 
-// measured reads what of a job is measured, also in its earlier rounds.
+// measured reads which test cases of a job have results, those of its earlier rounds included.
 func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier, error) {
 	known, err := c.readResults(ctx, spec.ID)
 	if err != nil {
@@ -241,7 +245,7 @@ func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier,
 	return known, nil
 }
 
-// record appends the end of an attempt, unless the log took another course (*job.Refusal).
+// record appends the end of an attempt. It returns a *job.Refusal when the log took another course.
 func (c *Collector) record(ctx context.Context, root string, end job.Command) error {
 	ctx, cancel := c.lasting(ctx)
 	defer cancel()
@@ -267,7 +271,7 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 	return err
 }
 
-// events wraps what was decided.
+// events makes events of the facts that were decided.
 func (c *Collector) events(facts []events.Fact, cause events.Seq, root string) []events.Event {
 	out := make([]events.Event, 0, len(facts))
 	for _, f := range facts {
@@ -276,7 +280,7 @@ func (c *Collector) events(facts []events.Fact, cause events.Seq, root string) [
 	return out
 }
 
-// patient returns the log, of which each append is tried again while the log is away.
+// patient returns the log in a form that tries each append again while the log is not reachable.
 func (c *Collector) patient() eventlog.Aggregates { return patient{c.Log, c} }
 
 type patient struct {
@@ -293,8 +297,8 @@ func (p patient) Append(ctx context.Context, parts ...eventlog.Append) (last eve
 	return last, err
 }
 
-// lasting returns a context for recording what must not be lost: it goes on while the collector runs, and for
-// a few seconds once it was told to stop.
+// lasting returns a context for recording what must not be lost. It lasts while the collector runs, up to
+// TransientDeadline, and for a few seconds after the collector was told to stop.
 func (c *Collector) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := outlasting(ctx)
 	limited, stop := context.WithTimeout(longer, c.TransientDeadline)
@@ -308,5 +312,5 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return longer, func() { stop(); cancel() }
 }
 
-// goodbye is how long a collector that was told to stop goes on recording.
+// goodbye is how long a collector continues to record after it was told to stop.
 const goodbye = 5 * time.Second

@@ -1,6 +1,5 @@
-// Package docker holds what runs Tacho in containers, and tests what of it can be tested without them: the
-// configuration of the NATS cluster, which is started here on loopback addresses, and that every variable
-// is described.
+// Package docker holds what runs Tacho in containers, and tests the parts that need no containers: the configuration
+// of the NATS cluster, which the tests start on loopback addresses, and that every variable is described.
 package docker
 
 import (
@@ -26,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write nats/collectors.conf")
 
-// lane says which collector works where, as `tacho collector run` reads it.
+// lane says which collector works where, in the form that `tacho collector run` reads.
 type lane struct {
 	Name   events.CollectorName `json:"name"`
 	Target events.Target        `json:"target"`
@@ -35,7 +34,7 @@ type lane struct {
 
 func (l lane) lane() events.Lane { return events.Lane{Target: l.Target, Set: l.Set} }
 
-// collectors reads those of docker-compose.yml.
+// collectors reads the collectors of docker-compose.yml.
 func collectors(t *testing.T) (all []lane) {
 	t.Helper()
 	files, err := filepath.Glob("collectors/*.json")
@@ -56,7 +55,7 @@ func collectors(t *testing.T) (all []lane) {
 	return all
 }
 
-// users are the NATS users and the variables of their passwords.
+// users maps the NATS users to the variables of their passwords.
 var users = map[string]string{
 	"tacho": "TACHO_CORE_PASSWORD", "operator": "TACHO_OPERATOR_PASSWORD", "sys": "TACHO_SYS_PASSWORD",
 	"collector-0": "TACHO_COLLECTOR_0_PASSWORD", "collector-1": "TACHO_COLLECTOR_1_PASSWORD",
@@ -142,7 +141,7 @@ func startCluster(t *testing.T) cluster {
 	return c
 }
 
-// connect connects as a user; what the servers deny comes on the channel.
+// connect connects as a user. What the servers deny comes on the channel.
 func (c cluster) connect(t *testing.T, user string, opts ...nats.Option) (*nats.Conn, <-chan error) {
 	t.Helper()
 	denied := make(chan error, 100)
@@ -200,8 +199,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestAttacks has the keys of the compose file's collectors attacked: the farm of the attack has two collectors of its
-// own names, so it is put on the accounts of these.
+// TestAttacks attacks the keys of the compose file's collectors. The attack's farm has two collectors with names of
+// its own, so they use the accounts of these.
 func TestAttacks(t *testing.T) {
 	c := startCluster(t)
 	core, _ := c.connect(t, "tacho")
@@ -258,7 +257,7 @@ func freeAddresses(t *testing.T, n int) (addrs []*net.TCPAddr) {
 	return addrs
 }
 
-// await waits until done answers true.
+// await waits until done returns true.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)

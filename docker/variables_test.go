@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// variable is a use in docker-compose.yml or in a configuration file of NATS.
+// variable matches a use of a variable in docker-compose.yml or in a configuration file of NATS.
 var variable = regexp.MustCompile(`\$\{?(TACHO_[A-Z0-9_]+)`)
 
 func TestVariablesAreDescribed(t *testing.T) {

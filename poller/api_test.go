@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// api is the part of GitHub's API that lists commits, over a bare repository: pages, ETags, limits and failures.
+// api is the part of GitHub's API that lists commits, on top of a bare repository: pages, ETags, limits and failures.
 type api struct {
 	t      testing.TB
 	repo   string
 	server *httptest.Server
 
 	mu sync.Mutex
-	// token, if set, is wanted of every request. answer, if set, answers instead of the list.
+	// token, if set, is required in every request. answer, if set, answers instead of the list.
 	token  string
 	answer http.HandlerFunc
-	// remaining counts requests that are left until reset; answers 304 are free. 0 reset is no limit.
+	// remaining counts the requests left until reset; answers 304 are free. A zero reset means no limit.
 	remaining int
 	reset     time.Time
 	// full and unchanged count answers 200 and 304.
@@ -106,7 +106,7 @@ func (a *api) commits(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page is one page of all commits that a branch or commit reaches, by date, as GitHub lists them.
+// page returns one page of all commits that a branch or commit reaches, by date, as GitHub lists them.
 func (a *api) page(r *http.Request) (body []byte, last bool, err error) {
 	at := r.URL.Query().Get("sha")
 	if at == "" {
@@ -153,7 +153,7 @@ func (a *api) page(r *http.Request) (body []byte, last bool, err error) {
 	return body, last, err
 }
 
-// github returns the source, over a transport of its own.
+// github returns the source, with a transport of its own.
 func (a *api) github(t testing.TB, clock func() time.Time, branch, token string) *GitHub {
 	t.Helper()
 	base := &http.Transport{DisableKeepAlives: true}

@@ -15,16 +15,16 @@ import (
 	"github.com/tachobench/tacho/internal/farm"
 )
 
-// The same 100 commits are polled through git and through the API at once, while they are pushed and by triggers of a
-// webhook, which also asks for some of them itself: 100 requests, parents before children. After a force push that
-// drops three commits and adds two, everything that was asked for is still benchmarked to its end.
+// The same 100 commits are polled through git and through the API at once, while they are pushed. A webhook triggers
+// polls, and also asks for some of the commits itself. There are 100 requests, parents before children. After a force
+// push that drops three commits and adds two, every request is still benchmarked to its end.
 func TestAHundredCommitsPolledByTwoAtOnce(t *testing.T) {
 	r := newRepository(t)
 	history := r.chain(100, "")
 	r.push("main", history[0])
 	a := newAPI(t, r.url)
 	mirror := r.source(t, "main")
-	// The real server and the real git stand outside; simulated time waits for them.
+	// The real server and the real git are outside of the bubble; simulated time waits for them.
 	synctest.Test(t, func(t *testing.T) {
 		f := farm.New(t, small(), farm.Usual())
 		defer f.Stop()
@@ -44,7 +44,7 @@ func TestAHundredCommitsPolledByTwoAtOnce(t *testing.T) {
 		for at := 0; at < 100; at += 9 {
 			r.push("main", history[min(at+8, 99)])
 			if at > 0 {
-				// A webhook that asks by itself, as soon as there is the parent.
+				// A webhook asks by itself, as soon as the parent has a request.
 				f.Await("the parent", func(fact events.Fact) bool {
 					c, ok := fact.(events.RequestCreated)
 					return ok && c.Tag == history[at-1]
@@ -66,7 +66,7 @@ func TestAHundredCommitsPolledByTwoAtOnce(t *testing.T) {
 				}
 				return want == 0
 			})
-			// Both poll some more, and find nothing.
+			// Both poll more often, and find nothing new.
 			f.Pass(10 * time.Minute)
 			at := map[events.Tag]int{}
 			for i, e := range f.Events() {

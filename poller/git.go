@@ -21,13 +21,13 @@ import (
 
 // Git is a branch of a git remote, read from a mirror of its commits on this machine.
 //
-// One ref of the mirror follows the branch, wherever that goes: a force push, a merge or a branch of another name are
-// nothing special to it. The mirror holds nothing that cannot be fetched again. It is locked while git works in it,
-// also by a git that outlives a killed poller; locks that git itself left behind are then removed.
+// One ref of the mirror follows the branch, wherever that goes: a force push, a merge or a change of the branch's
+// name needs no special care. Everything in the mirror can be fetched again. The mirror is locked while git works in
+// it, also by a git that outlives a killed poller. Locks that git itself left behind are then removed.
 type Git struct {
-	// URL is the remote, as git takes it; an empty Branch is the one that its HEAD names.
+	// URL is the remote, in git's form. An empty Branch is the one that its HEAD names.
 	URL, Branch string
-	// Dir is the directory of the mirror; it is made when needed.
+	// Dir is the directory of the mirror; it is made when it is needed.
 	Dir    string
 	Logger *slog.Logger
 }
@@ -67,7 +67,7 @@ func (g Git) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 	}
 }
 
-// await locks the mirror. The lock holds until it is released here and all children that hold it have ended.
+// await locks the mirror. The lock ends when it is released here and all child processes that hold it have ended.
 func (g Git) await(ctx context.Context) (*filelock.Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(g.Dir), 0o700); err != nil {
 		return nil, err
@@ -112,14 +112,14 @@ type mirror struct {
 	lock *filelock.Lock
 }
 
-// errDamaged says that the mirror cannot be used, and the remote is not to blame.
+// errDamaged says that the mirror cannot be used and that the remote is not the cause.
 var errDamaged = errors.New("the mirror is damaged")
 
 func (m mirror) git(args ...string) git.Command {
 	return git.Command{Args: append([]string{"--git-dir=" + m.Dir}, args...), Hold: m.lock}
 }
 
-// fetch brings the mirror to the branch of the remote, unless it is at its tip already.
+// fetch updates the mirror to the branch of the remote, unless it is already at tip.
 func (m mirror) fetch(ctx context.Context, tip string) error {
 	if _, err := os.Stat(filepath.Join(m.Dir, "config")); errors.Is(err, os.ErrNotExist) {
 		if err := m.init(ctx); err != nil {
@@ -136,8 +136,8 @@ func (m mirror) fetch(ctx context.Context, tip string) error {
 	if _, err := m.git("config", "remote.origin.url", m.URL).Run(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// Commits are all that is read: a server that can leaves out trees and files. Cleaning up must have ended when
-	// the lock is given back.
+	// Only commits are read: a server that can do so leaves out trees and files. The cleanup must have ended when the
+	// lock is released.
 	_, err = m.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=120",
 		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).Run(ctx)
 	var failed *git.Error
@@ -149,7 +149,7 @@ func (m mirror) fetch(ctx context.Context, tip string) error {
 	return err
 }
 
-// init makes an empty mirror. Half of one is made anew, as its configuration comes last.
+// init makes an empty mirror. It makes a half-made one anew: the finished directory is renamed into its place last.
 func (m mirror) init(ctx context.Context) error {
 	if err := os.RemoveAll(m.Dir); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (m mirror) init(ctx context.Context) error {
 	return os.Rename(making, m.Dir)
 }
 
-// removeLeftovers removes what a git that was killed left in a mirror. The mirror is locked, so none is at work.
+// removeLeftovers removes what a killed git left in a mirror. The mirror is locked, so no git works in it.
 func removeLeftovers(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -177,7 +177,7 @@ func removeLeftovers(dir string) error {
 	})
 }
 
-// log yields the commits of the mirror. An error that the caller was given already is not returned.
+// log yields the commits of the mirror. It does not return an error of yield itself.
 func (m mirror) log(ctx context.Context, yield func(Artifact, error) bool) error {
 	enough := errors.New("enough")
 	err := m.git("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.showSignature=false",
@@ -204,13 +204,13 @@ func (m mirror) log(ctx context.Context, yield func(Artifact, error) bool) error
 		return nil
 	}
 	if err != nil && ctx.Err() == nil {
-		// What the remote has is fetched anew the next time.
+		// The next poll then fetches everything anew.
 		return errors.Join(err, os.RemoveAll(m.Dir))
 	}
 	return err
 }
 
-// parseCommit reads one record of the log: SHA, parents, date and message in a line each, the message to the end.
+// parseCommit reads one record of the log: SHA, parents and date in a line each, then the message to the end.
 func parseCommit(record string) (Artifact, error) {
 	fields := strings.SplitN(record, "\n", 4)
 	if len(fields) != 4 {

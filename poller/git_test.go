@@ -42,7 +42,7 @@ func tags(artifacts []Artifact) []events.Tag {
 	return out
 }
 
-// newestFirst is a history as sources yield it.
+// newestFirst returns a history in the order in which sources yield it.
 func newestFirst(history []events.Tag) []events.Tag {
 	out := slices.Clone(history)
 	slices.Reverse(out)
@@ -98,7 +98,7 @@ func TestGitFollowsPushesForcePushesAndDeletions(t *testing.T) {
 	if _, err := take(t, from); err == nil || !strings.Contains(err.Error(), "no branch work") {
 		t.Errorf("a branch that is gone: %v", err)
 	}
-	// A branch where a directory of branches was.
+	// The branch has the name of an earlier directory of branches.
 	r.push("work/a", history[3])
 	from.Branch = "work/a"
 	yields(t, from, history[:4])
@@ -116,7 +116,7 @@ func TestGitWithoutFiltersOnTheServer(t *testing.T) {
 	yields(t, r.source(t, ""), history)
 }
 
-// What a killed fetch leaves behind, and worse, costs at most a new fetch.
+// The remains of a killed fetch, and worse damage, cost at most a new fetch.
 func TestGitGoesOnAfterAKilledFetchAndDamage(t *testing.T) {
 	r := newRepository(t)
 	from := r.source(t, "")
@@ -172,7 +172,7 @@ func TestGitGoesOnAfterAKilledFetchAndDamage(t *testing.T) {
 			}
 			history = append(history, r.chain(1, history[len(history)-1])...)
 			r.push("main", history[len(history)-1])
-			// Damage that only reading meets is mended by the poll after.
+			// Damage that only reading finds is repaired by the next poll.
 			if _, err := take(t, from); err != nil {
 				t.Logf("the first poll: %v", err)
 			}
@@ -181,7 +181,7 @@ func TestGitGoesOnAfterAKilledFetchAndDamage(t *testing.T) {
 	}
 }
 
-// A server that goes silent in the middle of a fetch: the poll is ended, as if killed, and the next one works.
+// A server stops answering in the middle of a fetch: the poll is ended, as if killed, and the next one works.
 func TestGitGoesOnAfterAFetchThatWasCutOff(t *testing.T) {
 	r := newRepository(t)
 	history := r.chain(3, "")
@@ -227,7 +227,7 @@ func TestGitGoesOnAfterAFetchThatWasCutOff(t *testing.T) {
 	yields(t, from, history)
 }
 
-// A git that outlives its poller keeps the mirror for itself until it has ended.
+// A git that outlives its poller holds the mirror until it ends.
 func TestAMirrorThatIsInUseIsWaitedFor(t *testing.T) {
 	r := newRepository(t)
 	from := r.source(t, "")

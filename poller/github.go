@@ -15,26 +15,27 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// GitHub is a branch as the API of GitHub shows it.
+// GitHub is a branch as GitHub's API shows it.
 type GitHub struct {
 	client      *github.Client
 	owner, name string
 	branch      string
 }
 
-// GitHubConfig says which branch it is, and how the API is reached.
+// GitHubConfig says which branch it is and how to reach the API.
 type GitHubConfig struct {
-	// HTTP should be conditional (see Transport): an answer that has not changed costs no rate limit.
+	// HTTP should make conditional requests (see Transport): an unchanged answer costs no rate limit.
 	HTTP *http.Client
-	// API is the base URL; empty is that of github.com.
+	// API is the base URL; empty is github.com's.
 	API string
-	// Token may be empty for a public repository; the limit is then 60 requests an hour. Only API gets it.
+	// Token may be empty for a public repository; the limit is then 60 requests an hour. Only API's host gets it.
 	Token string
 	// Repository is "owner/name"; an empty Branch is the default one.
 	Repository, Branch string
 }
 
-// NewGitHub returns the source. Errors: an API that is no URL, a repository that is not "owner/name".
+// NewGitHub returns the source. It returns an error for an API that is not a URL, or a repository that is not
+// "owner/name".
 func NewGitHub(c GitHubConfig) (*GitHub, error) {
 	owner, name, ok := strings.Cut(c.Repository, "/")
 	if !ok || owner == "" || name == "" || strings.Contains(name, "/") {
@@ -59,7 +60,7 @@ func NewGitHub(c GitHubConfig) (*GitHub, error) {
 	return &GitHub{client: client, owner: owner, name: name, branch: c.Branch}, nil
 }
 
-// bearer says who asks, to one host.
+// bearer adds the token to requests to one host.
 type bearer struct {
 	base        http.RoundTripper
 	host, token string
@@ -74,8 +75,8 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.base.RoundTrip(r)
 }
 
-// Newest implements Source. The API lists all commits that a branch reaches, by date; the first parents among them
-// are picked out.
+// Newest implements Source. The API lists all commits that a branch reaches, by date; Newest picks the first parents
+// among them.
 func (g *GitHub) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 	return func(yield func(Artifact, error) bool) {
 		at := g.branch
@@ -93,7 +94,7 @@ func (g *GitHub) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 				listed[c.GetSHA()] = commitOf(c)
 			}
 			if page == 1 && len(commits) > 0 {
-				// The other pages are those of this commit: a push in between must not move them.
+				// The later pages are those of this commit: a push in between must not shift them.
 				next = commits[0].GetSHA()
 				at = next
 			}
@@ -136,7 +137,8 @@ func commitOf(c *github.RepositoryCommit) Artifact {
 	return a
 }
 
-// explain makes one kind of error of the limits that the API client knows, and says what is wrong with the others.
+// explain makes one kind of error of all limits that the API client knows, and says in words what the other errors
+// mean.
 func (g *GitHub) explain(err error) error {
 	var limited *LimitedError
 	var primary *github.RateLimitError

@@ -35,7 +35,7 @@ func TestGitHubYieldsWhatGitYields(t *testing.T) {
 	if full < 3 {
 		t.Errorf("%d pages were read of some 260 commits", full)
 	}
-	// What has not changed is not sent again.
+	// An unchanged page is not sent again.
 	yields(t, from, history)
 	if again, unchanged := a.counts(); again != full || unchanged != full {
 		t.Errorf("%d pages in full and %d unchanged, want %d and %d", again, unchanged, full, full)
@@ -102,7 +102,7 @@ func TestGitHubLeavesALimitedServerAlone(t *testing.T) {
 	r := newRepository(t)
 	history := r.chain(150, "")
 	r.push("main", history[149])
-	// The API client looks at the real clock.
+	// The API client uses the real clock.
 	start := time.Now().Truncate(time.Second)
 	now := start
 	a := newAPI(t, r.url)
@@ -120,7 +120,7 @@ func TestGitHubLeavesALimitedServerAlone(t *testing.T) {
 			t.Fatalf("the server was asked %d times, want once", asked)
 		}
 	}
-	// An hour later it goes on.
+	// An hour later the poll works again.
 	now = start.Add(time.Hour)
 	a.set(func(a *api) { a.remaining, a.reset = 60, time.Now().Add(2*time.Hour) })
 	yields(t, a.github(t, func() time.Time { return now }, "main", ""), history)
@@ -173,7 +173,7 @@ func TestLimitsOfAllKinds(t *testing.T) {
 	}
 }
 
-// GitHub may refuse for a secondary limit without saying for how long.
+// GitHub may refuse because of a secondary limit without saying for how long.
 func TestTheSecondaryLimitOfGitHub(t *testing.T) {
 	a := newAPI(t, "")
 	a.answer = func(w http.ResponseWriter, _ *http.Request) {

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts what pollers do, by the name of the source.
+// Metrics counts the work of pollers, by the name of the source.
 type Metrics struct {
 	Polls, Failures, Requests *prometheus.CounterVec
 	// Worked is when a poll last succeeded, in seconds since 1970.

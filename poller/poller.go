@@ -1,12 +1,13 @@
-// Package poller turns new artifacts of a source into requests, exactly once, whoever polls and however often.
+// Package poller turns new artifacts of a source into requests, exactly once, however many pollers run and however
+// often they poll.
 //
-// A Source says what there is elsewhere: the commits of a branch (GitHub, Git), or releases (Manifests,
-// GoVersions). wanted.go decides which of them have to be requests, and every one is asked for, the oldest first,
-// through control.CreateRequest, whose natural keys make the second asking nothing. The log is the only memory:
-// any number of pollers of one source may run, and one that was killed is continued by the next.
+// A Source lists artifacts elsewhere: the commits of a branch (GitHub, Git), or releases (Manifests, GoVersions).
+// wanted.go decides which of them have to be requests. The poller asks for each of these, the oldest first, through
+// control.CreateRequest; its natural keys make a second request for the same artifact do nothing. The log is the only
+// memory: any number of pollers of one source may run, and the next one continues the work of a killed one.
 //
-// A source that fails is polled again less and less often, and after a few times in a row becomes an alert; it is
-// never a reason to end.
+// A source that fails is polled less and less often. After a few failures in a row the poller raises an alert. A
+// failing source never ends the poller.
 package poller
 
 import (
@@ -26,27 +27,27 @@ import (
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// source is what events of pollers name as the part that wrote them.
+// source names the pollers as the part that wrote an event.
 const source = "poller"
 
-// pollLimit ends a poll that does not come to an end, such as a fetch from a server that went silent. The first
+// pollLimit ends a poll that takes too long, such as a fetch from a server that does not answer any more. The first
 // fetch of a large repository must fit into it.
 const pollLimit = time.Hour
 
 // Config is what a Poller needs.
 type Config struct {
-	// Name names the source in events, alerts and metrics; a token.
+	// Name names the source in events, alerts and metrics; it is a token.
 	Name   string
 	Suite  events.SuiteName
 	Source Source
 	Policy Policy
-	// Interval is the pause after a poll that worked.
+	// Interval is the pause after a successful poll.
 	Interval time.Duration
-	// AlertAfter is how many polls fail in a row before an alert is raised; 0 is 3.
+	// AlertAfter is after how many failed polls in a row the poller raises an alert; 0 is 3.
 	AlertAfter int
 
-	// Artifacts tells whether the artifact of a commit is there; where it is not, the request waits for it. Nil does
-	// not look.
+	// Artifacts tells whether the artifact of a commit exists. If not, the request waits for it. Nil skips this
+	// check.
 	Artifacts artifact.Ready
 
 	Control *control.Control
@@ -60,10 +61,10 @@ type Config struct {
 type Poller struct {
 	Config
 	trigger chan struct{}
-	// settled are commits below which nothing is missing, with their dates: where the next walk ends.
+	// settled are commits below which no request is missing, with their dates: there the next walk ends.
 	settled map[events.Tag]time.Time
 	retry   *backoff.ExponentialBackOff
-	// failures counts polls that failed in a row; raised is when the alert about it was last raised.
+	// failures counts the polls that failed in a row; raised is when the alert about them was last raised.
 	failures int
 	raised   time.Time
 }
@@ -100,7 +101,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	}
 }
 
-// Trigger makes Run poll at once, or once more if it polls right now. It never waits.
+// Trigger makes Run poll at once, or once more if a poll is running. It never waits.
 func (p *Poller) Trigger() {
 	select {
 	case p.trigger <- struct{}{}:
@@ -108,7 +109,7 @@ func (p *Poller) Trigger() {
 	}
 }
 
-// turn polls once and returns the pause before the next time.
+// turn polls once and returns the pause before the next poll.
 func (p *Poller) turn(ctx context.Context) time.Duration {
 	outcome, err := p.Poll(ctx)
 	if ctx.Err() != nil {
@@ -132,14 +133,14 @@ func (p *Poller) turn(ctx context.Context) time.Duration {
 	return pause
 }
 
-// Outcome is what a poll came to.
+// Outcome is the result of a poll.
 type Outcome struct {
-	// Wanted counts the artifacts that have to be requests, Created those that were not yet.
+	// Wanted counts the artifacts that have to be requests, Created those of them that became requests in this poll.
 	Wanted, Created int
 }
 
-// Poll looks at the source once and asks for what is wanted. An artifact that is refused does not keep the others
-// from being asked for; the error then names it. Poll must not run twice at once.
+// Poll reads the source once and asks for what is wanted. One refused artifact does not block the others; the error
+// then names it. Poll must not run twice at once.
 func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pollLimit, fmt.Errorf("the poll has not ended after %v", pollLimit))
 	defer cancel()
@@ -175,8 +176,8 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	return outcome, nil
 }
 
-// waits reports whether a commit that nobody asked for yet has no artifact. Where that cannot be told now, it waits, and
-// is asked for again.
+// waits reports whether the request for a commit has to wait: it is new and its artifact is missing. If that cannot
+// be told now, the request waits, and the Waiter asks again.
 func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
 	if p.Artifacts == nil || a.Kind != events.Master {
 		return false, nil
@@ -193,8 +194,9 @@ func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
 	return missing != "", nil
 }
 
-// polled reports whether nothing is missing below a commit: pollers go from the oldest to the newest, so what one
-// of them asked for has its ancestors. What somebody else asked for says nothing.
+// polled reports whether no request is missing below a commit. Pollers work from the oldest to the newest, so all
+// ancestors of a commit that a poller asked for have requests. A request from elsewhere says nothing about its
+// ancestors.
 func (p *Poller) polled(ctx context.Context, tag events.Tag) (bool, error) {
 	if _, ok := p.settled[tag]; ok {
 		return true, nil
@@ -206,7 +208,7 @@ func (p *Poller) polled(ctx context.Context, tag events.Tag) (bool, error) {
 	return len(history) > 0 && history[0].Source == source, nil
 }
 
-// settle remembers commits for the next walk, as long as one can come by them.
+// settle remembers commits for the next walk, until they are too old for a walk to reach them.
 func (p *Poller) settle(wanted []Artifact, now time.Time) {
 	for tag, at := range p.settled {
 		if p.Policy.tooOld(at, now) {
@@ -224,5 +226,5 @@ func (p *Poller) by(root string) control.By {
 	return control.By{Actor: events.Actor(source + ":" + p.Name), Source: source, Root: root}
 }
 
-// logAway reports whether it is the log that could not be reached, which is nothing that the source did.
+// logAway reports whether the error is that the log could not be reached, which is not the source's fault.
 func logAway(err error) bool { return errors.Is(err, eventlog.ErrUnavailable) }

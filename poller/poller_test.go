@@ -78,7 +78,7 @@ func (b *branch) Newest(context.Context) iter.Seq2[Artifact, error] {
 	}
 }
 
-// grow adds commits to the branch, each of them age old and younger by a minute than the one before.
+// grow adds n commits to the branch. The first is age old, each other a second younger than the one before.
 func (b *branch) grow(n int, age time.Duration, prefix string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,11 +174,11 @@ func TestTheFirstPollTakesTheBacklogAlone(t *testing.T) {
 	b.grow(10, time.Hour, "c")
 	poll(t, newPoller(c, "a", b, month), 2)
 	wantCreated(t, log, "c8", "c9")
-	// A poller that starts anew goes on, and does not take the past up.
+	// A new poller continues, and does not ask for the past.
 	b.grow(3, time.Minute, "d")
 	poll(t, newPoller(c, "a", b, month), 3)
 	wantCreated(t, log, "c8", "c9", "d0", "d1", "d2")
-	// The backlog is for a branch that was never polled: asking for older commits now would put children first.
+	// The backlog is for a branch that was never polled: requests for older commits now would put children first.
 	larger := month
 	larger.Backlog = 7
 	poll(t, newPoller(c, "a", b, larger), 0)
@@ -196,7 +196,7 @@ func TestNothingBeyondTheHorizonIsTaken(t *testing.T) {
 	wantCreated(t, log, "c0", "c1", "c2")
 }
 
-// Somebody who asks for single commits leaves gaps, above what was polled and below.
+// A person who asks for single commits leaves gaps, above the polled commits and below.
 func TestMissingAncestorsComeFirst(t *testing.T) {
 	c, log := newControl(t)
 	b := &branch{}
@@ -219,7 +219,7 @@ func TestMissingAncestorsComeFirst(t *testing.T) {
 	poll(t, newPoller(c, "a", b, month), 0)
 }
 
-// A person may ask for a commit first, and say more of it or less than the source does.
+// A person may ask for a commit first, with more or fewer details than the source has.
 func TestWhatIsThereIsTakenAsItIs(t *testing.T) {
 	c, log := newControl(t)
 	b := &branch{}
@@ -248,14 +248,14 @@ func TestAForcePushIsNothingSpecial(t *testing.T) {
 	wantCreated(t, log, "c2", "c3", "d0", "d1")
 	b.set(func(b *branch) { b.commits = dropped })
 	poll(t, p, 0)
-	// Another history altogether.
+	// The branch gets another history.
 	b.set(func(b *branch) { b.commits = nil })
 	b.grow(9, time.Minute, "e")
 	poll(t, p, 2)
 	wantCreated(t, log, "c2", "c3", "d0", "d1", "e7", "e8")
 }
 
-// A later poll looks at what is new and no further.
+// A later poll reads the new commits and no others.
 func TestAPollTakesNoMoreThanItNeeds(t *testing.T) {
 	c, _ := newControl(t)
 	b := &branch{}
@@ -303,8 +303,8 @@ func TestARefusedArtifactDoesNotKeepTheOthersBack(t *testing.T) {
 	wantCreated(t, log, "c0", "c2")
 }
 
-// Whoever polls and however often, what is asked for is one history without gaps, parents before children, and
-// nothing of it twice; whoever is killed after whichever commit.
+// However many pollers run and however often they poll, the requests are one history without gaps, parents before
+// children, and none twice, whichever poller is killed after whichever commit.
 func TestPollersLeaveNoGap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, log := newControl(t)
@@ -318,7 +318,8 @@ func TestPollersLeaveNoGap(t *testing.T) {
 			case 0:
 				b.grow(rapid.IntRange(1, 5).Draw(rt, "pushed"), time.Minute, fmt.Sprintf("s%d-", step))
 			case 1:
-				// Not below what was polled first: from there on it is a branch that was never polled.
+				// A force push cuts the branch back, but not below the first polled commit: below it, the branch
+				// counts as never polled.
 				first := 0
 				for i, a := range b.commits {
 					if r, err := log.Read(t.Context(), events.RequestSubject(events.NewRequestID("small", events.Master, string(a.Tag)))); err != nil {
@@ -331,13 +332,13 @@ func TestPollersLeaveNoGap(t *testing.T) {
 				keep := rapid.IntRange(first+1, len(b.commits)).Draw(rt, "keep")
 				b.set(func(b *branch) { b.commits = b.commits[:keep:keep] })
 			case 2:
-				// Somebody asks for one commit by hand.
+				// A person asks for one commit.
 				a := b.commits[rapid.IntRange(0, len(b.commits)-1).Draw(rt, "asked")]
 				if _, _, err := c.CreateRequest(t.Context(), by, a.request("small")); err != nil {
 					rt.Fatal(err)
 				}
 			case 3:
-				// A poller is killed after some appends, and another one starts in its place.
+				// A poller is killed after some appends, and another one replaces it.
 				dying := *c
 				dying.Log = &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}
 				_, _ = newPoller(&dying, "a", b, policy).Poll(t.Context())
@@ -369,7 +370,7 @@ func TestPollersLeaveNoGap(t *testing.T) {
 				at[f.Tag], byPoller[f.Tag] = i, e.Source == source
 			}
 		}
-		// From the oldest commit of a poller on, nothing is missing on the branch.
+		// From the oldest commit that a poller asked for, no request is missing on the branch.
 		begun := false
 		for _, a := range b.commits {
 			_, there := at[a.Tag]
@@ -386,7 +387,7 @@ func TestPollersLeaveNoGap(t *testing.T) {
 
 var errDead = errors.New("this process is dead")
 
-// mortal is a log that a process loses after some appends.
+// mortal is a log that a process can no longer reach after some appends.
 type mortal struct {
 	eventlog.Log
 	left int
@@ -437,7 +438,7 @@ func TestASourceThatFailsIsAnAlertAndNotAnEnd(t *testing.T) {
 			strings.Contains(alert.Message, "secret") || !strings.Contains(alert.Action, "tacho poller look rust-master") {
 			t.Errorf("%+v", alert)
 		}
-		// It goes on, ever less often, and says so no more than once an hour, however the words change.
+		// It continues, less and less often, and raises the alert at most once an hour, however the words change.
 		before := b.looked()
 		for range 12 * 60 {
 			b.set(func(b *branch) { b.err = fmt.Errorf("%d failures", b.looks) })
@@ -460,7 +461,7 @@ func TestASourceThatFailsIsAnAlertAndNotAnEnd(t *testing.T) {
 		if cleared, ok := got[len(got)-1].(events.AlertCleared); !ok || cleared.Key != alert.Key {
 			t.Errorf("the last word is %+v", got[len(got)-1])
 		}
-		// And then every interval.
+		// Then it polls at every interval.
 		before = b.looked()
 		time.Sleep(20*time.Minute + time.Second)
 		synctest.Wait()
@@ -503,7 +504,7 @@ func TestALimitIsWaitedForAndAnOutageOfTheLogIsNoAlert(t *testing.T) {
 	})
 }
 
-// counted returns a counter of the only source that there is.
+// counted returns the value of the only source's counter.
 func counted(t testing.TB, registry *prometheus.Registry, name string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -519,7 +520,7 @@ func counted(t testing.TB, registry *prometheus.Registry, name string) int {
 	return 0
 }
 
-// unavailable is a log that can be read and takes nothing.
+// unavailable is a log that can be read but accepts no appends.
 type unavailable struct{ eventlog.Log }
 
 // Append implements eventlog.Log.

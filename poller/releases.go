@@ -17,8 +17,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Manifests are the releases that a list of channel manifests names, such as
-// https://static.rust-lang.org/manifests.txt.
+// Manifests are the releases in a list of channel manifests, such as https://static.rust-lang.org/manifests.txt.
 type Manifests struct {
 	HTTP *http.Client
 	URL  string
@@ -30,11 +29,11 @@ func (m Manifests) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 }
 
 // GoVersions are the toolchain releases of Go: from a list like that of https://go.dev/dl/?mode=json&include=all, or
-// from the versions of the module golang.org/toolchain as a module proxy lists them.
+// from a module proxy's list of the versions of the module golang.org/toolchain.
 type GoVersions struct {
 	HTTP *http.Client
 	URL  string
-	// Candidates takes release candidates and betas, too.
+	// Candidates includes release candidates and betas.
 	Candidates bool
 }
 
@@ -43,7 +42,7 @@ func (g GoVersions) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 	return releases(ctx, g.HTTP, g.URL, func(text []byte) ([]Artifact, error) { return parseGoVersions(text, g.Candidates) })
 }
 
-// releases yields what parse finds at a URL. A list without any release is no list of releases.
+// releases yields the releases that parse finds at a URL. A list without any release is an error.
 func releases(ctx context.Context, c *http.Client, url string, parse func([]byte) ([]Artifact, error)) iter.Seq2[Artifact, error] {
 	text, err := get(ctx, c, url)
 	if err != nil {
@@ -64,8 +63,8 @@ var (
 	threeParts   = regexp.MustCompile(`^[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}$`)
 )
 
-// parseManifests returns the releases of a list of manifests, the newest first: versions of three parts, and the
-// rolling beta of each date. Nightlies, numbered betas and what else the list names are left out.
+// parseManifests returns the releases in a list of manifests, the newest first: versions of three parts, and the
+// rolling beta of each date. It leaves out nightlies, numbered betas and everything else in the list.
 func parseManifests(text []byte) ([]Artifact, error) {
 	dates := map[events.Tag]string{}
 	for line := range strings.Lines(string(text)) {
@@ -84,7 +83,7 @@ func parseManifests(text []byte) ([]Artifact, error) {
 		case !threeParts.MatchString(channel):
 			continue
 		}
-		// A manifest that was published again is the release of its first date.
+		// A manifest that was published more than once counts as the release of its first date.
 		if known, ok := dates[tag]; !ok || date < known {
 			dates[tag] = date
 		}
@@ -124,7 +123,7 @@ func parseGoVersions(text []byte, candidates bool) ([]Artifact, error) {
 	return out, nil
 }
 
-// goNames returns the names in a list; those of the proxy have a platform each, such as
+// goNames returns the names in a list. Those of the proxy each have a platform, such as
 // "v0.0.1-go1.25.3.linux-amd64".
 func goNames(text []byte) ([]string, error) {
 	var names []string
@@ -150,7 +149,7 @@ func goNames(text []byte) ([]string, error) {
 	return names, nil
 }
 
-// compareGo orders names of Go releases: go1.25 < go1.25.3, and what comes before a release before it.
+// compareGo orders names of Go releases: go1.25 < go1.25.3, and betas and candidates before their release.
 func compareGo(a, b string) int {
 	x, y := goParts(a), goParts(b)
 	return cmp.Or(slices.Compare(x.version, y.version), strings.Compare(x.stage, y.stage), cmp.Compare(x.number, y.number))
@@ -158,7 +157,7 @@ func compareGo(a, b string) int {
 
 type goRelease struct {
 	version []int
-	// stage is "beta", "rc" or, so that it is the last in order, "release"; number that of the stage.
+	// stage is "beta", "rc" or "release", which is the last in order. number is the number of the stage.
 	stage  string
 	number int
 }
@@ -178,7 +177,7 @@ func goParts(name string) goRelease {
 	return r
 }
 
-// numbers returns the numbers that stand in a name, in order.
+// numbers returns the numbers in a name, in order.
 func numbers(name string) []int {
 	var out []int
 	for _, digits := range strings.FieldsFunc(name, func(r rune) bool { return r < '0' || r > '9' }) {

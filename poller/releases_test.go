@@ -111,7 +111,7 @@ func TestListsOfReleasesAreReadAndReadAgain(t *testing.T) {
 	}
 }
 
-// Whatever the list is, what is found in it can be asked for, once.
+// For any list, each release in it can be requested, once.
 func checkReleases(t *testing.T, found []Artifact) {
 	seen := map[events.Tag]bool{}
 	for _, a := range found {

@@ -12,12 +12,12 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// began is when the history of test repositories begins. Simulated time begins there, too.
+// began is when the history of test repositories and the simulated time begin.
 var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var discard = slog.New(slog.DiscardHandler)
 
-// repository is a bare git repository that receives pushes, and the one that they come from.
+// repository is a bare git repository that receives pushes, and the repository from which they come.
 type repository struct {
 	t          testing.TB
 	local, url string
@@ -58,7 +58,8 @@ func (r *repository) gitAt(at time.Time, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes a commit, each a minute younger than the one before; the first parent is the one before on its branch.
+// commit makes a commit, a minute younger than the one before. The first parent is the commit before it on its
+// branch.
 func (r *repository) commit(message string, parents ...events.Tag) events.Tag {
 	r.t.Helper()
 	r.commits++

@@ -12,11 +12,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// raiseAgain is how often an alert that stands says how things are now: the words of an error may differ each time,
-// and the log is no place to repeat them in.
+// raiseAgain is how often a standing alert is raised again with the newest error. The words of an error may differ
+// each time, and the log must not repeat them all.
 const raiseAgain = time.Hour
 
-// failed counts a failure and raises the alert when there were too many in a row.
+// failed counts a failure. After too many in a row it raises the alert.
 func (p *Poller) failed(ctx context.Context, err error) {
 	if logAway(err) {
 		return
@@ -59,13 +59,13 @@ func (p *Poller) action(err error) string {
 	return fmt.Sprintf("Look at it with `tacho poller look %s`; correct its [[poller]] if it is wrong, else wait: it is polled on.", p.Name)
 }
 
-// userInfo finds names and passwords in URLs.
+// userInfo matches names and passwords in URLs.
 var userInfo = regexp.MustCompile(`://[^/\s@]*@`)
 
-// clean takes secrets out of a text that others wrote, such as what git says.
+// clean removes secrets from the text of another program, such as git.
 func clean(text string) string { return userInfo.ReplaceAllString(text, "://xxxxx@") }
 
-// words returns an error as it may stand in an event: in one line, not too long and without secrets.
+// words returns an error in a form for events: on one line, not too long and without secrets.
 func words(err error) string {
 	const most = 400
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(clean(err.Error()), "")), " ")

@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	// mostBody is how much of one answer is read; a list that is longer is no list of releases or commits.
+	// mostBody is how much of one answer is read; a longer answer is not a list of releases or commits.
 	mostBody = 64 << 20
-	// mostKept is how many bytes of answers are kept to be asked for again; the oldest go first.
+	// mostKept is how many bytes of answers are kept for conditional requests; the oldest are dropped first.
 	mostKept = 32 << 20
 )
 
-// Transport makes requests conditional and obeys limits: an answer with an ETag is kept, and a server that says
-// that it has not changed (304, which costs no rate limit) answers with what was kept. A server that asks for a
-// pause is left alone until it is over. One Transport may serve all pollers.
+// Transport makes requests conditional and obeys limits. It keeps an answer that has an ETag or a date. If the server
+// later says that nothing has changed (304, which costs no rate limit), it returns the kept answer. If a server asks
+// for a pause, it sends no requests there until the pause is over. One Transport may serve all pollers.
 type Transport struct {
 	base  http.RoundTripper
 	clock func() time.Time
 
 	mu sync.Mutex
-	// kept are answers by URL and who asked, and order their keys from the oldest.
+	// kept holds answers by URL and credentials, order their keys from the oldest.
 	kept  map[string]answer
 	order []string
 	bytes int
-	// until is when a host takes requests again.
+	// until is when a host accepts requests again.
 	until map[string]time.Time
 }
 
-// answer is one answer that may be asked for again.
+// answer is a kept answer.
 type answer struct {
 	etag, modified string
 	header         http.Header
 	body           []byte
 }
 
-// NewTransport returns a transport over another one.
+// NewTransport returns a transport that sends its requests through base.
 func NewTransport(base http.RoundTripper, clock func() time.Time) *Transport {
 	return &Transport{base: base, clock: clock, kept: map[string]answer{}, until: map[string]time.Time{}}
 }
@@ -51,7 +51,7 @@ func NewClient(t *Transport) *http.Client {
 	return &http.Client{Transport: t, Timeout: 2 * time.Minute}
 }
 
-// RoundTrip implements http.RoundTripper. The error is a *LimitedError while the host wants no requests.
+// RoundTrip implements http.RoundTripper. It returns a *LimitedError while the host wants no requests.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := t.limited(r.URL.Host); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// again returns what was kept as the answer to r. What the server says now stands over what it said then.
+// again returns the kept answer as the answer to r. Headers of the new answer replace those of the kept one.
 func (a answer) again(r *http.Request, now *http.Response) *http.Response {
 	header := a.header.Clone()
 	for name, values := range now.Header {
@@ -140,7 +140,7 @@ func readAll(r *http.Response) ([]byte, error) {
 	return body, err
 }
 
-// get returns what is at a URL.
+// get returns the body at a URL.
 func get(ctx context.Context, c *http.Client, url string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -179,8 +179,8 @@ func (t *Transport) limited(host string) error {
 	return nil
 }
 
-// observe learns from an answer how long to leave a host alone, and returns a *LimitedError when the answer is
-// nothing but that.
+// observe learns from an answer how long a host wants no requests. It returns a *LimitedError if the answer is a
+// refusal for that reason.
 func (t *Transport) observe(host string, r *http.Response) error {
 	refused := r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusForbidden || r.StatusCode == http.StatusServiceUnavailable
 	pause := t.pause(r, refused)
@@ -200,14 +200,14 @@ func (t *Transport) observe(host string, r *http.Response) error {
 	return e
 }
 
-// The shortest pause after a refusal that does not say how long, and the longest that is believed. GitHub asks for
-// a minute at least; its limits begin anew every hour.
+// The shortest pause after a refusal that does not say how long, and the longest pause that the transport believes.
+// GitHub asks for at least a minute; its limits begin anew every hour.
 const (
 	shortest = time.Minute
 	longest  = time.Hour
 )
 
-// pause returns how long an answer asks to be left alone; 0 is not at all.
+// pause returns how long an answer asks for no more requests; 0 if it does not ask.
 func (t *Transport) pause(r *http.Response, refused bool) time.Duration {
 	if refused {
 		if d, ok := t.retryAfter(r.Header.Get("Retry-After")); ok {

@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// firstPause and lastPause are between two questions for one artifact: they double from the one to the other.
+	// firstPause and lastPause are the first and the longest pause between two questions for one artifact; the pause
+	// doubles in between.
 	firstPause = 30 * time.Second
 	lastPause  = 10 * time.Minute
-	// lookEvery is how often it is looked whether a question is due.
+	// lookEvery is how often the waiter checks whether a question is due.
 	lookEvery = 5 * time.Second
 )
 
-// Ledger is the ledger of this process, as somebody keeps it up with the log.
+// Ledger is the ledger of this process, which another goroutine keeps up to date with the log.
 type Ledger interface {
-	// View shows it; look does not wait for anything.
+	// View calls look with the ledger. look must not wait for anything.
 	View(look func(*ledger.Ledger))
-	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	// Wait returns nil once the ledger holds everything up to seq and has caught up with the log, or the error of
+	// ctx.
 	Wait(ctx context.Context, seq events.Seq) error
 }
 
@@ -41,21 +43,21 @@ type WaiterConfig struct {
 	Logger    *slog.Logger
 }
 
-// Waiter asks for the artifacts of masters that were not there when they were polled, and says so once they are. Until
-// when a request waits the scheduler decides. The log is its memory: any number of waiters may run.
+// Waiter looks for the artifacts of masters that were missing when the commit was polled, and records when they
+// exist. The scheduler decides how long a request waits. The log is the only memory: any number of waiters may run.
 type Waiter struct {
 	WaiterConfig
-	// questions are those about the requests that wait. Only the goroutine of Run uses them.
+	// questions holds the next question about each waiting request. Only the goroutine of Run uses it.
 	questions map[events.RequestID]question
 }
 
-// question is when the artifact of a request is asked for next, and how long not again then.
+// question is when to look for the artifact of a request next, and the pause after that.
 type question struct {
 	next  time.Time
 	pause time.Duration
 }
 
-// awaited is a request whose artifact is not there yet.
+// awaited is a request whose artifact is missing.
 type awaited struct {
 	request.Request
 	root string
@@ -66,7 +68,7 @@ func NewWaiter(c WaiterConfig) *Waiter {
 	return &Waiter{WaiterConfig: c, questions: map[events.RequestID]question{}}
 }
 
-// Run asks until ctx ends.
+// Run looks for artifacts until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -81,7 +83,7 @@ func (w *Waiter) Run(ctx context.Context) error {
 	return nil
 }
 
-// waiting returns the masters that wait, by id.
+// waiting returns the waiting masters, sorted by id.
 func (w *Waiter) waiting() (out []awaited) {
 	w.Ledger.View(func(l *ledger.Ledger) {
 		for _, id := range slices.Sorted(maps.Keys(l.Waiting)) {
@@ -94,7 +96,7 @@ func (w *Waiter) waiting() (out []awaited) {
 	return out
 }
 
-// look asks for the artifacts whose time has come.
+// look looks for the artifacts whose question is due.
 func (w *Waiter) look(ctx context.Context) {
 	for _, a := range w.waiting() {
 		now, q := w.Clock(), w.questions[a.ID]
@@ -122,9 +124,9 @@ func (w *Waiter) ask(ctx context.Context, a awaited) error {
 	return nil
 }
 
-// Missing returns a target that an artifact is not there for, empty when it is there for all that the suite measures
-// by itself. Only a server of artifacts can be asked from here: what the machines of collectors have, and what they build,
-// is there when they look.
+// Missing returns a target whose artifact is missing; empty if it exists for all targets that the suite measures by
+// default. Only an artifact server can be asked from here. Artifacts that collectors have on their machines or build
+// there count as existing.
 func Missing(ctx context.Context, c *control.Control, store artifact.Ready, name events.SuiteName, tag events.Tag) (events.Target, error) {
 	d, err := c.Definitions(ctx, name)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// server is a server of artifacts whose answer can be changed.
+// server starts an artifact server whose answer can be changed.
 func server(t *testing.T) (status *atomic.Int32, store *artifact.Store, url string) {
 	t.Helper()
 	status = &atomic.Int32{}
@@ -29,7 +29,7 @@ func server(t *testing.T) (status *atomic.Int32, store *artifact.Store, url stri
 		if r.Method != http.MethodHead {
 			t.Errorf("asked with %s", r.Method)
 		}
-		if strings.Contains(r.URL.Path, "experimental") { // an optional target that nobody builds for
+		if strings.Contains(r.URL.Path, "experimental") { // an optional target without builds
 			w.WriteHeader(http.StatusNotFound)
 			return
 		}
@@ -43,7 +43,7 @@ func server(t *testing.T) (status *atomic.Int32, store *artifact.Store, url stri
 	return status, store, s.URL
 }
 
-// books returns a ledger that a shell keeps up with a log until the test ends.
+// books returns a ledger that a shell keeps up to date with a log until the test ends.
 func books(t *testing.T, log *memory.Log) *shell.Shell {
 	t.Helper()
 	s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -59,7 +59,7 @@ func books(t *testing.T, log *memory.Log) *shell.Shell {
 	return s
 }
 
-// still is a ledger that nobody keeps up.
+// still is a ledger that is not kept up to date.
 type still struct{ *ledger.Ledger }
 
 // View implements Ledger.
@@ -68,8 +68,8 @@ func (s still) View(look func(*ledger.Ledger)) { look(s.Ledger) }
 // Wait implements Ledger.
 func (still) Wait(context.Context, events.Seq) error { return nil }
 
-// A poller asks for a commit before CI has uploaded what it built. The request waits, and starts once that is there;
-// with another poller and another waiter the same happens once.
+// A poller asks for a commit before CI has uploaded its artifact. The request waits, and starts once the artifact
+// exists. With a second poller and a second waiter this still happens once.
 func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	status, store, url := server(t)
 	log := memory.New(memory.Config{})
@@ -141,7 +141,7 @@ func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	}
 }
 
-// Questions for one artifact are asked less and less often.
+// The waiter asks for one artifact less and less often.
 func TestAnArtifactIsNotAskedForAllTheTime(t *testing.T) {
 	_, store, _ := server(t)
 	now := time.Now()

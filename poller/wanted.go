@@ -10,19 +10,19 @@ import (
 
 // Policy says which artifacts of a source have to be requests.
 type Policy struct {
-	// Horizon is the age above which commits are left alone; 0 is no limit.
+	// Horizon is the age above which commits are ignored; 0 is no limit.
 	Horizon time.Duration
-	// Backlog is how many commits are wanted of a branch that was never polled, counted from its tip; at least 1.
+	// Backlog is how many commits, from the tip, are wanted of a branch that was never polled; at least 1.
 	Backlog int
-	// Keep is how many releases are wanted, the newest; at least 1.
+	// Keep is how many releases are wanted, the newest ones; at least 1.
 	Keep int
 }
 
-// Look returns what a source that was never polled would be asked for, the oldest first. Nothing is recorded.
+// Look returns what a poller would ask for if the source had never been polled, the oldest first. It records nothing.
 func (p Policy) Look(ctx context.Context, from Source, now time.Time) ([]Artifact, error) {
 	n := 0
 	return p.wanted(ctx, from, now, func(context.Context, events.Tag) (bool, error) {
-		// There is no need to walk further than the backlog.
+		// The walk need not go further than the backlog.
 		n++
 		return n >= p.Backlog, nil
 	})
@@ -30,10 +30,10 @@ func (p Policy) Look(ctx context.Context, from Source, now time.Time) ([]Artifac
 
 // wanted returns what has to be a request, the oldest first.
 //
-// Of releases these are the newest. Commits are walked from the tip down to the first one that a poller asked for:
-// everything above it is wanted, also where somebody asked for single ones of them already, so that no ancestor is
-// missing and a force push is nothing special. Where no poller has been within the horizon, only the backlog is
-// wanted: a new installation must not be kept busy for weeks by the past.
+// Of releases these are the newest. For commits, wanted walks from the tip down to the first one that a poller asked
+// for. Everything above that is wanted, also commits for which a request exists already. So no ancestor is missing,
+// and a force push needs no special care. If no poller has asked for a commit within the horizon, only the backlog is
+// wanted: the past must not keep a new installation busy for weeks.
 func (p Policy) wanted(ctx context.Context, from Source, now time.Time,
 	polled func(context.Context, events.Tag) (bool, error),
 ) ([]Artifact, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// Whoever ends a dry run does not find all that it wished for on the pull requests.
+// After a dry run, its old wishes are not written on the pull requests.
 func TestAnOldWishIsNotWrittenAnyMore(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run(r.config(r.log, nil))
@@ -29,7 +29,7 @@ func TestAnOldWishIsNotWrittenAnyMore(t *testing.T) {
 	})
 }
 
-// Results that came after a report and changed nothing do not have it made anew by whoever starts long after.
+// A reporter that starts long after late results does not make their report anew if they changed nothing.
 func TestResultsOfLongAgoEditNothing(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		stop := r.start()
@@ -48,7 +48,7 @@ func TestResultsOfLongAgoEditNothing(t *testing.T) {
 	})
 }
 
-// Results that come while the report is made are not forgotten, though what was made is what stands.
+// Results that come while a report is made are not lost, also if that report's text is already posted.
 func TestResultsThatComeWhileTheReportIsMade(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		late := r.measured("j1")
@@ -73,7 +73,7 @@ func TestResultsThatComeWhileTheReportIsMade(t *testing.T) {
 	})
 }
 
-// The numbers of pull requests of other suites are those of other repositories.
+// The pull requests of other suites are those of other repositories.
 func TestOtherSuitesAreNotReported(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		c := r.config(r.log, r.client)
@@ -89,7 +89,7 @@ func TestOtherSuitesAreNotReported(t *testing.T) {
 	})
 }
 
-// labels refuses or fails to add a label for so many times.
+// labels refuses to add a label, or fails, so many times.
 type labels struct {
 	GitHub
 	mu   sync.Mutex
@@ -111,7 +111,7 @@ func (l *labels) AddLabels(ctx context.Context, repo events.RepoName, pr int, na
 
 const waitingLabel = "S-waiting-on-perf"
 
-// A label of an answer that had to wait is not set once the report took it away.
+// A label that an answer waits to set is not set once the report has removed it.
 func TestALabelThatComesTooLateIsNotSet(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run(r.config(r.log, &labels{GitHub: r.client, name: waitingLabel, kind: githubapi.Fault, left: 6}))
@@ -128,7 +128,7 @@ func TestALabelThatComesTooLateIsNotSet(t *testing.T) {
 	})
 }
 
-// That one label cannot be set does not leave another one standing.
+// A label that cannot be set does not keep the others from being set or removed.
 func TestALabelThatIsRefusedLeavesNoOther(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		if err := r.client.AddLabels(t.Context(), repo, pr, []string{waitingLabel}); err != nil {
@@ -143,7 +143,7 @@ func TestALabelThatIsRefusedLeavesNoOther(t *testing.T) {
 	})
 }
 
-// Whoever cancels elsewhere than in a comment leaves no label behind.
+// A request that is cancelled in another way than by a comment leaves no label behind.
 func TestACancelledRequestLeavesNoLabel(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.start()
@@ -169,7 +169,7 @@ func TestACancelledRequestLeavesNoLabel(t *testing.T) {
 	})
 }
 
-// A report that cannot be made is not made again each second, and holds nothing else up.
+// A report that cannot be made is not tried every second, and does not block others.
 func TestAReportThatCannotBeMadeIsTriedWithPauses(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		c, n := r.config(r.log, r.client), 0
@@ -196,7 +196,7 @@ func TestAReportThatCannotBeMadeIsTriedWithPauses(t *testing.T) {
 	})
 }
 
-// Both of two that were paused in the middle of writing go on at last: one comment stands.
+// Two reporters that were paused in the middle of writing both continue at last: one comment remains.
 func TestTwoPausedReportersCleanUp(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		first := &slow{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
@@ -214,7 +214,7 @@ func TestTwoPausedReportersCleanUp(t *testing.T) {
 	})
 }
 
-// slowEdit holds the first edit back.
+// slowEdit delays the first edit.
 type slowEdit struct {
 	GitHub
 	once          sync.Once
@@ -227,7 +227,7 @@ func (s *slowEdit) EditComment(ctx context.Context, repo events.RepoName, id int
 	return s.GitHub.EditComment(ctx, repo, id, body)
 }
 
-// One that was paused in the middle of an edit does not leave its old text behind.
+// A reporter that was paused in the middle of an edit does not leave its old text behind.
 func TestAPausedEditDoesNotLast(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		late := r.measured("j1")
@@ -255,7 +255,7 @@ func TestAPausedEditDoesNotLast(t *testing.T) {
 	})
 }
 
-// Where no other process can run, what the one before was at is taken up at once.
+// If no other process can run, the reporter takes up an earlier process's attempts at once.
 func TestAloneNobodyIsWaitedFor(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.record(answer("answer-1", "awaiting"), events.CommentAttempted{Key: "answer-1", Revision: 1, Attempt: 1, Instance: "dead"})

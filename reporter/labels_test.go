@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare/comparetest"
 )
 
-// TestTheLabelFollowsTheWords: what was not judged takes no label away.
+// TestTheLabelFollowsTheWords: a report that could not judge everything removes no label.
 func TestTheLabelFollowsTheWords(t *testing.T) {
 	labels := Labels{Waiting: "waiting", Regression: "slower"}
 	for _, test := range comparetest.Cases() {

@@ -2,13 +2,13 @@ package reporter
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics is what the reporter counts.
+// Metrics are the reporter's metrics.
 type Metrics struct {
 	// Written counts comments by what was done: created, edited, found, minimised.
 	Written *prometheus.CounterVec
-	// Failed counts attempts that GitHub did not take, by the kind of failure.
+	// Failed counts attempts that GitHub did not accept, by the kind of failure.
 	Failed *prometheus.CounterVec
-	// Waiting is how many comments are wanted and do not stand yet.
+	// Waiting is how many comments are wanted and not posted yet.
 	Waiting prometheus.Gauge
 }
 

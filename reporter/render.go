@@ -14,21 +14,21 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// patience is how long a report waits for the tables to hold what it is about. It is tried again later.
+// patience is how long a report waits until the tables hold its request. After that the reporter tries again later.
 const patience = 30 * time.Second
 
-var errTablesLate = errors.New("the tables did not get there in time")
+var errTablesLate = errors.New("the tables did not catch up with the log in time")
 
-// Labels are those that a report sets and takes away; an empty one is left alone.
+// Labels are the labels that a report adds and removes. An empty one is not used.
 type Labels struct {
-	// Waiting stands on a pull request until its report does.
+	// Waiting is on a pull request until its report is posted.
 	Waiting string
-	// Regression stands on a pull request that makes something slower and deserves attention. It is taken away by a
-	// report that judged everything and found none; one that could not leaves it as it is.
+	// Regression is on a pull request that makes something slower and deserves attention. A report that judged
+	// everything and found no regression removes it. A report that could not judge everything leaves it as it is.
 	Regression string
 }
 
-// Tables make reports of what the tables hold. Their Report is that of a Config.
+// Tables makes reports from the tables. Its method Report is for the field Report of a Config.
 type Tables struct {
 	Reader *readmodel.Reader
 	// Site is the URL of the website, for links; empty leaves them out.
@@ -36,7 +36,7 @@ type Tables struct {
 	Labels Labels
 }
 
-// Report returns the report on a request that ended, from tables that hold everything up to at.
+// Report returns the report on a request that ended. It waits until the tables hold everything up to at.
 func (t Tables) Report(ctx context.Context, r request.Request, at events.Seq) (Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTablesLate)
 	defer cancel()

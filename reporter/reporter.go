@@ -20,19 +20,20 @@ import (
 
 const (
 	source = "reporter"
-	// again is how often what waits for a time is looked at.
-	again = time.Second
-	// lease is for how long an attempt of another process is left alone: well over the time that its calls may take.
+	// lookEvery is how often the reporter checks what is due by time.
+	lookEvery = time.Second
+	// lease is how long another process's attempt is left alone: well over the time that its calls may take.
 	lease = 3 * time.Minute
-	// within is how long ago a request may have ended that is reported, and a comment may be wanted that nobody tried
-	// to write: whoever connects a repository does not want the history of the farm on it, nor that of a dry run. Results
-	// older than that have no report made anew, as whoever starts would do after each of them that changed nothing.
-	within = 3 * 24 * time.Hour
-	// settle is how long results that come late may go on coming before the report is edited.
-	settle = 2 * time.Minute
+	// reportMaxAge bounds the age of what the reporter still acts on: the end of a request without a report, a wanted
+	// comment that no process has tried to write, and late results. A newly connected repository must not get the
+	// history of the farm, or of a dry run. And a reporter that starts must not make reports anew for old results
+	// that changed nothing.
+	reportMaxAge = 3 * 24 * time.Hour
+	// lateResultsPause is how long the reporter waits after late results, for more of them, before it edits the report.
+	lateResultsPause = 2 * time.Minute
 )
 
-// GitHub is where comments are written; *githubapi.Client is one.
+// GitHub is where the reporter writes comments. *githubapi.Client implements it.
 type GitHub interface {
 	Comment(ctx context.Context, repo events.RepoName, id int64) (githubapi.Comment, error)
 	Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[githubapi.Comment, error]
@@ -50,13 +51,14 @@ type Report struct {
 	AddLabels, RemoveLabels []string
 }
 
-// Ledger is the ledger of this process, as somebody keeps it up with the log.
+// Ledger is the ledger of this process, which another goroutine keeps up to date with the log.
 type Ledger interface {
-	// View shows it; look does not wait for anything.
+	// View calls look with the ledger. look must not wait for anything.
 	View(look func(*ledger.Ledger))
-	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	// Wait returns nil once the ledger holds everything up to seq and has caught up with the log, or the error of
+	// ctx.
 	Wait(ctx context.Context, seq events.Seq) error
-	// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+	// Tell makes the ledger call f with each fact that it takes from now on. f must not wait for anything.
 	Tell(f func(events.Fact))
 }
 
@@ -64,48 +66,50 @@ type Ledger interface {
 type Config struct {
 	Log    eventlog.Log
 	Ledger Ledger
-	// GitHub is nil without credentials: nothing is written then. Self is the account that it writes as, which whoever
-	// may write always knows: comments of others are not ours, whatever stands in them.
+	// GitHub is nil without credentials: nothing is written then. Self is the account that the reporter writes as; it
+	// must be known if GitHub is not nil. Comments of other accounts are not ours, whatever their text.
 	GitHub GitHub
 	Self   githubapi.Account
 	Repo   events.RepoName
-	// Suite is the one that measures the repository: the pull requests of others are not here. Empty is every suite.
+	// Suite is the suite that measures the repository. The pull requests of other suites are elsewhere. Empty is
+	// every suite.
 	Suite events.SuiteName
 	// Report makes the report of a request that ended, from everything up to a sequence of the log.
 	Report func(ctx context.Context, r request.Request, at events.Seq) (Report, error)
-	// Failing is told the error of every attempt to write, nil for one that went well.
+	// Failing is called with the error of every attempt to write, nil after a success.
 	Failing func(err error)
-	// Instance names this process; no two ever have the same. Alone says that no other one can run: what another
-	// was at is over, and is not waited for.
+	// Instance names this process; no two ever have the same. Alone says that no other one can run: then the reporter
+	// does not wait for the attempts of other instances.
 	Instance string
 	Alone    bool
-	// Pace is how long to wait between two writes, as GitHub asks; 0 is not at all.
+	// Pace is how long to wait between two writes, as GitHub asks; 0 is no pause.
 	Pace    time.Duration
 	Clock   func() time.Time
 	Logger  *slog.Logger
 	Metrics *Metrics
 }
 
-// Reporter is one reporter. Run it once.
+// Reporter writes comments. Run it once.
 type Reporter struct {
 	Config
-	// news is filled when there may be something to do.
+	// news has an element when there may be something to do.
 	news chan struct{}
 	pace *rate.Limiter
 
-	// Only the goroutine of Run uses what follows. after is the last sequence that it wrote, or that was written in its
-	// way: it looks on once that is read.
+	// Only the goroutine of Run uses the fields below. after is the last sequence that it wrote, or that another
+	// writer wrote in its place: it waits until the ledger has read that.
 	after events.Seq
-	// paused is until when GitHub wants to be left alone.
+	// paused is the time until which GitHub wants no calls.
 	paused time.Time
-	// retries are reports that could not be made, orphans comments whose attempt was taken over.
+	// retries holds reports that could not be made. orphans holds comments of attempts that another process took
+	// over.
 	retries map[events.RequestID]putOff
 	orphans []orphan
-	// unchanged are the reports that late results did not change, with how far they were looked at.
+	// unchanged holds the reports that late results did not change, with the newest result that was looked at.
 	unchanged map[events.RequestID]events.Seq
 }
 
-// putOff is when a report is made again, after so many tries.
+// putOff is when to make a report again, after so many tries.
 type putOff struct {
 	tries int
 	after time.Time
@@ -122,17 +126,17 @@ func New(c Config) *Reporter {
 	}
 }
 
-// errNobody says that a reporter was made that could not tell its comments from those of others.
-var errNobody = errors.New("reporter: comments are to be written, and nobody said by which account: give it the one that GitHub names")
+// errNoAccount says that a reporter was made that could not tell its own comments from those of others.
+var errNoAccount = errors.New("reporter: it may write comments but does not know its account: set Self to the account that GitHub names")
 
-// Run says what is due whenever there is news, and what waited for a time, until ctx ends. It returns an error only when
-// it cannot begin: it may write and does not know who it is.
+// Run makes reports and writes comments when there is news or when one is due by time, until ctx ends. It returns an
+// error only if it cannot begin: it may write and does not know its account.
 func (r *Reporter) Run(ctx context.Context) error {
 	if r.GitHub != nil && r.Self.ID <= 0 {
-		return errNobody
+		return errNoAccount
 	}
 	r.Ledger.Tell(r.told)
-	tick := time.NewTicker(again)
+	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for r.read(ctx) {
 		r.report(ctx)
@@ -149,9 +153,9 @@ func (r *Reporter) Run(ctx context.Context) error {
 	return nil
 }
 
-// told calls for another look.
+// told makes Run look again.
 func (r *Reporter) told(f events.Fact) {
-	// The others leave nothing to do at once.
+	// Other facts leave nothing to do at once.
 	//exhaustive:ignore
 	switch f.(type) {
 	case events.OutboxFact, events.RequestFact:
@@ -162,23 +166,23 @@ func (r *Reporter) told(f events.Fact) {
 	}
 }
 
-// read waits until the ledger holds all that was written. It reports false when ctx ended.
+// read waits until the ledger has read everything that the reporter wrote. It returns false when ctx ended.
 func (r *Reporter) read(ctx context.Context) bool { return r.Ledger.Wait(ctx, r.after) == nil }
 
-// wish is the report of a request that is to be made.
+// wish is a request whose report has to be made.
 type wish struct {
 	request.Request
-	// late is the newest of the results that came after the report that stands; 0 for the first report.
+	// late is the newest result that came after the posted report; 0 for the first report.
 	late events.Seq
 }
 
-// wishes returns the requests that are to be reported, and those with late results that are to be looked at again. at
-// is what the ledger has read.
+// wishes returns the requests to report, and those with late results, whose report has to be looked at again. at is
+// up to which sequence the ledger has read.
 func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
 	r.Ledger.View(func(l *ledger.Ledger) {
 		at = l.Seq
 		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Unreported)) {
-			if q, ours := r.ours(l, id); ours && now.Sub(q.EndedAt) <= within {
+			if q, ours := r.ours(l, id); ours && now.Sub(q.EndedAt) <= reportMaxAge {
 				out = append(out, wish{Request: q})
 			}
 		}
@@ -186,7 +190,7 @@ func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
 		for _, id := range slices.Sorted(maps.Keys(l.Outbox.Late)) {
 			n := l.Outbox.Late[id]
 			q, ours := r.ours(l, id)
-			if age := now.Sub(n.At); ours && n.Seq > r.unchanged[id] && age >= settle && age <= within {
+			if age := now.Sub(n.At); ours && n.Seq > r.unchanged[id] && age >= lateResultsPause && age <= reportMaxAge {
 				out = append(out, wish{q, n.Seq})
 			}
 		}
@@ -194,7 +198,7 @@ func (r *Reporter) wishes(now time.Time) (out []wish, at events.Seq) {
 	return out, at
 }
 
-// report wishes for the reports of requests that ended, and for new texts of those that have late results.
+// report records the wishes for the reports of requests that ended, and for new texts after late results.
 func (r *Reporter) report(ctx context.Context) {
 	due, at := r.wishes(r.Clock())
 	for _, q := range due {
@@ -208,19 +212,19 @@ func (r *Reporter) report(ctx context.Context) {
 			continue
 		}
 		if ctx.Err() == nil {
-			r.Logger.Warn("a report cannot be made now and is tried again", "request", q.ID, "error", err)
+			r.Logger.Warn("a report could not be made, trying again", "request", q.ID, "error", err)
 		}
 		again.tries++
 		again.after = r.Clock().Add(pause(again.tries))
 		r.retries[q.ID] = again
 		if errors.Is(err, errTablesLate) {
-			return // so are they for the others, and there are comments to write
+			return // the tables are late for the other reports too, and there are comments to write
 		}
 	}
 }
 
-// want appends the wish for the report of a request as it is at a sequence of the log, unless that is what is
-// wanted already.
+// want appends the wish for the report of a request, as of a sequence of the log. It does nothing if the same text is
+// already wanted.
 func (r *Reporter) want(ctx context.Context, q wish, at events.Seq) error {
 	made, err := r.Report(ctx, q.Request, at)
 	if err != nil {
@@ -245,8 +249,8 @@ func (r *Reporter) want(ctx context.Context, q wish, at events.Seq) error {
 	return err
 }
 
-// append records a fact of the outbox with its last event expected, and returns its place in the log. To be second
-// is no error, and the place is 0 then.
+// append records a fact of the outbox, with its last event expected, and returns the fact's sequence. If another
+// process was first, it returns 0 and no error.
 func (r *Reporter) append(ctx context.Context, expected, cause events.Seq, root string, f events.Fact) (events.Seq, error) {
 	e := eventlog.NewEvent(f, eventlog.Meta{Source: source, Actor: source, Cause: cause, Root: root}, r.Clock())
 	seq, err := r.Log.Append(ctx, eventlog.Append{Subject: f.Subject(), Expected: expected, Events: []events.Event{e}})

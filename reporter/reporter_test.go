@@ -33,14 +33,14 @@ func TestAnswersThenOneReport(t *testing.T) {
 		if labels := strings.Join(r.pulls.Labels(pr), " "); labels != "perf-regression" {
 			t.Errorf("labels %q", labels)
 		}
-		// A temporary answer that comes after the report is not written any more.
+		// A temporary answer that comes after the report is not written.
 		r.record(answer("answer-2", "too late"))
 		pass(time.Minute)
 		r.want("[awaiting]", "no change")
 		if n := count[events.CommentRefused](r); n != 1 {
 			t.Errorf("%d given up", n)
 		}
-		// Whoever starts now finds nothing to do.
+		// A reporter that starts now finds nothing to do.
 		head, _ := r.log.Head(context.Background())
 		r.start()
 		pass(time.Hour)
@@ -72,7 +72,7 @@ func TestLateResultsEditTheReport(t *testing.T) {
 		if n := count[events.CommentWanted](r); n != 2 {
 			t.Errorf("%d wishes", n)
 		}
-		// Results that change nothing edit nothing.
+		// Results that change nothing cause no edit.
 		r.record(late)
 		pass(5 * time.Minute)
 		if n := count[events.CommentPosted](r); n != 2 {
@@ -81,7 +81,8 @@ func TestLateResultsEditTheReport(t *testing.T) {
 	})
 }
 
-// What is run again after the report, and ends without a new result, may change it too: a job of another request does not.
+// A job that is run again after the report, and ends without a new result, may change the report. A job of another
+// request does not.
 func TestTheEndOfARepairEditsTheReport(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.start()
@@ -182,7 +183,7 @@ func TestWithoutCredentialsNothingIsWritten(t *testing.T) {
 		if n := count[events.CommentWanted](r); n != 1 || len(r.github.Requests("", "")) != 0 {
 			t.Errorf("%d wishes, %d requests", n, len(r.github.Requests("", "")))
 		}
-		// With credentials they are written.
+		// With credentials the wishes are written.
 		r.start()
 		pass(time.Minute)
 		r.want("no change")
@@ -204,7 +205,8 @@ func TestManyReportersWriteOneComment(t *testing.T) {
 	})
 }
 
-// One that was paused in the middle of writing, for so long that another wrote instead, removes what it wrote.
+// A reporter that pauses in the middle of writing, for so long that another one writes instead, removes its own
+// comment.
 func TestAPausedReporterCleansUp(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		paused := &slow{GitHub: r.client, held: make(chan struct{}), entered: make(chan struct{})}
@@ -223,7 +225,7 @@ func TestAPausedReporterCleansUp(t *testing.T) {
 	})
 }
 
-// slow holds the first comment back.
+// slow delays the first comment.
 type slow struct {
 	GitHub
 	once          sync.Once
@@ -236,11 +238,11 @@ func (s *slow) CreateComment(ctx context.Context, repo events.RepoName, pr int, 
 	return s.GitHub.CreateComment(ctx, repo, pr, body)
 }
 
-// errKilled is what a killed process sees, and nobody else.
+// errKilled is the error that only a killed process sees.
 var errKilled = errors.New("this process is dead")
 
-// mortal is the log and GitHub as seen by a process that is killed at a step: before it is carried out, or right
-// after.
+// mortal is the log and GitHub as a process sees them that is killed at a step: before the step is carried out, or
+// right after.
 type mortal struct {
 	eventlog.Log
 	GitHub
@@ -325,8 +327,8 @@ func (m *mortal) Minimise(ctx context.Context, node string) error {
 	return m.step(func() error { return m.GitHub.Minimise(ctx, node) })
 }
 
-// Killed before or after any step, and started again: at the end there is one report, the answer is folded away,
-// and the labels are set.
+// The reporter is killed before or after any step, and started again. At the end there is one report, the answer is
+// folded away, and the labels are set.
 func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for k := 1; ; k++ {
@@ -347,7 +349,7 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 					r.start()
 					pass(10 * time.Minute)
 					got := strings.Join(r.comments(), " | ")
-					// A report may be there before the answer was written at all.
+					// The report may be posted before the answer is written at all.
 					if got != "[awaiting] | no change" && (got != "no change" || survived) {
 						t.Errorf("comments are %q", got)
 					}
@@ -366,7 +368,7 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	}
 }
 
-// gapped is a log that was damaged.
+// gapped is a damaged log.
 type gapped struct{ eventlog.Log }
 
 // Follow implements eventlog.Log.
@@ -382,7 +384,7 @@ func (gap) Next(context.Context, int) ([]events.Stored, error) {
 // Close implements eventlog.Cursor.
 func (gap) Close() {}
 
-// On a log that was damaged nothing is reported, and whoever reads it says so.
+// On a damaged log the reporter reports nothing, and the reader of the log reports the damage.
 func TestADamagedLogIsSaid(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		c := r.config(r.log, r.client)
@@ -399,7 +401,7 @@ func TestADamagedLogIsSaid(t *testing.T) {
 	})
 }
 
-// What was said about a request that is not measured after all is folded away, or not said any more.
+// Answers about a request that ends without being measured are folded away, or not written any more.
 func TestAnswersAboutWhatIsOverAreFoldedAway(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.start()
@@ -418,8 +420,8 @@ func TestAnswersAboutWhatIsOverAreFoldedAway(t *testing.T) {
 	})
 }
 
-// Whoever connects a repository does not find the history of the farm on it, and one that was away for a night
-// reports what it missed.
+// A newly connected repository does not get the history of the farm. A reporter that was down for a night reports
+// what it missed.
 func TestOldRequestsAreNotReported(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.try("r1", "t1")

@@ -34,7 +34,7 @@ type rig struct {
 	pulls  fakegithub.Repository
 	bot    *fakegithub.User
 	client *githubapi.Client
-	// mu guards text: what the next report says.
+	// mu guards text, the next report's text.
 	mu    sync.Mutex
 	text  string
 	n     int
@@ -61,7 +61,8 @@ func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
 	})
 }
 
-// config is that of a reporter as in a process of its own: with a ledger that a shell keeps up with the log.
+// config returns the configuration of a reporter in a process of its own: with a ledger that a shell keeps up to date
+// with the log.
 func (r *rig) config(log eventlog.Log, github GitHub) Config {
 	r.n++
 	s := shell.New(shell.Config{Log: r.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -77,10 +78,10 @@ func (r *rig) config(log eventlog.Log, github GitHub) Config {
 	}
 }
 
-// run starts a reporter; what it returns stops it and waits for it.
+// run starts a reporter. stop stops it and waits for it.
 func (r *rig) run(c Config) (stop func()) { return r.goes(New(c).Run) }
 
-// goes runs something until it is stopped.
+// goes runs a function until it is stopped.
 func (r *rig) goes(run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -120,7 +121,7 @@ func answer(key events.OutboxKey, body string) events.CommentWanted {
 	return events.CommentWanted{Key: key, Revision: 1, Purpose: events.CommentAnswer, Repo: repo, PR: pr, Body: body, RequestID: "r1", Temporary: true}
 }
 
-// try is a request of a pull request that has ended.
+// try records a request of a pull request that has ended.
 func (r *rig) try(id events.RequestID, tag events.Tag) {
 	r.record(
 		events.RequestCreated{RequestID: id, Kind: events.Try, Suite: "rustc", Tag: tag, Parent: "p", PR: pr, Key: string(id), State: events.StateArtifactsReady},
@@ -137,12 +138,12 @@ func (r *rig) made(id events.JobID, by events.RequestID, tag events.Tag) (at eve
 	return at
 }
 
-// measured makes a job of the parent of all tries, and returns what is told of its results.
+// measured records a job of the parent of all tries, and returns the fact that tells its results.
 func (r *rig) measured(id events.JobID) events.TestCasesMeasured {
 	return events.TestCasesMeasured{Lane: r.made(id, "r0", "p"), JobID: id, Artifact: events.Artifact{Suite: "rustc", Tag: "p", Kind: events.Master}}
 }
 
-// ended records that a job is made, dispatched and ended.
+// ended records a job that is made, dispatched and ended.
 func (r *rig) ended(id events.JobID, by events.RequestID, place uint64) {
 	at := r.made(id, by, "z")
 	r.record(

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// ours returns a request that is reported: it is about a pull request, and of the suite. The jobs are nobody's concern
-// here.
+// ours returns a request that the reporter reports: it is about a pull request and of the suite. It leaves out the
+// jobs, which the reporter does not need.
 func (r *Reporter) ours(l *ledger.Ledger, id events.RequestID) (request.Request, bool) {
 	known, ok := l.Requests[id]
 	if !ok || known.PR <= 0 || known.Kind == events.Release || r.Suite != "" && known.Artifact.Suite != r.Suite {
@@ -22,7 +22,7 @@ func (r *Reporter) ours(l *ledger.Ledger, id events.RequestID) (request.Request,
 	return q, true
 }
 
-// dropped reports whether a request has ended and nothing will be reported: it was not measured, or that was too long ago.
+// dropped reports whether a request has ended and will get no report: it was not measured, or it ended too long ago.
 func (r *Reporter) dropped(l *ledger.Ledger, id events.RequestID, now time.Time) bool {
 	q, ours := r.ours(l, id)
 	if !ours || !q.State.Terminal() {
@@ -31,10 +31,10 @@ func (r *Reporter) dropped(l *ledger.Ledger, id events.RequestID, now time.Time)
 	if q.State != events.StateCompleted && q.State != events.StateFailed {
 		return true
 	}
-	return l.Outbox.Comments[events.ReportKey(id)] == nil && now.Sub(q.EndedAt) > within
+	return l.Outbox.Comments[events.ReportKey(id)] == nil && now.Sub(q.EndedAt) > reportMaxAge
 }
 
-// over reports whether the request of a comment is over: its report stands, or there will be none.
+// over reports whether the request of a comment is over: its report is posted, or it will get none.
 func (r *Reporter) over(l *ledger.Ledger, c *ledger.Comment, now time.Time) bool {
 	if c.Wanted.RequestID == "" {
 		return false
@@ -43,8 +43,8 @@ func (r *Reporter) over(l *ledger.Ledger, c *ledger.Comment, now time.Time) bool
 	return ok && report.Posted > 0 || r.dropped(l, c.Wanted.RequestID, now)
 }
 
-// leaves returns the labels that a comment set and nobody else takes away: there will be no report about its request,
-// and no other request of the pull request is under way.
+// leaves returns the labels of a comment that nothing else will remove: its request gets no report, and the pull
+// request has no other pending request.
 func (r *Reporter) leaves(c *ledger.Comment, now time.Time) (labels []string) {
 	r.Ledger.View(func(l *ledger.Ledger) {
 		if !r.dropped(l, c.Wanted.RequestID, now) {
@@ -64,17 +64,17 @@ func (r *Reporter) leaves(c *ledger.Comment, now time.Time) (labels []string) {
 type task int
 
 const (
-	// write it, or its new text.
+	// write posts the comment, or its new text.
 	write task = iota
-	// giveUp a temporary comment that comes too late and was certainly not written.
+	// giveUp drops a temporary comment that comes too late and was certainly not written.
 	giveUp
-	// outdated ones are given up, too: nobody tried to write them for long.
+	// outdated drops a comment that no process has tried to write for too long.
 	outdated
-	// settled finds out whether a temporary comment that comes too late was written all the same.
-	settled
-	// label the pull request.
+	// findLate finds out whether a temporary comment that comes too late was written nevertheless.
+	findLate
+	// label sets the labels of the pull request.
 	label
-	// minimise a temporary comment.
+	// minimise folds a temporary comment away.
 	minimise
 )
 
@@ -83,8 +83,8 @@ type todo struct {
 	task
 }
 
-// due returns what is to be done now, oldest first. What another instance is at is left to it until its time is
-// over.
+// due returns what has to be done now, oldest first. It leaves the attempts of other instances alone until their
+// lease ends.
 func (r *Reporter) due(now time.Time, lease time.Duration) (out []todo) {
 	r.Ledger.View(func(l *ledger.Ledger) {
 		for key := range l.Outbox.Open {
@@ -101,20 +101,20 @@ func (r *Reporter) due(now time.Time, lease time.Duration) (out []todo) {
 	return out
 }
 
-// next returns what is to be done for a comment, if anything.
+// next returns what has to be done for a comment, if anything.
 func (r *Reporter) next(l *ledger.Ledger, c *ledger.Comment, now time.Time) (task, bool) {
 	written, late := c.Written(), c.Wanted.Temporary && r.over(l, c, now)
 	switch {
 	case !written && late && c.Attempt == 0:
 		return giveUp, true
 	case !written && late:
-		return settled, true
-	case !written && c.Posted == 0 && c.Attempt == 0 && now.Sub(c.At) > within:
+		return findLate, true
+	case !written && c.Posted == 0 && c.Attempt == 0 && now.Sub(c.At) > reportMaxAge:
 		return outdated, true
 	case !written:
 		return write, true
 	case late && c.Posted > 0 && !c.Minimised:
-		// Before its labels: what the report took away is not to come back.
+		// Before the labels: what the report removed must not come back.
 		return minimise, true
 	case c.Unlabelled():
 		return label, true

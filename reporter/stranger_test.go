@@ -12,14 +12,14 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// mallory comments with the marker of a wish, before the wish is there. GitHub would let us edit the comment: we may
+// mallory comments with the marker of a wish, before the wish exists. GitHub would let us edit the comment: we may
 // write in the repository.
 func (r *rig) mallory(key events.OutboxKey) fakegithub.Comment {
 	r.pulls.SetStanding(r.bot, "write", "MEMBER")
 	return r.pulls.Comment(pr, r.github.AddUser("mallory"), "ha\n\n"+key.Marker())
 }
 
-// untouched checks that the comments of mallory are as they were, and returns the others as comments does.
+// untouched checks that mallory's comments are unchanged, and returns the others as comments does.
 func (r *rig) untouched() string {
 	r.t.Helper()
 	var others []string
@@ -36,7 +36,7 @@ func (r *rig) untouched() string {
 	return strings.Join(others, " | ")
 }
 
-// slower has the report say something new, because of results that come late.
+// slower changes the report's text by late results.
 func (r *rig) slower() {
 	r.mu.Lock()
 	r.text = "slower"
@@ -44,8 +44,8 @@ func (r *rig) slower() {
 	r.record(r.measured("j1"))
 }
 
-// Somebody who knows the markers writes them first. The comments stay as they are, and our own stand once, whenever
-// the reporter is killed: before or after any of its steps.
+// A stranger who knows the markers writes them first. The stranger's comments stay as they are, and each of ours
+// exists once, whenever the reporter is killed: before or after any of its steps.
 func TestAStrangersMarkerIsNotOurs(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for k, survived := 1, false; !survived; k++ {
@@ -69,7 +69,7 @@ func TestAStrangersMarkerIsNotOurs(t *testing.T) {
 					r.start()
 					pass(20 * time.Minute)
 					got := r.untouched()
-					// A report may be there before the answer was written at all.
+					// The report may be posted before the answer is written at all.
 					if got != "[awaiting] | slower" && (got != "slower" || survived) {
 						t.Errorf("our comments are %q", got)
 					}
@@ -82,8 +82,8 @@ func TestAStrangersMarkerIsNotOurs(t *testing.T) {
 	}
 }
 
-// A log says that a stranger's comment stands for ours: a version that did not know who it was had taken it. The
-// comment is not written into any more, and is not folded away; our own says what is new, once.
+// By the log, a stranger's comment is posted as ours: an older version, which did not know its account, took it for
+// ours. The comment is not edited any more and not folded away; our own comment says what is new, once.
 func TestAStrangersCommentThatStandsIsLeftAlone(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for k, survived := 1, false; !survived; k++ {
@@ -116,7 +116,7 @@ func TestAStrangersCommentThatStandsIsLeftAlone(t *testing.T) {
 					if got := r.untouched(); got != "slower" {
 						t.Errorf("our comments are %q", got)
 					}
-					// What comes later is written into our own.
+					// Later texts go into our own comment.
 					r.mu.Lock()
 					r.text = "slowest"
 					r.mu.Unlock()
@@ -134,13 +134,13 @@ func TestAStrangersCommentThatStandsIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whoever may write and does not know who it is could take any comment for its own: it does not run at all.
+// A reporter that may write and does not know its account could take any comment for its own: it does not run at all.
 func TestAReporterThatMayWriteKnowsWhoItIs(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		for _, self := range []githubapi.Account{{}, {Login: "tacho[bot]"}, {ID: -1}} {
 			c := r.config(r.log, r.client)
 			c.Self = self
-			if err := New(c).Run(t.Context()); !errors.Is(err, errNobody) {
+			if err := New(c).Run(t.Context()); !errors.Is(err, errNoAccount) {
 				t.Errorf("%+v: %v", self, err)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// questions counts what is asked of a log.
+// questions counts the calls to a log.
 type questions struct {
 	eventlog.Log
 	mu              sync.Mutex
@@ -57,8 +57,8 @@ func (q *questions) since() string {
 	return out
 }
 
-// How often the log is asked to write one comment: never, for the reporter has folded it. docs/tour.md tells the reason of
-// each append.
+// Counts the questions to the log to write one comment: none, since the reporter uses its ledger. docs/tour.md
+// explains the reason of each append.
 func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		log := &questions{Log: r.log}
@@ -76,7 +76,7 @@ func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 				w.AddLabels = []string{"waiting"}
 				r.record(w)
 			}, "0 questions, 3 appends"},
-			// The wish, the attempt, what stands and its labels; then both answers are folded away.
+			// The wish, the attempt, the posted comment and its labels; then both answers are folded away.
 			{"a report", func() { r.try("r1", "t1") }, "0 questions, 6 appends"},
 		} {
 			step.do()

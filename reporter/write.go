@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// write does everything that is due on GitHub, one thing after another.
+// write does everything that is due on GitHub, one task after another.
 func (r *Reporter) write(ctx context.Context) {
 	due := r.due(r.Clock(), r.lease())
 	waiting := 0
@@ -39,20 +39,20 @@ func (r *Reporter) write(ctx context.Context) {
 			err = r.giveUp(ctx, t.Comment, tooLate)
 		case outdated:
 			err = r.giveUp(ctx, t.Comment, tooOld)
-		case settled:
-			err = r.post(ctx, t.Comment, r.settle)
+		case findLate:
+			err = r.post(ctx, t.Comment, r.findLate)
 		case label:
 			err = r.label(ctx, t.Comment)
 		case minimise:
 			err = r.minimise(ctx, t.Comment)
 		}
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("a comment cannot be written now and is tried again", "comment", t.Wanted.Key, "pr", t.Wanted.PR, "error", err)
+			r.Logger.Warn("a comment could not be written, trying again", "comment", t.Wanted.Key, "pr", t.Wanted.PR, "error", err)
 		}
 	}
 }
 
-// Why comments are given up.
+// The reasons why comments are given up.
 const (
 	tooLate = "its request is over already"
 	tooOld  = "it was wanted too long ago"
@@ -63,7 +63,7 @@ func (r *Reporter) giveUp(ctx context.Context, x ledger.Comment, reason string) 
 	return err
 }
 
-// lease is for how long the attempt of another process is left alone.
+// lease returns how long another process's attempt is left alone.
 func (r *Reporter) lease() time.Duration {
 	if r.Alone {
 		return 0
@@ -71,12 +71,12 @@ func (r *Reporter) lease() time.Duration {
 	return lease
 }
 
-// text is what is written: the body and the marker on a line of its own.
+// text returns what is written: the body, and the marker on a line of its own.
 func text(w events.CommentWanted) string {
 	return strings.TrimRight(w.Body, "\n") + "\n\n" + w.Key.Marker()
 }
 
-// post makes the newest revision stand, by the given way to write it.
+// post posts the newest revision by the given way.
 func (r *Reporter) post(ctx context.Context, x ledger.Comment, way func(context.Context, ledger.Comment) (githubapi.Comment, string, error)) error {
 	attempted := events.CommentAttempted{Key: x.Wanted.Key, Revision: x.Wanted.Revision, Attempt: x.Attempt + 1, Instance: r.Instance}
 	ours, err := r.append(ctx, x.Seq, x.Seq, x.Root, attempted)
@@ -100,16 +100,16 @@ func (r *Reporter) post(ctx context.Context, x ledger.Comment, way func(context.
 	return nil
 }
 
-// What was done to make a comment stand.
+// The ways in which a comment came to be posted.
 const (
 	created = "created"
 	edited  = "edited"
 	found   = "found"
 )
 
-// place edits the comment that stands, or the one that an earlier attempt wrote, or writes it. What the log says to
-// stand may be of another account: one that we wrote as before, or a stranger's that an older version took for ours.
-// It is left alone, and a comment of our own says the new text.
+// place edits the posted comment, or the one that an earlier attempt wrote, or creates it. By the log, the posted
+// comment may be of another account: one that we wrote as before, or a stranger's that an older version took for
+// ours. place leaves such a comment alone and writes one of our own with the new text.
 func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
 	if err := r.pace.Wait(ctx); err != nil {
 		return made, "", err
@@ -123,7 +123,7 @@ func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.
 			made, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, x.ID, text(x.Wanted))
 			return made, edited, err
 		}
-		r.Logger.Warn("the comment that stands is not ours: it is left alone, and another one is written", "comment", x.Wanted.Key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
+		r.Logger.Warn("the posted comment is not ours: it is left alone, and we write another one", "comment", x.Wanted.Key, "id", stands.ID, "author", stands.Author, "we", r.Self.Login)
 	}
 	made, there, err := r.find(ctx, x)
 	switch {
@@ -138,8 +138,8 @@ func (r *Reporter) place(ctx context.Context, x ledger.Comment) (made githubapi.
 	return made, found, err
 }
 
-// settle looks for a comment that comes too late to be written.
-func (r *Reporter) settle(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
+// findLate looks for a comment that comes too late to be written. It returns an error if there is none.
+func (r *Reporter) findLate(ctx context.Context, x ledger.Comment) (made githubapi.Comment, what string, err error) {
 	made, there, err := r.find(ctx, x)
 	if err == nil && !there {
 		err = &githubapi.Error{Kind: githubapi.Refused, Call: "comment", Err: errors.New(tooLate)}
@@ -147,12 +147,13 @@ func (r *Reporter) settle(ctx context.Context, x ledger.Comment) (made githubapi
 	return made, found, err
 }
 
-// early is how much earlier than the wish a comment is looked for: clocks differ.
-const early = time.Hour
+// maxClockSkew is how long before the wish a comment may have been written to be found: clocks differ.
+const maxClockSkew = time.Hour
 
-// find looks for a comment of ours that ends with the marker. Anybody can write the marker; nobody can be us.
+// find looks for a comment of ours that ends with the marker. Anyone can write the marker, but only we write as our
+// account.
 func (r *Reporter) find(ctx context.Context, x ledger.Comment) (githubapi.Comment, bool, error) {
-	for c, err := range r.GitHub.Comments(ctx, x.Wanted.Repo, x.Wanted.PR, x.WantedAt.Add(-early)) {
+	for c, err := range r.GitHub.Comments(ctx, x.Wanted.Repo, x.Wanted.PR, x.WantedAt.Add(-maxClockSkew)) {
 		if err != nil {
 			return githubapi.Comment{}, false, err
 		}
@@ -163,25 +164,26 @@ func (r *Reporter) find(ctx context.Context, x ledger.Comment) (githubapi.Commen
 	return githubapi.Comment{}, false, nil
 }
 
-// orphan is what was written in an attempt that another process had taken over.
+// orphan is a comment of an attempt that another process had taken over.
 type orphan struct {
 	ledger.Comment
 	made githubapi.Comment
 }
 
-// cleanUp sets right what attempts did that had been taken over, as soon as it is known what stands instead.
+// cleanUp corrects the comments of attempts that were taken over, once it is known what the other process posted.
 func (r *Reporter) cleanUp(ctx context.Context) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool {
 		done, err := r.undo(ctx, o.Comment, o.made)
 		if err != nil && ctx.Err() == nil {
-			r.Logger.Warn("what another process wrote too cannot be set right now and is tried again", "comment", o.Wanted.Key, "id", o.made.ID, "error", err)
+			r.Logger.Warn("a comment that another process wrote too could not be corrected, trying again", "comment", o.Wanted.Key, "id", o.made.ID, "error", err)
 		}
 		return done && err == nil
 	})
 }
 
-// undo removes a comment that another process had written too, while this one was away for too long, or gives the
-// one that stands its newest text again. It reports false while it is not known what the other did.
+// undo corrects a comment that this process wrote while another one had taken over. It removes it if the other
+// process posted its own; if both mean the same comment, it gives that its newest text again. It returns false while
+// it is not known what the other process did.
 func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Comment) (done bool, err error) {
 	history, err := r.Log.Read(ctx, events.OutboxSubject(x.Wanted.Key))
 	if err != nil {
@@ -189,7 +191,7 @@ func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Co
 	}
 	newest, stands, refused := x.Wanted, int64(0), false
 	for _, e := range history {
-		// The others do not say what stands.
+		// Other facts do not say what is posted.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.CommentWanted:
@@ -204,7 +206,7 @@ func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Co
 	case stands == 0 && !refused:
 		return false, nil
 	case stands != made.ID:
-		r.Logger.Warn("another process had written the comment meanwhile: this one is removed", "comment", x.Wanted.Key, "id", made.ID)
+		r.Logger.Warn("another process wrote the comment meanwhile: this one is removed", "comment", x.Wanted.Key, "id", made.ID)
 		return true, r.GitHub.DeleteComment(ctx, x.Wanted.Repo, made.ID)
 	case newest.Revision > x.Wanted.Revision:
 		_, err = r.GitHub.EditComment(ctx, x.Wanted.Repo, made.ID, text(newest))
@@ -212,7 +214,7 @@ func (r *Reporter) undo(ctx context.Context, x ledger.Comment, made githubapi.Co
 	return true, err
 }
 
-// failed records why the attempt at a place of the log came to nothing: for now, or for good.
+// failed records why the attempt at a sequence of the log failed: for now, or for good.
 func (r *Reporter) failed(ctx context.Context, x ledger.Comment, at events.Seq, attempt int, cause error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -237,12 +239,12 @@ func (r *Reporter) failed(ctx context.Context, x ledger.Comment, at events.Seq, 
 	return err
 }
 
-// pause grows with the number of attempts, with jitter, up to five minutes.
+// pause returns the pause after an attempt. It grows with the number of attempts, with jitter, up to five minutes.
 func pause(attempt int) time.Duration {
 	return retry.PauseAfter(attempt, 2*time.Second, 5*time.Minute)
 }
 
-// label sets the labels of the newest revision. To do it twice is to do it once.
+// label sets the labels of the newest revision. Doing it twice changes nothing.
 func (r *Reporter) label(ctx context.Context, x ledger.Comment) error {
 	w := x.Wanted
 	err := r.unlessRefused(x, r.GitHub.AddLabels(ctx, w.Repo, w.PR, w.AddLabels))
@@ -258,7 +260,7 @@ func (r *Reporter) label(ctx context.Context, x ledger.Comment) error {
 	return err
 }
 
-// unlessRefused returns nil for a label that GitHub will never take: there may be others.
+// unlessRefused returns nil for a label that GitHub will never accept: there may be other labels.
 func (r *Reporter) unlessRefused(x ledger.Comment, err error) error {
 	var failed *githubapi.Error
 	if errors.As(err, &failed) && (failed.Kind == githubapi.Refused || failed.Kind == githubapi.Missing) {
@@ -268,11 +270,11 @@ func (r *Reporter) unlessRefused(x ledger.Comment, err error) error {
 	return err
 }
 
-// notOurs is why a comment is not folded away.
+// notOurs is the reason why a comment is not folded away.
 const notOurs = "it is a comment of another account"
 
-// minimise folds a temporary comment away, with the labels that nobody else would take away. A comment of another
-// account stays as it is.
+// minimise folds a temporary comment away, and removes the labels that nothing else would remove. It does not change
+// a comment of another account.
 func (r *Reporter) minimise(ctx context.Context, x ledger.Comment) error {
 	for _, name := range r.leaves(&x, r.Clock()) {
 		if err := r.unlessRefused(x, r.GitHub.RemoveLabel(ctx, x.Wanted.Repo, x.Wanted.PR, name)); err != nil {
@@ -302,7 +304,7 @@ func (r *Reporter) minimise(ctx context.Context, x ledger.Comment) error {
 	return err
 }
 
-// postpone waits with what is left to do for a comment that stands.
+// postpone puts off what is left to do for a posted comment.
 func (r *Reporter) postpone(ctx context.Context, x ledger.Comment, cause error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -16,7 +16,7 @@ func expiry(r Rules) string {
 	return fmt.Sprintf("No try build came in all this time, so I wait no longer. Write `@%s queue` again before the next one, or `@%s build <commit>` after it.", r.Bot, r.Bot)
 }
 
-// sentence makes a sentence of a reason.
+// sentence makes a sentence of a reason: a capital first, a full stop last.
 func sentence(reason string) string {
 	runes := []rune(strings.TrimSpace(reason))
 	if len(runes) == 0 {
@@ -78,7 +78,7 @@ func announcement(q request.Request, place Place, known bool, r Rules, now time.
 	return b.String()
 }
 
-// whereabouts tells a place in the queue and when its turn comes.
+// whereabouts says where a request is in the queue and when it should be done.
 func whereabouts(p Place, now time.Time) string {
 	var b strings.Builder
 	switch p.Ahead {
@@ -96,7 +96,7 @@ func whereabouts(p Place, now time.Time) string {
 	return b.String()
 }
 
-// about tells a duration as people do.
+// about words a duration as people do.
 func about(d time.Duration) string {
 	switch {
 	case d < 90*time.Second:

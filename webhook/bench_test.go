@@ -20,15 +20,15 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// writers is how many deliveries are under way at once.
+// writers is how many deliveries are sent at once.
 const writers = 16
 
-// tenKB is a body of the size of a comment's delivery.
+// tenKB returns a body of the size of a comment's delivery.
 func tenKB(n int) []byte {
 	return fmt.Appendf(nil, `{"action":"created","n":%d,"comment":{"body":"%s"}}`, n, bytes.Repeat([]byte("0123456789abcdef"), 640))
 }
 
-// synced starts a log that syncs each append, and the webhook before it.
+// synced starts a log that syncs each append, and a webhook that writes to it.
 func synced(t testing.TB) (*jetstream.Log, natsjs.JetStream, string) {
 	t.Helper()
 	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir()})
@@ -77,7 +77,7 @@ func send(c *http.Client, req *http.Request) error {
 	return nil
 }
 
-// inParallel does n things by all writers and returns how long that took.
+// inParallel does n things, shared by all writers, and returns how long that took.
 func inParallel(t testing.TB, n int, do func(int) error) time.Duration {
 	t.Helper()
 	var next atomic.Int64
@@ -108,7 +108,7 @@ func BenchmarkDeliveries(b *testing.B) {
 	const round = 400
 	var ours, raw time.Duration
 	for b.Loop() {
-		// What GitHub does is done before: making the bodies and signing them.
+		// GitHub's part is done before: making the bodies and signing them.
 		bodies, requests := make([][]byte, round), make([]*http.Request, round)
 		for i := range round {
 			bodies[i] = tenKB(n + i)
@@ -126,7 +126,7 @@ func BenchmarkDeliveries(b *testing.B) {
 	b.ReportMetric(raw.Seconds()/ours.Seconds(), "share")
 }
 
-// BenchmarkDeliveriesAt500 tells how long answers take at 500 deliveries a second.
+// BenchmarkDeliveriesAt500 reports how long answers take at 500 deliveries a second.
 func BenchmarkDeliveriesAt500(b *testing.B) {
 	_, _, url := synced(b)
 	c, n := client(), 0
@@ -153,7 +153,7 @@ func BenchmarkDeliveriesAt500(b *testing.B) {
 	b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "p99-ms")
 }
 
-// Everything that was answered is in the log, once, however many deliveries come at once and again.
+// Every answered delivery is in the log, once, however many come at once and again.
 func TestManyDeliveriesAtOnce(t *testing.T) {
 	log, _, url := synced(t)
 	c := client()

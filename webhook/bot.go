@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// GitHub is what the bot asks GitHub; *githubapi.Client is one.
+// GitHub is what the bot asks of GitHub. *githubapi.Client implements it.
 type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
 }
@@ -29,11 +29,11 @@ type Config struct {
 	Control   *control.Control
 	GitHub    GitHub
 	Artifacts artifact.Ready
-	// Places returns the queue as it is once everything up to a sequence is in the tables. A fault of it only
-	// leaves places and estimates out of answers.
+	// Places returns the queue, once the tables hold everything up to a sequence. If it fails, answers only leave out
+	// places and estimates.
 	Places func(ctx context.Context, at events.Seq) ([]Place, error)
 	Rules  Rules
-	// Client fetches the list of permitted users; nil is http.DefaultClient.
+	// Client fetches the list of permitted users; nil is a client that waits at most 10 seconds.
 	Client  *http.Client
 	Clock   func() time.Time
 	Logger  *slog.Logger
@@ -44,16 +44,17 @@ type Config struct {
 type Bot struct {
 	Config
 	permissions *permissions
-	// news is filled when there may be something to do.
+	// news has an element when there may be something to do.
 	news chan struct{}
 
-	// Only the goroutine of Run uses what follows. published are the definitions that were read last.
+	// Only the goroutine of Run uses the fields below. published are the definitions that were read last.
 	published control.Published
-	// tried are the deliveries that it was at, claimed the builds by their pull request.
+	// tried holds the deliveries that the bot has tried to handle, claimed the builds that it has tried to give to
+	// requests, by pull request.
 	tried   map[events.Subject]tried
 	claimed map[int]claimed
-	// after is the last sequence that it wrote, or that was written in its way, of what it could say again: it looks on
-	// once that is read.
+	// after is the last sequence that the bot wrote, or that another writer wrote in its place. The bot waits until
+	// the ledger has read it; otherwise it could say the same again.
 	after events.Seq
 }
 
@@ -69,10 +70,10 @@ func NewBot(c Config) *Bot {
 	}
 }
 
-// again is how often Run looks at what waits for a time.
+// again is how often Run checks whether something is due by time.
 const again = time.Second
 
-// Run handles what is due, in the order in which it came, until ctx ends.
+// Run handles due deliveries in the order in which they came, until ctx ends.
 func (b *Bot) Run(ctx context.Context) error {
 	b.Ledger.Tell(b.told)
 	tick := time.NewTicker(again)
@@ -97,9 +98,9 @@ func (b *Bot) Run(ctx context.Context) error {
 	return nil
 }
 
-// told calls for another look.
+// told makes Run look again.
 func (b *Bot) told(f events.Fact) {
-	// The others leave nothing to do.
+	// Other facts leave nothing to do.
 	//exhaustive:ignore
 	switch f.(type) {
 	case events.DeliveryFact, events.RequestFact:
@@ -110,7 +111,7 @@ func (b *Bot) told(f events.Fact) {
 	}
 }
 
-// newestDefinitions returns those of the suite. They are parsed once.
+// newestDefinitions returns the newest definitions of the suite. It parses each version once.
 func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error) {
 	newest, err := b.Control.Newest(ctx, b.Rules.Suite, b.published)
 	if err != nil {
@@ -120,7 +121,7 @@ func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error)
 	return &newest.Definitions, nil
 }
 
-// claim gives requests the try builds that were told of before them.
+// claim gives waiting requests the try builds that were reported before the requests were known.
 func (b *Bot) claim(ctx context.Context) {
 	for _, c := range b.claims(b.Clock()) {
 		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.build.Seq}
@@ -140,8 +141,8 @@ func (b *Bot) claim(ctx context.Context) {
 	}
 }
 
-// announce tells people the place in the queue of what they asked for, once its artifact is there, and that a wait
-// was in vain.
+// announce comments on pull requests: with the place in the queue once a request's artifact is there, and when a
+// request has waited in vain for a try build.
 func (b *Bot) announce(ctx context.Context) {
 	queued, expired := b.untold()
 	for _, r := range queued {
@@ -169,7 +170,7 @@ func (b *Bot) about(r asked, key events.OutboxKey, body string) events.CommentWa
 	}
 }
 
-// say wants a comment once, whoever else wants it too.
+// say records that a comment is wanted, once, also if another process records it too.
 func (b *Bot) say(ctx context.Context, r asked, w events.CommentWanted) {
 	e := eventlog.NewEvent(w, eventlog.Meta{Source: source, Actor: source, Cause: r.changed, Root: r.root}, b.Clock())
 	seq, err := b.Log.Append(ctx, eventlog.Append{Subject: w.Subject(), Events: []events.Event{e}})
@@ -188,8 +189,8 @@ func (b *Bot) take(ctx context.Context, p ledger.Delivery, blocked map[int]event
 	pr, err := b.handle(ctx, p, blocked)
 	t := b.tried[p.Subject()]
 	if err == nil {
-		// It is handled, by this bot or by another one: the ledger tells, and may read it a moment later. Until then
-		// nothing else about the pull request is, for it would not see what came of this.
+		// It is handled, by this bot or by another one. The ledger may read that a moment later. Until then the bot
+		// handles nothing else about the pull request: it would not see the effects of this delivery.
 		open := false
 		b.Ledger.View(func(l *ledger.Ledger) { open = l.Deliveries.Open[p.Subject()] != nil })
 		if open {
@@ -214,17 +215,18 @@ func (b *Bot) take(ctx context.Context, p ledger.Delivery, blocked map[int]event
 	b.Logger.Warn("a delivery cannot be handled now and is tried again", "delivery", p.ID, "event", p.Event, "in", pause.Round(time.Second), "error", err)
 }
 
-// block notes that something about a pull request waits, unless something earlier does.
+// block notes that a delivery about a pull request waits, unless an earlier one is already noted.
 func block(blocked map[int]events.Seq, pr int, first events.Seq) {
 	if _, earlier := blocked[pr]; pr != 0 && !earlier {
 		blocked[pr] = first
 	}
 }
 
-// errBlocked says that something earlier about the same pull request is not handled yet.
+// errBlocked says that an earlier delivery about the same pull request is not handled yet.
 var errBlocked = errors.New("something earlier about the pull request waits")
 
-// pauseAfter grows with the number of tries, with jitter, up to five minutes; GitHub may ask for longer.
+// pauseAfter returns the pause after a number of tries. It grows with that number, with jitter, up to five minutes;
+// GitHub may ask for more.
 func pauseAfter(tries int, err error) time.Duration {
 	pause := retry.PauseAfter(tries, 2*time.Second, 5*time.Minute)
 	var failed *githubapi.Error

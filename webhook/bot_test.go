@@ -55,7 +55,7 @@ func TestQueueThenTryBuildThenReady(t *testing.T) {
 func TestDeliveriesInAnyOrderAndAgain(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
-		r.run() // two bots do what one does
+		r.run() // two bots have the same effect as one
 		order, built := by(alice, "@tacho queue").payload(), comments{id: 200, user: bors, body: builtMessage}.payload()
 		for range 5 {
 			r.postAs("built", "issue_comment", built)
@@ -311,7 +311,7 @@ func TestBuildTriageCancelAndStatus(t *testing.T) {
 	})
 }
 
-// A push tells whoever polls the branch.
+// A push is recorded for the poller of the branch.
 func TestPushesAreNoted(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
@@ -325,7 +325,7 @@ func TestPushesAreNoted(t *testing.T) {
 	})
 }
 
-// On a log that was damaged nothing is handled, and whoever reads it says so.
+// On a damaged log the bot handles nothing, and the reader of the log reports the damage.
 func TestADamagedLogIsSaid(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		s := shell.New(shell.Config{Log: gapped{r.log}, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -344,7 +344,7 @@ func TestADamagedLogIsSaid(t *testing.T) {
 	})
 }
 
-// Who waited in vain is told, once, and nobody goes on waiting for it.
+// When a try has waited in vain, its pull request is told once, and the wait ends.
 func TestAnExpiredTryIsTold(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.rules.WaitingLabel = "waiting"

@@ -16,10 +16,11 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// artifactGrace is how long the artifacts of a build that finished are waited for.
+// artifactGrace is how long the bot waits for the artifacts of a finished build.
 const artifactGrace = 10 * time.Minute
 
-// built handles what is believed of a try build: the request that waits for it gets its artifact, or is told.
+// built handles a message about a try build, from an account that the bot believes. The request that waits for the
+// build gets its artifact, or its pull request is told that the build failed.
 func (d *delivered) built(ctx context.Context, said build) error {
 	waiting, ok, err := d.Control.WaitingTry(ctx, d.Rules.Suite, d.handled.PR)
 	if err != nil {
@@ -46,7 +47,7 @@ func (d *delivered) built(ctx context.Context, said build) error {
 		return err
 	})
 	if errors.Is(err, errNotThere) {
-		// What comes next about the pull request, such as cancelling all this, does not wait for artifacts.
+		// Later deliveries about the pull request, such as a cancel, do not wait for artifacts.
 		d.handled.PR = 0
 	}
 	if err != nil {
@@ -58,8 +59,8 @@ func (d *delivered) built(ctx context.Context, said build) error {
 	return nil
 }
 
-// older reports whether the message was written before the comment that asked for a request: deliveries may come in
-// any order, and the numbers of comments grow with time.
+// older reports whether the message was written before the comment that asked for the request. Deliveries may come in
+// any order, but the numbers of comments grow with time.
 func (d *delivered) older(id events.RequestID) bool {
 	var comment int64
 	d.Ledger.View(func(l *ledger.Ledger) { comment = commentOf(l.Deliveries.Keys[id]) })
@@ -69,8 +70,8 @@ func (d *delivered) older(id events.RequestID) bool {
 // errNotThere says that the artifacts of a build are not on their server yet.
 var errNotThere = errors.New("the artifacts of the try build are not there yet")
 
-// supply gives a request that waits the commit that was built for it, once its artifacts are there. It returns a
-// sentence when the commit cannot be the one. at is when the build was said to be finished.
+// supply gives a waiting request the commit that was built for it, once the commit's artifacts are there. It returns
+// a sentence in why if the commit cannot be the one. at is when the build was reported as finished.
 func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Tag, at time.Time,
 	definitions func(context.Context) (*suite.Definitions, error), give func(githubapi.Commit) error,
 ) (why string, err error) {
@@ -101,7 +102,7 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 	return "", give(commit)
 }
 
-// checked handles how the builds of a branch ended.
+// checked handles a delivery that tells how the builds of a branch ended.
 func (d *delivered) checked(ctx context.Context) error {
 	var c checked
 	if err := parse(d.Body, &c); err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/tachobench/tacho/webhook/command"
 )
 
-// The natural keys of requests that comments ask for. A comment is one wish: when it is handled again, what was made
-// of it is taken as it is, though the definitions may read its words otherwise by now.
+// The natural keys of requests that comments ask for. A comment asks once. If it is handled again, the request that
+// it made stays as it is, even if newer definitions would read its words differently.
 const (
 	commentKey = "comment-"
 	triageKey  = "triage-"
 )
 
-// carryOut does what a comment asks for; why says why its author may.
+// carryOut does what a comment asks for. why says why its author may ask.
 func (d *delivered) carryOut(ctx context.Context, asked command.Command, why string) error {
 	switch c := asked.(type) {
 	case command.Queue:
@@ -39,8 +39,8 @@ func (d *delivered) carryOut(ctx context.Context, asked command.Command, why str
 	return d.end(ctx, events.DeliveryAccepted, "%s", why)
 }
 
-// once carries out what is not recorded in one append with its answer, unless another webhook told of the same comment and
-// it was answered. The others need not ask: the log refuses a second answer.
+// once calls do for a command whose effects and answer are not one append, unless the same comment came by another
+// webhook too and was answered. The other commands need no such check: the log refuses a second answer.
 func (d *delivered) once(ctx context.Context, do func() error) error {
 	_, answered, err := d.Log.Last(ctx, events.OutboxSubject(d.answerKey()))
 	switch {
@@ -52,7 +52,7 @@ func (d *delivered) once(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// refused answers and records a refusal by what carries commands out; other errors are returned as they are.
+// refused answers and records a refusal by Control. It returns other errors unchanged.
 func (d *delivered) refused(ctx context.Context, err error) error {
 	var refusal *control.RefusedError
 	if !errors.As(err, &refusal) {
@@ -63,12 +63,12 @@ func (d *delivered) refused(ctx context.Context, err error) error {
 	return d.end(ctx, events.DeliveryRefused, "%s", refusal.Reason)
 }
 
-// refuse answers and records why a command is not carried out.
+// refuse answers and records why the bot does not carry out a command.
 func (d *delivered) refuse(ctx context.Context, format string, args ...any) error {
 	return d.refused(ctx, &control.RefusedError{Kind: control.Invalid, Reason: fmt.Sprintf(format, args...)})
 }
 
-// queue asks for the try build that will follow.
+// queue makes a request for the try build that will follow.
 func (d *delivered) queue(ctx context.Context, c command.Queue, why string) error {
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), PR: d.handled.PR, Parameters: c.Parameters,
@@ -79,10 +79,10 @@ func (d *delivered) queue(ctx context.Context, c command.Queue, why string) erro
 	return err
 }
 
-// create asks for a request with the definitions that the comment was read with. Nobody has asked before, but for another
-// try of this delivery: then what was made is taken as it is.
+// create makes a request, with the definitions that the comment was read with. Only an earlier try of this delivery
+// can have made the same request; create then takes it as it is.
 //
-// made is false when it was refused, which is answered then, or failed.
+// made is false when the request was refused, which create has then answered, or when create failed.
 func (d *delivered) create(ctx context.Context, n control.NewRequest, also ...eventlog.Append) (made bool, err error) {
 	if n.Definitions, err = d.newest(ctx); err != nil {
 		return false, err
@@ -92,14 +92,15 @@ func (d *delivered) create(ctx context.Context, n control.NewRequest, also ...ev
 	return err == nil, d.refused(ctx, err)
 }
 
-// requests notes the request that follows from a wish, and returns its id.
+// requests adds the request that a wish leads to to the delivery's requests, and returns its id.
 func (d *delivered) requests(n control.NewRequest) events.RequestID {
 	id := events.NewRequestID(n.Suite, n.Kind, n.Key)
 	d.handled.Requests = append(d.handled.Requests, id)
 	return id
 }
 
-// build asks for an artifact that exists. Its answer is the announcement of its place in the queue.
+// build makes a request for an artifact that exists. The bot answers it with the announcement of its place in the
+// queue.
 func (d *delivered) build(ctx context.Context, c command.Build, why string) error {
 	commit, err := d.commit(ctx, c.SHA)
 	if githubapi.IsMissing(err) {
@@ -124,7 +125,8 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	return err
 }
 
-// commit returns the commit that a person named. GitHub takes the name of a branch, too, which is none here.
+// commit returns the commit that a person named by its SHA. GitHub also accepts the name of a branch; here that is an
+// error.
 func (d *delivered) commit(ctx context.Context, sha events.Tag) (githubapi.Commit, error) {
 	found, err := d.GitHub.Commit(ctx, d.Rules.Repo, string(sha))
 	if err == nil && !strings.HasPrefix(string(found.SHA), string(sha)) {
@@ -140,7 +142,8 @@ func firstParent(c githubapi.Commit) events.Tag {
 	return c.Parents[0]
 }
 
-// triage asks, on a rollup, for each unrolled build; its report goes to the pull request that was rolled up.
+// triage makes a request for each unrolled build of a rollup. Each report goes to the pull request that was rolled
+// up.
 func (d *delivered) triage(ctx context.Context, c command.Triage, why string) error {
 	var wishes []control.NewRequest
 	for _, sha := range c.SHAs {
@@ -171,7 +174,8 @@ func (d *delivered) triage(ctx context.Context, c command.Triage, why string) er
 		d.requests(n)
 	}
 	d.answer("", triaged(wishes, d.handled.Requests, d.Rules))
-	// All but the last may be created twice, which changes nothing; with the last one the comment is handled.
+	// All requests but the last may be created twice, which changes nothing. The last one also marks the comment as
+	// handled.
 	last := len(wishes) - 1
 	for _, n := range wishes[:last] {
 		if made, err := d.create(ctx, n); !made {
@@ -193,7 +197,7 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 		_, _, err := d.Control.CancelRequest(ctx, d.by(), r.ID, fmt.Sprintf("%s said so on pull request %d", d.handled.Sender, d.handled.PR))
 		var refusal *control.RefusedError
 		if errors.As(err, &refusal) {
-			continue // it ended meanwhile
+			continue // the request has ended meanwhile
 		}
 		if err != nil {
 			return err
@@ -208,13 +212,13 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 	return d.end(ctx, events.DeliveryAccepted, "%s", why)
 }
 
-// status tells where the requests of the pull request are.
+// status returns the answer that says where the requests of the pull request are.
 func (d *delivered) status(ctx context.Context) string {
 	all, seq := d.ofPull(d.handled.PR)
 	return statusText(all, d.places(ctx, seq), d.Rules, d.Clock())
 }
 
-// places returns the queue by request; nothing when it cannot be had.
+// places returns the queue by request; nil if it is not known.
 func (b *Bot) places(ctx context.Context, at events.Seq) map[events.RequestID]Place {
 	if b.Places == nil {
 		return nil

@@ -1,18 +1,18 @@
-// Package webhook takes what GitHub delivers into the log, and decides what it asks for.
+// Package webhook records GitHub's deliveries in the log, and decides what they ask for.
 //
-// It is two things that know each other through the log alone.
+// It has two parts, which know each other only through the log.
 //
-// The [Receiver] answers GitHub. It checks the signature before anything else, records the delivery as it came
-// and answers 202 once the log has it. It understands nothing, so nothing that GitHub sends can break it, and
-// it calls nobody, so it answers in milliseconds. A delivery is one aggregate, created once: a redelivery, in
-// whatever order, finds it there.
+// The [Receiver] answers GitHub. It first checks the signature, then records the delivery as it came, and answers 202
+// once the log has it. It does not interpret a delivery, so nothing that GitHub sends can break it. It calls no other
+// service, so it answers in milliseconds. A delivery is one aggregate, created once: a redelivery, in whatever order,
+// finds that it exists.
 //
-// The bot looks at the ledger of its process and handles what was received: it reads the comment, decides on the
-// permission, then on the command, asks GitHub what it must know, and appends everything that follows (a request, an
-// answer for the outbox) in one batch with DeliveryHandled on the delivery's own subject. So a delivery is handled
+// The bot looks at the ledger of its process and handles what was received. It reads the comment, decides on the
+// permission, then on the command, and asks GitHub what it must know. It appends everything that follows (a request,
+// an answer for the outbox) in one batch with DeliveryHandled on the delivery's own subject. So a delivery is handled
 // exactly once, however many bots run and whenever one is killed.
 //
-// What a crash means at each step: before the append of a delivery, GitHub has no 202 and the delivery is asked
-// for again. Between it and DeliveryHandled, the next bot finds a delivery that was not handled. Afterwards
-// everything is in the log, and the reporter posts what the outbox holds.
+// What a crash means at each step: before the append of a delivery, GitHub has no 202, and the Redeliverer asks for
+// the delivery again. Between the append and DeliveryHandled, the next bot finds a delivery that is not handled.
+// Afterwards everything is in the log, and the reporter posts the comments in the outbox.
 package webhook

@@ -23,7 +23,8 @@ func from(id int64, user int64, body string) comments {
 	return c
 }
 
-// Without definitions, what asks for nothing is ignored as ever, and who asks for something is told why not.
+// Without definitions, comments that ask for nothing are ignored as usual; the others are told why they cannot be
+// served.
 func TestWithoutDefinitions(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.rules.Suite = "other"
@@ -38,7 +39,7 @@ func TestWithoutDefinitions(t *testing.T) {
 	})
 }
 
-// What was asked for a moment before is cancelled, though the log that tells of it was not read yet.
+// A request is cancelled right after it was made, although the ledger has not read it yet.
 func TestCancelRightAfterQueue(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		const pulls = 20
@@ -57,7 +58,7 @@ func TestCancelRightAfterQueue(t *testing.T) {
 	})
 }
 
-// A request of another suite has the number of a pull request elsewhere.
+// In another suite's request, the number of the pull request belongs to another repository.
 func TestOtherSuitesAreNotCancelled(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
@@ -68,7 +69,7 @@ func TestOtherSuitesAreNotCancelled(t *testing.T) {
 	})
 }
 
-// A repository may have two webhooks, such as that of an App: one comment is still one comment.
+// A repository may have two webhooks, such as its own and an App's: one comment still counts once.
 func TestTwoWebhooksTellOfOneComment(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
@@ -99,7 +100,7 @@ func TestTwoWebhooksTellOfOneComment(t *testing.T) {
 	})
 }
 
-// Two bots that answer each other would never end.
+// Two bots that answered each other would never stop.
 func TestOtherBotsAreNotAnswered(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.rules.Users = []int64{77}
@@ -116,7 +117,7 @@ func TestOtherBotsAreNotAnswered(t *testing.T) {
 	})
 }
 
-// A message that comes late tells of a build that was there before the request, and is not taken for the next one.
+// A late message about a build from before the request does not give the build to that request.
 func TestAnOldBuildIsNotThatOfANewerRequest(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
@@ -131,7 +132,7 @@ func TestAnOldBuildIsNotThatOfANewerRequest(t *testing.T) {
 	})
 }
 
-// The newest of the builds that nobody waited for stays known, in whatever order they were told.
+// Of the builds that no request waited for, the newest stays known, in whatever order their messages came.
 func TestAnOlderBuildDoesNotHideANewerOne(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.run()
@@ -146,7 +147,7 @@ func TestAnOlderBuildDoesNotHideANewerOne(t *testing.T) {
 	})
 }
 
-// counting counts what is asked.
+// counting counts the calls.
 type counting struct {
 	GitHub
 	n atomic.Int64
@@ -158,7 +159,7 @@ func (c *counting) Commit(ctx context.Context, repo events.RepoName, ref string)
 	return c.GitHub.Commit(ctx, repo, ref)
 }
 
-// A build that cannot be given to its request now is not asked for each second.
+// The bot does not try every second to give a build to its request.
 func TestClaimsAreTriedWithPauses(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		github := &counting{GitHub: r}
@@ -180,7 +181,7 @@ func TestClaimsAreTriedWithPauses(t *testing.T) {
 	})
 }
 
-// What looks like a SHA and is the name of a branch is no SHA.
+// A branch whose name looks like a SHA is not a commit.
 func TestABranchIsNoCommit(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		r.commits["main"], r.commits["deadbeef"] = r.commits[merged], r.commits[merged]
@@ -194,7 +195,7 @@ func TestABranchIsNoCommit(t *testing.T) {
 	})
 }
 
-// stubborn is a webhook whose first delivery cannot be had again.
+// stubborn is a webhook whose first delivery GitHub refuses to repeat.
 type stubborn struct {
 	list  []githubapi.Delivery
 	asked []int64
@@ -213,7 +214,7 @@ func (s *stubborn) Redeliver(_ context.Context, _ events.RepoName, _, id int64) 
 	return nil
 }
 
-// A delivery that GitHub will not deliver again keeps none of the others back.
+// A delivery that GitHub does not repeat does not block the others.
 func TestARefusedRedeliveryKeepsNoOtherBack(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	hook := &stubborn{list: []githubapi.Delivery{{ID: 1, GUID: "a", At: old, Code: 502}, {ID: 2, GUID: "b", At: old, Code: 502}}}

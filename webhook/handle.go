@@ -16,22 +16,22 @@ import (
 	"github.com/tachobench/tacho/webhook/command"
 )
 
-// delivered is one delivery while it is handled.
+// delivered is a delivery that is being handled.
 type delivered struct {
 	*Bot
 	ledger.Delivery
-	// definitions are those of the suite, once they were asked for: everything about the delivery is decided on the same.
+	// definitions are those of the suite, once they were read. All decisions about the delivery use the same ones.
 	definitions *suite.Definitions
-	// handled is what will be recorded of it.
+	// handled is the fact that will be recorded about it.
 	handled events.DeliveryHandled
-	// wanted are the comments that answer it.
+	// wanted are the comments that answer the delivery.
 	wanted []events.CommentWanted
-	// blocked says where the oldest thing stands that waits, by pull request.
+	// blocked is the sequence of the oldest waiting delivery, by pull request.
 	blocked map[int]events.Seq
 }
 
-// handle decides on a delivery and records what follows, unless another bot has. It returns the pull request that it is
-// about, 0 for none. Errors are what may go away; everything else is recorded.
+// handle decides on a delivery and records what follows, unless another bot has done so. It returns the pull request
+// of the delivery, 0 for none. It returns only errors worth retrying; it records everything else.
 func (b *Bot) handle(ctx context.Context, p ledger.Delivery, blocked map[int]events.Seq) (pr int, err error) {
 	if p.Body == nil {
 		found, err := b.Log.Read(ctx, p.Subject())
@@ -69,13 +69,13 @@ func (d *delivered) answers(subject events.Subject) bool {
 	return slices.ContainsFunc(d.wanted, func(w events.CommentWanted) bool { return w.Subject() == subject })
 }
 
-// told ignores a delivery: what was to be said about the comment is said already.
+// told ignores a delivery: the comment that it brought is already answered.
 func (d *delivered) told(ctx context.Context) error {
 	d.wanted, d.handled.Requests = nil, nil
 	return d.end(ctx, events.DeliveryIgnored, told)
 }
 
-// told is why a delivery of a second webhook is ignored.
+// told is the reason why a second webhook's delivery is ignored.
 const told = "another webhook told of the same comment"
 
 func quoteEvent(name string) string {
@@ -93,14 +93,14 @@ func (d *delivered) by() control.By {
 	return control.By{Actor: actor, Source: source, Root: d.Root, Cause: d.Last}
 }
 
-// end records what came of the delivery, and nothing but the answers.
+// end records the outcome of the delivery and the answers, nothing else.
 func (d *delivered) end(ctx context.Context, outcome events.DeliveryOutcome, reason string, args ...any) error {
 	_, err := d.Log.Append(ctx, d.outcome(outcome, reason, args...)...)
 	return err
 }
 
-// outcome returns what is to be recorded together with everything that came of the delivery: exactly once, since
-// it expects that nothing was recorded after the delivery itself.
+// outcome returns what to append together with the delivery's effects. It is recorded exactly once, since it expects
+// the delivery itself to be the last event of its aggregate.
 func (d *delivered) outcome(outcome events.DeliveryOutcome, reason string, args ...any) []eventlog.Append {
 	d.handled.Outcome, d.handled.Reason = outcome, fmt.Sprintf(reason, args...)
 	by := d.by()
@@ -114,8 +114,8 @@ func (d *delivered) outcome(outcome events.DeliveryOutcome, reason string, args 
 	return parts
 }
 
-// answer wants a comment on the pull request. about is the request that it tells of, if any: the answer is then
-// folded away once the report of that request stands.
+// answer adds a comment on the pull request. about is the request that the comment is about, if any. The reporter
+// folds such an answer away once the report of that request is posted.
 func (d *delivered) answer(about events.RequestID, text string) {
 	d.wanted = append(d.wanted, events.CommentWanted{
 		Key: d.answerKey(), Revision: 1, Purpose: events.CommentAnswer, Repo: d.Rules.Repo, PR: d.handled.PR,
@@ -127,7 +127,7 @@ func (d *delivered) answer(about events.RequestID, text string) {
 	}
 }
 
-// answerKey names the answer to what was delivered.
+// answerKey returns the outbox key of the answer.
 func (d *delivered) answerKey() events.OutboxKey {
 	if d.handled.Comment > 0 {
 		return events.CommentAnswerKey(d.Rules.Repo, d.handled.Comment)
@@ -135,7 +135,7 @@ func (d *delivered) answerKey() events.OutboxKey {
 	return events.AnswerKey(d.Hook, d.ID)
 }
 
-// comment handles a comment: of the merge bot, or of a person who may ask for something.
+// comment handles a comment, of the merge bot or of a person.
 func (d *delivered) comment(ctx context.Context) error {
 	var c commented
 	if err := parse(d.Body, &c); err != nil {
@@ -172,8 +172,8 @@ func (d *delivered) comment(ctx context.Context) error {
 	if !(command.Grammar{Bot: d.Rules.Bot}).Addressed(c.Comment.Body) {
 		return d.end(ctx, events.DeliveryIgnored, "it asks for nothing")
 	}
-	// The reporter may write as an account that this process does not know: its marker tells. A person loses nothing by
-	// this, for nobody writes such a line but to pass for us.
+	// The reporter may write as an account that this process does not know; its marker tells. No person loses a
+	// command by this: only a person who wants to pass for the bot writes such a line.
 	if _, marked := events.MarkerOf(c.Comment.Body); marked {
 		return d.end(ctx, events.DeliveryIgnored, "it is marked as a comment of the bot, which does not listen to itself")
 	}
@@ -204,7 +204,7 @@ func (d *delivered) comment(ctx context.Context) error {
 	return d.carryOut(ctx, asked, why)
 }
 
-// overtakes reports whether something earlier about the pull request is not handled yet.
+// overtakes reports whether an earlier delivery about the pull request is not handled yet.
 func (d *delivered) overtakes(pr int) bool {
 	first, waits := d.blocked[pr]
 	return waits && first < d.First
@@ -220,7 +220,7 @@ func (d *delivered) believes(id int64) bool {
 	return false
 }
 
-// newest returns the definitions of the suite, the same ones whenever it is asked about one delivery.
+// newest returns the definitions of the suite, always the same ones for one delivery.
 func (d *delivered) newest(ctx context.Context) (_ *suite.Definitions, err error) {
 	if d.definitions == nil {
 		d.definitions, err = d.newestDefinitions(ctx)
@@ -228,7 +228,7 @@ func (d *delivered) newest(ctx context.Context) (_ *suite.Definitions, err error
 	return d.definitions, err
 }
 
-// missing returns the first of the targets that are asked for whose artifact is not there; empty when all are.
+// missing returns the first requested target whose artifact is missing; empty if all exist.
 func (d *delivered) missing(ctx context.Context, tag events.Tag, p events.Parameters) (events.Target, error) {
 	definitions, err := d.newest(ctx)
 	if err != nil {
@@ -237,7 +237,7 @@ func (d *delivered) missing(ctx context.Context, tag events.Tag, p events.Parame
 	return artifact.FirstMissing(ctx, d.Artifacts, *definitions, tag, p)
 }
 
-// grammar returns what people may write, with the names that the suite has.
+// grammar returns the grammar of commands, with the names of the suite.
 func (d *delivered) grammar(ctx context.Context) (command.Grammar, error) {
 	g := command.Grammar{Bot: d.Rules.Bot}
 	definitions, err := d.newest(ctx)
@@ -256,7 +256,7 @@ func (d *delivered) grammar(ctx context.Context) (command.Grammar, error) {
 	return g, nil
 }
 
-// sort puts a name where it belongs in a set.
+// sort adds a name to the usual or the on-request values of a set.
 func sort[T ~string](s command.Set[T], name T, onRequest bool) command.Set[T] {
 	if onRequest {
 		s.OnRequest = append(s.OnRequest, name)
@@ -266,7 +266,7 @@ func sort[T ~string](s command.Set[T], name T, onRequest bool) command.Set[T] {
 	return s
 }
 
-// login returns a name as GitHub allows it, for use in actors and answers; anything else is dropped.
+// login returns a login for use in actors and answers. It drops characters that GitHub does not allow in one.
 func login(name string) string {
 	kept := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_[]", r) {

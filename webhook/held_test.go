@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// What is read from the log is handled as what was kept.
+// A delivery that has to be read from the log is handled like one whose body was kept.
 func TestWhatWasNotKeptIsHandled(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		var all []string

@@ -2,15 +2,15 @@ package webhook
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics is what the webhook counts.
+// Metrics are the webhook's metrics.
 type Metrics struct {
 	// Received counts deliveries by the HTTP status of their answer.
 	Received *prometheus.CounterVec
-	// Seconds is how long answers took.
+	// Seconds is how long the answers took.
 	Seconds prometheus.Histogram
-	// Handled counts deliveries by what came of them.
+	// Handled counts deliveries by their outcome.
 	Handled *prometheus.CounterVec
-	// Postponed counts the times that a delivery could not be handled yet.
+	// Postponed counts how often a delivery could not be handled yet.
 	Postponed prometheus.Counter
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The pieces of deliveries that are read. GitHub's names stand in the tags.
+// The fields of deliveries that the webhook reads. The tags hold GitHub's names.
 
 type account struct {
 	Login string `json:"login"`
@@ -30,7 +30,7 @@ type commented struct {
 	Action string `json:"action"`
 	Issue  struct {
 		Number int `json:"number"`
-		// PullRequest is there when the issue is one.
+		// PullRequest is set if the issue is a pull request.
 		PullRequest *struct{} `json:"pull_request"`
 	} `json:"issue"`
 	Comment struct {
@@ -74,24 +74,24 @@ func parse(body []byte, v any) error {
 	return nil
 }
 
-// build is what a merge bot says of a try build.
+// build is what a merge bot says about a try build.
 type build struct {
 	finished bool
-	// sha is the merge commit that was built; empty when the message does not say it.
+	// sha is the merge commit that was built; empty if the message does not name it.
 	sha events.Tag
-	// reason and url say how a build failed.
+	// reason says why a build failed; url is its log.
 	reason, url string
 }
 
-// hidden matches an HTML comment that holds a JSON object, as merge bots write for programs to read. Homu begins
-// it with its name.
+// hidden matches an HTML comment that holds a JSON object; merge bots write them for programs. Homu begins it with
+// its name.
 var hidden = regexp.MustCompile(`(?s)<!--\s*(?:homu:)?\s*(\{.*?\})\s*-->`)
 
-// maxMessage bounds how much of a message is looked at.
+// maxMessage is how long a message may be to be read.
 const maxMessage = 256 << 10
 
-// readBuild returns what a comment says of a try build; false when it says nothing of one. It is only believed
-// from the merge bot.
+// readBuild returns what a comment says about a try build; false when it says nothing about one. The bot believes it
+// only from the merge bot.
 func readBuild(body string) (build, bool) {
 	if len(body) > maxMessage {
 		return build{}, false
@@ -119,7 +119,7 @@ func readBuild(body string) (build, bool) {
 	return build{}, false
 }
 
-// shaPattern is a full commit name, of SHA-1 or SHA-256.
+// shaPattern matches a full commit name, of SHA-1 or SHA-256.
 var shaPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 func checkSHA(t events.Tag) error {
@@ -129,10 +129,10 @@ func checkSHA(t events.Tag) error {
 	return nil
 }
 
-// mergeOf matches the first line of the commits that merge bots and GitHub make of a pull request.
+// mergeOf matches the first line of commits that merge bots and GitHub make of a pull request.
 var mergeOf = regexp.MustCompile(`(?i)^(?:auto merge of|rollup merge of|unrolled build for|try build for|merge pull request)\s+(?:pr\s+)?#([1-9][0-9]{0,8})\b`)
 
-// pullOf returns the pull request whose merge a commit message tells of.
+// pullOf returns the pull request whose merge a commit message describes.
 func pullOf(message string) (int, bool) {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	found := mergeOf.FindStringSubmatch(line)

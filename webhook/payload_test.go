@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Deliveries as GitHub really sends them.
+// Deliveries that GitHub really sent.
 func TestRealPayloads(t *testing.T) {
 	for name, v := range map[string]any{
 		"issue_comment.created.pull_request.json": &commented{}, "check_suite.completed.success.json": &checked{},
@@ -53,7 +53,7 @@ func TestPullOf(t *testing.T) {
 	}
 }
 
-// Whatever a comment holds: what is believed of it is a commit name or a failure, in time linear in its length.
+// For any comment, the result is a commit name, a failure or nothing, in time linear in its length.
 func FuzzReadBuild(f *testing.F) {
 	f.Add(builtMessage)
 	f.Add(`<!-- homu: {"type":"BuildFailed","builder_url":"x"} -->`)
@@ -66,7 +66,7 @@ func FuzzReadBuild(f *testing.F) {
 	})
 }
 
-// Whatever is delivered: it is read or refused, and a user list is numbers.
+// Any delivery is read or refused, and a user list is numbers.
 func FuzzPayloads(f *testing.F) {
 	for _, name := range []string{"issue_comment.created.pull_request.json", "check_suite.completed.success.json", "push.branch-with-installation.json"} {
 		body, err := os.ReadFile(filepath.Join("testdata", name))

@@ -23,18 +23,18 @@ import (
 const (
 	// maxBody is the largest body that GitHub sends: https://docs.github.com/webhooks/webhook-events-and-payloads.
 	maxBody = 25 << 20
-	// inline is the largest body that is kept in one event. Larger ones are cut into parts of this size.
+	// inline is the largest body that is stored in one event. Larger ones are cut into parts of this size.
 	inline = 256 << 10
-	// appendWithin bounds the wait for the log. GitHub hangs up after 10 seconds and counts the delivery as failed;
-	// it is then asked for again (see Redeliverer).
+	// appendWithin is how long the receiver waits for the log. After 10 seconds GitHub hangs up and counts the
+	// delivery as failed; the Redeliverer then asks for it again.
 	appendWithin = 8 * time.Second
 
 	source = "webhook"
-	// sender is the actor of what GitHub says.
+	// sender is the actor of events that GitHub causes.
 	sender events.Actor = "github"
 )
 
-// ErrNoSecret says that the webhook has no secret, so that anybody could speak in GitHub's name.
+// ErrNoSecret says that the webhook has no secret, so that anyone could pretend to be GitHub.
 var ErrNoSecret = errors.New("the webhook has no secret: set TACHO_WEBHOOK_SECRET to the one that GitHub knows, or start with --insecure-dev where nobody else can reach it")
 
 // Receiver takes deliveries. It answers 202 when a delivery is in the log, and never before.
@@ -47,8 +47,8 @@ type Receiver struct {
 	metrics  *Metrics
 }
 
-// NewReceiver returns a receiver of deliveries that secret signed. Without a secret it is refused with ErrNoSecret,
-// unless insecure says that everything is to be believed.
+// NewReceiver returns a receiver of deliveries that are signed with secret. Without a secret it returns ErrNoSecret,
+// unless insecure is set: then it believes every delivery.
 func NewReceiver(log eventlog.Log, secret []byte, insecure bool, clock func() time.Time, logger *slog.Logger, m *Metrics) (*Receiver, error) {
 	if len(secret) == 0 && !insecure {
 		return nil, ErrNoSecret
@@ -67,15 +67,16 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Retry-After", "10")
 	}
 	w.WriteHeader(status)
-	// GitHub keeps the answer for people who look at the delivery; when it has hung up there is nobody to tell.
+	// GitHub keeps the answer for people who look at the delivery. If GitHub has hung up, the answer is lost, and
+	// that is all right.
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Answer is what a delivery is answered with.
+// Answer is the body of the answer to a delivery.
 type Answer struct {
-	// Seq is where the delivery stands in the log.
+	// Seq is the delivery's sequence in the log.
 	Seq events.Seq `json:"seq,omitempty"`
-	// Known is set when it had been received before.
+	// Known is set when the delivery had been received before.
 	Known bool   `json:"known,omitempty"`
 	Error string `json:"error,omitempty"`
 }
@@ -104,7 +105,7 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 	return http.StatusAccepted, Answer{Seq: seq, Known: known}
 }
 
-// signed checks the signature in constant time. Only SHA-256 counts, whatever else is sent.
+// signed checks the signature in constant time. It accepts only SHA-256, whatever other signatures are sent.
 func (r *Receiver) signed(body []byte, signature string) bool {
 	if r.insecure {
 		return true
@@ -118,9 +119,9 @@ func (r *Receiver) signed(body []byte, signature string) bool {
 	return hmac.Equal(sent, mac.Sum(nil))
 }
 
-// record appends the delivery, once for ever: a redelivery has the same subject, which then exists.
+// record appends the delivery, once for ever: a redelivery has the same subject, which then already exists.
 func (r *Receiver) record(ctx context.Context, header http.Header, body []byte) (seq events.Seq, known bool, err error) {
-	// What GitHub has sent is wanted even when it hangs up.
+	// Record the delivery even if GitHub hangs up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendWithin)
 	defer cancel()
 	facts := delivery(header, body)
@@ -138,7 +139,7 @@ func (r *Receiver) record(ctx context.Context, header http.Header, body []byte) 
 	return seq, false, err
 }
 
-// delivery turns headers and body into facts, without understanding them.
+// delivery turns headers and body into facts, without interpreting them.
 func delivery(header http.Header, body []byte) []events.Fact {
 	digest := sha256.Sum256(body)
 	f := events.DeliveryReceived{
@@ -172,11 +173,11 @@ func delivery(header http.Header, body []byte) []events.Fact {
 	return facts
 }
 
-// Body returns the body of a delivery: that of its first event, or of all its parts together.
+// Body returns the body of a delivery, from its first event or from its parts.
 func Body(facts []events.Recorded) []byte {
 	var body []byte
 	for _, e := range facts {
-		// Only these hold pieces of it.
+		// Only these hold parts of the body.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.DeliveryReceived:

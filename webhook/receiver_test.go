@@ -163,7 +163,7 @@ func TestWhatCannotBeUnderstoodIsRecordedAllTheSame(t *testing.T) {
 			}
 		})
 	}
-	// Without an id the body names the delivery.
+	// Without an id, the delivery gets one from its body.
 	req := post("/", "", []byte(`{"n":1}`))
 	if answer, a := serve(r, req); answer.StatusCode != http.StatusAccepted || a.Known {
 		t.Errorf("%d %+v", answer.StatusCode, a)
@@ -189,7 +189,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newReceiver(t, log)
-	// The largest that GitHub sends is recorded in parts, all or none.
+	// The largest body that GitHub sends is recorded in parts, all or none.
 	body := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("y"), maxBody-8)...), `"}`...)
 	if answer, a := serve(r, post("/", "large", body)); answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%d %+v", answer.StatusCode, a)
@@ -231,7 +231,7 @@ type broken struct{}
 // Read implements io.Reader.
 func (*broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Whatever is sent: the answer is one of these, and only what is signed is in the log.
+// For any request, the answer is one of these, and only signed deliveries are in the log.
 func FuzzReceiver(f *testing.F) {
 	f.Add([]byte(`{"action":"created"}`), "issue_comment", "5b2b", "7", "application/json", true)
 	f.Add([]byte(`payload=%7B%7D`), "push", "", "", "application/x-www-form-urlencoded", true)

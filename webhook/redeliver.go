@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// Hook is what the Redeliverer asks GitHub; *githubapi.Client is one.
+// Hook is what the Redeliverer asks of GitHub. *githubapi.Client implements it.
 type Hook interface {
 	Deliveries(ctx context.Context, repo events.RepoName, hook int64, since time.Time) ([]githubapi.Delivery, error)
 	Redeliver(ctx context.Context, repo events.RepoName, hook, id int64) error
@@ -25,15 +25,15 @@ type Redeliverer struct {
 	Repo events.RepoName
 	// ID is GitHub's number of the webhook.
 	ID int64
-	// Every is how often it looks, Back how far: GitHub keeps deliveries for three days.
+	// Every is how often it looks for failed deliveries, Back how far back: GitHub keeps deliveries for three days.
 	Every, Back time.Duration
 	Clock       func() time.Time
 	Logger      *slog.Logger
-	// Failing is called with the error of each look, nil for one that went well.
+	// Failing is called with the error of each look, nil after a success.
 	Failing func(error)
 }
 
-// settle is how long a delivery is given to be answered before it counts as failed.
+// settle is how long a delivery may wait for its answer before it counts as failed.
 const settle = time.Minute
 
 // Run looks until ctx ends.
@@ -60,7 +60,7 @@ func (r *Redeliverer) Run(ctx context.Context) error {
 	}
 }
 
-// look asks once for each delivery of which no attempt succeeded and that the log does not have.
+// look asks once for each delivery that is not in the log and of which no attempt succeeded.
 func (r *Redeliverer) look(ctx context.Context) (asked int, err error) {
 	now := r.Clock()
 	attempts, err := r.Hook.Deliveries(ctx, r.Repo, r.ID, now.Add(-r.Back))
@@ -69,7 +69,7 @@ func (r *Redeliverer) look(ctx context.Context) (asked int, err error) {
 	}
 	delivered := map[string]bool{}
 	for _, a := range attempts {
-		// One that is on its way, or was asked for just now, is left alone.
+		// A delivery that is on its way, or that was just asked for again, is left alone.
 		if a.Delivered() || now.Sub(a.At) < settle {
 			delivered[a.GUID] = true
 		}

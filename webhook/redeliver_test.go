@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// front brings the deliveries of a GitHub in the same process to a handler, unless it is down.
+// front passes the deliveries of an in-process GitHub to a handler, unless it is down.
 type front struct {
 	handler http.Handler
 	down    atomic.Bool
@@ -32,8 +32,8 @@ func (f *front) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Whatever did not reach the log, because GitHub lost it or we were away, is asked for until it is there; and what is
-// there is not asked for.
+// The Redeliverer asks for a delivery until it is in the log, whether GitHub lost it or we were down. It does not ask
+// for one that is there.
 func TestWhatDidNotArriveIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})

@@ -28,9 +28,9 @@ import (
 
 const (
 	alice   = 1 // a member
-	mallory = 2 // nobody
+	mallory = 2 // a stranger
 	bors    = 3 // the merge bot
-	robot   = 4 // ourselves
+	robot   = 4 // the bot itself
 
 	merged  = "2038d4e5f6a7b8c9d0e1f2a3b4c5d6e7f8a9b0c1"
 	parent1 = "1111111111111111111111111111111111111111"
@@ -43,7 +43,7 @@ type rig struct {
 	log      *memory.Log
 	receiver *Receiver
 	commits  map[string]githubapi.Commit
-	// mu guards what the servers answer: down makes them fail; missing are tags without artifacts.
+	// mu guards the servers' answers: down makes them fail; missing are tags without artifacts.
 	mu      sync.Mutex
 	down    error
 	missing map[events.Tag]bool
@@ -74,7 +74,7 @@ func (r *rig) Ready(_ context.Context, ref artifact.Ref) (bool, error) {
 	return !r.missing[ref.Tag], r.down
 }
 
-// servers changes what the servers answer.
+// servers changes the servers' answers.
 func (r *rig) servers(down error, missing ...events.Tag) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,7 +128,7 @@ func small() suite.Definitions {
 // run starts a bot.
 func (r *rig) run() { r.start(r.bot()) }
 
-// bot returns a bot as in a process of its own: with a ledger that a shell keeps up with the log.
+// bot returns a bot as a process of its own would have it: with a ledger that a shell keeps up to date with the log.
 func (r *rig) bot() *Bot {
 	s := shell.New(shell.Config{Log: r.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	r.goes(s.Run)
@@ -140,7 +140,7 @@ func (r *rig) bot() *Bot {
 
 func (r *rig) start(b *Bot) { r.goes(b.Run) }
 
-// goes runs something until the end.
+// goes runs a function until the end of the test.
 func (r *rig) goes(run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -153,7 +153,7 @@ func (r *rig) goes(run func(context.Context) error) {
 	})
 }
 
-// record appends a fact of somebody else.
+// record appends a fact as another part would.
 func (r *rig) record(f events.Fact) {
 	r.t.Helper()
 	last, _, err := r.log.Last(context.Background(), f.Subject())
@@ -169,7 +169,7 @@ func (r *rig) record(f events.Fact) {
 type comments struct {
 	id   int64
 	user int64
-	// login is another name than the account has here.
+	// login replaces the account's usual name here.
 	login       string
 	association string
 	body        string
@@ -213,7 +213,7 @@ func by(user int64, body string) comments {
 	return comments{id: 100, user: user, association: association, body: body}
 }
 
-// deliver has GitHub deliver something, waits until all is quiet, and returns what came of it.
+// deliver makes GitHub deliver an event, waits until nothing more happens, and returns how it was handled.
 func (r *rig) deliver(event string, payload []byte) events.DeliveryHandled {
 	r.t.Helper()
 	id := r.post(event, payload)
@@ -292,7 +292,7 @@ func (r *rig) lastAnswer() string {
 // pass lets simulated time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// gapped is a log that was damaged.
+// gapped is a damaged log.
 type gapped struct{ eventlog.Log }
 
 // Follow implements eventlog.Log.

@@ -16,30 +16,30 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// Rules say whom the bot listens to, and where.
+// Rules say to whom the bot listens, and where.
 type Rules struct {
 	Repo  events.RepoName
 	Suite events.SuiteName
 	// Bot is the name that people write after an "@".
 	Bot string
-	// Self is the account that comments for us, which the bot never listens to. It has a login when GitHub named it. Where
-	// GitHub was not asked, for want of credentials, whoever has the name of the bot is taken for it too: not to know who
-	// one is never means to listen to oneself.
+	// Self is the account that comments for us. The bot never listens to it. It has a login if GitHub named it.
+	// Without credentials GitHub was not asked; then any account with the bot's name counts as the bot too. So even a
+	// bot that does not know its account never listens to itself.
 	Self githubapi.Account
-	// MergeBots are the accounts whose messages about try builds are believed.
+	// MergeBots are the accounts whose messages about try builds the bot believes.
 	MergeBots []int64
-	// Associations are GitHub's words for who may give commands, such as "MEMBER"; Users are accounts that
-	// may whatever their association.
+	// Associations are GitHub's words for people who may give commands, such as "MEMBER". Users are accounts that may
+	// give commands whatever their association.
 	Associations []string
 	Users        []int64
-	// UsersURL names a document with more of them: a JSON list of numbers, or an object with such a list under
-	// "github_ids". It is kept for an hour, and longer while it cannot be had.
+	// UsersURL names a document with more such accounts: a JSON list of numbers, or an object with such a list under
+	// "github_ids". The bot keeps it for an hour, and longer while it cannot be fetched.
 	UsersURL string
-	// TryBranches are the branches whose check suites and workflow runs tell of try builds.
+	// TryBranches are the branches whose check suites and workflow runs report on try builds.
 	TryBranches []string
 	// Site is the URL of the website, for links.
 	Site string
-	// WaitingLabel stands on a pull request from a command to the report; empty for none.
+	// WaitingLabel is on a pull request from a command until the report; empty for none.
 	WaitingLabel string
 }
 
@@ -56,16 +56,16 @@ type permissions struct {
 	rules  Rules
 	client *http.Client
 	clock  func() time.Time
-	// mu guards what was fetched.
+	// mu guards users and fetched.
 	mu      sync.Mutex
 	users   []int64
 	fetched time.Time
 }
 
-// usersKept is how long fetched accounts are kept before they are asked for again.
+// usersKept is how long fetched accounts are kept before they are fetched again.
 const usersKept = time.Hour
 
-// decide reports whether an account may give commands, and why. An error says that it cannot be told now.
+// decide reports whether an account may give commands, and why. An error says that this cannot be decided now.
 func (p *permissions) decide(ctx context.Context, who account, association string) (allowed bool, why string, err error) {
 	if slices.Contains(p.rules.Users, who.ID) {
 		return true, "the account is in the list of permitted users", nil
@@ -83,7 +83,7 @@ func (p *permissions) decide(ctx context.Context, who account, association strin
 	return false, fmt.Sprintf("the account is %s of the repository, and in no list of permitted users", association), nil
 }
 
-// fetch returns the accounts of UsersURL. What was fetched last serves while the server does not answer.
+// fetch returns the accounts of UsersURL. While the server does not answer, it returns those that were fetched last.
 func (p *permissions) fetch(ctx context.Context) ([]int64, error) {
 	if p.rules.UsersURL == "" {
 		return nil, nil

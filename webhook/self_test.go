@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// The bot never obeys itself, whatever its own account may do in the repository. Where nobody asked GitHub who it is,
-// its name is enough.
+// The bot never obeys itself, whatever its account may do in the repository. If GitHub was not asked which account it
+// is, its name is enough.
 func TestTheBotNeverListensToItself(t *testing.T) {
 	known, configured, nobody := githubapi.Account{ID: robot, Login: "tacho-bot"}, githubapi.Account{ID: robot}, githubapi.Account{}
 	for name, tc := range map[string]struct {
@@ -37,7 +37,7 @@ func TestTheBotNeverListensToItself(t *testing.T) {
 			inRig(t, func(t *testing.T, r *rig) {
 				r.rules.Self = tc.self
 				if tc.own {
-					// It has every right that there is.
+					// Give the account every right.
 					r.rules.Users, r.rules.MergeBots = []int64{tc.user}, []int64{tc.user}
 				}
 				r.run()

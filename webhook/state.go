@@ -14,29 +14,30 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// Ledger is the ledger of this process, as somebody keeps it up with the log.
+// Ledger is the ledger of this process, which another goroutine keeps up to date with the log.
 type Ledger interface {
-	// View shows it; look does not wait for anything.
+	// View calls look with the ledger. look must not wait for anything.
 	View(look func(*ledger.Ledger))
-	// Wait returns once everything up to seq is in it and it has caught up with the log, or with the error of ctx.
+	// Wait returns nil once the ledger holds everything up to seq and has caught up with the log, or the error of
+	// ctx.
 	Wait(ctx context.Context, seq events.Seq) error
-	// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+	// Tell makes the ledger call f with each fact that it takes from now on. f must not wait for anything.
 	Tell(f func(events.Fact))
 }
 
-// tried is what was tried with a delivery.
+// tried tells about the tries to handle a delivery.
 type tried struct {
-	// after is when it is tried again, times how often it was tried. pr is the pull request of which nothing may
-	// be handled before; 0 for none.
+	// after is when it is tried again, times how often it was tried. Nothing else about the pull request pr may be
+	// handled before; pr is 0 for none.
 	after time.Time
 	times int
 	pr    int
-	// done is the last event of the delivery when it was handled, 0 before: the ledger, which tells what came of it, has
-	// not read that so far.
+	// done is the last event of the delivery when it was handled, 0 before. Until the ledger has read that event, it
+	// does not show the effects.
 	done events.Seq
 }
 
-// claimed is what was tried with the newest build of a pull request.
+// claimed tells about the tries to use the newest build of a pull request.
 type claimed struct {
 	build events.Seq
 	// after is when it is tried again, times how often it was tried. over is set when nothing is left to try.
@@ -48,16 +49,16 @@ type claimed struct {
 // asked is a request of a pull request.
 type asked struct {
 	request.Request
-	// root is where it began, changed the newest event about it.
+	// root is the root of its events, changed the newest event about it.
 	root    string
 	changed events.Seq
-	// quiet ones were asked for elsewhere: nothing but the report is said on their pull request.
+	// quiet requests were asked for elsewhere: their pull request gets only the report.
 	quiet bool
-	// comment is GitHub's number of the comment that asked; 0 when it was none.
+	// comment is GitHub's number of the comment that asked for it; 0 if no comment did.
 	comment int64
 }
 
-// asked returns a request of a pull request; false when it is none of the suite.
+// asked returns a request of a pull request; false when it does not exist or is of another suite.
 func (b *Bot) asked(l *ledger.Ledger, id events.RequestID) (asked, bool) {
 	r, ok := l.Requests[id]
 	if !ok || b.Rules.Suite != "" && r.Artifact.Suite != b.Rules.Suite {
@@ -69,7 +70,7 @@ func (b *Bot) asked(l *ledger.Ledger, id events.RequestID) (asked, bool) {
 	}, true
 }
 
-// pending returns the requests of pull requests that have not ended, by id.
+// pending returns the requests of pull requests that have not ended, sorted by id.
 func (b *Bot) pending(l *ledger.Ledger) (out []asked) {
 	for _, id := range slices.Sorted(maps.Keys(l.Deliveries.Keys)) {
 		if r, ours := b.asked(l, id); ours {
@@ -79,7 +80,8 @@ func (b *Bot) pending(l *ledger.Ledger) (out []asked) {
 	return out
 }
 
-// talkative reports whether its pull request is told how things go: a comment there asked for it.
+// talkative reports whether the bot comments on the progress of the request: a comment on its pull request asked for
+// it.
 func (r *asked) talkative() bool {
 	return r.Kind == events.Try && !r.quiet && events.ByDelivery(r.root)
 }
@@ -90,12 +92,13 @@ func commentOf(key string) int64 {
 	if !ok {
 		return 0
 	}
-	// A key that somebody else made up names no comment.
+	// A key that another program made up names no comment.
 	n, _ := strconv.ParseInt(number, 10, 64)
 	return n
 }
 
-// ofPull returns the requests of a pull request that have not ended, oldest first, and what the ledger has read.
+// ofPull returns the requests of a pull request that have not ended, oldest first, and up to which sequence the
+// ledger has read.
 func (b *Bot) ofPull(pr int) (out []asked, at events.Seq) {
 	b.Ledger.View(func(l *ledger.Ledger) { out, at = b.pending(l), l.Seq })
 	out = slices.DeleteFunc(out, func(r asked) bool { return r.PR != pr })
@@ -103,9 +106,9 @@ func (b *Bot) ofPull(pr int) (out []asked, at events.Seq) {
 	return out, at
 }
 
-// due returns the deliveries to be handled now, oldest first, and where the oldest stands that waits for a time, or
-// whose effect is not known here, by pull request: what is said about one pull request is handled in its order, and
-// nothing overtakes it.
+// due returns the deliveries to handle now, oldest first. blocked holds, by pull request, the sequence of the oldest
+// delivery that waits for a time or whose effect this process does not know yet. The bot handles the deliveries of
+// one pull request in their order.
 func (b *Bot) due(now time.Time) (out []ledger.Delivery, blocked map[int]events.Seq) {
 	blocked = map[int]events.Seq{}
 	b.Ledger.View(func(l *ledger.Ledger) {
@@ -125,13 +128,14 @@ func (b *Bot) due(now time.Time) (out []ledger.Delivery, blocked map[int]events.
 	return out, blocked
 }
 
-// claim is a request that waits, and the try build that finished for it before the request was heard of.
+// claim is a waiting request, and the finished try build for it that was reported before the request was known.
 type claim struct {
 	asked
 	build ledger.Build
 }
 
-// claims returns them. Deliveries may come in any order: what counts is that the message is newer than the comment.
+// claims returns the claims that are due. Deliveries may come in any order; the message must be newer than the
+// comment.
 func (b *Bot) claims(now time.Time) (out []claim) {
 	b.Ledger.View(func(l *ledger.Ledger) {
 		maps.DeleteFunc(b.claimed, func(pr int, c claimed) bool { return l.Deliveries.Built[pr].Seq != c.build })
@@ -146,8 +150,8 @@ func (b *Bot) claims(now time.Time) (out []claim) {
 	return out
 }
 
-// untold returns the tries asked for in comments of which people are to hear: those whose artifact is ready and whose
-// place was not told, and those that waited in vain.
+// untold returns the tries that comments asked for and that the bot has to comment on: those whose artifact is ready
+// and whose place was not announced, and those that waited in vain.
 func (b *Bot) untold() (queued, expired []asked) {
 	b.Ledger.View(func(l *ledger.Ledger) {
 		for _, r := range b.pending(l) {

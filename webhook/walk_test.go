@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// questions counts what is asked of a log.
+// questions counts the calls to a log.
 type questions struct {
 	eventlog.Log
 	mu                        sync.Mutex
@@ -50,7 +50,7 @@ func (q *questions) Head(ctx context.Context) (eventlog.Head, error) {
 	return q.Log.Head(ctx)
 }
 
-// since returns what was asked since the last time.
+// since returns the counts since the last call of since.
 func (q *questions) since() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -59,7 +59,7 @@ func (q *questions) since() string {
 	return out
 }
 
-// How often the log is asked for a comment. docs/tour.md tells the reason of each question.
+// Counts the calls to the log for a comment. docs/tour.md explains the reason of each call.
 func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		log := &questions{Log: r.log}
@@ -77,11 +77,11 @@ func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 			{"who may not", by(mallory, "@tacho queue"), "0 reads, 0 lasts, 0 heads, 1 appends"},
 			// The definitions, and the newest try of the pull request.
 			{"the first queue", by(alice, "@tacho queue"), "0 reads, 2 lasts, 0 heads, 1 appends"},
-			// And the try before it, which it supersedes.
+			// Also the try before it, which it supersedes.
 			{"another queue", by(alice, "@tacho queue"), "1 reads, 2 lasts, 0 heads, 1 appends"},
-			// The newest try, that request, the definitions; the second append tells the place in the queue.
+			// The newest try, its request, the definitions; the second append announces the place in the queue.
 			{"the merge bot's message", by(bors, builtMessage), "1 reads, 2 lasts, 0 heads, 2 appends"},
-			// Whether it was answered, the definitions; the second append tells the place in the queue.
+			// Whether it was answered, the definitions; the second append announces the place in the queue.
 			{"build", by(alice, "@tacho build "+merged), "0 reads, 2 lasts, 0 heads, 2 appends"},
 			{"status", by(alice, "@tacho status"), "0 reads, 1 lasts, 0 heads, 1 appends"},
 		} {
@@ -94,7 +94,7 @@ func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 	})
 }
 
-// moving is a log on which another writer is first on one request while it is set.
+// moving is a log on which, while it is set, another writer is always first on one request.
 type moving struct {
 	eventlog.Log
 	first atomic.Bool
@@ -110,7 +110,7 @@ func (m *moving) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 	return m.Log.Append(ctx, parts...)
 }
 
-// A request that others change all the time is no answer to a comment: the delivery waits, whatever it asks for.
+// If other writers change a request all the time, the delivery waits, whatever it asks for.
 func TestADeliveryWaitsForABusyRequest(t *testing.T) {
 	for _, c := range []comments{by(alice, "@tacho queue"), by(alice, "@tacho build "+merged), by(alice, "@tacho cancel"), by(bors, builtMessage)} {
 		inRig(t, func(t *testing.T, r *rig) {

@@ -1,9 +1,9 @@
-// Package definitions holds the suites that ship inside the program, with the programs that they measure, and
+// Package definitions holds the suites that ship inside the program, with the programs that they measure. It also
 // reads suites from files.
 //
-// A shipped suite is <name>.toml; its programs are txtar archives, <name>/<program>.txtar. A suite that is a
-// file has its programs beside it, as directories or as txtar archives. The digest of a program is the same in
-// either form: it covers the names and the contents of its files and nothing else.
+// A shipped suite is <name>.toml; its programs are txtar archives, <name>/<program>.txtar. A suite that is a file has
+// its programs beside it, as directories or as txtar archives. Both forms of a program have the same digest: it
+// covers the names and the contents of its files and nothing else.
 package definitions
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// The patterns take whatever suites and programs there are: a new one needs no change here.
+// The patterns match all suites and programs: a new one needs no change here.
 //
 //go:embed *.toml */*.txtar
 var shipped embed.FS
@@ -39,8 +39,8 @@ func Names() []string {
 	return files
 }
 
-// Load returns the suite that nameOrFile names: a shipped one, or a file whose name ends in ".toml". The error
-// lists the shipped ones, or is suite.Problems with everything that is wrong with the file.
+// Load returns the suite that nameOrFile names: a shipped one, or a file whose name ends in ".toml". For an unknown
+// name, the error lists the shipped suites. For a file, it is suite.Problems with everything that is wrong.
 func Load(nameOrFile string) (suite.Definitions, error) {
 	if !strings.HasSuffix(nameOrFile, extension) {
 		return Shipped(nameOrFile)
@@ -61,8 +61,8 @@ func Load(nameOrFile string) (suite.Definitions, error) {
 	return d, nil
 }
 
-// LoadDraft is Load for planning: the sets of the suite need not be complete. The name of the file is that which a
-// shipped suite has in its source.
+// LoadDraft is Load for planning: the sets of the suite need not be complete. For a shipped suite, the draft's file
+// is <name>.toml, as in this program's source.
 func LoadDraft(nameOrFile string) (suite.Draft, error) {
 	if strings.HasSuffix(nameOrFile, extension) {
 		data, err := os.ReadFile(nameOrFile)
@@ -98,18 +98,18 @@ func Shipped(name string) (suite.Definitions, error) {
 func ShippedPrograms(suiteName events.SuiteName) Programs {
 	sub, err := fs.Sub(shipped, string(suiteName))
 	if err != nil {
-		// The name is no path: there is nothing under it.
+		// The name is not a valid path, so it names no programs.
 		sub = embed.FS{}
 	}
 	return Programs{files: sub}
 }
 
-// ProgramsBeside returns the programs of a suite that is a file. Links that lead out of its directory are not
-// followed.
+// ProgramsBeside returns the programs of a suite that is a file. It does not follow links that lead out of the file's
+// directory.
 func ProgramsBeside(file string) Programs {
 	root, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
-		// Reading the first program says the same about a directory that is not there.
+		// If the directory does not exist, reading the first program says so.
 		return Programs{files: os.DirFS(filepath.Dir(file))}
 	}
 	return Programs{files: root.FS()}

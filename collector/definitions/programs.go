@@ -18,7 +18,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// Programs are the sources of a suite: each a directory, or a txtar archive with the extension ".txtar".
+// Programs are the sources of a suite: each program is a directory, or a txtar archive with the extension ".txtar".
 type Programs struct{ files fs.FS }
 
 // Digest names the content of a program: the SHA-256 over the names and contents of its files, in the order of
@@ -36,8 +36,8 @@ func (p Programs) Digest(source string) (events.Digest, error) {
 	return events.Digest(hex.EncodeToString(h.Sum(nil))), nil
 }
 
-// Materialise writes the files of a program into dir, which must be empty or not exist. After an error or a
-// crash dir is as it was: the files are written beside it and moved at the end.
+// Materialise writes the files of a program into dir, which must be empty or not exist. It writes them beside dir and
+// moves them there at the end. So after an error or a crash dir is unchanged.
 func (p Programs) Materialise(source, dir string) error {
 	files, err := p.read(source)
 	if err == nil {
@@ -98,7 +98,7 @@ func (p Programs) directory(root string) ([]txtar.File, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		// A link counts as the file that it leads to, inside of the programs.
+		// A link counts as the file that it leads to, if that is among the programs.
 		info, err := fs.Stat(sub, name)
 		if err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is neither a regular file nor a link to one among the programs", name)

@@ -12,7 +12,7 @@ import (
 // cgroup is the directory of a control group (version 2) that holds one command and its descendants.
 type cgroup string
 
-// newCgroup makes a control group below our own. Its name begins with the number of this process, see
+// newCgroup makes a control group below the one of this process. Its name begins with the number of this process, see
 // cgroupPattern.
 func newCgroup() (cgroup, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -29,7 +29,7 @@ func newCgroup() (cgroup, error) {
 	}
 	dir, err := os.MkdirTemp(parent, cgroupPattern(os.Getpid()))
 	if err != nil {
-		// The name that was tried is chance; without it, equal faults have equal texts.
+		// The tried name is random. Without it, equal faults have equal texts.
 		var fault *fs.PathError
 		if errors.As(err, &fault) {
 			err = fault.Err
@@ -39,10 +39,10 @@ func newCgroup() (cgroup, error) {
 	return cgroup(dir), nil
 }
 
-// cgroupPattern matches the cgroups that the process makes for its commands.
+// cgroupPattern matches the cgroups that the process pid makes for its commands.
 func cgroupPattern(pid int) string { return fmt.Sprintf("tacho-%d-*", pid) }
 
-// kill kills all members at once. Kernels before 5.14 cannot, and have no such file.
+// kill kills all members at once. It fails on kernels before 5.14, which have no file cgroup.kill.
 func (g cgroup) kill() error {
 	file, err := os.OpenFile(filepath.Join(string(g), "cgroup.kill"), os.O_WRONLY, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func (g cgroup) kill() error {
 	return nil
 }
 
-// usage returns the CPU time that the members and former members used.
+// usage returns the CPU time that all present and former members used.
 func (g cgroup) usage() (time.Duration, error) {
 	data, err := os.ReadFile(filepath.Join(string(g), "cpu.stat"))
 	if err != nil {
@@ -64,7 +64,7 @@ func (g cgroup) usage() (time.Duration, error) {
 	return parseUsage(data)
 }
 
-// stall returns how long some member waited for a CPU since the group was made.
+// stall returns for how long at least one member waited for a CPU since the group was made.
 func (g cgroup) stall() (time.Duration, error) {
 	data, err := os.ReadFile(filepath.Join(string(g), "cpu.pressure"))
 	if err != nil {
@@ -73,9 +73,9 @@ func (g cgroup) stall() (time.Duration, error) {
 	return parsePressure(data)
 }
 
-// remove kills what is left and removes the group. It is no error if the group is gone: shim and
-// collector both remove it, since either may outlive the other. Members that were killed a moment ago
-// may still be on their way out, so a busy group is tried again until patience runs out.
+// remove kills the remaining members and removes the group. A group that does not exist any more is no error: shim
+// and collector both remove it, since either may outlive the other. Members that were just killed may not have ended
+// yet, so remove tries a busy group again until patience runs out.
 func (g cgroup) remove(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -86,7 +86,7 @@ func (g cgroup) remove(patience time.Duration) error {
 		if time.Now().Add(pause).After(deadline) {
 			return fmt.Errorf("remove the cgroup: %w", err)
 		}
-		_ = g.kill() // without cgroup.kill the members are killed one by one, by the shim
+		_ = g.kill() // without cgroup.kill the shim kills the members one by one
 		time.Sleep(pause)
 	}
 }

@@ -20,9 +20,9 @@ type event struct {
 	metric events.Metric
 	kind   uint32
 	config uint64
-	// hardware events are counted in user mode only, always.
+	// hardware events are always counted in user mode only.
 	hardware bool
-	// kernelOnly events happen in kernel mode, so that counting user mode alone would yield 0.
+	// kernelOnly events happen in kernel mode, so that a count of user mode alone would be 0.
 	kernelOnly bool
 }
 
@@ -46,9 +46,9 @@ type counter struct {
 	unit   float64
 }
 
-// openCounters opens all events on the calling thread, which must be locked. Nothing is counted on the
-// thread itself: the counters are off, every process that is forked from the thread inherits them, and an
-// exec turns the inherited ones on. Descendants are counted along.
+// openCounters opens all events on the calling thread, which must be locked. The thread itself is not counted: the
+// counters are off, every process that is forked from the thread inherits them, and an exec turns the inherited ones
+// on. Descendants are counted too.
 func openCounters() ([]counter, map[events.Metric]string) {
 	var open []counter
 	missing := map[events.Metric]string{}
@@ -56,7 +56,7 @@ func openCounters() ([]counter, map[events.Metric]string) {
 		file, err := openEvent(e, e.hardware)
 		metric := e.metric
 		if errors.Is(err, unix.EACCES) && !e.hardware {
-			// An unprivileged user may count what happens in user mode, under a name that says so.
+			// An unprivileged user may count events in user mode, under a name that says so.
 			missing[metric] = refusal(e, err)
 			if e.kernelOnly {
 				continue
@@ -120,13 +120,13 @@ func refusal(e event, err error) string {
 	return err.Error()
 }
 
-// readCounters closes the counters and returns what they counted. One that shared its hardware with
-// others counted only part of the time and would have to be extrapolated: it is reported as missing.
+// readCounters closes the counters and adds their counts to metrics. A counter that shared its hardware counted only
+// part of the time, and its count would have to be extrapolated: it is reported as missing.
 func readCounters(open []counter, metrics map[events.Metric]float64, missing map[events.Metric]string) {
 	for _, c := range open {
 		var raw [24]byte // count, time enabled, time running
 		n, err := c.file.Read(raw[:])
-		_ = c.file.Close() // it was only read
+		_ = c.file.Close() // the file was only read
 		enabled := binary.NativeEndian.Uint64(raw[8:])
 		running := binary.NativeEndian.Uint64(raw[16:])
 		switch {
@@ -148,7 +148,7 @@ func probeCounters() (have []events.Metric, missing map[events.Metric]string) {
 	defer runtime.UnlockOSThread()
 	open, missing := openCounters()
 	for _, c := range open {
-		_ = c.file.Close() // it was never on
+		_ = c.file.Close() // the counter was never on
 		have = append(have, c.metric)
 	}
 	return have, missing

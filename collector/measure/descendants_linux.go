@@ -11,13 +11,14 @@ import (
 )
 
 // killDescendants kills every process below root, parents before their children: a parent that sees its child die
-// must not come to an end of its own. It sees one moment: call it again until nothing is left.
+// must not end by itself. It sees only the processes of one moment: call it again until none is left.
 func killDescendants(root int) {
 	children := map[int][]int{}
 	for pid, parent := range allParents() {
 		children[parent] = append(children[parent], pid)
 	}
-	// The processes were read one after the other: a number that was used again must not lead round in circles.
+	// The processes are read one after the other, so a process number may be used again meanwhile. That must not
+	// cause an endless loop.
 	family, order := map[int]bool{root: true}, slices.Clone(children[root])
 	for i := 0; i < len(order); i++ {
 		if pid := order[i]; !family[pid] {
@@ -31,12 +32,12 @@ func killDescendants(root int) {
 	}
 }
 
-// killIf kills pid if it still has an expected parent: the number may belong to another process by now.
-// The descriptor holds on to the process, so that what is checked is what is killed.
+// killIf kills pid if it still has an expected parent: by now the number may belong to another process. The
+// descriptor holds the process, so that the checked process is the one that is killed.
 func killIf(pid int, expected func(parent int) bool) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil && !errors.Is(err, unix.ENOSYS) {
-		return // it is gone
+		return // the process has ended
 	}
 	handle := err == nil
 	if handle {
@@ -46,7 +47,7 @@ func killIf(pid int, expected func(parent int) bool) {
 	if !there || !expected(parent) {
 		return
 	}
-	// A process that is gone by now needs no kill, and one that refuses it is met again in the next round.
+	// A process that has ended by now needs no kill. If a kill fails, the next round tries again.
 	if handle {
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	} else {
@@ -82,8 +83,8 @@ func parentOf(pid int) (int, bool) {
 	return parent, err == nil
 }
 
-// reapAll waits until this process has no children left, and calls kill as often as it takes. It relies
-// on this process being the sub-reaper: then every descendant ends up as its child.
+// reapAll waits until this process has no children left, and calls kill as often as that takes. This process must be
+// the sub-reaper: then every descendant becomes its child in the end.
 func reapAll(kill func()) {
 	for {
 		var status unix.WaitStatus
@@ -95,7 +96,7 @@ func reapAll(kill func()) {
 			return // no children
 		}
 		kill()
-		// The next to die makes the next round; an error shows itself there.
+		// Wait for the next child to end, then start the next round. If this fails, that round fails in the same way.
 		_, _ = unix.Wait4(-1, &status, 0, nil)
 	}
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// machine is what one platform knows about the machine it runs on.
+// machine is what this program finds out about its machine on one platform.
 type machine struct {
-	// identity names this machine, and no other, as long as its system is not installed anew.
+	// identity names this machine and no other, until its system is installed anew.
 	identity string
 	kernel   string
 	cpu      string
 	cpus     int
 	memory   int64
-	// settings are those knobs that change what is measured; all of them enter the fingerprint.
+	// settings are the knobs that change what is measured; all of them are part of the fingerprint.
 	settings map[string]string
 }
 
-// Environment describes this machine. The fingerprint covers the identity of the machine, its processor,
-// memory, kernel and the settings that change what is measured; not its host name, which may change, nor
-// anything of this process: all collectors of one machine share it. What cannot be found out is left empty.
+// Environment describes this machine. The fingerprint covers the identity of the machine, its processor, memory,
+// kernel and the settings that change what is measured. It does not cover the host name, which may change, nor
+// anything of this process: all collectors of one machine share it. Facts that cannot be found out are empty.
 func Environment(ctx context.Context) events.Environment {
 	m := readMachine()
 	host, err := os.Hostname()
@@ -50,12 +50,11 @@ func Environment(ctx context.Context) events.Environment {
 	}
 }
 
-// memoryGrain is the precision of memory in the fingerprint: what a kernel reports as the total differs a
-// little from one boot to the next.
+// memoryGrain is the precision of memory in the fingerprint: the total that a kernel reports differs a little from
+// one boot to the next.
 const memoryGrain = 256 << 20
 
-// fingerprint hashes what makes results comparable. The identity is hashed with the rest, and so is not
-// given away.
+// fingerprint hashes what makes results comparable. It hashes the identity with the rest, so it does not reveal it.
 func (m machine) fingerprint() events.Digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "tacho environment 1\n%q %q %q %q %q %d %d %q",
@@ -64,8 +63,8 @@ func (m machine) fingerprint() events.Digest {
 	return events.Digest(hex.EncodeToString(h.Sum(nil)))
 }
 
-// parseCPUModel reads the name of the processor from /proc/cpuinfo. Where there is none, as on ARM, the
-// codes of implementer, part and variant make one.
+// parseCPUModel reads the name of the processor from /proc/cpuinfo. Without one, as on ARM, it makes a name of the
+// codes of implementer, part and variant.
 func parseCPUModel(data []byte) string {
 	values := map[string]string{}
 	for line := range strings.Lines(string(data)) {

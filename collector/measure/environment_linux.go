@@ -39,8 +39,8 @@ func readMachine() machine {
 	return m
 }
 
-// machineID returns what the system was given at its installation. An image that is not yet installed has
-// an empty file, or the word "uninitialized".
+// machineID returns the identity that the system got when it was installed. An image that is not yet installed has an
+// empty file, or the word "uninitialized".
 func machineID() string {
 	for _, file := range []string{"/etc/machine-id", "/var/lib/dbus/machine-id"} {
 		data, err := os.ReadFile(file)

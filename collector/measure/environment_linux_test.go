@@ -81,7 +81,7 @@ func TestReadKnob(t *testing.T) {
 	}
 }
 
-// Valgrind is never required: without it the answer is an error that says so.
+// Valgrind is never required: without it the test expects an error that says so.
 func TestCountInstructions(t *testing.T) {
 	var r Runner
 	c := Cmd{Path: "/bin/true", DisableASLR: true}

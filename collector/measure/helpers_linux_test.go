@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helpers are the commands that tests measure, or start to be killed.
+// helpers returns the commands that tests measure, or that they start to kill.
 func helpers() map[string]func() error {
 	return map[string]func() error{
 		"allocate":  allocate,
@@ -51,11 +51,11 @@ func burn() error {
 	}
 }
 
-// stray is a command that starts a process which leaves session and process group, writes its number to
-// the file, and waits for it.
+// stray returns a command that starts a process in a session and process group of its own, writes that process's
+// number to the file, and waits for it.
 func stray(file string) Cmd { return shell(`setsid sleep 1000 & echo $! >` + file + `; wait`) }
 
-// collectForEver runs a stray command, which writes to the fifo that the environment names.
+// collectForEver measures a stray command, which writes to the fifo that the environment names.
 func collectForEver() error {
 	var r Runner
 	_, err := r.Run(context.Background(), stray(os.Getenv("FIFO")))
@@ -84,11 +84,11 @@ func shell(script string) Cmd {
 	return Cmd{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, Timeout: time.Minute}
 }
 
-// noGoodbye spares helpers the second that a program with race detection sleeps at its end.
+// noGoodbye saves helpers the second that a program with race detection sleeps at its end.
 const noGoodbye = "GORACE=atexit_sleep_ms=0"
 
 func helper(name string, env ...string) Cmd {
-	// Every process reads this path as its own program: for the shim that is the test binary, too.
+	// In every process this path is its own program; in the shim that is the test binary too.
 	return Cmd{Path: "/proc/self/exe", Env: append(env, helperVariable+"="+name, noGoodbye), Timeout: time.Minute}
 }
 
@@ -107,18 +107,18 @@ func eachRunner(t *testing.T, test func(t *testing.T, r *Runner)) {
 	t.Run("no cgroup", func(t *testing.T) { test(t, &Runner{NoCgroup: true}) })
 }
 
-// alive reports whether the process is there, zombies included.
+// alive reports whether the process exists; zombies count.
 func alive(pid int) bool {
 	_, there := parentOf(pid)
 	return there
 }
 
-// cgroupsOf lists the cgroups that the process made and that are there now.
+// cgroupsOf returns the existing cgroups that the process made.
 func cgroupsOf(t *testing.T, pid int) []string {
 	t.Helper()
 	probe, err := newCgroup()
 	if err != nil {
-		return nil // then there was none to begin with
+		return nil // no cgroup can be made here, so there is none
 	}
 	if err := probe.remove(0); err != nil {
 		t.Fatal(err)

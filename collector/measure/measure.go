@@ -5,30 +5,29 @@
 //	collector ── order ──▶ shim ── fork, exec ──▶ command ──▶ its descendants
 //	          ◀─ report ──
 //
-// The shim is this program, re-executed with a hidden argument, for the length of one command. It sets
-// affinity, nice and personality on its own thread, opens the counters on that thread, and forks the
-// command from it: the settings and the counters are inherited, and the counters start at the command's
-// exec. So nothing of ours is counted, and there is nobody to synchronise with.
+// The shim is this program, re-executed with a hidden argument, for the length of one command. It sets affinity, nice
+// and personality on its own thread, opens the counters on that thread, and forks the command from it. The command
+// inherits the settings and the counters, and the counters start at the command's exec. So nothing of the shim is
+// counted, and nothing needs to be synchronised.
 //
-// Why the shim stays and forks, and does not turn into the command:
+// Why the shim stays and forks, instead of becoming the command:
 //
 //   - A forked process inherits the peak memory of the process it was forked from (the kernel folds the
-//     peak of the old address space into max-rss at exec). Forked from the collector, a small compile
-//     would be reported with the size of the collector. Forked from the shim the floor is the shim's, and
-//     since it is a floor and not an addend, every value above it is exact; values at the floor are
-//     reported as missing.
-//   - The shim is the sub-reaper of this one command, so that all descendants, also those that left
-//     session and process group, are its children in the end. It kills and reaps whatever is left.
+//     peak of the old address space into max-rss at exec). If the collector forked it, a small compile
+//     would be reported with the size of the collector. The shim forks it, so the floor is the shim's peak.
+//     It is a floor and not an addend: every value above it is exact. Values at the floor are reported as
+//     missing.
+//   - The shim is the sub-reaper of this one command. So in the end all descendants are its children, also
+//     those that left session and process group. It kills and reaps the remaining ones.
 //   - When the collector dies, the shim reads the end of its order pipe, kills the command with all
 //     descendants and removes the cgroup. When the shim dies, the kernel kills the command.
 //
-// The command lives in a cgroup (v2) of its own where the machine lets us make one: its CPU time and
-// pressure are then those of this run alone, and one write kills all of it. Where not, the shim finds the
-// descendants in /proc.
+// The command lives in a cgroup (v2) of its own where the machine lets us make one. Its CPU time and pressure are
+// then those of this run alone, and one write kills all of it. Otherwise the shim finds the descendants in /proc.
 //
-// Everything that the machine may refuse is tried, and what took effect is recorded (Outcome.Took). Every
-// metric that could not be measured is recorded with the reason (Outcome.Missing). A metric that could be
-// counted in user mode only has a name of its own with the suffix ":u"; the two are never mixed.
+// The shim tries every setting, also those that the machine may refuse; Outcome.Took says which took effect.
+// Outcome.Missing says why each other metric could not be measured. A metric that could only be counted in user mode
+// has a name of its own with the suffix ":u". The two are never mixed.
 package measure
 
 import (
@@ -41,8 +40,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The metrics of one command: times in seconds, sizes in bytes, counts as they are. A counter that the
-// kernel let us count in user mode only is named by UserOnly.
+// The metrics of one command: times in seconds, sizes in bytes, counts as they are. UserOnly names a counter that the
+// kernel let us count only in user mode.
 const (
 	WallTime        events.Metric = "wall-time"
 	TaskClock       events.Metric = "task-clock"
@@ -57,15 +56,15 @@ const (
 	CyclesU         events.Metric = "cycles:u"
 	BranchMisses    events.Metric = "branch-misses"
 	CacheMisses     events.Metric = "cache-misses"
-	// Instructions is what CountInstructions counts; a run never yields it.
+	// Instructions is what CountInstructions counts; Run never yields it.
 	Instructions events.Metric = "instructions"
 )
 
 // UserOnly returns the name of m when only user mode was counted.
 func UserOnly(m events.Metric) events.Metric { return m + ":u" }
 
-// The settings that Outcome.Took speaks of. Its values are what took effect, or "refused: " (of a cgroup,
-// "none: ") and the reason.
+// The settings that Outcome.Took names. Its values are what took effect, or "refused: " (for a cgroup, "none: ") and
+// the reason.
 const (
 	SettingCPUs       = "cpus"
 	SettingNice       = "nice"
@@ -77,23 +76,23 @@ const (
 
 // Cmd is one command to measure.
 type Cmd struct {
-	// Path is the file to execute. It has a slash in it; nothing is looked up on PATH.
+	// Path is the file to execute. It must have a slash in it; PATH is not searched.
 	Path string
 	// Args are the arguments after the name.
 	Args []string
-	// Env is the whole environment: exactly this, nothing is added.
+	// Env is the whole environment; nothing is added to it.
 	Env []string
 	// Dir is the working directory; empty means the caller's.
 	Dir string
 	// Timeout kills the command with all its descendants; 0 means never.
 	Timeout time.Duration
-	// OutputLimit bounds what is kept of stdout and of stderr, each, in bytes; 0 means 64 KiB.
+	// OutputLimit bounds, in bytes, what is kept of stdout and of stderr, each; 0 means 64 KiB.
 	OutputLimit int
-	// NoNet runs the command where the only network is its own loopback.
+	// NoNet runs the command without a network but its own loopback.
 	NoNet bool
-	// CPUs pins the command to these CPUs; empty leaves it free.
+	// CPUs pins the command to these CPUs; empty does not pin it.
 	CPUs []int
-	// Nice is the nice value; 0 leaves it alone.
+	// Nice is the nice value; 0 does not change it.
 	Nice int
 	// DisableASLR lays out the address space the same way every time.
 	DisableASLR bool
@@ -101,25 +100,25 @@ type Cmd struct {
 	Stdin []byte
 }
 
-// Outcome is what became of a command, successful or not.
+// Outcome is how a command ended, successful or not, and what it cost.
 type Outcome struct {
-	// Metrics holds what was measured; Missing says of each other metric why not.
+	// Metrics holds what was measured. Missing says why each other metric was not.
 	Metrics map[events.Metric]float64
 	Missing map[events.Metric]string
-	// Evidence is what Interference is judged by.
+	// Evidence is the basis of Interference.
 	Evidence Evidence
 	// Interference says in words what disturbed the run; empty for a clean one.
 	Interference string
 	// ExitCode is the exit code, or -1 when a signal ended the command; Signal then names it.
 	ExitCode int
 	Signal   string
-	// TimedOut says that the command ran over its limit and was killed.
+	// TimedOut says that the command ran longer than its limit and was killed.
 	TimedOut bool
-	// Stdout and Stderr are complete, or head and tail with a note between them; the counts of dropped
-	// bytes say which.
+	// Stdout and Stderr are complete, or head and tail with a note between them. The counts of dropped bytes tell
+	// which.
 	Stdout, Stderr               []byte
 	StdoutDropped, StderrDropped int64
-	// Took maps each setting that was asked for to what took effect.
+	// Took maps each requested setting to what took effect.
 	Took map[string]string
 }
 
@@ -129,7 +128,7 @@ type Share struct {
 	Known bool
 }
 
-// Evidence is what was seen of others while the command ran.
+// Evidence is what was seen of other processes while the command ran.
 type Evidence struct {
 	// Stall is the share of the wall time in which the command wanted a CPU and had none.
 	Stall Share
@@ -139,7 +138,7 @@ type Evidence struct {
 	Steal Share
 }
 
-// The limits that a Runner judges by when it names none, and the delay before it gives up on a shim.
+// The limits that a Runner uses unless it sets its own, and the delay before it gives up on a shim.
 const (
 	DefaultMaxStall   = 0.06
 	DefaultMaxForeign = 0.10
@@ -149,26 +148,26 @@ const (
 	defaultOutputLimit = 64 << 10
 )
 
-// Runner executes commands under measurement. The zero value is ready; it may be used by several
-// goroutines, though runs at the same time disturb one another.
+// Runner executes commands under measurement. The zero value is ready. Several goroutines may use it, but runs at the
+// same time disturb one another.
 type Runner struct {
 	// MaxStall, MaxForeign and MaxSteal are the limits above which a run counts as disturbed, see
 	// Evidence; 0 means the default.
 	MaxStall, MaxForeign, MaxSteal float64
-	// StopDelay is how long a run may take to end after it was told to, and how long output is waited
-	// for after the end; 0 means the default.
+	// StopDelay is how long a run may take to end after it was told to, and how long Run waits for output after the
+	// end; 0 means the default.
 	StopDelay time.Duration
-	// NoCgroup leaves cgroups alone, for machines where they are somebody else's business.
+	// NoCgroup does not use cgroups, for machines where another program manages them.
 	NoCgroup bool
 }
 
-// ErrStart says that a command could not be started: it is not there, is not executable, or this machine
-// refused to make the process.
+// ErrStart says that a command could not be started: it does not exist, is not executable, or this machine refused to
+// make the process.
 var ErrStart = errors.New("the command could not be started")
 
-// interference puts the evidence into words, or returns "" when it is within the limits. A command that
-// waits for a CPU may be fighting itself, so stalling counts only while others used the CPUs; where one
-// of the two is unknown, the other decides alone.
+// interference puts the evidence into words, or returns "" when it is within the limits. A command that waits for a
+// CPU may compete with itself, so stalling counts only if other processes used the CPUs too. If one of the two is
+// unknown, the other decides alone.
 func (r *Runner) interference(e Evidence) string {
 	stalled := over(e.Stall, r.MaxStall, DefaultMaxStall)
 	crowded := over(e.Foreign, r.MaxForeign, DefaultMaxForeign)

@@ -19,10 +19,10 @@ func RunShimIfAsked() bool { return false }
 
 const unsupported = "not supported on this system"
 
-// Run executes c and returns what it cost, which on this system is times and memory only. A command that
-// fails, dies or runs out of time is an Outcome. An error means that nothing was measured: the command
-// could not be started (ErrStart), or ctx ended (its cause). When Run returns, no process of the command's
-// process group is left; one that left the group is not found.
+// Run executes c and returns what it cost, on this system only times and memory. A command that fails, dies or runs
+// out of time is an Outcome. An error means that nothing was measured: the command could not be started (ErrStart),
+// or ctx ended (its cause). When Run returns, no process of the command's process group is left. A process that left
+// the group is not found.
 func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := c.check(); err != nil {
 		return Outcome{}, err
@@ -48,7 +48,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	}
 	waitErr := cmd.Wait()
 	wall := time.Since(start)
-	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what the command left behind, if anything
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // remaining processes of the command, if any
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
 	}
@@ -80,7 +80,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	return out, nil
 }
 
-// refusedSettings says of each setting that was asked for that it took no effect.
+// refusedSettings says for each requested setting that it took no effect.
 func refusedSettings(c Cmd) map[string]string {
 	refused := map[string]string{SettingCgroup: "none: " + unsupported}
 	for setting, asked := range map[string]bool{
@@ -93,7 +93,7 @@ func refusedSettings(c Cmd) map[string]string {
 	return refused
 }
 
-// Probe reports which metrics this machine can measure, and of the others why not.
+// Probe returns which metrics this machine can measure, and for each other metric why not.
 func Probe(context.Context) (have []events.Metric, missing map[events.Metric]string) {
 	missing = map[events.Metric]string{}
 	for _, m := range []events.Metric{
@@ -106,7 +106,7 @@ func Probe(context.Context) (have []events.Metric, missing map[events.Metric]str
 
 func readMachine() machine {
 	m := machine{settings: map[string]string{}}
-	// What cannot be read stays empty.
+	// A value that cannot be read stays empty.
 	m.kernel, _ = unix.Sysctl("kern.osrelease")
 	m.cpu, _ = unix.Sysctl("machdep.cpu.brand_string")
 	if cpus, err := unix.SysctlUint32("hw.ncpu"); err == nil {

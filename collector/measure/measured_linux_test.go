@@ -59,8 +59,8 @@ func TestProbePromisesWhatRunMeasures(t *testing.T) {
 	}
 }
 
-// either returns the metric or its user-only form. Without the counter, which is right only where the
-// kernel forbids it to this user altogether, it returns ok == false.
+// either returns the metric or its user-only form. It returns ok == false if the counter is missing, which is right
+// only if the kernel forbids it to this user.
 func either(t *testing.T, out Outcome, m events.Metric) (value float64, ok bool) {
 	t.Helper()
 	for _, name := range []events.Metric{m, UserOnly(m)} {
@@ -83,14 +83,14 @@ func TestCountersCoverTheCommandAndItsChildrenOnly(t *testing.T) {
 		if faults, ok := either(t, mustRun(t, r, Cmd{Path: "/bin/true"}), PageFaults); ok && (faults < 5 || faults > 500) {
 			t.Errorf("%v page faults of true", faults)
 		}
-		// The shell itself does nothing: the time is that of two children.
+		// The shell itself does nothing: the time is that of its two children.
 		c := shell(`"$SELF"; "$SELF"`)
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if os.Getuid() != 0 {
-			// The directory of the binary may be closed to us.
+			// We may not be allowed to read the directory of the binary.
 			c = helper("burn")
 		}
 		c.Env = append(c.Env, "SELF="+self, helperVariable+"=burn", noGoodbye)
@@ -114,7 +114,7 @@ func TestCountersCoverTheCommandAndItsChildrenOnly(t *testing.T) {
 	})
 }
 
-// A command must not be reported with the memory of the program that measures it.
+// The reported memory of a command must not include that of the program that measures it.
 func TestMaxRSSIsTheCommandsOwn(t *testing.T) {
 	ballast := slices.Repeat([]byte{1}, 3*allocated)
 	defer runtime.KeepAlive(ballast)
@@ -173,7 +173,7 @@ func TestNoNet(t *testing.T) {
 	out := mustRun(t, &Runner{}, c)
 	took := out.Took[SettingNetwork]
 	if strings.HasPrefix(took, "refused: ") {
-		// Then it is run without, provided that nobody else may do it here, either.
+		// Then the command runs without isolation. That is right only if no program may isolate here.
 		if err := exec.Command("unshare", "--map-root-user", "--net", "true").Run(); err == nil {
 			t.Errorf("took %q, though it is allowed", took)
 		}
@@ -185,7 +185,7 @@ func TestNoNet(t *testing.T) {
 	if took != "own loopback only" || out.ExitCode != 0 {
 		t.Errorf("took %q, exit code %d: %s", took, out.ExitCode, out.Stderr)
 	}
-	either(t, out, PageFaults) // counters do not suffer
+	either(t, out, PageFaults) // the counters still work
 	c = shell(`cat /proc/net/dev; cat /proc/self/status >&2`)
 	c.NoNet = true
 	out = mustRun(t, &Runner{}, c)
@@ -197,7 +197,7 @@ func TestNoNet(t *testing.T) {
 	}
 }
 
-// BenchmarkOverhead compares a measured run with a plain one, taken in turns: the measure is their ratio.
+// BenchmarkOverhead compares a measured run with a plain one, in turns, and reports their ratio.
 func BenchmarkOverhead(b *testing.B) {
 	for name, r := range map[string]*Runner{"cgroup": {}, "no cgroup": {NoCgroup: true}} {
 		b.Run(name, func(b *testing.B) {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// output is a writer that keeps the first and the last bytes of what is written, within a bound.
+// output is a writer that keeps the first and the last bytes written to it, within a bound.
 type output struct {
 	head, tail []byte
 	headLimit  int
 	tailLimit  int
-	// next is where the next byte goes in a full tail, which is a ring.
+	// next is the place of the next byte in a full tail, which is a ring.
 	next    int
 	dropped int64
 }
@@ -19,7 +19,7 @@ func newOutput(limit int) *output {
 	return &output{headLimit: limit - limit/2, tailLimit: limit / 2}
 }
 
-// Write never fails: what does not fit is counted.
+// Write never fails. It counts the bytes that do not fit.
 func (o *output) Write(p []byte) (int, error) {
 	n := len(p)
 	room := min(o.headLimit-len(o.head), len(p))
@@ -42,7 +42,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes returns what was kept, with a note where bytes are left out.
+// Bytes returns the kept bytes, with a note where bytes are left out.
 func (o *output) Bytes() []byte {
 	last := slices.Concat(o.tail[o.next:], o.tail[:o.next])
 	if o.dropped == 0 {

@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is the measured command, seen from its shim.
+// process is the measured command, as its shim sees it.
 type process struct {
 	pid int
-	// group is its cgroup; empty when it lives in ours, and outside then says why.
+	// group is its cgroup. It is empty when the command runs in the shim's cgroup; outside then says why.
 	group   cgroup
 	outside string
-	// before is what the CPUs had done until the start.
+	// before is how the CPUs had spent their time until the start.
 	before     map[int]cpuTicks
 	start, end time.Time
-	// floor is the peak of memory that it inherited from the shim, in bytes; 0 if that is unknown.
+	// floor is the peak of memory that it inherits from the shim, in bytes; 0 if that is unknown.
 	floor  int64
 	status unix.WaitStatus
 	usage  unix.Rusage
 }
 
-// fork starts the command, inside the cgroup if there is one and the kernel agrees.
+// fork starts the command, in the cgroup if there is one and the kernel accepts it.
 func (p *process) fork(o order) error {
 	attr := &syscall.ProcAttr{
 		Dir:   o.Cmd.Dir,
@@ -45,7 +45,7 @@ func (p *process) fork(o order) error {
 			}
 			attr.Sys.UseCgroupFD = false
 		}
-		// The fault may be the command's own: the second try tells.
+		// The command itself may be the cause: the second try shows that.
 		p.group, p.outside = "", err.Error()
 		p.start = time.Now()
 	}
@@ -56,8 +56,8 @@ func (p *process) fork(o order) error {
 	return nil
 }
 
-// await waits for the end of the command, and makes it end when its time is up, which it reports, or when
-// nobody is interested any more.
+// await waits until the command ends. It kills the command when its time is up, and then returns true, or when the
+// collector has gone.
 func (p *process) await(timeout time.Duration, gone <-chan struct{}, kill func()) (timedOut bool) {
 	exited := exitOf(p.pid)
 	var limit <-chan time.Time
@@ -76,8 +76,8 @@ func (p *process) await(timeout time.Duration, gone <-chan struct{}, kill func()
 	return timedOut
 }
 
-// exitOf returns a channel that yields the time at which the process ended. The process stays a zombie,
-// so that its number stays its own until it is reaped.
+// exitOf returns a channel that yields the time at which the process ended. The process stays a zombie until it is
+// reaped, so that its number is not used again.
 func exitOf(pid int) <-chan time.Time {
 	ended := make(chan time.Time, 1)
 	go func() {
@@ -101,7 +101,7 @@ func (p *process) reap() error {
 	}
 }
 
-// account adds to the report what the kernel knows of the reaped process besides the counters.
+// account adds to the report what the kernel says about the reaped process, besides the counters.
 func (p *process) account(c Cmd, r *report) {
 	wall := p.end.Sub(p.start)
 	user, sys := time.Duration(p.usage.Utime.Nano()), time.Duration(p.usage.Stime.Nano())
@@ -136,13 +136,13 @@ func (p *process) account(c Cmd, r *report) {
 	r.Evidence.Foreign, r.Evidence.Steal = shares(p.before, readStat(), pinned, time.Since(p.start), own)
 }
 
-// aboveFloor reports whether a peak of memory says something about the command. The kernel's sums are
-// approximate, so some distance from the floor is asked for.
+// aboveFloor reports whether a peak of memory says something about the command. The kernel's sums are approximate, so
+// the peak must be some distance above the floor.
 func (p *process) aboveFloor(peak int64) bool {
 	return p.floor > 0 && peak > p.floor+p.floor/8
 }
 
-// peakMemory returns the largest size that this process had, or 0 if that is unknown.
+// peakMemory returns the largest size that this process has had, or 0 if that is unknown.
 func peakMemory() int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -155,7 +155,7 @@ func peakMemory() int64 {
 	return peak
 }
 
-// readStat returns what the CPUs have done until now, or nothing if that is unknown.
+// readStat returns how the CPUs have spent their time until now, or nil if that is unknown.
 func readStat() map[int]cpuTicks {
 	data, err := os.ReadFile("/proc/stat")
 	if err != nil {

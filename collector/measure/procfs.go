@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The parsers of what the kernel writes under /proc and /sys. They take bytes, so that they can be tested
-// and fuzzed anywhere, and refuse what they do not understand: a wrong number is worse than a missing one.
+// The parsers of the kernel's files under /proc and /sys. They take bytes, so that they can be tested and fuzzed
+// anywhere. They refuse what they do not understand: a wrong number is worse than a missing one.
 
 // tick is the unit of /proc/stat: USER_HZ is 100 on every platform that we run on.
 const tick = 10 * time.Millisecond
@@ -55,10 +55,10 @@ func parseStat(data []byte) (map[int]cpuTicks, error) {
 	return cpus, nil
 }
 
-// shares compares two readings of /proc/stat, taken elapsed apart, over the given CPUs (all, if none are
-// given): the shares that processes other than the measured one used (it used own), and that the hypervisor
-// withheld. Counting in ticks is off by up to one tick per CPU, which is given to the command's credit; a
-// time too short for that yields unknown.
+// shares compares two readings of /proc/stat, taken elapsed apart, over the given CPUs (all, if none are given). It
+// returns the share that processes other than the measured one used, which itself used own, and the share that the
+// hypervisor withheld. Counting in ticks is off by up to one tick per CPU, in favour of the command. If the time is
+// too short for that, the shares are unknown.
 func shares(before, after map[int]cpuTicks, only []int, elapsed, own time.Duration) (foreign, steal Share) {
 	if len(only) == 0 {
 		for cpu := range before {
@@ -83,7 +83,7 @@ func shares(before, after map[int]cpuTicks, only []int, elapsed, own time.Durati
 	return share(busy-own-rounding, whole), share(stolen-rounding, whole)
 }
 
-// share returns part/whole, cut to what a share can be.
+// share returns part/whole, limited to 0 to 1.
 func share(part, whole time.Duration) Share {
 	if whole <= 0 {
 		return Share{}
@@ -102,7 +102,7 @@ func parseUsage(data []byte) (time.Duration, error) {
 	return 0, errors.New("parse cpu.stat: no usage_usec in it")
 }
 
-// parsePressure reads from a cpu.pressure file how long some task waited for a CPU in total.
+// parsePressure reads from a cpu.pressure file for how long in total some task waited for a CPU.
 func parsePressure(data []byte) (time.Duration, error) {
 	for line := range bytes.Lines(data) {
 		fields := strings.Fields(string(line))
@@ -129,8 +129,8 @@ func microseconds(s string) (time.Duration, error) {
 	return time.Duration(n) * time.Microsecond, nil
 }
 
-// parseParent reads the parent's process id from /proc/<pid>/stat. The name in parentheses may hold
-// anything, parentheses included, so the fields are counted from its end.
+// parseParent reads the parent's process id from /proc/<pid>/stat. The name in parentheses may hold anything,
+// parentheses included, so the fields are counted from the last parenthesis.
 func parseParent(data []byte) (int, error) {
 	end := bytes.LastIndexByte(data, ')')
 	if end < 0 {
@@ -191,7 +191,7 @@ func findCgroup(mountinfo, cgroup []byte) (string, error) {
 	return "", errors.New("no cgroup file system of version 2 is mounted")
 }
 
-// cutPath returns p relative to root, and whether it lies there.
+// cutPath returns p relative to root, and whether p lies below root.
 func cutPath(p, root string) (string, bool) {
 	p, root = path.Clean(p), path.Clean(root)
 	if root == "/" || p == root {

@@ -153,7 +153,7 @@ func TestParseKilobytes(t *testing.T) {
 	}
 }
 
-// What is kept of an output, is what a reader of all of it would call head and tail.
+// The kept output is the head and the tail of all of it.
 func TestOutputKeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
@@ -179,7 +179,7 @@ func TestOutputKeepsBothEnds(t *testing.T) {
 	})
 }
 
-// FuzzParsers feeds each parser of foreign bytes: none may panic, and what they accept makes sense.
+// FuzzParsers feeds each parser of foreign bytes: none may panic, and accepted values make sense.
 func FuzzParsers(f *testing.F) {
 	for _, seed := range []string{
 		twoCPUs, "usage_usec 1\n", "some total=1\n", "1 (a) S 2 3", "VmHWM: 1 kB\n", "0::/a\n", "30 23 0:26 / /sys rw - cgroup2 c rw\n",

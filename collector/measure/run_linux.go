@@ -16,16 +16,15 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Run executes c and returns what it cost; the program's main must begin with RunShimIfAsked. A command
-// that fails, dies or runs out of time is an Outcome. An error means that nothing was measured: the
-// command could not be started (ErrStart), ctx ended (its cause), or measuring itself broke. When Run
-// returns, no process of the command is left.
+// Run executes c and returns what it cost. The program's main must begin with RunShimIfAsked. A command that fails,
+// dies or runs out of time is an Outcome. An error means that nothing was measured: the command could not be started
+// (ErrStart), ctx ended (its cause), or measuring itself failed. When Run returns, no process of the command is left.
 func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := c.check(); err != nil {
 		return Outcome{}, err
 	}
 	if isShim() {
-		// Without this, a program that forgot would start itself without end.
+		// Without this check, a program whose main lacks that call would start itself without end.
 		return Outcome{}, fmt.Errorf("run %q: begin main (or TestMain) of this program with measure.RunShimIfAsked", c.Path)
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -67,7 +66,7 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 		err = gob.NewDecoder(s.reports).Decode(&answer)
 	}
 	if err == nil {
-		_ = s.cmd.Process.Kill() // the report is the last thing that a shim does: no need for its goodbye
+		_ = s.cmd.Process.Kill() // the shim has nothing to do after its report, so do not wait for its exit
 	}
 	waitErr := s.cmd.Wait()
 	close(ended)
@@ -101,8 +100,8 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 	}, nil
 }
 
-// watch makes sure that a run ends. It tells the shim to stop when ctx ends, and kills a shim that does
-// not obey, or that is well over the time limit which it keeps by itself.
+// watch makes sure that a run ends. It tells the shim to stop when ctx ends. It kills a shim that does not stop then,
+// or that is well over the time limit, which the shim itself should keep.
 func (r *Runner) watch(ctx context.Context, ended <-chan struct{}, s *shim, o order) {
 	var overdue <-chan time.Time
 	if o.Cmd.Timeout > 0 {
@@ -124,19 +123,19 @@ func (r *Runner) watch(ctx context.Context, ended <-chan struct{}, s *shim, o or
 		}
 	case <-overdue:
 	}
-	_ = s.cmd.Process.Kill() // it may have ended this moment
+	_ = s.cmd.Process.Kill() // an error means that it has just ended
 	if o.Cgroup != "" {
-		_ = cgroup(o.Cgroup).kill() // an old kernel cannot; the command itself dies with the shim
+		_ = cgroup(o.Cgroup).kill() // fails on old kernels; the command itself dies with the shim
 	}
 }
 
-// shim is a started shim, seen from the collector.
+// shim is a started shim, as the collector sees it.
 type shim struct {
 	cmd            *exec.Cmd
 	orders         *os.File
 	reports        *os.File
 	stdout, stderr *output
-	// noNetwork says why the shim shares our network though it was not to; empty when all is well.
+	// noNetwork says why the shim shares our network although it should not; empty when all is well.
 	noNetwork string
 }
 
@@ -145,8 +144,8 @@ func (s *shim) close() {
 	_ = s.reports.Close()
 }
 
-// startShim starts a shim, in a network namespace of its own if the command is to have no network and the
-// machine agrees.
+// startShim starts a shim. If the command must have no network and the machine allows it, the shim gets a network
+// namespace of its own.
 func (r *Runner) startShim(o *order) (*shim, error) {
 	var refusals []error
 	if o.Cmd.NoNet {
@@ -169,8 +168,8 @@ func (r *Runner) startShim(o *order) (*shim, error) {
 	return s, nil
 }
 
-// isolated returns the ways to get a network namespace, best first: root just makes one; anybody else
-// (and a root without that right) needs a user namespace around it, in which he stays who he is.
+// isolated returns the ways to get a network namespace, best first. Root just makes one. Any other user, and a root
+// without that right, needs a user namespace around it, in which the user keeps his id.
 func isolated() []*syscall.SysProcAttr {
 	var ways []*syscall.SysProcAttr
 	if os.Geteuid() == 0 {
@@ -202,7 +201,7 @@ func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
 	// A group of its own, so that an interrupt typed at the terminal reaches only the collector.
 	attr.Setpgid = true
 	s.cmd = &exec.Cmd{
-		// Not the path: a program that was replaced on disk while it runs must not talk to its successor.
+		// Not the path: if the program is replaced on disk while it runs, it must not talk to its successor.
 		Path:        "/proc/self/exe",
 		Args:        []string{os.Args[0], shimArgument},
 		Env:         []string{},
@@ -222,7 +221,7 @@ func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
 	return s, nil
 }
 
-// Probe reports which metrics this machine can measure, and of the others why not.
+// Probe returns which metrics this machine can measure, and for each other metric why not.
 func Probe(context.Context) (have []events.Metric, missing map[events.Metric]string) {
 	have, missing = probeCounters()
 	have = append(have, WallTime, UserTime, SysTime, MaxRSS)
@@ -230,7 +229,7 @@ func Probe(context.Context) (have []events.Metric, missing map[events.Metric]str
 		missing[CPUTime] = err.Error()
 	} else {
 		have = append(have, CPUTime)
-		_ = group.remove(time.Second) // it is empty
+		_ = group.remove(time.Second) // the group is empty
 	}
 	slices.Sort(have)
 	return have, missing

@@ -115,7 +115,7 @@ func expectGone(t *testing.T, stdout []byte) {
 	}
 }
 
-// A cgroup that the kernel refuses to put the command into must not cost the measurement, nor the kill.
+// If the kernel refuses to put the command into its cgroup, measuring and killing still work.
 func TestUnusableCgroup(t *testing.T) {
 	c := stray("/dev/stdout")
 	c.Timeout = 700 * time.Millisecond
@@ -142,7 +142,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 		reason := errors.New("enough")
 		pid := make(chan []byte, 1)
 		go func() {
-			line, _ := os.ReadFile(fifo) // returns when the writer has said its number and closed
+			line, _ := os.ReadFile(fifo) // returns when the writer has written its number and closed
 			pid <- line
 			cancel(reason)
 		}()
@@ -199,7 +199,7 @@ func TestRunLeaksNothing(t *testing.T) {
 			t.Error("no error for no such file")
 		}
 	}
-	run() // the runtime opens what it keeps
+	run() // the first run opens files that the runtime keeps
 	files := open()
 	for range 5 {
 		run()
@@ -254,8 +254,8 @@ func TestRunsAtTheSameTime(t *testing.T) {
 	group.Wait()
 }
 
-// TestUnprivileged repeats the tests of this package as a user without rights. Where they run as such a
-// user anyway, there is nothing to repeat.
+// TestUnprivileged repeats the tests of this package as a user without rights. If the tests already run as such a
+// user, there is nothing to repeat.
 func TestUnprivileged(t *testing.T) {
 	if os.Getuid() != 0 {
 		return

@@ -11,8 +11,8 @@ import (
 // addrNoRandomize is ADDR_NO_RANDOMIZE of personality(2).
 const addrNoRandomize = 0x0040000
 
-// applySettings sets on the calling thread, which must be locked, what every process that is forked from
-// it inherits, and returns what took effect.
+// applySettings sets, on the calling thread, which must be locked, the settings that forked processes inherit. It
+// returns what took effect.
 func applySettings(c Cmd) map[string]string {
 	took := map[string]string{}
 	if len(c.CPUs) > 0 {
@@ -24,7 +24,7 @@ func applySettings(c Cmd) map[string]string {
 	if c.DisableASLR {
 		took[SettingASLR] = effect("off", disableASLR())
 	}
-	// The command gains no rights by exec, so that all of it can be killed.
+	// The command gains no rights by exec, so that all its processes can be killed.
 	took[SettingPrivileges] = effect("no new ones", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	return took
 }
@@ -59,8 +59,8 @@ func disableASLR() error {
 	return nil
 }
 
-// raiseLoopback switches on the loopback of the network namespace that we are in, and then gives up the
-// right to do so, which would be inherited.
+// raiseLoopback switches on the loopback of this process's network namespace. It then gives up the right to do so,
+// which the command would inherit.
 func raiseLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

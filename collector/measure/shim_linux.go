@@ -20,15 +20,14 @@ const (
 	reportFD = 4
 )
 
-// order is what the collector asks of a shim. Gob carries it, since arguments and environment are bytes
-// and need not be valid text.
+// order is what the collector asks of a shim. It is sent as gob, since arguments and environment are bytes and need
+// not be valid text.
 type order struct {
 	Cmd Cmd
-	// Cgroup is the directory of the cgroup made for this command, if there is one; otherwise NoCgroup
-	// says why not.
+	// Cgroup is the directory of the cgroup made for this command. If there is none, NoCgroup says why.
 	Cgroup   string
 	NoCgroup string
-	// Loopback asks to switch on the loopback: the shim is in a network namespace of its own.
+	// Loopback tells the shim to switch on the loopback: the shim is in a network namespace of its own.
 	Loopback bool
 }
 
@@ -44,38 +43,38 @@ type report struct {
 	Took     map[string]string
 }
 
-// RunShimIfAsked does the work of a shim if this process was started as one, and then returns true: the
-// program ends at once. It comes first in main, and in the TestMain of packages that measure.
+// RunShimIfAsked does the work of a shim if this process was started as one. It then returns true, and the program
+// must end at once. Call it first in main, and in the TestMain of packages that measure.
 func RunShimIfAsked() bool {
 	if !isShim() {
 		return false
 	}
-	// Settings and counters belong to a thread, and the command dies with the thread that forked it.
-	// Any thread will do, but it has to be the same one to the end; so it is never unlocked.
+	// Settings and counters belong to a thread, and the command dies with the thread that forked it. Any thread will
+	// do, but it must stay the same one to the end. So it is never unlocked.
 	runtime.LockOSThread()
 	orders, reports := os.NewFile(orderFD, "order"), os.NewFile(reportFD, "report")
-	// The command inherits nothing but its standard files, whatever we were started with. A kernel
-	// without this call leaves what others left open, which is their leak.
+	// The command inherits only its standard files, whatever files this process was started with. On a kernel without
+	// this call it also inherits files that other programs leaked.
 	_ = unix.CloseRange(orderFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	var o order
 	if err := gob.NewDecoder(orders).Decode(&o); err != nil {
-		return true // the collector went away, or somebody typed the hidden argument
+		return true // the collector has gone, or a person typed the hidden argument
 	}
 	r, err := execute(o, endOf(orders))
 	if err != nil {
 		r.Fault = err.Error()
 	}
-	hush()
-	// If nobody reads the report, the collector is gone or has given up on this run.
+	closeOutput()
+	// If the report is not read, the collector has gone or has given up on this run.
 	_ = gob.NewEncoder(reports).Encode(r)
 	return true
 }
 
-// hush lets go of the command's stdout and stderr: what our runtime may say at the end is not its output.
-func hush() {
+// closeOutput closes the command's stdout and stderr: a last line of our own runtime is not part of the command's output.
+func closeOutput() {
 	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return // then the output may have a line too many
+		return // the output may then have a line too many
 	}
 	_ = unix.Dup3(null, 1, 0)
 	_ = unix.Dup3(null, 2, 0)
@@ -95,12 +94,12 @@ func endOf(pipe *os.File) <-chan struct{} {
 	return gone
 }
 
-// execute runs the command, leaves no descendant of it behind, and returns what was measured.
+// execute runs the command, kills what remains of its descendants, and returns what was measured.
 func execute(o order, gone <-chan struct{}) (report, error) {
 	group := cgroup(o.Cgroup)
 	kill := func() {
 		if group != "" {
-			_ = group.kill() // what it cannot do, the walk does
+			_ = group.kill() // killDescendants kills the rest
 		}
 		killDescendants(os.Getpid())
 	}

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// ErrNoValgrind says that instructions cannot be counted here.
+// ErrNoValgrind says that instructions cannot be counted, since valgrind is not on PATH.
 var ErrNoValgrind = errors.New("valgrind is not on PATH: install it to count instructions without hardware counters")
 
-// CountInstructions executes c under valgrind and returns the number of user-mode instructions of the
-// process (the metric Instructions); children that it starts are not counted. It takes some thirty times
-// as long as the command and some seconds more, so it is a pass of its own, whose times mean nothing; the
-// count minds no noise. A command that fails is an error here, since part of a count is of no use.
+// CountInstructions executes c under valgrind and returns the number of user-mode instructions of the process (the
+// metric Instructions). It does not count children that the process starts. It takes some thirty times as long as the
+// command, and some seconds more. So it is a pass of its own, whose times mean nothing; noise does not change the
+// count. A command that fails is an error here, since part of a count is of no use.
 func (r *Runner) CountInstructions(ctx context.Context, c Cmd) (float64, error) {
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {

@@ -18,22 +18,21 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// keepEntries is how many entries of a driver the cache keeps, those that were used last. An entry of Go is
-// some 100 MB.
+// keepEntries is how many entries per driver the cache keeps, the last used ones. An entry of Go is some 100 MB.
 const keepEntries = 6
 
 // lockSuffix marks the lock file of an entry.
 const lockSuffix = ".lock"
 
-// cacheKey names an entry of the cache: a tag for people to read, and a hash of what tells apart what has the
-// same tag.
+// cacheKey names an entry of the cache: a tag for people to read, and a hash that tells entries with the same tag
+// apart.
 func cacheKey(tag events.Tag, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return string(tag) + "-" + hex.EncodeToString(sum[:6])
 }
 
-// lockCache makes the entry cache/driver/key, a directory, and holds it against all other processes until
-// unlock is called. On the way it deletes entries that were not used for longest, unless they are held.
+// lockCache makes the directory cache/driver/key and locks it against all other processes until unlock is called. It
+// also deletes the entries that were not used for longest, unless another process holds them.
 func lockCache(ctx context.Context, cache, driver, key string) (unlock func(), err error) {
 	dir := filepath.Join(cache, driver)
 	if err := os.MkdirAll(filepath.Join(dir, key), 0o755); err != nil {
@@ -44,7 +43,7 @@ func lockCache(ctx context.Context, cache, driver, key string) (unlock func(), e
 		return nil, fmt.Errorf("lock the cache: %w", err)
 	}
 	lock.Touch()
-	// Whoever held it before may have deleted the entry.
+	// The process that held it before may have deleted the entry.
 	err = os.MkdirAll(filepath.Join(dir, key), 0o755)
 	if err == nil {
 		err = prune(dir, key)
@@ -56,8 +55,8 @@ func lockCache(ctx context.Context, cache, driver, key string) (unlock func(), e
 	return lock.Release, nil
 }
 
-// lockSlot holds a slot against all other processes until unlock is called: one that was taken for dead, and
-// goes on for a moment, must not empty the slot of its successor.
+// lockSlot locks a slot against all other processes until unlock is called. A process that was taken for dead may
+// still run for a moment; it must not empty the slot of its successor.
 func lockSlot(ctx context.Context, slot string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(slot), 0o755); err != nil {
 		return nil, fmt.Errorf("make the slot: %w", err)
@@ -96,7 +95,7 @@ func prune(dir, key string) error {
 		info, err := os.Stat(filepath.Join(dir, e.Name()+lockSuffix))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			// It is about to be locked for the first time.
+			// Another process is about to lock it for the first time.
 		case err != nil:
 			return err
 		default:

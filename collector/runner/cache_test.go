@@ -69,7 +69,7 @@ func TestLockCachePrunes(t *testing.T) {
 	unlock()
 	for i := range keepEntries + 2 {
 		_, err := os.Stat(filepath.Join(cache, "go", entry(i)))
-		// The oldest is held, the next two are too many beside "new".
+		// The oldest entry is held. With "new", the next two are too many.
 		if kept := err == nil; kept != (i == 0 || i > 2) {
 			t.Errorf("%s kept: %v", entry(i), kept)
 		}

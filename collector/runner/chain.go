@@ -8,8 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// chain keeps account of the test cases of one benchmark: what is still to be measured, and the samples so
-// far.
+// chain keeps account of the test cases of one benchmark: which are still to be measured, and their samples so far.
 type chain struct {
 	plan suite.BenchmarkPlan
 	// wanted[i] says that case i is to be measured and has not failed.
@@ -19,8 +18,8 @@ type chain struct {
 	bytes []int
 }
 
-// maxCaseBytes bounds the samples of one test case: they are kept in memory, and become part of one event,
-// which must stay below a megabyte. A thousand iterations with all that a machine can measure fit.
+// maxCaseBytes bounds the samples of one test case. They are kept in memory and become part of one event, which must
+// stay below a megabyte. A thousand iterations with every metric that a machine can measure fit.
 const maxCaseBytes = 768 << 10
 
 func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
@@ -32,7 +31,7 @@ func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
 	return c
 }
 
-// starts reports whether scenario i needs nothing of what is before it.
+// starts reports whether scenario i begins a segment: it needs nothing from the scenarios before it.
 func (c *chain) starts(i int) bool {
 	switch c.plan.Chain[i].Cache {
 	case suite.CacheNone, suite.CacheEmpty:
@@ -41,14 +40,14 @@ func (c *chain) starts(i int) bool {
 	return i == 0
 }
 
-// segmentEnd returns the end of the segment that i is in.
+// segmentEnd returns the index after the last scenario of the segment that holds i.
 func (c *chain) segmentEnd(i int) int {
 	for i++; i < len(c.plan.Chain) && !c.starts(i); i++ {
 	}
 	return i
 }
 
-// needed reports whether step i is to be run: its case is wanted, or one later in its segment is.
+// needed reports whether to run step i: its case or a later one of its segment is wanted.
 func (c *chain) needed(i int) bool {
 	for _, wanted := range c.wanted[i:c.segmentEnd(i)] {
 		if wanted {
@@ -58,7 +57,7 @@ func (c *chain) needed(i int) bool {
 	return false
 }
 
-// missing counts the wanted cases.
+// missing returns how many cases are wanted.
 func (c *chain) missing() int {
 	n := 0
 	for _, wanted := range c.wanted {
@@ -69,7 +68,8 @@ func (c *chain) missing() int {
 	return n
 }
 
-// add keeps the samples of one run of step i if its case is wanted, unless it then has more than can be recorded.
+// add keeps the samples of one run of step i if its case is wanted. It returns an error if there are more of them
+// than one event can hold.
 func (c *chain) add(i int, samples []events.Iteration) error {
 	if !c.wanted[i] {
 		return nil
@@ -81,7 +81,7 @@ func (c *chain) add(i int, samples []events.Iteration) error {
 	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
 		return &commandError{
 			argv: []string{string(c.plan.Benchmark.Name)},
-			what: fmt.Sprintf("has yielded more than can be recorded of one test case (%d KiB, after %d samples): let it print fewer, or lower its iterations",
+			what: fmt.Sprintf("yielded more than one test case may record (%d KiB, after %d samples): let it print fewer, or lower its iterations",
 				maxCaseBytes>>10, len(c.samples[i])+len(samples)),
 		}
 	}
@@ -93,7 +93,7 @@ func (c *chain) measured(i int) events.MeasuredCase {
 	return events.MeasuredCase{TestCase: c.plan.Cases[i], Iterations: c.samples[i]}
 }
 
-// fail gives up the wanted cases from i to the end of its segment and returns them.
+// fail gives up the wanted cases from i to the end of its segment, and returns them.
 func (c *chain) fail(i int) []int {
 	var failed []int
 	for j := i; j < c.segmentEnd(i); j++ {

@@ -12,13 +12,13 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// command measures any command. The arguments of backend, profile and benchmark follow those of the command,
-// in this order; {artifact} and {source} are replaced in all of them. The command runs in the program, and
-// finds in TACHO_WORK a directory for what it wants to keep from one scenario to the next: a scenario with
-// the cache "none" or "empty" finds it empty, and all patches taken back.
+// command measures any command. The arguments of backend, profile and benchmark follow those of the command, in this
+// order; {artifact} and {source} are replaced in all of them. The command runs in the program's directory. TACHO_WORK
+// names a directory for what it wants to keep from one scenario to the next. A scenario with the cache "none" or
+// "empty" finds that directory empty and all patches undone.
 //
-// The program is put into the slot when it ships with the definitions or somebody asks for it: the command
-// by {source}, or the benchmark by having patches or something to prepare.
+// The program is put into the slot if it ships with the definitions, if the command names {source}, or if the
+// benchmark has patches or something to prepare.
 type command struct{}
 
 func (command) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {

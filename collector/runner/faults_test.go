@@ -26,8 +26,7 @@ func (stuck) Prepare(_ context.Context, s *runner.Slot, _ runner.Toolchain, p su
 	return plan, err
 }
 
-// Counting instructions is an extra: what goes wrong in it must not end the job, and must not change what is
-// recorded of the test cases.
+// Counting instructions is an extra: a fault in it must not end the job, and must not change the recorded results.
 func TestWhatFailsBeforeCountingFailsTheTestCaseAlone(t *testing.T) {
 	job := jobOf(t, nil, planOf(shell("bad", "true"), "stuck", 1), planOf(shell("good", "true"), suite.DriverCommand, 1))
 	r := newRunner()
@@ -45,8 +44,8 @@ func TestWhatFailsBeforeCountingFailsTheTestCaseAlone(t *testing.T) {
 	}
 }
 
-// A program that prints without end must cost its own test case only: results are kept in memory and go into
-// events, which have a limit.
+// A program that prints without end must fail only its own test case: results are kept in memory and become events,
+// which have a size limit.
 func TestMoreSamplesThanCanBeRecordedFailTheTestCase(t *testing.T) {
 	const line = `{"metric":"latency","value":12.5}`
 	loud := planOf(shell("loud", `yes '`+line+`' | head -n 100000`), suite.DriverCommand, 3)
@@ -61,7 +60,7 @@ func TestMoreSamplesThanCanBeRecordedFailTheTestCase(t *testing.T) {
 	if want := (runner.Summary{Measured: 1, Failed: 1}); err != nil || got != want {
 		t.Fatalf("Run = %+v, %v; want %+v", got, err, want)
 	}
-	if f := sink.failures[0]; f.Kind != events.ErrorBenchmark || f.Context != "loud" || !strings.Contains(f.Message, "more than can be recorded") {
+	if f := sink.failures[0]; f.Kind != events.ErrorBenchmark || f.Context != "loud" || !strings.Contains(f.Message, "more than one test case may record") {
 		t.Errorf("%+v", f)
 	}
 	if n := len(sink.measured[0].Iterations); n != 3000 {
@@ -73,9 +72,8 @@ func TestMoreSamplesThanCanBeRecordedFailTheTestCase(t *testing.T) {
 	}
 }
 
-// The slot lies below somebody's home directory, and cargo reads the configuration of every directory above the
-// program: what somebody likes on his machine must not decide what is measured. A program's own configuration
-// belongs to it.
+// The slot may be below a user's home directory, and cargo reads the configuration of every directory above the
+// program. The user's settings must not change what is measured. The program's own configuration belongs to it.
 func TestFlagsOfTheUserStayOutOfTheMeasurement(t *testing.T) {
 	files := crate()
 	files["src/main.rs"] = "#[cfg(leaked)]\ncompile_error!(\"leaked\");\n" + plain
@@ -91,7 +89,7 @@ func TestFlagsOfTheUserStayOutOfTheMeasurement(t *testing.T) {
 	runRust(t, rustJob(t, files, fullOnly(rustPlan("demo", 1, "rustc"))))
 }
 
-// A process that was taken for dead may go on for a moment, in the slot of its successor.
+// A process that was wrongly taken for dead may run for a moment longer, in the slot of its successor.
 func TestTwoProcessesNeverShareASlot(t *testing.T) {
 	job := jobOf(t, nil, planOf(shell("one", "true"), suite.DriverCommand, 1))
 	inside, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})

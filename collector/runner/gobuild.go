@@ -15,17 +15,17 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// goBuild measures builds of Go programs; the toolchain is a GOROOT. What it reads of the definitions:
+// goBuild measures builds of Go programs. The toolchain is a GOROOT. It reads from the definitions:
 //
-//   - The arguments of a profile are those of the go command. The first is the subcommand if it is no flag;
-//     otherwise it is "build". A plain -gcflags=… holds for the packages of the program only, never for the
-//     standard library, and so do the compiler_args of a benchmark.
-//   - The args of a benchmark are further flags, in the form -name=value, and the packages; "./..." if it
-//     names none.
-//   - Prepare is run in the program with the go command of the toolchain on its path. What it generates must
-//     be the same with every release.
-//   - Scenarios: with the cache "none" or "empty" the build cache holds the standard library; with "warm"
-//     what the scenario before left; with "patched" the patches are applied besides (see patches).
+//   - The arguments of a profile are those of the go command. The first is the subcommand unless it is a flag;
+//     then the subcommand is "build". A plain -gcflags=… holds only for the packages of the program, never for the
+//     standard library. So do the compiler_args of a benchmark.
+//   - The args of a benchmark are more flags, in the form -name=value, and the packages. Without packages it
+//     is "./...".
+//   - Prepare runs in the program's directory, with the go command of the toolchain on its path. What it generates
+//     must be the same with every release.
+//   - Scenarios: with the cache "none" or "empty" the build cache holds the standard library; with "warm" what
+//     the scenario before left; with "patched" that and the applied patches (see patches).
 //
 // The metric size:binary is the size of all binaries together, in bytes.
 type goBuild struct{}
@@ -46,7 +46,7 @@ func (goBuild) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Bench
 		return Plan{}, err
 	}
 	g := goCommand{slot: s, tc: tc, src: src, bench: p.Benchmark}
-	g.choose(p)
+	g.setArguments(p)
 	std, err := g.prepareCache(ctx)
 	if err != nil {
 		return Plan{}, err
@@ -99,8 +99,8 @@ type goCommand struct {
 	packages []string
 }
 
-// choose settles the arguments from backend, profile and benchmark.
-func (g *goCommand) choose(p suite.BenchmarkPlan) {
+// setArguments sets verb, flags and packages from the arguments of backend, profile and benchmark.
+func (g *goCommand) setArguments(p suite.BenchmarkPlan) {
 	args := slices.Concat(p.Backend.Args, p.Profile.Args, p.Benchmark.Args)
 	g.verb = "build"
 	if len(p.Profile.Args) > 0 && !strings.HasPrefix(p.Profile.Args[0], "-") {
@@ -127,7 +127,7 @@ func (g *goCommand) choose(p suite.BenchmarkPlan) {
 	}
 }
 
-// env is the closed environment of the go command, with this build cache.
+// env returns the closed environment of the go command, with this build cache.
 func (g *goCommand) env(cache string) []string {
 	return append(g.slot.Env(filepath.Join(g.tc.Dir, "bin")),
 		"GOROOT="+g.tc.Dir,
@@ -144,8 +144,8 @@ func (g *goCommand) env(cache string) []string {
 	)
 }
 
-// goflags are the flags of every go command: the same binary wherever it is built, and modules from the
-// program's vendor directory or none at all.
+// goflags returns the flags of every go command. They make the binary the same wherever it is built, and take modules
+// from the program's vendor directory or not at all.
 func (g *goCommand) goflags() string {
 	mod := "mod"
 	if _, err := os.Stat(filepath.Join(g.src, "vendor")); err == nil {
@@ -161,7 +161,7 @@ func (g *goCommand) do(ctx context.Context, dir, cache string, args ...string) (
 	return string(out), err
 }
 
-// silenceTelemetry keeps the go command from counting what it does, which costs a process now and then.
+// silenceTelemetry keeps the go command from counting its own use, which now and then costs a process.
 func silenceTelemetry(s *Slot) error {
 	config := ".config"
 	if runtime.GOOS == "darwin" {
@@ -178,8 +178,8 @@ func silenceTelemetry(s *Slot) error {
 	return nil
 }
 
-// toolchainKey names the content of a toolchain in the cache: two builds under one tag must not share
-// compiled packages, and the go command itself tells releases apart by their version only.
+// toolchainKey names the content of a toolchain in the cache. Two builds under one tag must not share compiled
+// packages, and the go command itself tells releases apart only by their version.
 func toolchainKey(tc Toolchain) (string, error) {
 	var stamp []string
 	for _, tool := range []string{"bin/go", "pkg/tool/" + runtime.GOOS + "_" + runtime.GOARCH + "/compile"} {

@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// goProgram needs next to nothing of the standard library, so that tests are quick.
+// goProgram needs almost nothing of the standard library, so that tests are quick.
 func goProgram() map[string]string {
 	return map[string]string{
 		"go.mod":                      "module small\n\ngo 1.21\n",
@@ -74,8 +74,8 @@ func TestGoBuild(t *testing.T) {
 			if s := sizes(full); s[0] != s[1] || s[0] != sizes(unchanged)[0] {
 				t.Errorf("the binary has different sizes: %v, unchanged %v", s, sizes(unchanged))
 			}
-			// A full build compiles and links, so it takes many more page faults than finding out that
-			// nothing is to be done. A patched build lies between.
+			// A full build compiles and links. So it takes many more page faults than a build that finds nothing to
+			// do. A patched build is in between.
 			if faults := measure.PageFaults; has(full, faults) {
 				a, b, c := full.Iterations[1].Metrics[faults], unchanged.Iterations[1].Metrics[faults], patched.Iterations[1].Metrics[faults]
 				if b >= c || c >= a*1.1 {
@@ -92,7 +92,7 @@ func TestGoBuild(t *testing.T) {
 	checkNoPrograms(t, job)
 }
 
-// goBroken measures a program whose patch does not compile, and one that has not the patch it names.
+// goBroken measures a program whose patch does not compile, and one that lacks the patch it names.
 func goBroken(t *testing.T, job runner.Job) {
 	broken := goProgram()
 	broken["patches/0-text/part/part.go"] = "package part\n\nconst Text = nonsense\n"
@@ -117,7 +117,7 @@ func goBroken(t *testing.T, job runner.Job) {
 	}
 }
 
-// checkNoPrograms looks for packages of the program in the cache that all programs share.
+// checkNoPrograms checks that the cache that all programs share holds no package of the program.
 func checkNoPrograms(t *testing.T, job runner.Job) {
 	t.Helper()
 	err := filepath.WalkDir(job.Cache, func(path string, d fs.DirEntry, err error) error {
@@ -144,8 +144,8 @@ func TestGoBuildNoToolchain(t *testing.T) {
 	}
 }
 
-// TestShippedGoPrograms builds every shipped program plain and patched, with the build cache of whoever runs
-// the test.
+// TestShippedGoPrograms builds every shipped program plain and patched, with the build cache of the user who runs the
+// test.
 func TestShippedGoPrograms(t *testing.T) {
 	d, err := definitions.Shipped("go")
 	if err != nil {

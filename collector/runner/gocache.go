@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// prepareCache runs the program's generator and returns a directory with a build cache that holds the
-// standard library as far as the program needs it, compiled as the profile wants it, and nothing else.
+// prepareCache runs the program's generator and returns a directory with a build cache. That cache holds the packages
+// of the standard library that the program needs, compiled as the profile wants, and nothing else.
 //
-// The standard library is compiled into a cache that all benchmarks of the toolchain share. It is filled
-// through a package of ours that imports what is needed, so that no package of a program ever gets into it,
-// and so that it makes no difference which subcommand wants it. The go command keeps such a cache whole
-// whatever happens to it; the lock only saves two collectors from compiling the same at the same time.
+// The standard library is compiled into a cache that all benchmarks of the toolchain share. A package of the runner's
+// own fills it by importing what is needed. So no package of a program ever gets into it, and it is the same for
+// every subcommand. The go command keeps such a cache whole whatever happens to it. The lock only saves two
+// collectors from compiling the same at the same time.
 func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 	key, err := toolchainKey(g.tc)
 	if err != nil {
@@ -29,12 +29,12 @@ func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if err := g.settle(ctx); err != nil {
+	if err := g.awaitIndexable(ctx); err != nil {
 		return "", err
 	}
 	shared, own := filepath.Join(g.slot.Cache, "go", key), g.slot.Path("gocache")
 	if len(g.bench.Prepare) > 0 {
-		// Filled once; when something of it is missing later, the generator takes longer, and that is all.
+		// Filled once. If part of it is missing later, the generator only takes longer.
 		if entries, err := os.ReadDir(shared); err == nil && len(entries) == 0 {
 			if err := g.fillCache(ctx, shared, generatorPackages()); err != nil {
 				return "", err
@@ -59,17 +59,17 @@ func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 	return std, linkTree(shared, std)
 }
 
-// The go command keeps an index of the standard library in its build cache, but not of files that changed in
-// the last two seconds. A cache that is filled right after the toolchain was unpacked would lack it, and every
-// build from that cache would read the sources again: a quarter more page faults in what is measured.
+// The go command keeps an index of the standard library in its build cache, but not of files that changed in the last
+// two seconds. A cache that is filled right after the toolchain was unpacked would lack the index. Every build from
+// that cache would read the sources again: a quarter more page faults in what is measured.
 const (
 	indexAge = 2500 * time.Millisecond
-	// unpacking is how much older than the last file of a toolchain its first one may be.
+	// unpacking is how much older the first file of a toolchain may be than its last one.
 	unpacking = time.Minute
 )
 
-// settle waits until the files of a toolchain that was just unpacked are old enough to be indexed.
-func (g *goCommand) settle(ctx context.Context) error {
+// awaitIndexable waits until the files of a newly unpacked toolchain are old enough to be indexed.
+func (g *goCommand) awaitIndexable(ctx context.Context) error {
 	info, err := os.Stat(filepath.Join(g.tc.Dir, "bin", "go"))
 	if err != nil {
 		return fmt.Errorf("look at the toolchain: %w", err)
@@ -87,18 +87,19 @@ func (g *goCommand) settle(ctx context.Context) error {
 	}
 }
 
-// generatorPackages are what generators mostly need. One that needs more compiles it each time.
+// generatorPackages returns the packages that most generators need. A generator that needs more compiles them each
+// time.
 func generatorPackages() []string {
 	return []string{"bufio", "bytes", "fmt", "os", "path/filepath", "sort", "strconv", "strings"}
 }
 
-// fillCache compiles packages of the standard library, with what they depend on, into a cache.
+// fillCache compiles packages of the standard library, and their dependencies, into a cache.
 func (g *goCommand) fillCache(ctx context.Context, cache string, packages []string) error {
 	dir := g.slot.Path("warm")
 	var file strings.Builder
 	file.WriteString("package warm\n\nimport (\n")
 	for _, p := range packages {
-		// Those cannot be imported by us; they come along with those that import them.
+		// Our package cannot import those. They come along with the packages that import them.
 		if internal := "/" + p + "/"; !strings.Contains(internal, "/internal/") && !strings.HasPrefix(p, "vendor/") {
 			fmt.Fprintf(&file, "\t_ %q\n", p)
 		}
@@ -121,9 +122,9 @@ func (g *goCommand) fillCache(ctx context.Context, cache string, packages []stri
 	return nil
 }
 
-// linkTree makes to a copy of the tree from, whose files are hard links where the file system allows it. What
-// was at to is deleted. The files of a build cache are named by their content, so that whoever writes to one
-// writes what is there already.
+// linkTree makes the directory to a copy of the tree from; its files are hard links where the file system allows it.
+// It first deletes what was at to. Links are safe: the files of a build cache are named by their content, so a
+// process that writes to one writes the same bytes.
 func linkTree(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("copy the build cache: %w", err)
@@ -150,7 +151,7 @@ func linkTree(from, to string) error {
 	return nil
 }
 
-// copyFile copies content and time: the go command looks at the age of what is in its cache.
+// copyFile copies content and time: the go command checks the age of the files in its cache.
 func copyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

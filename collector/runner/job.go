@@ -14,38 +14,37 @@ type Job struct {
 	Plans []suite.BenchmarkPlan
 	// Toolchain is what is measured.
 	Toolchain Toolchain
-	// Slot is the path of a working directory that is ours alone. It is made if it is not there, and what is
-	// in it is deleted. Give slots on all machines paths of one length, see the package comment.
+	// Slot is the path of a working directory that the runner alone uses. The runner makes it if it does not exist,
+	// and deletes its content. Give the slots of all machines paths of one length, see the package comment.
 	Slot string
-	// Cache is the path of a directory for what outlives a job. Jobs that run at the same time may share it.
+	// Cache is the path of a directory for data that outlives a job. Jobs that run at the same time may share it.
 	// Keep it on the file system of the slot, so that files can be linked instead of copied.
 	Cache string
 	// Source puts the program of a benchmark into dir, which does not exist yet.
 	Source func(ctx context.Context, b suite.BenchmarkDef, dir string) error
-	// Done reports whether a test case is already measured; such a case is not measured again. Nil means
-	// that none is.
+	// Done reports whether a test case is already measured; the runner does not measure such a case again. Nil means
+	// that no case is.
 	Done func(events.TestCase) bool
 }
 
 // Toolchain is a fetched artifact.
 type Toolchain struct {
-	// Dir is the absolute path of its root; nothing is ever written there.
+	// Dir is the absolute path of its root. The runner never writes there.
 	Dir string
 	// Tag is its name.
 	Tag events.Tag
 }
 
-// Sink takes what a run has to say, in order and from one goroutine. An error from it ends the run and is
-// returned.
+// Sink takes what a run reports, in order and from one goroutine. An error from it ends the run, and Run returns it.
 type Sink interface {
-	// Started: a benchmark begins; of all test cases of the job, done are over (measured now or before, or
-	// failed).
+	// Started: a benchmark begins. Of all total test cases of the job, done are over: measured now or before, or
+	// failed.
 	Started(benchmark events.Benchmark, done, total int)
 	// Measured: the last iteration of a test case is over.
 	Measured(ctx context.Context, c events.MeasuredCase) error
-	// Failed: a test case cannot be measured; of a benchmark that cannot be prepared each is reported.
+	// Failed: a test case cannot be measured. If a benchmark cannot be prepared, each of its cases is reported.
 	Failed(ctx context.Context, f Failure) error
-	// Log takes a line, or some, of what is going on.
+	// Log takes one or more lines about the progress of the run.
 	Log(text string)
 }
 

@@ -82,7 +82,7 @@ func planOf(b suite.BenchmarkDef, driver string, iterations int) suite.Benchmark
 	return p
 }
 
-// shell is a benchmark that runs a script, whose name is the program's source.
+// shell returns a benchmark that runs a script. Its name is the program's source.
 func shell(name, script string) suite.BenchmarkDef {
 	return suite.BenchmarkDef{Name: events.Benchmark(name), Source: name, Command: []string{"sh", "-c", script}}
 }

@@ -23,7 +23,7 @@ const (
 	tailLimit = 4 << 10
 )
 
-// commandError says that a command was run and did not do what it should.
+// commandError says that a command ran and failed.
 type commandError struct {
 	argv     []string
 	what     string
@@ -39,7 +39,7 @@ func (e *commandError) Error() string {
 	return text
 }
 
-// judge returns why an executed command counts as failed, or nil. A *commandError, unless the disk is full.
+// judge returns why an executed command counts as failed, as a *commandError, or nil.
 func judge(c measure.Cmd, out measure.Outcome) error {
 	e := &commandError{argv: append([]string{filepath.Base(c.Path)}, c.Args...), tail: tail(out), timedOut: out.TimedOut}
 	switch {
@@ -71,7 +71,7 @@ func tail(out measure.Outcome) string {
 	return "… " + strings.ToValidUTF8(string(text), "\uFFFD")
 }
 
-// outOfSpace reports whether err comes from a file system without room, ours or as a command said it.
+// outOfSpace reports whether err means a full file system: one of our own calls failed for it, or a command said so.
 func outOfSpace(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return true
@@ -84,7 +84,7 @@ func outOfSpace(err error) bool {
 	return strings.Contains(said, syscall.ENOSPC.Error()) || strings.Contains(said, syscall.EDQUOT.Error())
 }
 
-// samplesOf returns the samples of a successful command: what it cost, or what it printed.
+// samplesOf returns the samples of a successful command: the metrics that it printed, or else its own cost.
 func samplesOf(s Step, out measure.Outcome) ([]events.Iteration, error) {
 	sizes, err := sizesOf(s.Sizes)
 	if err != nil {

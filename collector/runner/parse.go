@@ -16,11 +16,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Parser reads the metrics that a command printed to stdout: one map per sample. A metric that comes again
-// belongs to the next sample. Lines that are none of the format's are passed over.
+// Parser reads the metrics that a command printed to stdout: one map per sample. When a metric comes again, its value
+// belongs to the next sample. A Parser skips lines that are not of its format.
 type Parser func(stdout []byte) ([]map[events.Metric]float64, error)
 
-// parserOf returns the parser of a format, nil for none.
+// parserOf returns the parser of a format, nil for the empty format.
 func parserOf(format string) (Parser, error) {
 	switch format {
 	case "":
@@ -35,7 +35,7 @@ func parserOf(format string) (Parser, error) {
 	return nil, fmt.Errorf("unknown format %q: use jsonlines, benchfmt or benchlib", format)
 }
 
-// samples sorts values into samples.
+// samples collects values: the n-th value of a metric belongs to the n-th sample.
 type samples struct {
 	all  []map[events.Metric]float64
 	seen map[events.Metric]int
@@ -63,7 +63,7 @@ func (s *samples) add(metric string, value float64) error {
 	return nil
 }
 
-// units maps units to their size in ours: seconds, bytes. Any other unit stays as it is.
+// units maps units to their size in our units, seconds and bytes. Any other unit stays as it is.
 func units() map[string]float64 {
 	return map[string]float64{
 		"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600,
@@ -71,8 +71,8 @@ func units() map[string]float64 {
 	}
 }
 
-// ParseJSONLines reads lines such as {"metric":"latency","value":12.5,"unit":"ms"}, among any others that do
-// not begin with a brace. Times are turned into seconds and sizes into bytes; other units mean nothing.
+// ParseJSONLines reads lines such as {"metric":"latency","value":12.5,"unit":"ms"}. It skips lines that do not begin
+// with a brace. It turns times into seconds and sizes into bytes; other units change nothing.
 func ParseJSONLines(stdout []byte) ([]map[events.Metric]float64, error) {
 	var s samples
 	scale := units()
@@ -97,7 +97,8 @@ func ParseJSONLines(stdout []byte) ([]map[events.Metric]float64, error) {
 	return s.all, err
 }
 
-// jsonLines calls f with a strict decoder of each line that begins with a brace.
+// jsonLines calls f for each line that begins with a brace, with a decoder of that line. The line must hold one
+// object only.
 func jsonLines(data []byte, f func(*json.Decoder) error) error {
 	number := 0
 	for line := range bytes.Lines(data) {
@@ -120,8 +121,8 @@ func jsonLines(data []byte, f func(*json.Decoder) error) error {
 	return nil
 }
 
-// ParseBenchfmt reads the format of Go's benchmarks. The name of a metric is its unit, as in "sec-per-op"; if
-// the output holds several benchmarks, it is that of the benchmark and the unit, as in "Encode:sec-per-op".
+// ParseBenchfmt reads the format of Go's benchmarks. The name of a metric is its unit, as in "sec-per-op". If the
+// output holds several benchmarks, the name is the benchmark and the unit, as in "Encode:sec-per-op".
 func ParseBenchfmt(stdout []byte) ([]map[events.Metric]float64, error) {
 	var all []named
 	reader := benchfmt.NewReader(bytes.NewReader(stdout), "output")
@@ -142,7 +143,7 @@ func ParseBenchfmt(stdout []byte) ([]map[events.Metric]float64, error) {
 	return sortOut(all)
 }
 
-// processors returns the suffix of a benchmark's name that says GOMAXPROCS, such as "-2".
+// processors returns the suffix of a benchmark's name that tells GOMAXPROCS, such as "-2".
 func processors(name benchfmt.Name) string {
 	_, parts := name.Parts()
 	if len(parts) > 0 && bytes.HasPrefix(parts[len(parts)-1], []byte("-")) {
@@ -164,7 +165,7 @@ type named struct {
 	value             float64
 }
 
-// sortOut makes samples, with the benchmark in the name of the metric if there are several benchmarks.
+// sortOut makes samples. If there are several benchmarks, the benchmark is part of each metric's name.
 func sortOut(all []named) ([]map[events.Metric]float64, error) {
 	var s samples
 	several := false
@@ -183,9 +184,9 @@ func sortOut(all []named) ([]map[events.Metric]float64, error) {
 	return s.all, nil
 }
 
-// ParseBenchlib reads what programs print that are built with rustc-perf's benchlib: a line per benchmark with
-// the statistics of each of its iterations. The metrics have our own names for the same things, with the
-// benchmark before them if there are several.
+// ParseBenchlib reads the output of programs that are built with rustc-perf's benchlib: a line per benchmark with the
+// statistics of each of its iterations. The metrics have our own names for the same things. If there are several
+// benchmarks, the name of the benchmark comes before the metric's.
 func ParseBenchlib(stdout []byte) ([]map[events.Metric]float64, error) {
 	var all []named
 	err := jsonLines(stdout, func(d *json.Decoder) error {

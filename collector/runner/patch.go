@@ -10,17 +10,17 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// patches are the changes that the patched scenarios make to a program. A patch NAME is the directory
-// patches/NAME of the program: each file in it takes the place of the file of the same path in the program,
-// or is new. Patches are applied one after another; the later one wins.
+// patches are the changes that the patched scenarios make to a program. A patch NAME is the directory patches/NAME of
+// the program. Each file in it replaces the file of the same path in the program, or is new. Patches are applied one
+// after another; the later one wins.
 type patches struct {
 	src  string
 	dirs []string
-	// originals are the contents of the files that patches touch; nil means that there was none.
+	// originals are the contents of the files that patches change; nil means that the file did not exist.
 	originals map[string][]byte
 }
 
-// takePatches moves the patches of a program out of it, so that they are not built with it.
+// takePatches moves the patches of a program out of it, so that they are not built with the program.
 func takePatches(s *Slot, src string, b suite.BenchmarkDef) (*patches, error) {
 	p := &patches{src: src, originals: map[string][]byte{}}
 	away := s.Path("patches")
@@ -40,7 +40,7 @@ func takePatches(s *Slot, src string, b suite.BenchmarkDef) (*patches, error) {
 	return p, nil
 }
 
-// remember reads the files that patches will touch. It is called when the program is complete.
+// remember reads the files that patches will change. Call it when the program is complete.
 func (p *patches) remember() error {
 	for _, dir := range p.dirs {
 		err := eachFile(dir, func(name string) error {
@@ -58,7 +58,7 @@ func (p *patches) remember() error {
 	return nil
 }
 
-// apply applies the patches from, from+1, … below to.
+// apply applies the patches with the indexes from, from+1, … below to.
 func (p *patches) apply(from, to int) error {
 	for _, dir := range p.dirs[from:to] {
 		err := eachFile(dir, func(name string) error {
@@ -75,7 +75,7 @@ func (p *patches) apply(from, to int) error {
 	return nil
 }
 
-// undo brings the program back to what it was.
+// undo brings the program back to its original state.
 func (p *patches) undo() error {
 	for name, data := range p.originals {
 		var err error
@@ -99,8 +99,8 @@ func (p *patches) write(name string, data []byte) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// shares says which patches each scenario of a chain applies, as pairs of from and to: the first patched
-// scenario takes the first patch, the next the second, and the last all that are left.
+// shares says which patches each scenario of a chain applies, as pairs of from and to. The first patched scenario
+// takes the first patch, the next one the second, and the last one all that are left.
 func shares(chain []suite.Scenario, count int) [][2]int {
 	all := make([][2]int, len(chain))
 	last, next := -1, 0

@@ -16,23 +16,23 @@ import (
 type Runner struct {
 	// Measure executes the commands.
 	Measure *measure.Runner
-	// Drivers are the known drivers by name; see the function of that name.
+	// Drivers are the known drivers by name; see the function Drivers.
 	Drivers map[string]Driver
-	// Settings are applied to measured commands as far as the machine agrees.
+	// Settings are applied to measured commands where the machine allows it.
 	Settings Settings
 }
 
-// Settings keep the noise down.
+// Settings reduce the noise of measurements.
 type Settings struct {
-	// CPUs pins measured commands to these CPUs; empty leaves them free.
+	// CPUs pins measured commands to these CPUs; empty does not pin them.
 	CPUs []int
-	// Nice is their nice value; 0 leaves it alone.
+	// Nice is their nice value; 0 does not change it.
 	Nice int
 	// DisableASLR lays out their address space the same way every time.
 	DisableASLR bool
-	// CountInstructions adds the metric "instructions", counted by valgrind in a pass of its own, where
-	// valgrind is installed and the driver measures single processes. It makes a case some thirty iterations
-	// longer, and the count is as good as a hardware counter's.
+	// CountInstructions adds the metric "instructions", counted by valgrind in a pass of its own. It needs an
+	// installed valgrind and a driver that measures single processes. It makes a case some thirty iterations longer,
+	// and the count is as good as a hardware counter's.
 	CountInstructions bool
 }
 
@@ -41,9 +41,9 @@ func New(s Settings) *Runner {
 	return &Runner{Measure: &measure.Runner{}, Drivers: Drivers(), Settings: s}
 }
 
-// Run measures what the job asks for and reports it to sink. Failures of what is measured are reported and
-// counted; the error is then nil. An error means that the job did not come to its end: ErrInterrupted,
-// ErrTransient, or what the sink returned.
+// Run measures what the job asks for and reports it to sink. It reports and counts failures of what is measured, and
+// then returns no error. An error means that the job did not reach its end: ErrInterrupted, ErrTransient, or what the
+// sink returned.
 func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 	unlock, err := lockSlot(ctx, job.Slot)
 	switch {
@@ -68,18 +68,18 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 	return run.summary, nil
 }
 
-// run is one job that is being run.
+// run is the execution of one job.
 type run struct {
 	runner  *Runner
 	job     Job
 	sink    Sink
 	summary Summary
 	total   int
-	// settings is what took effect, as it was last logged.
+	// settings are the settings that took effect, as last logged.
 	settings string
 }
 
-// benchmark measures what is missing of one benchmark.
+// benchmark measures the missing test cases of one benchmark.
 func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) 
 	return plan, err
 }
 
-// count counts the instructions of the steps that are needed, in one more iteration before the others. What
-// cannot be counted is only logged: a metric is missing then, and the case is measured all the same.
+// count counts the instructions of the needed steps, in one more iteration before the others. If it cannot count a
+// step, it only logs that: the metric is then missing, and the case is measured all the same.
 func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan Plan) (map[int]float64, error) {
 	counts := map[int]float64{}
 	if !r.runner.Settings.CountInstructions || !plan.OneProcess {
@@ -159,7 +159,7 @@ func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan P
 		}
 		if s.Before != nil {
 			if err := s.Before(ctx); err != nil {
-				// The step will meet the same, and there it is the failure of its test case.
+				// The step will fail in the same way later, and then that is the failure of its test case.
 				r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
 				return counts, ctx.Err()
 			}
@@ -178,11 +178,11 @@ func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan P
 	return counts, nil
 }
 
-// countingTimeout is how much longer a command may take while its instructions are counted.
+// countingTimeout is how many times longer a command may take while its instructions are counted.
 const countingTimeout = 50
 
-// step runs one step once and returns its samples, one unless the command printed more. Any error but that
-// of a failed command is a fault.
+// step runs one step once and returns its samples: one, unless the command printed more. An error that is not that of
+// a failed command is a fault.
 func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int, s Step) ([]events.Iteration, error) {
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
@@ -219,7 +219,7 @@ func remark(text string) string {
 	return " (" + text + ")"
 }
 
-// logSettings logs which settings took effect, when that is news.
+// logSettings logs which settings took effect, if they differ from those last logged.
 func (r *run) logSettings(took map[string]string) {
 	var all []string
 	for name, value := range took {
@@ -232,8 +232,8 @@ func (r *run) logSettings(took map[string]string) {
 	}
 }
 
-// prepareFailed reports that nothing of a benchmark can be measured: of each test case, since that is what
-// artifacts are compared by.
+// prepareFailed reports that nothing of a benchmark can be measured. It reports each test case, since artifacts are
+// compared by test case.
 func (r *run) prepareFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, err error) error {
 	if stop := r.stops(ctx, err); stop != nil {
 		return stop
@@ -287,13 +287,13 @@ func (r *run) failed(ctx context.Context, f Failure) error {
 	return nil
 }
 
-// stops returns the error that ends the whole job, or nil when err concerns what is measured.
+// stops returns the error that ends the whole job, or nil when err only concerns what is measured.
 func (r *run) stops(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case outOfSpace(err):
-		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job goes on: %w",
+		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job continues: %w",
 			ErrTransient, r.job.Slot, err)
 	}
 	return nil

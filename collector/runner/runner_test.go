@@ -21,7 +21,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// journal is a script that writes down what each run found: the program, and what was left in TACHO_WORK.
+// journal is a script that writes down what each run finds: the program, and the files in TACHO_WORK.
 const journal = `echo "$(cat main.txt) $(ls $TACHO_WORK | wc -l | tr -d ' ')" >> ../journal; touch $TACHO_WORK/$(date +%N)-$$`
 
 func patched() map[string]string {
@@ -156,7 +156,7 @@ func TestRunPreparationFailure(t *testing.T) {
 	if err != nil || got != (runner.Summary{Measured: 4, Failed: 8}) || len(sink.failures) != 8 {
 		t.Fatalf("Run = %+v, %v; failures %+v", got, err, sink.failures)
 	}
-	// Each test case has its failure: reports tell by it what failed that did not fail before.
+	// Each test case has its own failure: from it, reports tell what failed newly.
 	for i, f := range sink.failures {
 		plan, want := job.Plans[i/4], []string{"no such thing", `no driver "steam"`}[i/4]
 		if f.Kind != events.ErrorPrepare || f.Case == nil || *f.Case != plan.Cases[i%4] || !strings.Contains(f.Message, want) {
@@ -184,7 +184,7 @@ func TestRunTimeout(t *testing.T) {
 	checkGone(t, filepath.Join(job.Slot, "pid"))
 }
 
-// checkGone reports whether the process whose number is in file has ended.
+// checkGone checks that the process whose number is in file has ended.
 func checkGone(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -200,7 +200,7 @@ func checkGone(t *testing.T, file string) {
 	}
 }
 
-// TestRunInterrupted: the command says through a pipe that it runs, and then the context ends.
+// TestRunInterrupted: the command reports through a pipe that it runs; then the context ends.
 func TestRunInterrupted(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare %v", prepare), func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestRunPrintedNothing(t *testing.T) {
 	}
 }
 
-// scripted is a driver whose steps run a command that fails where the test wants it.
+// scripted is a driver whose commands fail where the test wants it.
 type scripted struct {
 	fails func(i int) bool
 	runs  *[]int
@@ -319,8 +319,8 @@ func (d scripted) Prepare(_ context.Context, _ *runner.Slot, _ runner.Toolchain,
 	return plan, nil
 }
 
-// TestRunChainProperty: whatever is done already and whatever fails, every case ends as exactly one of
-// measured, skipped and failed; what is measured did not fail; and no step runs without its predecessors.
+// TestRunChainProperty: whichever cases are already done and whichever fail, every case ends as exactly one of
+// measured, skipped and failed; no measured case failed; and no step runs without its predecessors.
 func TestRunChainProperty(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

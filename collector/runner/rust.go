@@ -14,29 +14,29 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// rust measures compiles of one crate; the toolchain is a directory with bin/rustc and bin/cargo.
+// rust measures compiles of one crate. The toolchain is a directory with bin/rustc and bin/cargo.
 //
-// Cargo runs once, unmeasured, with this program in the place of the compiler (see RunWrapperIfAsked). The
-// dependencies are compiled for real. The compile of the program itself, the leaf, is only written down, and
-// that command is what the steps run again and again, without cargo. Its counters are those of a run under
-// cargo, in less time, in a process tree that is all ours, and no file has to look newer than another; so the
-// touch of a benchmark is not needed. What it reads of the definitions:
+// Cargo runs once, unmeasured, with this program in the place of the compiler (see RunWrapperIfAsked). The wrapper
+// really compiles the dependencies. It only writes down the compile command of the program itself, the leaf. The
+// steps run that command again and again, without cargo. Its counters are those of a run under cargo, but it takes
+// less time, all its processes are ours, and no file has to look newer than another. So the touch of a benchmark is
+// not needed. The driver reads from the definitions:
 //
 //   - The arguments of a profile are the command of cargo, "rustc", "rustdoc" or "clippy", and flags for it.
-//     What follows a "--" is for the compiler. Clippy is the leaf checked by clippy-driver, with all its
-//     lints as warnings, so that none can make the compile fail.
-//   - The args of a benchmark are flags of cargo. Its compiler_args, after those of the backend, are given
-//     to the compiler for the leaf only.
+//     What follows a "--" is for the compiler. With "clippy", clippy-driver checks the leaf, with all its lints as
+//     warnings, so that none can make the compile fail.
+//   - The args of a benchmark are flags of cargo. Only the leaf's compiler gets its compiler_args, after those of
+//     the backend.
 //   - Scenarios: with the cache "none" nothing incremental is kept; with "empty" the incremental directory is
-//     filled; with "warm" it is what the scenario before left; with "patched" the patches are applied besides,
-//     all in one go if there is one such scenario (see shares). They may be replaced files (see patches) or
-//     diffs NAME.patch in the program (see unfoldDiffs). Patches must not change the dependencies.
+//     filled; with "warm" it is what the scenario before left; with "patched" the patches are applied too, all at
+//     once if there is one such scenario (see shares). Patches are replaced files (see patches) or diffs NAME.patch
+//     in the program (see unfoldDiffs). They must not change the dependencies.
 //
-// The metric size:artifact is the size of what the compiler wrote, in bytes: executable, library, metadata or
-// the one file of JSON documentation. A tree of HTML has none, nor has an executable that is only checked.
+// The metric size:artifact is the size of what the compiler wrote, in bytes: executable, library, metadata or the one
+// file of JSON documentation. There is none for a tree of HTML, nor for an executable that is only checked.
 //
-// What makes two toolchains comparable: both see the same hash of every crate, which otherwise covers their
-// version and orders hash tables (see settleMetadata); every incremental result is verified, not a sample.
+// Two things make toolchains comparable. Both see the same hash of every crate, which otherwise covers their version
+// and orders hash tables (see replaceMetadata). And every incremental result is verified, not a sample of them.
 type rust struct{}
 
 // sizeArtifact is the size of what was compiled.
@@ -55,20 +55,20 @@ type rustBuild struct {
 	bin  string
 	src  string
 	plan suite.BenchmarkPlan
-	// verb is the command of cargo, flags are its arguments, compiler those of the compiler of the leaf.
+	// verb is the command of cargo, flags are its arguments. compiler are the arguments of the leaf's compiler.
 	verb     string
 	flags    []string
 	compiler []string
-	// incremental are further ones of the compiler where it compiles incrementally.
+	// incremental are more arguments of the compiler for incremental compiles.
 	incremental []string
 }
 
 func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {
 	if !slices.ContainsFunc(p.Chain, func(s suite.Scenario) bool { return s.Cache == suite.CachePatched }) {
-		p.Benchmark.Patches = nil // nobody needs to be able to apply them
+		p.Benchmark.Patches = nil // no scenario applies them
 	}
 	r := &rustBuild{slot: s, bin: filepath.Join(tc.Dir, "bin"), plan: p}
-	if err := r.choose(); err != nil {
+	if err := r.setArguments(); err != nil {
 		return Plan{}, err
 	}
 	for _, tool := range []string{"cargo", "rustc", r.tool()} {
@@ -102,8 +102,8 @@ func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Benchmar
 	return r.steps(leaf, changes)
 }
 
-// choose settles the arguments from backend, profile and benchmark.
-func (r *rustBuild) choose() error {
+// setArguments sets verb, flags and compiler from the arguments of backend, profile and benchmark.
+func (r *rustBuild) setArguments() error {
 	p := r.plan
 	args := p.Profile.Args
 	if len(args) == 0 || !slices.Contains([]string{verbRustc, verbRustdoc, verbClippy}, args[0]) {
@@ -121,7 +121,7 @@ func (r *rustBuild) choose() error {
 		r.flags = append([]string{"--profile=check"}, r.flags...)
 		r.compiler = append([]string{"-Wclippy::all"}, r.compiler...)
 	}
-	// A lint that only one of two toolchains knows is no difference that anybody wants to measure.
+	// A lint that only one of two toolchains knows must not make a difference.
 	r.compiler = append(r.compiler, "-Adeprecated", "-Aunknown-lints")
 	for _, s := range p.Chain {
 		if r.verb == verbRustdoc && s.Cache != suite.CacheNone {
@@ -140,24 +140,24 @@ func (r *rustBuild) tool() string {
 	return r.verb
 }
 
-// env is the closed environment of cargo and of everything below it.
+// env returns the closed environment of cargo and of all its child processes.
 func (r *rustBuild) env() []string {
 	env := append(r.slot.Env(r.bin),
 		"CARGO_INCREMENTAL=0",
 		"CARGO_NET_OFFLINE=true",
 		"CARGO_TARGET_DIR="+r.slot.Path("target"),
 		"CARGO_TERM_COLOR=never",
-		// Releases refuse flags that begin with -Z without it.
+		// Without it, releases refuse flags that begin with -Z.
 		"RUSTC_BOOTSTRAP=1",
-		// The version of a compiler is part of all its hashes unless it is told otherwise.
+		// Unless it is told otherwise, a compiler puts its version into all its hashes.
 		"RUSTC_FORCE_RUSTC_VERSION=tacho",
 		"RUSTC_FORCE_INCR_COMP_ARTIFACT_HEADER=tacho",
-		// Whatever a configuration of the user puts between cargo and the compiler.
+		// Wrappers that the user's configuration puts between cargo and the compiler are switched off.
 		"RUSTC_WRAPPER=",
 		"RUSTC_WORKSPACE_WRAPPER=",
 	)
 	if !r.configured() {
-		// Those of a configuration above the slot, such as the user's: they would be measured along.
+		// Flags of a configuration above the slot, such as the user's, must not be measured too.
 		env = append(env, "RUSTFLAGS=", "RUSTDOCFLAGS=")
 	}
 	if home := r.cargoHome(); home != "" {
@@ -166,7 +166,7 @@ func (r *rustBuild) env() []string {
 	return append(env, r.plan.Benchmark.Env...)
 }
 
-// configured reports whether the program has a configuration of cargo of its own, whose flags are part of it.
+// configured reports whether the program has its own configuration of cargo. Its flags are then part of the program.
 func (r *rustBuild) configured() bool {
 	return slices.ContainsFunc([]string{"config.toml", "config"}, func(name string) bool {
 		_, err := os.Stat(filepath.Join(r.src, ".cargo", name))
@@ -174,9 +174,9 @@ func (r *rustBuild) configured() bool {
 	})
 }
 
-// cargoHome returns where the dependencies of the program are, or nothing when it has none that cargo would
-// have to fetch: then the home of the slot serves. They cannot be fetched here, so the user's own cargo must
-// have done so, or must be told by its configuration where they are.
+// cargoHome returns the directory with the dependencies of the program. It returns "" when cargo has nothing to fetch
+// for the program: then the slot's home serves. Dependencies cannot be fetched here. The user's own cargo must have
+// fetched them, or its configuration must say where they are.
 func (r *rustBuild) cargoHome() string {
 	lock, err := os.ReadFile(filepath.Join(r.src, "Cargo.lock"))
 	if err != nil || !strings.Contains(string(lock), "\nsource = ") {
@@ -228,7 +228,7 @@ func (r *rustBuild) record(ctx context.Context) (recording, error) {
 	return leaf, nil
 }
 
-// faultOf returns an error of the wrapper itself, nil if there is just nothing recorded.
+// faultOf returns an error of the wrapper itself, nil if nothing was recorded.
 func faultOf(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -236,9 +236,9 @@ func faultOf(err error) error {
 	return err
 }
 
-// verifyAll makes the compiler verify every incremental result that it reuses. Left alone it picks some by
-// their hash, and so other ones after every change of the compiler. Where nothing is reused it would only cost
-// time that nobody else spends.
+// verifyAll makes the compiler verify every incremental result that it reuses. Without it the compiler picks some by
+// their hash, so different ones after every change of the compiler. Steps that are not incremental do without the
+// flag: there it would only cost time that no user spends.
 func (r *rustBuild) verifyAll(ctx context.Context) error {
 	const flag = "-Zincremental-verify-ich"
 	_, err := r.slot.Do(ctx, r.src, r.env(), []string{filepath.Join(r.bin, "rustc"), flag, "--print=sysroot"})

@@ -39,7 +39,7 @@ func crate() map[string]string {
 	}
 }
 
-// rustPlan is the plan of a crate under a profile of these args.
+// rustPlan returns the plan of a crate under a profile with these args.
 func rustPlan(name string, iterations int, args ...string) suite.BenchmarkPlan {
 	b := suite.BenchmarkDef{Name: events.Benchmark(name), Source: name, Patches: []string{"0-text"}}
 	p := planOf(b, suite.DriverRust, iterations)
@@ -47,7 +47,7 @@ func rustPlan(name string, iterations int, args ...string) suite.BenchmarkPlan {
 	return p
 }
 
-// fullOnly leaves the first scenario.
+// fullOnly keeps only the first scenario.
 func fullOnly(p suite.BenchmarkPlan) suite.BenchmarkPlan {
 	p.Chain, p.Cases, p.Benchmark.Patches = p.Chain[:1], p.Cases[:1], nil
 	return p
@@ -60,7 +60,7 @@ func rustJob(t *testing.T, files map[string]string, plans ...suite.BenchmarkPlan
 	return job
 }
 
-// runRust runs a job that must succeed as a whole.
+// runRust runs a job in which nothing may fail.
 func runRust(t *testing.T, job runner.Job) *recorder {
 	t.Helper()
 	var sink recorder
@@ -145,7 +145,7 @@ func TestRustCompilesDependenciesOnce(t *testing.T) {
 	size(t, sink, "full", 1)
 }
 
-// The compiler's own hashes of types show what it hashes: nothing of where a program is compiled.
+// The compiler's own hashes of types show what it hashes: nothing about the directory of the program.
 func TestRustHashesDoNotDependOnTheSlot(t *testing.T) {
 	files := map[string]string{
 		"Cargo.toml":       manifest + "[dependencies]\nother = { path = \"other\" }\n",
@@ -245,7 +245,7 @@ func TestRustDocumentation(t *testing.T) {
 
 func TestRustClippy(t *testing.T) {
 	job := rustJob(t, crate(), fullOnly(rustPlan("demo", 1, "clippy")))
-	// Not every toolchain has clippy. Its driver is a compiler, and is told by its name what else to do.
+	// Not every toolchain has clippy. Its driver is a compiler that takes its role from its name.
 	real, said := job.Toolchain.Dir, filepath.Join(t.TempDir(), "said")
 	job.Toolchain.Dir = t.TempDir()
 	bin := filepath.Join(job.Toolchain.Dir, "bin")

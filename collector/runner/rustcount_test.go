@@ -10,7 +10,7 @@ import (
 	"github.com/tachobench/tacho/collector/runner"
 )
 
-// Valgrind is never required: without it the cases are measured all the same, and the log says what is missing.
+// Valgrind is never required: without it the cases are measured, and the log says what is missing.
 func TestInstructionsAreCountedWhereValgrindIs(t *testing.T) {
 	job := rustJob(t, crate(), fullOnly(rustPlan("demo", 2, "rustc", "--profile", "check")))
 	r := newRunner()

@@ -15,11 +15,11 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// diffSuffix is the end of the name of a patch that is a diff.
+// diffSuffix ends the name of a patch that is a diff.
 const diffSuffix = ".patch"
 
 // unfoldDiffs turns patches that are diffs, files NAME.patch in the program, into the form of this package:
-// directories of changed files. Each diff applies to what the ones before it left.
+// directories of changed files. Each diff applies to the result of the ones before it.
 func unfoldDiffs(ctx context.Context, s *Slot, src string, b suite.BenchmarkDef) error {
 	from := []string{src}
 	for _, name := range b.Patches {
@@ -27,7 +27,7 @@ func unfoldDiffs(ctx context.Context, s *Slot, src string, b suite.BenchmarkDef)
 		from = append(from, dir)
 		_, err := os.Stat(dir)
 		if err == nil || !strings.HasSuffix(name, diffSuffix) {
-			continue // it is in our form, or takePatches says that it is not there
+			continue // it is in our form, or takePatches reports that it is missing
 		}
 		diff, err := os.ReadFile(filepath.Join(src, filepath.FromSlash(name)))
 		if err == nil {
@@ -40,8 +40,8 @@ func unfoldDiffs(ctx context.Context, s *Slot, src string, b suite.BenchmarkDef)
 	return nil
 }
 
-// unfold makes the directory dir with the files that diff changes, as they are after it. Before it they are
-// in the last of the directories from that has them.
+// unfold makes the directory dir with the files that diff changes, in their changed form. It takes the form before
+// the change from the last of the directories from that has the file.
 func unfold(ctx context.Context, s *Slot, from []string, dir string, diff []byte) error {
 	names, err := diffNames(diff)
 	if err != nil {
@@ -81,7 +81,7 @@ func unfold(ctx context.Context, s *Slot, from []string, dir string, diff []byte
 	return err
 }
 
-// diffNames returns the files that a unified diff changes, without the first part of their paths.
+// diffNames returns the files that a unified diff changes, without the first element of their paths.
 func diffNames(diff []byte) ([]string, error) {
 	var names []string
 	old := ""

@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	// leafMark is a flag that no compiler has. Cargo hands it to the compiler for the leaf alone.
+	// leafMark is a flag that no compiler has. Cargo gives it only to the compiler of the leaf.
 	leafMark = "--tacho-leaf"
-	// leafSuffix is in the names of the files that the leaf is compiled to, instead of a hash.
+	// leafSuffix is in the names of the files that the leaf is compiled to, in the place of a hash.
 	leafSuffix = "-leaf"
 	// faultSuffix marks the file in which a wrapper says why it failed.
 	faultSuffix = ".fault"
 
-	// These variables tell a wrapper where the real tools are, where to record to, and what the slot is.
+	// These variables tell a wrapper where the real tools are, where to record to, and where the slot is.
 	variableBin    = "TACHO_RUST_BIN"
 	variableRecord = "TACHO_RUST_RECORD"
 	variableSlot   = "TACHO_RUST_SLOT"
 )
 
-// recording is the command that cargo compiles the leaf with, as cargo gave it. Gob carries it, since
-// arguments and environment are bytes and need not be valid text.
+// recording is the command with which cargo compiles the leaf, as cargo gave it. It is stored as gob, since arguments
+// and environment are bytes and need not be valid text.
 type recording struct {
 	Args, Env []string
 	Dir       string
 }
 
-// RunWrapperIfAsked does the work of a compiler if cargo started this process in the place of one, and then
-// returns true: the program ends at once. It comes first in main, beside measure.RunShimIfAsked, and in the
-// TestMain of packages that measure Rust.
+// RunWrapperIfAsked does the work of a compiler if cargo started this process in the place of one. It then returns
+// true, and the program must end at once. Call it first in main, beside measure.RunShimIfAsked, and in the TestMain
+// of packages that measure Rust.
 func RunWrapperIfAsked() bool {
 	tool, file := filepath.Base(os.Args[0]), os.Getenv(variableRecord)
 	if file == "" || tool != verbRustc && tool != verbRustdoc {
 		return false
 	}
 	if err := wrap(tool, file); err != nil {
-		// Cargo may take it for a success. Prepare looks at the file first.
+		// Cargo may take this for a success. So the driver looks at this file first.
 		if err := os.WriteFile(file+faultSuffix, []byte(err.Error()), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -53,12 +53,12 @@ func RunWrapperIfAsked() bool {
 	return true
 }
 
-// wrap records the leaf, and turns into the real tool for anything else.
+// wrap records the command of the leaf. For any other crate it becomes the real tool.
 func wrap(tool, file string) error {
 	env := os.Environ()
 	home := strings.TrimPrefix(os.Getenv("CARGO_MANIFEST_DIR"), os.Getenv(variableSlot))
 	identity := []string{os.Getenv("CARGO_PKG_NAME"), os.Getenv("CARGO_PKG_VERSION"), home}
-	args := settleMetadata(os.Args[1:], identity)
+	args := replaceMetadata(os.Args[1:], identity)
 	mark := slices.Index(args, leafMark)
 	if mark < 0 {
 		real := filepath.Join(os.Getenv(variableBin), tool)
@@ -82,7 +82,8 @@ func wrap(tool, file string) error {
 	return nil
 }
 
-// readRecording reads what a wrapper recorded: fs.ErrNotExist if nothing, another error if the wrapper failed.
+// readRecording reads what a wrapper recorded. It returns fs.ErrNotExist if there is nothing, and another error if
+// the wrapper failed.
 func readRecording(file string) (recording, error) {
 	var r recording
 	if fault, err := os.ReadFile(file + faultSuffix); err == nil {
@@ -99,7 +100,7 @@ func readRecording(file string) (recording, error) {
 	return r, nil
 }
 
-// linkWrapper makes a directory in which this program has the names of the compilers.
+// linkWrapper makes a directory in which the compilers' names are links to this program.
 func linkWrapper(dir string) error {
 	self, err := os.Executable()
 	if err == nil {
@@ -116,7 +117,8 @@ func linkWrapper(dir string) error {
 	return nil
 }
 
-// wrapperEnv makes cargo call the wrappers in dir, and tells them what they need to know.
+// wrapperEnv returns the variables that make cargo call the wrappers in dir, and that tell the wrappers what they
+// need.
 func wrapperEnv(dir, bin, file, slot string) []string {
 	return []string{
 		"RUSTC=" + filepath.Join(dir, verbRustc),
@@ -127,11 +129,11 @@ func wrapperEnv(dir, bin, file, slot string) []string {
 	}
 }
 
-// settleMetadata replaces the hash by which cargo tells apart the crates of a build. Cargo's own covers its
-// version and the compiler's, and the compiler hashes it into every name; so two toolchains would walk their
-// hash tables in different orders and differ by chance. Ours covers what the crate is: package, name, type,
-// features and whether it is for the host.
-func settleMetadata(args, identity []string) []string {
+// replaceMetadata replaces the hash by which cargo tells the crates of a build apart. Cargo's own hash covers cargo's
+// version and the compiler's, and the compiler hashes it into every name. So two toolchains would walk their hash
+// tables in different orders and differ by chance. Our hash covers what the crate is: package, name, type, features,
+// and whether it is for the host.
+func replaceMetadata(args, identity []string) []string {
 	for i, a := range args {
 		switch {
 		case a == "--test" || strings.HasPrefix(a, "--target"):
@@ -150,9 +152,9 @@ func settleMetadata(args, identity []string) []string {
 	return settled
 }
 
-// arguments returns those of the compiler for measuring: it writes to out, to files whose names do not tell
-// the toolchain, and only its list of dependencies elsewhere; and it says what is wrong in words, where cargo
-// asks for JSON.
+// arguments returns the compiler's arguments for measuring. The compiler writes to out, to files whose names do not
+// tell the toolchain; only its list of dependencies goes to depInfo. It reports errors as text, not as JSON, which
+// cargo asks for.
 func (r recording) arguments(out, depInfo string) []string {
 	var args []string
 	for i := 0; i < len(r.Args); i++ {
@@ -180,7 +182,7 @@ func (r recording) arguments(out, depInfo string) []string {
 	return args
 }
 
-// writesFiles reports whether the leaf is compiled to files that have a size to speak of.
+// writesFiles reports whether the leaf is compiled to files whose size is worth a metric.
 func (r recording) writesFiles(verb string) bool {
 	if verb == verbRustdoc {
 		return slices.Contains(r.Args, "--output-format=json")
@@ -193,8 +195,8 @@ func (r recording) writesFiles(verb string) bool {
 	})
 }
 
-// environment returns that of the compiler for measuring: without ours, and without the job server of a cargo
-// that is gone.
+// environment returns the compiler's environment for measuring: without our variables, and without the job server of
+// a cargo that has ended.
 func (r recording) environment() []string {
 	return slices.DeleteFunc(slices.Clone(r.Env), func(e string) bool {
 		name, _, _ := strings.Cut(e, "=")

@@ -43,7 +43,7 @@ func TestRecordingBecomesTheMeasuredCommand(t *testing.T) {
 
 func TestMetadataTellsCratesApartButNotToolchains(t *testing.T) {
 	settled := func(identity, args string) string {
-		got := settleMetadata(strings.Fields(args), strings.Fields(identity))
+		got := replaceMetadata(strings.Fields(args), strings.Fields(identity))
 		_, hash, ok := strings.Cut(strings.Join(got, " "), "-C metadata=")
 		hash, _, _ = strings.Cut(hash, " ")
 		if !ok || len(hash) != 16 {

@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// TestRustReplaysWhatCargoRuns compares what is measured with the command that cargo itself prints and runs.
+// TestRustReplaysWhatCargoRuns compares the measured command with the command that cargo itself prints and runs.
 func TestRustReplaysWhatCargoRuns(t *testing.T) {
 	plan := fullOnly(rustPlan("demo", 3, "rustc", "--profile", "check"))
 	job := rustJob(t, map[string]string{}, plan)
@@ -76,7 +76,7 @@ func keepLeast(least, metrics map[events.Metric]float64) {
 	}
 }
 
-// TestRustSmallMeasures runs every program of the suite that ships.
+// TestRustSmallMeasures runs every program of the shipped suite rustc-small.
 func TestRustSmallMeasures(t *testing.T) {
 	d, err := definitions.Shipped("rustc-small")
 	if err != nil {

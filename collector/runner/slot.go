@@ -19,7 +19,8 @@ const prepareTimeout = 30 * time.Minute
 
 // Slot is the working directory of a benchmark, as a driver sees it.
 type Slot struct {
-	// Dir is the directory. It is empty when a driver begins, and what the driver leaves is deleted.
+	// Dir is the directory. It is empty when a driver begins, and the runner later deletes what the driver leaves in
+	// it.
 	Dir string
 	// Cache is the directory that outlives jobs and may be shared; see lockCache.
 	Cache string
@@ -34,10 +35,10 @@ func (s *Slot) Path(elem ...string) string {
 	return filepath.Join(append([]string{s.Dir}, elem...)...)
 }
 
-// Log logs a line.
+// Log writes one or more lines to the job's log.
 func (s *Slot) Log(text string) { s.log(text) }
 
-// clear makes the slot, empty but for a home and a directory for temporary files.
+// clear makes the slot and empties it. Only a home and a directory for temporary files are in it then.
 func (s *Slot) clear() error {
 	if !filepath.IsAbs(s.Dir) || !filepath.IsAbs(s.Cache) {
 		return fmt.Errorf("slot %q and cache %q must be absolute paths", s.Dir, s.Cache)
@@ -62,7 +63,7 @@ func (s *Slot) clear() error {
 	return nil
 }
 
-// removeAll deletes a tree, also one with directories that were made read-only, as module caches are.
+// removeAll deletes a tree, also one with read-only directories, as module caches have them.
 func removeAll(root string) error {
 	err := os.RemoveAll(root)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
@@ -77,7 +78,7 @@ func removeAll(root string) error {
 	return errors.Join(walkErr, os.RemoveAll(root))
 }
 
-// Materialise puts the program of b into the slot and returns its directory.
+// Materialise puts the program of b into the slot and returns the program's directory.
 func (s *Slot) Materialise(ctx context.Context, b suite.BenchmarkDef) (string, error) {
 	dir := s.Path("src")
 	if err := s.source(ctx, b, dir); err != nil {
@@ -86,7 +87,7 @@ func (s *Slot) Materialise(ctx context.Context, b suite.BenchmarkDef) (string, e
 	return dir, nil
 }
 
-// Env returns the environment that every command of the slot starts from: the slot's own home and temporary
+// Env returns the environment with which every command of the slot starts: the slot's own home and temporary
 // directory, a fixed locale and time zone, and a path that begins with bin.
 func (s *Slot) Env(bin string) []string {
 	return []string{
@@ -98,8 +99,8 @@ func (s *Slot) Env(bin string) []string {
 	}
 }
 
-// Command returns an argv as a command: argv[0] is looked up on the PATH of env unless it has a slash, when
-// it is relative to dir. It has no network but its own loopback.
+// Command makes a command from argv. argv[0] is looked up on the PATH of env; if it has a slash and is not absolute,
+// it is relative to dir. The command has no network but its own loopback.
 func (s *Slot) Command(dir string, env, argv []string) (measure.Cmd, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return measure.Cmd{}, errors.New("the command is empty")
@@ -118,7 +119,7 @@ func (s *Slot) Command(dir string, env, argv []string) (measure.Cmd, error) {
 	return measure.Cmd{Path: path, Args: argv[1:], Env: lastWins(env), Dir: dir, NoNet: true}, nil
 }
 
-// lastWins drops the variables that are set again further on. Programs do not agree on which of two counts.
+// lastWins drops each variable that is set again later in env. Programs do not agree on which of two values counts.
 func lastWins(env []string) []string {
 	last := map[string]int{}
 	for i, e := range env {
@@ -151,8 +152,8 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("there is no command %q on %s", name, dirs)
 }
 
-// Do runs an unmeasured command and returns what it wrote to stdout. What it runs is killed with all its
-// descendants when ctx ends.
+// Do runs an unmeasured command and returns what it wrote to stdout. When ctx ends, the command and all its
+// descendants are killed.
 func (s *Slot) Do(ctx context.Context, dir string, env, argv []string) ([]byte, error) {
 	c, err := s.Command(dir, env, argv)
 	if err != nil {

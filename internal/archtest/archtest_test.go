@@ -7,7 +7,7 @@ import (
 
 const root = "../.."
 
-// packageRules are all rules about packages. They have a test each on a bad example.
+// packageRules are all rules about packages. Each has a test on a bad example.
 var packageRules = map[string]func([]*Package) []Problem{
 	"floors":   CheckFloors,
 	"purity":   CheckPurity,

@@ -15,7 +15,7 @@ const (
 	ports
 	parts
 	program
-	// beside is where internal packages stand; see CheckFloors.
+	// beside is the place of internal packages; see CheckFloors.
 	beside
 )
 
@@ -23,8 +23,8 @@ func (f floor) String() string {
 	return [...]string{"words (0)", "sense (1)", "ports (2)", "parts (3)", "program (4)", "beside"}[f]
 }
 
-// house names the floor of every package. A directory below one of these belongs to it, unless it is
-// named itself. With a star each directory below is a room of its own.
+// house names the floor of every package. A directory below one of these belongs to the same room, unless it has an
+// entry itself. With a star, each directory below is a room of its own.
 var house = map[string]floor{
 	"events": words, "internal/phrase": words,
 
@@ -42,9 +42,9 @@ var house = map[string]floor{
 	"internal": beside, "docker": beside,
 }
 
-// neighbours are the imports inside a floor that are wanted. Words and parts have none.
+// neighbours are the allowed imports inside a floor. Words and parts have none.
 var neighbours = map[string][]string{
-	// The ledger holds what the others say of single things.
+	// The ledger folds what the other packages say about single requests, jobs and suites.
 	"rules/ledger": {"rules/job", "rules/queue", "rules/request", "rules/suite"},
 
 	"eventlog/jetstream":    {"eventlog"},
@@ -56,7 +56,7 @@ var neighbours = map[string][]string{
 	"control":               {"eventlog"},
 	"collector/runner":      {"artifact", "collector/measure"},
 	"readmodel/comparison":  {"readmodel"},
-	// The shapes that the API answers with are the rows and the wishes themselves.
+	// The API answers with the rows and the wishes themselves.
 	"website/client": {"readmodel/comparison", "control", "eventlog", "readmodel"},
 	// What is in use is refused as everything else is.
 	"internal/datadir": {"control"},
@@ -65,11 +65,10 @@ var neighbours = map[string][]string{
 	"internal/cli": {"internal/node"},
 }
 
-// known are the packages that internal ones may import: words that they need, and the log.
+// known are the packages that internal ones may import: the words that they need, and the log.
 var known = []string{"events", "rules/suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
 
-// stages are internal packages that put whole parts together and import whatever they need for it. Only tests
-// may import them.
+// stages are internal packages that put whole parts together. They may import anything. Only tests may import them.
 var stages = []string{"internal/farm", "internal/attack"}
 
 // place returns the entry of the house that a package belongs to.
@@ -114,7 +113,7 @@ func CheckFloors(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// refuse says why a package may not import another one; empty if it may.
+// refuse returns why a package may not import another one; empty if it may.
 func refuse(from string, i Import) string {
 	room, f, _ := place(from)
 	target, to, ok := place(i.Path)
@@ -135,8 +134,8 @@ func refuse(from string, i Import) string {
 	return fmt.Sprintf("is on the floor %v and may not import %s, which is on %v", f, i.Path, to)
 }
 
-// refuseInTest is refuse for tests, which may also meet the neighbours on their floor, and what is made for tests. Parts never meet:
-// what two of them do together is tested from the program or from a package of tests.
+// refuseInTest is refuse for tests. Tests may also import the neighbours on their floor, and packages made for tests.
+// Parts never import one another: test what two of them do together from the program or from a package of tests.
 func refuseInTest(from string, i Import) string {
 	_, f, _ := place(from)
 	_, to, _ := place(i.Path)

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// mutableAllowed are the variables of packages that may change, and why.
+// mutableAllowed are the package variables that may change, with the reason.
 var mutableAllowed = map[string]string{
 	"internal/pgtest.binary": "the one server of a test binary, which all its tests share; Main starts and stops it",
 }
 
-// CheckGlobals reports variables of packages that change after their declaration: by an assignment, through
-// their address, by delete, clear or a method that has a pointer as its receiver; and those that can only
-// be meant to change, because they hold a lock or an atomic value.
+// CheckGlobals reports package variables that change after their declaration: by an assignment, through their
+// address, by delete, clear or copy, or by a method with a pointer receiver. It also reports those that hold a lock
+// or an atomic value, since they can only be meant to change.
 func CheckGlobals(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		problems = append(problems, globalsOf(p)...)
@@ -23,7 +23,7 @@ func CheckGlobals(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// resolver knows nothing of other packages. It is enough: we ask only what the names of this one mean.
+// resolver loads no other packages. The check only needs the meaning of names of this package.
 type resolver struct{}
 
 func (resolver) Import(string) (*types.Package, error) { return nil, errors.New("not loaded") }
@@ -87,7 +87,7 @@ func (c *globalCheck) visit(n ast.Node) bool {
 	return true
 }
 
-// called reports x.m when m can change the variable x.
+// called reports x.m if m can change the variable x.
 func (c *globalCheck) called(n *ast.SelectorExpr) {
 	s := c.info.Selections[n]
 	if s == nil || s.Kind() != types.MethodVal {
@@ -101,7 +101,7 @@ func (c *globalCheck) called(n *ast.SelectorExpr) {
 	}
 }
 
-// changed reports the expression if what it changes is a variable of a package.
+// changed reports the expression if it changes a package variable.
 func (c *globalCheck) changed(e ast.Expr) {
 	root, ok := c.root(e)
 	if !ok || mutableAllowed[c.p.Path+"."+root] != "" {
@@ -112,7 +112,7 @@ func (c *globalCheck) changed(e ast.Expr) {
 	})
 }
 
-// root returns the name of the variable of a package that e is, or is a piece of.
+// root returns the name of the package variable that e is, or is a part of.
 func (c *globalCheck) root(e ast.Expr) (string, bool) {
 	for {
 		switch x := e.(type) {
@@ -140,8 +140,8 @@ func (c *globalCheck) root(e ast.Expr) (string, bool) {
 	}
 }
 
-// declared reports variables that hold locks and the like. Lazily computed constants (sync.OnceValue) are
-// none.
+// declared reports variables that hold locks and the like. A lazily computed constant (sync.OnceValue) is not one of
+// them.
 func (c *globalCheck) declared() {
 	for _, d := range c.f.Syntax.Decls {
 		g, ok := d.(*ast.GenDecl)

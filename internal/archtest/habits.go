@@ -24,7 +24,7 @@ func CheckNames(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// CheckComments reports packages that do not say in a sentence what they are.
+// CheckComments reports packages whose comment does not begin with a sentence that says what they are.
 func CheckComments(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		want := "Package " + path.Base(p.Path) + " "
@@ -40,10 +40,10 @@ func CheckComments(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// initAllowed are the packages that may have init functions, and why.
+// initAllowed are the packages that may have init functions, with the reason.
 var initAllowed = map[string]string{}
 
-// CheckInit reports work that is done before main.
+// CheckInit reports init functions: they do work before main.
 func CheckInit(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if initAllowed[p.Path] != "" {
@@ -52,7 +52,7 @@ func CheckInit(packages []*Package) (problems []Problem) {
 		for _, f := range p.Files {
 			for _, d := range f.Syntax.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-					problems = append(problems, Problem{p.at(f, fn), "init does work that nobody asked for: let the caller call it"})
+					problems = append(problems, Problem{p.at(f, fn), "init works without being called: give it a name and let the caller call it"})
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func CheckMains(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// CheckExits reports packages other than commands and tests that end the process.
+// CheckExits reports code that ends the process outside of commands and tests.
 func CheckExits(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if strings.HasPrefix(p.Path, "cmd/") {
@@ -106,8 +106,8 @@ func CheckExits(packages []*Package) (problems []Problem) {
 	return problems
 }
 
-// CheckHeaders reports conditions that hide what happens: a call that is made in the header of an if or a switch and whose
-// result is nothing, and a map that is made to choose between two texts.
+// CheckHeaders reports conditions that hide an effect: a call without a used result in the header of an if or a
+// switch, and a map that is made only to choose between two values.
 func CheckHeaders(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		for _, f := range p.Files {
@@ -120,11 +120,11 @@ func CheckHeaders(packages []*Package) (problems []Problem) {
 					init = n.Init
 				case *ast.IndexExpr:
 					if choosesByBool(n) {
-						problems = append(problems, Problem{p.at(f, n), "a map is no condition: write an if"})
+						problems = append(problems, Problem{p.at(f, n), "a map is not a condition: write an if"})
 					}
 				}
 				if _, effect := init.(*ast.ExprStmt); effect {
-					problems = append(problems, Problem{p.at(f, n), "what is done does not stand in the header of a condition: give it a line"})
+					problems = append(problems, Problem{p.at(f, n), "an effect does not belong in the header of a condition: give it a line of its own"})
 				}
 				return true
 			})

@@ -1,8 +1,8 @@
-// Package archtest holds the rules of the house that a compiler does not know, and checks the module against them.
+// Package archtest holds the rules of the house that a compiler does not check, and checks the module against them.
 //
-// Each rule is a function from loaded packages (or text files) to problems. The test of this package runs
-// all of them on the module; the rules' own tests run each on a small bad example, so that none can pass
-// because it sees nothing. What a rule tolerates stands in its table, with the reason.
+// Each rule is a function from loaded packages (or text files) to problems. The test of this package runs all of them
+// on the module. The rules' own tests run each one on a small bad example, so that no rule can pass because it sees
+// nothing. The exceptions of a rule are in its table, with the reason.
 package archtest
 
 import (
@@ -29,11 +29,11 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Where + ": " + p.What }
 
-// Package is one package of the module, parsed and not type-checked.
+// Package is one package of the module, parsed but not type-checked.
 type Package struct {
 	// Path is relative to the module: "events", "cmd/tacho".
 	Path string
-	// Name is the name in the package clause of the files that are no tests; empty if all files are tests.
+	// Name is the name in the package clause of the files that are not tests; empty if all files are tests.
 	Name string
 	// Imports and TestImports are import paths; those of the module are relative to it.
 	Imports, TestImports []Import
@@ -41,14 +41,14 @@ type Package struct {
 	Fset                 *token.FileSet
 }
 
-// Import is a package that is imported.
+// Import is an imported package.
 type Import struct {
 	Path string
-	// Ours is set for a package of the module, whose path is then relative.
+	// Ours is set for a package of the module; its path is then relative.
 	Ours bool
 }
 
-// File is one Go file of a package, those for other platforms included.
+// File is one Go file of a package. Files for other platforms count too.
 type File struct {
 	Name   string
 	Syntax *ast.File
@@ -58,7 +58,7 @@ type File struct {
 	Built bool
 }
 
-// TestsOnly reports whether the package has nothing but tests.
+// TestsOnly reports whether the package has only tests.
 func (p *Package) TestsOnly() bool { return p.Name == "" }
 
 // at returns the place of a node.
@@ -149,7 +149,7 @@ func (l listed) relative(importPath string) Import {
 	return Import{Path: rest, Ours: ours}
 }
 
-// importNames returns the import path for each name under which the file knows a package.
+// importNames returns the import path of each package name in the file.
 func importNames(f *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range f.Imports {
@@ -165,7 +165,7 @@ func importNames(f *ast.File) map[string]string {
 	return names
 }
 
-// selected returns "import/path.Name" for an expression that names something of another package.
+// selected returns "import/path.Name" for an expression that names something in another package.
 func selected(names map[string]string, e ast.Expr) (string, bool) {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {

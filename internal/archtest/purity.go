@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// impure are the standard packages that reach out of a pure function. A path stands for what is below it
-// as well.
+// impure are the standard packages that reach out of a pure function. A path includes the packages below it.
 var impure = []string{
 	"context", "os", "net", "math/rand", "crypto/rand", "log", "sync", "syscall", "runtime", "plugin", "unsafe",
 	"database/sql", "testing", "expvar",
 }
 
-// pureAlthough are packages below an impure one that are pure.
+// pureAlthough are pure packages below an impure one.
 var pureAlthough = []string{"net/url", "net/netip"}
 
-// pureForeign are the packages of others that pure packages may use.
+// pureForeign are the third-party packages that pure packages may use.
 var pureForeign = []string{
 	"github.com/pelletier/go-toml/v2",
 	"github.com/pelletier/go-toml/v2/unstable",
@@ -33,8 +32,8 @@ var clock = []string{
 	"time.NewTimer", "time.NewTicker",
 }
 
-// CheckPurity reports what a package of the floors words and sense may not do: read a clock, randomness, a
-// file, a context, or log, wait for another goroutine, or start one. Their tests may.
+// CheckPurity reports what a package of the floors words and sense may not do: read a clock, randomness, a file or a
+// context, log, wait for another goroutine, or start one. Their tests may do all that.
 func CheckPurity(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if _, f, ok := place(p.Path); !ok || f > sense {
@@ -83,7 +82,7 @@ func within(importPath string, roots []string) bool {
 	})
 }
 
-// foreign reports whether a package is neither ours nor of the standard library.
+// foreign reports whether a package is neither ours nor in the standard library.
 func foreign(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return strings.Contains(first, ".") && !strings.HasPrefix(importPath, modulePath+"/")

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 )
 
-// source makes a package of files, each "name.go" and its text.
+// source makes a package of files, each given as "name.go" and its text.
 func source(t *testing.T, packagePath string, files ...string) *Package {
 	t.Helper()
 	p := &Package{Path: packagePath, Fset: token.NewFileSet()}
@@ -29,7 +29,7 @@ func source(t *testing.T, packagePath string, files ...string) *Package {
 	return p
 }
 
-// expect insists on exactly the problems that contain these pieces, in this order.
+// expect fails unless the problems are exactly those that contain these texts, in this order.
 func expect(t *testing.T, got []Problem, want ...string) {
 	t.Helper()
 	for i, problem := range got {
@@ -175,7 +175,7 @@ func f(x map[string]int, g func() bool) string {
 	}
 	return ""
 }
-`)}), ":3: what is done", ":4: a map is no condition", ":9: what is done")
+`)}), ":3: an effect", ":4: a map is not a condition", ":9: an effect")
 }
 
 func TestTests(t *testing.T) {
@@ -315,7 +315,7 @@ func TestSizes(t *testing.T) {
 	expect(t, CheckSizes([]Tracked{{"bin/tacho", maxBytes + 1}, {"fine", maxBytes}}), "bin/tacho: has 1048577 bytes")
 }
 
-// A file counts from when it is added, and no longer when it is deleted.
+// A file counts as soon as it is added, and no longer when it is deleted.
 func TestTrackedFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "--quiet"}, {"add", "a b", "gone"}} {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// maxBytes is how large a tracked file may be. Every clone has it for ever, even when it is gone: programs that were
-// built, and dumps, have no place in the history.
+// maxBytes is how large a tracked file may be. Every clone has it for ever, even after it is deleted. So built
+// programs and dumps do not belong in the history.
 const maxBytes = 1 << 20
 
 // Tracked is a file that git tracks.
@@ -32,7 +32,7 @@ func ReadTracked(dir string) (files []Tracked, err error) {
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed, and not committed yet
+			continue // removed, but the removal is not committed yet
 		}
 		if err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ func ReadTracked(dir string) (files []Tracked, err error) {
 	return files, nil
 }
 
-// CheckSizes reports files that are too large to be kept for ever.
+// CheckSizes reports files that are too large.
 func CheckSizes(files []Tracked) (problems []Problem) {
 	for _, f := range files {
 		if f.Bytes > maxBytes {

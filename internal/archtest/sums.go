@@ -15,17 +15,16 @@ const (
 // sum is a closed set of types: an interface with a method that only its own package can have.
 type sum struct {
 	name string
-	// variants are "package/path.Name", in the order of their declaration.
+	// variants are "package/path.Name", in the order of declaration.
 	variants []string
 }
 
-// CheckSums reports type switches that forget a type of a closed set. A closed set is an interface that is
-// marked with //sumtype:decl; its types are those of its package that have its unexported method. A switch
-// that is partial on purpose says so with //exhaustive:ignore on the line above, as it does for the linter
-// of switches over constants. A default does not make it complete: the type that is added next year must
-// be met by somebody who thinks about it. A closed set may have families: closed sets of some of its types. A case for a
-// family meets all of them, and a switch whose cases are all of one family is over that. Tests are not looked at: they
-// pick what they need.
+// CheckSums reports type switches that miss a type of a closed set. A closed set is an interface that is marked with
+// //sumtype:decl; its types are those of its package that have its unexported method. A switch that is partial on
+// purpose says so with //exhaustive:ignore on the line above, as for the linter of switches over constants. A default
+// does not make a switch complete: the author of next year's type must decide about each switch. A closed set may
+// have families: closed sets of some of its types. A case for a family covers all its types, and a switch whose cases
+// are all of one family is over that family. Tests are not checked: they pick what they need.
 func CheckSums(packages []*Package) (problems []Problem) {
 	var sums []sum
 	for _, p := range packages {
@@ -139,8 +138,8 @@ func partialSwitches(p *Package, f *File, sums []sum) (problems []Problem) {
 	return problems
 }
 
-// narrowest returns the closed sets that a switch is over: of a set and its families the one that has all of the cases
-// and the fewest types.
+// narrowest returns the closed sets that a switch is over. Of a set and its families it takes the one that has all
+// the cases and the fewest types.
 func narrowest(cases []string, sums []sum) (over []sum) {
 	of := func(set sum) (in []string) {
 		for _, c := range cases {
@@ -166,7 +165,7 @@ func narrowest(cases []string, sums []sum) (over []sum) {
 	return over
 }
 
-// withFamilies adds the types of the closed sets that cases name: a case for a family meets all of it.
+// withFamilies adds the types of the closed sets that cases name: a case for a family covers all its types.
 func withFamilies(cases []string, sums []sum) []string {
 	all := slices.Clone(cases)
 	for _, set := range sums {
@@ -177,7 +176,7 @@ func withFamilies(cases []string, sums []sum) []string {
 	return all
 }
 
-// casesOf returns the types of ours that the switch names, as "package/path.Name".
+// casesOf returns our types in the cases of the switch, as "package/path.Name".
 func casesOf(p *Package, names map[string]string, s *ast.TypeSwitchStmt) (cases []string) {
 	for _, clause := range s.Body.List {
 		for _, e := range clause.(*ast.CaseClause).List {

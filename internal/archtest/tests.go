@@ -10,8 +10,8 @@ import (
 // longestTest is how many letters the name of a test may have.
 const longestTest = 50
 
-// CheckTests reports tests that skip, tests that sleep instead of waiting for what they wait for, and names that nobody
-// reads to their end. The simulated clock of a synctest bubble may be slept on.
+// CheckTests reports tests that skip, tests that sleep instead of waiting for an event, and names that are too long
+// to read. A test may sleep on the simulated clock of a synctest bubble.
 func CheckTests(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		for _, f := range p.Files {
@@ -30,8 +30,8 @@ type testCheck struct {
 	problems []Problem
 }
 
-// walk visits n. testers are the names of the parameters of package testing's types in the functions
-// around n, bubble is set inside of synctest.Test.
+// walk visits n. testers are the parameters, in the functions around n, that have a type of package testing. bubble
+// is set inside of synctest.Test.
 func (c *testCheck) walk(n ast.Node, testers []string, bubble bool) {
 	ast.Inspect(n, func(m ast.Node) bool {
 		switch m := m.(type) {
@@ -60,7 +60,7 @@ func (c *testCheck) walk(n ast.Node, testers []string, bubble bool) {
 
 func (c *testCheck) use(e *ast.SelectorExpr, testers []string, bubble bool) {
 	if name, ok := selected(c.names, e); ok && name == "time.Sleep" && c.f.Test && !bubble {
-		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test waits for what happened, and never for how long"})
+		c.problems = append(c.problems, Problem{c.p.at(c.f, e), "a test waits for an event, never for a duration"})
 	}
 	x, ok := e.X.(*ast.Ident)
 	if ok && slices.Contains(testers, x.Name) && strings.HasPrefix(e.Sel.Name, "Skip") {
@@ -68,8 +68,8 @@ func (c *testCheck) use(e *ast.SelectorExpr, testers []string, bubble bool) {
 	}
 }
 
-// parameters returns the names that have a type of package testing in a function of type t inside of one
-// that knows outer.
+// parameters returns the names with a type of package testing in a function of type t. outer are those of the
+// function around it.
 func (c *testCheck) parameters(t *ast.FuncType, outer []string) []string {
 	known := slices.Clone(outer)
 	for _, field := range t.Params.List {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxLines is how long a file may be; one that holds a single noun is far below it.
+// maxLines is how long a file may be. A file that holds a single noun is far shorter.
 const maxLines = 600
 
 // written are the extensions of the files that people write and read.
@@ -21,8 +21,7 @@ type Text struct {
 	Content string
 }
 
-// ReadTexts returns the files that people write: no test data, no build output, no programs that are
-// measured.
+// ReadTexts returns the files that people write: no test data, no build output, no measured programs.
 func ReadTexts(root fs.FS) (texts []Text, err error) {
 	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -42,10 +41,10 @@ func ReadTexts(root fs.FS) (texts []Text, err error) {
 	return texts, err
 }
 
-// unnamed are files that people write and that have no extension.
+// unnamed are files without an extension that people write.
 var unnamed = []string{"Makefile", "Dockerfile", "run"}
 
-// CheckLengths reports files that hold more than one noun.
+// CheckLengths reports files that are too long, since they hold more than one noun.
 func CheckLengths(texts []Text) (problems []Problem) {
 	for _, t := range texts {
 		if n := strings.Count(t.Content, "\n"); n > maxLines {
@@ -55,22 +54,23 @@ func CheckLengths(texts []Text) (problems []Problem) {
 	return problems
 }
 
-// promise is what an unfinished place is marked with. The words are put together here, so that this file has none.
+// promise matches the marks of unfinished places. The words are put together here, so that this file has no mark
+// itself.
 var promise = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"}, "|") + `)\b`)
 
-// private are directories that exist for one person or on one machine.
+// private matches directories that exist for one person or on one machine.
 var private = regexp.MustCompile(`(^|[^\w.~/)}-])/(home|Users|root|work|workspace)/[\w.]+`)
 
-// privateAllowed are directories of that form which are everybody's.
+// privateAllowed are directories of that form that many machines have.
 var privateAllowed = []string{"/home/linuxbrew"}
 
-// CheckMarks reports promises and the paths of one person's machine.
+// CheckMarks reports marks of unfinished places, and paths of one person's machine.
 func CheckMarks(texts []Text) (problems []Problem) {
 	for _, t := range texts {
 		for i, line := range strings.Split(t.Content, "\n") {
 			where := fmt.Sprintf("%s:%d", t.Name, i+1)
 			if m := promise.FindString(line); m != "" {
-				problems = append(problems, Problem{where, m + " promises what is not there: do it, or open an issue"})
+				problems = append(problems, Problem{where, m + " marks unfinished work: do it, or open an issue"})
 			}
 			for _, m := range private.FindAllString(line, -1) {
 				m = m[strings.IndexByte(m, '/'):]

@@ -1,4 +1,4 @@
-// Package checksum finds the SHA-256 that a server has beside a file, in the form of sha256sum.
+// Package checksum finds the SHA-256 that a server publishes beside a file, in the form of sha256sum.
 package checksum
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// URL returns where the checksum of the file at a URL is: under the same URL with ".sha256".
+// URL returns the URL of the checksum of a file: the file's URL with ".sha256".
 func URL(file string) string {
 	place, query, _ := strings.Cut(file, "?")
 	if query != "" {
@@ -17,7 +17,7 @@ func URL(file string) string {
 	return place + ".sha256" + query
 }
 
-// Read returns the checksum that a text begins with, in lower case; empty when it begins with something else.
+// Read returns the checksum at the beginning of a text, in lower case; empty if the text begins with something else.
 func Read(r io.Reader) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(r, 4096))
 	if err != nil {

@@ -19,7 +19,7 @@ func created(body any) answer { return answer{status: http.StatusCreated, body: 
 
 func empty(status int) answer { return answer{status: status} }
 
-// failure is the shape of all errors.
+// failure returns an error in the form that all errors have.
 func failure(status int, message, documentation string) answer {
 	return answer{status: status, body: object{
 		"message": message, "documentation_url": documentation, "status": strconv.Itoa(status),
@@ -48,7 +48,7 @@ func (c *call) read(into any) *answer {
 	return nil
 }
 
-// number is the value of a name in the path; 0 if it is none.
+// number returns the value of a name in the path; 0 if it is not a number.
 func (c *call) number(name string) int64 {
 	n, err := strconv.ParseInt(c.names[name], 10, 64)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *call) number(name string) int64 {
 
 func (c *call) query(name string) string { return c.r.URL.Query().Get(name) }
 
-// conditional adds an ETag to an answer, and leaves out its body if the client has it.
+// conditional adds an ETag to an answer. It leaves out the body if the client already has it.
 func conditional(c *call, a answer) answer {
 	sum := sha256.Sum256(append(encode(a.body), a.header["Link"]...))
 	tag := fmt.Sprintf(`W/"%x"`, sum[:16])
@@ -76,7 +76,7 @@ func conditional(c *call, a answer) answer {
 	return a
 }
 
-// page is the part of a list that was asked for, with the links to the other parts.
+// page returns the requested part of a list, with the links to the other parts.
 func page[T any](c *call, all []T, shape func(T) object) answer {
 	size, number := c.pageSize(), max(1, positive(c.query("page"), 1))
 	last := max(1, (len(all)+size-1)/size)
@@ -107,7 +107,7 @@ func page[T any](c *call, all []T, shape func(T) object) answer {
 	return a
 }
 
-// pageSize is how many entries a page has: 30 unless asked otherwise, at most 100.
+// pageSize returns how many entries a page has: 30 unless the request says otherwise, at most 100.
 func (c *call) pageSize() int { return min(positive(c.query("per_page"), 30), 100) }
 
 func positive(s string, otherwise int) int {
@@ -117,7 +117,7 @@ func positive(s string, otherwise int) int {
 	return otherwise
 }
 
-// link is one entry of the Link header: this request, with another value for a key.
+// link returns one entry of the Link header: this request with another value for a key.
 func (c *call) link(relation, key, value string) string {
 	q := c.r.URL.Query()
 	q.Set(key, value)

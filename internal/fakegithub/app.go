@@ -14,7 +14,7 @@ type app struct {
 	id   int64
 	slug string
 	key  *rsa.PublicKey
-	// bot is the user that its installations act as.
+	// bot is the user as which its installations act.
 	bot           *User
 	installations []*installation
 }
@@ -23,12 +23,12 @@ type app struct {
 type installation struct {
 	id  int64
 	app *app
-	// repositories are the full names of those that it reaches; none means all.
+	// repositories are the full names of the repositories that it reaches; none means all.
 	repositories []string
 }
 
-// AddApp registers an App that signs its JWTs with the private half of a key. What its installations write is by
-// the user that is returned, slug + "[bot]".
+// AddApp registers an App that signs its JWTs with the private half of a key. It returns the user who writes what the
+// installations write, slug + "[bot]".
 func (s *Server) AddApp(id int64, slug string, key *rsa.PublicKey) *User {
 	bot := s.AddBot(slug + "[bot]")
 	s.mu.Lock()
@@ -37,8 +37,8 @@ func (s *Server) AddApp(id int64, slug string, key *rsa.PublicKey) *User {
 	return bot
 }
 
-// Install installs an App that was added, and returns the id of the installation. It reaches the repositories
-// that are named, or all.
+// Install installs an added App and returns the id of the installation. The installation reaches the named
+// repositories, or all without names.
 func (s *Server) Install(appID int64, repositories ...string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ type User struct {
 	Type string
 }
 
-// AddUser returns the user of that name, who is a person if there was none.
+// AddUser returns the user of that name. A new user is a person.
 func (s *Server) AddUser(login string) *User { return s.addUser(login, "User") }
 
 // AddBot is AddUser for a bot.
@@ -130,7 +130,7 @@ func whoAmI(c *call) answer {
 
 func getUser(c *call) answer {
 	for login, u := range c.s.users {
-		// GitHub knows a name in any case.
+		// GitHub ignores the case of names.
 		if strings.EqualFold(login, c.names["login"]) {
 			return ok(u.shape())
 		}
@@ -147,7 +147,7 @@ func getUserByID(c *call) answer {
 	return notFound()
 }
 
-// byID orders by a number that grows.
+// byID orders by id, the oldest first.
 func byID[T any](id func(T) int64) func(T, T) int {
 	return func(a, b T) int { return cmp.Compare(id(a), id(b)) }
 }

@@ -17,7 +17,7 @@ import (
 
 const appID = 12
 
-// jwt signs what an App says of itself.
+// jwt signs the claims of an App.
 func jwt(t *testing.T, key *rsa.PrivateKey, claims object) string {
 	t.Helper()
 	part := func(o object) string { return base64.RawURLEncoding.EncodeToString(encode(o)) }
@@ -102,7 +102,7 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
-// Who asks is told who they are: a user by the token, an App by its JWT. The token of an installation stands for no user.
+// GitHub tells a client who it is: a user by the token, an App by its JWT. The token of an installation has no user.
 func TestWhoAsks(t *testing.T) {
 	w, ctx := start(t, Config{}), t.Context()
 	key, _ := NewKey(t)

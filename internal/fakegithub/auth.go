@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// token is what a user or an installation of an App shows.
+// token is the token of a user or of an App's installation.
 type token struct {
 	user *User
-	// installation is nil for the token of a user; its tokens expire.
+	// installation is nil for a user's token. The tokens of installations expire.
 	installation *installation
 	expires      time.Time
 }
 
-// actor is who makes a request. The zero value is anybody.
+// actor is the maker of a request. The zero value is an anonymous one.
 type actor struct {
 	user         *User
 	installation *installation
-	// app is set if the App itself asks, with a JWT; it can do little but get tokens.
+	// app is set if the App itself makes the request, with a JWT. It can do little but get tokens.
 	app *app
 }
 
@@ -49,19 +49,19 @@ func (a actor) id() int64 {
 	return a.user.ID
 }
 
-// reaches reports whether a repository is there for the actor.
+// reaches reports whether the actor can see a repository.
 func (a actor) reaches(r *repository) bool {
 	return a.installation == nil || len(a.installation.repositories) == 0 || slices.Contains(a.installation.repositories, r.fullName)
 }
 
-// AddToken lets a secret stand for a user, as a personal access token does. It does not expire.
+// AddToken makes a secret a personal access token of a user. It does not expire.
 func (s *Server) AddToken(secret string, user *User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens[secret] = &token{user: user}
 }
 
-// RevokeTokens makes every token that was issued to an installation useless, long before it expires.
+// RevokeTokens revokes every token of installations, long before it expires.
 func (s *Server) RevokeTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Server) RevokeTokens() {
 	}
 }
 
-// authenticate finds out who makes a call. The caller holds mu.
+// authenticate returns the maker of a call. The caller holds mu.
 func (s *Server) authenticate(c *call) (actor, *answer) {
 	header := c.r.Header.Get("Authorization")
 	if header == "" {
@@ -103,7 +103,7 @@ func (s *Server) authenticate(c *call) (actor, *answer) {
 	return actor{user: t.user, installation: t.installation}, nil
 }
 
-// claims are what GitHub reads of the JWT of an App.
+// claims are the parts of an App's JWT that GitHub reads.
 type claims struct {
 	IssuedAt int64 `json:"iat"`
 	Expires  int64 `json:"exp"`
@@ -111,10 +111,10 @@ type claims struct {
 	Issuer json.RawMessage `json:"iss"`
 }
 
-// noApp is what GitHub says, with 404, of a JWT whose issuer is no App.
+// noApp is GitHub's message, with 404, about a JWT whose issuer is not an App.
 const noApp = "Integration not found"
 
-// checkJWT returns the App that signed a JWT, or why it is refused, in GitHub's words.
+// checkJWT returns the App that signed a JWT, or the reason why the JWT is refused, in GitHub's words.
 func (s *Server) checkJWT(jwt string) (*app, string) {
 	const undecoded = "A JSON web token could not be decoded"
 	parts := strings.Split(jwt, ".")
@@ -155,8 +155,8 @@ func decodePart(part string, into any) bool {
 	return err == nil && json.Unmarshal(decoded, into) == nil
 }
 
-// InstallationToken returns a new token of an installation, such as a run of GitHub Actions has. It expires after an
-// hour, and stands for no user: GET /user is refused.
+// InstallationToken returns a new token of an installation, as a run of GitHub Actions has one. It expires after an
+// hour and has no user: GET /user is refused.
 func (s *Server) InstallationToken(installation int64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

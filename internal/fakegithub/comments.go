@@ -17,12 +17,12 @@ const maxComment = 65_536
 type Comment struct {
 	ID     int64
 	NodeID string
-	// Issue is the number of what it stands on.
+	// Issue is the number of the issue or pull request.
 	Issue                int
 	Author               *User
 	Body                 string
 	CreatedAt, UpdatedAt time.Time
-	// Edits are the bodies that it had before, oldest first.
+	// Edits are its earlier bodies, oldest first.
 	Edits []string
 	// Minimized tells whether it is hidden, and MinimizedReason why, such as "outdated".
 	Minimized       bool
@@ -43,7 +43,7 @@ func (r Repository) Comments(number int) (all []Comment) {
 	return all
 }
 
-// Comment is somebody commenting on the page. It returns when the hooks have been told.
+// Comment acts as a person who comments on the page. It returns when the hooks have answered.
 func (r Repository) Comment(number int, author *User, body string) Comment {
 	r.s.mu.Lock()
 	i := r.r.issues[number]
@@ -58,7 +58,7 @@ func (r Repository) Comment(number int, author *User, body string) Comment {
 	return c
 }
 
-// Edit is somebody editing a comment on the page. It returns when the hooks have been told.
+// Edit acts as a person who edits a comment on the page. It returns when the hooks have answered.
 func (r Repository) Edit(id int64, editor *User, body string) Comment {
 	r.s.mu.Lock()
 	i, c := r.r.comment(id)
@@ -73,7 +73,7 @@ func (r Repository) Edit(id int64, editor *User, body string) Comment {
 	return edited
 }
 
-// comment adds a comment; tell is called without the lock. The caller holds mu.
+// comment adds a comment. The caller holds mu, and calls tell without it.
 func (s *Server) comment(r *repository, i *issue, author *User, body string) (_ Comment, tell func()) {
 	c := &Comment{ID: s.newID(), Issue: i.number, Author: author, Body: body, CreatedAt: s.now(), UpdatedAt: s.now()}
 	c.NodeID = node("IC_kwDO", c.ID)
@@ -107,7 +107,7 @@ func (c *Comment) shape(r *repository) object {
 	}
 }
 
-// comment finds a comment and what it stands on.
+// comment returns a comment and its issue.
 func (r *repository) comment(id int64) (*issue, *Comment) {
 	for _, i := range r.issues {
 		for _, c := range i.comments {
@@ -187,7 +187,8 @@ func deleteComment(c *call) answer {
 	return empty(http.StatusNoContent)
 }
 
-// mayChange reports whether the actor may edit or delete a comment: its author may, and who can write.
+// mayChange reports whether the actor may edit or delete a comment: its author may, and so may everyone with write
+// access.
 func (c *call) mayChange(comment *Comment) bool {
 	permission := c.repo.standing(c.actor.user).permission
 	return comment.Author == c.actor.user || permission == "write" || permission == "admin"
@@ -216,7 +217,7 @@ func listAllComments(c *call) answer {
 	return c.pageOfComments(all)
 }
 
-// pageOfComments leaves out what was not touched since the time that was asked for.
+// pageOfComments returns a page of the comments that were changed since the requested time.
 func (c *call) pageOfComments(all []*Comment) answer {
 	if since, err := time.Parse(time.RFC3339, cmp.Or(c.query("since"), "0001-01-01T00:00:00Z")); err == nil {
 		all = slices.DeleteFunc(slices.Clone(all), func(o *Comment) bool { return o.UpdatedAt.Before(since) })

@@ -16,7 +16,7 @@ type Commit struct {
 	// Parents are SHAs, the first parent first. They need not exist.
 	Parents []string
 	Message string
-	// Author is nil for one of nobody in particular.
+	// Author is nil if it does not matter.
 	Author *User
 	// At is when it was committed; the zero time is now.
 	At time.Time
@@ -27,7 +27,7 @@ type commit struct {
 	order int
 }
 
-// AddCommit adds a commit that no branch has yet.
+// AddCommit adds a commit that is not on any branch yet.
 func (r Repository) AddCommit(c Commit) {
 	if c.Author == nil {
 		c.Author = r.s.AddUser("somebody")
@@ -42,14 +42,14 @@ func (r Repository) AddCommit(c Commit) {
 	r.r.commits[c.SHA] = &commit{Commit: c, order: r.r.order}
 }
 
-// SetBranch lets a branch point to a commit, and tells nobody; see [Repository.Push].
+// SetBranch makes a branch point to a commit. It tells no hook; see [Repository.Push].
 func (r Repository) SetBranch(branch, sha string) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.r.branches[branch] = sha
 }
 
-// resolve finds the commit that a branch, a SHA or its beginning names.
+// resolve returns the commit that a branch, a SHA or the beginning of a SHA names.
 func (r *repository) resolve(ref string) *commit {
 	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "heads/")
 	if sha, isBranch := r.branches[ref]; isBranch {
@@ -63,7 +63,7 @@ func (r *repository) resolve(ref string) *commit {
 	for sha, c := range r.commits {
 		if strings.HasPrefix(sha, ref) {
 			if found != nil {
-				return nil // it names several
+				return nil // it names more than one
 			}
 			found = c
 		}
@@ -114,7 +114,7 @@ func (c *commit) person() object {
 	return object{"name": c.Author.Login, "email": c.Author.Login + "@users.noreply.github.com", "date": stamp(c.At)}
 }
 
-// tree is a number that looks like the one of the commit's files.
+// tree returns a number that looks like the hash of the commit's tree.
 func (c *commit) tree() string { return fmt.Sprintf("%040x", c.order) }
 
 func getCommit(c *call) answer {

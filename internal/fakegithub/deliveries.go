@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// hook finds the hook of a call: of a repository by its id, or that of the App that asks.
+// hook returns the hook of a call: a repository's by its id, or that of the App that makes the call.
 func (c *call) hook() *hook {
 	if c.repo != nil {
 		if h := c.s.hooks[c.number("hook")]; h != nil && h.repository == c.repo {
@@ -24,7 +24,7 @@ func (c *call) hook() *hook {
 	return nil
 }
 
-// listDeliveries shows the newest first, in pages by cursor.
+// listDeliveries lists the newest first, in pages by cursor.
 func listDeliveries(c *call) answer {
 	h := c.hook()
 	if h == nil {
@@ -72,7 +72,7 @@ func getDelivery(c *call) answer {
 	return ok(o)
 }
 
-// redeliver takes the order and answers before it is carried out.
+// redeliver accepts the order, and answers before it carries the order out.
 func redeliver(c *call) answer {
 	h := c.hook()
 	if h == nil {

@@ -42,7 +42,7 @@ func start(t *testing.T, c Config) world {
 	return w
 }
 
-// client is the real client, on one of the two paths where the API is.
+// client returns the real client, on one of the two paths of the API.
 func client(t *testing.T, s *Server, path string) *github.Client {
 	t.Helper()
 	base, err := url.Parse(s.URL() + path)
@@ -322,8 +322,8 @@ func post(t *testing.T, w world, path string, body object) string {
 	return b.String()
 }
 
-// Every field that the real payloads have, and that ours has, is of the same JSON type, and so is every field
-// that anybody will read.
+// Every field that both the real payloads and ours have is of the same JSON type. So is every field that Tacho may
+// read.
 func TestPayloadsAreLikeRealOnes(t *testing.T) {
 	w := start(t, Config{})
 	history(w)
@@ -371,7 +371,7 @@ func at(value any, path string) any {
 
 func kind(value any) string { return fmt.Sprintf("%T", value) }
 
-// unlike tells where got has another type than want; what only one of them has is not looked at.
+// unlike returns where got has another type than want. It ignores fields that only one of them has.
 func unlike(path string, want, got any) (problems []string) {
 	if want == nil || got == nil {
 		return nil
@@ -399,7 +399,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// within bounds what would hang if the server were wrong.
+// within bounds calls that would hang if the server were wrong.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

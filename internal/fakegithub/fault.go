@@ -12,26 +12,26 @@ import (
 type Fault struct {
 	// Method and Path choose the requests, as in [Server.Requests].
 	Method, Path string
-	// Times is how many requests fail; 0 is all, until it is mended.
+	// Times is how many requests fail; 0 is all, until the fault is mended.
 	Times int
-	// Landed carries the request out before it fails: the write is done and nobody is told.
+	// Landed carries the request out before it fails: the write is done, but the client does not learn it.
 	Landed bool
-	// Do is how it fails.
+	// Do is the way of failing.
 	Do Failure
 }
 
 // Failure is a way to fail.
 type Failure struct {
-	// hang holds the request back until the fault is mended, slow for a time.
+	// hang holds the request back until the fault is mended, slow holds it back for a time.
 	hang bool
 	slow time.Duration
-	// honest failures answer truly after they waited.
+	// honest failures give the true answer after the wait.
 	honest bool
-	// says is what is answered; nil ends the connection.
+	// says is the answer; nil ends the connection.
 	says *answer
 }
 
-// Status answers with a status, such as 500, and a message of GitHub's.
+// Status answers with a status, such as 500, and GitHub's message for it.
 func Status(status int) Failure {
 	message := map[int]string{
 		http.StatusUnauthorized:        "Bad credentials",
@@ -48,8 +48,8 @@ func Status(status int) Failure {
 	return Failure{says: &a}
 }
 
-// SecondaryLimit answers as GitHub does to a client that asks too much in a short time: 403, with Retry-After in
-// whole seconds, unless retryAfter is 0.
+// SecondaryLimit answers as GitHub does to a client that makes too many calls in a short time: 403, with Retry-After
+// in whole seconds, unless retryAfter is 0.
 func SecondaryLimit(retryAfter time.Duration) Failure {
 	return tooMuch(http.StatusForbidden, retryAfter)
 }
@@ -69,7 +69,7 @@ func tooMuch(status int, retryAfter time.Duration) Failure {
 	return Failure{says: &a}
 }
 
-// PrimaryLimit answers as GitHub does when the requests of the hour are spent: 403, and nothing is left until reset.
+// PrimaryLimit answers as GitHub does when the requests of the hour are used up: 403, and none are left until reset.
 func PrimaryLimit(reset time.Time) Failure {
 	a := failure(http.StatusForbidden, "API rate limit exceeded for user ID 1. If you reach out to GitHub Support for help, "+
 		"please include the request ID FA4E:0.", "https://docs.github.com/rest/overview/rate-limits-for-the-rest-api")
@@ -79,7 +79,7 @@ func PrimaryLimit(reset time.Time) Failure {
 	return Failure{says: &a}
 }
 
-// Garbage answers 200 with what is no JSON, as a proxy in between does.
+// Garbage answers 200 with a body that is not JSON, as a proxy in between does.
 func Garbage() Failure {
 	return Failure{says: &answer{
 		status: http.StatusOK, header: map[string]string{"Content-Type": "text/html"}, body: "<html><body>Unicorn!</body></html>{",
@@ -89,11 +89,11 @@ func Garbage() Failure {
 // Drop ends the connection without an answer.
 func Drop() Failure { return Failure{} }
 
-// Hang answers nothing until the fault is mended; then the request is carried out, unless it had landed or the client
-// gave up, and answered.
+// Hang gives no answer until the fault is mended. Then the request is carried out and answered. It is not carried out
+// if it had landed or the client gave up.
 func Hang() Failure { return Failure{hang: true, honest: true} }
 
-// Slow is Hang that is mended after a time for each request.
+// Slow is like Hang, but each request waits only for a time.
 func Slow(after time.Duration) Failure { return Failure{slow: after, honest: true} }
 
 // Broken is a fault that is in force.
@@ -109,7 +109,7 @@ type Broken struct {
 	hits int
 }
 
-// Break puts a fault in force. A request meets the oldest fault that concerns it and is neither mended nor spent.
+// Break puts a fault in force. A request meets the oldest matching fault that is neither mended nor used up.
 func (s *Server) Break(f Fault) *Broken {
 	b := &Broken{s: s, fault: f, left: f.Times, mended: make(chan struct{}), arrivals: make(chan struct{}, 1)}
 	b.mend = sync.OnceFunc(func() { close(b.mended) })
@@ -119,17 +119,17 @@ func (s *Server) Break(f Fault) *Broken {
 	return b
 }
 
-// Mend ends a fault; requests that hang go on.
+// Mend ends a fault; requests that hang then continue.
 func (b *Broken) Mend() { b.mend() }
 
-// Hits is how many requests met the fault.
+// Hits returns how many requests met the fault.
 func (b *Broken) Hits() int {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	return b.hits
 }
 
-// Arrived returns a channel that has something to receive after a request met the fault.
+// Arrived returns a channel that receives after a request met the fault.
 func (b *Broken) Arrived() <-chan struct{} { return b.arrivals }
 
 // meets reports whether a call meets the fault, and counts it. The caller holds mu.
@@ -147,7 +147,7 @@ func (b *Broken) meets(c *call) bool {
 	return true
 }
 
-// wait holds a request back for as long as the fault wants, and reports whether the client gave up before.
+// wait holds a request back for as long as the fault wants. It returns true if the client gave up before.
 func (b *Broken) wait(r *http.Request) (gone bool) {
 	select {
 	case b.arrivals <- struct{}{}:
@@ -172,7 +172,7 @@ func (b *Broken) wait(r *http.Request) (gone bool) {
 	return false
 }
 
-// String tells the fault in a failing test.
+// String describes the fault in a failing test.
 func (b *Broken) String() string {
 	return fmt.Sprintf("fault of %s %s, met %d times", b.fault.Method, b.fault.Path, b.Hits())
 }

@@ -107,7 +107,7 @@ func TestHangingEnds(t *testing.T) {
 	}
 }
 
-// An hour of failures and a slow answer take no time in a bubble, and nothing is left running.
+// An hour of failures and a slow answer take no time in a bubble, and no goroutine stays behind.
 func TestSimulatedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx, begin := start(t, Config{InProcess: true}), t.Context(), time.Now()

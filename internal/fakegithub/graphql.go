@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// graphQL understands what Tacho asks for: to minimise a comment or show it again, and whether one is minimised.
-// It reads the query by its words and not by its grammar: the arguments in place or in variables, the operation
-// by its name.
+// graphQL answers the queries that Tacho makes: to minimise a comment or show it again, and whether one is minimised.
+// It reads a query by its words, not by its grammar: it takes arguments in place or in variables, and finds the
+// operation by its name.
 func graphQL(c *call) answer {
 	var sent struct {
 		Query     string                     `json:"query"`
@@ -43,7 +43,7 @@ func graphQL(c *call) answer {
 
 var argument = regexp.MustCompile(`(\w+)\s*:\s*("(?:[^"\\]|\\.)*"|\$\w+|[A-Za-z_]\w*)`)
 
-// arguments collects what a query gives: literals, variables, and the fields of variables that are objects.
+// arguments returns the arguments of a query: literals, variables, and the fields of variables that are objects.
 func arguments(query string, variables map[string]json.RawMessage) map[string]string {
 	given := map[string]string{}
 	set := func(name string, value json.RawMessage) {
@@ -72,7 +72,7 @@ func arguments(query string, variables map[string]json.RawMessage) map[string]st
 	return given
 }
 
-// classifiers are the reasons to minimise that GitHub knows.
+// classifiers returns GitHub's reasons for minimising.
 func classifiers() []string {
 	return []string{"SPAM", "ABUSE", "OFF_TOPIC", "OUTDATED", "DUPLICATE", "RESOLVED", "LOW_QUALITY"}
 }
@@ -107,7 +107,7 @@ func (c *Comment) minimizedShape() object {
 	return o
 }
 
-// unresolved is what GraphQL answers, with 200, to an id that names nothing.
+// unresolved returns GraphQL's answer, with 200, to an id that names nothing.
 func unresolved(operation, id string) answer {
 	return answer{status: http.StatusOK, body: object{
 		"data": object{operation: nil},
@@ -118,7 +118,7 @@ func unresolved(operation, id string) answer {
 	}}
 }
 
-// commentOfNode finds a comment by its node id. The caller holds mu.
+// commentOfNode returns a comment by its node id. The caller holds mu.
 func (s *Server) commentOfNode(id string) *Comment {
 	for _, r := range s.repositories {
 		for _, i := range r.issues {

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// firstDelivery is far above what a float64 holds exactly, as the ids of GitHub's deliveries are.
+// firstDelivery is far above the numbers that a float64 holds exactly, as the ids of GitHub's deliveries are.
 const firstDelivery = 170_000_000_000_000_000
 
-// Hook says where deliveries go.
+// Hook says where deliveries are sent.
 type Hook struct {
 	URL string
 	// Secret signs the deliveries; empty leaves them without a signature.
 	Secret string
-	// Events are those that are delivered; none means all.
+	// Events are the events to deliver; none means all.
 	Events []string
-	// App is the App that the hook is for; 0 for a hook of a repository.
+	// App is the App that the hook belongs to; 0 for a repository's hook.
 	App int64
 }
 
-// HookHandle is a hook of a [Server], for the test to use.
+// HookHandle gives a test access to a hook of a [Server].
 type HookHandle struct {
 	s *Server
 	h *hook
@@ -39,9 +39,9 @@ type HookHandle struct {
 type hook struct {
 	Hook
 	id int64
-	// repository is nil for the hook of an App, which hears of all.
+	// repository is nil for an App's hook, which gets events of all repositories.
 	repository *repository
-	// losing counts the next deliveries that never leave GitHub.
+	// losing is how many of the next deliveries never leave GitHub.
 	losing     int
 	deliveries []*Delivery
 }
@@ -49,13 +49,13 @@ type hook struct {
 // Delivery is one try to deliver an event.
 type Delivery struct {
 	ID int64
-	// GUID is the X-GitHub-Delivery of the request: a redelivery has that of the first try.
+	// GUID is the X-GitHub-Delivery of the request. A redelivery has the GUID of the first try.
 	GUID          string
 	Event, Action string
 	Payload       []byte
 	At            time.Time
 	Redelivery    bool
-	// StatusCode is what was answered; 0 if there was no answer yet, or none at all. Status says it in words.
+	// StatusCode is the status of the answer; 0 if there is none, or none yet. Status says it in words.
 	StatusCode int
 	Status     string
 
@@ -64,13 +64,13 @@ type Delivery struct {
 	done       chan struct{}
 }
 
-// Delivered reports whether the receiver took the delivery.
+// Delivered reports whether the receiver accepted the delivery.
 func (d Delivery) Delivered() bool { return 200 <= d.StatusCode && d.StatusCode < 300 }
 
 // AddHook adds a hook to the repository.
 func (r Repository) AddHook(h Hook) HookHandle { return r.s.addHook(h, r.r) }
 
-// AddAppHook adds the hook of an App, which hears of every repository.
+// AddAppHook adds the hook of an App, which gets events of every repository.
 func (s *Server) AddAppHook(h Hook) HookHandle { return s.addHook(h, nil) }
 
 func (s *Server) addHook(h Hook, r *repository) HookHandle {
@@ -81,10 +81,10 @@ func (s *Server) addHook(h Hook, r *repository) HookHandle {
 	return HookHandle{s: s, h: added}
 }
 
-// ID is what the API calls the hook.
+// ID returns the hook's id in the API.
 func (h HookHandle) ID() int64 { return h.h.id }
 
-// Lose keeps the next deliveries from being sent: GitHub records that they failed.
+// Lose makes GitHub not send the next deliveries and record that they failed.
 func (h HookHandle) Lose(next int) {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -101,17 +101,17 @@ func (h HookHandle) Deliveries() (all []Delivery) {
 	return all
 }
 
-// Send delivers a payload of the test's own, and returns when it is answered.
+// Send delivers a payload that the test makes itself, and returns when it is answered.
 func (h HookHandle) Send(event string, payload []byte) Delivery {
 	var said struct{ Action string }
-	_ = json.Unmarshal(payload, &said) // what is no JSON has no action
+	_ = json.Unmarshal(payload, &said) // a payload that is not JSON has no action
 	h.s.mu.Lock()
 	d := h.s.newDelivery(h.h, event, said.Action, payload, "")
 	h.s.mu.Unlock()
 	return h.deliver(d)
 }
 
-// Redeliver sends what was delivered before once more, under the same GUID, and returns when it is answered.
+// Redeliver sends an earlier delivery once more, under the same GUID, and returns when it is answered.
 func (h HookHandle) Redeliver(id int64) Delivery {
 	h.s.mu.Lock()
 	before := h.h.delivery(id)
@@ -139,7 +139,7 @@ func (h *hook) delivery(id int64) *Delivery {
 	return nil
 }
 
-// newDelivery records a try; guid is empty for a first one. The caller holds mu, and sends it afterwards.
+// newDelivery records a try; guid is empty for a first one. The caller holds mu, and sends the delivery afterwards.
 func (s *Server) newDelivery(h *hook, event, action string, payload []byte, guid string) *Delivery {
 	id := s.newID()
 	d := &Delivery{
@@ -157,8 +157,8 @@ func (s *Server) newDelivery(h *hook, event, action string, payload []byte, guid
 	return d
 }
 
-// announce records an event for every hook that hears of it; tell sends them and does not wait. The caller holds
-// mu, and calls tell without it.
+// announce records an event for every hook that gets it. tell sends the deliveries and does not wait. The caller
+// holds mu, and calls tell without it.
 func (s *Server) announce(r *repository, event, action string, sender *User, about object) (tell func()) {
 	body := object{"repository": r.shape(), "organization": r.owner.shape(), "sender": sender.shape()}
 	if action != "" {
@@ -199,7 +199,7 @@ func (s *Server) installationIn(appID int64, r *repository) *installation {
 	return nil
 }
 
-// send begins to send a delivery. After the server was closed, nothing is sent any more.
+// send begins to send a delivery. After the server was closed it sends nothing.
 func (s *Server) send(h *hook, d *Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Server) send(h *hook, d *Delivery) {
 	})
 }
 
-// post makes the request of a delivery, and returns what GitHub records of the answer.
+// post makes the request of a delivery. It returns what GitHub records about the answer.
 func (s *Server) post(h *hook, d *Delivery) (code int, status string) {
 	if d.lost {
 		return http.StatusBadGateway, "Bad Gateway"
@@ -245,7 +245,7 @@ func (s *Server) post(h *hook, d *Delivery) (code int, status string) {
 	return response.StatusCode, "Invalid HTTP Response: " + strconv.Itoa(response.StatusCode)
 }
 
-// headers are those of a delivery.
+// headers returns the headers of a delivery.
 func (h *hook) headers(d *Delivery) map[string]string {
 	headers := map[string]string{
 		"Content-Type": "application/json", "User-Agent": "GitHub-Hookshot/fa4e000", "X-GitHub-Event": d.Event, "X-GitHub-Delivery": d.GUID,

@@ -18,7 +18,7 @@ type receiver struct {
 
 	mu  sync.Mutex
 	got []*github.IssueCommentEvent
-	// guids and payloads are those of all deliveries; hookIDs what they said they were from.
+	// guids and payloads are those of all deliveries; hookIDs are the hooks that they name.
 	guids, hookIDs []string
 	payloads       map[string][]byte
 }
@@ -114,7 +114,7 @@ func TestFailedDeliveriesAreRedelivered(t *testing.T) {
 			t.Errorf("%v", d)
 		}
 		if failed {
-			// The answer is 202, of which the client makes an error.
+			// The answer is 202, which the client reports as an error.
 			if _, response, _ := w.api.Repositories.RedeliverHookDelivery(ctx, "rust-lang", "rust", h.ID(), d.GetID()); response.StatusCode != http.StatusAccepted {
 				t.Errorf("redelivery: %v", response.Status)
 			}

@@ -27,18 +27,18 @@ type issue struct {
 type Pull struct {
 	Number      int
 	Title, Body string
-	// Author is nil for one of nobody in particular.
+	// Author is nil if it does not matter.
 	Author *User
 	// State is "open" or "closed"; empty means open.
 	State  string
 	Merged bool
 	// Head and Base are commits, HeadRef and BaseRef branches.
 	Head, HeadRef, Base, BaseRef string
-	// Merge is the commit that merged it, or that GitHub made to try.
+	// Merge is the commit that merged it, or GitHub's test merge.
 	Merge string
 }
 
-// AddPull adds a pull request, or changes that of its number.
+// AddPull adds a pull request, or changes the one with its number.
 func (r Repository) AddPull(p Pull) {
 	if p.HeadRef == "" {
 		p.HeadRef = "feature-" + strconv.Itoa(p.Number)
@@ -55,7 +55,7 @@ func (r Repository) AddPull(p Pull) {
 	}
 }
 
-// AddIssue adds an issue that is no pull request.
+// AddIssue adds an issue that is not a pull request.
 func (r Repository) AddIssue(number int, title string) { r.addIssue(number, title, "", nil) }
 
 func (r Repository) addIssue(number int, title, body string, author *User) *issue {
@@ -83,7 +83,7 @@ func (r Repository) Labels(number int) []string {
 	return nil
 }
 
-// shape is an issue as the issues API and the webhooks show it, which both show pull requests as well.
+// shape returns an issue in the form of the issues API and the webhooks. Both show pull requests too.
 func (i *issue) shape(r *repository) object {
 	number := strconv.Itoa(i.number)
 	kind := "/issues/"
@@ -117,7 +117,7 @@ func (i *issue) labelShapes(r *repository) []object {
 	return shapes
 }
 
-// issue finds the issue of a call.
+// issue returns the issue of a call.
 func (c *call) issue() *issue { return c.repo.issues[int(c.number("number"))] }
 
 func getIssue(c *call) answer {
@@ -162,7 +162,8 @@ func removeLabel(c *call) answer {
 	return ok(i.labelShapes(c.repo))
 }
 
-// label changes the labels of an issue to or by those in the body, in either of the forms that GitHub takes.
+// label applies change to an issue, with the labels in the body. The body may have either of the forms that GitHub
+// accepts.
 func (c *call) label(change func(i *issue, names []string)) answer {
 	i := c.issue()
 	if i == nil {
@@ -183,7 +184,7 @@ func (c *call) label(change func(i *issue, names []string)) answer {
 	return ok(i.labelShapes(c.repo))
 }
 
-// same compares names of labels, whose case does not count.
+// same returns a comparison of label names, which ignores the case.
 func same(name string) func(string) bool {
 	return func(other string) bool { return strings.EqualFold(name, other) }
 }

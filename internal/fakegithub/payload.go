@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Push moves a branch to a commit that was added, and returns when the hooks have been told.
+// Push moves a branch to an added commit, and returns when the hooks have answered.
 func (r Repository) Push(branch, sha string, pusher *User) {
 	r.s.mu.Lock()
 	before := r.r.branches[branch]
@@ -33,7 +33,7 @@ func (r Repository) Push(branch, sha string, pusher *User) {
 	r.s.Settle()
 }
 
-// pushShape is a commit as a push shows it, which is not as the API does.
+// pushShape returns a commit in the form of a push, which differs from the API's.
 func (c *commit) pushShape(r *repository) object {
 	who := object{"name": c.Author.Login, "email": c.Author.Login + "@users.noreply.github.com", "username": c.Author.Login}
 	return object{
@@ -44,7 +44,7 @@ func (c *commit) pushShape(r *repository) object {
 
 // Run is a check suite or workflow run that ended.
 type Run struct {
-	// Branch and SHA are what was built.
+	// Branch and SHA say what was built.
 	Branch, SHA string
 	// Conclusion is "success", "failure", "cancelled" and so on.
 	Conclusion string
@@ -54,11 +54,11 @@ type Run struct {
 	App string
 	// Pulls are the numbers of the pull requests whose head was built.
 	Pulls []int
-	// Sender is who caused it.
+	// Sender is the user who caused it.
 	Sender *User
 }
 
-// CompleteCheckSuite tells the hooks that a check suite ended, and returns when it has.
+// CompleteCheckSuite tells the hooks that a check suite ended, and returns when they have answered.
 func (r Repository) CompleteCheckSuite(run Run) {
 	slug := run.App
 	if slug == "" {
@@ -74,7 +74,7 @@ func (r Repository) CompleteCheckSuite(run Run) {
 	})
 }
 
-// CompleteWorkflowRun tells the hooks that a run of a workflow ended, and returns when it has.
+// CompleteWorkflowRun tells the hooks that a run of a workflow ended, and returns when they have answered.
 func (r Repository) CompleteWorkflowRun(run Run) {
 	r.tell("workflow_run", "completed", run.Sender, func() object {
 		shape := r.runShape(run)
@@ -90,7 +90,7 @@ func (r Repository) CompleteWorkflowRun(run Run) {
 	})
 }
 
-// runShape is what check suites and workflow runs have in common. The caller holds mu.
+// runShape returns what check suites and workflow runs have in common. The caller holds mu.
 func (r Repository) runShape(run Run) object {
 	pulls := []object{}
 	for _, number := range run.Pulls {
@@ -117,7 +117,7 @@ func (r Repository) runShape(run Run) object {
 }
 
 // TellPull tells the hooks that something happened to a pull request, such as "opened", "closed" or "synchronize",
-// and returns when it has.
+// and returns when they have answered.
 func (r Repository) TellPull(number int, action string, sender *User) {
 	r.tell("pull_request", action, sender, func() object {
 		i := r.r.issues[number]
@@ -128,7 +128,7 @@ func (r Repository) TellPull(number int, action string, sender *User) {
 	})
 }
 
-// tell announces what is made under the lock, and returns when the hooks have answered.
+// tell calls about under the lock and announces its result. It returns when the hooks have answered.
 func (r Repository) tell(event, action string, sender *User, about func() object) {
 	r.s.mu.Lock()
 	tell := r.s.announce(r.r, event, action, sender, about())

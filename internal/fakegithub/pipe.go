@@ -19,7 +19,7 @@ func newPipes() *pipes {
 	return p
 }
 
-// dial connects to whoever accepts.
+// dial connects to the accepting side.
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
@@ -48,7 +48,7 @@ func (p *pipes) Close() error {
 	return nil
 }
 
-// Addr names no place.
+// Addr returns a fixed address: pipes have no real one.
 func (p *pipes) Addr() net.Addr { return place{} }
 
 type place struct{}

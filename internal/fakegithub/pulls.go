@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// pullShape is a pull request as the pulls API and the webhooks show it. It must be one.
+// pullShape returns a pull request in the form of the pulls API and the webhooks. The issue must be a pull request.
 func (i *issue) pullShape(r *repository) object {
 	p, number := i.pull, strconv.Itoa(i.number)
 	end := func(ref, sha string) object {
@@ -36,7 +36,7 @@ func getPull(c *call) answer {
 	return notFound()
 }
 
-// listPulls shows the newest first, open ones unless asked otherwise.
+// listPulls lists the newest first, and only open ones unless the request says otherwise.
 func listPulls(c *call) answer {
 	state := cmp.Or(c.query("state"), "open")
 	return c.pageOfPulls(func(i *issue) bool {

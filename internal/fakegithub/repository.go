@@ -14,14 +14,14 @@ type repository struct {
 	owner    *User
 	branches map[string]string
 	commits  map[string]*commit
-	// order counts the commits, so that those of one second have an order.
+	// order counts the commits, so that commits of the same second have an order.
 	order  int
 	issues map[int]*issue
-	// people are the permission and the association of users, by login.
+	// people holds the permission and the association of users, by login.
 	people map[string]standing
 }
 
-// standing is what somebody may do in a repository, and what GitHub calls them there.
+// standing is a user's permission in a repository, and GitHub's word for the user there.
 type standing struct{ permission, association string }
 
 // Repository is a repository of a [Server], for the test to change and to look at.
@@ -30,8 +30,8 @@ type Repository struct {
 	r *repository
 }
 
-// Repository returns the repository of that full name, "owner/name". If there is none, it is made, with an
-// empty branch called master.
+// Repository returns the repository of that full name, "owner/name". It makes a new one if there is none. Its default
+// branch is master, which has no commits at first.
 func (s *Server) Repository(fullName string) Repository {
 	login, _, _ := strings.Cut(fullName, "/")
 	owner := s.addUser(login, "Organization")
@@ -47,8 +47,8 @@ func (s *Server) Repository(fullName string) Repository {
 	return Repository{s: s, r: s.repositories[key]}
 }
 
-// SetStanding says what a user may do ("admin", "write", "read" or "none"), and what comments call them ("OWNER",
-// "MEMBER", "COLLABORATOR", "CONTRIBUTOR" or "NONE").
+// SetStanding sets a user's permission ("admin", "write", "read" or "none") and the association that comments show
+// ("OWNER", "MEMBER", "COLLABORATOR", "CONTRIBUTOR" or "NONE").
 func (r Repository) SetStanding(u *User, permission, association string) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -67,12 +67,12 @@ func (r *repository) name() string {
 	return name
 }
 
-// url is an address in the API; the pieces follow the repository's.
+// url returns an address in the API; pieces follow the repository's own address.
 func (r *repository) url(pieces string) string {
 	return "https://api.github.com/repos/" + r.fullName + pieces
 }
 
-// page is an address for people.
+// page returns an address for people.
 func (r *repository) page(pieces string) string { return "https://github.com/" + r.fullName + pieces }
 
 func (r *repository) shape() object {
@@ -102,7 +102,7 @@ func getPermission(c *call) answer {
 	return ok(object{"permission": permission, "role_name": permission, "user": u.shape()})
 }
 
-// node makes an opaque id as GitHub's GraphQL has them.
+// node returns an opaque id in the form of GitHub's GraphQL.
 func node(prefix string, id int64) string {
 	return prefix + base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(id)))
 }

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Request is one request that arrived, whatever became of it. It holds no credentials.
+// Request is one request that arrived, whatever its answer. It holds no credentials.
 type Request struct {
 	Method string
-	// Path is that below "/" or "/api/v3"; Enterprise tells which.
+	// Path is the path below "/" or "/api/v3"; Enterprise tells which.
 	Path       string
 	Enterprise bool
 	Query      url.Values
-	// Auth is what kind of credentials it had; Actor is whom they belong to, empty if nobody was asked.
+	// Auth is the kind of its credentials. Actor is their owner, empty if that was not checked.
 	Auth  Auth
 	Actor string
 	Body  string
 	At    time.Time
-	// Status is what was answered; 0 if nothing was, or not yet.
+	// Status is the status of the answer; 0 if there was none, or none yet.
 	Status int
 }
 
@@ -36,7 +36,7 @@ const (
 	OtherAuth Auth = "other"
 )
 
-// authOf tells the kind of the credentials of a request.
+// authOf returns the kind of the credentials of a request.
 func authOf(r *http.Request) Auth {
 	header := r.Header.Get("Authorization")
 	secret, ok := bearer(header)
@@ -51,14 +51,14 @@ func authOf(r *http.Request) Auth {
 	return TokenAuth
 }
 
-// bearer returns the secret in an Authorization header of one of the two forms that GitHub knows.
+// bearer returns the secret in an Authorization header, in either of the two forms that GitHub accepts.
 func bearer(header string) (secret string, ok bool) {
 	scheme, secret, ok := strings.Cut(header, " ")
 	return secret, ok && (strings.EqualFold(scheme, "bearer") || strings.EqualFold(scheme, "token"))
 }
 
-// Requests returns the requests that arrived, in order. An empty method is any, and so is an empty pattern of paths;
-// in a pattern (see [path.Match]) a "*" stands for one part.
+// Requests returns the requests that arrived, in order. An empty method or an empty pattern matches all. In a pattern
+// of paths (see [path.Match]) a "*" matches one part.
 func (s *Server) Requests(method, pattern string) (all []Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

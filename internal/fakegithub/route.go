@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// endpoint is one method and path. A name in braces stands for one part of the path, with "..." for all that is
-// left. The first that fits is asked.
+// endpoint is one method and path. A name in braces matches one part of the path, with "..." all the rest. The first
+// endpoint that matches answers.
 type endpoint struct {
 	method, path string
 	do           func(*call) answer
@@ -15,7 +15,7 @@ type endpoint struct {
 	open bool
 }
 
-// endpoints are what this GitHub can do. Those below /repos know their repository.
+// endpoints returns the endpoints of this GitHub. Those below /repos get their repository.
 func endpoints() []endpoint {
 	const repo = "/repos/{owner}/{repo}"
 	return []endpoint{
@@ -64,7 +64,7 @@ func endpoints() []endpoint {
 	}
 }
 
-// route asks the endpoint of a call.
+// route answers a call by its endpoint.
 func route(c *call) answer {
 	for _, e := range endpoints() {
 		names, fits := match(e.path, c.path)
@@ -87,7 +87,7 @@ func route(c *call) answer {
 	return notFound()
 }
 
-// match fits a path to the pattern of an endpoint and returns what its names stand for.
+// match matches a path with the pattern of an endpoint. It returns the values of the names.
 func match(pattern, path string) (names map[string]string, fits bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	names = map[string]string{}

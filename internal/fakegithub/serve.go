@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// maxBody bounds a request; GitHub's own limits are lower.
+// maxBody is how large a request may be; GitHub's own limits are lower.
 const maxBody = 1 << 20
 
-// call is one request while it is answered.
+// call is a request that is being answered.
 type call struct {
 	s     *Server
 	r     *http.Request
@@ -23,24 +23,24 @@ type call struct {
 	body  []byte
 	actor actor
 	repo  *repository
-	// afterwards is run when the lock is free again.
+	// afterwards runs when the lock is free again.
 	afterwards []func()
 }
 
-// answer is what a call gets.
+// answer is the answer to a call.
 type answer struct {
 	status int
 	header map[string]string
-	// body is sent as JSON; a string as it is. Nil is an empty body.
+	// body is sent as JSON, but a string unchanged. Nil is an empty body.
 	body any
 }
 
-// serve answers one request: record, fault, credentials, rate limit, route. What it does to the state happens
-// under the lock at once; no answer is written before.
+// serve answers one request: record, fault, credentials, rate limit, route. The request changes the state in one
+// step, under the lock; the answer is written only afterwards.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		return // the client is gone, or sends what no client of ours sends
+		return // the client has gone, or sends more than our clients do
 	}
 	c := &call{s: s, r: r, body: body, path: apiPath(r.URL.Path)}
 	record, fault := s.arrive(c)
@@ -69,7 +69,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // the connection ends without an answer
 }
 
-// apiPath is the path without the prefix of an enterprise server.
+// apiPath returns the path without the prefix of an enterprise server.
 func apiPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "/api/v3/"); ok {
 		return "/" + rest
@@ -80,7 +80,7 @@ func apiPath(path string) string {
 	return path
 }
 
-// arrive records a request and finds the fault that it meets.
+// arrive records a request and returns the fault that it meets.
 func (s *Server) arrive(c *call) (*Request, *Broken) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Server) handle(c *call) answer {
 	return a
 }
 
-// admit checks credentials and the rate limit, and asks the route. The caller holds mu.
+// admit checks the credentials and the rate limit, then routes the call. The caller holds mu.
 func (s *Server) admit(c *call) answer {
 	who, refused := s.authenticate(c)
 	if refused != nil {
@@ -128,7 +128,7 @@ func (s *Server) admit(c *call) answer {
 	return a
 }
 
-// write sends an answer and the headers that all have.
+// write sends an answer with the headers that all answers have.
 func (s *Server) write(w http.ResponseWriter, c *call, record *Request, a answer) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
@@ -143,7 +143,7 @@ func (s *Server) write(w http.ResponseWriter, c *call, record *Request, a answer
 		h.Set(name, value)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(encode(a.body)) // a client that is gone does not hear it
+	_, _ = w.Write(encode(a.body)) // an error means that the client has gone
 }
 
 func encode(body any) []byte {
@@ -157,12 +157,12 @@ func encode(body any) []byte {
 	e := json.NewEncoder(&buffer)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(body); err != nil {
-		panic(err) // the shapes are ours
+		panic(err) // all bodies are our own
 	}
 	return buffer.Bytes()
 }
 
-// limit is what is left for one actor in this hour.
+// limit is how many requests an actor has left in this hour.
 type limit struct {
 	allowed, used int
 	reset         time.Time
@@ -208,7 +208,7 @@ func (l *limit) shape() object {
 	return object{"limit": l.allowed, "remaining": l.allowed - l.used, "used": l.used, "reset": l.reset.Unix()}
 }
 
-// Allow sets how many requests each actor may make in an hour from now on; GitHub's 5,000 if never asked.
+// Allow sets how many requests each actor may make in an hour from now on. The default is GitHub's 5,000.
 func (s *Server) Allow(perHour int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,14 +4,14 @@
 //	test ◀──Comments, Labels, Requests─── │ Server │ ──signed deliveries──▶ its webhook
 //	test ──Break─────────────────────────▶└────────┘
 //
-// Answers are written from GitHub's documentation and recorded payloads, not from the types of the client that
-// reads them, so that both can be wrong only apart. The API is served at "/" and, as an enterprise server does,
-// at "/api/v3/", with GraphQL at "/graphql" and "/api/graphql".
+// The answers follow GitHub's documentation and recorded payloads, not the types of the client that reads them. So a
+// mistake in one of them is not also in the other. The API is served at "/" and, as on an enterprise server, at
+// "/api/v3/", with GraphQL at "/graphql" and "/api/graphql".
 //
-// What the API changes is told to the hooks, as GitHub does: the bot hears of its own comments. A [Fault] makes
-// requests fail in the ways that GitHub does, before or after the write landed. With InProcess no socket is
-// used and all waiting is durable, so that the server can live in a testing/synctest bubble and an hour of
-// failures takes no time.
+// The server tells its hooks what the API changes, as GitHub does: the bot gets its own comments. A [Fault] makes
+// requests fail in the ways that GitHub does, before or after the write was done. With InProcess the server uses no
+// socket, and all waiting is durable. So it can run in a testing/synctest bubble, where an hour of failures takes no
+// time.
 package fakegithub
 
 import (
@@ -27,22 +27,22 @@ import (
 
 // Config says how the server runs. The zero value is a server on the loopback interface.
 type Config struct {
-	// InProcess serves the clients of [Server.Client] alone, without a socket.
+	// InProcess serves only the clients of [Server.Client], without a socket.
 	InProcess bool
 	// Clock gives the time of answers and of the expiry of tokens; nil is the clock of the system.
 	Clock func() time.Time
-	// Webhooks sends the deliveries; nil is a client of its own, with a limit of 10 seconds, as GitHub has.
+	// Webhooks sends the deliveries; nil is a client with a limit of 10 seconds, as GitHub has.
 	Webhooks *http.Client
 }
 
-// Server is a GitHub with any number of repositories. All methods may be used at the same time.
+// Server is a GitHub with any number of repositories. Several goroutines may use its methods at once.
 type Server struct {
 	url      string
 	client   *http.Client
 	webhooks *http.Client
 	clock    func() time.Time
 	http     *http.Server
-	// tasks are the server and the deliveries under way, which stop with ctx.
+	// tasks are the HTTP server and the running deliveries, which stop with ctx.
 	tasks sync.WaitGroup
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -104,19 +104,19 @@ func Start(t testing.TB, c Config) *Server {
 
 func (s *Server) close() {
 	s.stop()
-	_ = s.http.Close() // requests that hang end with it
+	_ = s.http.Close() // this also ends requests that hang
 	s.tasks.Wait()
 	s.client.CloseIdleConnections()
 	s.webhooks.CloseIdleConnections()
 }
 
-// URL is where the API is, without a slash at the end; add "/api/v3" for that of an enterprise server.
+// URL returns the API's address, without a slash at the end. Add "/api/v3" for an enterprise server's.
 func (s *Server) URL() string { return s.url }
 
-// Client returns a client that reaches the server, and knows no credentials.
+// Client returns a client that reaches the server and has no credentials.
 func (s *Server) Client() *http.Client { return s.client }
 
-// Settle returns when the deliveries that are under way have been answered.
+// Settle returns when all running deliveries have been answered.
 func (s *Server) Settle() {
 	for _, d := range s.underWay() {
 		<-d
@@ -134,11 +134,11 @@ func (s *Server) underWay() (all []chan struct{}) {
 	return all
 }
 
-// newID returns a number that nothing else has. The caller holds mu.
+// newID returns a new, unique number. The caller holds mu.
 func (s *Server) newID() int64 {
 	s.lastID++
 	return s.lastID
 }
 
-// now is what GitHub shows: seconds, in UTC.
+// now returns the time in GitHub's precision: seconds, in UTC.
 func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Second) }

@@ -1,8 +1,8 @@
 // Package filelock locks files.
 //
-// A lock holds between processes and between goroutines. It ends when it is released, and at the latest when the process
-// ends, however that ends: the lock is the kernel's (flock). A child process that is given a copy of the file holds the
-// lock, too, until it has ended as well.
+// A lock works between processes and between goroutines. It ends when it is released, and at the latest when the
+// process ends, in whatever way: the lock is the kernel's (flock). A child process with a copy of the file holds the
+// lock too, until it ends.
 package filelock
 
 import (
@@ -22,22 +22,23 @@ import (
 // Mode is how a lock is held.
 type Mode int
 
-// Any number hold a lock shared, or one exclusively.
+// Many may hold a lock in the mode Shared, only one in the mode Exclusive.
 const (
 	Shared    Mode = unix.LOCK_SH
 	Exclusive Mode = unix.LOCK_EX
 )
 
-// Lock is a lock that is held. It is no os.File, which the garbage collector closes: who never releases a lock keeps it.
+// Lock is a held lock. It is not an os.File, which the garbage collector closes: a lock that is never released stays
+// held.
 type Lock struct {
 	fd   int
 	path string
 }
 
-// Try takes the lock at path, and makes its file if need be. It returns nil when somebody else's lock is in the way.
+// Try takes the lock at path. It makes the file if it does not exist. It returns nil if another lock is in the way.
 func Try(path string, how Mode) (*Lock, error) {
 	for {
-		// A symbolic link might lead to a file of somebody else's, which Sign would empty.
+		// A symbolic link might lead to a file of another program, which Sign would empty.
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -53,7 +54,7 @@ func Try(path string, how Mode) (*Lock, error) {
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		// A lock on a file that was removed meanwhile says nothing.
+		// A lock on a file that was removed meanwhile is worth nothing.
 		var mine, there unix.Stat_t
 		if err := unix.Fstat(fd, &mine); err != nil {
 			l.Release()
@@ -66,10 +67,10 @@ func Try(path string, how Mode) (*Lock, error) {
 	}
 }
 
-// Await takes the lock at path as soon as it is free, and calls waiting once if it is not at first. When ctx ends
-// before, it returns the cause.
+// Await takes the lock at path as soon as it is free. If it is not free at first, Await calls waiting once. If ctx
+// ends before, it returns the cause.
 func Await(ctx context.Context, path string, how Mode, waiting func()) (*Lock, error) {
-	// The kernel's own waiting could not be ended by ctx.
+	// ctx could not end the kernel's own waiting.
 	pauses := retry.Pauses(5*time.Millisecond, 200*time.Millisecond)
 	for {
 		if err := context.Cause(ctx); err != nil {
@@ -87,7 +88,7 @@ func Await(ctx context.Context, path string, how Mode, waiting func()) (*Lock, e
 	}
 }
 
-// Copy returns the file for a child process to hold. The lock lasts until the copies are closed as well.
+// Copy returns a copy of the file for a child process to hold. The lock lasts until all copies are closed too.
 func (l *Lock) Copy() (*os.File, error) {
 	fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -96,11 +97,11 @@ func (l *Lock) Copy() (*os.File, error) {
 	return os.NewFile(uintptr(fd), l.path), nil
 }
 
-// Share makes an exclusive lock a shared one. The kernel may let somebody else in between, so what was seen before has
-// to be looked at again.
+// Share turns an exclusive lock into a shared one. The kernel may let another process in between, so check again what
+// you saw before.
 func (l *Lock) Share() error { return l.flock(Shared) }
 
-// Sign writes the id of this process into the file, for whoever finds it locked.
+// Sign writes the id of this process into the file, for a process that finds it locked.
 func (l *Lock) Sign() error {
 	err := unix.Ftruncate(l.fd, 0)
 	if err == nil {
@@ -112,18 +113,19 @@ func (l *Lock) Sign() error {
 	return nil
 }
 
-// Holder returns what the last one who signed the lock at path wrote; empty if nobody did.
+// Holder returns what the last signer of the lock at path wrote; empty if it was never signed.
 func Holder(path string) string {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return ""
 	}
 	defer file.Close()
-	signed, _ := io.ReadAll(io.LimitReader(file, 20)) // only to say who: the lock itself has decided
+	signed, _ := io.ReadAll(io.LimitReader(file, 20)) // only for a message: the lock itself has decided
 	return strings.TrimSpace(string(signed))
 }
 
-// Touch sets the time of the file, which tells when the lock was last used. A file system that refuses does no harm.
+// Touch sets the time of the file, which tells when the lock was last used. A refusal by the file system does no
+// harm.
 func (l *Lock) Touch() {
 	now := time.Now()
 	_ = os.Chtimes(l.path, now, now)
@@ -131,7 +133,7 @@ func (l *Lock) Touch() {
 
 // Remove deletes the file of an exclusive lock and releases it.
 func (l *Lock) Remove() {
-	_ = os.Remove(l.path) // what stays is an empty file
+	_ = os.Remove(l.path) // if this fails, an empty file remains
 	l.Release()
 }
 

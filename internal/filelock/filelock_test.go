@@ -97,7 +97,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 	}
 }
 
-// What a killed process leaves running goes on alone with what the lock protects.
+// When a process is killed, its child still holds the lock, and continues alone with what the lock protects.
 func TestAChildHoldsItToo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

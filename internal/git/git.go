@@ -1,7 +1,7 @@
 // Package git runs git.
 //
-// Git works where it is told to, whatever the environment says, never asks a person, and speaks English. It runs in a
-// process group of its own, of which nothing is left.
+// Git works in the given directory, whatever the environment says. It never asks a person, and it speaks English. It
+// runs in a process group of its own; no process of the group stays behind.
 package git
 
 import (
@@ -21,22 +21,22 @@ import (
 	"github.com/tachobench/tacho/internal/subprocess"
 )
 
-// mostOutput is how much of git's output Run returns.
+// mostOutput is how many bytes of git's output Run returns at most.
 const mostOutput = 64 << 20
 
-// ErrNotInstalled says that there is no git.
+// ErrNotInstalled says that git is not installed.
 var ErrNotInstalled = errors.New("no git command on PATH: install git")
 
 // Command is one run of git.
 type Command struct {
-	// Dir is where git runs; empty is where this process does.
+	// Dir is where git runs; empty is the directory of this process.
 	Dir  string
 	Args []string
 	// Environ is the environment to begin with; nil is that of this process.
 	Environ []string
-	// Hold is a lock that git holds, too: should this process be killed, the lock ends with git.
+	// Hold is a lock that git holds too: if this process is killed, the lock ends with git.
 	Hold *filelock.Lock
-	// Bind prepares the process; nil does nothing. The thread that starts it lives as long as it does.
+	// Bind prepares the process; nil does nothing. The thread that starts the process lives as long as the process.
 	Bind func(*exec.Cmd)
 }
 
@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Says reports whether git said any of these.
+// Says reports whether git's message contains any of these.
 func (e *Error) Says(any ...string) bool {
 	return slices.ContainsFunc(any, func(s string) bool { return strings.Contains(e.Said, s) })
 }
@@ -71,8 +71,8 @@ func (c Command) Run(ctx context.Context) (string, error) {
 	return out.String(), err
 }
 
-// Stream gives the standard output to read while git writes it. When read returns an error git is ended, and the
-// error is returned.
+// Stream passes git's standard output to read while git writes it. If read returns an error, Stream kills git and
+// returns that error.
 func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,10 +121,10 @@ func (c Command) Stream(ctx context.Context, read func(io.Reader) error) error {
 	return nil
 }
 
-// userInfo finds names and passwords in URLs.
+// userInfo matches names and passwords in URLs.
 var userInfo = regexp.MustCompile(`://[^/\s@]*@`)
 
-// verb is the command of git among its arguments.
+// verb returns git's subcommand among its arguments.
 func (c Command) verb() string {
 	for i := 0; i < len(c.Args); i++ {
 		switch a := c.Args[i]; {
@@ -137,10 +137,10 @@ func (c Command) verb() string {
 	return ""
 }
 
-// elsewhere are variables that would make git work elsewhere than it is told to.
+// elsewhere are variables that would make git work in another place than the given one.
 var elsewhere = []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_NAMESPACE"}
 
-// Neutral returns an environment without what would make git work elsewhere, for programs that call git.
+// Neutral returns an environment without those variables, for programs that call git.
 func Neutral(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

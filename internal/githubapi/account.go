@@ -10,21 +10,21 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Account is an account of GitHub. The zero value is nobody's.
+// Account is an account of GitHub. The zero value is no account.
 type Account struct {
-	// ID is GitHub's number of it. The login may change, the number never does.
+	// ID is GitHub's number of the account. The login may change, the number never does.
 	ID    int64
 	Login string
 }
 
-// Is reports whether the account has a number. Nobody's account has none.
+// Is reports whether the account has this number. The zero account has none.
 func (a Account) Is(id int64) bool { return a.ID != 0 && a.ID == id }
 
-// String names the account as people know it, and with its number.
+// String returns the login and the number.
 func (a Account) String() string { return fmt.Sprintf("%s (account %d)", a.Login, a.ID) }
 
-// Self asks GitHub which account the client writes as: the user of the token, or the bot of the App. The token of an
-// installation stands for no user, so that GitHub refuses to say; only the App itself can.
+// Self asks GitHub which account the client writes as: the user of the token, or the bot of the App. An
+// installation's token has no user, so GitHub refuses to answer it; only the App itself can ask.
 func (c *Client) Self(ctx context.Context) (Account, error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -42,8 +42,8 @@ func (c *Client) Self(ctx context.Context) (Account, error) {
 	return accountOf(call, user)
 }
 
-// bot returns the account that the App writes as. GitHub tells the App its name, and the number to whoever asks for
-// the account of that name: the installation asks, which proves that it is there.
+// bot returns the account that the App writes as. GitHub tells the App its name. The number belongs to the account of
+// that name; the client asks for it as the installation, which proves that the installation exists.
 func (c *Client) bot(ctx context.Context) (Account, error) {
 	call := "ask for the name of the App"
 	app, _, err := c.app.Apps.Get(ctx, "")

@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// Whoever writes is whom GitHub names beforehand, with a token and with an App.
+// The account that writes is the one that GitHub named before, with a token and with an App.
 func TestTheClientIsToldWhoItIs(t *testing.T) {
 	for _, base := range []string{"", "/api/v3"} {
 		w := start(t)
@@ -44,7 +44,7 @@ func TestTheClientIsToldWhoItIs(t *testing.T) {
 	}
 }
 
-// Where GitHub does not say who the client is, the error says which of the credentials it did not like.
+// If GitHub does not say who the client is, the error says which of the credentials it refused.
 func TestWhoTheClientIsCannotBeTold(t *testing.T) {
 	key, text := fakegithub.NewKey(t)
 	_, other := fakegithub.NewKey(t)
@@ -104,7 +104,7 @@ func TestWhoTheClientIsCannotBeTold(t *testing.T) {
 	})
 }
 
-// An account without a number or a name is nobody's, and believed of nobody.
+// An account without a number or a name is no account.
 func TestAnAnswerThatNamesNobodyIsAFault(t *testing.T) {
 	for _, body := range []string{`{}`, `null`, ``, `{"login":"tacho"}`, `{"id":7}`, `{"id":-7,"login":"tacho"}`} {
 		c, _ := odd(t, http.StatusOK, body)

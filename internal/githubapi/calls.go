@@ -16,7 +16,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// perPage is the most that GitHub gives at once.
+// perPage is how many elements GitHub returns at most at once.
 const perPage = 100
 
 // Commit is a commit with its parents, the first of which is what it was built on.
@@ -37,7 +37,7 @@ func (c *Client) Commit(ctx context.Context, repo events.RepoName, ref string) (
 		err = explain(fmt.Sprintf("read commit %s of %s", ref, repo), err)
 		var failed *Error
 		if errors.As(err, &failed) && failed.Status == http.StatusUnprocessableEntity {
-			// That is how GitHub says that there is no such commit.
+			// GitHub means by this that the commit does not exist.
 			failed.Kind = Missing
 		}
 		return Commit{}, err
@@ -61,7 +61,7 @@ type Pull struct {
 	Body   string
 	// Head is the newest commit of its branch.
 	Head events.Tag
-	// Author is who opened it.
+	// Author is the login of the account that opened it.
 	Author string
 }
 
@@ -85,7 +85,7 @@ type Comment struct {
 	NodeID string
 	URL    string
 	Body   string
-	// Author is who wrote it, AuthorID GitHub's number of the account.
+	// Author is the login of the account that wrote it, AuthorID GitHub's number of it.
 	Author   string
 	AuthorID int64
 	Created  time.Time
@@ -98,8 +98,8 @@ func comment(c *github.IssueComment) Comment {
 	}
 }
 
-// Comments returns the comments of a pull request that were written or changed since a time, oldest first. The
-// iteration ends with the first error.
+// Comments yields the comments of a pull request that were written or changed since a time, oldest first. It ends
+// after the first error.
 func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, since time.Time) iter.Seq2[Comment, error] {
 	owner, name := repo.Split()
 	return func(yield func(Comment, error) bool) {
@@ -113,7 +113,8 @@ func (c *Client) Comments(ctx context.Context, repo events.RepoName, pr int, sin
 			cancel()
 			call := fmt.Sprintf("list the comments of pull request %d of %s", pr, repo)
 			if err == nil && page == nil {
-				// No list is not an empty one: who looks for a comment would write it twice.
+				// A missing list is not an empty one: a caller that looks for its comment would write it a second
+				// time.
 				err = notTheAnswer(call)
 			} else {
 				err = explain(call, err)
@@ -151,7 +152,7 @@ func (c *Client) Comment(ctx context.Context, repo events.RepoName, id int64) (C
 	return comment(found), nil
 }
 
-// CreateComment writes a comment. After a Fault it may have been written: look for it before trying again.
+// CreateComment writes a comment. After a Fault the comment may exist: look for it before you try again.
 func (c *Client) CreateComment(ctx context.Context, repo events.RepoName, pr int, body string) (Comment, error) {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -181,7 +182,7 @@ func (c *Client) EditComment(ctx context.Context, repo events.RepoName, id int64
 	return comment(edited), nil
 }
 
-// DeleteComment removes a comment; one that is not there is removed already.
+// DeleteComment removes a comment. If it does not exist, that is no error.
 func (c *Client) DeleteComment(ctx context.Context, repo events.RepoName, id int64) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -193,7 +194,7 @@ func (c *Client) DeleteComment(ctx context.Context, repo events.RepoName, id int
 	return err
 }
 
-// AddLabels puts labels on a pull request; those that are there stay.
+// AddLabels adds labels to a pull request; existing labels stay.
 func (c *Client) AddLabels(ctx context.Context, repo events.RepoName, pr int, labels []string) error {
 	if len(labels) == 0 {
 		return nil
@@ -205,7 +206,7 @@ func (c *Client) AddLabels(ctx context.Context, repo events.RepoName, pr int, la
 	return explain(fmt.Sprintf("label pull request %d of %s", pr, repo), err)
 }
 
-// RemoveLabel takes a label from a pull request; one that is not there is gone already.
+// RemoveLabel removes a label from a pull request. If the label is not there, that is no error.
 func (c *Client) RemoveLabel(ctx context.Context, repo events.RepoName, pr int, label string) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()
@@ -244,7 +245,7 @@ func (c *Client) Minimise(ctx context.Context, nodeID string) error {
 	case len(answer.Errors) == 0:
 		return nil
 	}
-	// GraphQL answers 200 for what it did not do.
+	// GraphQL answers 200 even if it failed.
 	kind, first, after := Refused, answer.Errors[0], time.Duration(0)
 	switch {
 	case first.Type == "NOT_FOUND":

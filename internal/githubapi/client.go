@@ -1,9 +1,9 @@
 // Package githubapi is the port to GitHub: the few calls that Tacho makes, and what their failures mean.
 //
-// It is go-github with three things settled. Who we are: a GitHub App, a token, or nobody (who may read public
+// It is go-github with three decisions. Who we are: a GitHub App, a token, or no account (which may read public
 // repositories, slowly). Where GitHub is: github.com or an enterprise server. And what a failure means: an [Error]
-// tells a limit from a refusal from a fault that may go away, and whether what was to be written may have been
-// written all the same.
+// tells apart a limit, a refusal and a fault that may pass, and it says whether a failed write may have been done
+// nevertheless.
 package githubapi
 
 import (
@@ -22,9 +22,9 @@ import (
 // Public is the API of github.com.
 const Public = "https://api.github.com/"
 
-// Config says who we are and where GitHub is.
+// Config says which account the client uses and where GitHub is.
 type Config struct {
-	// URL is the base of the API: empty for github.com, else such as https://github.example.com/api/v3.
+	// URL is the base of the API: empty for github.com, else a URL such as https://github.example.com/api/v3.
 	URL string
 	// Token is a personal or installation access token.
 	Token string
@@ -44,20 +44,20 @@ type App struct {
 	Key []byte
 }
 
-// Client speaks to GitHub. It may be used by any number of goroutines.
+// Client makes calls to GitHub. Any number of goroutines may use it.
 type Client struct {
 	api *github.Client
-	// app speaks as the App itself, which may do little but say who it is; nil for a token.
+	// app makes calls as the App itself, which may do little more than say who it is; nil for a token.
 	app *github.Client
-	// graphql is where GraphQL is asked; it lies beside the REST API.
+	// graphql is the URL of GraphQL, beside the REST API.
 	graphql string
 	// timeout bounds one call.
 	timeout time.Duration
-	// may is set when the client says who it is, without which GitHub takes nothing.
+	// may is set if the client has credentials, without which GitHub accepts no writes.
 	may bool
 }
 
-// New returns a client; it does not call GitHub yet. It fails for a URL or a key that cannot be used.
+// New returns a client. It does not call GitHub. It returns an error for a URL or a key that cannot be used.
 func New(c Config) (*Client, error) {
 	base, err := parseBase(c.URL)
 	if err != nil {
@@ -71,7 +71,7 @@ func New(c Config) (*Client, error) {
 	if c.App.ID != 0 {
 		itself, err := ghinstallation.NewAppsTransport(transport, c.App.ID, c.App.Key)
 		if err != nil {
-			// The error of a key might quote it.
+			// The library's error might quote the key.
 			return nil, errors.New("the key of the GitHub App cannot be used: give the private key as GitHub made it, in PEM")
 		}
 		app = github.NewClient(&http.Client{Transport: itself})
@@ -92,7 +92,7 @@ func New(c Config) (*Client, error) {
 	return &Client{api: api, app: app, graphql: graphqlOf(base), timeout: timeout, may: c.App.ID != 0 || c.Token != ""}, nil
 }
 
-// within bounds one call.
+// within returns a context with the time limit of one call.
 func (c *Client) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout)
 }
@@ -103,7 +103,7 @@ func parseBase(text string) (*url.URL, error) {
 	}
 	base, err := url.Parse(text)
 	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.User != nil {
-		return nil, fmt.Errorf("%q is no URL of a GitHub API: write it as https://github.example.com/api/v3, without a user", text)
+		return nil, fmt.Errorf("%q is not the URL of a GitHub API: write it as https://github.example.com/api/v3, without a user", text)
 	}
 	if !strings.HasSuffix(base.Path, "/") {
 		base.Path += "/"
@@ -111,7 +111,7 @@ func parseBase(text string) (*url.URL, error) {
 	return base, nil
 }
 
-// graphqlOf returns where GraphQL is: beside /api/v3 on an enterprise server, below the root elsewhere.
+// graphqlOf returns the URL of GraphQL: beside /api/v3 on an enterprise server, below the root elsewhere.
 func graphqlOf(base *url.URL) string {
 	u := *base
 	u.Path = strings.TrimSuffix(u.Path, "v3/") + "graphql"

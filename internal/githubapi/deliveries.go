@@ -11,9 +11,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Delivery is one attempt of GitHub to deliver something to a webhook of a repository.
+// Delivery is one attempt of GitHub to deliver an event to a webhook of a repository.
 type Delivery struct {
-	// ID is GitHub's number of the attempt, GUID what a redelivery shares with it.
+	// ID is GitHub's number of the attempt. All attempts for one event share the GUID.
 	ID   int64
 	GUID string
 	At   time.Time
@@ -21,7 +21,7 @@ type Delivery struct {
 	Code int
 }
 
-// Delivered reports whether we had taken it.
+// Delivered reports whether the webhook accepted it.
 func (d Delivery) Delivered() bool { return d.Code >= 200 && d.Code < 300 }
 
 // Deliveries returns the attempts since a time, newest first.
@@ -49,7 +49,7 @@ func (c *Client) Deliveries(ctx context.Context, repo events.RepoName, hook int6
 	}
 }
 
-// Redeliver asks GitHub to deliver once more what an attempt was to deliver.
+// Redeliver asks GitHub to repeat the delivery of an attempt.
 func (c *Client) Redeliver(ctx context.Context, repo events.RepoName, hook, id int64) error {
 	ctx, cancel := c.within(ctx)
 	defer cancel()

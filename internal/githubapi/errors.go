@@ -16,31 +16,31 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Kind is the closed set of what a failed call means.
+// Kind is the closed set of meanings of a failed call.
 type Kind string
 
 // The kinds of failure.
 const (
-	// Fault: GitHub or the way to it is broken for now. What was to be written may have been written.
+	// Fault: GitHub or the way to it is broken for now. A write may have been done.
 	Fault Kind = "fault"
-	// Limited: we ask too much; RetryAfter says how long to wait. Nothing was written.
+	// Limited: we make too many calls; RetryAfter says how long to wait. Nothing was written.
 	Limited Kind = "limited"
 	// Unauthorized: GitHub does not know who we are. Nothing was written, and a person must act.
 	Unauthorized Kind = "unauthorized"
-	// Missing: what the call names is not there, or we may not see it.
+	// Missing: what the call names does not exist, or we may not see it.
 	Missing Kind = "missing"
-	// Refused: GitHub will not do that, now or later.
+	// Refused: GitHub does not do this, now or later.
 	Refused Kind = "refused"
 )
 
 // Error is a failed call.
 type Error struct {
 	Kind Kind
-	// Call says in words what was asked for.
+	// Call says in words what the call was.
 	Call string
 	// Status is the HTTP status; 0 when no answer came.
 	Status int
-	// RetryAfter is how long GitHub wants to be left alone; 0 when it did not say.
+	// RetryAfter is how long GitHub wants no calls; 0 if it did not say.
 	RetryAfter time.Duration
 	Err        error
 }
@@ -52,10 +52,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Temporary reports whether the same call may succeed later without anybody's help.
+// Temporary reports whether the same call may succeed later without help from a person.
 func (e *Error) Temporary() bool { return e.Kind == Fault || e.Kind == Limited }
 
-// IsMissing reports whether err says that what was asked for is not there.
+// IsMissing reports whether err says that the thing asked for does not exist.
 func IsMissing(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == Missing
@@ -76,7 +76,7 @@ func explain(call string, err error) error {
 		e.Kind, e.RetryAfter = Limited, max(time.Until(limit.Rate.Reset.Time), time.Second)
 		e.Err = errors.New("the rate limit is used up")
 	case errors.As(err, &abuse):
-		e.Kind, e.RetryAfter = Limited, time.Minute // what GitHub asks for where it names no time
+		e.Kind, e.RetryAfter = Limited, time.Minute // GitHub asks for this when it names no time
 		if abuse.RetryAfter != nil {
 			e.RetryAfter = *abuse.RetryAfter
 		}
@@ -100,12 +100,12 @@ func explain(call string, err error) error {
 	return e
 }
 
-// refuseToken explains that the App got no token. What was asked for was never asked, so nothing of it is missing or
-// refused: a person must look at the App, unless GitHub is broken or wants to be left alone.
+// refuseToken explains that the App got no token. The call itself was never made, so its object is neither missing
+// nor refused. A person must look at the App, unless GitHub is broken or a limit is reached.
 func (e *Error) refuseToken(answer *ghinstallation.HTTPError) {
 	defer answer.Response.Body.Close()
 	var said struct{ Message string }
-	// Without words the status must do.
+	// Without a message the status must be enough.
 	_ = json.NewDecoder(io.LimitReader(answer.Response.Body, 1<<16)).Decode(&said)
 	e.Status, e.RetryAfter = answer.Response.StatusCode, retryAfter(answer.Response.Header)
 	e.Err = fmt.Errorf("installation %d of the App gets no token: status %d: %s", answer.InstallationID, e.Status, cmp.Or(said.Message, http.StatusText(e.Status)))
@@ -132,8 +132,8 @@ func kindOf(status int) Kind {
 	return Fault
 }
 
-// retryAfter returns how long GitHub wants to be left alone: until it says, or until the limit that is used up is
-// reset; 0 when it does not say.
+// retryAfter returns how long GitHub wants no calls: the time that it names, or the time until the used-up limit is
+// reset; 0 if it does not say.
 func retryAfter(h http.Header) time.Duration {
 	if seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -144,10 +144,10 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// unauthorized are the words for what a person can set right: who we are may not do that.
+// unauthorized matches the messages for what a person can correct: our account may not do this.
 var unauthorized = regexp.MustCompile(`(?i)resource not accessible by|SAML enforcement|IP allow list|account was suspended`)
 
-// limited are the words for a limit that has no other sign.
+// limited matches the messages for a limit that has no other sign.
 var limited = regexp.MustCompile(`(?i)rate limit`)
 
 // forbidden tells the meanings of status 403 apart.
@@ -161,12 +161,12 @@ func forbidden(message string, after time.Duration) Kind {
 	return Refused
 }
 
-// notTheAnswer is a fault: what came with a status of success is no answer to what was asked.
+// notTheAnswer returns a Fault: the body of a successful answer does not fit the call.
 func notTheAnswer(call string) error {
-	return &Error{Kind: Fault, Call: call, Status: http.StatusOK, Err: errors.New("the answer is none to this")}
+	return &Error{Kind: Fault, Call: call, Status: http.StatusOK, Err: errors.New("the answer does not fit the call")}
 }
 
-// message says what GitHub said, without the URL of the call.
+// message returns GitHub's message, without the URL of the call.
 func message(r *github.ErrorResponse) string {
 	text := r.Message
 	for _, e := range r.Errors {

@@ -145,7 +145,7 @@ func TestFailuresSayWhatTheyMean(t *testing.T) {
 	}
 }
 
-// After a limit go-github does not even ask; the error tells for how long.
+// After a limit go-github does not even call GitHub. The error tells how long to wait.
 func TestTheHourlyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 )
 
-// odd is a client of a GitHub that answers the same to everything. It notes the path of the last call.
+// odd returns a client of a GitHub that gives the same answer to every call. It notes the path of the last call.
 func odd(t *testing.T, status int, body string, headers ...string) (c *githubapi.Client, path *string) {
 	t.Helper()
 	path = new(string)
@@ -39,7 +39,7 @@ func wantKind(t *testing.T, what string, err error, kind githubapi.Kind, after t
 	}
 }
 
-// What is no answer to what was asked is a fault: nothing of it is believed.
+// An answer that does not fit the call is a fault.
 func TestAnswersToSomethingElseAreFaults(t *testing.T) {
 	for _, body := range []string{`{}`, `null`, ``, `{"message":"ok"}`} {
 		c, _ := odd(t, http.StatusOK, body)
@@ -62,7 +62,7 @@ func TestAnswersToSomethingElseAreFaults(t *testing.T) {
 	}
 }
 
-// GitHub has one status for what it never does, for what we may not do, and for what we do too often.
+// GitHub uses one status for what it never does, for what we may not do, and for too many calls.
 func TestForbiddenHasManyMeanings(t *testing.T) {
 	reset := time.Now().Add(10 * time.Minute).Unix()
 	for name, tc := range map[string]struct {
@@ -90,7 +90,7 @@ func TestForbiddenHasManyMeanings(t *testing.T) {
 	}
 }
 
-// GraphQL answers 200 for what may go well the next time, too.
+// GraphQL also answers 200 for failures that may pass.
 func TestMinimisingMayFailForNow(t *testing.T) {
 	for message, kind := range map[string]githubapi.Kind{
 		`{"message":"Something went wrong while executing your query. This may be the result of a timeout."}`: githubapi.Fault,
@@ -104,7 +104,7 @@ func TestMinimisingMayFailForNow(t *testing.T) {
 	}
 }
 
-// The names of labels have spaces and slashes.
+// Names of labels may have spaces and slashes.
 func TestALabelIsOnePieceOfAPath(t *testing.T) {
 	c, path := odd(t, http.StatusOK, `[]`)
 	if err := c.RemoveLabel(t.Context(), events.RepoName(repo), 14, "perf/waiting? yes #1"); err != nil {

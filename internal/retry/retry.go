@@ -1,7 +1,7 @@
-// Package retry says how long to wait before something is tried again, and waits.
+// Package retry says how long to wait before another try, and waits.
 //
-// The pauses are those of the library that also runs the loops (backoff.Retry): each is half as long again as the one
-// before, with jitter, so that many who failed together do not come back together.
+// The pauses come from the library that also runs the loops (backoff.Retry). Each is half as long again as the one
+// before, with jitter, so that many processes that failed together do not try again together.
 package retry
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// Pauses returns pauses that grow from first up to most, and never end.
+// Pauses returns pauses without end that grow from first up to most.
 func Pauses(first, most time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(most), backoff.WithMaxElapsedTime(0))
 }
 
-// PauseAfter returns the pause after so many tries that failed, for whoever keeps nothing but their number.
+// PauseAfter returns the pause after so many failed tries, for callers that keep only their number.
 func PauseAfter(tries int, first, most time.Duration) time.Duration {
 	pauses := Pauses(first, most)
 	pause := pauses.NextBackOff()
@@ -26,7 +26,7 @@ func PauseAfter(tries int, first, most time.Duration) time.Duration {
 	return pause
 }
 
-// Sleep waits, and reports false when ctx ended first.
+// Sleep waits for d. It returns false if ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,5 @@
-// Package subprocess has what running a program takes: that nothing of it is left, and that its last words are kept.
+// Package subprocess helps to run programs: none of their processes stays behind, and the end of their output is
+// kept.
 package subprocess
 
 import (
@@ -9,7 +10,8 @@ import (
 	"time"
 )
 
-// Group has the program run in a process group of its own, which is killed as a whole when the program's context ends.
+// Group makes the program run in a process group of its own. The whole group is killed when the program's context
+// ends.
 func Group(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -19,14 +21,14 @@ func Group(cmd *exec.Cmd) {
 	cmd.WaitDelay = 5 * time.Second
 }
 
-// KillRest kills what is left of the group of a program that has ended: mostly nobody.
+// KillRest kills the remaining processes of the group of a program that has ended. Usually there are none.
 func KillRest(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 }
 
-// Tail keeps the end of what is written to it, also by two at once.
+// Tail keeps the end of what is written to it. Two writers may use it at once.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
@@ -46,7 +48,7 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the end, with a mark before it where something is missing.
+// String returns the end, after a "…" if something was cut off.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,10 +58,10 @@ func (t *Tail) String() string {
 	return string(t.kept)
 }
 
-// LastLine returns the last line that says something.
+// LastLine returns the last line that is not empty.
 func (t *Tail) LastLine() string { return LastLine(t.String()) }
 
-// LastLine returns the last line of a text that says something.
+// LastLine returns the last line of a text that is not empty.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])

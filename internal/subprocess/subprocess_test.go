@@ -25,7 +25,7 @@ func TestTheEndIsKept(t *testing.T) {
 	}
 }
 
-// A shell whose child holds its output: without the group, the wait would be for the child.
+// The shell's child keeps the output open: without the group, the wait would last until the child ends.
 func TestTheWholeGroupIsKilled(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")

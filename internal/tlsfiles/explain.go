@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// Settings names what a person sets, for the errors of a client.
+// Settings names the settings that a person makes, for the errors of a client.
 type Settings struct {
-	// CA, Pair and Name are the settings of a Client. An empty one cannot be set.
+	// CA, Pair and Name are the settings' names for the fields of a Client. An empty name means that there is no such
+	// setting.
 	CA, Pair, Name string
-	// Ours is the certificate that the client shows; nil: none.
+	// Ours is the certificate that the client shows; nil if it shows none.
 	Ours *x509.Certificate
 }
 
-// Error says in words why a client and a server do not agree on TLS, and what to do about it. To try again changes
+// Error says in words why a client and a server do not agree on TLS, and what to do about it. Trying again changes
 // nothing.
 type Error struct {
 	text string
@@ -28,11 +29,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-// Unwrap returns the fault as the library says it.
+// Unwrap returns the error of the library.
 func (e *Error) Unwrap() error { return e.err }
 
-// Explain turns what a client sees of TLS when it connects to an address into an *Error. What does not concern TLS
-// is returned as it is.
+// Explain turns a TLS error of a client that connects to an address into an *Error. It returns other errors
+// unchanged.
 func Explain(err error, address string, s Settings) error {
 	if err == nil {
 		return nil
@@ -74,7 +75,7 @@ func (s Settings) ofCertificate(err error, address string) string {
 		return fmt.Sprintf("the certificate of %s %s is not for %s but for %s: %s, or have its operator make one that names %s",
 			address, describe(host.Certificate), host.Host, hosts, step, host.Host)
 	case errors.As(err, &roots):
-		return fmt.Sprintf("this system has no list of CAs with which the certificate of %s could be checked: install the package ca-certificates%s", address, ifSet(", or set ", s.CA))
+		return fmt.Sprintf("this system has no list of CAs to check the certificate of %s with: install the package ca-certificates%s", address, ifSet(", or set ", s.CA))
 	}
 	return ""
 }
@@ -89,32 +90,32 @@ func (s Settings) believe(shown *x509.Certificate) string {
 	return fmt.Sprintf("if it is the right server, set %s to a file with the certificate of its CA, %s", s.CA, named(shown.Issuer.String()))
 }
 
-// ofInvalid explains a certificate that cannot be good for anybody now.
+// ofInvalid explains a certificate that is not valid for any client now.
 func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string) string {
 	c, now := invalid.Cert, time.Now()
 	switch {
 	case invalid.Reason == x509.Expired && now.Before(c.NotBefore):
-		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: put the clock of this machine right, or wait", address, describe(c), day(c.NotBefore), day(now))
+		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: correct the clock of this machine, or wait", address, describe(c), day(c.NotBefore), day(now))
 	case invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the certificate of %s %s has expired on %s, and it is %s here: its operator must renew it, or you put the clock of this machine right", address, describe(c), day(c.NotAfter), day(now))
+		return fmt.Sprintf("the certificate of %s %s has expired on %s, and it is %s here: its operator must renew it, or you correct the clock of this machine", address, describe(c), day(c.NotAfter), day(now))
 	case invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the certificate of %s %s is not one for servers: its operator must make one with the extended key usage serverAuth", address, describe(c))
 	}
-	// The other reasons are rare, and the library's words for them must do.
+	// The other reasons are rare, so the library's words for them are enough.
 	return fmt.Sprintf("the certificate of %s %s cannot be used (%v): its operator must make another one%s", address, describe(c), invalid, ifSet(", or you check ", s.CA))
 }
 
-// refusals are what servers say about the certificate of a client, in the words of the library.
+// refusals are the library's words for what servers say about the certificate of a client.
 var refusals = []struct{ alert, text string }{
 	{"tls: expired certificate", "has expired"},
-	{"tls: unknown certificate authority", "is signed by nobody whom that server believes"},
+	{"tls: unknown certificate authority", "is signed by no CA that the server trusts"},
 	{"tls: bad certificate", "is refused"},
-	{"tls: unsupported certificate", "is of a kind that the server does not take"},
+	{"tls: unsupported certificate", "is of a kind that the server does not accept"},
 	{"tls: revoked certificate", "was revoked"},
 	{"tls: unknown certificate", "is refused"},
 }
 
-// ofServer explains why the server refuses the client, or speaks something else.
+// ofServer explains why the server refuses the client, or that it does not speak TLS.
 func (s Settings) ofServer(err error, address string) string {
 	var record tls.RecordHeaderError
 	if errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) {
@@ -127,7 +128,7 @@ func (s Settings) ofServer(err error, address string) string {
 	said := op.Err.Error()
 	if strings.Contains(said, "tls: certificate required") || strings.Contains(said, "tls: bad certificate") && s.Ours == nil {
 		if s.Pair == "" {
-			return fmt.Sprintf("%s wants a certificate of its clients, and Tacho has none for it: reach it without one", address)
+			return fmt.Sprintf("%s wants a certificate of its clients, and Tacho has none for it: use an address that wants none", address)
 		}
 		return fmt.Sprintf("%s wants a certificate of its clients, and we show none: set %s to one that its CA has signed", address, s.Pair)
 	}
@@ -140,13 +141,13 @@ func (s Settings) ofServer(err error, address string) string {
 	}
 	step := ""
 	if s.Ours == nil {
-		// A server with TLS 1.2 does not say that it misses a certificate.
+		// A server with TLS 1.2 does not say that it wants a certificate.
 		step = ifSet("; if it wants a certificate of its clients, set ", s.Pair)
 	}
-	return fmt.Sprintf("%s breaks TLS off (%s): check that it is the right server, and that it speaks TLS 1.2 or newer%s", address, said, step)
+	return fmt.Sprintf("%s ended the TLS handshake (%s): check that it is the right server, and that it speaks TLS 1.2 or newer%s", address, said, step)
 }
 
-// shownBy returns the certificate that the server has shown, if the error knows.
+// shownBy returns the certificate that the server has shown, if the error has it.
 func shownBy(err error) *x509.Certificate {
 	var failed *tls.CertificateVerificationError
 	if errors.As(err, &failed) && len(failed.UnverifiedCertificates) > 0 {

@@ -58,7 +58,7 @@ func believe(t *testing.T, ca *tlstest.CA) *Authorities {
 	return a
 }
 
-// dial connects and waits for the server's word.
+// dial connects and waits for the byte of the server.
 func dial(address string, conf *tls.Config) error {
 	c, err := tls.Dial("tcp", address, conf)
 	if err != nil {
@@ -69,12 +69,12 @@ func dial(address string, conf *tls.Config) error {
 	return err
 }
 
-// What a client and a server hold against one another is said in words, with what to do.
+// When a client and a server do not agree, the error says why and what to do.
 func TestDisagreementsAreExplained(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	server := open(t, ca.Issue(tlstest.Leaf{Name: "server"}))
 	plain := Server(server, nil)
-	// An own certificate that has expired is not even opened: these servers show what others have made.
+	// Tacho does not even open an expired certificate of its own: these servers show certificates of others.
 	shows := func(p tlstest.Pair) *tls.Config {
 		pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
 		if err != nil {
@@ -106,8 +106,8 @@ func TestDisagreementsAreExplained(t *testing.T) {
 		"another host":       {plain, Client{CA: believe(t, ca), Name: "bench.example.org"}, []string{"is not for bench.example.org but for localhost, 127.0.0.1", "nats.server_name"}},
 		"no host":            {shows(ca.Issue(tlstest.Leaf{Name: "x", Hosts: []string{}})), Client{CA: believe(t, ca)}, []string{"names no host", "subject alternative names"}},
 		"no certificate":     {mutual, Client{CA: believe(t, ca)}, []string{"wants a certificate of its clients, and we show none: set nats.client_cert"}},
-		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"breaks TLS off", "if it wants a certificate of its clients, set nats.client_cert"}},
-		"a stranger":         {mutual, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "nobody whom that server believes", "set nats.client_cert"}},
+		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"ended the TLS handshake", "if it wants a certificate of its clients, set nats.client_cert"}},
+		"a stranger":         {mutual, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "no CA that the server trusts", "set nats.client_cert"}},
 		"a stranger 1.2":     {older, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger"}},
 		"old client":         {mutual, Client{CA: believe(t, ca), Pair: outdated}, []string{"refuses us", "subject CN=old", "has expired"}},
 	} {

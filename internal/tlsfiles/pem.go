@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// maxFile bounds what is read of a file: the largest bundles of certificates have some hundred kilobytes.
+// maxFile is how large a file may be: the largest bundles of certificates have some hundred kilobytes.
 const maxFile = 4 << 20
 
-// readFile reads a file of certificates or a key. what says which, for the error.
+// readFile reads a file of certificates or a key. what names its purpose in errors.
 func readFile(what, file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxFile {
-		return nil, fmt.Errorf("%s %s has %d bytes, which is no file of certificates: name the right file", what, file, info.Size())
+		return nil, fmt.Errorf("%s %s has %d bytes, too many for a file of certificates: name the right file", what, file, info.Size())
 	}
 	text, err := os.ReadFile(file)
 	switch {
@@ -34,7 +34,7 @@ func readFile(what, file string) ([]byte, error) {
 	return text, nil
 }
 
-// certificatesIn returns the certificates of a PEM text. name is where the text comes from, for the error.
+// certificatesIn returns the certificates of a PEM text. name says in errors where the text comes from.
 func certificatesIn(name string, text []byte) ([]*x509.Certificate, error) {
 	var found []*x509.Certificate
 	var others []string
@@ -62,12 +62,12 @@ func certificatesIn(name string, text []byte) ([]*x509.Certificate, error) {
 	case len(others) > 0:
 		return nil, fmt.Errorf("%s holds no certificate but %s: name the file with the certificate", name, listOf(others))
 	case isDER(text):
-		return nil, fmt.Errorf("%s holds no PEM but the binary form (DER): turn it into PEM with `openssl x509 -inform der -in FILE -out FILE.pem`", name)
+		return nil, fmt.Errorf("%s is not PEM but the binary form (DER): turn it into PEM with `openssl x509 -inform der -in FILE -out FILE.pem`", name)
 	}
 	return nil, fmt.Errorf("%s holds no certificate in PEM: it must have a line -----BEGIN CERTIFICATE-----", name)
 }
 
-// checkKey says why a text is no private key that a server can use without a person.
+// checkKey returns an error if a text is not a private key that a server can use without a person.
 func checkKey(file string, text []byte) error {
 	var others []string
 	for rest := text; ; {
@@ -77,7 +77,7 @@ func checkKey(file string, text []byte) error {
 		}
 		switch {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-			return fmt.Errorf("the private key in %s wants a passphrase, and nobody is there to type it: take it off with `openssl pkey -in FILE -out NEW`", file)
+			return fmt.Errorf("the private key in %s has a passphrase, which Tacho cannot type: remove it with `openssl pkey -in FILE -out NEW`", file)
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 			return nil
 		}
@@ -87,12 +87,12 @@ func checkKey(file string, text []byte) error {
 	case len(others) > 0:
 		return fmt.Errorf("%s holds no private key but %s: name the file with the key", file, listOf(others))
 	case isDER(text):
-		return fmt.Errorf("%s holds no PEM but the binary form (DER): turn it into PEM with `openssl pkey -inform der -in FILE -out FILE.pem`", file)
+		return fmt.Errorf("%s is not PEM but the binary form (DER): turn it into PEM with `openssl pkey -inform der -in FILE -out FILE.pem`", file)
 	}
 	return fmt.Errorf("%s holds no private key in PEM: it must have a line -----BEGIN PRIVATE KEY-----", file)
 }
 
-// readPair reads a certificate and its key, and says which of both is wrong.
+// readPair reads a certificate and its key. Its error says which of the two is wrong.
 func readPair(certFile, keyFile string, now time.Time) (*tls.Certificate, error) {
 	certText, err := readFile("the certificate", certFile)
 	if err != nil {
@@ -124,29 +124,29 @@ func pairOf(certFile string, certText []byte, keyFile string, keyText []byte, no
 	return &pair, nil
 }
 
-// order is what to do about a pair that does not fit: the key may belong to a later certificate of the file.
+// order returns what to do about a pair that does not fit: the key may belong to a later certificate of the file.
 func order(chain []*x509.Certificate, keyText []byte) string {
 	for _, c := range chain[1:] {
 		one := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 		if _, err := tls.X509KeyPair(one, keyText); err == nil {
-			return fmt.Sprintf(", but to %s: put that one first in the file, and those of its issuers behind it", describe(c))
+			return fmt.Sprintf(", but to %s: put that one first in the file, then those of its issuers", describe(c))
 		}
 	}
 	return ": give the two files that were made together"
 }
 
-// checkDates says when a certificate is good, if it is not good now.
+// checkDates returns an error if a certificate is not valid now. The error says when it is valid.
 func checkDates(file string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("the certificate %s in %s has expired on %s: get a new one, or put the clock of this machine right if it is wrong", describe(c), file, day(c.NotAfter))
+		return fmt.Errorf("the certificate %s in %s has expired on %s: get a new one, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotAfter))
 	case now.Before(c.NotBefore):
-		return fmt.Errorf("the certificate %s in %s is not valid before %s: wait until then, or put the clock of this machine right if it is wrong", describe(c), file, day(c.NotBefore))
+		return fmt.Errorf("the certificate %s in %s is not valid before %s: wait until then, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotBefore))
 	}
 	return nil
 }
 
-// describe names a certificate in brackets: whose it is, for which hosts, who issued it, and when it is valid.
+// describe describes a certificate in parentheses: its subject, its hosts, its issuer, and when it is valid.
 func describe(c *x509.Certificate) string {
 	parts := []string{"subject " + named(c.Subject.String())}
 	if hosts := hostsOf(c); len(hosts) > 0 {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// lookEvery bounds how often files are looked at, however many connections come.
+// lookEvery is how often the files are checked at most, however many connections come.
 const lookEvery = time.Second
 
-// watched is what some files hold. It is read again when they change, and stays what it was while they cannot be
-// read: the two files of a pair are never replaced at the same moment.
+// watched is the content of some files. It is read again when they change. While they cannot be read, the old content
+// stays in use: the two files of a pair are never replaced at the same moment.
 type watched[T any] struct {
 	files []string
 	read  func() (T, error)
@@ -23,14 +23,14 @@ type watched[T any] struct {
 	// value was read when the files had the stamp good.
 	value T
 	good  string
-	// told is the stamp of the last change that was complained about.
+	// told is the stamp of the last change that a warning was logged for.
 	told   string
 	looked time.Time
-	// changed is told of each new value, before anybody gets it.
+	// changed is called with each new value before a caller of get receives it.
 	changed func(T)
 }
 
-// watch reads the files for the first time; then an error is the caller's.
+// watch reads the files for the first time. It returns the error of this first reading.
 func watch[T any](log *slog.Logger, read func() (T, error), files ...string) (*watched[T], error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -41,7 +41,7 @@ func watch[T any](log *slog.Logger, read func() (T, error), files ...string) (*w
 	return w, err
 }
 
-// get returns what the files hold, or what they held when they could be read last.
+// get returns the content of the files, or, while they cannot be used, the last usable content.
 func (w *watched[T]) get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *watched[T]) get() T {
 		return w.value
 	}
 	w.looked = now
-	// The stamp is older than what is read: a change in between is seen at the next look.
+	// The stamp is taken before reading: the next look then sees a change in between.
 	s := stamp(w.files)
 	if s == w.good {
 		return w.value
@@ -62,15 +62,15 @@ func (w *watched[T]) get() T {
 		if w.changed != nil {
 			w.changed(value)
 		}
-		w.log.Info("the files of TLS have changed and were read again", "files", strings.Join(w.files, ", "))
+		w.log.Info("the files of TLS have changed: the new ones are in use", "files", strings.Join(w.files, ", "))
 	case w.told != s:
 		w.told = s
-		w.log.Warn("the files of TLS have changed and cannot be used: what they held before stays in use", "error", err)
+		w.log.Warn("the files of TLS have changed and cannot be used: the old certificates stay in use", "error", err)
 	}
 	return w.value
 }
 
-// follow calls f with the value and, from then on, with each new one.
+// follow calls f with the value now, and with each new one.
 func (w *watched[T]) follow(f func(T)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +78,7 @@ func (w *watched[T]) follow(f func(T)) {
 	f(w.value)
 }
 
-// stamp changes when a file does.
+// stamp returns a text that changes when a file changes.
 func stamp(files []string) string {
 	var b strings.Builder
 	for _, f := range files {

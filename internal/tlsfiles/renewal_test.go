@@ -16,7 +16,7 @@ import (
 	"github.com/tachobench/tacho/internal/tlstest"
 )
 
-// get asks a server and returns whose certificate it showed.
+// get calls a server and returns the name in the certificate that it showed.
 func get(ctx context.Context, c *http.Client, url string) (shown string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -33,8 +33,8 @@ func get(ctx context.Context, c *http.Client, url string) (shown string, err err
 	return resp.TLS.PeerCertificates[0].Subject.CommonName, nil
 }
 
-// While others connect all the time, files are replaced: the certificate first and the key later, rubbish, new pairs.
-// Nobody is ever refused, who is connected stays so, and each good pair is shown in the end.
+// While clients connect all the time, files are replaced: the certificate first and the key later, rubbish, new
+// pairs. No client is ever refused, connected ones stay connected, and each good pair is shown in the end.
 func TestRenewalUnderLoad(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	files := ca.Issue(tlstest.Leaf{Name: "pair 0"})
@@ -110,7 +110,7 @@ func TestRenewalUnderLoad(t *testing.T) {
 	}
 }
 
-// A client shows the pair that its files hold now, and a server believes the CA that its file holds now.
+// A client shows the pair that its files hold now, and a server trusts the CA that its file holds now.
 func TestBothSidesFollowTheirFiles(t *testing.T) {
 	one, two := tlstest.NewCA(t, "one"), tlstest.NewCA(t, "two")
 	mine := one.Issue(tlstest.Leaf{Name: "mine"})
@@ -128,6 +128,6 @@ func TestBothSidesFollowTheirFiles(t *testing.T) {
 		return &tls.Config{InsecureSkipVerify: true, GetClientCertificate: look.Config().GetClientCertificate}
 	}
 	for dial(address, server()) != nil {
-		// The new CA is believed within another.
+		// The new CA is trusted within another second.
 	}
 }

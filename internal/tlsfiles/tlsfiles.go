@@ -1,10 +1,10 @@
-// Package tlsfiles keeps the certificates that Tacho shows and trusts: it reads them from files, and again when they
-// are renewed.
+// Package tlsfiles keeps the certificates that Tacho shows and trusts: it reads them from files, and reads them again
+// when they are renewed.
 //
-// A file is looked at when a connection comes, at most once a second, by its time and size. While a new file is half
-// written, does not fit its key or has expired, the one before stays in use, and one warning per change says why: a
-// listener never fails because of a renewal. At the first reading the same is an error, which names the file, the
-// certificate and what to do. Connections that stand are not touched.
+// When a connection comes, at most once a second, the package checks the time and size of the files. If a new file is
+// half written, does not fit its key or has expired, the old content stays in use, and one warning per change says
+// why: a renewal never makes a listener fail. At the first reading the same is an error, which names the file, the
+// certificate and what to do. Existing connections are not touched.
 package tlsfiles
 
 import (
@@ -24,11 +24,11 @@ import (
 type Pair struct {
 	files *watched[*tls.Certificate]
 	cert  string
-	// expired is the certificate whose end was told of.
+	// expired is the certificate about whose end a warning was logged.
 	expired atomic.Pointer[tls.Certificate]
 }
 
-// OpenPair reads a pair. The certificates of issuers may stand behind the first one in the file.
+// OpenPair reads a pair. The certificates of issuers may follow the first one in the file.
 func OpenPair(cert, key string, log *slog.Logger) (*Pair, error) {
 	files, err := watch(log, func() (*tls.Certificate, error) { return readPair(cert, key, time.Now()) }, cert, key)
 	if err != nil {
@@ -37,7 +37,7 @@ func OpenPair(cert, key string, log *slog.Logger) (*Pair, error) {
 	return &Pair{files: files, cert: cert}, nil
 }
 
-// Current returns the pair that the files hold, or held when they could be used last.
+// Current returns the pair in the files, or, while they cannot be used, the last usable one.
 func (p *Pair) Current() *tls.Certificate {
 	c := p.files.get()
 	if time.Now().After(c.Leaf.NotAfter) && p.expired.Swap(c) != c {
@@ -46,7 +46,7 @@ func (p *Pair) Current() *tls.Certificate {
 	return c
 }
 
-// Follow calls f with the certificates that the pair shows, as PEM, and again before it shows others.
+// Follow calls f with the certificates that the pair shows, as PEM, and again before it shows new ones.
 func (p *Pair) Follow(f func(text string)) {
 	p.files.follow(func(c *tls.Certificate) { f(textOf(c.Certificate...)) })
 }
@@ -56,7 +56,7 @@ func (p *Pair) Name() string {
 	leaf := p.Current().Leaf
 	switch {
 	case len(leaf.DNSNames) > 0:
-		// A client that is told to expect a wildcard needs some name below it.
+		// A client cannot expect a wildcard itself: it needs a name below it.
 		return strings.Replace(leaf.DNSNames[0], "*", "tacho", 1)
 	case len(leaf.IPAddresses) > 0:
 		return leaf.IPAddresses[0].String()
@@ -64,21 +64,21 @@ func (p *Pair) Name() string {
 	return ""
 }
 
-// Until returns when the certificate ends.
+// Until returns when the certificate expires.
 func (p *Pair) Until() time.Time { return p.Current().Leaf.NotAfter }
 
 // Fits reports whether the certificate is valid for a host.
 func (p *Pair) Fits(host string) bool { return p.Current().Leaf.VerifyHostname(host) == nil }
 
-// Authorities are the certificates of those whose signatures are believed.
+// Authorities are the certificates of trusted CAs.
 type Authorities struct {
 	files *watched[*x509.CertPool]
-	// fixed came from no file.
+	// fixed holds certificates that came from no file.
 	fixed *x509.CertPool
 }
 
-// OpenAuthorities reads files of certificates, one of which at least must be good. A certificate that is itself shown
-// by a server may stand there, too: then that one is believed and no other.
+// OpenAuthorities reads files of certificates. At least one file must be good. A file may also hold the certificate
+// that a server itself shows: then only that one is trusted.
 func OpenAuthorities(log *slog.Logger, names ...string) (*Authorities, error) {
 	files, err := watch(log, func() (*x509.CertPool, error) { return readPool(names, time.Now()) }, names...)
 	if err != nil {
@@ -107,7 +107,7 @@ func readPool(names []string, now time.Time) (*x509.CertPool, error) {
 	return all, nil
 }
 
-// ParseAuthorities reads certificates from a PEM text. name says in errors where it comes from.
+// ParseAuthorities reads certificates from a PEM text. name says in errors where the text comes from.
 func ParseAuthorities(name, text string) (*Authorities, error) {
 	pool := x509.NewCertPool()
 	if err := addTo(pool, name, []byte(text), time.Now()); err != nil {
@@ -116,7 +116,7 @@ func ParseAuthorities(name, text string) (*Authorities, error) {
 	return &Authorities{fixed: pool}, nil
 }
 
-// Pool returns the certificates; nil authorities have none, which stands for those of the system.
+// Pool returns the certificates. Nil authorities return nil, which means those of the system.
 func (a *Authorities) Pool() *x509.CertPool {
 	switch {
 	case a == nil:
@@ -127,7 +127,7 @@ func (a *Authorities) Pool() *x509.CertPool {
 	return a.files.get()
 }
 
-// addTo adds the certificates of a text, at least one of which must be valid now.
+// addTo adds the certificates of a text. At least one of them must be valid now.
 func addTo(pool *x509.CertPool, name string, text []byte, now time.Time) error {
 	certs, err := certificatesIn(name, text)
 	if err != nil {
@@ -149,8 +149,8 @@ func addTo(pool *x509.CertPool, name string, text []byte, now time.Time) error {
 	return nil
 }
 
-// Check returns an error when the authorities have not signed the certificate of a pair, or not for a host. An empty
-// host stands for a client, which has none.
+// Check returns an error if the authorities have not signed the certificate of a pair, or if it is not for the host.
+// An empty host means a client, which has none.
 func (a *Authorities) Check(p *Pair, host string) error {
 	chain, err := x509.ParseCertificates(bytes.Join(p.Current().Certificate, nil))
 	if err != nil {
@@ -175,9 +175,9 @@ func poolWith(certs []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// Trust returns what clients elsewhere must believe to reach a server, as PEM. Of a file of CAs that is all. Of the
-// file that the server shows, it is the root if it is there, else the last certificate, and nothing if this system
-// believes the first one already.
+// Trust returns the certificates, as PEM, that clients on other machines must trust to reach a server. For a file of
+// CAs it returns all of them. For the file that the server shows, it returns the root if the file has it, else the
+// last certificate; and nothing if this system already trusts the first one.
 func Trust(file string) (string, error) {
 	text, err := readFile("the certificate", file)
 	if err != nil {
@@ -219,7 +219,8 @@ func textOf(certs ...[]byte) string {
 	return b.String()
 }
 
-// Server returns how a server shows the pair. With authorities, it takes only clients with a certificate of theirs.
+// Server returns a configuration with which a server shows the pair. With authorities, the server accepts only
+// clients with a certificate that they signed.
 func Server(p *Pair, clients *Authorities) *tls.Config {
 	c := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -229,7 +230,7 @@ func Server(p *Pair, clients *Authorities) *tls.Config {
 		return c
 	}
 	c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, clients.Pool()
-	// Who was believed yesterday comes with its certificate today, too.
+	// Without tickets, each connection checks the client's certificate anew.
 	c.SessionTicketsDisabled = true
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := c.Clone()
@@ -239,17 +240,17 @@ func Server(p *Pair, clients *Authorities) *tls.Config {
 	return c
 }
 
-// Client says how a client looks at the certificate of a server, and which one it shows.
+// Client says how a client checks the certificate of a server, and which certificate it shows itself.
 type Client struct {
-	// CA signed the server's certificate; nil: one that this system believes did.
+	// CA are the authorities that must have signed the server's certificate; nil means those that this system trusts.
 	CA *Authorities
 	// Pair is shown to a server that asks for it; nil shows none.
 	Pair *Pair
-	// Name stands in the server's certificate; empty: the host that is connected to.
+	// Name is the name that the server's certificate must have; empty means the host that the client connects to.
 	Name string
 }
 
-// Config returns the configuration as it is now; the pair follows its files.
+// Config returns the current configuration; the pair follows its files.
 func (c Client) Config() *tls.Config {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.CA.Pool(), ServerName: c.Name}
 	if c.Pair != nil {
@@ -258,5 +259,5 @@ func (c Client) Config() *tls.Config {
 	return conf
 }
 
-// Set reports whether anything differs from a client that knows nothing but this system.
+// Set reports whether any field is set: the client differs from one that knows only this system's settings.
 func (c Client) Set() bool { return c.CA != nil || c.Pair != nil || c.Name != "" }

@@ -31,7 +31,7 @@ func write(t *testing.T, file string, text []byte) string {
 	return file
 }
 
-// What cannot be used is refused with its file, its certificate and what to do.
+// A pair that cannot be used is refused. The error names its file, its certificate and what to do.
 func TestAPairThatCannotBeUsedIsExplained(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	good, other := ca.Issue(tlstest.Leaf{Name: "good"}), ca.Issue(tlstest.Leaf{Name: "other"})
@@ -57,7 +57,7 @@ func TestAPairThatCannotBeUsedIsExplained(t *testing.T) {
 		"binary":          {text("a", "0\x82\x01\x00"), good.Key, []string{"openssl x509 -inform der"}},
 		"binary key":      {good.Cert, text("a", "0\x82\x01\x00"), []string{"openssl pkey -inform der"}},
 		"damaged":         {text("a", damaged), good.Key, []string{"certificate 1 in", "damaged"}},
-		"passphrase":      {good.Cert, text("a", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), []string{"wants a passphrase", "openssl pkey"}},
+		"passphrase":      {good.Cert, text("a", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"), []string{"has a passphrase", "openssl pkey"}},
 		"expired":         {"", "", []string{"subject CN=old", "has expired on", "get a new one"}},
 		"not yet valid":   {"", "", []string{"subject CN=young", "is not valid before", "clock"}},
 		"not a directory": {good.Cert, closed + "/x", []string{"the private key cannot be read"}},
@@ -83,7 +83,7 @@ func TestAPairThatCannotBeUsedIsExplained(t *testing.T) {
 	}
 }
 
-// A pair is read again when its files change, and stays while what is there cannot be used.
+// A pair is read again when its files change. The old one stays in use while the new files cannot be used.
 func TestAPairFollowsItsFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := tlstest.NewCA(t, "bench CA")
@@ -107,7 +107,7 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 		p.Follow(func(text string) { followed = append(followed, text) })
 
 		ca.IssueTo(files, tlstest.Leaf{Name: "second"})
-		shows("first", 0) // it was looked at in this second
+		shows("first", 0) // the files were already checked in this second
 		next()
 		shows("second", 0)
 
@@ -122,7 +122,7 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 		next()
 		shows("the third", 1)
 
-		// Half a file, no file, an expired certificate: each is told once.
+		// Half a file, no file, an expired certificate: each is reported once.
 		write(t, files.Cert, read(t, third.Cert)[:100])
 		for range 2 {
 			next()
@@ -148,7 +148,7 @@ func TestAPairFollowsItsFiles(t *testing.T) {
 			t.Errorf("%d certificates were followed", len(followed))
 		}
 
-		// One that was not renewed in time is told of, and shown: there is no better one.
+		// A certificate that was not renewed in time is reported and shown: there is no better one.
 		time.Sleep(2 * time.Hour)
 		shows("fourth", 5)
 		next()
@@ -194,7 +194,7 @@ func TestAuthoritiesThatCannotBeUsedAreExplained(t *testing.T) {
 	if _, err := ParseAuthorities("the field ca", ""); err == nil || !strings.Contains(err.Error(), "the field ca is empty") {
 		t.Error(err)
 	}
-	// One good certificate among old ones is enough.
+	// One valid certificate among expired ones is enough.
 	ca := tlstest.NewCA(t, "good")
 	both := write(t, filepath.Join(t.TempDir(), "both"), append(read(t, old.Cert), read(t, ca.File)...))
 	for _, files := range [][]string{{both}, {old.Key + "x", ca.File}, {ca.File, old.Cert}} {
@@ -207,7 +207,7 @@ func TestAuthoritiesThatCannotBeUsedAreExplained(t *testing.T) {
 	}
 }
 
-// What a collector elsewhere is given is the root where the file has one, so that it outlasts a renewal.
+// A collector on another machine gets the root if the file has it, so that its trust outlasts a renewal.
 func TestTrust(t *testing.T) {
 	ca := tlstest.NewCA(t, "root")
 	leaf := ca.Issue(tlstest.Leaf{Name: "leaf"})
@@ -245,7 +245,7 @@ func TestNamesOfACertificate(t *testing.T) {
 	}
 }
 
-// FuzzPair proves that no content of files breaks the program: a pair is read, or refused in words.
+// FuzzPair checks that no content of files breaks the program: a pair is read, or refused in words.
 func FuzzPair(f *testing.F) {
 	ca := tlstest.NewCA(f, "root")
 	leaf := ca.Issue(tlstest.Leaf{Name: "leaf"})

@@ -1,4 +1,4 @@
-// Package tlstest makes certificates for tests, good ones and wrong ones.
+// Package tlstest makes certificates for tests, valid ones and wrong ones.
 package tlstest
 
 import (
@@ -25,15 +25,15 @@ type CA struct {
 	File string
 }
 
-// Pair is a certificate with its key in files.
+// Pair is the files of a certificate and its key.
 type Pair struct{ Cert, Key string }
 
-// Leaf says how a certificate differs from one for 127.0.0.1 and localhost that is valid for an hour.
+// Leaf says how a certificate differs from the default: for 127.0.0.1 and localhost, valid for an hour more.
 type Leaf struct {
 	Name string
 	// Hosts are names and addresses; none means 127.0.0.1 and localhost.
 	Hosts []string
-	// From and To are counted from now; both 0 means for an hour.
+	// From and To are counted from now; both 0 means from an hour ago to an hour from now.
 	From, To time.Duration
 }
 
@@ -84,7 +84,7 @@ func SelfSigned(t testing.TB, p Pair, l Leaf) Pair {
 	return p
 }
 
-// In is a pair in a directory.
+// In returns the pair of files in a directory.
 func In(dir string) Pair {
 	return Pair{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 }

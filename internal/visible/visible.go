@@ -1,9 +1,9 @@
-// Package visible makes text of others harmless to a terminal: what a terminal would obey, or hide, is shown as an
-// escape instead.
+// Package visible makes text from others harmless to a terminal: it shows as escapes what a terminal would obey or
+// hide.
 //
-// Control characters clear screens, change titles and answer questions that nobody asked; characters of direction and
-// those without width have a text look like another one. A terminal that is not set to UTF-8 obeys single bytes above
-// 127, so that bytes which are no UTF-8 are shown, too. Line feeds and tabs stay. What is shown once stays as it is.
+// Control characters clear screens, change titles and make a terminal send answers. Characters of direction and those
+// without width make a text look like another one. A terminal that is not set to UTF-8 obeys single bytes above 127,
+// so bytes that are not UTF-8 are escaped too. Line feeds and tabs stay. Escaping a text twice changes nothing more.
 package visible
 
 import (
@@ -24,13 +24,13 @@ func harmful(r rune) bool {
 	case r < utf8.RuneSelf:
 		return r < ' ' || r == 0x7f
 	case r == '\u200c' || r == '\u200d':
-		// They join letters and emoji, which some scripts need, and do nothing else.
+		// They only join letters and emoji, which some scripts need.
 		return false
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
-// Text returns s with every harmful rune, and every byte that is no UTF-8, as an escape: \x1b, \u202e, \xff.
+// Text returns s with every harmful rune, and every byte that is not UTF-8, as an escape: \x1b, \u202e, \xff.
 func Text(s string) string {
 	if clean([]byte(s)) {
 		return s
@@ -38,7 +38,7 @@ func Text(s string) string {
 	return string(appendText(nil, []byte(s)))
 }
 
-// Line is Text in one line: line feeds and tabs are shown, too. A text of others in a line of ours must not begin
+// Line is Text on one line: it escapes line feeds and tabs too. A text from others inside our line must not begin
 // another one.
 func Line(s string) string {
 	s = Text(s)
@@ -56,7 +56,7 @@ func Line(s string) string {
 	return string(out)
 }
 
-// clean reports whether nothing in a text has to be shown otherwise.
+// clean reports whether a text needs no escapes.
 func clean(text []byte) bool {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -86,7 +86,7 @@ func appendText(out, text []byte) []byte {
 	return out
 }
 
-// appendJSON escapes as JSON does, inside of whose strings alone such runes can stand.
+// appendJSON escapes as JSON does. Valid JSON has such runes only inside of strings.
 func appendJSON(out, text []byte) []byte {
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
@@ -106,18 +106,18 @@ func appendJSON(out, text []byte) []byte {
 	return out
 }
 
-// Writer passes text on as it may be seen. Several may write to it at once.
+// Writer passes text on with escapes. Several goroutines may write to it at once.
 type Writer struct {
 	to    io.Writer
 	show  func(out, text []byte) []byte
 	mu    sync.Mutex
-	begun []byte // the beginning of a rune whose rest has not come yet
+	begun []byte // the beginning of a rune whose rest is still missing
 }
 
-// NewWriter returns a writer of text: see Text.
+// NewWriter returns a writer that escapes as Text does.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to, show: appendText} }
 
-// NewJSONWriter returns a writer of JSON, which stays the same JSON.
+// NewJSONWriter returns a writer of JSON. It does not change the meaning of the JSON.
 func NewJSONWriter(to io.Writer) *Writer { return &Writer{to: to, show: appendJSON} }
 
 // Write implements io.Writer.
@@ -137,7 +137,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush passes on a rune whose rest will not come.
+// Flush passes on the beginning of a rune whose rest does not come.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *Writer) pass(text []byte) error {
 	return err
 }
 
-// wholeRunes returns how much of a text is not the beginning of a rune that may go on.
+// wholeRunes returns how many bytes of a text are whole runes: without the beginning of a rune at the end.
 func wholeRunes(text []byte) int {
 	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {

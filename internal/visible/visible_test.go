@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// The handler of the log quotes most by itself, and no DEL.
+// The log's handler itself escapes most, but not DEL.
 func TestTheLogIsClean(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(NewWriter(&out), nil))
@@ -95,8 +95,8 @@ func TestJSONStaysTheSame(t *testing.T) {
 	}
 }
 
-// FuzzText proves that nothing harmful passes, that what was shown once stays, and that neither the sizes of writes
-// nor the form of the output matter.
+// FuzzText checks that nothing harmful passes, that escaping twice changes nothing more, and that the sizes of writes
+// and the form of the output do not matter.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "a\x1b[2J", "\u202e\u2066", "\xff\xe2\x82", "👩\u200d🔬", "\U000e0041", "\"\\u202e\""} {
 		f.Add(s, 3)

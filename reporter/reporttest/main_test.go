@@ -1,4 +1,4 @@
-// Package reporttest tries the reports of requests on real tables: a log in memory, the projector and a Postgres.
+// Package reporttest tests the reports of requests on real tables: a log in memory, the projector and a Postgres.
 package reporttest
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// expect reports what a report lacks, and what it should not say (after a "!").
+// expect fails if a report lacks a text, or has one that it must not have (after a "!").
 func expect(t *testing.T, r reporter.Report, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
@@ -71,7 +71,7 @@ func TestLateResultsChangeTheReport(t *testing.T) {
 	expect(t, s.report(child), "!Incomplete", "of 1 test case")
 }
 
-// TestWhatWasMeasuredAfterAllIsNoFailure: an error on record counts only while there is no result.
+// TestWhatWasMeasuredAfterAllIsNoFailure: a recorded error counts only while there is no result.
 func TestWhatWasMeasuredAfterAllIsNoFailure(t *testing.T) {
 	s := open(t)
 	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a")})
@@ -104,7 +104,7 @@ func TestAQuarantinedRequestSaysWhy(t *testing.T) {
 	}
 }
 
-// TestWhatFailedIsSaidByComparisonsToo: who asks for a comparison is told what the report on the pull request says.
+// TestWhatFailedIsSaidByComparisonsToo: a comparison says the same about failures as the report on the pull request.
 func TestWhatFailedIsSaidByComparisonsToo(t *testing.T) {
 	s := open(t)
 	parent := s.request(control.NewRequest{Kind: events.Master, Tag: sha("a")})

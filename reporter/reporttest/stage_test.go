@@ -27,7 +27,7 @@ const (
 
 func sha(letter string) events.Tag { return events.Tag(strings.Repeat(letter, 40)) }
 
-// stage is a log whose projector runs, and the reports of what it holds.
+// stage is a log with a running projector, and the reports from its tables.
 type stage struct {
 	t       *testing.T
 	log     *memory.Log
@@ -79,7 +79,7 @@ func now() time.Time { return time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC) }
 
 func teller() control.By { return control.By{Actor: "cli:alice", Source: "test", Root: "test"} }
 
-// tell appends facts in one batch, those of one aggregate behind one another, and returns the sequence of the first.
+// tell appends facts in one batch, those of one aggregate one after another. It returns the sequence of the first.
 func (s *stage) tell(facts ...events.Fact) events.Seq {
 	s.t.Helper()
 	var parts []eventlog.Append
@@ -131,8 +131,8 @@ func (s *stage) job(r request.Request, profile events.Profile) events.JobSpec {
 	return j
 }
 
-// run measures some benchmarks of a job, each with so many instructions in terms of the usual number; a factor of 0
-// is a failure, one below 0 a failure that was made good.
+// run measures some benchmarks of a job. Each factor gives the instructions in terms of the usual number. A factor of
+// 0 is a failure, a negative one a failure that a later result corrected.
 func (s *stage) run(j events.JobSpec, factors map[events.Benchmark]float64) {
 	s.t.Helper()
 	s.place++
@@ -172,7 +172,7 @@ func (s *stage) run(j events.JobSpec, factors map[events.Benchmark]float64) {
 	s.tell(end)
 }
 
-// report returns the report on a request, with everything that was told.
+// report returns the report on a request, after everything that was told.
 func (s *stage) report(r request.Request) reporter.Report {
 	s.t.Helper()
 	head, err := s.log.Head(s.t.Context())

@@ -8,15 +8,15 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The lengths of what names a commit: the shortest abbreviation that git makes by itself, the shortest that
-// git takes, and all of a SHA-1.
+// The lengths of commit names: the shortest abbreviation that git makes by itself, the shortest that git accepts, and
+// a whole SHA-1.
 const (
 	abbreviated = 7
 	shortest    = 4
 	whole       = 40
 )
 
-// parse reads what was asked for.
+// parse reads a command from a mention.
 func (g Grammar) parse(a addressed) (Command, *Refusal) {
 	word := strings.ToLower(a.word)
 	if slices.ContainsFunc(a.arguments, func(s string) bool { return strings.ContainsRune(s, hidden) }) && word != helpWord {
@@ -35,7 +35,7 @@ func (g Grammar) parse(a addressed) (Command, *Refusal) {
 	case statusWord:
 		return Status{}, g.nothingAfter(statusWord, a.arguments)
 	case helpWord:
-		// Whoever needs help gets it, whatever else was said.
+		// A person who needs help gets it, whatever else the line says.
 		return Help{}, nil
 	}
 	return nil, refuse(a.word, "I do not know the command %s%s: use %s", quote(a.word), suggest(a.word, words()), either(words()))
@@ -94,8 +94,8 @@ func (g Grammar) triage(arguments []string) (Command, *Refusal) {
 	return Triage{SHAs: shas}, nil
 }
 
-// commit returns the name of the commit, in lower case, that a word or the URL of its page gives. It has at least
-// so many letters and digits; a URL has hex digits alone.
+// commit returns the name of a commit, in lower case, from a word or from the URL of the commit's page. The name has
+// at least atLeast letters and digits; in a URL it has only hex digits.
 func commit(word string, atLeast int) (sha string, ok bool) {
 	if strings.Contains(word, "/") {
 		if word, ok = commitOfPage(word); !ok {

@@ -2,25 +2,26 @@
 //
 //	comment ──visible──▶ lines ──mentions──▶ command | refusal | nothing for us
 //
-// What counts is what a reader of the rendered comment sees as said by its author: quoted lines, code (fenced,
-// indented or in backticks) and HTML comments are looked through as if they were not there. Only one thing is
-// read otherwise than it is rendered: a line without ">" straight below a quote belongs to the author, who
-// answered it, and not to the quote that Markdown makes it part of. CommonMark is read by goldmark.
+// The package reads what a reader of the rendered comment sees as said by its author. It ignores quoted lines, code
+// (fenced, indented or in backticks) and HTML comments. It differs from the rendering in one case: a line without ">"
+// right below a quote belongs to the author, who answered the quote; Markdown makes it part of the quote. goldmark
+// parses the CommonMark.
 //
-// A mention is the bot's name after an "@", as a word of its own, in any case. What the word after it makes of it:
+// A mention is the bot's name after an "@", as a word of its own, in any case. The word after it decides what it
+// means:
 //
-//   - A command ("@bors try @tacho queue"): it is one, wherever it stands on the line. It ends with the line, or
+//   - A command ("@bors try @tacho queue"): it is a command, wherever it is on the line. It ends with the line, or
 //     where the next name is mentioned.
-//   - Another word, with the mention at the start of the line: the bot is addressed and does not understand, so
-//     it is refused.
-//   - Another word, further right: a sentence about the bot ("thanks @tacho for the numbers"), which is nothing
-//     for us; unless nothing but arguments follows, and the word is nearly a command or the line begins with
+//   - Another word, with the mention at the start of the line: the author addresses the bot, which does not
+//     understand and refuses.
+//   - Another word, further right: a sentence about the bot ("thanks @tacho for the numbers"), which the bot
+//     ignores. It refuses it if only arguments follow, and the word is nearly a command or the line begins with
 //     another mention ("@bors try @tacho queu backends=llvm").
-//   - None ("cc @tacho"): nothing for us, unless the line is the name alone, and nothing in the comment is a
-//     command: then the author is told what could be asked.
+//   - None ("cc @tacho"): the bot ignores it. But if the line is the name alone, and the comment has no command,
+//     the bot answers what it can be asked.
 //
-// More than one command is refused: which of them was meant cannot be told, and half of a comment is never
-// carried out.
+// More than one command is refused: it is not clear which of them was meant, and the bot never carries out half of a
+// comment.
 package command
 
 import (
@@ -29,8 +30,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Command is the closed set of what a comment can ask for. String renders what stands after the name of the
-// bot; a comment with that text asks for the same again.
+// Command is the closed set of what a comment can ask for. String returns the text after the name of the bot; a
+// comment with that text asks for the same again.
 //
 //sumtype:decl
 type Command interface {
@@ -43,15 +44,15 @@ type Queue struct{ Parameters events.Parameters }
 
 // Build asks to benchmark an artifact that exists, now.
 type Build struct {
-	// SHA is 7 to 40 lower-case hex digits; whoever carries it out finds the commit that a short one means.
+	// SHA is 7 to 40 lower-case hex digits. The part that carries the command out finds the commit of a short one.
 	SHA        events.Tag
 	Parameters events.Parameters
 }
 
 // Triage asks, on a rollup, to benchmark each unrolled build.
 type Triage struct {
-	// SHAs are at least one and at most [MaxTriage], each once, in the order of the comment. They may be
-	// shorter than that of a Build, and only whoever carries it out finds out what they mean.
+	// SHAs are at least one and at most [MaxTriage], each once, in the order of the comment. They may be shorter than
+	// that of a Build; the part that carries the command out finds out what they mean.
 	SHAs []events.Tag
 }
 
@@ -74,7 +75,7 @@ const (
 	helpWord   = "help"
 )
 
-// words lists them in the order in which people meet them.
+// words returns them in the order in which people meet them.
 func words() []string {
 	return []string{queueWord, buildWord, triageWord, cancelWord, statusWord, helpWord}
 }
@@ -100,7 +101,7 @@ func (Cancel) String() string { return cancelWord }
 func (Status) String() string { return statusWord }
 func (Help) String() string   { return helpWord }
 
-// render returns the parameters that are given as key=value.
+// render returns the given parameters as key=value.
 func render(p events.Parameters) (given []string) {
 	for _, one := range []struct{ key, values string }{
 		{targetsKey, join(p.Targets, ",")},

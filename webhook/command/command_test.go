@@ -104,7 +104,7 @@ func TestAccepted(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		comment string
-		// want are pieces of the sentence: the wrong word, and what is right.
+		// want are parts of the sentence: the wrong word, and what is right.
 		want []string
 	}{
 		"unknown key":                    {"@tacho queue foo=bar", []string{"`foo`", "`targets`, `backends`, `profiles` or `benchmarks`"}},

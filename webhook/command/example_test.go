@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/webhook/command"
 )
 
-// A comment asks for one thing, by the name of the bot. What stands in code asks for nothing.
+// A comment asks for one thing, after the name of the bot. A mention in code asks for nothing.
 func ExampleGrammar_Read() {
 	g := command.Grammar{Bot: "tacho", Profiles: command.Set[events.Profile]{Usual: []events.Profile{"opt"}}}
 	for _, comment := range []string{"Looks good. `@tacho queue`", "@tacho queue profiles=opt", "@tacho queue profiles=fast"} {

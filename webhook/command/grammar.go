@@ -4,41 +4,41 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// MaxComment is how many bytes of text are read: GitHub's 65,536 characters, if each takes four bytes. What is
-// longer is no comment of GitHub's and asks for nothing.
+// MaxComment is how many bytes a comment may have: GitHub's 65,536 characters at four bytes each. A longer text is
+// not a comment of GitHub and asks for nothing.
 const MaxComment = 4 * 65_536
 
 // MaxTriage is how many SHAs one triage may name.
 const MaxTriage = 50
 
-// Grammar is what differs between farms: the name of the bot, and what its suite knows.
+// Grammar is what differs between farms: the name of the bot, and the names in its suite.
 type Grammar struct {
 	// Bot is the name after the "@", such as "tacho". Without one, no comment asks for anything.
 	Bot string
-	// Targets, Backends and Profiles are what may stand after the keys of these names. The fourth key,
-	// benchmarks, takes name globs.
+	// Targets, Backends and Profiles are the values that the keys of these names accept. The fourth key, benchmarks,
+	// takes name globs.
 	Targets  Set[events.Target]
 	Backends Set[events.Backend]
 	Profiles Set[events.Profile]
 }
 
-// Set is what may stand after one key.
+// Set is the set of values that one key accepts.
 type Set[T ~string] struct {
-	// Usual values are measured unless a request says otherwise, OnRequest ones only when it names them. Both
-	// are known in any case, and are returned as they are spelled here.
+	// Usual values are measured unless a request says otherwise, OnRequest ones only if the request names them. Both
+	// are always known, and are returned in the spelling that they have here.
 	Usual, OnRequest []T
-	// Open sets take other names too, as they are written.
+	// An Open set also accepts other names, as they are written.
 	Open bool
 }
 
-// known returns all values that have a name here, the usual ones first.
+// known returns all named values, the usual ones first.
 func (s Set[T]) known() []T {
 	return append(append([]T{}, s.Usual...), s.OnRequest...)
 }
 
-// Addressed reports whether a comment asks the bot for anything, sense or nonsense. It is so exactly when Read
-// answers with a command or a refusal, and is decided without looking at what is asked for: whether the author
-// may ask can be settled before.
+// Addressed reports whether a comment asks the bot for anything, sense or nonsense. That is exactly when Read returns
+// a command or a refusal. Addressed does not look at the content of the command, so the caller can check first
+// whether the author may ask.
 func (g Grammar) Addressed(comment string) bool {
 	if g.Bot == "" || len(comment) > MaxComment {
 		return false

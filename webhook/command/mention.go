@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// addressed is one mention that asks for something: the word after the name, and what follows.
+// addressed is a mention that asks for something: the word after the name, and its arguments.
 type addressed struct {
 	word      string
 	arguments []string
@@ -17,8 +17,8 @@ func (a addressed) String() string {
 	return strings.Join(append([]string{a.word}, a.arguments...), " ")
 }
 
-// mentions returns the first two mentions that ask for something: more are not needed to refuse them all. alone
-// reports that the name is all that some line says.
+// mentions returns the first two mentions that ask for something; two are enough to refuse them all. alone reports
+// that a line holds only the name.
 func (g Grammar) mentions(lines []string) (asked []addressed, alone bool) {
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
@@ -46,8 +46,8 @@ func (g Grammar) mentions(lines []string) (asked []addressed, alone bool) {
 	return asked, alone
 }
 
-// name reports whether the name of the bot stands at line[at:] as a word, and where it ends. After it there may
-// be a colon or a comma, as people write to one another.
+// name reports whether line[at:] begins with the name of the bot as a word, and where it ends. A colon or a comma may
+// follow the name, as people write to one another.
 func (g Grammar) name(line string, at int) (end int, ok bool) {
 	if line[at] != '@' {
 		return 0, false
@@ -68,8 +68,8 @@ func (g Grammar) name(line string, at int) (end int, ok bool) {
 
 func wordy(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// addressedBy returns the words between the name that ends at line[end] and the next mention of anyone, and
-// where that begins.
+// addressedBy returns the words between the name that ends at line[end] and the next mention of any name, and where
+// that mention begins.
 func addressedBy(line string, end int) (a addressed, next int) {
 	next = len(line)
 	for i := end; i < len(line); i++ {
@@ -103,7 +103,7 @@ func (g Grammar) asks(line string, at, end int, a addressed) bool {
 	return (near || line[0] == '@') && !slices.ContainsFunc(a.arguments, prose)
 }
 
-// prose reports whether a word is neither key=value nor what names a commit.
+// prose reports whether a word is neither key=value nor the name of a commit.
 func prose(word string) bool {
 	sha, ok := commit(word, shortest)
 	return !(ok && isHex(sha)) && !strings.Contains(word, "=")

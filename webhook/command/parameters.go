@@ -18,13 +18,13 @@ const (
 
 func keys() []string { return []string{targetsKey, backendsKey, profilesKey, benchmarksKey} }
 
-// maxValues bounds how much one key can ask for, and maxValue the length of what is in no closed set.
+// maxValues is how many values one key may have, and maxValue how long a value outside a closed set may be.
 const (
 	maxValues = 200
 	maxValue  = 128
 )
 
-// parameters reads key=value words; after is the text that they follow, for examples.
+// parameters reads key=value words. after is the text before them, for examples.
 func (g Grammar) parameters(after string, arguments []string) (p events.Parameters, refusal *Refusal) {
 	given := map[string]bool{}
 	for i, argument := range arguments {
@@ -64,7 +64,7 @@ func (g Grammar) parameters(after string, arguments []string) (p events.Paramete
 	return p, nil
 }
 
-// spaces refuses argument i if it looks like a piece of a parameter that was written with spaces in it.
+// spaces refuses argument i if it looks like a part of a parameter that was written with spaces.
 func (g Grammar) spaces(after string, arguments []string, i int) *Refusal {
 	word := arguments[i]
 	previous, next := "", ""
@@ -114,8 +114,7 @@ func unknown(what, value string, known []string) *Refusal {
 	return refuse(value, "I do not know the %s %s%s: use %s", what, quote(value), suggest(value, known), either(known))
 }
 
-// globs returns the patterns of benchmark names that a list names. Whether one matches anything is known by the
-// definitions.
+// globs returns the patterns of benchmark names in a list. Only the definitions tell whether one matches anything.
 func globs(list []string) (chosen []string, _ *Refusal) {
 	for _, glob := range list {
 		if glob == "" {
@@ -137,7 +136,7 @@ func openName(s string) bool { return len(s) <= maxValue && letterOrDigit(s[0]) 
 
 func nameByte(c byte) bool { return letterOrDigit(c) || strings.IndexByte("._+-", c) >= 0 }
 
-// sample is a parameter for examples, with a value that exists.
+// sample returns a parameter for examples, with a value that exists.
 func (g Grammar) sample() string {
 	if profiles := g.Profiles.known(); len(profiles) > 0 {
 		return profilesKey + "=" + string(profiles[0])

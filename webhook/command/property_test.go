@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// What a command is rendered as asks for the same command, wherever a comment says it.
+// A rendered command is read as the same command, wherever a comment has it.
 func TestRenderedCommandsAreReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawCommand(t)
@@ -61,7 +61,7 @@ func drawParameters(t *rapid.T) events.Parameters {
 	}
 }
 
-// some draws distinct values; none is nil.
+// some draws distinct values; it returns nil for none.
 func some[T comparable](t *rapid.T, label string, from *rapid.Generator[T]) []T {
 	values := rapid.SliceOfNDistinct(from, 0, 2, rapid.ID[T]).Draw(t, label)
 	if len(values) == 0 {
@@ -70,8 +70,8 @@ func some[T comparable](t *rapid.T, label string, from *rapid.Generator[T]) []T 
 	return values
 }
 
-// FuzzRead holds for every comment: it is read without a panic; what is accepted renders to what is read as the
-// same; a refusal is one line that asks for nothing; and quoted, the comment asks for nothing.
+// FuzzRead holds for every comment. Read does not panic. An accepted command, rendered, is read as the same one. A
+// refusal is one line that asks for nothing. The comment as a quote asks for nothing.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"@tacho queue", "@bors try @tacho queue backends=llvm,Cranelift profiles=", "@tacho build " + sha + " benchmarks=a*,[b-c]?",
@@ -133,8 +133,8 @@ func eachLine(comment string, do func(string) string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Comments that are made to be slow are read in time that grows with their length. The bound is far above what
-// any of them takes, with the race detector on a busy machine too; quadratic time is far above it.
+// Comments that are made to be slow are read in time linear in their length. The bound is far above the time of any
+// of them, also with the race detector on a busy machine; quadratic time is far above the bound.
 func TestTimeIsLinear(t *testing.T) {
 	for _, piece := range []string{
 		"`", "` `` ", "``` ``", "<!--", "<!-- ", "<code>", "<pre", "<pre>\n", "- ", "- a\n", "* - + ", "1. ", "> ", ">", "@tacho ", "@tacho queue",

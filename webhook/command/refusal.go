@@ -6,19 +6,18 @@ import (
 	"unicode"
 )
 
-// Refusal says why a comment that asks for something is not carried out.
+// Refusal says why the bot does not carry out a comment that asks for something.
 type Refusal struct {
-	// Word is what was not understood, as it was written; empty if something is missing.
+	// Word is the word that was not understood, as it was written; empty if something is missing.
 	Word string
-	// Sentence is the answer, in Markdown: one sentence that names the wrong word and what to write instead.
-	// What it repeats of the comment is shortened and stands in code, so that it mentions nobody and hides
-	// nothing.
+	// Sentence is the answer, in Markdown: one sentence that names the wrong word and what to write instead. It
+	// shortens what it repeats of the comment and shows it as code, so that it mentions no person and hides nothing.
 	Sentence string
 }
 
 func (r *Refusal) Error() string { return r.Sentence }
 
-// refuse makes a sentence of its pieces.
+// refuse formats the sentence of a refusal.
 func refuse(word, format string, pieces ...any) *Refusal {
 	said := fmt.Sprintf(format, pieces...) + "."
 	first := strings.IndexFunc(said, unicode.IsLetter)
@@ -28,7 +27,7 @@ func refuse(word, format string, pieces ...any) *Refusal {
 	return &Refusal{Word: strings.ReplaceAll(word, string(hidden), "`"), Sentence: said}
 }
 
-// example quotes a comment that would be understood.
+// example returns a comment that the bot would understand, quoted.
 func (g Grammar) example(text string) string { return quote("@" + g.Bot + " " + text) }
 
 // quoted is how many characters of a comment are repeated at most.
@@ -55,7 +54,7 @@ func quote(text string) string {
 	return "`" + b.String() + "`"
 }
 
-// either lists values as a sentence does: `a`, `b` or `c`.
+// either lists values in the form of a sentence: `a`, `b` or `c`.
 func either(values []string) string {
 	list := make([]string, len(values))
 	for i, v := range values {
@@ -68,7 +67,7 @@ func either(values []string) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// suggest adds what was probably meant; it is empty if nothing is near.
+// suggest returns what the author probably meant, in parentheses; empty if no valid word is near.
 func suggest(word string, valid []string) string {
 	if near := nearest(word, valid); near != "" {
 		return " (did you mean " + quote(near) + "?)"
@@ -92,7 +91,7 @@ func nearest(word string, valid []string) string {
 	return best
 }
 
-// distance counts the bytes to change, insert, remove or swap between a and b.
+// distance returns how many bytes to change, insert, remove or swap between a and b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

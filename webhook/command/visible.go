@@ -11,18 +11,17 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// hidden stands in visible text for each byte of code.
+// hidden replaces each byte of code in visible text.
 const hidden = '\x00'
 
-// visible returns the lines of a comment that its author says, without the markers of lists and headings before
-// them. In place of inline code, every byte is [hidden]; in place of an HTML comment, a space. Quotes and blocks
-// of code are left out.
+// visible returns the lines that the author of a comment says, without the markers of lists and headings. Each byte
+// of inline code becomes [hidden], and an HTML comment becomes blanks. Quotes and blocks of code are left out.
 func visible(comment string) []string {
 	comment = strings.ToValidUTF8(comment, "\ufffd")
 	comment = strings.NewReplacer("\x00", "\ufffd", "\r\n", "\n", "\r", "\n").Replace(comment)
 	comment = shallow(comment)
 	v := view{source: []byte(comment), shown: []byte(comment)}
-	// Neither the visitor nor Walk itself fails.
+	// Neither the visitor nor Walk itself can fail.
 	_ = ast.Walk(commonMark().Parse(text.NewReader(v.source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			return v.block(n), nil
@@ -32,10 +31,10 @@ func visible(comment string) []string {
 	return v.said
 }
 
-// maxDepth is how many quotes and lists a line may begin with. GitHub shows no deeper ones.
+// maxDepth is how many quotes and lists a line may begin with. GitHub shows no deeper nesting.
 const maxDepth = 100
 
-// shallow empties the lines that are nested deeper: reading them would take time quadratic in their length.
+// shallow empties lines that are nested deeper: reading them would take time quadratic in their length.
 func shallow(comment string) string {
 	lines := strings.Split(comment, "\n")
 	for i, line := range lines {
@@ -47,7 +46,8 @@ func shallow(comment string) string {
 	return strings.Join(lines, "\n")
 }
 
-// commonMark knows all blocks, and of what stands inside of them only what hides text or keeps it from being hidden.
+// commonMark returns a parser of all blocks. Of inline elements it knows only those that hide text or keep text from
+// being hidden.
 func commonMark() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -59,9 +59,9 @@ func commonMark() parser.Parser {
 	)
 }
 
-// view is what is seen of a comment.
+// view is the visible part of a comment.
 type view struct {
-	// shown is source with what is hidden covered, byte for byte.
+	// shown is source with the hidden parts covered, byte for byte.
 	source, shown []byte
 	said          []string
 }
@@ -83,8 +83,8 @@ func (v *view) block(n ast.Node) ast.WalkStatus {
 	return ast.WalkContinue
 }
 
-// say takes the lines that are no quotes. A line without ">" straight below a quote is none, although it belongs to
-// the quote's paragraph.
+// say adds the lines that are not quoted. A line without ">" right below a quote is not quoted, although it belongs
+// to the quote's paragraph.
 func (v *view) say(lines ...text.Segment) {
 	for _, line := range lines {
 		begin := bytes.LastIndexByte(v.source[:line.Start], '\n') + 1
@@ -94,7 +94,7 @@ func (v *view) say(lines ...text.Segment) {
 	}
 }
 
-// codeTag is the beginning of inline HTML that shows code.
+// codeTag matches the beginning of inline HTML that shows code.
 var codeTag = regexp.MustCompile(`(?i)^<(code|pre|samp)[\s>]`)
 
 // coverInline covers the code and the HTML comments of a paragraph.
@@ -126,7 +126,7 @@ func (v *view) coverInline(block ast.Node) {
 	}
 }
 
-// covered is what is not said in a block of HTML. What is never closed hides all that is left.
+// covered matches the hidden parts of a block of HTML. A tag that is never closed hides the whole rest.
 var covered = regexp.MustCompile(`(?is)<!--(?:-?>|.*?(?:-->|$))` +
 	"|`+[^`]+`+" +
 	`|<pre(?:[\s/>].*?(?:</pre>|$)|$)` +
@@ -146,7 +146,7 @@ func (v *view) coverHTML(begin, end int) {
 	}
 }
 
-// cover replaces every byte but the ends of lines.
+// cover replaces every byte except line ends.
 func (v *view) cover(begin, end int, by byte) {
 	for i := begin; i < end; i++ {
 		if v.shown[i] != '\n' {
