@@ -77,7 +77,7 @@ func (c *checker) placement(path string, d Definitions, b BenchmarkDef) {
 	}
 }
 
-// program checks what is run: paths, environment and command.
+// program checks what the collector runs: paths, environment and command.
 func (c *checker) program(path string, d Definitions, b BenchmarkDef) {
 	driver := cmp.Or(b.Driver, d.Artifact.Driver)
 	if b.Driver != "" {
@@ -141,7 +141,7 @@ func (c *checker) emptySets(d Definitions) {
 	}
 }
 
-// has reports whether the file gives a key that path names.
+// has reports whether the file has the key that path names.
 func (c *checker) has(path string) bool {
 	_, ok := c.places[path]
 	return ok

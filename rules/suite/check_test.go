@@ -31,7 +31,7 @@ func lineOf(t *testing.T, text, part string) int {
 	return strings.Count(before, "\n") + 1
 }
 
-// Each case changes one thing in a good file; the problem must stand on the changed line.
+// Each case changes one thing in a good file. The problem must be reported on the changed line.
 func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 	for _, c := range []struct {
 		old, with string

@@ -22,7 +22,7 @@ func request(d Definitions, kind events.RequestKind, p events.Parameters) Reques
 	}
 }
 
-// census counts jobs by kind, and says which block.
+// census counts jobs by kind, and says which are optional.
 func census(jobs []events.JobSpec) map[string]int {
 	n := map[string]int{}
 	for _, j := range jobs {
@@ -242,7 +242,7 @@ func TestExpandMakesEachJobOnceAndCoversWhatWasAsked(t *testing.T) {
 	})
 }
 
-// checkBackfillMirrorsOwn: the wish for the parent is exactly the own jobs of the kinds with backfill.
+// checkBackfillMirrorsOwn: the jobs for the parent are exactly the own jobs of the kinds with backfill.
 func checkBackfillMirrorsOwn(t *rapid.T, d Definitions, own, backfill []events.JobSpec) {
 	key := func(j events.JobSpec) string {
 		return fmt.Sprint(j.Kind, j.Target, j.Set, j.Backend, j.Profile)
