@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// maxEvents bounds one append of a collector: two begin an attempt, and results come in events of fifty.
+	// maxEvents bounds the events in one append of a collector. A collector needs few: results come in events of fifty
+	// test cases.
 	maxEvents = 64
-	// maxRoot bounds where a chain of events began.
+	// maxRoot bounds the root of an event, in bytes.
 	maxRoot = 256
-	// clockAhead and clockBehind are how far the clock of a collector may be off. A time beyond is replaced.
+	// clockAhead and clockBehind are how far the clock of a collector may be off. The door replaces a time beyond that.
 	clockAhead  = time.Minute
 	clockBehind = 24 * time.Hour
 )
@@ -36,8 +37,8 @@ func taken(format string, args ...any) *refusal {
 	return &refusal{Kind: lost, Reason: fmt.Sprintf(format, args...)}
 }
 
-// understand turns the parts of a request into an append. The envelope is the door's: who writes, and the time,
-// where the collector's clock is far off.
+// understand turns the parts of a request into an append. The door writes the envelope: who writes, and the time if the
+// collector's clock is far off.
 func understand(name events.CollectorName, parts []part, now time.Time) ([]eventlog.Append, *refusal) {
 	out := make([]eventlog.Append, 0, len(parts))
 	n := 0
@@ -72,7 +73,8 @@ func (e event) understand(name events.CollectorName, subject events.Subject, now
 	if at.After(now.Add(clockAhead)) || at.Before(now.Add(-clockBehind)) {
 		at = now.UTC().Truncate(time.Millisecond)
 	}
-	// The type is read as the log would read it, and written anew: what this program does not know is not stored.
+	// Decode the fact as a reader of the log would, and store it encoded again: fields that this program does not know
+	// are not stored.
 	decoded, err := events.Decode(events.Stored{Subject: subject, Data: e.Data, Header: map[string]string{
 		events.HeaderType: events.TypePrefix + e.Type, events.HeaderTime: at.Format(time.RFC3339Nano), events.HeaderCause: "0",
 	}})
@@ -87,8 +89,8 @@ func (e event) understand(name events.CollectorName, subject events.Subject, now
 	}, nil
 }
 
-// check returns why a collector may not append, nil when it may. It walks through the events in their order, on
-// a copy of what the log says.
+// check returns why a collector may not append; nil when it may. It checks the events in their order, on a copy of the
+// state.
 func check(name events.CollectorName, v view, parts []eventlog.Append, now time.Time) *refusal {
 	lane := v.standing.Registered.Lane()
 	w := walk{name: name, view: v, lane: lane, work: v.lane.work, now: now}
@@ -109,21 +111,21 @@ func check(name events.CollectorName, v view, parts []eventlog.Append, now time.
 	return nil
 }
 
-// walk is the state on the way through one append.
+// walk is the state while check walks through one append.
 type walk struct {
 	name events.CollectorName
 	view view
 	lane events.Lane
 	work job.Lane
 	now  time.Time
-	// began is the job whose attempt begins in this append, lost the attempt that ends as lost.
+	// began is the attempt that begins in this append, lost the attempt that ends as lost.
 	began *events.JobDequeued
 	lost  *events.AttemptLost
 }
 
 // step checks one event and applies it.
 func (w *walk) step(e *events.Event) *refusal {
-	// All others are not a collector's.
+	// A collector may not write any other.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.CollectorOnline:
@@ -160,7 +162,7 @@ func (w *walk) step(e *events.Event) *refusal {
 	return forbid("%s is not a collector's to say", events.TypeOf(e.Fact))
 }
 
-// about checks what a collector says of itself.
+// about checks a fact that a collector writes about itself.
 func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 	if name != w.name {
 		return forbid("%s about %.64s", events.TypeOf(f), name)
@@ -168,7 +170,7 @@ func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 	return nil
 }
 
-// on checks that a fact is about the collector's own lane, and its own doing.
+// on checks that a fact is about the collector's own lane and in its own name.
 func (w *walk) on(lane events.Lane, name events.CollectorName) *refusal {
 	switch {
 	case lane != w.lane:
@@ -179,8 +181,8 @@ func (w *walk) on(lane events.Lane, name events.CollectorName) *refusal {
 	return nil
 }
 
-// dequeue checks the begin of an attempt: it is what the rules of a lane decide, about a job as it was dispatched,
-// by the collector that serves the lane.
+// dequeue checks the begin of an attempt: it must be what job.Decide decides, for the job as it was dispatched, and
+// from the collector that serves the lane.
 func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -210,14 +212,14 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	return nil
 }
 
-// same compares facts as they are stored: an empty list and none are the same.
+// same compares facts in their stored form, where an empty list equals none.
 func same(a, b events.Fact) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// finish checks the end of a job: of the attempt in hand, or of one whose executions were lost too often.
+// finish checks the end of a job: by the attempt in hand, or because too many of its executions were lost.
 func (w *walk) finish(f events.JobFinished) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -243,7 +245,7 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	return nil
 }
 
-// clamped bounds the duration of a job by the clock of the log: estimates are made from it.
+// clamped bounds the duration of a job by the core's clock and the log's: estimates are made from it.
 func (w *walk) clamped(f events.JobFinished) events.JobFinished {
 	longest := int64(0)
 	if f.Token != 0 && !w.view.lane.begun.IsZero() {
@@ -253,7 +255,7 @@ func (w *walk) clamped(f events.JobFinished) events.JobFinished {
 	return f
 }
 
-// lose checks the loss of the collector's own attempt, by a process before this one.
+// lose checks the loss of the collector's own attempt, by an earlier process of it.
 func (w *walk) lose(f events.AttemptLost) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -268,7 +270,7 @@ func (w *walk) lose(f events.AttemptLost) *refusal {
 	return nil
 }
 
-// closed checks that results are closed: those of the attempt that this append ends as lost.
+// closed checks that an append closes the results of the attempt that it ends as lost, and no others.
 func (w *walk) closed(f events.ResultsClosed) *refusal {
 	if w.lost == nil || f != (events.ResultsClosed{Lane: w.lost.Lane, JobID: w.lost.JobID, Attempt: w.lost.Attempt, Token: w.lost.Token}) {
 		return forbid("the results of attempt %d of job %.64s are closed without its loss", f.Attempt, f.JobID)
@@ -276,7 +278,7 @@ func (w *walk) closed(f events.ResultsClosed) *refusal {
 	return nil
 }
 
-// release checks that a job is given back.
+// release checks the return of a job.
 func (w *walk) release(f events.AttemptReleased) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -291,7 +293,7 @@ func (w *walk) release(f events.AttemptReleased) *refusal {
 	return nil
 }
 
-// begin checks the mark from which results belong to an attempt: it comes with the attempt.
+// begin checks AttemptBegan: it must come in one append with the attempt's JobDequeued.
 func (w *walk) begin(f events.AttemptBegan) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -321,8 +323,8 @@ func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorNam
 	return nil
 }
 
-// mayRead returns why a collector may not read an aggregate, nil when it may: its own, its lane's, and what everybody
-// may know. all is set for all of its events, and not only the last one.
+// mayRead returns why a collector may not read an aggregate; nil when it may. It may read its own aggregates, its
+// lane's, and the public ones (suites, version). all says that it wants all events, not only the last one.
 func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all bool) *refusal {
 	switch s {
 	case events.RegistrySubject(name), events.CollectorSubject(name), events.WorkSubject(lane), events.AssignmentSubject(lane):

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// maxDelay bounds for how long a job that was given back may stay away: a lane has one job at a time.
+	// maxDelay bounds how long a job that was given back stays away. It blocks its lane that long: a lane has one job
+	// at a time.
 	maxDelay = 2 * time.Minute
-	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output.
+	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output, both in bytes.
 	maxWord   = 256
 	maxOutput = 512 << 10
 )
 
-// next waits for the next job of the lane. A collector waits once: the newest wait stands.
+// next waits for the next job of the lane. A collector has one wait at a time: a new one ends the one before.
 func (d *Door) next(ctx context.Context, name events.CollectorName, who *account, lane events.Lane) answer {
 	waiting, cancel := context.WithTimeout(ctx, waitForJob)
 	defer cancel()
@@ -39,7 +40,7 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	return answer{Event: show(s), Delivery: token.Token()}
 }
 
-// startWaiting ends the wait before, and returns what ends this one.
+// startWaiting ends the previous wait and registers a new one. Call stop when that is over.
 func (a *account) startWaiting(cancel func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +59,7 @@ func (a *account) startWaiting(cancel func()) (stop func()) {
 	}
 }
 
-// stopWaiting takes the wait for a job back.
+// stopWaiting ends the collector's wait for a job.
 func (a *account) stopWaiting() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,8 +68,8 @@ func (a *account) stopWaiting() {
 	}
 }
 
-// settle says what becomes of a delivery. Only a job that has ended is taken off its lane: whoever could end a delivery
-// without it would leave a hole that no later collector finds.
+// settle prolongs, gives back or ends a delivery. It ends only the delivery of a job that has ended: otherwise a
+// collector could leave a hole in the lane that no later collector notices.
 func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer {
 	delivery, err := d.Jobs.Delivered(lane, req.Delivery)
 	if err != nil {
@@ -83,7 +84,7 @@ func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer
 		err = delivery.Nak(ctx, min(max(req.Delay, 0), maxDelay))
 	case ended:
 		if !d.Guard.books.over(lane, delivery.Stored().Seq) {
-			// The end may be the event that the collector has just appended.
+			// The job's end may be the event that the collector has just appended.
 			if why := d.reach(ctx, req.After); why != nil {
 				return answer{Refusal: why}
 			}
@@ -141,7 +142,7 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 	return out
 }
 
-// output keeps a piece of the output of one of the lane's jobs.
+// output stores a piece of the output of one of the lane's jobs.
 func (d *Door) output(ctx context.Context, lane events.Lane, req request) answer {
 	c := req.Output
 	switch {
