@@ -134,7 +134,7 @@ func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
 	refused(t, err, NotFound, "tacho collector list")
 	_, err = remove("a.>")
 	refused(t, err, Invalid, "lower-case")
-	// One that serves nothing has no assignment to end.
+	// A collector that serves nothing has no assignment to end.
 	if _, err := c.DeactivateCollector(t.Context(), by, "s", Deactivation{}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
 	}
 }
 
-// A process that starts ends a wish to drain, and says so on a subject of its own.
+// A new process ends draining, and its fact is on the collector's own subject.
 func TestWhetherACollectorDrainsIsReadFromBothSides(t *testing.T) {
 	c, log := start(t)
 	lane(t, c)

@@ -19,26 +19,28 @@ const (
 	Fold = "ledger"
 	// keepWithin bounds how long a stop waits for its snapshot.
 	keepWithin = 5 * time.Second
-	// long is how many events are worth a word to whoever waits for a start.
+	// long is how many events must be read before the shell tells the operator that a start takes time.
 	long = 50_000
 )
 
-// keeper knows what is kept of the ledger. What is not atomic belongs to the goroutine that owns the ledger.
+// keeper knows the snapshots of the ledger. Its fields belong to the goroutine that owns the ledger, except the atomic
+// ones.
 type keeper struct {
-	// identity is that of the log, last the id of the last event that was taken.
+	// identity is the identity of the log, last the id of the last event that was taken.
 	identity, last string
-	// tried is the last event in a snapshot that was to be kept, kept in one that was.
+	// tried is the last event in the last snapshot that the shell tried to store, kept that in the last one that was
+	// stored.
 	tried events.Seq
 	kept  atomic.Uint64
-	// busy is set while one is written.
+	// busy is set while a snapshot is written.
 	busy atomic.Bool
-	// began is when the reading began, from the event from.
+	// began is when the reading began, from the event after which it began.
 	began time.Time
 	from  events.Seq
 }
 
-// Begin goes on from the newest snapshot that fits, so that Run need not: a start calls it beside the other things that it
-// waits for. What fails is tried again by Run.
+// Begin loads the newest snapshot that fits, so that Run need not. A start calls it in parallel with the other things
+// that it waits for. If it fails, Run tries again.
 func (s *Shell) Begin(ctx context.Context) {
 	at, err := s.restore(ctx)
 	if err != nil {
@@ -50,8 +52,8 @@ func (s *Shell) Begin(ctx context.Context) {
 	s.at, s.restored = at, true
 }
 
-// restore begins with the newest snapshot that fits to the log, and returns the event in it; 0 to begin at the first one.
-// A snapshot that is damaged or does not fit is said and left alone.
+// restore loads the newest snapshot that fits the log, and returns its last event; 0 without a snapshot. It logs a
+// snapshot that is damaged or does not fit, and leaves it alone.
 func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	head, err := s.Log.Head(ctx)
 	if err != nil {
@@ -75,7 +77,7 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	return at.Seq, nil
 }
 
-// newest returns the ledger of the newest snapshot that fits; nil without one.
+// newest returns the ledger of the newest snapshot that fits; nil when there is none.
 func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, error) {
 	if s.Snapshots == nil {
 		return nil, eventlog.Snapshot{}, nil
@@ -131,14 +133,14 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 	return l, err
 }
 
-// caughtUp says how long the reading took, where somebody was told to wait. The caller holds mu.
+// caughtUp logs how long the reading took, if the operator was told to wait. The caller holds mu.
 func (s *Shell) caughtUp() {
 	if read := s.ledger.Seq - s.keeper.from; read > long {
 		s.Logger.Warn("the log is read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
 	}
 }
 
-// keepSome makes a snapshot when it is time for one.
+// keepSome makes a snapshot when one is due.
 func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.tried < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
 		return
@@ -157,7 +159,7 @@ func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 	})
 }
 
-// keepLast makes a snapshot at a stop, so that the next start reads nothing twice.
+// keepLast makes a snapshot at a stop, so that the next start does not read events again.
 func (s *Shell) keepLast(ctx context.Context) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq == events.Seq(s.keeper.kept.Load()) {
 		return

@@ -162,7 +162,7 @@ func (d *Door) turnAway(m *nats.Msg) {
 		return
 	}
 	text := "this collector's program is older than the core: install tacho " + d.Version + " on this machine; its credentials stay"
-	// One whose answer is lost asks again.
+	// If the answer is lost, the collector asks again.
 	_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"400"}, "Description": {text}}})
 }
 
@@ -196,7 +196,8 @@ func unmarshal(v Verb, data []byte, req *request) error {
 	return json.Unmarshal(data, req)
 }
 
-// judge checks the collector's standing on an up-to-date ledger, and carries out its request.
+// judge waits until the ledger has caught up with the log, checks the collector's standing, and carries out its
+// request.
 func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who *account, req request, m *nats.Msg) answer {
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
