@@ -96,7 +96,7 @@ func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
 				t.Errorf("at %v what ended before %s was retired, %v", at[i], before[i], err)
 			}
 		}
-		// a after 30 days and the rest of its hour, b and c each one day after that is due.
+		// a after 30 days and the rest of its hour, b and c each at the retirement of the next day.
 		if diff := cmp.Diff([]string{"721h0m0s", "745h0m0s", "1423h0m0s"}, after); diff != "" {
 			t.Errorf("retirements (-want +got):\n%s", diff)
 		}

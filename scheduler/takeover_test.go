@@ -184,7 +184,7 @@ func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 	if s.StateOf("j1") != events.JobQueued || s.Littered != 1 {
 		t.Errorf("the job is %s by the word of a collector that was removed", s.StateOf("j1"))
 	}
-	// A collector that is not expected is not reported as silent.
+	// A removed collector is not reported as silent.
 	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
 		t.Errorf("%+v, want the standby alone", offline)
 	}
