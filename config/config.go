@@ -139,7 +139,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration: write it as \"90s\" or \"2h30m\"", text)
+		return fmt.Errorf("%q is not a duration: write it as \"90s\" or \"2h30m\"", text)
 	}
 	*d = Duration(v)
 	return nil

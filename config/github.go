@@ -127,13 +127,13 @@ func (g GitHub) check() error {
 	}
 	switch {
 	case !botName.MatchString(g.Bot):
-		return errors.New("github.bot (TACHO_BOT): a name as GitHub has them, without the \"@\"")
+		return errors.New("github.bot (TACHO_BOT): use the name of a GitHub account, without the \"@\"")
 	case g.App != (GitHubApp{}) && (g.App.ID <= 0 || g.App.Installation <= 0 || g.App.KeyFile == ""):
 		return errors.New("github.app: it needs id, installation and key_file")
 	case slices.ContainsFunc(g.MergeBots, notNumbered) || slices.ContainsFunc(g.Users, notNumbered):
-		return errors.New("github.merge_bots and github.users: GitHub's numbers of accounts, all of which are above 0")
+		return errors.New("github.merge_bots and github.users: use GitHub's numbers of accounts; all are above 0")
 	case g.Hook < 0 || g.BotID < 0:
-		return errors.New("github.hook and github.bot_id: GitHub's numbers, or 0 for none")
+		return errors.New("github.hook and github.bot_id: use GitHub's numbers, or 0 for none")
 	}
 	if g.Suite != "" {
 		if err := events.CheckToken("suite", string(g.Suite)); err != nil {

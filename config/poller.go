@@ -93,7 +93,7 @@ func checkPollers(pollers []Poller) error {
 			return fmt.Errorf("poller %d: %w", i+1, err)
 		}
 		if seen[p.Name] {
-			return fmt.Errorf("poller %s: there are two of this name", p.Name)
+			return fmt.Errorf("poller %s: there are two with this name", p.Name)
 		}
 		seen[p.Name] = true
 		if err := p.check(); err != nil {
@@ -139,7 +139,7 @@ func (p Poller) check() error {
 	case p.Candidates && p.Kind != GoVersions:
 		return fmt.Errorf("candidates is for kind %s", GoVersions)
 	case p.Branch != "" && (!branchPattern.MatchString(p.Branch) || strings.Contains(p.Branch, "..")):
-		return fmt.Errorf("branch %q is no name of a branch", p.Branch)
+		return fmt.Errorf("branch %q is not the name of a branch", p.Branch)
 	case p.Interval.Std() < time.Second:
 		return errors.New("interval: at least 1s")
 	case p.Horizon < 0:

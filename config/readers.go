@@ -76,7 +76,7 @@ func (r Readers) Trusted() ([]netip.Prefix, error) {
 			network, err = netip.PrefixFrom(one, one.BitLen()), nil
 		}
 		if err != nil || network.Addr().Is4In6() {
-			return nil, fmt.Errorf("readers.trusted_proxies: %q is no address or network: write it as 10.0.0.1 or 10.0.0.0/8", text)
+			return nil, fmt.Errorf("readers.trusted_proxies: %q is not an address or network: write it as 10.0.0.1 or 10.0.0.0/8", text)
 		}
 		list = append(list, network.Masked())
 	}

@@ -52,7 +52,7 @@ func (c Config) CheckTLS() error {
 	case (c.NATS.Cert == "") != (c.NATS.Key == ""):
 		return errors.New("nats.cert and nats.key (--nats-cert, --nats-key): set both, or none for a server without TLS")
 	case c.NATS.ClientCA != "" && c.NATS.Cert == "":
-		return errors.New("nats.client_ca (--nats-client-ca): clients show certificates over TLS alone: set nats.cert and nats.key, too")
+		return errors.New("nats.client_ca (--nats-client-ca): clients can show certificates only over TLS: also set nats.cert and nats.key")
 	case (c.NATS.ClientCert == "") != (c.NATS.ClientKey == ""):
 		return errors.New("nats.client_cert and nats.client_key (--nats-client-cert, --nats-client-key): set both, or none to show no certificate")
 	}

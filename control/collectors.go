@@ -69,7 +69,7 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 		return Answer{}, refuse(Invalid, "set %d: sets are counted from 0", n.Set)
 	}
 	if n.NKey != "" && !nkeys.IsValidPublicUserKey(n.NKey) {
-		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector add` makes one", n.NKey)
+		return Answer{}, refuse(Invalid, "%q is not the public key of a user: `tacho collector add` makes one", n.NKey)
 	}
 	target, err := c.target(ctx, n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.Active {
 			return nil, r, nil
 		}
-		return nil, r, refuse(Conflict, "collector %s is registered for lane %s/%d already; names are unique for ever: choose another one, or use `tacho collector activate %s`",
+		return nil, r, refuse(Conflict, "collector %s is already registered for lane %s/%d; names are unique for ever: choose another one, or use `tacho collector activate %s`",
 			n.Name, r.Target, r.Set, n.Name)
 	})
 }
@@ -138,7 +138,7 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 			return nil, err
 		}
 		if holder, held := serving.Regular(); held && !r.Standby && holder != name {
-			return nil, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
+			return nil, refuse(Conflict, "lane %s already has collector %s: deactivate it first, or register %s with --standby", lane, holder, name)
 		}
 		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
 			return nil, err

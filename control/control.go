@@ -166,7 +166,7 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 	if err != nil || len(words) == 0 {
 		return ""
 	}
-	return ", or name another suite: published are " + strings.Join(words, ", ")
+	return ", or name one of the published suites: " + strings.Join(words, ", ")
 }
 
 // Publish makes definitions the current ones of their suite.

@@ -133,7 +133,7 @@ func TestALaneHasOneActiveCollectorThatIsNoStandby(t *testing.T) {
 		t.Errorf("the lane is free: %v", err)
 	}
 	_, err = c.ActivateCollector(t.Context(), by, "a")
-	refused(t, err, Conflict, "d already")
+	refused(t, err, Conflict, "already has collector d")
 	_, err = c.DrainCollector(t.Context(), by, "nobody", "")
 	refused(t, err, NotFound, "tacho collector list")
 }
@@ -171,7 +171,7 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 func TestWhoNamesAnUnknownSuiteIsToldTheKnownOnes(t *testing.T) {
 	c, _ := start(t)
 	_, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "go", Kind: events.Master, Tag: "c1"})
-	refused(t, err, NotFound, "published are small")
+	refused(t, err, NotFound, "published suites: small")
 }
 
 func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {

@@ -12,7 +12,7 @@ import (
 // collector has or had, because others may have seen it.
 func (c *Control) RotateKey(ctx context.Context, by By, name events.CollectorName, nkey, reason string) (Answer, error) {
 	if !nkeys.IsValidPublicUserKey(nkey) {
-		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector rotate %s` makes one", nkey, name)
+		return Answer{}, refuse(Invalid, "%q is not the public key of a user: `tacho collector rotate %s` makes one", nkey, name)
 	}
 	return c.registered(ctx, by, name, func(known collector) ([]events.Fact, error) {
 		if known.Registered.NKey == nkey {

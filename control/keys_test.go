@@ -66,7 +66,7 @@ func TestAKeyIsReplacedAndNeverUsedAgain(t *testing.T) {
 	refused(t, err, NotFound, "tacho collector list")
 	for _, key := range []string{"", "KEY", keys[0][1:], "S" + keys[0][1:]} {
 		_, err = rotate("a", key)
-		refused(t, err, Invalid, "no public key")
+		refused(t, err, Invalid, "not the public key")
 	}
 	_, err = rotate("a.>", newKey(t))
 	refused(t, err, Invalid, "lower-case")
@@ -92,7 +92,7 @@ func TestTheKeyOfAnotherCollectorIsRefused(t *testing.T) {
 	_, err = c.RotateKey(t.Context(), by, "a", held, "")
 	refused(t, err, Conflict, "collector other")
 	_, err = c.AddCollector(t.Context(), by, NewCollector{Name: "b", Target: "here", Set: 1, NKey: "KEY"})
-	refused(t, err, Invalid, "no public key")
+	refused(t, err, Invalid, "not the public key")
 }
 
 func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	case n.Key == "":
 		n.Key = string(n.Tag)
 	case len(n.Key) > maxKey || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
-		return request.Create{}, refuse(Invalid, "the key of a request is a line of at most %d bytes, as it stands in lists: choose a shorter one, without control characters", maxKey)
+		return request.Create{}, refuse(Invalid, "the key of a request is shown in lists: choose a line of at most %d bytes, without control characters", maxKey)
 	}
 	if n.KeepOlder && n.Tag == "" {
 		return request.Create{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
@@ -178,7 +178,7 @@ func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID,
 
 func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
 	if events.CheckToken("request", string(id)) != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%q is no id of a request: `tacho request show TAG` tells it", id)
+		return request.Request{}, Answer{}, refuse(Invalid, "%q is not the id of a request: `tacho request show TAG` shows it", id)
 	}
 	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
 		if !q.Exists() {

@@ -45,7 +45,7 @@ func (s *Shell) Begin(ctx context.Context) {
 	at, err := s.restore(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "no snapshot could be asked for yet", "error", err)
+			s.Logger.WarnContext(ctx, "the snapshots could not be read yet, trying again", "error", err)
 		}
 		return
 	}
@@ -90,7 +90,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 		damaged = append(damaged, err)
 	}
 	for _, why := range damaged {
-		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is left alone", "error", why)
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is ignored", "error", why)
 	}
 	for _, one := range whole {
 		l, err := s.fits(ctx, one, head)
@@ -101,7 +101,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 			s.Logger.InfoContext(ctx, "the ledger goes on from a snapshot", "event", one.Seq, "log_ends_at", head.Last)
 			return l, one, nil
 		}
-		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is left alone", "event", one.Seq, "error", err)
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is ignored", "event", one.Seq, "error", err)
 	}
 	return nil, eventlog.Snapshot{}, nil
 }
@@ -110,7 +110,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.Head) (*ledger.Ledger, error) {
 	switch {
 	case one.Identity != head.Identity:
-		return nil, fmt.Errorf("it is of log %s, and this is %s", one.Identity, head.Identity)
+		return nil, fmt.Errorf("it belongs to log %s, but this is log %s", one.Identity, head.Identity)
 	case one.Seq == 0 || one.Seq > head.Last:
 		return nil, fmt.Errorf("the log ends at event %d: it was cut", head.Last)
 	}
@@ -124,7 +124,7 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 		return nil, err
 	}
 	if id := at[0].Header[events.HeaderID]; id != one.EventID {
-		return nil, fmt.Errorf("its last event is %s, and the log has %s there", one.EventID, id)
+		return nil, fmt.Errorf("its last event is %s, but the log has %s there", one.EventID, id)
 	}
 	l, err := ledger.Restore(one.Data)
 	if err == nil && l.Seq != one.Seq {
@@ -136,7 +136,7 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 // caughtUp logs how long the reading took, if the operator was told to wait. The caller holds mu.
 func (s *Shell) caughtUp() {
 	if read := s.ledger.Seq - s.keeper.from; read > long {
-		s.Logger.Warn("the log is read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
+		s.Logger.Warn("the log was read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
 	}
 }
 

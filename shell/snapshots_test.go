@@ -256,7 +256,7 @@ func TestASnapshotThatDoesNotFitIsLeftAlone(t *testing.T) {
 		"a damaged one":             {log, shelf{damaged: []error{errors.New("chunk 3 of 4 is missing")}}, "chunk 3 of 4 is missing", want},
 		"a damaged and an older":    {log, shelf{whole: kept, damaged: []error{errors.New("its SHA-256")}}, "goes on from a snapshot", want},
 		"of another program":        {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Shape = "v0-0" })}, "", want},
-		"of another log":            {other, shelf{whole: kept}, "it is of log", foreign},
+		"of another log":            {other, shelf{whole: kept}, "it belongs to log", foreign},
 		"of a log that was cut":     {&renamed{short, kept[0].Identity}, shelf{whole: kept}, "the log ends at event 10: it was cut", shorter},
 		"of a log that went back":   {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.EventID = "gone" })}, "its last event is gone", want},
 		"that cannot be read":       {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = s.Data[:40] })}, "does not fit", want},

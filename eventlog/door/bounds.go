@@ -297,6 +297,6 @@ func (g *Guard) each(f func(events.CollectorName, *account)) {
 
 // tooFast says in words how a collector exceeds its bounds.
 func tooFast(b Bounds) string {
-	return fmt.Sprintf("it goes on asking faster than %d requests a second, or with more than %d KiB a second for the log, after it was told to wait",
+	return fmt.Sprintf("it was told to wait, but keeps asking faster than %d requests a second, or with more than %d KiB a second for the log",
 		b.Requests, b.EventBytes>>10)
 }

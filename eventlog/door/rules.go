@@ -64,7 +64,7 @@ func understand(name events.CollectorName, parts []part, now time.Time) ([]event
 
 func (e event) understand(name events.CollectorName, subject events.Subject, now time.Time) (events.Event, *refusal) {
 	if _, err := uuid.Parse(e.ID); err != nil || len(e.ID) != 36 {
-		return events.Event{}, misshapen("event id %.64q is no UUID", e.ID)
+		return events.Event{}, misshapen("event id %.64q is not a UUID", e.ID)
 	}
 	if len(e.Root) > maxRoot {
 		return events.Event{}, misshapen("the root of event %s has %d bytes, at most %d", e.ID, len(e.Root), maxRoot)
@@ -79,10 +79,10 @@ func (e event) understand(name events.CollectorName, subject events.Subject, now
 		events.HeaderType: events.TypePrefix + e.Type, events.HeaderTime: at.Format(time.RFC3339Nano), events.HeaderCause: "0",
 	}})
 	if err != nil {
-		return events.Event{}, misshapen("event %s of type %.64q cannot be read: %v; where the collector is newer than the core, update the core", e.ID, e.Type, err)
+		return events.Event{}, misshapen("event %s of type %.64q cannot be read: %v; if the collector is newer than the core, update the core", e.ID, e.Type, err)
 	}
 	if events.TypeOf(decoded.Fact) != e.Type {
-		return events.Event{}, &refusal{Kind: outdated, Reason: fmt.Sprintf("events of type %s are not written any more: update the collector to the version of the core", e.Type)}
+		return events.Event{}, &refusal{Kind: outdated, Reason: fmt.Sprintf("events of type %s are no longer written: update the collector to the version of the core", e.Type)}
 	}
 	return events.Event{
 		ID: e.ID, Time: at, Source: "collector", Actor: events.Actor("collector:" + string(name)), Cause: e.Cause, Root: e.Root, Fact: decoded.Fact,
@@ -98,7 +98,7 @@ func check(name events.CollectorName, v view, parts []eventlog.Append, now time.
 		for i := range p.Events {
 			e := &p.Events[i]
 			if home := e.Fact.Subject(); home != p.Subject {
-				return forbid("%s belongs on %s and not on %.128s", events.TypeOf(e.Fact), home, p.Subject)
+				return forbid("%s belongs on %s, not on %.128s", events.TypeOf(e.Fact), home, p.Subject)
 			}
 			if e.Cause > v.at {
 				return misshapen("event %s names the cause %d, which is not in the log", e.ID, e.Cause)
@@ -159,7 +159,7 @@ func (w *walk) step(e *events.Event) *refusal {
 	case events.ErrorRecorded:
 		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
 	}
-	return forbid("%s is not a collector's to say", events.TypeOf(e.Fact))
+	return forbid("a collector may not write %s", events.TypeOf(e.Fact))
 }
 
 // about checks a fact that a collector writes about itself.
@@ -174,9 +174,9 @@ func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 func (w *walk) on(lane events.Lane, name events.CollectorName) *refusal {
 	switch {
 	case lane != w.lane:
-		return forbid("lane %.128s is not the collector's", lane)
+		return forbid("lane %.128s does not belong to the collector", lane)
 	case name != w.name:
-		return forbid("it is said in the name of collector %.64s", name)
+		return forbid("it is in the name of collector %.64s", name)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	case !ok || d.Job.ID != f.Job.ID:
 		return taken("no job %.64s waits at place %d of lane %s", f.Job.ID, f.Place, w.lane)
 	case !reflect.DeepEqual(d.Job, f.Job):
-		return forbid("job %s was dispatched otherwise", f.Job.ID)
+		return forbid("job %s differs from the job that was dispatched", f.Job.ID)
 	case !w.view.standing.Takes():
 		return taken("collector %s takes no jobs now", w.name)
 	case w.view.lane.assignment.Serving != w.name:
@@ -206,7 +206,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 		return taken("%s", err)
 	}
 	if len(facts) != 1 || !same(facts[0], f) {
-		return taken("the attempt does not follow from what the log says of lane %s", w.lane)
+		return taken("the attempt does not fit the state of lane %s in the log", w.lane)
 	}
 	w.work, w.began = job.Evolve(w.work, f, 0, w.now), &f
 	return nil
@@ -227,7 +227,7 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	d, waits := w.view.lane.dispatched[f.Place]
 	switch {
 	case f.Outcome != events.Success && f.Outcome != events.Failure:
-		return forbid("the outcome %.32q is not a collector's to say", f.Outcome)
+		return forbid("a collector may not report the outcome %.32q", f.Outcome)
 	case f.Measured < 0 || f.Skipped < 0 || f.Failed < 0:
 		return misshapen("job %s ends with a negative number of test cases", f.JobID)
 	case !job.Counts(w.work, f, w.view.lane.job):
@@ -239,7 +239,7 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	case f.Token == 0 && f.Place != w.work.Place:
 		return forbid("job %s ends before its first attempt", f.JobID)
 	case f.Attempt != w.work.Attempt || f.Lost != w.work.Lost:
-		return forbid("job %s ends with attempt %d, %d lost, and the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
+		return forbid("job %s ends with attempt %d, %d lost, but the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil
@@ -287,7 +287,7 @@ func (w *walk) release(f events.AttemptReleased) *refusal {
 		return taken("the attempt with token %d is over: the log took another course", f.Token)
 	}
 	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost {
-		return forbid("attempt %d of job %s is given back, and the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
+		return forbid("attempt %d of job %s is given back, but the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil
@@ -314,7 +314,7 @@ func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorNam
 	case now.Phase != job.Current || now.Token != token || now.JobID != id:
 		return taken("the attempt with token %d is over: the log took another course", token)
 	case now.Collector != w.name:
-		return forbid("the attempt is that of collector %s", now.Collector)
+		return forbid("the attempt belongs to collector %s", now.Collector)
 	case now.Attempt != attempt:
 		return forbid("attempt %d reports on attempt %d", attempt, now.Attempt)
 	case now.Job.Artifact != a:
@@ -339,5 +339,5 @@ func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all 
 	if all && (isResult && events.CheckToken("job", job) == nil || isSuite && events.CheckToken("suite", suite) == nil) {
 		return nil
 	}
-	return forbid("%.128q is not the collector's to read", string(s))
+	return forbid("the collector may not read %.128q", string(s))
 }

@@ -23,7 +23,7 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	defer cancel()
 	defer who.startWaiting(cancel)()
 	if v := d.Guard.books.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
-		return answer{Refusal: taken("lane %s is not collector %s's to serve now", lane, name)}
+		return answer{Refusal: taken("collector %s does not serve lane %s now", name, lane)}
 	}
 	delivery, err := d.Jobs.NextJob(waiting, lane)
 	switch {
@@ -34,7 +34,7 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	}
 	token, ok := delivery.(interface{ Token() string })
 	if !ok {
-		return answer{Refusal: forbid("this log's jobs cannot be handed on")}
+		return answer{Refusal: forbid("jobs of this log cannot be handed to a collector")}
 	}
 	s := delivery.Stored()
 	return answer{Event: show(s), Delivery: token.Token()}
@@ -73,7 +73,7 @@ func (a *account) stopWaiting() {
 func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer {
 	delivery, err := d.Jobs.Delivered(lane, req.Delivery)
 	if err != nil {
-		return answer{Refusal: forbid("%.200q is no delivery of lane %s", req.Delivery, lane)}
+		return answer{Refusal: forbid("%.200q is not a delivery of lane %s", req.Delivery, lane)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
@@ -94,7 +94,7 @@ func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer
 		}
 		err = delivery.Ack(ctx)
 	default:
-		return answer{Refusal: misshapen("%.32q is nothing that becomes of a delivery", string(req.What))}
+		return answer{Refusal: misshapen("unknown answer to a delivery: %.32q", string(req.What))}
 	}
 	if err != nil {
 		return answer{Refusal: explain(err)}
@@ -114,7 +114,7 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 		}
 	}
 	if b.Instance == "" {
-		return answer{Refusal: misshapen("a heartbeat without a process")}
+		return answer{Refusal: misshapen("a heartbeat without the instance of a process")}
 	}
 	now := d.Guard.clock()
 	if b.Time.After(now.Add(clockAhead)) || b.Time.Before(now.Add(-clockBehind)) {
@@ -147,7 +147,7 @@ func (d *Door) output(ctx context.Context, lane events.Lane, req request) answer
 	c := req.Output
 	switch {
 	case c == nil || events.CheckToken("job", string(c.JobID)) != nil:
-		return answer{Refusal: misshapen("output of no job")}
+		return answer{Refusal: misshapen("output without the id of a job")}
 	case len(c.Text) > maxOutput:
 		return answer{Refusal: &refusal{Kind: tooLarge, Reason: "a piece of output of more than 512 KiB"}}
 	}

@@ -257,9 +257,9 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	case err != nil:
 		return &refusal{Kind: again, Reason: "the log is not reachable"}
 	case seq > head.Last:
-		return misshapen("the collector knows event %d, and the log ends at %d: it belongs to another log", seq, head.Last)
+		return misshapen("the collector knows event %d, but the log ends at event %d: the collector belongs to another log", seq, head.Last)
 	case d.Guard.books.wait(ctx, seq) != nil:
-		return &refusal{Kind: again, Reason: "the core has not read the log up to where the collector is", Wait: 100 * time.Millisecond}
+		return &refusal{Kind: again, Reason: "the core has not yet read the log as far as the collector", Wait: 100 * time.Millisecond}
 	}
 	return nil
 }
@@ -414,7 +414,7 @@ func (d *Door) respond(m *nats.Msg, a answer) {
 	}
 	data, err := json.Marshal(a)
 	if err != nil {
-		d.Logger.Error("an answer to a collector cannot be written", "subject", m.Subject, "error", err)
+		d.Logger.Error("an answer to a collector could not be written", "subject", m.Subject, "error", err)
 		return
 	}
 	_ = m.Respond(data)

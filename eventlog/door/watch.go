@@ -121,7 +121,7 @@ func (d *Door) connections() ([]Connection, bool) {
 	}
 	all, err := d.Wall.Connections()
 	if err != nil {
-		d.Logger.Warn("the connections of collectors cannot be seen", "error", err)
+		d.Logger.Warn("the connections of collectors could not be listed", "error", err)
 		return nil, false
 	}
 	return d.Guard.collectors(all), true
@@ -189,8 +189,8 @@ func (d *Door) tell(ctx context.Context) {
 		if stands && c.told == c.reason || c.reason == "" {
 			return
 		}
-		if !d.tried(ctx, d.Alert(ctx, name, fmt.Sprintf("Collector %s asks for what it may not: %s.", name, c.reason),
-			fmt.Sprintf("If its program is as new as the core's, somebody else has its key: `tacho collector rotate %s`, or `tacho collector remove %s`.", name, name))) {
+		if !d.tried(ctx, d.Alert(ctx, name, fmt.Sprintf("Collector %s asks for something that it may not do: %s.", name, c.reason),
+			fmt.Sprintf("If its program is as new as the core's, another program uses its key: `tacho collector rotate %s`, or `tacho collector remove %s`.", name, name))) {
 			return
 		}
 		d.mu.Lock()
@@ -209,7 +209,7 @@ func (d *Door) tell(ctx context.Context) {
 // tried reports whether an alert was recorded. If not, the next look tries again.
 func (d *Door) tried(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() == nil {
-		d.Logger.Warn("an alert about a collector cannot be recorded now", "error", err)
+		d.Logger.Warn("an alert about a collector could not be recorded, trying again", "error", err)
 	}
 	return err == nil
 }

@@ -73,7 +73,7 @@ func (l *Listener) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		l.change(func(moment) bool { l.ear.deafen(); return true })
-		l.Logger.WarnContext(ctx, "heartbeats are not heard, listening anew", "error", err)
+		l.Logger.WarnContext(ctx, "no heartbeats are heard, listening again", "error", err)
 		if !retry.Sleep(ctx, l.every) {
 			return ctx.Err()
 		}

@@ -28,7 +28,7 @@ func (k ArtifactKey) MarshalText() ([]byte, error) {
 func (k *ArtifactKey) UnmarshalText(text []byte) error {
 	suite, tag, ok := strings.Cut(string(text), "/")
 	if !ok {
-		return fmt.Errorf("%q is no artifact", text)
+		return fmt.Errorf("%q is not an artifact", text)
 	}
 	k.Suite, k.Tag = events.SuiteName(suite), events.Tag(tag)
 	return nil

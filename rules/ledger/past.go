@@ -184,7 +184,7 @@ func (i pastImage) restore() (Past, error) {
 	for _, r := range records {
 		known := int(r.Fault) < len(faults) && int(r.Flags&3) < len(pastStates) && int(r.Maker) <= len(i.Makers) && int(r.Definitions) <= len(i.Digests)
 		if !known || r.Maker == 0 {
-			return Past{}, fmt.Errorf("a job that has ended is not what it was: %+v", r)
+			return Past{}, fmt.Errorf("a job that has ended has impossible values: %+v", r)
 		}
 		p.jobs[r.Hash] = r.past
 	}

@@ -107,7 +107,7 @@ func Restore(data []byte) (*Ledger, error) {
 	}
 	for digest, d := range l.Definitions {
 		if d.Digest() != digest {
-			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s are not what they were", digest)
+			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s do not match their digest", digest)
 		}
 	}
 	var err error

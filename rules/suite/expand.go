@@ -52,7 +52,7 @@ func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err erro
 
 func (d Definitions) checkArtifact(a events.Artifact) error {
 	if a.Suite != d.Name {
-		return fmt.Errorf("artifact %s belongs to suite %q and not to %q", a.Tag, a.Suite, d.Name)
+		return fmt.Errorf("artifact %s belongs to suite %q, not to %q", a.Tag, a.Suite, d.Name)
 	}
 	if _, err := events.ParseRequestKind(string(a.Kind)); err != nil {
 		return err

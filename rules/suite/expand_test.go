@@ -151,8 +151,8 @@ func TestUnknownParametersAreAnsweredWithTheKnownOnes(t *testing.T) {
 		{events.Parameters{Profiles: []events.Profile{"chekc", "opt"}}, `unknown profile "chekc": use debug, opt or race`},
 		{events.Parameters{Backends: []events.Backend{"llvm"}}, `unknown backend "llvm": use gc`},
 		{events.Parameters{Benchmarks: []string{"nope*"}}, `benchmarks "nope*" matches nothing: use tables, Generics, json or sort, or patterns with *`},
-		{events.Parameters{Benchmarks: []string{"[a"}}, `benchmarks "[a" is no pattern: use names with *, ? and [a-z]`},
-		{events.Parameters{Benchmarks: []string{"t[a,b]*"}}, `benchmarks "t[a,b]*" is no pattern: use names with *, ? and [a-z]`},
+		{events.Parameters{Benchmarks: []string{"[a"}}, `benchmarks "[a" is not a pattern: use names with *, ? and [a-z]`},
+		{events.Parameters{Benchmarks: []string{"t[a,b]*"}}, `benchmarks "t[a,b]*" is not a pattern: use names with *, ? and [a-z]`},
 		{
 			events.Parameters{Targets: []events.Target{"a"}, Backends: []events.Backend{"b"}},
 			"unknown target \"a\": use linux-amd64 or linux-arm64\nunknown backend \"b\": use gc",

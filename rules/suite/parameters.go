@@ -67,7 +67,7 @@ func (d Definitions) globs(asked []string) ([]string, error) {
 		}
 		// No commas: a comma separates values on the command line and in the identity of a job.
 		if _, err := path.Match(g, ""); err != nil || strings.Contains(g, ",") {
-			errs = append(errs, fmt.Errorf("benchmarks %q is no pattern: use names with *, ? and [a-z]", g))
+			errs = append(errs, fmt.Errorf("benchmarks %q is not a pattern: use names with *, ? and [a-z]", g))
 			continue
 		}
 		if !slices.ContainsFunc(d.Benchmarks, func(b BenchmarkDef) bool { return matches(g, b.Name) }) {
