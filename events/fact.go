@@ -12,7 +12,7 @@ type Fact interface {
 
 // ---- request.<id> ----
 
-// RequestCreated: a person, a poller or GitHub asked to have an artifact benchmarked.
+// RequestCreated: a person or a program asked to benchmark an artifact.
 type RequestCreated struct {
 	RequestID RequestID   `json:"request_id"`
 	Kind      RequestKind `json:"kind"`
@@ -71,8 +71,8 @@ type GraphKind string
 // GraphRepair makes the next rounds of jobs that did not succeed.
 const GraphRepair GraphKind = "repair"
 
-// GraphWanted: a person asks for more jobs for a request, whatever its state. Two with the same key are one wish. The
-// answer is GraphAdmitted with the jobs, or GraphRefused.
+// GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
+// one wish. The answer is GraphAdmitted with the jobs, or GraphRefused.
 type GraphWanted struct {
 	RequestID RequestID `json:"request_id"`
 	Key       string    `json:"key"`

@@ -57,8 +57,8 @@ type DeliveryPart struct {
 // byDelivery begins the root of everything that follows from a delivery.
 const byDelivery = "delivery:"
 
-// DeliveryRoot returns the root of every event that follows from a delivery. ByDelivery reports whether a root is such
-// a one.
+// DeliveryRoot returns the root of every event that follows from a delivery. ByDelivery reports whether a root is that
+// of a delivery.
 func DeliveryRoot(id DeliveryID) string { return byDelivery + string(id) }
 func ByDelivery(root string) bool       { return strings.HasPrefix(root, byDelivery) }
 

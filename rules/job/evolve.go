@@ -38,7 +38,7 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 }
 
 // Time parses a time that an event holds as text, in RFC 3339. For a text that it cannot parse it returns the zero
-// time: the budget then starts anew.
+// time: the budget then starts again.
 func Time(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {

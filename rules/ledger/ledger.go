@@ -40,7 +40,7 @@ func KeyOf(a events.Artifact) ArtifactKey { return ArtifactKey{a.Suite, a.Tag} }
 // Ledger is everything that the parts of the core decide on, folded from the log and from nothing else. Make it with
 // New; only read its fields. The fields that JSON leaves out are made from the others (snapshot.go).
 type Ledger struct {
-	// Seq is the last event folded. Versions holds the last event of each subject that the core appends to.
+	// Seq is the last event folded. Versions holds the last event of each subject that is appended to.
 	Seq      events.Seq
 	Versions map[events.Subject]events.Seq
 	// reader decides what is litter.
@@ -85,7 +85,7 @@ type Ledger struct {
 	// Moved is when work last made progress, Idle when there was last no work to do.
 	Moved, Idle time.Time
 
-	// Jobs are those that have not ended and those of pending requests. Past holds the others.
+	// Jobs are the jobs that a request still holds in memory (rest.go). Past holds the others.
 	Jobs map[events.JobID]*Job `json:"-"`
 	Past Past                  `json:"-"`
 	// busy counts the jobs of each request that do not rest yet (rest.go).

@@ -10,7 +10,7 @@
 //	running   in progress                                  start time, PR
 //	release   ready releases                               release date, version
 //	ready     ready master and try, parents done           level, PR, master before try, creation time
-//	orphan    ready, below a parent that nobody knows      level, PR, master before try, creation time
+//	orphan    ready, below an unknown parent               level, PR, master before try, creation time
 //	tangled   ready, in a cycle of parents or below one,   level; creation time at level 0, below that
 //	          or below a parent that waits for artifacts   PR, master before try, creation time
 //	waiting   waiting for artifacts                        PR, creation time
