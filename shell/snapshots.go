@@ -17,10 +17,10 @@ import (
 const (
 	// Fold names the ledger among the snapshots.
 	Fold = "ledger"
-	// keepWithin bounds how long a stop waits for its snapshot.
-	keepWithin = 5 * time.Second
-	// long is how many events must be read before the shell tells the operator that a start takes time.
-	long = 50_000
+	// keepTimeout bounds how long a stop waits for its snapshot.
+	keepTimeout = 5 * time.Second
+	// longRead is how many events must be read before the shell tells the operator that a start takes time.
+	longRead = 50_000
 )
 
 // keeper knows the snapshots of the ledger. Its fields belong to the goroutine that owns the ledger, except the atomic
@@ -71,7 +71,7 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 		s.ledger, s.keeper.tried, s.keeper.last = l, at.Seq, at.EventID
 		s.keeper.kept.Store(uint64(at.Seq))
 	}
-	if left := head.Last - at.Seq; left > long {
+	if left := head.Last - at.Seq; left > longRead {
 		s.Logger.WarnContext(ctx, "the log is being read; nothing is decided and no collector is let in meanwhile", "events", left, "snapshot", at.Seq)
 	}
 	return at.Seq, nil
@@ -135,7 +135,7 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 
 // caughtUp logs how long the reading took, if the operator was told to wait. The caller holds mu.
 func (s *Shell) caughtUp() {
-	if read := s.ledger.Seq - s.keeper.from; read > long {
+	if read := s.ledger.Seq - s.keeper.from; read > longRead {
 		s.Logger.Warn("the log was read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
 	}
 }
@@ -169,7 +169,7 @@ func (s *Shell) keepLast(ctx context.Context) {
 		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
 		return
 	}
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	s.keep(soon, one)
 }

@@ -134,17 +134,17 @@ type delivery struct {
 func (d *delivery) Stored() events.Stored { return d.stored }
 
 // InProgress implements eventlog.Delivery.
-func (d *delivery) InProgress(ctx context.Context) error { return d.settle(ctx, prolonged, 0) }
+func (d *delivery) InProgress(ctx context.Context) error { return d.tell(ctx, prolonged, 0) }
 
 // Ack implements eventlog.Delivery.
-func (d *delivery) Ack(ctx context.Context) error { return d.settle(ctx, ended, 0) }
+func (d *delivery) Ack(ctx context.Context) error { return d.tell(ctx, ended, 0) }
 
 // Nak implements eventlog.Delivery.
 func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
-	return d.settle(ctx, givenBack, delay)
+	return d.tell(ctx, givenBack, delay)
 }
 
-func (d *delivery) settle(ctx context.Context, what settlement, delay time.Duration) error {
+func (d *delivery) tell(ctx context.Context, what settlement, delay time.Duration) error {
 	_, err := d.c.ask(ctx, fmt.Sprintf("say that job event %d is %s", d.stored.Seq, what), verbAnswer,
 		request{Delivery: d.token, What: what, Delay: delay}, answerWithin)
 	return err

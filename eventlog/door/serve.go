@@ -68,9 +68,9 @@ func (a *account) stopWaiting() {
 	}
 }
 
-// settle prolongs, gives back or ends a delivery. It ends only the delivery of a job that has ended: otherwise a
+// answerDelivery prolongs, gives back or ends a delivery. It ends only the delivery of a job that has ended: otherwise a
 // collector could leave a hole in the lane that no later collector notices.
-func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer {
+func (d *Door) answerDelivery(ctx context.Context, lane events.Lane, req request) answer {
 	delivery, err := d.Jobs.Delivered(lane, req.Delivery)
 	if err != nil {
 		return answer{Refusal: forbid("%.200q is not a delivery of lane %s", req.Delivery, lane)}

@@ -229,7 +229,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	case verbLeave:
 		who.stopWaiting()
 	case verbAnswer:
-		return d.settle(ctx, lane, req)
+		return d.answerDelivery(ctx, lane, req)
 	case verbBeat:
 		return d.beat(ctx, name, req)
 	case verbOutput:

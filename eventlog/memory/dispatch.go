@@ -85,24 +85,24 @@ func (d *delivery) Stored() events.Stored { return d.stored }
 
 // InProgress implements eventlog.Delivery.
 func (d *delivery) InProgress(context.Context) error {
-	d.settle(func() { d.lane.deadline = time.Now().Add(d.log.cfg.AckWait) })
+	d.ifOutstanding(func() { d.lane.deadline = time.Now().Add(d.log.cfg.AckWait) })
 	return nil
 }
 
 // Ack implements eventlog.Delivery.
 func (d *delivery) Ack(context.Context) error {
-	d.settle(func() { d.lane.acked, d.lane.out, d.lane.deadline = d.place+1, 0, time.Time{} })
+	d.ifOutstanding(func() { d.lane.acked, d.lane.out, d.lane.deadline = d.place+1, 0, time.Time{} })
 	return nil
 }
 
 // Nak implements eventlog.Delivery.
 func (d *delivery) Nak(_ context.Context, delay time.Duration) error {
-	d.settle(func() { d.lane.out, d.lane.deadline = 0, time.Now().Add(delay) })
+	d.ifOutstanding(func() { d.lane.out, d.lane.deadline = 0, time.Now().Add(delay) })
 	return nil
 }
 
-// settle calls f if the message is outstanding, and wakes all waiters.
-func (d *delivery) settle(f func()) {
+// ifOutstanding calls f if the message is outstanding, and wakes all waiters.
+func (d *delivery) ifOutstanding(f func()) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	if d.lane.acked == d.place && d.lane.out != 0 {

@@ -41,7 +41,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	}
 	for _, lane := range []events.Lane{before, c.Lane()} {
 		if lane != (events.Lane{}) {
-			l.look(lane)
+			l.noteUnserved(lane)
 		}
 	}
 }

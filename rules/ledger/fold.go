@@ -112,7 +112,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	id := f.Whose()
 	_, pending := l.Pending[id]
 	l.recall(id)
-	defer l.settle(id)
+	defer l.releaseJobs(id)
 	l.evolve(id, f, e.Time)
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
@@ -215,7 +215,7 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
-			l.look(spec.Lane())
+			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
 			}
@@ -246,7 +246,7 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	if w.Counts {
 		l.Open[r]++
 	}
-	l.stand(j, w)
+	l.hold(j, w)
 }
 
 // Wanted reports whether a job that has not ended should still run.
@@ -303,7 +303,7 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 		l.live(j, f, l.Seq)
 		if j.State.Terminal() {
 			l.unqueue(j)
-			l.look(j.Lane())
+			l.noteUnserved(j.Lane())
 			l.rest(j)
 		}
 	}

@@ -48,8 +48,8 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 	return j
 }
 
-// stand notes that a request holds a job in memory.
-func (l *Ledger) stand(j *Job, w Wanter) {
+// hold notes that a request holds a job in memory.
+func (l *Ledger) hold(j *Job, w Wanter) {
 	j.Wanters = append(j.Wanters, w)
 	if !j.resting {
 		l.busy[w.Request]++
@@ -74,13 +74,13 @@ func (l *Ledger) rest(j *Job) {
 		return
 	}
 	for _, w := range slices.Clone(j.Wanters) {
-		l.settle(w.Request)
+		l.releaseJobs(w.Request)
 	}
 	l.bury(j)
 }
 
-// settle releases the jobs of a request that has ended, if all its jobs rest and it has no open wish.
-func (l *Ledger) settle(id events.RequestID) {
+// releaseJobs drops the jobs of a request that has ended, if all its jobs rest and it has no open wish.
+func (l *Ledger) releaseJobs(id events.RequestID) {
 	r, ok := l.Requests[id]
 	if !ok || !r.State.Terminal() || len(r.Wishes) > 0 || l.busy[id] > 0 {
 		return
@@ -175,7 +175,7 @@ func (l *Ledger) recall(id events.RequestID) {
 	back := *r
 	take := func(specs []events.JobSpec) (ids []events.JobID) {
 		for _, spec := range specs {
-			l.stand(l.revive(spec), Wanter{Request: id, Looks: true})
+			l.hold(l.revive(spec), Wanter{Request: id, Looks: true})
 			ids = append(ids, spec.ID)
 		}
 		return ids

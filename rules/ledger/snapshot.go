@@ -120,7 +120,7 @@ func Restore(data []byte) (*Ledger, error) {
 		j.resting = j.State.Terminal() && !l.OnLane(j)
 		for _, w := range known.Wanters {
 			w.Request = events.RequestID(l.names.once(string(w.Request)))
-			l.stand(j, w)
+			l.hold(j, w)
 		}
 		l.Jobs[id] = j
 	}

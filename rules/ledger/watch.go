@@ -19,8 +19,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// look notes since when a lane has waiting jobs but no takers.
-func (l *Ledger) look(name events.Lane) {
+// noteUnserved notes since when a lane has waiting jobs but no takers.
+func (l *Ledger) noteUnserved(name events.Lane) {
 	lane := l.lane(name)
 	switch unserved := lane.Takers == 0 && (len(lane.Queued) > 0 || lane.Work.Ahead() > 0); {
 	case !unserved:
@@ -33,7 +33,7 @@ func (l *Ledger) look(name events.Lane) {
 // movedOn notes that a lane's work made progress.
 func (l *Ledger) movedOn(name events.Lane) {
 	l.Moved = later(l.Moved, l.stored)
-	l.look(name)
+	l.noteUnserved(name)
 }
 
 // foldMoved notes whether a fact that counts on the work of a lane is progress. The end of an attempt that does not end
@@ -43,7 +43,7 @@ func (l *Ledger) foldMoved(f events.WorkFact) {
 	case events.JobDequeued, events.JobFinished:
 		l.movedOn(f.Where())
 	case events.AttemptLost, events.AttemptReleased:
-		l.look(f.Where())
+		l.noteUnserved(f.Where())
 	}
 }
 

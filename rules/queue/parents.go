@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// spot is what settle finds out about one entry before sorting.
+// spot is what findSpots learns about one entry before sorting.
 type spot struct {
 	turn   turn
 	level  int32
@@ -49,8 +49,8 @@ type family struct {
 	index map[events.SuiteName]map[events.Tag]int32
 }
 
-// settle finds the turn, the level and the state of the parent for every entry.
-func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
+// findSpots finds the turn, the level and the state of the parent for every entry.
+func findSpots(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
 	f := &family{
 		entries: entries,
 		spots:   make([]spot, len(entries)),

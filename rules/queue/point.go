@@ -26,8 +26,8 @@ func sure(t time.Time) point { return point{at: t} }
 // width is how many standard deviations a range has on each side to hold four of five.
 const width = 1.2816
 
-// century bounds deviations, in seconds. A larger one says nothing, and at some size does not fit a time.Duration.
-const century = 100 * 365 * 24 * 3600
+// maxSeconds bounds deviations, in seconds. A larger one says nothing, and at some size does not fit a time.Duration.
+const maxSeconds = 100 * 365 * 24 * 3600
 
 // bounds returns the range in which the time lies with four chances in five, no earlier than floor; nil when the spread
 // is unknown.
@@ -35,7 +35,7 @@ func (p point) bounds(floor time.Time) (earliest, latest *time.Time) {
 	if p.vague {
 		return nil, nil
 	}
-	deviation := time.Duration(math.Round(min(width*math.Sqrt(p.variance()), century))) * time.Second
+	deviation := time.Duration(math.Round(min(width*math.Sqrt(p.variance()), maxSeconds))) * time.Second
 	low, high := later(p.at.Add(-deviation), floor), p.at.Add(deviation)
 	if low.After(p.at) {
 		low = p.at
@@ -78,7 +78,7 @@ func lastOf(begin, a, b point) point {
 	first := math.Erfc(-alpha/math.Sqrt2) / 2 // the probability that a is the last
 	second := 1 - first
 	density := math.Exp(-alpha*alpha/2) / math.Sqrt(2*math.Pi)
-	mean := min(spread*density-gap*second, century) // behind a
+	mean := min(spread*density-gap*second, maxSeconds) // behind a
 	square := varianceA*first + (gap*gap+varianceB)*second - gap*spread*density
 	doubt := math.Hypot(first*max(a.doubt-begin.doubt, 0), second*max(b.doubt-begin.doubt, 0))
 	return point{

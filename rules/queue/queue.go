@@ -84,7 +84,7 @@ type Place struct {
 //
 // It takes O(n log n) time for n entries, whatever the graph of their parents.
 func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Place {
-	spots := settle(pending, done)
+	spots := findSpots(pending, done)
 	keys := make([]key, 0, len(pending))
 	first := tangled
 	for i := range pending {

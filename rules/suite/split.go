@@ -9,9 +9,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// searched bounds the steps of each search for a better split. A search with up to about a dozen benchmarks runs to its
+// maxSteps bounds the steps of each search for a better split. A search with up to about a dozen benchmarks runs to its
 // end.
-const searched = 200_000
+const maxSteps = 200_000
 
 // unplaced is the home of a piece that has no set, or whose set no longer exists.
 const unplaced = -1
@@ -122,7 +122,7 @@ func (s *split) shortest() (best []int, optimal bool) {
 		}
 	}
 	search := &shortestSearch{
-		split: s, best: best, longest: s.longest(best), bound: s.bound(), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: searched,
+		split: s, best: best, longest: s.longest(best), bound: s.bound(), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: maxSteps,
 	}
 	search.order = sortedIndexes(len(s.pieces), func(a, b int) int { return cmp.Compare(s.pieces[b].length, s.pieces[a].length) })
 	search.from(0)

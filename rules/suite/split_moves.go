@@ -39,7 +39,7 @@ func (s *split) fewest(limit time.Duration, short []int) (assigned []int, proven
 			best = mended
 		}
 	}
-	search := &fewestSearch{split: s, limit: limit, best: best, price: s.priceOf(best), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: searched}
+	search := &fewestSearch{split: s, limit: limit, best: best, price: s.priceOf(best), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: maxSteps}
 	for i, p := range s.pieces {
 		search.assigned[i] = p.home
 		if p.home != unplaced {
