@@ -69,15 +69,15 @@ type NATS struct {
 	// Creds is a file with an nkey seed; empty means that the URL needs none.
 	Creds string `toml:"creds" json:"creds"`
 	// SystemURL is URL with a user of the cluster's system account. With it the core sees the connections of
-	// collectors, and cuts those of collectors that flood it or were removed. Without it the core only does not answer
-	// them.
+	// collectors, and cuts those of collectors that flood it or were removed. Without it the core does not answer such
+	// collectors, but cuts no connection.
 	SystemURL string `toml:"system_url" json:"system_url"`
 	// Listen is where the server inside `tacho up` accepts collectors from other machines. The default is a free port
 	// of the loopback interface, for the collectors that it starts itself.
 	Listen string `toml:"listen" json:"listen"`
 	// Replicas of the log: 1 on one server, 3 or 5 on a cluster. It is fixed when the log is made.
 	Replicas int `toml:"replicas" json:"replicas"`
-	// MaxBytes is the size at which the log takes no more events. It loses none. This protects the disk from filling
+	// MaxBytes is the size at which the log takes no more events, but loses none. This protects the disk from filling
 	// up. A cluster must grant its account at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
 

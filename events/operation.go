@@ -14,7 +14,7 @@ type TryQueued struct {
 
 // ---- assign.<target>.<set> ----
 
-// LaneTakenOver: from here on Name executes the jobs of the lane, and no longer From.
+// LaneTakenOver: from here on Name executes the jobs of the lane instead of From.
 type LaneTakenOver struct {
 	Lane   Lane          `json:"lane"`
 	Name   CollectorName `json:"name"`

@@ -15,62 +15,62 @@ const (
 	SubjectFilter = "tacho.ev.>"
 )
 
-// RequestSubject is the subject with the life of one request and the jobs made for it.
+// RequestSubject returns the subject with the life of one request and the jobs made for it.
 func RequestSubject(id RequestID) Subject { return Subject(SubjectPrefix + "request." + string(id)) }
 
-// AdmissionSubject is the subject that says which request starts next. Every creation of jobs is serialised by it.
+// AdmissionSubject returns the subject that says which request starts next. Every creation of jobs is serialised by it.
 func AdmissionSubject() Subject { return SubjectPrefix + "admission" }
 
-// LaneSubject is the subject with the dispatched jobs of a lane. Collectors receive its messages.
+// LaneSubject returns the subject with the dispatched jobs of a lane. Collectors receive its messages.
 func LaneSubject(l Lane) Subject { return laneSubject("lane", l) }
 
-// WorkSubject is the subject with the attempts of a lane: at most one of them is current.
+// WorkSubject returns the subject with the attempts of a lane: at most one of them is current.
 func WorkSubject(l Lane) Subject { return laneSubject("work", l) }
 
-// AssignmentSubject is the subject that says which collectors serve a lane.
+// AssignmentSubject returns the subject that says which collectors serve a lane.
 func AssignmentSubject(l Lane) Subject { return laneSubject("assign", l) }
 
-// ResultSubject is the subject with what was measured for one job, and its errors.
+// ResultSubject returns the subject with what was measured for one job, and its errors.
 func ResultSubject(l Lane, id JobID) Subject {
 	return laneSubject("result", l) + Subject("."+string(id))
 }
 
-// RegistryOpenedSubject is the subject that says that the registry was opened.
+// RegistryOpenedSubject returns the subject that says that the registry was opened.
 func RegistryOpenedSubject() Subject { return SubjectPrefix + "registry" }
 
-// RegistrySubject is the subject with what the operator and the scheduler write about one collector.
+// RegistrySubject returns the subject with what the operator and the scheduler write about one collector.
 func RegistrySubject(name CollectorName) Subject {
 	return Subject(SubjectPrefix + "registry." + string(name))
 }
 
-// CollectorSubject is the subject with what one collector writes about itself.
+// CollectorSubject returns the subject with what one collector writes about itself.
 func CollectorSubject(name CollectorName) Subject {
 	return Subject(SubjectPrefix + "collector." + string(name))
 }
 
-// SuiteSubject is the subject with the published definitions of one suite.
+// SuiteSubject returns the subject with the published definitions of one suite.
 func SuiteSubject(name SuiteName) Subject { return Subject(SubjectPrefix + "suite." + string(name)) }
 
-// TrySubject is the subject that says which try request of a pull request is the newest.
+// TrySubject returns the subject that says which try request of a pull request is the newest.
 func TrySubject(name SuiteName, pr int) Subject {
 	return Subject(fmt.Sprintf("%spr.%s.%d", SubjectPrefix, name, pr))
 }
 
-// VersionSubject is the subject that says which version of the collector program is wanted.
+// VersionSubject returns the subject that says which version of the collector program is wanted.
 func VersionSubject() Subject { return SubjectPrefix + "version" }
 
-// RetentionSubject is the subject that says until what date finished jobs have left the tables.
+// RetentionSubject returns the subject that says until what date finished jobs have left the tables.
 func RetentionSubject() Subject { return SubjectPrefix + "retention" }
 
-// AlertSubject is the subject that says whether an alert stands.
+// AlertSubject returns the subject that says whether an alert stands.
 func AlertSubject(key AlertKey) Subject { return Subject(SubjectPrefix + "alert." + string(key)) }
 
-// DeliverySubject is the subject with one delivery of a webhook and what came of it. A redelivery has the same subject.
+// DeliverySubject returns the subject with one delivery of a webhook and what came of it. A redelivery has the same subject.
 func DeliverySubject(hook HookID, id DeliveryID) Subject {
 	return Subject(SubjectPrefix + "delivery." + string(hook) + "." + string(id))
 }
 
-// OutboxSubject is the subject with one comment for GitHub and the attempts to write it.
+// OutboxSubject returns the subject with one comment for GitHub and the attempts to write it.
 func OutboxSubject(key OutboxKey) Subject { return Subject(SubjectPrefix + "outbox." + string(key)) }
 
 func laneSubject(kind string, l Lane) Subject {

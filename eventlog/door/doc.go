@@ -1,4 +1,4 @@
-// Package door is how collectors reach the log: a service of the core, and its client.
+// Package door lets collectors reach the log: it has the service of the core and its client.
 //
 // A collector has a NATS account of its own. There it sees two subjects of the core, tacho.door.<name>.> and
 // tacho.read.<name>.>, but nothing of JetStream or of other collectors. The server replaces the reply subjects that the

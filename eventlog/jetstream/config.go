@@ -15,8 +15,8 @@ type Config struct {
 	// Replicas is 1 on a single server (default) and 3 or 5 on a cluster. It never changes afterwards: a stream with
 	// another number is refused as drift.
 	Replicas int
-	// MaxBytes protects the disk from filling up; default 64 GiB. When the log has this size it takes no more events.
-	// It loses none.
+	// MaxBytes protects the disk from filling up; default 64 GiB. When the log has this size it takes no more events,
+	// but loses none.
 	MaxBytes int64
 	// LogsMaxAge and LogsMaxBytes bound the output of jobs; default 14 days and 1 GiB.
 	LogsMaxAge   time.Duration

@@ -45,7 +45,7 @@ func (c Config) snapshotsStream() natsjs.StreamConfig {
 // manifest describes the snapshot in a slot. It is written after the chunks: without it they are no snapshot.
 //
 //	tacho.snapshot.<fold>.<shape>.<slot>      manifest
-//	tacho.snapshot.<fold>.<shape>.<slot>.<n>  chunk n, which names the snapshot that it is of
+//	tacho.snapshot.<fold>.<shape>.<slot>.<n>  chunk n; a header names its snapshot
 //
 // A writer that dies leaves chunks of a new snapshot under the old manifest: this slot is damaged, but the other one is
 // whole.

@@ -113,7 +113,8 @@ func (l *Life) waits(attempt, lost int, reason string) {
 	}
 }
 
-// reports tells whether a fact comes from the job's last attempt. Facts that name no attempt pass.
+// reports tells whether a fact comes from the job's last attempt. AttemptBegan, ResultsClosed and errors without a
+// token pass too.
 func (l Life) reports(f events.ResultFact) bool {
 	switch f := f.(type) {
 	case events.TestCasesMeasured:
@@ -150,8 +151,7 @@ func (r *Results) Report(f events.ResultFact) (counts bool) {
 	return true
 }
 
-// Faulty reports whether the job failed by a fault of Tacho, a machine or the artifact. Its test cases might have
-// passed.
+// Faulty reports whether the job failed by a fault and not by its test cases: those might have passed.
 func (l Life) Faulty() bool {
 	if l.State != events.JobFailure {
 		return false

@@ -55,8 +55,8 @@ type Farm struct {
 // Forecast is the estimate for one place.
 type Forecast struct {
 	ID events.RequestID
-	// Start and End are when the request becomes in progress and when its last job ends; nil when unknown.
-	// The start of a request in progress is the time when it started.
+	// Start and End are when the request starts and when its last job ends; nil when unknown. The start of a request in
+	// progress is the time when it started.
 	Start, End *time.Time
 	// With four chances in five the request starts and ends in these ranges; nil when unknown, and for a start that is
 	// already known.

@@ -54,7 +54,7 @@ type Entry struct {
 	// PR is the number of the pull request; 0 when there is none, and sorted as 0.
 	PR        int
 	CreatedAt time.Time
-	// StartedAt is when the request came in progress; zero before.
+	// StartedAt is when the request started; zero before.
 	StartedAt time.Time
 	// ReleasedOn is the date of a release, in UTC; zero when it is unknown, and for other kinds.
 	ReleasedOn time.Time

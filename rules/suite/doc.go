@@ -1,8 +1,8 @@
 // Package suite reads the definitions of a project, checks them, names them by digest and expands a request into its
 // jobs.
 //
-// Definitions are data: one strict TOML file says which targets, kinds of job, profiles, backends, scenarios,
-// metrics and benchmarks exist (see Definitions). No toolchain is named here. The way of a file:
+// Definitions are data: one strict TOML file says which targets, kinds of job, profiles, backends, scenarios, metrics
+// and benchmarks exist (see Definitions). No toolchain is named here. A file goes this way:
 //
 //	file ──Load──▶ Definitions ──Canonical──▶ event ──Parse──▶ Definitions
 //	     Problems     │    │ Digest
