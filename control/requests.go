@@ -26,8 +26,8 @@ type NewRequest struct {
 	Parameters events.Parameters `json:"parameters"`
 	// KeepOlder keeps the older tries of the pull request. The new try must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
-	// AsItIs accepts an existing request even if it differs from this one. It is for programs that repeat themselves,
-	// so that no person's words are lost.
+	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
+	// themselves: no words of a person are lost then.
 	AsItIs bool `json:"-"`
 	// Waits makes a master request wait for its artifact, which was asked for but is not there yet.
 	Waits bool `json:"-"`

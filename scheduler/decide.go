@@ -43,7 +43,8 @@ type decision struct {
 }
 
 // decide returns what to do in state s at the given time. The same state gives the same decisions; what is recorded is
-// not decided again. No two decisions share a subject, so at most one is an admission.
+// not decided again. Each decision has subjects of its own. Admissions would share one, so decide returns at most one
+// of them.
 func decide(s *state, p Policy, now time.Time) []decision {
 	if s.Owed > 0 {
 		return nil

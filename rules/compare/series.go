@@ -38,7 +38,8 @@ type MetricInfo struct {
 // Category is the weight of a benchmark, as in definitions.
 type Category string
 
-// The categories of benchmark. For attention every category but primary counts as secondary.
+// The categories of benchmark. For attention and in the groups of a summary every category but primary counts as
+// secondary.
 const (
 	Primary   Category = "primary"
 	Secondary Category = "secondary"

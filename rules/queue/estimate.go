@@ -63,8 +63,8 @@ type Forecast struct {
 	StartEarliest, StartLatest *time.Time
 	EndEarliest, EndLatest     *time.Time
 	// Overrun reports that the request runs longer than expected: a running job is past its expected length, and past
-	// the range around that if the range is known. Such a job counts as having 0 left, so End and all later estimates
-	// move back as time passes.
+	// the range around that if the range is known. A job past its expected length counts as having 0 left, so End and
+	// all later estimates move back as time passes.
 	Overrun bool
 	// Guessed reports that the length of no job was known, so [Fallback] was assumed for the request.
 	Guessed bool
@@ -88,7 +88,7 @@ type Forecast struct {
 //
 // The ranges come from the same play, with mean and variance instead of lengths: see point for how the spreads of jobs
 // add up, and lastOf for the lanes. The spread of a running job that is past its expected length is at least the time
-// by which it is past. After a request with an unknown spread, all later spreads are unknown too.
+// by which it is past. Whatever waits for a request with an unknown spread has an unknown spread too.
 func Estimate(places []Place, plans map[events.RequestID]Plan, farm Farm) []Forecast {
 	s := newSimulation(farm.Now)
 	// Jobs that run now run to their end first, whatever is ahead of their request.
