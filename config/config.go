@@ -1,9 +1,8 @@
-// Package config reads what an operator chooses: one strict TOML file, then environment variables, then
-// flags, each over the one before.
+// Package config reads the configuration of the operator: one strict TOML file, then environment variables, then flags.
+// Each overrides the one before.
 //
-// Every key has a default that works for one machine. A key that is not known is an error with its line,
-// never ignored: a misspelt limit must not be the default in silence. Secrets come from variables or files
-// and are never shown (Redacted).
+// Every key has a default that works for one machine. An unknown key is an error with its line, so that a misspelt
+// limit does not silently leave the default. Secrets come from variables or files and are never shown (Redacted).
 package config
 
 import (
@@ -23,20 +22,20 @@ type Config struct {
 	// Data is the directory of everything that `tacho up` keeps: the log, Postgres, caches, credentials.
 	// Default: $XDG_DATA_HOME/tacho or ~/.local/share/tacho. Two processes never share one.
 	Data string `toml:"data" json:"data"`
-	// Server is the URL where a running Tacho answers; default: what the data directory says.
+	// Server is the URL of a running Tacho; default: the one in the data directory.
 	Server string `toml:"server" json:"server"`
-	// ServerCA is a file with the CAs that clients of that server believe, instead of those of the system; a
-	// self-signed certificate of the server may stand there, too. Default: what the data directory says.
+	// ServerCA is a file with the CAs that clients of that server trust, instead of those of the system. It may also
+	// hold a self-signed certificate of the server. Default: the one in the data directory.
 	ServerCA string `toml:"server_ca" json:"server_ca"`
-	// Listen is the address of the website and API. "127.0.0.1:0" takes a free port; an address that others
-	// reach should have TLS, its own (tls.cert) or that of a proxy.
+	// Listen is the address of the website and API. "127.0.0.1:0" takes a free port. An address that other machines can
+	// reach should have TLS: its own (tls.cert) or that of a proxy.
 	Listen string `toml:"listen" json:"listen"`
 	// Suites are the definitions to publish: names of shipped ones (go, rustc, rustc-small) or files.
 	Suites []string `toml:"suites" json:"suites"`
 	// Token is the bearer token that writing API calls need. Default: one made in the data directory.
 	Token string `toml:"-" json:"-"`
 	// StartWait is how long a start waits for a NATS or Postgres server that does not answer yet, and for GitHub to
-	// say which account comments are written as.
+	// name the account that writes the comments.
 	StartWait Duration `toml:"start_wait" json:"start_wait"`
 
 	TLS       TLS       `toml:"tls" json:"tls"`
@@ -56,10 +55,10 @@ type Config struct {
 
 // Database says where the projections are kept.
 type Database struct {
-	// URL of a Postgres; empty means one that `tacho up` runs by itself on a private socket. What is in it
-	// can always be rebuilt from the log.
+	// URL of a Postgres; empty means one that `tacho up` runs itself on a private socket. Its content can always be
+	// rebuilt from the log.
 	URL string `toml:"url" json:"url"`
-	// Bin is the directory of the Postgres programs; empty means PATH, then the usual places.
+	// Bin is the directory of the Postgres programs; empty means: look in PATH, then in the usual places.
 	Bin string `toml:"bin" json:"bin"`
 }
 
@@ -67,18 +66,19 @@ type Database struct {
 type NATS struct {
 	// URL of a NATS cluster with JetStream; empty means a server inside `tacho up`.
 	URL string `toml:"url" json:"url"`
-	// Creds is a file with an nkey seed; empty means that the URL says enough.
+	// Creds is a file with an nkey seed; empty means that the URL needs none.
 	Creds string `toml:"creds" json:"creds"`
-	// SystemURL is URL with a user of the cluster's system account. The core then sees the connections of collectors, and
-	// cuts those that flood it or were removed. Empty: it answers them nothing, and cuts nobody.
+	// SystemURL is URL with a user of the cluster's system account. With it the core sees the connections of
+	// collectors, and cuts those of collectors that flood it or were removed. Without it the core does not answer such
+	// collectors, but cuts no connection.
 	SystemURL string `toml:"system_url" json:"system_url"`
-	// Listen is where the server inside `tacho up` takes collectors of other machines; the default is a
-	// free port of the loopback interface, for the collectors that it starts itself.
+	// Listen is where the server inside `tacho up` accepts collectors from other machines. The default is a free port
+	// of the loopback interface, for the collectors that it starts itself.
 	Listen string `toml:"listen" json:"listen"`
 	// Replicas of the log: 1 on one server, 3 or 5 on a cluster. It is fixed when the log is made.
 	Replicas int `toml:"replicas" json:"replicas"`
-	// MaxBytes is the size at which the log takes no more events, and loses none: the guard against a full
-	// disk. A cluster must grant its account at least as much.
+	// MaxBytes is the size at which the log takes no more events, but loses none. This protects the disk from filling
+	// up. A cluster must grant its account at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
 
 	NATSTLS
@@ -86,49 +86,49 @@ type NATS struct {
 
 // Scheduler says how requests and jobs are scheduled.
 type Scheduler struct {
-	// MaxInProgress is how many requests are benchmarked at once. 1 keeps their jobs apart.
+	// MaxInProgress is how many requests are in progress at once. 1 keeps their jobs apart.
 	MaxInProgress int `toml:"max_in_progress" json:"max_in_progress"`
-	// ArtifactDeadline is how long a try request waits for its artifacts before it expires; 0 is for ever.
+	// ArtifactDeadline is how long a try request waits for its artifacts before it expires; 0 means for ever.
 	ArtifactDeadline Duration `toml:"artifact_deadline" json:"artifact_deadline"`
-	// Supersede drops a try that has not started when a newer one of its pull request is asked for. Without it
-	// a pull request may have several tries in the queue, and still only one that waits for its artifact.
+	// Supersede replaces a try that has not started when a newer try of its pull request is asked for. Without it a
+	// pull request can have several tries in the queue, but still only one that waits for its artifact.
 	Supersede bool `toml:"supersede" json:"supersede"`
-	// OfflineAfter is how long a collector may be silent, while everybody could be heard: then it counts as offline and its
-	// attempt as lost. Shorter reacts faster and is wrong more often.
+	// OfflineAfter is how long a collector may be silent. After that it counts as offline and its attempt as lost. Only
+	// time in which heartbeats could be heard counts. A shorter time reacts faster but is wrong more often.
 	OfflineAfter Duration `toml:"offline_after" json:"offline_after"`
-	// TakeoverAfter is how long the collector of a lane may be silent before a standby takes the lane over, with
-	// the job. A lane that changes its machine breaks the series of its results, so it should outlast a restart.
+	// TakeoverAfter is how long the collector of a lane may be silent before a standby takes over the lane and its job.
+	// A change of the machine breaks the lane's series of results, so this time should be longer than a restart takes.
 	TakeoverAfter Duration `toml:"takeover_after" json:"takeover_after"`
-	// QuarantineAfter is of how many different artifacts in a row a collector may fail jobs for reasons of its own before it
-	// is taken out, and a person has to activate it again; 0 never does.
+	// QuarantineAfter is the number of different artifacts in a row whose jobs a collector fails for reasons of its own
+	// before it is quarantined. A person must then activate it again. 0 means never.
 	QuarantineAfter int `toml:"quarantine_after" json:"quarantine_after"`
-	// Retention is how long jobs stay in the tables after they ended; 0 is for ever. Results and requests stay
-	// always, and so does the log. Shorter keeps the tables small and tells less about the past.
+	// Retention is how long jobs stay in the tables after they ended; 0 means for ever. Results, requests and the log
+	// always stay. A shorter time keeps the tables small but shows less of the past.
 	Retention Duration `toml:"retention" json:"retention"`
 }
 
 // Collector says how collectors on this machine work.
 type Collector struct {
-	// BeatEvery is the pace of heartbeats, and of looking at whether the job is still ours.
+	// BeatEvery is the time between heartbeats. At each one the collector also checks whether it still holds its job.
 	BeatEvery Duration `toml:"beat_every" json:"beat_every"`
-	// AckWait is after how long a job that nobody reports on is delivered again; collectors report three times
-	// as often. It is also how long a lane may stand still after a crash, so it is short: a job that is
-	// delivered twice is harmless, since the log tells whose it is.
+	// AckWait is how long after its last report a job is delivered again. Collectors report three times as often. A
+	// lane can stand still for this long after a crash, so it is short. To deliver a job twice is harmless: the log
+	// says which collector holds it.
 	AckWait Duration `toml:"ack_wait" json:"ack_wait"`
 	// MaxAttempts is how many executions of a job may be lost to crashes or silence before it fails.
 	MaxAttempts int `toml:"max_attempts" json:"max_attempts"`
-	// TransientDeadline is how long errors that may go away are tried again before the job fails.
+	// TransientDeadline is how long a job with errors that may go away is tried again before it fails.
 	TransientDeadline Duration `toml:"transient_deadline" json:"transient_deadline"`
 	// Cache is the directory of fetched artifacts; default: in the data directory. CacheBytes bounds it.
 	Cache      string `toml:"cache" json:"cache"`
 	CacheBytes int64  `toml:"cache_bytes" json:"cache_bytes"`
-	// CPUs pins measured processes to these CPUs; empty pins nothing.
+	// CPUs are the CPUs that measured processes are pinned to; empty pins nothing.
 	CPUs []int `toml:"cpus" json:"cpus"`
 	// Nice is the scheduling priority of measured processes; negative needs root.
 	Nice int `toml:"nice" json:"nice"`
-	// CountInstructions adds the metric "instructions" where hardware does not count them: valgrind counts, in
-	// a pass of its own, what single processes such as a Rust compiler execute. It takes some 5 s and thirty
-	// times the command per test case.
+	// CountInstructions adds the metric "instructions" on machines whose hardware does not count them: in a separate
+	// pass, valgrind counts the instructions of single processes such as a Rust compiler. That adds about 5 s and
+	// thirty times the command's time per test case.
 	CountInstructions bool `toml:"count_instructions" json:"count_instructions"`
 }
 
@@ -139,7 +139,7 @@ type Duration time.Duration
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration: write it as \"90s\" or \"2h30m\"", text)
+		return fmt.Errorf("%q is not a duration: write it as \"90s\" or \"2h30m\"", text)
 	}
 	*d = Duration(v)
 	return nil
@@ -148,10 +148,10 @@ func (d *Duration) UnmarshalText(text []byte) error {
 // MarshalText implements encoding.TextMarshaler.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Std returns d as the standard library has it.
+// Std returns d as a time.Duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
-// Default returns the configuration without any file or variable. home is the user's data directory.
+// Default returns the configuration without any file or variable. data is the data directory.
 func Default(data string) Config {
 	return Config{
 		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second), GitHub: defaultGitHub(),
@@ -195,7 +195,7 @@ func Load(path string, getenv func(string) string) (Config, error) {
 			*field = v
 		}
 	}
-	c.Token = strings.TrimSpace(c.Token) // made of a file, it ends in a line feed, which no header can carry
+	c.Token = strings.TrimSpace(c.Token) // a token read from a file may end in a line feed, which a header cannot hold
 	if v := getenv("TACHO_SUITE"); v != "" {
 		c.Suites = filepath.SplitList(v)
 	}
@@ -231,13 +231,13 @@ func decode(path string, text []byte, c *Config) error {
 	return nil
 }
 
-// Check returns an error that names the first value that cannot work.
+// Check returns an error that names the first invalid value.
 func (c Config) Check() error {
 	switch {
 	case c.Data == "":
 		return errors.New("data: no directory is known; set --data or TACHO_DATA")
 	case c.Listen == "":
-		// An empty address would be every interface of the machine.
+		// An empty address would mean every interface of the machine.
 		return errors.New("listen: name an address, such as 127.0.0.1:8421")
 	case c.StartWait < 0:
 		return errors.New("start_wait: at least 0s")

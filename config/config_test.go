@@ -68,7 +68,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// A secret that was read from a file ends in a line feed, which no header can carry and nobody sees.
+// A secret that was read from a file ends in a line feed. People do not see it, and a header cannot hold it.
 func TestSecretsOfFilesMayEndInALineFeed(t *testing.T) {
 	c, err := Load("", env(map[string]string{
 		"HOME": "/h", "TACHO_TOKEN": "a\n", "TACHO_GITHUB_TOKEN": "b\r\n", "TACHO_WEBHOOK_SECRET": " c\n",
@@ -138,7 +138,7 @@ func TestErrorsHoldNoSecret(t *testing.T) {
 	}
 }
 
-// Whatever the list is, no password of it is shown.
+// For any list, no password in it is shown.
 func FuzzRedactNATS(f *testing.F) {
 	f.Add("nats://a:secret@h1:1,nats://b:secret@h2:2")
 	f.Add("a:secret@h1 , secret@h2")

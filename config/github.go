@@ -13,53 +13,51 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// GitHub says where GitHub is, who asks it, and whom the bot there listens to.
+// GitHub says where GitHub is, which account uses it, and whose commands the bot obeys.
 type GitHub struct {
-	// API is the base URL of its API; empty is that of github.com, an enterprise server has
-	// https://HOST/api/v3.
+	// API is the base URL of the API; empty means github.com. An enterprise server has https://HOST/api/v3.
 	API string `toml:"api" json:"api"`
-	// Token is who asks. Without one public repositories can be read, 60 times an hour, and nothing is written:
-	// the page /github shows what would be.
+	// Token is the account that asks. Without a token Tacho can only read public repositories, 60 times an hour, and
+	// writes nothing: the page /github shows what it would write.
 	Token string `toml:"-" json:"-"`
 	// App is used instead of a token when its id is set.
 	App GitHubApp `toml:"app" json:"app"`
-	// DryRun writes nothing on GitHub, whoever we are.
+	// DryRun writes nothing to GitHub, with any credentials.
 	DryRun bool `toml:"dry_run" json:"dry_run"`
 
-	// Repo is the repository whose pull requests get comments, "owner/name". Without it there is neither webhook
-	// nor reporter.
+	// Repo is the repository whose pull requests get comments, "owner/name". Without it neither webhook nor reporter
+	// runs.
 	Repo events.RepoName `toml:"repo" json:"repo"`
-	// Suite measures what comments ask for; default: the first of suites.
+	// Suite is the suite for requests from comments; default: the first of suites.
 	Suite events.SuiteName `toml:"suite" json:"suite"`
-	// Site is the URL of the website as people reach it, for links in comments; default: the address that it
-	// listens on, which others may not reach. Behind a proxy on the same machine the website answers to this name
-	// alone, and to those without a dot.
+	// Site is the URL under which people reach the website, for links in comments. Default: the address that it listens
+	// on, which other machines may not reach. Behind a proxy on the same machine the website only answers to this name
+	// and to names without a dot.
 	Site string `toml:"site" json:"site"`
 
-	// Secret is what GitHub signs deliveries with; SecretFile is a file that holds it. Without it the webhook
-	// does not start.
+	// Secret is the secret that GitHub signs deliveries with. SecretFile is a file that holds it. Without a secret the
+	// webhook does not start.
 	Secret     string `toml:"-" json:"-"`
 	SecretFile string `toml:"secret_file" json:"secret_file"`
-	// Hook is GitHub's number of the webhook. With it, deliveries that failed are asked for again.
+	// Hook is GitHub's number of the webhook. With it Tacho asks GitHub for failed deliveries again.
 	Hook int64 `toml:"hook" json:"hook"`
 
-	// Bot is the name that people write after an "@". BotID is GitHub's number of the account that comments for
-	// us; default: what GitHub says of the credentials. Where both are known they must agree, or nothing starts. It
-	// is not needed: set it where nothing is written, so that the bot still does not listen to that account.
+	// Bot is the name that people write after an "@". BotID is GitHub's number of the account that writes the comments;
+	// default: the account of the credentials, as GitHub reports it. If both are known and differ, nothing starts.
+	// BotID is optional. Set it if Tacho writes nothing, so that the bot still ignores that account.
 	Bot   string `toml:"bot" json:"bot"`
 	BotID int64  `toml:"bot_id" json:"bot_id"`
-	// MergeBots are GitHub's numbers of the accounts whose messages about try builds are believed.
+	// MergeBots are GitHub's numbers of the accounts whose messages about try builds the bot trusts.
 	MergeBots []int64 `toml:"merge_bots" json:"merge_bots"`
-	// TryBranches are the branches whose check suites and workflow runs tell of try builds, where no merge bot
-	// does.
+	// TryBranches are the branches whose check suites and workflow runs report try builds, if no merge bot does.
 	TryBranches []string `toml:"try_branches" json:"try_branches"`
-	// Associations with the repository that may give commands, in GitHub's words. Users are accounts that may
-	// whatever theirs is, and UsersURL names a document with more of them: a JSON list of numbers, or an object
-	// with such a list under "github_ids".
+	// Associations are the associations with the repository, in GitHub's words, that allow a person to give commands.
+	// Users are accounts that may always give commands. UsersURL is a document with more such accounts: a JSON list of
+	// numbers, or an object with such a list under "github_ids".
 	Associations []string `toml:"associations" json:"associations"`
 	Users        []int64  `toml:"users" json:"users"`
 	UsersURL     string   `toml:"users_url" json:"users_url"`
-	// Labels are set on pull requests; empty ones are not.
+	// Labels are the labels for pull requests; an empty one is not set.
 	Labels GitHubLabels `toml:"labels" json:"labels"`
 }
 
@@ -73,9 +71,9 @@ type GitHubApp struct {
 
 // GitHubLabels are the labels that the bot sets.
 type GitHubLabels struct {
-	// Waiting is on a pull request from the command to the report.
+	// Waiting marks a pull request from the command until the report.
 	Waiting string `toml:"waiting" json:"waiting"`
-	// Regression is on one whose report says that a person should look at it.
+	// Regression marks a pull request whose report says that a person should look at it.
 	Regression string `toml:"regression" json:"regression"`
 }
 
@@ -83,7 +81,7 @@ func defaultGitHub() GitHub {
 	return GitHub{Bot: "tacho", Associations: []string{"OWNER", "MEMBER", "COLLABORATOR"}}
 }
 
-// environment reads what variables say over the file.
+// environment reads the variables that override the file.
 func (g *GitHub) environment(getenv func(string) string) error {
 	for name, field := range map[string]*string{
 		"TACHO_GITHUB_API": &g.API, "TACHO_GITHUB_TOKEN": &g.Token, "TACHO_WEBHOOK_SECRET": &g.Secret, "TACHO_BOT": &g.Bot,
@@ -129,13 +127,13 @@ func (g GitHub) check() error {
 	}
 	switch {
 	case !botName.MatchString(g.Bot):
-		return errors.New("github.bot (TACHO_BOT): a name as GitHub has them, without the \"@\"")
+		return errors.New("github.bot (TACHO_BOT): use the name of a GitHub account, without the \"@\"")
 	case g.App != (GitHubApp{}) && (g.App.ID <= 0 || g.App.Installation <= 0 || g.App.KeyFile == ""):
 		return errors.New("github.app: it needs id, installation and key_file")
 	case slices.ContainsFunc(g.MergeBots, notNumbered) || slices.ContainsFunc(g.Users, notNumbered):
-		return errors.New("github.merge_bots and github.users: GitHub's numbers of accounts, all of which are above 0")
+		return errors.New("github.merge_bots and github.users: use GitHub's numbers of accounts; all are above 0")
 	case g.Hook < 0 || g.BotID < 0:
-		return errors.New("github.hook and github.bot_id: GitHub's numbers, or 0 for none")
+		return errors.New("github.hook and github.bot_id: use GitHub's numbers, or 0 for none")
 	}
 	if g.Suite != "" {
 		if err := events.CheckToken("suite", string(g.Suite)); err != nil {
@@ -158,7 +156,8 @@ func checkURL(text string) error {
 	return nil
 }
 
-// WebhookSecret returns what deliveries are signed with, from the variable or the file; nil when there is neither.
+// WebhookSecret returns the secret that deliveries are signed with, from the variable or the file; empty when there is
+// neither.
 func (g GitHub) WebhookSecret() ([]byte, error) {
 	if g.Secret != "" || g.SecretFile == "" {
 		return []byte(g.Secret), nil

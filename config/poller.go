@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// PollerKind is the closed set of kinds of sources that are polled.
+// PollerKind is the closed set of kinds of sources to poll.
 type PollerKind string
 
 // The kinds of sources.
@@ -28,32 +28,33 @@ const (
 
 // Poller is a source whose new artifacts become requests.
 type Poller struct {
-	// Name names the source in events, alerts and metrics, and never changes its meaning.
+	// Name names the source in events, alerts and metrics. Never reuse a name for another source.
 	Name string     `toml:"name" json:"name"`
 	Kind PollerKind `toml:"kind" json:"kind"`
-	// Suite is what the artifacts are measured with.
+	// Suite is the suite that measures the artifacts.
 	Suite events.SuiteName `toml:"suite" json:"suite"`
 	// Repository is "owner/name" on GitHub (github-commits).
 	Repository string `toml:"repository" json:"repository,omitempty"`
-	// URL is the git remote (git-commits), or the list of releases; the lists have defaults. It holds no password:
-	// git has credential helpers.
+	// URL is the git remote (git-commits), or the list of releases; the lists have defaults. It must not hold a
+	// password: use a credential helper of git.
 	URL string `toml:"url" json:"url,omitempty"`
-	// Branch of commits; empty is the default branch.
+	// Branch is the branch of the commits; empty means the default branch.
 	Branch string `toml:"branch" json:"branch,omitempty"`
 	// Interval is the pause between two polls: 2m for commits, 1h for releases.
 	Interval Duration `toml:"interval" json:"interval"`
-	// Horizon is the age above which commits are left alone; 29 days, as CI keeps its artifacts no longer.
+	// Horizon is the age above which commits are ignored. Default: 29 days, because CI keeps its artifacts no longer.
 	Horizon Duration `toml:"horizon" json:"horizon,omitempty"`
-	// Backlog is how many commits become requests when a branch is polled for the first time, counted from its tip.
-	// The default is 2, the newest and its parent: a first comparison soon, and not weeks of the past first.
+	// Backlog is how many commits, counted from the tip, become requests when a branch is polled for the first time.
+	// The default is 2, the newest and its parent: that gives a first comparison soon, instead of weeks of the past
+	// first.
 	Backlog int `toml:"backlog" json:"backlog,omitempty"`
-	// Keep is how many releases become requests, the newest; 20.
+	// Keep is how many of the newest releases become requests. Default: 20.
 	Keep int `toml:"keep" json:"keep,omitempty"`
-	// Candidates takes release candidates and betas of Go, too.
+	// Candidates includes release candidates and betas of Go.
 	Candidates bool `toml:"candidates" json:"candidates,omitempty"`
 }
 
-// Commits reports whether the source has commits, and not releases.
+// Commits reports whether the source has commits rather than releases.
 func (p Poller) Commits() bool { return p.Kind == GitHubCommits || p.Kind == GitCommits }
 
 // Place is what a person calls the source: the repository or URL, and the branch.
@@ -104,7 +105,7 @@ func checkPollers(pollers []Poller) error {
 			return fmt.Errorf("poller %d: %w", i+1, err)
 		}
 		if seen[p.Name] {
-			return fmt.Errorf("poller %s: there are two of this name", p.Name)
+			return fmt.Errorf("poller %s: there are two with this name", p.Name)
 		}
 		seen[p.Name] = true
 		if err := p.check(); err != nil {
@@ -114,7 +115,7 @@ func checkPollers(pollers []Poller) error {
 	return nil
 }
 
-// check names the first key that cannot work. It never repeats a URL, which may hold a password.
+// check returns an error that names the first invalid key. It never repeats a URL, because that may hold a password.
 func (p Poller) check() error {
 	if err := events.CheckToken("suite", string(p.Suite)); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (p Poller) check() error {
 	case p.Candidates && p.Kind != GoVersions:
 		return fmt.Errorf("candidates is for kind %s", GoVersions)
 	case p.Branch != "" && (!branchPattern.MatchString(p.Branch) || strings.Contains(p.Branch, "..")):
-		return fmt.Errorf("branch %q is no name of a branch", p.Branch)
+		return fmt.Errorf("branch %q is not the name of a branch", p.Branch)
 	case p.Interval.Std() < time.Second:
 		return errors.New("interval: at least 1s")
 	case p.Horizon < 0:
@@ -161,7 +162,7 @@ func (p Poller) check() error {
 	return nil
 }
 
-// passwordIn reports whether a URL of a web server names a user, or any names a password. The user of ssh is no
+// passwordIn reports whether a URL holds a password, or is the URL of a web server with a user. The user of ssh is no
 // secret.
 func passwordIn(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")

@@ -73,7 +73,7 @@ func TestPollersThatCannotWorkAreRefused(t *testing.T) {
 		"repository of a list":      {head + "kind = \"manifests\"\nrepository = \"a/b\"\n", "url instead"},
 		"interval":                  {head + "kind = \"manifests\"\ninterval = \"1ms\"\n", "interval"},
 		"backlog":                   {head + "kind = \"git-commits\"\nurl = \"/x\"\nbacklog = -1\n", "at least 1"},
-		"two of one name":           {head + "kind = \"manifests\"\n" + head + "kind = \"manifests\"\n", "two of this name"},
+		"two of one name":           {head + "kind = \"manifests\"\n" + head + "kind = \"manifests\"\n", "two with this name"},
 		"the API is no URL":         {"[github]\napi = \"secret\"\n", "github.api"},
 		"the API has a user in URL": {"[github]\napi = \"https://secret@h\"\n", "without a user"},
 	} {

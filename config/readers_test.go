@@ -19,7 +19,7 @@ func TestBoundsOfReadersAreChecked(t *testing.T) {
 		"wait = \"0s\"":                          "readers.wait",
 		"wait = \"2m\"":                          "readers.wait",
 		"wait = 5":                               "readers.wait: 5 has no unit",
-		"trusted_proxies = [\"proxy\"]":          `readers.trusted_proxies: "proxy" is no address or network`,
+		"trusted_proxies = [\"proxy\"]":          `readers.trusted_proxies: "proxy" is not an address or network`,
 		"trusted_proxies = [\"10.0.0.0/99\"]":    "readers.trusted_proxies",
 		"trusted_proxies = [\"fe80::1%eth0\"]":   "readers.trusted_proxies",
 		"trusted_proxies = [\"::ffff:1.2.3.4\"]": "readers.trusted_proxies",

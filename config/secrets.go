@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// hidden stands where a secret was.
+// hidden replaces a secret.
 const hidden = "xxxxx"
 
-// Redacted returns the configuration with passwords and tokens blotted out.
+// Redacted returns the configuration without passwords and tokens.
 func (c Config) Redacted() Config {
 	c.Token, c.GitHub.Token, c.GitHub.Secret = "", "", ""
 	c.Database.URL, c.NATS.URL = RedactDatabase(c.Database.URL), RedactNATS(c.NATS.URL)
@@ -21,8 +21,8 @@ func (c Config) Redacted() Config {
 	return c
 }
 
-// NATSServers reads the URLs of NATS servers from a list with commas, where "nats://" may be left out. An error
-// names the place in the list and never repeats its text, which may hold a password.
+// NATSServers parses a comma-separated list of URLs of NATS servers; "nats://" may be left out. An error names the
+// place in the list and never repeats its text, because that may hold a password.
 func NATSServers(list string) ([]*url.URL, error) {
 	if strings.TrimSpace(list) == "" {
 		return nil, nil
@@ -61,12 +61,12 @@ func NATSHasUser(list string) bool {
 	return err == nil && slices.ContainsFunc(servers, func(u *url.URL) bool { return u.User != nil })
 }
 
-// misplaced reports whether a password with a "/", "?" or "#" in it, which should have been written as an
-// escape, was read as something else than a password.
+// misplaced reports whether part of a password was parsed as path, query or fragment, because its "/", "?" or "#" was
+// not escaped.
 func misplaced(u *url.URL) bool { return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") }
 
-// RedactNATS returns a list of NATS servers as it may be shown. A user without a password is a token, and is
-// hidden as well.
+// RedactNATS returns a list of NATS servers that is safe to show. A user without a password is a token, and is hidden
+// as well.
 func RedactNATS(list string) string {
 	servers, err := NATSServers(list)
 	if err != nil {
@@ -86,7 +86,7 @@ func RedactNATS(list string) string {
 	return strings.Join(shown, ",")
 }
 
-// redactServer returns the URL of a Tacho as it may be shown: a proxy before it may want a password.
+// redactServer returns a URL of a Tacho that is safe to show: it may hold a password for a proxy.
 func redactServer(address string) string {
 	if !strings.Contains(address, "@") {
 		return address
@@ -101,7 +101,7 @@ func redactServer(address string) string {
 // keyword finds passwords in the other form of a Postgres connection string: "host=h password='p' sslpassword=q".
 var keyword = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'?|(?:\\.|[^\s\\])*)`)
 
-// RedactDatabase returns the address of a Postgres as it may be shown.
+// RedactDatabase returns an address of a Postgres that is safe to show.
 func RedactDatabase(address string) string {
 	if !strings.Contains(address, "://") {
 		return keyword.ReplaceAllString(address, "${1}"+hidden)

@@ -8,7 +8,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// checkUnits refuses lengths of time that are bare numbers: the decoder would take 30 for 30 nanoseconds.
+// checkUnits returns an error for a duration without a unit: the decoder would take 30 as 30 nanoseconds.
 func checkUnits(text []byte) error {
 	var all map[string]any
 	if err := toml.Unmarshal(text, &all); err != nil {
@@ -17,7 +17,7 @@ func checkUnits(text []byte) error {
 	return unitless("", reflect.TypeFor[Config](), all)
 }
 
-// unitless looks for numbers in a value of a file where t has durations.
+// unitless returns an error if a value of the file has a number where t has a duration.
 func unitless(key string, t reflect.Type, value any) error {
 	switch v := value.(type) {
 	case int64:

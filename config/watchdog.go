@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Watchdog says when people are told that something stands still, is gone or is late.
+// Watchdog says when alerts are raised about things that stand still, are gone or are late.
 type Watchdog struct {
-	// StalledAfter is how long nothing may move while there is work. It should be longer than the longest
-	// benchmark: in the middle of one a collector has no progress to tell of.
+	// StalledAfter is how long there may be no progress while there is work. It should be longer than the longest
+	// benchmark: in the middle of one a collector reports no progress.
 	StalledAfter Duration `toml:"stalled_after" json:"stalled_after"`
-	// LagEvents is how many events the tables may be behind the log. A burst of a few seconds is never said.
+	// LagEvents is how many events the tables may be behind the log. A burst of a few seconds never raises an alert.
 	LagEvents int `toml:"lag_events" json:"lag_events"`
-	// LagFor is how long the tables may stand still behind the log, or be unreadable.
+	// LagFor is how long the tables may be behind the log without progress, or be unreadable.
 	LagFor Duration `toml:"lag_for" json:"lag_for"`
-	// Webhook is a URL that every alert is posted to as JSON, when it is raised and when it is cleared; empty
-	// posts nothing. It may hold a token: TACHO_ALERT_WEBHOOK keeps it out of the file, and only its host is shown.
+	// Webhook is a URL. Every alert is posted to it as JSON, when it is raised and when it is cleared; empty posts
+	// nothing. The URL may hold a token: TACHO_ALERT_WEBHOOK keeps it out of the file, and only its host is shown.
 	Webhook string `toml:"webhook" json:"webhook"`
-	// Link is the address of the pages that is posted with each alert; default: where the website of the same
+	// Link is the address of the website in each posted alert; default: the address where the website of the same
 	// process listens.
 	Link string `toml:"link" json:"link"`
 }
@@ -28,7 +28,7 @@ func defaultWatchdog() Watchdog {
 	return Watchdog{StalledAfter: Duration(30 * time.Minute), LagEvents: 1000, LagFor: Duration(30 * time.Second)}
 }
 
-// check never repeats the URL: it may hold a token.
+// check returns an error for the first invalid value. It never repeats the webhook's URL: that may hold a token.
 func (w Watchdog) check() error {
 	switch {
 	case w.StalledAfter.Std() < time.Minute:
@@ -47,7 +47,7 @@ func (w Watchdog) check() error {
 	return nil
 }
 
-// RedactWebhook returns the URL of a webhook as it may be shown: all but its host may be a token.
+// RedactWebhook returns the URL of a webhook without everything that may be a token: only the host is left.
 func RedactWebhook(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// RaiseAlert says that something needs a person. Without a key it gets that of its kind and what it is about.
-// Raised again in the same words nothing is recorded; in other words it says how things are now.
+// RaiseAlert records that something needs a person. An alert without a key gets the key of its kind and subject. Raised
+// again in the same words, nothing is recorded; in other words, the text is replaced.
 func (c *Control) RaiseAlert(ctx context.Context, by By, alert events.AlertRaised) (Answer, error) {
 	if alert.Key == "" {
 		alert.Key = events.NewAlertKey(alert.Kind, alert.About)
@@ -26,7 +26,7 @@ func (c *Control) RaiseAlert(ctx context.Context, by By, alert events.AlertRaise
 	})
 }
 
-// ClearAlert says that what an alert was about is over. To clear one that does not stand records nothing.
+// ClearAlert records that the cause of an alert is gone. For an alert that does not stand it records nothing.
 func (c *Control) ClearAlert(ctx context.Context, by By, key events.AlertKey, reason string) (Answer, error) {
 	if err := events.CheckToken("alert", string(key)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
@@ -41,7 +41,7 @@ func (c *Control) ClearAlert(ctx context.Context, by By, key events.AlertKey, re
 
 // evolveAlert returns the alert that stands; nil when none does.
 func evolveAlert(stands *events.AlertRaised, e events.Recorded) *events.AlertRaised {
-	// A key has these two facts alone.
+	// An alert has only these two facts.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.AlertRaised:

@@ -69,7 +69,7 @@ func TestAnAlertThatSaysNothingIsRefused(t *testing.T) {
 	refused(t, err, Invalid, "alert")
 }
 
-// However many raise and clear at once, the log never says the same thing twice in a row.
+// However many writers raise and clear at once, the log never has the same fact twice in a row.
 func TestAlertsAreNotRepeated(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, log := start(t)

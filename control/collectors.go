@@ -15,29 +15,29 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// NewCollector is a machine to be registered.
+// NewCollector is a machine to register.
 type NewCollector struct {
 	Name    events.CollectorName `json:"name"`
 	Target  events.Target        `json:"target"`
 	Set     events.Set           `json:"set"`
 	Standby bool                 `json:"standby"`
-	// NKey is the public key that the collector will prove itself with.
+	// NKey is the public key that the collector proves itself with.
 	NKey string `json:"nkey"`
 }
 
-// collector is what the log says of one: its standing, and what the registry holds of it.
+// collector is one collector as the log has it: its standing, and its events on the registry.
 type collector struct {
 	job.Standing
 	registry []events.Recorded
 }
 
-// reader reads all events of one aggregate: the log does, and a try of a decision.
+// reader reads all events of one aggregate. The log and eventlog.Tx implement it.
 type reader interface {
 	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
 }
 
-// collectorOf reads what the log says of a collector. Its registry tells almost all of it; whether it still drains,
-// its processes say.
+// collectorOf reads a collector from the log. Almost everything is on the registry; whether it still drains depends on
+// its own events.
 func collectorOf(ctx context.Context, from reader, name events.CollectorName) (known collector, err error) {
 	if known.registry, err = from.Read(ctx, events.RegistrySubject(name)); err != nil {
 		return known, err
@@ -47,7 +47,7 @@ func collectorOf(ctx context.Context, from reader, name events.CollectorName) (k
 	return known, err
 }
 
-// Standing reads what the log says of a collector.
+// Standing reads the standing of a collector from the log.
 func (c *Control) Standing(ctx context.Context, name events.CollectorName) (job.Standing, error) {
 	known, err := collectorOf(ctx, c.Log, name)
 	return known.Standing, err
@@ -57,8 +57,8 @@ func evolveAssignment(a job.Assignment, e events.Recorded) job.Assignment {
 	return job.Assign(a, e.Fact)
 }
 
-// AddCollector registers a collector and assigns it to its lane, in one append. Names are unique for
-// ever, and a lane has one active collector that is no standby.
+// AddCollector registers a collector and assigns it to its lane, in one append. Names are unique for ever, and a lane
+// has at most one active collector that is not a standby.
 func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answer, error) {
 	for what, token := range map[string]string{"collector": string(n.Name), "target": string(n.Target)} {
 		if err := events.CheckToken(what, token); err != nil {
@@ -69,7 +69,7 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 		return Answer{}, refuse(Invalid, "set %d: sets are counted from 0", n.Set)
 	}
 	if n.NKey != "" && !nkeys.IsValidPublicUserKey(n.NKey) {
-		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector add` makes one", n.NKey)
+		return Answer{}, refuse(Invalid, "%q is not the public key of a user: `tacho collector add` makes one", n.NKey)
 	}
 	target, err := c.target(ctx, n)
 	if err != nil {
@@ -89,12 +89,12 @@ func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answ
 		if r.Target == n.Target && r.Set == n.Set && r.Standby == n.Standby && known.Active {
 			return nil, r, nil
 		}
-		return nil, r, refuse(Conflict, "collector %s is registered for lane %s/%d already; names are unique for ever: choose another one, or use `tacho collector activate %s`",
+		return nil, r, refuse(Conflict, "collector %s is already registered for lane %s/%d; names are unique for ever: choose another one, or use `tacho collector activate %s`",
 			n.Name, r.Target, r.Set, n.Name)
 	})
 }
 
-// ActivateCollector lets a collector take jobs again, and ends a wish to drain it and a quarantine.
+// ActivateCollector lets a collector take jobs again. It ends draining and a quarantine.
 func (c *Control) ActivateCollector(ctx context.Context, by By, name events.CollectorName) (Answer, error) {
 	return c.assign(ctx, by, name, func(known collector) ([]events.Fact, events.CollectorRegistered, error) {
 		if err := known.exists(name); err != nil {
@@ -107,7 +107,7 @@ func (c *Control) ActivateCollector(ctx context.Context, by By, name events.Coll
 	})
 }
 
-// exists refuses a collector that nobody registered, or that was removed.
+// exists returns a refusal if the collector is not registered or was removed.
 func (c collector) exists(name events.CollectorName) error {
 	switch {
 	case c.Removed:
@@ -122,8 +122,8 @@ func removedCollector(name events.CollectorName) error {
 	return refuse(Conflict, "collector %s was removed, and names are unique for ever: register the machine under another name with `tacho collector add`", name)
 }
 
-// assign records facts about a collector together with its assignment to its lane, as one append with the
-// versions of both expected.
+// assign records facts about a collector together with its assignment to its lane, in one append that expects the
+// versions of both.
 func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 	decision func(collector) ([]events.Fact, events.CollectorRegistered, error),
 ) (Answer, error) {
@@ -138,7 +138,7 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 			return nil, err
 		}
 		if holder, held := serving.Regular(); held && !r.Standby && holder != name {
-			return nil, refuse(Conflict, "lane %s has the collector %s already: deactivate it first, or register %s with --standby", lane, holder, name)
+			return nil, refuse(Conflict, "lane %s already has collector %s: deactivate it first, or register %s with --standby", lane, holder, name)
 		}
 		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
 			return nil, err
@@ -150,8 +150,8 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 	})
 }
 
-// takeOut records facts about a collector together with the end of its assignment, as one append with the versions
-// of both expected.
+// takeOut records facts about a collector together with the end of its assignment, in one append that expects the
+// versions of both.
 func (c *Control) takeOut(ctx context.Context, by By, name events.CollectorName, decision func(collector) ([]events.Fact, error)) (Answer, error) {
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
@@ -173,7 +173,7 @@ func (c *Control) takeOut(ctx context.Context, by By, name events.CollectorName,
 	})
 }
 
-// onCollector decides on a collector, and on what else the decision reads, and records it.
+// onCollector takes a decision on a collector and on everything else that the decision reads, and records it.
 func (c *Control) onCollector(ctx context.Context, by By, name events.CollectorName,
 	decision func(*eventlog.Tx, collector) ([]events.Fact, error),
 ) (Answer, error) {
@@ -190,15 +190,15 @@ func (c *Control) onCollector(ctx context.Context, by By, name events.CollectorN
 	return answer(seq, version, err)
 }
 
-// Deactivation says how a collector is taken out.
+// Deactivation says how to deactivate a collector.
 type Deactivation struct {
 	Reason string `json:"reason,omitempty"`
-	// Now has it give its job back at once, which spends no attempt of the job; else it finishes it first.
+	// Now makes it give its job back at once, which spends no attempt of the job. Otherwise it finishes the job first.
 	Now bool `json:"now,omitempty"`
 }
 
-// DeactivateCollector stops the dispatch to a collector. Its running job ends or is given back, as asked; its
-// history stays. One that finishes its job can still be asked to give it back.
+// DeactivateCollector stops the dispatch to a collector. Its running job ends or is given back, as how says; its
+// history stays. While it finishes its job, a second call can still make it give the job back.
 func (c *Control) DeactivateCollector(ctx context.Context, by By, name events.CollectorName, how Deactivation) (Answer, error) {
 	return c.takeOut(ctx, by, name, func(known collector) ([]events.Fact, error) {
 		if err := known.exists(name); err != nil {
@@ -221,7 +221,7 @@ func (c *Control) DrainCollector(ctx context.Context, by By, name events.Collect
 	})
 }
 
-// registered records facts about a collector that there is.
+// registered records facts about a registered collector.
 func (c *Control) registered(ctx context.Context, by By, name events.CollectorName, decision func(collector) ([]events.Fact, error)) (Answer, error) {
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)
@@ -234,8 +234,8 @@ func (c *Control) registered(ctx context.Context, by By, name events.CollectorNa
 	})
 }
 
-// target finds the target of a new collector in the published definitions, and refuses a lane that none of
-// them has. Without any definitions every lane will do, on any host.
+// target finds the target of a new collector in the published definitions, and refuses a lane that none of them has.
+// Without any definitions it accepts every lane, on any host.
 func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, error) {
 	if c.Suites == nil {
 		return suite.Target{Name: n.Target}, nil

@@ -1,8 +1,8 @@
-// Package control carries out on the log what people and programs ask for: requests, collectors and
-// definitions.
+// Package control carries out the commands of people and programs on the log: requests, collectors, definitions, alerts
+// and versions.
 //
-// Each command reads the aggregate that it concerns, decides, and appends with the version it decided on.
-// Asking twice for the same thing answers with what is there. A command that is refused recorded nothing.
+// Each command reads the aggregate that it concerns, decides, and appends with the version that it decided on. A
+// command that asks for what already is returns that, and records nothing. A refused command records nothing.
 package control
 
 import (
@@ -21,26 +21,26 @@ type Control struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
 	Clock    func() time.Time
-	// Suites names the suites whose definitions a new collector's lane is checked against, and that a refusal tells
-	// of; nil checks none.
+	// Suites names the published suites. A new collector's lane is checked against their definitions, and refusals list
+	// them. nil checks nothing.
 	Suites func(context.Context) ([]events.SuiteName, error)
-	// KeyHolder names the collector that has or had a public key, empty when none does; nil knows none. The keys that
-	// a collector itself had are known without.
+	// KeyHolder returns the collector that has or had a public key; empty when there is none. nil knows no collector. A
+	// collector's own earlier keys are known without it.
 	KeyHolder func(context.Context, string) (events.CollectorName, error)
-	// KeepTries leaves older tries of a pull request alone when a newer one is asked for.
+	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
 }
 
-// By says who asked, through which part, and where it began.
+// By says who gave a command, through which part, and where it began.
 type By struct {
 	Actor  events.Actor
 	Source string
 	Root   string
-	// Cause is the event that led to it; 0 when it began outside the log.
+	// Cause is the event that led to the command; 0 when it began outside the log.
 	Cause events.Seq
 }
 
-// RefusedError says why a command was not carried out. Kind tells what a caller can do about it.
+// RefusedError says why a command was not carried out. Kind says what the caller can do about it.
 type RefusedError struct {
 	Kind   RefusalKind
 	Reason string
@@ -55,9 +55,9 @@ type RefusalKind int
 const (
 	// Invalid: the command itself is wrong.
 	Invalid RefusalKind = iota
-	// NotFound: what it names does not exist.
+	// NotFound: the thing that it names does not exist.
 	NotFound
-	// Conflict: what it names is in a state that does not allow it.
+	// Conflict: the thing that it names is in a state that does not allow the command.
 	Conflict
 )
 
@@ -65,11 +65,11 @@ func refuse(kind RefusalKind, format string, args ...any) error {
 	return &RefusedError{Kind: kind, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Answer is what a command came to.
+// Answer is the result of a command.
 type Answer struct {
-	// Seq is the last event of the aggregate; readers that have reached it see the effect.
+	// Seq is the last event of the aggregate. Readers that have reached it see the effect.
 	Seq events.Seq `json:"seq"`
-	// Existed is set when what was asked for was there already and nothing was recorded.
+	// Existed is set when everything was already as asked and nothing was recorded.
 	Existed bool `json:"existed"`
 }
 
@@ -98,7 +98,8 @@ func decide[S any](ctx context.Context, c *Control, by By, subject events.Subjec
 	return answer(seq, version, err)
 }
 
-// answer tells what a command came to: what was recorded, or, when nothing was, the version that was found.
+// answer returns the result of a command: the last event that it recorded, or, if it recorded nothing, the version that
+// it found.
 func answer(seq, version events.Seq, err error) (Answer, error) {
 	if seq > 0 {
 		return Answer{Seq: seq}, err
@@ -106,7 +107,7 @@ func answer(seq, version events.Seq, err error) (Answer, error) {
 	return Answer{Seq: version, Existed: err == nil}, err
 }
 
-// Published are definitions, and the event that published them.
+// Published are definitions, with the last event of their suite when they were read.
 type Published struct {
 	suite.Definitions
 	Seq events.Seq
@@ -118,8 +119,8 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite
 	return newest.Definitions, err
 }
 
-// Newest returns the newest definitions of a suite, or a refusal when none were published. Those that the caller knows
-// are not parsed again while they are the newest: an event never changes.
+// Newest returns the newest definitions of a suite, or a refusal when none were published. It returns known without
+// parsing again if the suite has no newer event: an event never changes.
 func (c *Control) Newest(ctx context.Context, name events.SuiteName, known Published) (Published, error) {
 	if err := events.CheckToken("suite", string(name)); err != nil {
 		return Published{}, refuse(Invalid, "%s", err)
@@ -134,7 +135,7 @@ func (c *Control) Newest(ctx context.Context, name events.SuiteName, known Publi
 		return known, nil
 	}
 	published, readable := last.Fact.(events.DefinitionsPublished)
-	if !readable { // litter: those before it are the newest
+	if !readable { // litter: the newest definitions are before it
 		history, err := c.Log.Read(ctx, events.SuiteSubject(name))
 		if err != nil {
 			return Published{}, err
@@ -149,8 +150,8 @@ func (c *Control) Newest(ctx context.Context, name events.SuiteName, known Publi
 	return Published{definitions, last.Seq}, err
 }
 
-// others names the suites that are published, for whoever named one that is not. Where they are not known it says
-// nothing: they are a help, and no part of the answer.
+// others lists the published suites, as a help for a person who named an unpublished one. It is empty when they are
+// unknown: the refusal is right without them.
 func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 	if c.Suites == nil {
 		return ""
@@ -165,7 +166,7 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 	if err != nil || len(words) == 0 {
 		return ""
 	}
-	return ", or name another suite: published are " + strings.Join(words, ", ")
+	return ", or name one of the published suites: " + strings.Join(words, ", ")
 }
 
 // Publish makes definitions the current ones of their suite.

@@ -133,13 +133,13 @@ func TestALaneHasOneActiveCollectorThatIsNoStandby(t *testing.T) {
 		t.Errorf("the lane is free: %v", err)
 	}
 	_, err = c.ActivateCollector(t.Context(), by, "a")
-	refused(t, err, Conflict, "d already")
+	refused(t, err, Conflict, "already has collector d")
 	_, err = c.DrainCollector(t.Context(), by, "nobody", "")
 	refused(t, err, NotFound, "tacho collector list")
 }
 
-// Whatever is registered, activated, deactivated and removed, a lane never has two active collectors that are no
-// standbys, and what the log says of a collector and of its lane agrees.
+// For any registrations, activations, deactivations and removals: a lane never has two active collectors that are not
+// standbys, and the log agrees about each collector and its lane.
 func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, log := start(t)
@@ -171,7 +171,7 @@ func TestAssignmentsAreNeverAmbiguous(t *testing.T) {
 func TestWhoNamesAnUnknownSuiteIsToldTheKnownOnes(t *testing.T) {
 	c, _ := start(t)
 	_, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "go", Kind: events.Master, Tag: "c1"})
-	refused(t, err, NotFound, "published are small")
+	refused(t, err, NotFound, "published suites: small")
 }
 
 func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
@@ -197,7 +197,7 @@ func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 	}
 }
 
-// Definitions that the caller knows are not parsed again until there are others.
+// Definitions that the caller knows are not parsed again until newer ones are published.
 func TestKnownDefinitionsAreNotParsedAgain(t *testing.T) {
 	c, _ := start(t)
 	known, err := c.Newest(t.Context(), "small", Published{})

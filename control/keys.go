@@ -8,11 +8,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// RotateKey gives a collector another key: whoever has the one before is refused from here on. A key that any
-// collector has or had is refused, for it may have been seen.
+// RotateKey gives a collector a new key. The old key is refused from here on. RotateKey refuses a key that any
+// collector has or had, because others may have seen it.
 func (c *Control) RotateKey(ctx context.Context, by By, name events.CollectorName, nkey, reason string) (Answer, error) {
 	if !nkeys.IsValidPublicUserKey(nkey) {
-		return Answer{}, refuse(Invalid, "%q is no public key of a user: `tacho collector rotate %s` makes one", nkey, name)
+		return Answer{}, refuse(Invalid, "%q is not the public key of a user: `tacho collector rotate %s` makes one", nkey, name)
 	}
 	return c.registered(ctx, by, name, func(known collector) ([]events.Fact, error) {
 		if known.Registered.NKey == nkey {
@@ -25,7 +25,7 @@ func (c *Control) RotateKey(ctx context.Context, by By, name events.CollectorNam
 	})
 }
 
-// keyIsFree refuses a key that a collector has or had.
+// keyIsFree returns a refusal if a collector has or had the key.
 func (c *Control) keyIsFree(ctx context.Context, name events.CollectorName, nkey string, known collector) error {
 	if nkey == "" {
 		return nil
@@ -63,8 +63,8 @@ func keyOf(f events.Fact) string {
 	return ""
 }
 
-// RemoveCollector takes a collector out for good: its key is refused, its lane is free, a job that it has in hand is
-// given back by the scheduler, and its name is never used again. Its history stays.
+// RemoveCollector removes a collector for good: its key is refused, its lane is free, the scheduler gives back the job
+// that it has in hand, and its name is never used again. Its history stays.
 func (c *Control) RemoveCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
 	return c.takeOut(ctx, by, name, func(known collector) ([]events.Fact, error) {
 		if known.Removed {

@@ -66,7 +66,7 @@ func TestAKeyIsReplacedAndNeverUsedAgain(t *testing.T) {
 	refused(t, err, NotFound, "tacho collector list")
 	for _, key := range []string{"", "KEY", keys[0][1:], "S" + keys[0][1:]} {
 		_, err = rotate("a", key)
-		refused(t, err, Invalid, "no public key")
+		refused(t, err, Invalid, "not the public key")
 	}
 	_, err = rotate("a.>", newKey(t))
 	refused(t, err, Invalid, "lower-case")
@@ -92,7 +92,7 @@ func TestTheKeyOfAnotherCollectorIsRefused(t *testing.T) {
 	_, err = c.RotateKey(t.Context(), by, "a", held, "")
 	refused(t, err, Conflict, "collector other")
 	_, err = c.AddCollector(t.Context(), by, NewCollector{Name: "b", Target: "here", Set: 1, NKey: "KEY"})
-	refused(t, err, Invalid, "no public key")
+	refused(t, err, Invalid, "not the public key")
 }
 
 func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
@@ -134,7 +134,7 @@ func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
 	refused(t, err, NotFound, "tacho collector list")
 	_, err = remove("a.>")
 	refused(t, err, Invalid, "lower-case")
-	// One that serves nothing has no assignment to end.
+	// A collector that serves nothing has no assignment to end.
 	if _, err := c.DeactivateCollector(t.Context(), by, "s", Deactivation{}); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestARemovedCollectorsNameIsNeverUsedAgain(t *testing.T) {
 	}
 }
 
-// A process that starts ends a wish to drain, and says so on a subject of its own.
+// A new process ends draining, and its fact is on the collector's own subject.
 func TestWhetherACollectorDrainsIsReadFromBothSides(t *testing.T) {
 	c, log := start(t)
 	lane(t, c)

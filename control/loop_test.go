@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// contested is a log on which another writer is always faster.
+// contested is a log on which another writer is always first.
 type contested struct {
 	eventlog.Log
 	appends int
@@ -117,7 +117,7 @@ func TestACommandGivesUpAgainstAFasterWriter(t *testing.T) {
 	}
 }
 
-// hasty writes somewhere else just before an append: what is known was read too early.
+// hasty writes to the same aggregate just before an append: what is known was read too early.
 type hasty struct {
 	eventlog.Log
 	once func()
@@ -131,7 +131,7 @@ func (l *hasty) Append(ctx context.Context, parts ...eventlog.Append) (events.Se
 	return l.Log.Append(ctx, parts...)
 }
 
-// What was known of a request, and is true no longer, is neither decided on nor the reason of a refusal.
+// Outdated knowledge of a request leads neither to a decision nor to a refusal.
 func TestWhatIsKnownServesWhileItIsTrue(t *testing.T) {
 	c, log := start(t)
 	create(t, c, try("k1", "", 14))
@@ -171,8 +171,8 @@ func TestWhatIsKnownServesWhileItIsTrue(t *testing.T) {
 	}
 }
 
-// Many ask for tries of one pull request at once, some as if nobody had asked before: each is there once, and each but
-// one was superseded by a newer one.
+// Many ask for tries of one pull request at once, some with Fresh: each try exists once, and all but one were
+// superseded by a newer one.
 func TestManyAskAtOnceAndNoneIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, log := start(t)

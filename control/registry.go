@@ -13,13 +13,13 @@ import (
 )
 
 // OpenRegistry opens the registry of collectors, once in the life of a log. Every process of the core calls it before
-// anything else; where the registry is open already it does nothing.
+// anything else; if the registry is already open it does nothing.
 //
-// In logs of earlier versions the standing of a collector lies on the collector's own subject, where the collector
-// could write it as well. What stands there is copied, and does not count from then on. The copies and the opening are
-// one append, so that either all of it happened or nothing. A farm with more collectors than one append takes is copied
-// in several, of which the last opens the registry: after a crash in between, the next start copies the rest. Two
-// processes may do it at once: the log takes each copy, and the opening, from one of them.
+// Earlier versions kept the standing of a collector on the collector's own subject, where the collector could write it
+// as well. OpenRegistry copies it from there; from then on the old place does not count. The copies and the opening are
+// one append: all or nothing. A farm with more collectors than one append takes is copied in several appends, and the
+// last one opens the registry. After a crash in between, the next start copies the rest. Two processes may do this at
+// once: the log takes each copy, and the opening, from one of them.
 func OpenRegistry(ctx context.Context, log eventlog.Log, by By, clock func() time.Time) error {
 	c := &Control{Log: log, Clock: clock}
 	open := false
@@ -42,7 +42,7 @@ func OpenRegistry(ctx context.Context, log eventlog.Log, by By, clock func() tim
 	return nil
 }
 
-// copied returns the copies of what stands at the old place, and the opening if these are the last ones.
+// copied returns the events of these copies, and the opening if they are the last ones.
 func (c *Control) copied(tx *eventlog.Tx, by By, copies []events.RegistryCopied, there int, last bool) []events.Event {
 	var facts []events.Fact
 	for _, f := range copies {
@@ -55,8 +55,8 @@ func (c *Control) copied(tx *eventlog.Tx, by By, copies []events.RegistryCopied,
 	return c.events(by, facts...)
 }
 
-// earlierStandings reads the whole log and returns what stands on the subjects of collectors, in the order of names,
-// and how many collectors the registry holds already.
+// earlierStandings reads the whole log. It returns copies of the standings on the collectors' own subjects that the
+// registry does not hold yet, sorted by name, and how many collectors it already holds.
 func earlierStandings(ctx context.Context, log eventlog.Log) (copies []events.RegistryCopied, there int, err error) {
 	standings, held := map[events.CollectorName]job.Standing{}, map[events.CollectorName]bool{}
 	var reader events.Reader
@@ -83,7 +83,7 @@ func earlierStandings(ctx context.Context, log eventlog.Log) (copies []events.Re
 	return copies, len(held), err
 }
 
-// upToHead gives take all events that the log holds now, in order.
+// upToHead calls take for all events that the log holds now, in order.
 func upToHead(ctx context.Context, log eventlog.Log, take func(events.Stored) error) error {
 	head, err := log.Head(ctx)
 	if err != nil || head.Last == 0 {

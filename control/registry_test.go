@@ -18,13 +18,13 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// tb is what the helpers need of a test, which may be one of rapid.
+// tb is what the helpers need of a test; it may be one of rapid.
 type tb interface {
 	Helper()
 	Fatal(...any)
 }
 
-// said puts facts into a log as an earlier version did: those about the standing of a collector on its own subject.
+// said puts facts into a log as an earlier version did: a collector's standing on its own subject.
 func said(t tb, log *memory.Log, facts ...events.Fact) {
 	t.Helper()
 	for _, f := range facts {
@@ -43,7 +43,7 @@ func openRegistry(log eventlog.Log) error {
 	return OpenRegistry(context.Background(), log, by, time.Now)
 }
 
-// opened returns the events of the registry, checks that it was opened once, and returns by how many copies.
+// opened checks that the registry was opened once, and returns the number of collectors that were copied.
 func opened(t tb, log *memory.Log) int {
 	t.Helper()
 	history, err := log.Read(context.Background(), events.RegistryOpenedSubject())
@@ -53,7 +53,7 @@ func opened(t tb, log *memory.Log) int {
 	return history[0].Fact.(events.RegistryOpened).Collectors
 }
 
-// followed folds the whole log as a part does that follows it.
+// followed folds the whole log like a part that follows it.
 func followed(t tb, log eventlog.Log) map[events.CollectorName]job.Standing {
 	t.Helper()
 	var reader events.Reader
@@ -95,7 +95,7 @@ func TestWhatStandsOnAnEarlierLogIsCopiedWithTheOpening(t *testing.T) {
 		events.CollectorOnline{Name: "a", Instance: "i1"},
 		events.CollectorRegistered{Name: "b", Target: "here", Standby: true}, events.CollectorQuarantined{Name: "b", Reason: "3 jobs failed"},
 		events.CollectorActivated{Name: "nobody"},
-		// What a collector wrote of itself gives it neither another lane nor another key.
+		// What a collector writes about itself gives it neither another lane nor another key.
 		events.CollectorRegistered{Name: "a", Target: "there", NKey: "STOLEN"},
 	)
 	log.Put(events.Stored{Subject: events.CollectorSubject("a")})
@@ -112,7 +112,7 @@ func TestWhatStandsOnAnEarlierLogIsCopiedWithTheOpening(t *testing.T) {
 	if s := standing(t, c, "b"); s.Takes() || s.Reason != "3 jobs failed" || s.Since.IsZero() || s.KeySince.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	// From here on what a collector says of its standing counts for nobody.
+	// From here on a collector's word about its standing does not count.
 	said(t, log, events.CollectorActivated{Name: "b"}, events.CollectorActivated{Name: "nobody"})
 	if s, f := standing(t, c, "b"), followed(t, log)["b"]; s.Takes() || f.Takes() {
 		t.Errorf("it let itself in: %+v, %+v", s, f)
@@ -134,7 +134,7 @@ func TestWhatStandsOnAnEarlierLogIsCopiedWithTheOpening(t *testing.T) {
 	}
 }
 
-// earlierFact draws what could be said of a collector in an earlier version.
+// earlierFact draws a fact about a collector that an earlier version could write.
 func earlierFact(names []events.CollectorName) *rapid.Generator[events.Fact] {
 	return rapid.Custom(func(t *rapid.T) events.Fact {
 		name := rapid.SampledFrom(names).Draw(t, "name")
@@ -161,8 +161,8 @@ func earlierFact(names []events.CollectorName) *rapid.Generator[events.Fact] {
 	})
 }
 
-// Whatever was said, the opening changes the standing of nobody: neither for who follows the log nor for who reads
-// the aggregates. Times are copied to the second.
+// The opening never changes a standing, neither for a part that follows the log nor for one that reads the aggregates.
+// Times are copied to the second.
 func TestTheOpeningChangesTheStandingOfNobody(t *testing.T) {
 	names := []events.CollectorName{"a", "b", "c"}
 	toTheSecond := func(s job.Standing) job.Standing {
@@ -219,7 +219,7 @@ func TestSeveralProcessesOpenTheRegistryAtOnce(t *testing.T) {
 	}
 }
 
-// dying is a log whose process dies at an append: before it is stored, or right after.
+// dying is a log whose process dies at an append: before the append is stored, or right after.
 type dying struct {
 	*memory.Log
 	at     int
@@ -240,8 +240,8 @@ func (l *dying) Append(ctx context.Context, parts ...eventlog.Append) (events.Se
 	return 0, errDied
 }
 
-// A large farm is copied in three appends. Whoever dies between two of them leaves a registry that is not open; the
-// next start copies the rest. A collector that speaks in between changes nothing.
+// A large farm is copied in three appends. A process that dies between two of them leaves a registry that is not open;
+// the next start copies the rest. What a collector writes in between changes nothing.
 func TestAnOpeningThatWasKilledIsMendedByTheNextStart(t *testing.T) {
 	const collectors = 2*eventlog.MaxBatch + 3
 	for at := 1; at <= 3; at++ {
@@ -274,7 +274,7 @@ func TestAnOpeningThatWasKilledIsMendedByTheNextStart(t *testing.T) {
 	}
 }
 
-// What cannot be read comes without a fact.
+// Unreadable events come without a fact.
 func TestDefinitionsThatCannotBeReadAreNoCrash(t *testing.T) {
 	c, log := start(t)
 	history, err := log.Read(t.Context(), events.SuiteSubject("small"))

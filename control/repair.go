@@ -7,30 +7,31 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// Repair is a wish to run jobs of a request again that did not succeed.
+// Repair asks to run jobs of a request again that did not succeed.
 type Repair struct {
-	// Key makes the wish once: asking again with it is the same wish. The API makes one up where it is left out.
+	// Key identifies the wish: asking again with the same key is the same wish. The API makes up a key if none is
+	// given.
 	Key string `json:"key"`
-	// Jobs are those to run again; empty means all that failed or were cancelled.
+	// Jobs are the jobs to run again; empty means all that failed or were cancelled.
 	Jobs   []events.JobID `json:"jobs,omitempty"`
 	Reason string         `json:"reason,omitempty"`
 }
 
-// RepairRequest wishes for the next rounds of jobs of a request, in whatever state that is; the request stays as it
-// ended. The scheduler answers in the log: RepairAnswer tells.
+// RepairRequest asks for the next rounds of jobs of a request, whatever its state. A request that has ended keeps its
+// state. The scheduler answers in the log: see RepairAnswer.
 func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID, r Repair) (request.Request, Answer, error) {
 	return c.onRequest(ctx, by, id, nil, request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}, nil)
 }
 
-// RepairAnswer returns what came of a wish: the jobs that were made, or why there are none. answered is false while
-// the scheduler has not said.
+// RepairAnswer returns the answer to a wish: the jobs that were made, or why there are none. answered is false until
+// the scheduler has answered.
 func (c *Control) RepairAnswer(ctx context.Context, id events.RequestID, key string) (jobs []events.JobID, refused string, answered bool, err error) {
 	history, err := c.Log.Read(ctx, events.RequestSubject(id))
 	if err != nil {
 		return nil, "", false, err
 	}
 	for _, e := range history {
-		// Only these two answer.
+		// Only these two are answers.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.JobsCreated:

@@ -13,41 +13,40 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// NewRequest is a wish to benchmark an artifact.
+// NewRequest asks to benchmark an artifact.
 type NewRequest struct {
 	Suite events.SuiteName   `json:"suite"`
 	Kind  events.RequestKind `json:"kind"`
-	// Key is the natural key; empty means the tag (master, release) and is required for a try without one.
+	// Key is the natural key; empty means the tag. A request without a tag needs a key.
 	Key        string            `json:"key"`
 	Tag        events.Tag        `json:"tag"`
 	Parent     events.Tag        `json:"parent_tag"`
 	PR         int               `json:"pr"`
 	ReleasedOn string            `json:"released_on"`
 	Parameters events.Parameters `json:"parameters"`
-	// KeepOlder leaves the older tries of the pull request alone. The new one must have its artifact.
+	// KeepOlder keeps the older tries of the pull request. The new try must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
-	// AsItIs takes a request that was asked for already as it is, instead of refusing a wish that differs. It is for
-	// programs that ask again by themselves and drop nobody's words.
+	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
+	// themselves: no words of a person are lost then.
 	AsItIs bool `json:"-"`
-	// Waits has a master wait for its artifact, which was asked for and is not there yet.
+	// Waits makes a master request wait for its artifact, which was asked for but is not there yet.
 	Waits bool `json:"-"`
-	// Fresh expects that nobody asked before, and looks only if the log says otherwise: a question less for a wish that is
-	// made once.
+	// Fresh assumes that the request does not exist yet, and reads it only if the log refuses the append. That saves a
+	// read for a request that is made once.
 	Fresh bool `json:"-"`
-	// Definitions are those that the wish was read with; nil is the newest.
+	// Definitions are those to check the request against; nil means the newest.
 	Definitions *suite.Definitions `json:"-"`
 }
 
-// maxKey bounds the natural key of a request, which names it to people while it has no tag.
+// maxKey bounds the natural key in bytes. People see the key while the request has no tag.
 const maxKey = 256
 
-// CreateRequest records the wish once, however often it is asked, and returns the request. A wish that differs from
-// the request of the same key is refused: see NewRequest.AsItIs.
+// CreateRequest creates a request and returns it. However often it is asked, the request is recorded once. If a request
+// with the same key exists and differs, CreateRequest refuses (but see NewRequest.AsItIs).
 //
-// A try of a pull request supersedes the one before it that has not started: a finished try build has to find
-// exactly one request that waits. All of it is one append, together with also: what must be recorded exactly
-// when the request is. When one of those has moved on nothing is recorded, and the error is its
-// *eventlog.ConflictError.
+// A try of a pull request supersedes the previous try if that has not started: a finished try build must find exactly
+// one waiting request. Everything is one append, together with also: events that must be recorded exactly if the
+// request is. If one of those has a conflict, nothing is recorded, and the error is its *eventlog.ConflictError.
 func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also ...eventlog.Append) (request.Request, Answer, error) {
 	create, err := c.creation(ctx, n)
 	if err != nil {
@@ -59,7 +58,7 @@ func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also .
 		fresh = &Known{}
 	}
 	return c.change(ctx, by, id, fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
-		// A wish that is wrong by itself is called so, whatever there is.
+		// Refuse a wrong command as invalid, even if the request exists.
 		facts, err := request.Decide(request.Request{}, create)
 		if err != nil {
 			return nil, nil, refuse(Invalid, "%s", err)
@@ -75,7 +74,7 @@ func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also .
 	})
 }
 
-// creation checks a wish against the current definitions.
+// creation checks a new request against the definitions and returns the command for it.
 func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, error) {
 	d := n.Definitions
 	if d == nil {
@@ -95,7 +94,7 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	case n.Key == "":
 		n.Key = string(n.Tag)
 	case len(n.Key) > maxKey || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
-		return request.Create{}, refuse(Invalid, "the key of a request is a line of at most %d bytes, as it stands in lists: choose a shorter one, without control characters", maxKey)
+		return request.Create{}, refuse(Invalid, "the key of a request is shown in lists: choose a line of at most %d bytes, without control characters", maxKey)
 	}
 	if n.KeepOlder && n.Tag == "" {
 		return request.Create{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
@@ -106,8 +105,8 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	}, nil
 }
 
-// newestTry makes id the newest try of its pull request, and supersedes the one before if it has not started.
-// Where trying again does not supersede, two tries that both wait are refused.
+// newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With
+// KeepTries nothing is superseded; then it refuses a second try that waits for its artifact.
 func (c *Control) newestTry(ctx context.Context, tx *eventlog.Tx, by By, name events.SuiteName, pr int, id events.RequestID, waits bool) ([]events.Event, error) {
 	queued := c.events(by, events.TryQueued{Suite: name, PR: pr, RequestID: id})
 	last, found, err := tx.Last(ctx, events.TrySubject(name, pr))
@@ -120,7 +119,7 @@ func (c *Control) newestTry(ctx context.Context, tx *eventlog.Tx, by By, name ev
 	}
 	if c.KeepTries {
 		if before.State == events.StateWaitingForArtifacts && !waits {
-			// The one that waits stays the one that a finished try build finds.
+			// The waiting try stays the newest one, so that a finished try build finds it.
 			return nil, nil
 		}
 		if before.State == events.StateWaitingForArtifacts {
@@ -145,12 +144,12 @@ func (c *Control) WaitingTry(ctx context.Context, name events.SuiteName, pr int)
 	return known, err == nil && known.State == events.StateWaitingForArtifacts, err
 }
 
-// ArtifactsReady says that the artifact of a waiting request exists. also is recorded with it, as by CreateRequest.
+// ArtifactsReady records that the artifact of a waiting request exists. also is recorded with it, as in CreateRequest.
 func (c *Control) ArtifactsReady(ctx context.Context, by By, id events.RequestID, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
 	return c.artifactsReady(ctx, by, id, nil, tag, parent, also)
 }
 
-// ArtifactsReadyOf is ArtifactsReady of a request that was read already.
+// ArtifactsReadyOf is ArtifactsReady for a request that the caller has already read.
 func (c *Control) ArtifactsReadyOf(ctx context.Context, by By, known Known, tag, parent events.Tag, also ...eventlog.Append) (request.Request, Answer, error) {
 	return c.artifactsReady(ctx, by, known.ID, &known, tag, parent, also)
 }
@@ -166,19 +165,20 @@ func (c *Control) artifactsReady(ctx context.Context, by By, id events.RequestID
 	return c.onRequest(ctx, by, id, known, request.ArtifactsReady{Tag: tag, Parent: parent}, also)
 }
 
-// BuildFailed says that the try build of a waiting request failed; it goes on waiting. also is recorded with it.
+// BuildFailed records that the try build of a waiting request failed. The request keeps waiting. also is recorded with
+// it.
 func (c *Control) BuildFailed(ctx context.Context, by By, known Known, reason, url string, also ...eventlog.Append) (request.Request, Answer, error) {
 	return c.onRequest(ctx, by, known.ID, &known, request.BuildFailed{Reason: reason, URL: url}, also)
 }
 
-// CancelRequest withdraws a request; its jobs that run are stopped. also is recorded with it.
+// CancelRequest withdraws a request. Its running jobs are stopped. also is recorded with it.
 func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID, reason string, also ...eventlog.Append) (request.Request, Answer, error) {
 	return c.onRequest(ctx, by, id, nil, request.Cancel{Reason: reason}, also)
 }
 
 func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
 	if events.CheckToken("request", string(id)) != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%q is no id of a request: `tacho request show TAG` tells it", id)
+		return request.Request{}, Answer{}, refuse(Invalid, "%q is not the id of a request: `tacho request show TAG` shows it", id)
 	}
 	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
 		if !q.Exists() {
@@ -189,15 +189,15 @@ func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, kno
 	})
 }
 
-// Known is a request as it was read, and its version then.
+// Known is a request as it was read, with its version.
 type Known struct {
 	request.Request
 	version events.Seq
 }
 
-// change decides on a request and records what follows: facts about it, events about others, and also. What is known of
-// the request serves the first try. It can make facts, for the log refuses them when the request has moved on; before
-// it makes a refusal, or nothing, the request is read.
+// change decides on a request and records the result: facts about it, events about others, and also. The first try
+// decides on known, if there is one. Facts from that are safe, because the log refuses them if the request has changed.
+// But a refusal, or no facts, may be outdated: then change reads the request and decides again.
 func (c *Control) change(ctx context.Context, by By, id events.RequestID, known *Known, also []eventlog.Append,
 	decide func(*eventlog.Tx, request.Request) ([]events.Fact, []events.Event, error),
 ) (request.Request, Answer, error) {
@@ -232,7 +232,7 @@ func (c *Control) change(ctx context.Context, by By, id events.RequestID, known 
 	return q.Request, Answer{Seq: seq, Existed: len(facts) == 0}, nil
 }
 
-// asRefusal turns what package request refuses into a refusal of the command.
+// asRefusal turns a refusal of package request into a refusal of the command.
 func asRefusal(err error) error {
 	var refusal *request.Refusal
 	if errors.As(err, &refusal) {
@@ -246,7 +246,7 @@ func requestIn(ctx context.Context, from reader, id events.RequestID) (Known, er
 	history, err := from.Read(ctx, events.RequestSubject(id))
 	var out Known
 	for _, e := range history {
-		if out.version = e.Seq; e.Fact != nil { // litter counts for the version alone
+		if out.version = e.Seq; e.Fact != nil { // litter counts only for the version
 			out.Request = request.Evolve(out.Request, e.Fact, e.Time)
 		}
 	}

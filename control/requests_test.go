@@ -49,7 +49,7 @@ func TestANewerTrySupersedesTheOneThatHasNotStarted(t *testing.T) {
 	if r, ok, err := c.WaitingTry(t.Context(), "small", 14); err != nil || !ok || r.ID != second {
 		t.Errorf("%v waits (%v, %v), want %s", r.ID, ok, err, second)
 	}
-	// Asking for the old one again is asking for what was, and brings nothing back.
+	// Asking for the old try again returns it as it is; it does not become the newest again.
 	head, err := log.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestANewerTrySupersedesTheOneThatHasNotStarted(t *testing.T) {
 	if after, err := log.Head(t.Context()); err != nil || after.Last != head.Last {
 		t.Errorf("asking again recorded %d events (%v)", after.Last-head.Last, err)
 	}
-	// One that has its artifact and was not started yet is superseded too; the newest has the pull request.
+	// A try that has its artifact but has not started is superseded too; the newest one has the pull request.
 	if _, _, err := c.ArtifactsReady(t.Context(), by, second, "b2", "b1"); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestWithoutSupersedingASecondWaitingTryIsRefused(t *testing.T) {
 	}
 }
 
-// What is recorded together with a request is recorded exactly once, whoever was first.
+// Events that go with a request are recorded exactly once, whichever writer was first.
 func TestWhatGoesWithARequestIsRecordedWithItOrNotAtAll(t *testing.T) {
 	c, log := start(t)
 	also := eventlog.Append{Subject: events.RetentionSubject(), Events: c.events(by, events.JobsRetired{EndedBefore: "2026-11-21T09:00:00Z"})}
@@ -139,7 +139,7 @@ func TestWhatGoesWithARequestIsRecordedWithItOrNotAtAll(t *testing.T) {
 	}
 }
 
-// However many ask at once, one try of a pull request waits for its artifact: the newest.
+// However many ask at once, only one try of a pull request waits for its artifact: the newest.
 func TestAtMostOneTryOfAPullRequestWaits(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, _ := start(t)
@@ -151,7 +151,7 @@ func TestAtMostOneTryOfAPullRequestWaits(t *testing.T) {
 			all.Go(func() {
 				r, _, err := c.CreateRequest(t.Context(), by, try(fmt.Sprint("k", i), "", 14))
 				if err == nil && ready[i] {
-					// Refused when a newer one was faster.
+					// Refused when a newer try was first.
 					_, _, _ = c.ArtifactsReady(t.Context(), by, r.ID, events.Tag(fmt.Sprint("b", i)), "")
 				}
 			})

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// TakeLaneOver has a collector serve its lane from here on, instead of the one that does. A job that the other
-// one has in hand is finished there first. It needs no heartbeat of the collector: who asks knows why.
+// TakeLaneOver lets a collector serve its lane from here on, instead of the present one. That one first finishes the
+// job that it has in hand. The new collector needs no heartbeat: the person who asks knows why.
 func (c *Control) TakeLaneOver(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
 	if err := events.CheckToken("collector", string(name)); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)

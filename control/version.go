@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// WantVersion says which version collectors that have a supervisor should run. They leave for it between two requests.
+// WantVersion sets the version that collectors with a supervisor should run. They change to it between two requests.
 func (c *Control) WantVersion(ctx context.Context, by By, wanted events.VersionWanted) (Answer, error) {
 	if err := events.CheckVersion(wanted.Version); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// alwaysLate is a log on which somebody else is always first.
+// alwaysLate is a log on which another writer is always first.
 type alwaysLate struct {
 	eventlog.Log
 	tries int

@@ -18,7 +18,7 @@ func ExampleDecide() {
 	ask := request.Create{Suite: "rustc", Kind: events.Master, Key: "1234abc", Tag: "1234abc"}
 	subject := events.RequestSubject(events.NewRequestID(ask.Suite, ask.Kind, ask.Key))
 	evolve := func(r request.Request, e events.Recorded) request.Request { return request.Evolve(r, e.Fact, e.Time) }
-	for range 2 { // asking again changes nothing
+	for range 2 { // the second time changes nothing
 		r, err := eventlog.Decide(ctx, log, subject, evolve, func(r request.Request) (out []events.Event, err error) {
 			facts, err := request.Decide(r, ask)
 			for _, f := range facts {

@@ -1,13 +1,12 @@
 // Package eventlog is the port to the log: append with an expected version, read, follow, dispatch.
 //
-// The log is one total order of events (package events), kept for ever. An aggregate is one literal
-// subject; its version is the sequence of its last event. A writer appends with the version that its
-// decision was taken on, and the log takes it or refuses it: that, and no lock, lease or clock, is what
-// keeps two writers from both being right.
+// The log is one total order of events (package events), kept for ever. An aggregate is one literal subject; its
+// version is the sequence of its last event. A writer appends with the version that it decided on, and the log takes
+// the append or refuses it. Only this check keeps two writers from both winning: there is no lock, lease or clock.
 //
-// An append whose answer was lost is settled by the log itself: the adapters read the aggregate's last
-// events and look for the id of the event they sent. Callers therefore see three results only: stored,
-// ConflictError (somebody else was first: fold again, decide again), or a fault.
+// When the answer to an append is lost, the log itself settles what happened: the adapters read the aggregate's last
+// events and look for the id of the event that they sent. So callers see only three results: stored, ConflictError
+// (another writer was first: fold again, decide again), or a fault.
 //
 // The adapters are eventlog/jetstream (NATS JetStream, one node or a cluster) and eventlog/memory (tests,
 // simulations). Both pass the suite of eventlog/eventlogtest.
@@ -25,14 +24,14 @@ import (
 // Append is one aggregate's part of a batch.
 type Append struct {
 	Subject events.Subject
-	// Expected is the last sequence of the subject that the decision was taken on; 0 means that the
-	// aggregate must not exist yet.
+	// Expected is the last sequence of the subject that the writer decided on; 0 means that the aggregate must not
+	// exist yet.
 	Expected events.Seq
 	// Events all belong to Subject and are stored in this order.
 	Events []events.Event
 }
 
-// Log is the truth. It is two ports: whoever decides on single things needs Aggregates alone.
+// Log is the truth. It is two ports: a writer that decides on single aggregates needs only Aggregates.
 type Log interface {
 	Aggregates
 	Follower
@@ -40,21 +39,20 @@ type Log interface {
 
 // Aggregates are read and appended to one by one.
 type Aggregates interface {
-	// Append stores all events of all parts, in order and without foreign events between them, or none.
-	// It returns the sequence of the last event. Errors: *ConflictError when an aggregate has moved on;
-	// ErrUnavailable (wrapped) when the log cannot be reached before ctx ends, and it is then unknown
-	// whether the events were stored.
+	// Append stores all events of all parts, in order and without other events between them, or none. It returns the
+	// sequence of the last event. Errors: *ConflictError when an aggregate has another version; ErrUnavailable
+	// (wrapped) when the log could not be reached before ctx ended: then it is unknown whether the events were stored.
 	Append(ctx context.Context, parts ...Append) (events.Seq, error)
 
-	// Read returns all events of one aggregate, in order. What no fold may take (see events.Reader) comes without a
-	// fact: it counts for the version alone.
+	// Read returns all events of one aggregate, in order. Litter (see events.Reader) comes without a fact: it counts
+	// only for the version.
 	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
 
-	// Last returns the last event of one aggregate, without a fact when no fold may take it; false when there is none.
+	// Last returns the last event of one aggregate, without a fact if it is litter; false when there is none.
 	Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error)
 }
 
-// Follower gives out the log as a whole.
+// Follower reads the log as a whole.
 type Follower interface {
 	// Follow returns a cursor over all events after the given sequence.
 	Follow(ctx context.Context, after events.Seq) (Cursor, error)
@@ -65,8 +63,8 @@ type Follower interface {
 
 // Cursor walks the log in order and proves that nothing is missing.
 type Cursor interface {
-	// Next waits for at least one event and returns up to max that are there, in order. The sequences are
-	// contiguous with what came before, else the error is a *GapError.
+	// Next waits for at least one event and returns up to max events, in order. The sequences continue those before
+	// without a gap, else the error is a *GapError.
 	Next(ctx context.Context, max int) ([]events.Stored, error)
 	// Close releases what the cursor holds.
 	Close()
@@ -74,7 +72,7 @@ type Cursor interface {
 
 // Head is the identity and the extent of a log.
 type Head struct {
-	// Identity changes when the log is another one than before, such as after its deletion.
+	// Identity changes when the log is a new one, for example after its deletion.
 	Identity string
 	First    events.Seq
 	Last     events.Seq
@@ -84,7 +82,7 @@ type Head struct {
 type ConflictError struct {
 	Subject  events.Subject
 	Expected events.Seq
-	// Actual is the version found; 0 when it is not known.
+	// Actual is the version found; 0 when it is unknown.
 	Actual events.Seq
 }
 
@@ -94,8 +92,8 @@ func (e *ConflictError) Error() string {
 
 // GapError says that the log does not hold every event between two sequences: it was damaged or replaced.
 type GapError struct {
-	// Want is the sequence that had to come next, 0 when it is not known which one is missing. Got is the
-	// one that came, 0 when the log ended before.
+	// Want is the sequence that had to come next; 0 when it is unknown which one is missing. Got is the one that came;
+	// 0 when the log ended before it.
 	Want, Got events.Seq
 }
 
@@ -114,7 +112,7 @@ var ErrUnavailable = errors.New("the log is not reachable")
 
 // Delivery is one dispatched job in the hands of a collector.
 type Delivery interface {
-	// Stored is the JobDispatched event as it lies in the log.
+	// Stored is the JobDispatched event as the log holds it.
 	Stored() events.Stored
 	// InProgress asks for more time; it must be called well within the redelivery time.
 	InProgress(ctx context.Context) error
@@ -124,7 +122,7 @@ type Delivery interface {
 	Nak(ctx context.Context, delay time.Duration) error
 }
 
-// Dispatch is the way of a job from its JobDispatched event to a collector. The core has both ends of it.
+// Dispatch brings a job from its JobDispatched event to a collector. The core uses both ends of it.
 type Dispatch interface {
 	// EnsureLane makes the durable consumer of a lane if there is none.
 	EnsureLane(ctx context.Context, lane events.Lane) error
@@ -133,8 +131,8 @@ type Dispatch interface {
 
 // Jobs is the collector's end of the dispatch.
 type Jobs interface {
-	// NextJob waits for the next job of the lane. One delivery per lane is outstanding at a time, in
-	// order, whoever takes it; an unacknowledged one comes again before any later one.
+	// NextJob waits for the next job of the lane. Each lane has one outstanding delivery at a time, in order, for all
+	// takers together. An unacknowledged one is delivered again before any later one.
 	NextJob(ctx context.Context, lane events.Lane) (Delivery, error)
 }
 
@@ -142,7 +140,7 @@ type Jobs interface {
 type Beat struct {
 	Name     events.CollectorName `json:"name"`
 	Instance string               `json:"instance"`
-	// Host and PID tell whether a process that holds a name is still alive, where that can be seen.
+	// Host and PID tell a process on the same host whether the holder of a name is still alive.
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	Version string    `json:"version"`
@@ -158,42 +156,42 @@ type Beat struct {
 // ErrNameHeld says that another live process holds a collector's name.
 var ErrNameHeld = errors.New("another live process holds this name")
 
-// Presence keeps names: one process has a name while it beats. A claim is gone by itself after the time to live.
+// Presence gives names to processes: a process keeps its name while it beats. A claim expires after the time to live.
 type Presence interface {
-	// Claim takes the name for the instance, or ErrNameHeld with the holder's beat. A holder whose
-	// instance is replaces is taken over at once.
+	// Claim takes the name for the instance, or returns ErrNameHeld with the holder's beat. If the holder's instance is
+	// replaces, the name is taken over at once.
 	Claim(ctx context.Context, b Beat, replaces string) (Beat, error)
-	// Beat renews the claim; ErrNameHeld when another instance has it now.
+	// Beat renews the claim. It returns ErrNameHeld when another instance has the name now.
 	Beat(ctx context.Context, b Beat) error
 	// Release gives the name back at once.
 	Release(ctx context.Context, b Beat) error
 }
 
-// Probe is a sound that a listener makes where heartbeats are made, to hear whether it hears. It is no heartbeat and
-// holds no name.
+// Probe is a sound that a listener makes in the place of the heartbeats, to test whether it hears. It is no heartbeat
+// and holds no name.
 type Probe struct {
 	// From is the listener, N counts its probes.
 	From string `json:"from"`
 	N    uint64 `json:"n"`
 }
 
-// Sound is what a watcher tells: exactly one of its fields is set.
+// Sound is what a watcher reports: exactly one of its fields is set.
 type Sound struct {
 	Beat *Beat
-	// Left is a name whose process gave it back. A beat that is too old is told to nobody.
+	// Left is a name whose process gave it back. A watcher does not report that a beat is too old.
 	Left events.CollectorName
 	// Probe is the newest one of a listener.
 	Probe *Probe
 }
 
-// Heartbeats are heard by the core. They come in the order in which they were stored, so that whoever hears a probe
-// has heard the newest beat of everybody from before it. A watcher that has died may fall silent for ever and say
-// nothing: only probes tell.
+// Heartbeats are for the core to hear. Sounds come in the order in which they were stored: a listener that hears a
+// probe has heard the newest earlier beat of every collector. A dead watcher may just stay silent for ever: only probes
+// show that.
 type Heartbeats interface {
 	// Probe stores a probe for every watcher.
 	Probe(ctx context.Context, p Probe) error
-	// Watch calls f with each sound until ctx ends or it knows that it cannot hear. It begins with those that are
-	// there.
+	// Watch calls f with each sound until ctx ends or it notices that it cannot hear. It begins with the sounds that
+	// are stored already.
 	Watch(ctx context.Context, f func(Sound)) error
 }
 
@@ -208,7 +206,7 @@ type LogChunk struct {
 // JobLogs keeps the output of jobs, bounded by age and bytes; it is no part of the truth.
 type JobLogs interface {
 	JobLogWriter
-	// ReadLog calls f with each chunk of the job in order. With follow it goes on until ctx ends.
+	// ReadLog calls f with each chunk of the job in order. With follow it continues until ctx ends.
 	ReadLog(ctx context.Context, lane events.Lane, job events.JobID, follow bool, f func(LogChunk) error) error
 }
 

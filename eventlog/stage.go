@@ -7,11 +7,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// MaxBatch is how many events one Append can store: a limit of the log, and a sensible one.
+// MaxBatch is how many events one Append can store. It is a limit of the NATS server.
 const MaxBatch = 1000
 
-// ErrBatchTooLarge says that an Append has more than MaxBatch events, or one event is larger than the log
-// takes. It must be split, or the bulk kept as an artifact of which the event holds the digest.
+// ErrBatchTooLarge says that an Append has more than MaxBatch events, or an event that is too large for the log. Split
+// it, or store the bulk elsewhere and its digest in the event.
 var ErrBatchTooLarge = errors.New("too much for one append")
 
 // Stage checks an append and returns its events in their stored form and order, without sequences. It is

@@ -10,10 +10,10 @@ import (
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// maxTries bounds how often a decision is taken. Each conflict means that another writer got through.
+// maxTries bounds how often a decision is tried. Each conflict means that another writer succeeded.
 const maxTries = 16
 
-// BusyError says that another writer was first each time that a decision was taken. Nothing was stored.
+// BusyError says that another writer was first at every try. Nothing was stored.
 type BusyError struct {
 	Tries int
 	// Conflict is the last one; it names the subject.
@@ -27,10 +27,10 @@ func (e *BusyError) Error() string {
 // Unwrap returns the last conflict.
 func (e *BusyError) Unwrap() error { return e.Conflict }
 
-// Tx is one try of a decision on any number of aggregates. It remembers the version of each that was read, and the
-// append expects these: nothing is written that was not read before, or expected.
+// Tx is one try of a decision on any number of aggregates. It remembers the version of each aggregate that was read,
+// and the append expects these versions. An aggregate that was neither read nor expected cannot be written.
 //
-// What is read and not written is not held: it may change before the append.
+// An aggregate that is only read is not protected: it may change before the append.
 type Tx struct {
 	log      Aggregates
 	first    bool
@@ -38,17 +38,17 @@ type Tx struct {
 	beside   []Append
 }
 
-// First reports whether this is the first try. What the caller had folded before may serve then, and no longer.
+// First reports whether this is the first try. Only then may the caller use a state that it folded earlier.
 func (tx *Tx) First() bool { return tx.first }
 
-// Expect says at which version an aggregate is decided on that the caller has read; 0 is one that must not exist.
+// Expect sets the version of an aggregate that the caller has read itself; 0 means that it must not exist.
 func (tx *Tx) Expect(subject events.Subject, version events.Seq) { tx.versions[subject] = version }
 
 // Version returns the version of an aggregate that was read or expected.
 func (tx *Tx) Version(subject events.Subject) events.Seq { return tx.versions[subject] }
 
-// Beside stores parts that somebody else decided on together with the decision. To decide again does not help these:
-// a conflict about one of them is returned at once.
+// Beside stores parts that were decided elsewhere together with the decision. Deciding again does not change these
+// parts, so a conflict about one of them is returned at once.
 func (tx *Tx) Beside(parts ...Append) { tx.beside = append(tx.beside, parts...) }
 
 // Read returns all events of one aggregate.
@@ -73,7 +73,7 @@ func (tx *Tx) Last(ctx context.Context, subject events.Subject) (events.Recorded
 	return last, found, tx.saw(subject, last.Seq)
 }
 
-// saw notes the version of an aggregate. One that has moved on within a try is a conflict already.
+// saw notes the version of an aggregate. If it changed within this try, that is already a conflict.
 func (tx *Tx) saw(subject events.Subject, version events.Seq) error {
 	if before, known := tx.versions[subject]; known && before != version {
 		return &ConflictError{Subject: subject, Expected: before, Actual: version}
@@ -82,7 +82,7 @@ func (tx *Tx) saw(subject events.Subject, version events.Seq) error {
 	return nil
 }
 
-// StateOf folds one aggregate. What no fold may take counts for its version alone.
+// StateOf reads and folds one aggregate. Litter counts only for its version.
 func StateOf[S any](ctx context.Context, tx *Tx, subject events.Subject, evolve func(S, events.Recorded) S) (S, error) {
 	var state S
 	history, err := tx.Read(ctx, subject)
@@ -98,12 +98,12 @@ func StateOf[S any](ctx context.Context, tx *Tx, subject events.Subject, evolve 
 }
 
 // Transact takes one decision on any number of aggregates. It asks decide for events, and stores them in one append
-// with the versions that decide has read. When another writer was first it asks again, of a new try, a bounded number
-// of times with pauses that grow; then the error is a *BusyError. It is the one loop for conflicts: whoever decides on
-// the log uses it, but for parts that follow the log and decide on their own fold.
+// with the versions that decide has read. If another writer was first, it asks again with a new Tx, a bounded number of
+// times with growing pauses; then it returns a *BusyError. It is the one loop for conflicts. Every writer uses it,
+// except parts that follow the log and decide on their own fold.
 //
-// An error of decide, and no events from it, end the matter without an append. A *ConflictError of decide is a conflict
-// as one of the append is. The result is the sequence of the last event; 0 when nothing was stored.
+// If decide returns an error or no events, Transact appends nothing. A *ConflictError of decide counts like one of the
+// append. The result is the sequence of the last event; 0 when nothing was stored.
 func Transact(ctx context.Context, log Aggregates, decide func(*Tx) ([]events.Event, error)) (events.Seq, error) {
 	pauses := retry.Pauses(time.Millisecond, 250*time.Millisecond)
 	pauses.Multiplier = 2
@@ -118,7 +118,7 @@ func Transact(ctx context.Context, log Aggregates, decide func(*Tx) ([]events.Ev
 		if try == maxTries {
 			return 0, busy
 		}
-		// Most conflicts are over when they are heard of: the second one in a row is the first to wait for.
+		// Most conflicts are over by the time they are reported: wait only from the second in a row.
 		if try > 1 && !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return 0, fmt.Errorf("%w: %w", context.Cause(ctx), busy)
 		}
@@ -138,7 +138,7 @@ func (tx *Tx) run(ctx context.Context, decide func(*Tx) ([]events.Event, error))
 	return tx.log.Append(ctx, parts...)
 }
 
-// parts puts events together by aggregate, in the order in which they first come, and what is stored beside them last.
+// parts groups events by aggregate, in the order of their first events. The parts of Beside come last.
 func (tx *Tx) parts(decided []events.Event) ([]Append, error) {
 	var parts []Append
 	place := map[events.Subject]int{}

@@ -94,7 +94,7 @@ func TestTransactEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// What was decided elsewhere is not decided again here.
+// Transact does not decide again what was decided elsewhere.
 func TestAConflictBesideIsReturnedAtOnce(t *testing.T) {
 	log := &rival{Log: memory.New(memory.Config{}), name: "b"}
 	_, err := eventlog.Transact(t.Context(), log, func(tx *eventlog.Tx) ([]events.Event, error) {
@@ -108,7 +108,7 @@ func TestAConflictBesideIsReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// A state that was folded before serves the first try. When it is old the next one reads.
+// The first try uses a state that was folded before. If it is stale, the next try reads.
 func TestWhatWasFoldedBeforeServesOnce(t *testing.T) {
 	log := memory.New(memory.Config{})
 	subject := events.RegistrySubject("a")
@@ -172,7 +172,7 @@ func TestWhatMovesOnWithinATryIsAConflict(t *testing.T) {
 	}
 }
 
-// slow lets others run between a decision and its append.
+// slow lets other writers run between a decision and its append.
 type slow struct{ *memory.Log }
 
 func (l slow) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
@@ -180,14 +180,14 @@ func (l slow) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq,
 	return l.Log.Append(ctx, parts...)
 }
 
-// note is what a writer says of a decision: whose it is, and on which versions it was taken.
+// note is what a writer records about a decision: its writer and the versions that it was taken on.
 type note struct {
 	Writer, Number int
 	Seen           map[events.CollectorName]events.Seq
 }
 
-// Any number of writers decide on any of a few aggregates: each decision is stored once and whole, and on the versions that it
-// was taken on.
+// Many writers decide on a few aggregates: each decision is stored once and whole, and on the versions that it was
+// taken on.
 func TestEachDecisionIsTakenOnWhatIsStored(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []events.CollectorName{"a", "b", "c"}
@@ -213,7 +213,7 @@ func TestEachDecisionIsTakenOnWhatIsStored(t *testing.T) {
 	})
 }
 
-// decideOn takes one decision, again where others were faster all the time.
+// decideOn takes one decision, and starts again when others were first at every try.
 func decideOn(ctx context.Context, log eventlog.Log, n note, about []events.CollectorName) error {
 	for {
 		_, err := eventlog.Transact(ctx, log, func(tx *eventlog.Tx) (out []events.Event, err error) {
@@ -236,7 +236,7 @@ func decideOn(ctx context.Context, log eventlog.Log, n note, about []events.Coll
 	}
 }
 
-// judge returns what is wrong with the log: a decision that is missing or there twice, torn apart, or was taken on another state.
+// judge returns an error if a decision is missing, stored twice, torn apart or taken on another state.
 func judge(ctx context.Context, log eventlog.Log, plans [][][]events.CollectorName) error {
 	places := map[[2]int][]events.Seq{}
 	for _, name := range []events.CollectorName{"a", "b", "c"} {

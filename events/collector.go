@@ -1,13 +1,13 @@
 package events
 
-// The facts about collectors. One subject has one kind of writer: registry.<name> is what the operator and the
-// scheduler say about a collector, collector.<name> is what the collector says of itself.
+// The facts about collectors. Each subject has one kind of writer: on registry.<name> the operator and the scheduler
+// write about a collector, on collector.<name> the collector writes about itself.
 
 // ---- registry ----
 
-// RegistryOpened: from here on the standing of collectors is on registry.<name>. Before it, in logs of earlier
-// versions, it was on collector.<name>, where a collector could write it as well; what is said there afterwards
-// counts for nothing. It is appended once in the life of a log.
+// RegistryOpened: from here on the standing of collectors is on registry.<name>. Earlier versions kept it on
+// collector.<name>, where a collector could write it as well; what is written there afterwards does not count. It is
+// appended once in the life of a log.
 type RegistryOpened struct {
 	// Collectors is how many were copied from collector.<name>.
 	Collectors int `json:"collectors"`
@@ -15,11 +15,11 @@ type RegistryOpened struct {
 
 // ---- registry.<name> ----
 
-// RegistryCopied: what stood on collector.<name> when the registry was opened.
+// RegistryCopied: the standing that collector.<name> held when the registry was opened.
 type RegistryCopied struct {
 	CollectorRegistered
 	Active bool `json:"active"`
-	// AtOnce is set for one that was deactivated and not to finish its job.
+	// AtOnce is set for a collector that was deactivated and had to give its job back at once.
 	AtOnce      bool `json:"at_once,omitempty"`
 	Draining    bool `json:"draining,omitempty"`
 	Quarantined bool `json:"quarantined,omitempty"`
@@ -36,7 +36,7 @@ type CollectorRegistered struct {
 	Target  Target        `json:"target"`
 	Set     Set           `json:"set"`
 	Standby bool          `json:"standby,omitempty"`
-	// OS and Arch are what its host must be, in Go's words; empty accepts any.
+	// OS and Arch are what its host must have, as Go names them (GOOS, GOARCH); empty accepts any.
 	OS   string `json:"os,omitempty"`
 	Arch string `json:"arch,omitempty"`
 	// NKey is the public key that the collector proves itself with.
@@ -46,11 +46,11 @@ type CollectorRegistered struct {
 // Lane returns the lane whose jobs the collector may execute.
 func (f CollectorRegistered) Lane() Lane { return Lane{Target: f.Target, Set: f.Set} }
 
-// CollectorKeyRotated: the collector has another key. The one before is refused from here on.
+// CollectorKeyRotated: the collector has a new key. The old one is refused from here on.
 type CollectorKeyRotated struct {
 	Name CollectorName `json:"name"`
 	NKey string        `json:"nkey"`
-	// Reason is why; empty when nobody said.
+	// Reason is why; empty when none was given.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -69,7 +69,7 @@ type CollectorActivated struct {
 type CollectorDeactivated struct {
 	Name   CollectorName `json:"name"`
 	Reason string        `json:"reason,omitempty"`
-	// Now gives the job in hand back at once, without spending an attempt; else it is finished first.
+	// Now: the collector gives its job back at once, which spends no attempt. Otherwise it finishes the job first.
 	Now bool `json:"now,omitempty"`
 }
 
@@ -104,12 +104,12 @@ type CollectorOnline struct {
 	Version     string        `json:"version"`
 	PID         int           `json:"pid"`
 	Environment Environment   `json:"environment"`
-	// UpdateFailed says why the version that is wanted could not be fetched or built; empty when nothing failed.
+	// UpdateFailed says why the wanted version could not be fetched or built; empty when nothing failed.
 	UpdateFailed string `json:"update_failed,omitempty"`
 }
 
-// CollectorOffline: the collector left. Before the registry was opened the scheduler said so as well, of one whose
-// heartbeat was too old.
+// CollectorOffline: the collector left. Before the registry was opened, the scheduler wrote it too, for a collector
+// whose heartbeat was too old.
 type CollectorOffline struct {
 	Name     CollectorName `json:"name"`
 	Instance string        `json:"instance"`
@@ -120,7 +120,7 @@ type CollectorOffline struct {
 type CollectorUpdating struct {
 	Name     CollectorName `json:"name"`
 	Instance string        `json:"instance"`
-	// Version is the one that left, Wanted the one that is to come.
+	// Version is the version that left, Wanted the one that comes next.
 	Version string `json:"version"`
 	Wanted  string `json:"wanted"`
 }

@@ -13,9 +13,9 @@ type RawJSON = json.RawMessage
 
 // Event is a fact with its envelope, as it is written.
 type Event struct {
-	// ID is unique for ever; it settles whether an append whose answer was lost was ours.
+	// ID is unique for ever. When the answer to an append is lost, it tells whether the stored event is ours.
 	ID string
-	// Time is when the fact was decided or observed. It is information: the order is the log's.
+	// Time is when the fact was decided or observed. It is only information: the log gives the order.
 	Time time.Time
 	// Source is the part that wrote the event, such as "scheduler".
 	Source string
@@ -33,11 +33,11 @@ type Recorded struct {
 	Seq Seq
 }
 
-// Stored is a message of the log exactly as it is kept: what archives and hashes are made of.
+// Stored is a message exactly as the log keeps it. Archives and hashes are made from it.
 type Stored struct {
 	Seq     Seq
 	Subject Subject
-	// StoredAt is the clock of the log's server.
+	// StoredAt is the time by the clock of the log's server.
 	StoredAt time.Time
 	Header   map[string]string
 	Data     []byte
@@ -61,12 +61,12 @@ const (
 	timeLayout = "2006-01-02T15:04:05.000Z07:00"
 )
 
-// ErrUnknownType is returned by Decode for a type that this program does not know: a newer program wrote
-// it. Whoever needs the event must stop and not skip it.
+// ErrUnknownType is returned by Decode for a type that this program does not know: a newer program wrote it. A part
+// that needs the event must stop, not skip it.
 var ErrUnknownType = errors.New("unknown type of event")
 
-// Encode returns the stored form of e, without sequence. It fails only for an event that must not be
-// written: one without id, time or actor.
+// Encode returns the stored form of e, without sequence. It fails only for an event that must not be written: one
+// without id, time, actor or fact.
 func Encode(e Event) (Stored, error) {
 	if e.ID == "" || e.Time.IsZero() || e.Actor == "" || e.Fact == nil {
 		return Stored{}, fmt.Errorf("encode event: id, time, actor and fact are required")
@@ -97,8 +97,8 @@ func encodeFact(f Fact) ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// Decode returns the event that s holds, upcast to the newest version of its type. Fields that it does
-// not know are ignored; a type that it does not know is ErrUnknownType.
+// Decode returns the event that s holds, upcast to the newest version of its type. It ignores fields that it does not
+// know. For a type that it does not know it returns ErrUnknownType.
 func Decode(s Stored) (Recorded, error) {
 	name, ok := cutTypePrefix(s.Header[HeaderType])
 	if !ok {

@@ -18,7 +18,7 @@ import (
 
 var write = flag.Bool("write-golden", false, "write golden files that do not exist yet; existing ones are never changed")
 
-// golden is what a file in testdata holds: the event as it is stored.
+// golden is the content of a file in testdata: the event as it is stored.
 type golden struct {
 	Subject Subject           `json:"subject"`
 	Header  map[string]string `json:"header"`
@@ -62,7 +62,7 @@ func TestEveryTypeHasAGoldenFileThatIsStillUnderstood(t *testing.T) {
 				t.Errorf("the stored event means something else now (-want +got):\n%s", diff)
 			}
 			if _, moved := old[name]; moved {
-				return // it is read, and never written again
+				return // this version is read, but never written again
 			}
 			again, err := Encode(got.Event)
 			if err != nil {
@@ -242,7 +242,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A comment ends with the line that finds it again; what only quotes the line does not.
+// The marker must be the last line of a comment. A comment that only quotes the line has no marker.
 func TestTheMarkerEndsAComment(t *testing.T) {
 	key := ReportKey("r1")
 	for body, want := range map[string]OutboxKey{

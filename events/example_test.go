@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Who asks for the same thing gets the same id, so two who ask collide on purpose.
+// Two who ask for the same thing get the same id, on purpose.
 func ExampleNewRequestID() {
 	a := events.NewRequestID("rustc", events.Master, "1234abc")
 	b := events.NewRequestID("rustc", events.Master, "1234abc")

@@ -120,7 +120,7 @@ func exampleFacts() []Fact {
 	}
 }
 
-// movedFacts are what versions say that lay on another subject, by the name of the stored type.
+// movedFacts are the facts of versions that were on another subject, by the name of the stored type.
 func movedFacts() map[string]Fact {
 	out := map[string]Fact{}
 	for _, f := range exampleFacts() {

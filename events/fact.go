@@ -12,7 +12,7 @@ type Fact interface {
 
 // ---- request.<id> ----
 
-// RequestCreated: somebody wishes to have an artifact benchmarked.
+// RequestCreated: a person or a program asked to benchmark an artifact.
 type RequestCreated struct {
 	RequestID RequestID   `json:"request_id"`
 	Kind      RequestKind `json:"kind"`
@@ -21,7 +21,7 @@ type RequestCreated struct {
 	Tag Tag `json:"tag,omitempty"`
 	// Parent is the tag that the artifact is compared with; empty when unknown.
 	Parent Tag `json:"parent,omitempty"`
-	// PR is the pull request; 0 is no pull request.
+	// PR is the pull request; 0 means none.
 	PR int `json:"pr,omitempty"`
 	// ReleasedOn is the date of a release, "2006-01-02".
 	ReleasedOn string `json:"released_on,omitempty"`
@@ -53,31 +53,31 @@ type RequestStarted struct {
 	Definitions Digest    `json:"definitions"`
 	Jobs        int       `json:"jobs"`
 	Backfill    int       `json:"backfill"`
-	// Shared are jobs of this request that existed already, made for another one. It waits for them too.
+	// Shared are jobs of this request that already existed, because another request made them. It waits for them too.
 	Shared []JobID `json:"shared,omitempty"`
 }
 
-// JobsCreated: jobs were made for a request, its own or those it asked of its parent.
+// JobsCreated: jobs were made for a request: its own, or those of its parent that it needs (backfill).
 type JobsCreated struct {
 	RequestID RequestID `json:"request_id"`
 	Jobs      []JobSpec `json:"jobs"`
-	// Key is that of the GraphWanted that asked for them; empty for those of the start and for backfills.
+	// Key is the key of the GraphWanted that asked for the jobs; empty for those of the start and for backfills.
 	Key string `json:"key,omitempty"`
 }
 
-// GraphKind is the closed set of kinds of graph that can be wished for.
+// GraphKind is the closed set of kinds of graph that a GraphWanted can ask for.
 type GraphKind string
 
 // GraphRepair makes the next rounds of jobs that did not succeed.
 const GraphRepair GraphKind = "repair"
 
-// GraphWanted: somebody wishes to have more jobs made for a request, in whatever state that is. Asking twice with one
-// key is one wish. It is answered by GraphAdmitted with the jobs, or by GraphRefused.
+// GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
+// one wish. The answer is GraphAdmitted with the jobs, or GraphRefused.
 type GraphWanted struct {
 	RequestID RequestID `json:"request_id"`
 	Key       string    `json:"key"`
 	Kind      GraphKind `json:"kind"`
-	// Select names the jobs; empty means all that did not succeed.
+	// Select names the jobs; empty means every job that did not succeed.
 	Select []JobID `json:"select,omitempty"`
 	Reason string  `json:"reason,omitempty"`
 }
@@ -94,7 +94,7 @@ type RequestExpansionFailed struct {
 	RequestID RequestID `json:"request_id"`
 	Reason    string    `json:"reason"`
 	Failures  int       `json:"failures"`
-	// Waits is set when the farm lacks something and the request is not to blame: it waits until that is there.
+	// Waits is set when the farm lacks something and the request is not to blame: it waits until the farm has it.
 	Waits bool `json:"waits,omitempty"`
 }
 
@@ -112,21 +112,21 @@ type RequestFailed struct {
 	FailedJobs int       `json:"failed_jobs"`
 }
 
-// RequestCancelled: a person or a command withdrew the request. Its jobs end by facts of their own, and only those
-// that nobody else waits for.
+// RequestCancelled: a person or a command withdrew the request. Its jobs end by their own facts, and only if no other
+// request waits for them.
 type RequestCancelled struct {
 	RequestID RequestID `json:"request_id"`
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// RequestCancelledWithJobs is how earlier versions cancelled a request: the jobs that were made for it and were on no
-// lane yet ended with it, whoever else waited for them.
+// RequestCancelledWithJobs is how earlier versions cancelled a request: its jobs that were on no lane yet ended with
+// it, even if other requests waited for them.
 type RequestCancelledWithJobs struct {
 	RequestID RequestID `json:"request_id"`
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// JobsWithdrawn: jobs that are on no lane end as cancelled, since every request that wanted them was cancelled.
+// JobsWithdrawn: jobs that are on no lane end as cancelled, because every request that wanted them was cancelled.
 type JobsWithdrawn struct {
 	RequestID RequestID `json:"request_id"`
 	Jobs      []JobID   `json:"jobs"`
@@ -146,8 +146,8 @@ type RequestSuperseded struct {
 
 // ---- admission ----
 
-// RequestAdmitted: this request starts next. "At most N in progress" is decided by appending it with the
-// last admission expected.
+// RequestAdmitted: this request starts next. The scheduler appends it with the last admission as the expected version:
+// that keeps "at most N in progress" true.
 type RequestAdmitted struct {
 	RequestID RequestID `json:"request_id"`
 	Tag       Tag       `json:"tag"`
@@ -155,7 +155,7 @@ type RequestAdmitted struct {
 	Reason string `json:"reason"`
 }
 
-// BackfillAdmitted: a request in progress asks jobs of its parent that appeared after its start.
+// BackfillAdmitted: a request in progress gets jobs of its parent, which appeared after its start.
 type BackfillAdmitted struct {
 	RequestID RequestID `json:"request_id"`
 	Parent    Tag       `json:"parent"`
@@ -172,16 +172,16 @@ type GraphAdmitted struct {
 
 // ---- lane.<target>.<set> ----
 
-// JobDispatched: the job was released to its lane. The event is at once the message that the collector
-// receives; Place counts the dispatches of the lane from 1.
+// JobDispatched: the job was released to its lane. The collector receives this event itself as its message. Place
+// counts the dispatches of the lane from 1.
 type JobDispatched struct {
 	Place uint64  `json:"place"`
 	Job   JobSpec `json:"job"`
-	// Closes is set when, once this job is over, no request that was begun on the lane has a job left for it: a
-	// collector may then be replaced by another version without being replaced inside a request.
+	// Closes is set when this job is the last one on the lane of every request that began there. After it the collector
+	// may be replaced by another version: the change then falls between two requests, not inside one.
 	Closes bool `json:"closes,omitempty"`
-	// Since is when the first of a run of transient errors with the job's artifact struck, in RFC 3339, in whichever of
-	// its jobs; empty when there was none. All jobs of an artifact spend one budget.
+	// Since is when the first of a run of transient errors with the job's artifact struck, in any of the artifact's
+	// jobs, in RFC 3339; empty when there was none. All jobs of an artifact spend one budget.
 	Since string `json:"since,omitempty"`
 }
 
@@ -193,12 +193,13 @@ type JobDequeued struct {
 	Place     uint64        `json:"place"`
 	Job       JobSpec       `json:"job"`
 	Collector CollectorName `json:"collector"`
-	// Instance names the process, so that a collector that was killed is told from its successor.
+	// Instance names the process. It tells a collector that was killed from its successor.
 	Instance string `json:"instance"`
-	// Attempt counts the executions of the job from 1, Lost those that ended by crash or silence before.
+	// Attempt counts the executions of the job from 1. Lost counts the earlier ones that ended by a crash or by
+	// silence.
 	Attempt int `json:"attempt"`
 	Lost    int `json:"lost"`
-	// Version and Environment are those of the collector that executes.
+	// Version and Environment are those of the collector that executes the job.
 	Version     string `json:"version"`
 	Environment Digest `json:"environment"`
 	// Since is when the first of a run of transient errors struck; empty when there was none.
@@ -219,13 +220,13 @@ type JobFinished struct {
 	Outcome Outcome `json:"outcome"`
 	// Reason says in words why a job failed or was cancelled.
 	Reason string `json:"reason,omitempty"`
-	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
+	// Fault is the kind of error that ended the whole job; empty when all its test cases were tried.
 	Fault      ErrorKind `json:"fault,omitempty"`
 	Measured   int       `json:"measured"`
 	Skipped    int       `json:"skipped"`
 	Failed     int       `json:"failed"`
 	DurationMS int64     `json:"duration_ms"`
-	// Failing is the artifact with which there were transient errors for too long, Since when they began, in RFC 3339;
+	// Failing is the artifact that had transient errors for too long. Since is when they began, in RFC 3339. They are
 	// nil and empty for other ends.
 	Failing *Artifact `json:"failing,omitempty"`
 	Since   string    `json:"since,omitempty"`
@@ -254,7 +255,8 @@ type AttemptReleased struct {
 	Lost      int           `json:"lost"`
 	// Reason is "shutdown", "drain", "update", or the transient error.
 	Reason string `json:"reason"`
-	// Transient is set when a transient error is tried again; Since is when the first of them struck.
+	// Transient is set when a transient error is the reason and the job is tried again. Since is when the first such
+	// error struck.
 	Transient bool   `json:"transient,omitempty"`
 	Since     string `json:"since,omitempty"`
 }
@@ -262,7 +264,7 @@ type AttemptReleased struct {
 // ---- result.<target>.<set>.<job> ----
 
 // AttemptBegan: what follows on this subject belongs to this attempt. Earlier versions appended it in one batch with
-// JobDequeued, so that a process that lost the job could not add results any more. ResultsClosed does that now.
+// JobDequeued, so that a process that had lost the job could add no more results. ResultsClosed does that now.
 type AttemptBegan struct {
 	Lane      Lane          `json:"lane"`
 	JobID     JobID         `json:"job_id"`
@@ -270,7 +272,7 @@ type AttemptBegan struct {
 	Attempt   int           `json:"attempt"`
 }
 
-// TestCasesMeasured: test cases whose every iteration was measured since the last such event.
+// TestCasesMeasured: these test cases were measured, with all their iterations, since the last such event.
 type TestCasesMeasured struct {
 	Lane        Lane           `json:"lane"`
 	JobID       JobID          `json:"job_id"`
@@ -298,8 +300,8 @@ type ErrorRecorded struct {
 	Message string    `json:"message"`
 }
 
-// ResultsClosed: nothing more of this attempt, and of those before it, counts as a result of the job. Who ends an
-// attempt that another process may still hold appends it with that end, so that the log refuses the late results.
+// ResultsClosed: nothing more of this attempt or an earlier one counts as a result of the job. It is appended together
+// with the end of an attempt that another process may still hold, so that the log refuses late results.
 type ResultsClosed struct {
 	Lane    Lane  `json:"lane"`
 	JobID   JobID `json:"job_id"`
@@ -309,14 +311,14 @@ type ResultsClosed struct {
 
 // ---- assign.<target>.<set> ----
 
-// LaneAssigned: the collector serves the lane. At most one of them is no standby.
+// LaneAssigned: the collector serves the lane, or stands by for it. At most one collector of a lane is not a standby.
 type LaneAssigned struct {
 	Lane    Lane          `json:"lane"`
 	Name    CollectorName `json:"name"`
 	Standby bool          `json:"standby,omitempty"`
 }
 
-// LaneUnassigned: the collector does not serve the lane any more.
+// LaneUnassigned: the collector no longer serves the lane.
 type LaneUnassigned struct {
 	Lane Lane          `json:"lane"`
 	Name CollectorName `json:"name"`
@@ -324,8 +326,8 @@ type LaneUnassigned struct {
 
 // ---- suite.<name> ----
 
-// DefinitionsPublished: this version of a suite is the current one from here on. Content is the canonical
-// JSON form that Digest names.
+// DefinitionsPublished: from here on this version of a suite is the current one. Content is its canonical JSON form,
+// Digest the hash of that.
 type DefinitionsPublished struct {
 	Suite   SuiteName `json:"suite"`
 	Digest  Digest    `json:"digest"`

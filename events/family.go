@@ -1,9 +1,9 @@
 package events
 
-// The families of facts. A fold names the families that it uses, and within them the facts: what other families say
-// is nothing to it. A family is closed like Fact.
+// The families of facts. A fold names the families that it uses, and handles every fact in them. It ignores other
+// families. A family is a closed set, like Fact.
 
-// RequestFact is the family of facts about the life of one request, and of the jobs that were made for it, on request.<id>.
+// RequestFact is the family of facts about the life of one request and the jobs made for it, on request.<id>.
 //
 //sumtype:decl
 type RequestFact interface {
@@ -13,7 +13,7 @@ type RequestFact interface {
 	requestFact()
 }
 
-// AdmissionFact is the family of facts about what makes jobs, on admission.
+// AdmissionFact is the family of facts that let a request have jobs, on admission.
 //
 //sumtype:decl
 type AdmissionFact interface {

@@ -23,7 +23,7 @@ type (
 	Digest string
 	// Target is the platform that a job is measured on.
 	Target string
-	// Set is a small integer: one disjoint part of the compile suite of one target.
+	// Set numbers one part of the compile suite of one target. The parts do not overlap.
 	Set int
 	// JobKind says which suite a job runs: compile, runtime or bootstrap. Definitions may name others.
 	JobKind string
@@ -81,16 +81,15 @@ type Artifact struct {
 	Kind  RequestKind `json:"kind"`
 }
 
-// NewRequestID derives the id of a request from its natural key, so that whoever asks for the same thing
-// collides on purpose: a master request is keyed by its SHA, a release by its name, a try by the GitHub
-// delivery, comment or command that asked.
+// NewRequestID derives the id of a request from its natural key, so that two who ask for the same thing get the same id
+// on purpose. The key of a master request is its SHA, of a release its name, of a try the GitHub delivery, comment or
+// command that asked.
 func NewRequestID(suite SuiteName, kind RequestKind, key string) RequestID {
 	return RequestID("r" + shortHash("request", string(suite), string(kind), key))
 }
 
-// NewJobID derives the id of a job from its identity: artifact, kind, target, set, backend and profile,
-// the benchmark filter where one is given, and what it measures where that is not what a master does (see
-// docs/decisions/0004 and 0035).
+// NewJobID derives the id of a job from its identity: artifact, kind, target, set, backend and profile, the benchmark
+// filter if there is one, and what it measures if that differs from a master's job (see docs/decisions/0004 and 0035).
 func NewJobID(a Artifact, kind JobKind, lane Lane, backend Backend, profile Profile, benchmarks, measures []string) JobID {
 	parts := []string{
 		"job", string(a.Suite), string(a.Tag), string(kind), lane.String(), string(backend), string(profile), strings.Join(benchmarks, ","),
@@ -115,8 +114,8 @@ var (
 	tagPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
 )
 
-// CheckToken reports whether s may stand in a subject: lower-case letters, digits, "_" and "-", at most
-// 64 bytes. what names the thing in the error.
+// CheckToken reports whether s may be a token of a subject: lower-case letters, digits, "_" and "-", at most 64 bytes.
+// what names the thing in the error.
 func CheckToken(what, s string) error {
 	if !tokenPattern.MatchString(s) {
 		return fmt.Errorf("%s %q: use 1 to 64 lower-case letters, digits, '_' or '-', starting with a letter or digit", what, s)

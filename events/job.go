@@ -1,7 +1,7 @@
 package events
 
-// JobSpec is everything that a collector must know to execute a job. It travels from the event that
-// created the job to the message that dispatches it, unchanged.
+// JobSpec is everything that a collector must know to execute a job. It goes unchanged from the event that created the
+// job into the message that dispatches it.
 type JobSpec struct {
 	ID       JobID    `json:"id"`
 	Artifact Artifact `json:"artifact"`
@@ -12,19 +12,19 @@ type JobSpec struct {
 	Profile  Profile  `json:"profile"`
 	// Benchmarks are name globs; empty means all of the set.
 	Benchmarks []string `json:"benchmarks,omitempty"`
-	// Optional jobs never block anything.
+	// Optional jobs never keep a request from completing.
 	Optional bool `json:"optional,omitempty"`
 	// Definitions is the digest of the definitions that the job was made with.
 	Definitions Digest `json:"definitions"`
-	// RequestID is the request that asked for the job. For a backfill it is the child's: the job then
-	// measures the parent's artifact.
+	// RequestID is the request that asked for the job. For a backfill it is the child's request: the job then measures
+	// the parent's artifact.
 	RequestID RequestID `json:"request_id"`
 	Backfill  bool      `json:"backfill,omitempty"`
-	// Round counts the jobs of the same identity before this one: those that were cancelled, ended by a fault, measured
-	// too little, or that a person asked to have again.
+	// Round counts the earlier jobs of the same identity: those that were cancelled, ended by a fault, measured too
+	// little, or that a person asked to repeat.
 	Round int `json:"round,omitempty"`
-	// Measures are the categories of benchmarks that it measures, where they are not those of a master; else they are
-	// those of the kind of its artifact. What earlier versions made has none.
+	// Measures are the categories of benchmarks that the job measures, if they differ from a master's. Empty means
+	// those of the kind of its artifact. Jobs of earlier versions have none.
 	Measures []string `json:"measures,omitempty"`
 }
 
@@ -80,8 +80,8 @@ type MeasuredCase struct {
 	Iterations []Iteration `json:"iterations"`
 }
 
-// Environment describes the machine that measured. Fingerprint is equal for two machines exactly when
-// their results may be compared.
+// Environment describes the machine that measured. Two machines have the same Fingerprint exactly when their results
+// may be compared.
 type Environment struct {
 	Fingerprint Digest            `json:"fingerprint"`
 	Host        string            `json:"host"`
@@ -95,7 +95,7 @@ type Environment struct {
 	Missing map[Metric]string `json:"missing,omitempty"`
 }
 
-// Outcome is the closed set of ways in which a job ends.
+// Outcome is the closed set of ends of a job.
 type Outcome string
 
 // The outcomes of a job.
@@ -112,15 +112,15 @@ type ErrorKind string
 const (
 	// ErrorArtifact: the artifact is not there, or is not what it should be.
 	ErrorArtifact ErrorKind = "artifact"
-	// ErrorPrepare: a benchmark could not be made ready.
+	// ErrorPrepare: a benchmark could not be prepared.
 	ErrorPrepare ErrorKind = "prepare"
 	// ErrorBenchmark: a measured command failed.
 	ErrorBenchmark ErrorKind = "benchmark"
 	// ErrorTimeout: a measured command ran over its time limit and was killed.
 	ErrorTimeout ErrorKind = "timeout"
-	// ErrorTransient: a fault that is tried again, such as a download that broke.
+	// ErrorTransient: an error that may go away, such as a broken download. The job is tried again.
 	ErrorTransient ErrorKind = "transient"
-	// ErrorDefinitions: the definitions of the job cannot be used.
+	// ErrorDefinitions: the definitions of the job could not be used.
 	ErrorDefinitions ErrorKind = "definitions"
 	// ErrorExhausted: the budget of attempts is spent.
 	ErrorExhausted ErrorKind = "exhausted"

@@ -14,7 +14,7 @@ type TryQueued struct {
 
 // ---- assign.<target>.<set> ----
 
-// LaneTakenOver: from here on Name executes the jobs of the lane, and no longer From.
+// LaneTakenOver: from here on Name executes the jobs of the lane instead of From.
 type LaneTakenOver struct {
 	Lane   Lane          `json:"lane"`
 	Name   CollectorName `json:"name"`
@@ -26,7 +26,7 @@ type LaneTakenOver struct {
 
 // VersionWanted: collectors that have a supervisor should run this version.
 type VersionWanted struct {
-	// Version is what the program says of itself, or a commit that it is built from.
+	// Version is the version that the program reports, or a commit to build it from.
 	Version string `json:"version"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -41,19 +41,19 @@ type JobsRetired struct {
 
 // ---- alert.<key> ----
 
-// AlertRaised: something needs a person. It stands until AlertCleared with the same key; raised again with
-// other words it says how things are now.
+// AlertRaised: something needs a person. It stands until AlertCleared with the same key. Raised again with other words,
+// it replaces the text.
 type AlertRaised struct {
 	Key  AlertKey  `json:"key"`
 	Kind AlertKind `json:"kind"`
-	// About is the collector, lane, request or source that it concerns; empty for the whole farm.
+	// About is the collector, lane, request or source that the alert concerns; empty for the whole farm.
 	About string `json:"about,omitempty"`
 	// Message says what is wrong, Action what a person can do.
 	Message string `json:"message"`
 	Action  string `json:"action"`
 }
 
-// AlertCleared: what the alert was about is over.
+// AlertCleared: the cause of the alert is gone.
 type AlertCleared struct {
 	Key    AlertKey `json:"key"`
 	Reason string   `json:"reason"`
@@ -79,7 +79,7 @@ type AlertKind string
 
 // The kinds of alert.
 const (
-	// AlertStalled: there is work and nothing has moved for too long.
+	// AlertStalled: there is work, but nothing has happened for too long.
 	AlertStalled AlertKind = "stalled"
 	// AlertUnserved: jobs are queued on a lane that no registered collector can serve.
 	AlertUnserved AlertKind = "unserved"
@@ -91,16 +91,16 @@ const (
 	AlertLag AlertKind = "lag"
 	// AlertUnreachable: the log could not be reached.
 	AlertUnreachable AlertKind = "unreachable"
-	// AlertSource: a source of commits or releases cannot be polled.
+	// AlertSource: a source of commits or releases could not be polled.
 	AlertSource AlertKind = "source"
-	// AlertUpdate: a collector could not be updated to the version that is wanted.
+	// AlertUpdate: a collector could not be updated to the wanted version.
 	AlertUpdate AlertKind = "update"
 	// AlertOverrun: a job runs much longer than expected.
 	AlertOverrun AlertKind = "overrun"
-	// AlertReport: a report cannot be posted.
+	// AlertReport: a report could not be posted.
 	AlertReport AlertKind = "report"
-	// AlertRefused: a collector asks for what it may not, or for more than its bounds.
+	// AlertRefused: a collector asks for something it may not do, or for more than its bounds allow.
 	AlertRefused AlertKind = "refused"
-	// AlertLacking: the farm lacks what it takes to start requests, which wait for it.
+	// AlertLacking: the farm lacks something that requests need to start; they wait for it.
 	AlertLacking AlertKind = "lacking"
 )

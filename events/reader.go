@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// Reader understands the events of a log for a part that follows all of it, in their order. The zero value reads
-// from the beginning.
+// Reader decodes the events of a log, in order, for a part that follows all of it. The zero value reads from the
+// beginning.
 //
-// Litter is what no fold may take: malformed data, an event on a subject that is not its own, what a collector
-// wrote and this program does not understand, and what was said of a collector's standing at the place where it
-// could say so itself, once the registry was open. Of litter only sequence and subject count. It stops nobody.
+// Litter is what a fold must not take: malformed data, an event on a subject that is not its own, an event of a
+// collector that this program does not understand, and, once the registry is open, the standing of a collector on
+// collector.<name>, where the collector can write. Only the sequence and the subject of litter count. Litter stops no
+// part.
 type Reader struct {
 	opened Seq
-	// copied are the collectors that the registry holds already while it is not open: a large farm needs more than
-	// one append for that. What they say of their standing in between is in no copy.
+	// copied are the collectors that the registry already holds before it is open: copying a large farm takes more than
+	// one append. What they write about their standing in between is in no copy.
 	copied map[CollectorName]bool
 }
 
-// ReadFrom returns a reader for the events of a log whose registry was opened at the given sequence; 0 when it was
-// not, or comes later. Then it is told the collectors that were copied before the first event that it reads.
+// ReadFrom returns a reader for a log whose registry was opened at the given sequence; 0 when it is not open, or opens
+// later in the events to read. In that case pass the collectors that were copied before the first event to read.
 func ReadFrom(opened Seq, copied ...CollectorName) *Reader {
 	r := &Reader{opened: opened}
 	for _, name := range copied {
@@ -29,7 +30,7 @@ func ReadFrom(opened Seq, copied ...CollectorName) *Reader {
 	return r
 }
 
-// Place returns what ReadFrom takes to go on from here; the collectors in no order.
+// Place returns what ReadFrom takes to continue from here. The collectors are in no order.
 func (r *Reader) Place() (opened Seq, copied []CollectorName) {
 	for name := range r.copied {
 		copied = append(copied, name)
@@ -44,10 +45,10 @@ func (r *Reader) copy(name CollectorName) {
 	r.copied[name] = true
 }
 
-// clockSkew is how far the clock of a collector may be ahead of the log's.
+// clockSkew is how far the clock of a collector may be ahead of the clock of the log.
 const clockSkew = time.Minute
 
-// Understand decodes the next event of the log, or says why it is litter. The error is ErrUnknownType: a newer
+// Understand decodes the next event of the log, or says why it is litter. Its only error is ErrUnknownType: a newer
 // program of the core wrote the event, and a part that needs it must stop.
 func (r *Reader) Understand(s Stored) (e Recorded, litter string, err error) {
 	e, old, litter, err := understand(s)
@@ -57,7 +58,7 @@ func (r *Reader) Understand(s Stored) (e Recorded, litter string, err error) {
 	case old && r.opened > 0 && s.Seq > r.opened, old && r.copied[CollectorName(s.Subject.Last())]:
 		return e, "it is said on " + string(RegistrySubject("<name>")) + " since the registry was opened", nil
 	}
-	// Before the registry is open nothing else decides what is litter.
+	// Only these two change what later events count as litter.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case RegistryOpened:
@@ -72,8 +73,9 @@ func (r *Reader) Understand(s Stored) (e Recorded, litter string, err error) {
 	return e, "", nil
 }
 
-// DecodeOne decodes an event of one aggregate. Litter, and what lies on a subject where it was said before the
-// registry was opened (which holds a copy), comes without a fact: it counts for the version of the aggregate alone.
+// DecodeOne decodes an event of one aggregate. It returns no fact for litter and for an event on the subject that such
+// events had before the registry was opened (the registry holds a copy): these count only for the version of the
+// aggregate.
 func DecodeOne(s Stored) (Recorded, error) {
 	e, old, litter, err := understand(s)
 	if litter != "" || old {
@@ -94,8 +96,8 @@ func DecodeAll(stored []Stored) ([]Recorded, error) {
 	return out, nil
 }
 
-// understand is Reader.Understand without what came before. old is set for a fact on a subject that such facts
-// had in earlier versions.
+// understand is Reader.Understand without knowledge of earlier events. old is set for a fact on the subject that such
+// facts had in earlier versions.
 func understand(s Stored) (e Recorded, old bool, litter string, err error) {
 	e, err = Decode(s)
 	switch {

@@ -101,7 +101,7 @@ func TestACollectorsOwnWordCountsUntilTheRegistryOpens(t *testing.T) {
 	}
 }
 
-// A farm with more collectors than one append takes is copied in several, and the registry is opened with the last.
+// A farm with more collectors than one append takes is copied in several appends. The last one opens the registry.
 func TestACopiedCollectorHasNoMoreSay(t *testing.T) {
 	copied := storedAs(t, 1, RegistrySubject("eider-1"), RegistryCopied{CollectorRegistered: CollectorRegistered{Name: "eider-1"}})
 	var saw Reader
@@ -151,7 +151,7 @@ func FuzzUnderstandStopsForNoCollector(f *testing.F) {
 	})
 }
 
-// What a stored event tells is known without reading it, in whichever version it was written.
+// Tells knows the type of a stored event without decoding it, in any version.
 func TestTellsDecodesNothing(t *testing.T) {
 	for kind, want := range map[string]bool{
 		TypePrefix + "delivery.part.v1": true, TypePrefix + "delivery.part.v2": true, TypePrefix + "delivery.parts.v1": false,

@@ -12,7 +12,7 @@ import (
 type registry struct {
 	decoders map[string]func([]byte) (Fact, error)
 	names    map[reflect.Type]string
-	// homes tells the subject of the types whose facts had another one than they have today.
+	// homes gives the earlier subject of types whose facts now have another one.
 	homes map[string]func(Fact) Subject
 }
 
@@ -88,7 +88,7 @@ type entry struct {
 	name   string
 	newest reflect.Type // nil for a version that is only read
 	decode func([]byte) (Fact, error)
-	home   func(Fact) Subject // nil for a fact that lies on its own subject
+	home   func(Fact) Subject // nil for a fact that is on its own subject
 }
 
 // is registers T as the newest version of its type.
@@ -114,7 +114,7 @@ func was[Old any](name string, up func(Old) Fact) entry {
 	}}
 }
 
-// moved registers a version of T that lay on another subject. The shape is the same.
+// moved registers a version of T that was on another subject. The shape is the same.
 func moved[T Fact](name string, home func(T) Subject) entry {
 	e := was(name, func(f T) Fact { return f })
 	e.home = func(f Fact) Subject { return home(f.(T)) }
@@ -152,7 +152,7 @@ func (r *registry) decode(name string, data []byte) (Fact, error) {
 // TypeOf returns the stored name of a fact's type, such as "request.created.v1".
 func TypeOf(f Fact) string { return current.names[reflect.TypeOf(f)] }
 
-// Tells reports whether a stored event tells a T, in whichever version of the type. It decodes nothing.
+// Tells reports whether a stored event is a T, in any version of the type. It decodes nothing.
 func Tells[T Fact](s Stored) bool {
 	name, _ := cutTypePrefix(s.Header[HeaderType])
 	return name != "" && unversioned(name) == unversioned(current.names[reflect.TypeFor[T]()])

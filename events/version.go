@@ -2,7 +2,7 @@ package events
 
 import "fmt"
 
-// CheckVersion reports whether v can name a version of the program: it becomes a directory, a revision of a
+// CheckVersion reports whether v can name a version of the program. The name becomes a directory, a revision of a
 // repository and a part of a URL. At most 128 bytes.
 func CheckVersion(v string) error {
 	if !tagPattern.MatchString(v) {

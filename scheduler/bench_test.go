@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// crowd is a scheduler that knows lanes, each with a collector at work and jobs that wait, and requests that wait.
+// crowd is a scheduler with lanes, each with a working collector and waiting jobs, and with waiting requests.
 type crowd struct {
 	state *state
 	s     *Scheduler
@@ -67,7 +67,7 @@ func (c *crowd) fold(facts ...events.Fact) {
 	}
 }
 
-// decide does what a step does, but for the log: what is decided has happened.
+// decide does what a step does, but without a log: every decision happens at once.
 func (c *crowd) decide() {
 	for _, d := range append(decide(c.state, c.s.Policy, noon), c.s.silent(c.state)...) {
 		c.fold(d.facts...)
@@ -82,7 +82,7 @@ func (c *crowd) dequeue(i int, place uint64) {
 	})
 }
 
-// turn is the life of a job as the scheduler sees it: the one before ends, it is dequeued, the next one is dispatched.
+// turn is the life of a job for the scheduler: the previous job ends, this one is dequeued, the next one is dispatched.
 func (c *crowd) turn() {
 	i := c.turns % len(c.lanes)
 	c.turns++
@@ -93,9 +93,9 @@ func (c *crowd) turn() {
 	c.decide()
 }
 
-// BenchmarkDecide takes a farm of the size that one machine is to hold: 1,000 collectors, 100,000 jobs that wait and
-// 50,000 requests behind them. A turn is one job: two looks at all that there is to decide. It is compared with the
-// synced append of one event, of which a turn makes three or more.
+// BenchmarkDecide uses a farm of the size that one machine should hold: 1,000 collectors, 100,000 waiting jobs and
+// 50,000 requests behind them. A turn is one job: two decisions on everything. It is compared with the synced append of
+// one event; a turn makes three or more of those.
 func BenchmarkDecide(b *testing.B) {
 	const lanes, jobs, requests = 1000, 100, 50_000
 	c := newCrowd(lanes, jobs, requests)

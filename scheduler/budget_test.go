@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// Since when an artifact has transient errors reaches the jobs of other lanes: a collector that lies about it must not
-// take their budget.
+// The time since when an artifact has transient errors counts on other lanes too: a collector that lies about it must
+// not spend their budget.
 func TestACollectorCannotSpendTheBudgetOfOtherLanes(t *testing.T) {
 	there := events.Lane{Target: "there"}
 	other := spec

@@ -15,36 +15,36 @@ import (
 
 // Policy is what an operator may choose about scheduling.
 type Policy struct {
-	// MaxInProgress is how many requests are benchmarked at once; 1 keeps them apart.
+	// MaxInProgress is how many requests are in progress at once; 1 keeps them apart.
 	MaxInProgress int
-	// ArtifactDeadline is how long a try request may wait for its artifacts; 0 is for ever.
+	// ArtifactDeadline is how long a try request may wait for its artifacts; 0 means for ever.
 	ArtifactDeadline time.Duration
-	// ExpansionRetry is the pause before a request that could not be turned into jobs is tried again. The
-	// queue goes on meanwhile.
+	// ExpansionRetry is the pause before a request that could not be turned into jobs is tried again. The rest of the
+	// queue continues meanwhile.
 	ExpansionRetry time.Duration
-	// QuarantineAfter is of how many different artifacts in a row a collector may fail jobs for reasons of its own
-	// before it is taken out; 0 never does.
+	// QuarantineAfter is the number of different artifacts in a row whose jobs a collector fails for reasons of its own
+	// before it is quarantined; 0 means never.
 	QuarantineAfter int
-	// Retention is how long jobs stay in the tables after they ended; 0 is for ever.
+	// Retention is how long jobs stay in the tables after they ended; 0 means for ever.
 	Retention time.Duration
 }
 
-// decision is one all-or-nothing append, taken on the versions that the state has seen.
+// decision is one all-or-nothing append, taken on the versions in the state.
 type decision struct {
-	// cause is the event that it follows from; 0 when only time passed. request is whose root it has.
+	// cause is the event that led to it; 0 when only time passed. request is the request whose root its events get.
 	cause   events.Seq
 	request events.RequestID
 	what    string
 	facts   []events.Fact
-	// otherwise is recorded instead where the facts are too much for the log; nil for nothing.
+	// otherwise is recorded instead if the facts are too large for one append; nil for nothing.
 	otherwise []events.Fact
 	// lane must have a consumer before the decision is appended; nil for none.
 	lane *events.Lane
 }
 
-// decide returns what is to be done in state s at the given time. Deciding twice on the same state gives
-// the same; what was recorded is not decided again. Each decision stands on subjects of its own, but for
-// admissions: at most one is returned.
+// decide returns what to do in state s at the given time. The same state gives the same decisions; what is recorded is
+// not decided again. Each decision has subjects of its own. Admissions would share one, so decide returns at most one
+// of them.
 func decide(s *state, p Policy, now time.Time) []decision {
 	if s.Owed > 0 {
 		return nil
@@ -57,7 +57,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			}
 		}
 	}
-	// Few of those that wait come to their end at once: these are put in order, and not all of them each time.
+	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
 	if d, ok := decideAdmission(s, p, now); ok {
 		out = append(out, d)
@@ -79,7 +79,8 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	return out
 }
 
-// decideEnd completes a request whose required jobs all ended, and expires one that waits in vain.
+// decideEnd ends a request whose required jobs have all ended, and expires one that has waited too long for its
+// artifacts.
 func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision, bool) {
 	var command request.Command
 	switch {
@@ -102,9 +103,9 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "end request", facts: facts}, true
 }
 
-// progress counts the required jobs of a request and those that failed, and tells whether all have ended,
-// together with the required jobs that it asked of its parent. Optional jobs never block. Of the rounds of one job the
-// newest counts.
+// progress counts the required jobs of a request and those that failed. ended says whether all of them have ended, and
+// the required jobs of its parent that it asked for. Optional jobs do not count. Of the rounds of a job the newest
+// counts.
 func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	ended = true
 	for _, j := range s.NewestRounds(r) {
@@ -123,9 +124,9 @@ func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	return jobs, failed, ended
 }
 
-// decideAdmission starts the first request of the queue that can be started, or makes jobs of one that has started: for a
-// parent that appeared late, in place of cancelled ones, or for a wish. All of it is serialised by the admission subject,
-// which is what makes a job once.
+// decideAdmission starts the first request of the queue that can start, or makes jobs for one that has started: for a
+// parent that appeared late, in place of cancelled jobs, or for a wish. The admission subject serialises all of this:
+// so a job is made only once.
 func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.Running)) {
 		r := s.Pending[id]
@@ -168,8 +169,8 @@ func (s *state) entries() []queue.Entry {
 	return entries
 }
 
-// decideLane keeps one job ahead of the running one, so that a change of order still counts, and ends the
-// jobs of cancelled requests that are on the lane already.
+// decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect. It also
+// ends the jobs of cancelled requests that are already on the lane.
 func decideLane(s *state, l events.Lane) []decision {
 	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
@@ -205,7 +206,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	}}
 }
 
-// cancelled returns the places of a lane that hold jobs which nobody wants any more, in order.
+// cancelled returns the places of a lane whose jobs must not run any more, in order.
 func (s *state) cancelled(lane *ledger.Lane) []uint64 {
 	if !lane.Stopping {
 		return nil
@@ -220,7 +221,8 @@ func (s *state) cancelled(lane *ledger.Lane) []uint64 {
 	return places
 }
 
-// closes reports whether, once the next job is over, no request that was begun on the lane has a job left for it.
+// closes reports whether next is the last job for the lane of its own request and of all requests that began on the
+// lane.
 func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
 	for id, waiting := range lane.Queued {
 		r, ok := s.Requests[id]
@@ -242,7 +244,7 @@ func (s *state) begun(r *request.Request, l events.Lane) bool {
 	})
 }
 
-// takesJobs reports whether any collector of the lane could take a job, be it by standing by for another.
+// takesJobs reports whether any collector of the lane, standby or not, could take a job.
 func (s *state) takesJobs(l *ledger.Lane) bool {
 	for name := range l.Assignment.Collectors {
 		if c, ok := s.Collectors[name]; ok && c.Active && !c.Quarantined {
@@ -252,8 +254,8 @@ func (s *state) takesJobs(l *ledger.Lane) bool {
 	return false
 }
 
-// nextJob returns the next job of a lane: the requests that have started in queue order, of each its jobs in the
-// order they were made. One that has ended may have jobs left, which are done all the same unless nobody wants them.
+// nextJob returns the next job of a lane: first by the queue order of the started requests, then in the order in which
+// the request's jobs were made. A request that has ended may have jobs left; they still run if a request wants them.
 func (s *state) nextJob(lane *ledger.Lane) (events.JobID, bool) {
 	var first *request.Request
 	var next events.JobID

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Jobs that have left the memory come back by their definitions. Where these cannot be read, the scheduler refuses the wish
-// with the reason. It does not say that all went well.
+// Jobs that have left the memory come back through their definitions. If those cannot be read, the scheduler refuses
+// the wish with the reason. It does not claim that everything succeeded.
 func TestARepairNeedsTheDefinitions(t *testing.T) {
 	s := shared(
 		events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", State: events.StateArtifactsReady},

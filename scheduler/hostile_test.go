@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// stored is a fact as it lies in a log.
+// stored returns a fact in its stored form.
 func stored(t *testing.T, seq events.Seq, f events.Fact) events.Stored {
 	t.Helper()
 	s, err := events.Encode(events.Event{ID: fmt.Sprint(seq), Time: noon, Source: "test", Actor: "test", Fact: f})
@@ -57,7 +57,7 @@ func TestWhatACollectorHasNoSayInChangesNothing(t *testing.T) {
 	}
 }
 
-// What a collector writes stops nobody. Only a type of the core's that is not known stops a scheduler.
+// No event of a collector stops a part. Only an unknown type from the core stops a scheduler.
 func TestAMalformedEventDoesNotStopTheScheduler(t *testing.T) {
 	unknown := func(on events.Subject) events.Stored {
 		m := stored(t, 1, events.CollectorOffline{Name: "a"})
@@ -90,7 +90,7 @@ func TestAMalformedEventDoesNotStopTheScheduler(t *testing.T) {
 	}
 }
 
-// A collector of the lane may say what it likes about work: it counts only for what the lane holds.
+// A collector of the lane can write anything about its work: only facts that fit the lane count.
 func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
 	j2 := events.JobSpec{ID: "j2", RequestID: "r1", Target: "here"}
 	base := []events.Fact{
@@ -130,7 +130,7 @@ func TestWhatIsForgedOnALaneIsLitter(t *testing.T) {
 	}
 }
 
-// The job in JobDequeued is a collector's word. What was dispatched is decided on.
+// The job in JobDequeued is only the collector's word. The scheduler decides on the job that was dispatched.
 func TestACollectorCannotGiveAJobToAnotherRequest(t *testing.T) {
 	forged := spec
 	forged.RequestID, forged.Optional = "r9", true
@@ -143,8 +143,8 @@ func TestACollectorCannotGiveAJobToAnotherRequest(t *testing.T) {
 	}
 }
 
-// In an earlier version the standing of a collector lay on its own subject. The scheduler appends to the registry with
-// the version of the registry.
+// Earlier versions kept the standing of a collector on its own subject. The scheduler appends to the registry with the
+// version of the registry.
 func TestAnEarlierVersionsWordCountsUntilThen(t *testing.T) {
 	earlier := func(seq events.Seq, f events.Fact) events.Stored {
 		m, err := eventlogtest.Earlier(events.Event{ID: fmt.Sprint(seq), Time: noon, Source: "test", Actor: "test", Fact: f})
@@ -190,7 +190,7 @@ func TestAClockThatWasSetBackDoesNotPutARequestOff(t *testing.T) {
 	}
 }
 
-// picky is a log that never takes some appends, and whose consumers of some lanes cannot be made.
+// picky is a log that never takes some appends, and cannot make the consumers of some lanes.
 type picky struct {
 	*memory.Log
 	takes func(events.Event) error

@@ -78,7 +78,7 @@ func (w *world) must(_ control.Answer, err error) {
 	w.lawyer.never(err != nil, "%v", err)
 }
 
-// command lets a person ask for something, or for the same thing again.
+// command lets a person give a command, or repeat an earlier one.
 func (w *world) command() {
 	if len(w.commands) > 0 && w.odds(5) {
 		w.commands[w.r.IntN(len(w.commands))]()
@@ -125,7 +125,8 @@ func (w *world) command() {
 
 func (w *world) tag() events.Tag { return events.Tag(fmt.Sprintf("t%d", w.r.IntN(8))) }
 
-// wish is a request that may exist, may have a parent that comes later or never, and may be below itself.
+// wish draws a request that may exist already, may have a parent that comes later or never, and may be its own
+// ancestor.
 func (w *world) wish() control.NewRequest {
 	n := control.NewRequest{Suite: "m", Kind: events.Master, Tag: w.tag(), PR: w.r.IntN(4)}
 	if !w.odds(3) {
@@ -149,7 +150,7 @@ func (w *world) wish() control.NewRequest {
 	return n
 }
 
-// onSome does f to one of the requests that were created, at the time of asking.
+// onSome calls f with one of the requests that exist at the time of the call.
 func (w *world) onSome(f func(events.RequestID)) func() {
 	if len(w.lawyer.requests) == 0 {
 		return func() {}
@@ -164,7 +165,7 @@ func (w *world) onSome(f func(events.RequestID)) func() {
 	return func() { f(id) }
 }
 
-// publish replaces the definitions: by some without a target, by some that cannot be used, or by the first.
+// publish replaces the definitions: with some that lack a target, with unusable ones, or with the first ones.
 func (w *world) publish() {
 	d := modelSuite()
 	switch w.r.IntN(5) {
@@ -181,14 +182,13 @@ func (w *world) publish() {
 	_, _ = w.people.Publish(context.Background(), modeller, d)
 }
 
-// append writes for whoever needs no other view of the log.
+// append writes for actors without a view of their own.
 func (w *world) append(parts ...eventlog.Append) (events.Seq, error) {
 	desk := &desk{Log: w.log, w: w, seen: w.head, settles: true}
 	return desk.Append(context.Background(), parts...)
 }
 
-// reform makes everybody behave: the definitions are right, the collectors active, and one process a collector
-// lives.
+// reform makes every actor behave: the definitions are right, the collectors are active, and each has one live process.
 func (w *world) reform() {
 	w.must(w.people.Publish(context.Background(), modeller, modelSuite()))
 	var alive []*process
@@ -210,8 +210,8 @@ func (w *world) reform() {
 	}
 }
 
-// process is one process of a collector: it does what package collector does, one step at a time and on what it
-// read before.
+// process is one process of a collector. It does what package collector does, one step at a time, on what it read
+// before.
 type process struct {
 	w        *world
 	name     events.CollectorName
@@ -220,7 +220,7 @@ type process struct {
 	asleep   int
 	dead     bool
 	busy     bool
-	// ready is the append that it has decided on and not made; nil when it has none.
+	// ready is the append that it has decided but not yet made; nil when there is none.
 	ready func()
 
 	running  bool
@@ -232,7 +232,7 @@ type process struct {
 	measured map[events.TestCase]bool
 }
 
-// startProcess starts a process, while its predecessor may still live.
+// startProcess starts a process. Its predecessor may still live.
 func (w *world) startProcess(name events.CollectorName, lane events.Lane) *process {
 	w.instances++
 	p := &process{w: w, name: name, lane: lane, instance: fmt.Sprintf("i%d", w.instances)}
@@ -260,7 +260,7 @@ func (p *process) write(part eventlog.Append, facts ...events.Fact) error {
 	return err
 }
 
-// append writes to the log, which is closed to a collector that was removed.
+// append writes to the log. It fails for a removed collector.
 func (p *process) append(parts ...eventlog.Append) (events.Seq, error) {
 	if p.w.removed(p.name) {
 		p.dead = true
@@ -300,7 +300,7 @@ func (p *process) act() {
 	p.receive()
 }
 
-// receive takes a delivery: the next of the lane, sometimes another one out of turn, or what its predecessor left.
+// receive takes a delivery: the next one of the lane, sometimes one out of turn, or the one that its predecessor left.
 func (p *process) receive() {
 	w := p.w
 	state, version := p.read()
@@ -329,7 +329,7 @@ func (p *process) read() (job.Lane, events.Seq) {
 	return job.Evolve(job.Lane{}, last.Fact, last.Seq, last.Time), last.Seq
 }
 
-// dequeue decides on an attempt, which is recorded later.
+// dequeue decides to begin an attempt. The append comes later.
 func (p *process) dequeue(state job.Lane, version events.Seq, place uint64, spec events.JobSpec) {
 	facts, err := job.Decide(state, p.lane, job.Dequeue{Place: place, Job: spec, Collector: p.name, Instance: p.instance, MaxAttempts: maxAttempts})
 	if err != nil {
@@ -387,7 +387,7 @@ func (p *process) decided(work, results events.Seq, facts []events.Fact) (events
 
 func (p *process) ack(place uint64) { p.w.acked[p.lane] = max(p.w.acked[p.lane], place) }
 
-// work goes on with the job: a result, or one of the ends.
+// work does the next step of the job: a result, or one of its ends.
 func (p *process) work() {
 	var end job.Command
 	now := p.w.now.Add(p.w.jump())
@@ -426,7 +426,7 @@ func (p *process) report() {
 	}
 }
 
-// end decides how the attempt ends, which is recorded later, and then again until the log takes or refuses it.
+// end decides how the attempt ends. The append comes later, and is repeated until the log takes or refuses it.
 func (p *process) end(command job.Command) {
 	state, version := p.read()
 	facts, err := job.Decide(state, p.lane, command)

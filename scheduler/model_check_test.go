@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// lawyer reads the log of a world event by event and knows what must never happen. It folds in its own way and
-// shares no code with the product, so that both would have to be wrong alike.
+// lawyer reads the log of a world event by event and knows what must never happen. It folds in its own way and shares
+// no code with the product: only the same mistake in both could pass.
 type lawyer struct {
 	policy   Policy
 	attempts int // budget of lost executions
@@ -21,7 +21,7 @@ type lawyer struct {
 	identity map[identity]events.JobID
 	lanes    map[events.Lane]*track
 	running  int
-	// owed are the jobs that the batch of the last start has still to make.
+	// owed counts the jobs that are still to come in the batch of the last start.
 	owed   int
 	owedBy events.RequestID
 	// granted is the admission of a wish whose jobs come next.
@@ -30,7 +30,7 @@ type lawyer struct {
 	violation error
 }
 
-// identity is what makes a job itself; all jobs of these worlds measure all benchmarks.
+// identity is the identity of a job. All jobs of these worlds measure all benchmarks.
 type identity struct {
 	artifact events.Artifact
 	kind     events.JobKind
@@ -39,18 +39,19 @@ type identity struct {
 	profile  events.Profile
 }
 
-// identityOf leaves out for which kind of request the job was made: another one makes the next round of the same job.
+// identityOf leaves out the kind of request that the job was made for: another kind makes the next round of the same
+// job.
 func identityOf(spec events.JobSpec) identity {
 	spec.Artifact.Kind = ""
 	return identity{spec.Artifact, spec.Kind, spec.Lane(), spec.Backend, spec.Profile}
 }
 
-// fate is one request as the lawyer sees it. Sequences are 0 until it happened.
+// fate is one request for the lawyer. A sequence is 0 until its event has happened.
 type fate struct {
 	facts                events.RequestCreated
 	state                events.RequestState
 	tag, parent          events.Tag
-	known, ready         events.Seq // since when its tag is known, and since when it may start
+	known, ready         events.Seq // the events from which its tag is known and from which it may start
 	started, ended       events.Seq
 	beginning            events.Recorded
 	failures             int
@@ -58,7 +59,7 @@ type fate struct {
 	own, backfill, stand []*task // stand are shared ones
 }
 
-// task is one job as the lawyer sees it.
+// task is one job for the lawyer.
 type task struct {
 	spec                       events.JobSpec
 	created, dispatched, ended events.Seq
@@ -74,7 +75,7 @@ type task struct {
 	measured                   map[events.TestCase]bool
 }
 
-// track is one lane as the lawyer sees it.
+// track is one lane for the lawyer.
 type track struct {
 	places  uint64
 	place   uint64
@@ -267,8 +268,8 @@ func (l *lawyer) start(e events.Recorded, f events.RequestStarted, seen events.S
 	l.never(l.ahead(r, seen), "request %s of %s starts before its parent %s", f.RequestID, r.tag, r.parent)
 }
 
-// ahead reports whether a request had to wait for its parent, as far as its writer had read. Where parents
-// form a cycle nobody can be first.
+// ahead reports whether a request had to wait for its parent, given what its writer had read. In a cycle of parents no
+// request can be first.
 func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 	pending := func(tag events.Tag) bool {
 		known := false
@@ -279,7 +280,7 @@ func (l *lawyer) ahead(r *fate, seen events.Seq) bool {
 			over := p.ended > 0 && p.ended <= seen
 			switch {
 			case over && p.state != events.StateCompleted && p.state != events.StateFailed:
-				// It was withdrawn: that says nothing of another request for the artifact.
+				// It was withdrawn: that says nothing about another request for the artifact.
 			case over, p.started > 0 && p.started <= seen:
 				return false
 			default:
@@ -345,8 +346,8 @@ func (l *lawyer) makeJobs(e events.Recorded, f events.JobsCreated, seen events.S
 	l.granted = nil
 }
 
-// again reports whether a job may be made again, as far as was seen: it had gone with all who wanted it, or failed by a
-// fault. What a person asks for may be made again whenever it did not succeed.
+// again reports whether a job may be made again, given what was seen: it was withdrawn, or failed by a fault. For a
+// person's wish, any job that did not succeed may be made again.
 func (l *lawyer) again(id events.JobID, seen events.Seq, granted bool) bool {
 	t := l.jobs[id]
 	if t.ended > 0 && t.ended <= seen {
@@ -355,7 +356,7 @@ func (l *lawyer) again(id events.JobID, seen events.Seq, granted bool) bool {
 	return l.unwanted(t, seen)
 }
 
-// withdrawn reports whether a job had gone with all who wanted it, as far as was seen.
+// withdrawn reports whether a job ended because all requests that wanted it were cancelled, given what was seen.
 func (l *lawyer) withdrawn(id events.JobID, seen events.Seq) bool {
 	t := l.jobs[id]
 	if t.ended > 0 && t.ended <= seen {
@@ -364,7 +365,7 @@ func (l *lawyer) withdrawn(id events.JobID, seen events.Seq) bool {
 	return l.unwanted(t, seen)
 }
 
-// unwanted reports whether every request that wants a job was cancelled, as far as was seen.
+// unwanted reports whether every request that wants a job was cancelled, given what was seen.
 func (l *lawyer) unwanted(t *task, seen events.Seq) bool {
 	if t.repaired {
 		return false
@@ -378,7 +379,7 @@ func (l *lawyer) unwanted(t *task, seen events.Seq) bool {
 	return true
 }
 
-// newest returns the jobs of a request, of several rounds the newest.
+// newest returns the jobs of a request, each in its newest round.
 func (r *fate) newest() []*task {
 	var out []*task
 	at := map[identity]int{}
@@ -396,7 +397,7 @@ func (r *fate) newest() []*task {
 	return out
 }
 
-// complete checks that nothing is left of a request in progress, and that the end counts right.
+// complete checks that a request in progress has no jobs left, and that the numbers of its end are right.
 func (l *lawyer) complete(id events.RequestID, jobs, failed int, seen events.Seq) {
 	r := l.living(id)
 	required, failures := 0, 0

@@ -2,5 +2,5 @@
 
 package scheduler
 
-// modelLives is how many random worlds are run.
+// modelLives is how many random worlds the test runs.
 const modelLives = 10_000

@@ -2,6 +2,6 @@
 
 package scheduler
 
-// modelLives is how many random worlds are run under the race detector, which finds little where each world has one
-// goroutine and makes it ten times slower.
+// modelLives is how many random worlds the test runs under the race detector. There are few, because the detector makes
+// the test ten times slower and finds little: each world has one goroutine.
 const modelLives = 1_000

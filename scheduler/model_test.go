@@ -26,9 +26,9 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// Schedulers, processes and people act on one log in random order, on what they read some time ago, with clocks
-// that jump, through crashes, redeliveries and late reports. Whatever they do, what must never happen (domain 18)
-// does not, and once they behave, every request ends. A failure names its seed; TACHO_SEED repeats it.
+// Schedulers, processes and people act on one log in random order, on outdated reads, with clocks that jump, through
+// crashes, redeliveries and late reports. Whatever they do, the rules of what must never happen (domain 18) hold, and
+// once they behave, every request ends. A failure names its seed; TACHO_SEED repeats it.
 func TestRandomWorldsKeepTheRules(t *testing.T) {
 	first, count := uint64(time.Now().UnixNano()), uint64(modelLives)
 	if s := os.Getenv("TACHO_SEED"); s != "" {
@@ -38,7 +38,7 @@ func TestRandomWorldsKeepTheRules(t *testing.T) {
 		}
 		first, count = seed, 1
 	}
-	// Many small worlds make garbage faster than anything else.
+	// Many small worlds mostly make garbage: collect it less often.
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	var next, lived, happened atomic.Uint64
 	var tasks sync.WaitGroup
@@ -63,7 +63,7 @@ func TestRandomWorldsKeepTheRules(t *testing.T) {
 	t.Logf("%d worlds, %d events", lived.Load(), happened.Load())
 }
 
-// world is one random run. There is no goroutine in it and no clock but its own: a seed gives it again.
+// world is one random run. It has no goroutines and only its own clock, so its seed repeats it.
 type world struct {
 	r *rand.Rand
 	// real is set for the worlds that keep their events in the log in memory.
@@ -71,7 +71,7 @@ type world struct {
 	log    *memory.Log
 	cursor eventlog.Cursor
 	lawyer *lawyer
-	// index holds the events of each aggregate, so that nobody has to decode them again.
+	// index holds the decoded events of each aggregate, so that actors need not decode them again.
 	index  map[events.Subject][]events.Recorded
 	now    time.Time
 	policy Policy
@@ -80,11 +80,11 @@ type world struct {
 	people     *control.Control
 	processes  []*process
 	instances  int
-	// commands are those that were given, to be given again.
+	// commands are the commands so far, to repeat them.
 	commands []func()
-	// acked is the place up to which the deliveries of a lane are settled.
+	// acked is the place up to which the deliveries of a lane are acknowledged.
 	acked map[events.Lane]uint64
-	// depth counts actors that are in the middle of an append; calm is set for the end, when nobody misbehaves.
+	// depth counts actors in the middle of an append. calm is set for the end, when every actor behaves.
 	depth int
 	calm  bool
 }
@@ -96,13 +96,13 @@ type planner struct {
 	heard present
 	skew  time.Duration
 	busy  bool
-	// after is what it must have read to decide again.
+	// after is the sequence that it must have read to decide again.
 	after events.Seq
-	// before is how far it must have read before it may decide.
+	// before is how far it must have read before it may decide at all.
 	before events.Seq
 }
 
-// present are those who are heard now. All others have been silent for an hour.
+// present are the collectors that are heard now. All others have been silent for an hour.
 type present map[events.CollectorName]bool
 
 func (present) Hears() time.Duration { return time.Hour }
@@ -148,7 +148,7 @@ func (w *world) head() events.Seq { return events.Seq(len(w.lawyer.log)) }
 // odds reports true once in n times.
 func (w *world) odds(n int) bool { return w.r.IntN(n) == 0 }
 
-// jump is a clock that is wrong now and then, by hours.
+// jump returns the error of a clock: sometimes it is wrong by hours.
 func (w *world) jump() time.Duration {
 	if w.calm || !w.odds(20) {
 		return 0
@@ -156,14 +156,14 @@ func (w *world) jump() time.Duration {
 	return time.Duration(w.r.IntN(600)-300) * time.Minute
 }
 
-// desk is the log as one actor has it. Between a decision and its append others act; an append may fail before or
-// after it is stored.
+// desk is one actor's access to the log. Between a decision and its append other actors act. An append may fail before
+// or after it is stored.
 type desk struct {
 	*memory.Log
 	w *world
 	// seen is how far the actor had read when it decided.
 	seen func() events.Seq
-	// settles is set for an actor that asks again until it knows whether its append was stored.
+	// settles is set for an actor that repeats an append until it knows whether it was stored.
 	settles bool
 }
 
@@ -209,8 +209,8 @@ func (w *world) last(subject events.Subject) (events.Recorded, bool) {
 	return history[len(history)-1], true
 }
 
-// store appends to the log in memory, or does the same without encoding, which is faster, and shows the lawyer
-// what came of it.
+// store appends to the log in memory, or does the same without encoding, which is faster. It shows the lawyer the
+// result.
 func (w *world) store(ctx context.Context, parts []eventlog.Append, seen events.Seq) (events.Seq, error) {
 	if w.real {
 		if _, err := w.log.Append(ctx, parts...); err != nil {
@@ -244,7 +244,7 @@ func (w *world) record(e events.Recorded, seen events.Seq) {
 	w.lawyer.look(e, seen)
 }
 
-// live runs the world and returns what must never have happened.
+// live runs the world and returns a violation of the rules, if there is one.
 func (w *world) live() error {
 	w.found()
 	for range 40 + w.r.IntN(100) {
@@ -260,7 +260,7 @@ func (w *world) live() error {
 	return w.agree()
 }
 
-// act lets one actor do one thing.
+// act lets one actor do one step.
 func (w *world) act() {
 	if w.lawyer.violation != nil {
 		return
@@ -278,7 +278,7 @@ func (w *world) act() {
 	}
 }
 
-// plan lets a scheduler read some of what is new, and often decide.
+// plan lets a scheduler read some of the new events, and often decide.
 func (w *world) plan(p *planner) {
 	if p.busy {
 		return
@@ -298,7 +298,7 @@ func (w *world) plan(p *planner) {
 	}
 }
 
-// step decides and carries out, as the shell does.
+// step decides and carries out, like the shell.
 func (p *planner) step(now time.Time) {
 	if p.state.Seq >= p.after {
 		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), p.Logger)
@@ -306,7 +306,7 @@ func (p *planner) step(now time.Time) {
 	}
 }
 
-// listen tells a scheduler whose heartbeats are there. It is often right.
+// listen tells a scheduler which collectors are heard. It is often right.
 func (w *world) listen(p *planner) {
 	for _, c := range w.processes {
 		delete(p.heard, c.name)
@@ -333,8 +333,8 @@ func (w *world) disturb() {
 	}
 }
 
-// settle lets everybody behave: clocks go right, one process a lane lives, everything is read and decided. It
-// looks on until all requests have ended; a queue that stands still is a violation.
+// settle lets every actor behave: clocks are right, each lane has one live process, everything is read and decided. It
+// runs until all requests have ended; a queue that stands still is a violation.
 func (w *world) settle() {
 	w.calm = true
 	w.reform()
@@ -379,8 +379,8 @@ func (w *world) over() bool {
 	return true
 }
 
-// agree checks that all schedulers, however they came to read the log, know the same, that it is what a replay
-// gives, and that it is what happened.
+// agree checks that all schedulers have the same state however they read the log, that a replay gives the same, and
+// that it is what happened.
 func (w *world) agree() error {
 	replayed := newState()
 	for _, e := range w.lawyer.log {
@@ -399,7 +399,7 @@ func (w *world) agree() error {
 			return fmt.Errorf("request %s is %s for the scheduler and %s in truth", id, got, r.state)
 		}
 	}
-	// Optional jobs may be left when all requests have ended.
+	// Optional jobs may still be left when all requests have ended.
 	left := func(j *ledger.Job) bool { return !j.State.Terminal() }
 	if len(replayed.Pending)+len(replayed.Wishing) == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(replayed.Jobs)), left) && len(replayed.Jobs) > 0 {
 		return fmt.Errorf("all has ended, and %d jobs are still in the memory", len(replayed.Jobs))

@@ -24,7 +24,7 @@ func (l *lawyer) current(name events.Lane, id events.JobID, token events.Seq) *t
 	return t
 }
 
-// dispatch checks that a lane gets the next job in queue order, as far as the writer had read.
+// dispatch checks that a lane gets the next job in queue order, given what the writer had read.
 func (l *lawyer) dispatch(e events.Recorded, f events.JobDispatched, seen events.Seq) {
 	t, lane := l.job(f.Job.ID), l.lane(f.Job.Lane())
 	lane.places++
@@ -61,7 +61,7 @@ func (l *lawyer) before(lane *track, a, b *task) bool {
 	return false
 }
 
-// startedEarlier is queue order among requests in progress.
+// startedEarlier is the queue order among requests in progress.
 func startedEarlier(a, b events.Recorded, x, y events.RequestCreated) bool {
 	switch {
 	case !a.Time.Equal(b.Time):
@@ -91,8 +91,8 @@ func (l *lawyer) dequeue(e events.Recorded, f events.JobDequeued) {
 	lane.place, lane.current = f.Place, t
 }
 
-// done reports whether a job ended on its lane. One that was cancelled with its request while it was being
-// dispatched is over and still has to end there.
+// done reports whether a job ended on its lane. A job that was cancelled while it was being dispatched has ended, but
+// must still end on its lane.
 func (t *task) done() bool { return t.ended > 0 && t.ended > t.dispatched }
 
 func (l *lawyer) finish(e events.Recorded, f events.JobFinished, seen events.Seq) {
@@ -116,7 +116,7 @@ func (l *lawyer) finish(e events.Recorded, f events.JobFinished, seen events.Seq
 	t.ended = e.Seq
 }
 
-// words renders the newest events, one a line.
+// words returns the newest events as text, one per line.
 func (l *lawyer) words(n int) string {
 	var b strings.Builder
 	for _, e := range l.log[max(0, len(l.log)-n):] {
@@ -127,7 +127,7 @@ func (l *lawyer) words(n int) string {
 }
 
 func inWords(f events.Fact) string {
-	// The others are short enough as they are.
+	// The others are short enough.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.DefinitionsPublished:

@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// decideQuarantine takes collectors out that failed too many jobs in a row, before they fail all of them.
+// decideQuarantine quarantines collectors that failed too many jobs in a row, before they fail all jobs.
 func decideQuarantine(s *state, p Policy) []decision {
 	var failing []events.CollectorName
 	for name, c := range s.Collectors {

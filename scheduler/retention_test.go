@@ -27,7 +27,7 @@ func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
 	}
 }
 
-// endOneJob asks for a request and withdraws it, which ends its job, and returns the request.
+// endOneJob creates a request and cancels it, which ends its job, and returns the request.
 func endOneJob(t *testing.T, log *memory.Log, tag events.Tag) events.RequestID {
 	t.Helper()
 	id := ask(t, log, control.NewRequest{Kind: events.Master, Tag: tag})
@@ -40,7 +40,7 @@ func endOneJob(t *testing.T, log *memory.Log, tag events.Tag) events.RequestID {
 	return id
 }
 
-// retirements returns when jobs were retired, and what was said.
+// retirements returns when jobs were retired, and the times in the facts.
 func retirements(t *testing.T, log *memory.Log) (at []time.Time, before []string) {
 	t.Helper()
 	cursor, err := log.Follow(t.Context(), 0)
@@ -75,7 +75,7 @@ func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})
 		defer begin(t, log, month)()
-		defer begin(t, log, month)() // a second one changes nothing
+		defer begin(t, log, month)() // a second scheduler changes nothing
 		first := time.Now()
 		endOneJob(t, log, "a")
 		pass(6 * time.Hour)
@@ -96,7 +96,7 @@ func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
 				t.Errorf("at %v what ended before %s was retired, %v", at[i], before[i], err)
 			}
 		}
-		// a after 30 days and what was left of its hour, b and c each with the next day's.
+		// a after 30 days and the rest of its hour, b and c each at the retirement of the next day.
 		if diff := cmp.Diff([]string{"721h0m0s", "745h0m0s", "1423h0m0s"}, after); diff != "" {
 			t.Errorf("retirements (-want +got):\n%s", diff)
 		}
@@ -115,7 +115,7 @@ func TestNothingIsRetiredForEver(t *testing.T) {
 	})
 }
 
-// A scheduler that starts anew reads what was retired, and that the job exists.
+// A new scheduler reads from the log what was retired, and that the job exists.
 func TestARetiredJobIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})
@@ -137,7 +137,7 @@ func TestARetiredJobIsRemembered(t *testing.T) {
 	})
 }
 
-// What a writer with a clock of its own says holds nobody up for ever.
+// A fact of a writer with a wrong clock does not stop retention for ever.
 func TestRetentionWithWildClocks(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	s := newState()

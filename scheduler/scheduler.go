@@ -1,13 +1,13 @@
 // Package scheduler decides when requests start and end and which job each lane gets next.
 //
-// It is a pure decision on the ledger (decide.go); the shell feeds it and carries out what it decides. Every decision is
-// appended with the versions that it was taken on, so any number of schedulers may run: what two decide at once, the log
-// takes from one, and the other reads what came instead and decides again. Nothing depends on a clock but time-outs.
+// It is a pure decision on the ledger (decide.go). The shell feeds it and carries out its decisions. Every decision is
+// appended with the versions that it was taken on, so any number of schedulers may run: if two decide at once, the log
+// takes one decision; the other scheduler reads it and decides again. Only time-outs depend on a clock.
 //
 // What a crash means at each step:
 //
 //   - before an append: nothing happened; the next scheduler decides the same.
-//   - after an append: it happened; the next scheduler reads it and goes on from there.
+//   - after an append: it happened; the next scheduler reads it and continues from there.
 //   - a request is never in progress without all its jobs: admission, start and jobs are one batch.
 //   - a dispatch is the message that the collector receives: there is nothing to send afterwards.
 package scheduler
@@ -35,11 +35,11 @@ const source = "scheduler"
 type Config struct {
 	Log      eventlog.Log
 	Dispatch eventlog.Dispatch
-	// Hearing tells who is silent; nil calls nobody silent.
+	// Hearing says which collectors are silent; nil calls none silent.
 	Hearing presence.Hearing
 	Policy  Policy
-	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost,
-	// TakeoverAfter the same for its lane, when another collector stands by. 0 is 60 and 30 seconds.
+	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost.
+	// TakeoverAfter is how long before a standby takes over its lane. 0 means 60 and 30 seconds.
 	OfflineAfter, TakeoverAfter time.Duration
 	Logger                      *slog.Logger
 }
@@ -47,18 +47,18 @@ type Config struct {
 // Scheduler is one scheduler: a shell.Decider.
 type Scheduler struct {
 	Config
-	// lanes are those whose consumer exists. Only the steps use it, of which one is carried out at a time.
+	// lanes are the lanes whose consumer exists. Only steps use it, and they run one at a time.
 	lanes map[events.Lane]bool
-	// littered is how much litter was told of.
+	// littered is how much litter was logged already.
 	littered int
 }
 
-// state is the ledger with what the scheduler asks of it.
+// state is the ledger with the scheduler's own questions.
 type state struct{ *ledger.Ledger }
 
 func newState() *state { return &state{ledger.New()} }
 
-// New returns a scheduler that decides when it is asked.
+// New returns a scheduler. It decides when the shell asks it.
 func New(c Config) *Scheduler {
 	c.OfflineAfter, c.TakeoverAfter = cmp.Or(c.OfflineAfter, time.Minute), cmp.Or(c.TakeoverAfter, 30*time.Second)
 	if c.Hearing == nil {
@@ -69,12 +69,12 @@ func New(c Config) *Scheduler {
 
 // Told implements shell.Decider.
 func (s *Scheduler) Told(f events.Fact) bool {
-	// The others may decide something.
+	// The others may need a decision.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.CollectorOnline:
 		s.Hearing.Note(f.Name)
-	case events.DeliveryFact, events.OutboxFact: // GitHub is the others' concern
+	case events.DeliveryFact, events.OutboxFact: // other parts handle GitHub
 		return false
 	}
 	return true
@@ -91,7 +91,7 @@ func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 	return steps
 }
 
-// tellLitter says what was written that changes nothing, the last of each subject.
+// tellLitter logs new litter, the last event of each subject.
 func (s *Scheduler) tellLitter(l *ledger.Ledger) {
 	if s.littered == l.Littered {
 		return
@@ -104,7 +104,7 @@ func (s *Scheduler) tellLitter(l *ledger.Ledger) {
 	s.littered = l.Littered
 }
 
-// step is the append of one decision: all of its facts or none.
+// step is the append of one decision: all its facts or none.
 func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step {
 	batch, smaller := appends(l, d, d.facts, now), appends(l, d, d.otherwise, now)
 	return shell.Step{What: d.what, Do: func(ctx context.Context) (events.Seq, error) {

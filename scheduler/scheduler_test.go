@@ -17,12 +17,12 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// faulty is a log whose appends fail for a while, and that may hold a type of event from the future.
+// faulty is a log whose appends fail for a while, and that may hold an event of a future type.
 type faulty struct {
 	*memory.Log
 	failures int
 	future   bool
-	// gap makes reading end as on a damaged log.
+	// gap makes reading end like on a damaged log.
 	gap bool
 }
 

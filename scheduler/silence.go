@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// silent returns what follows from collectors that are not heard: they are offline, other collectors take their
-// lanes over, and attempts that such processes hold are lost. While nobody is heard nothing follows.
+// silent returns the decisions about silent collectors: they are offline, other collectors take over their lanes, and
+// their attempts are lost. While the listener does not hear, it decides nothing.
 func (s *Scheduler) silent(st *state) []decision {
 	if s.Hearing.Hears() == 0 {
 		return nil
@@ -20,7 +20,7 @@ func (s *Scheduler) silent(st *state) []decision {
 	}, silence)...)
 }
 
-// decideOffline records that collectors are gone that are said to be online and are silent.
+// decideOffline records that collectors are silent that the log has as online.
 func decideOffline(s *state, after time.Duration, silence func(events.CollectorName) time.Duration) []decision {
 	var gone []events.CollectorName
 	for name, c := range s.Collectors {

@@ -10,11 +10,11 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// roundsInAll bounds the rounds that people ask for.
+// roundsInAll bounds the rounds of a job that people can ask for.
 const roundsInAll = 20
 
-// decideStart makes the jobs of a request, or says why there are none. It is false while the farm lacks what it takes
-// and that was said already.
+// decideStart makes the jobs of a request, or records why there are none. It returns false while the farm lacks
+// something and that is already recorded.
 func decideStart(s *state, r *request.Request, reason string, now time.Time) (decision, bool) {
 	cause := s.Versions[events.RequestSubject(r.ID)]
 	own, backfill, digest, err := s.Expand(r)
@@ -62,7 +62,7 @@ func decideLateBackfill(s *state, r, parent *request.Request, now time.Time) (de
 	}, true
 }
 
-// owesBackfill reports whether the parent of a request in progress appeared and was not asked for its jobs yet.
+// owesBackfill reports whether the parent of a request in progress has appeared and its missing jobs were not made yet.
 func owesBackfill(s *state, r *request.Request, now time.Time) bool {
 	parent, known := s.ParentOf(r)
 	if !known || s.Backfilled[r.ID] {
@@ -72,8 +72,8 @@ func owesBackfill(s *state, r *request.Request, now time.Time) bool {
 	return owes
 }
 
-// decideAgain makes the jobs of a request in progress again that were cancelled with another request which shared them:
-// who cancelled it, and who shared it, need not have known of each other.
+// decideAgain makes new rounds of jobs that a request in progress had shared with another request and that were
+// cancelled with it. The person who cancelled need not have known of the sharing.
 func decideAgain(s *state, r *request.Request) (decision, bool) {
 	if !s.Torn[r.ID] {
 		return decision{}, false
@@ -90,22 +90,23 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 	return s.grant(r, fmt.Sprint("again-", len(r.Jobs)), "make cancelled jobs again", jobs), true
 }
 
-// nextRound returns the round after the newest of a job, for a request.
+// nextRound returns the round after a job's newest one, for a request.
 func (s *state) nextRound(j *ledger.Job, r *request.Request) events.JobSpec {
 	spec := s.NewestRound(j.Spec()).Again()
-	// Whoever had the last one made: what is not of the request's own artifact is of its parent's.
+	// Whichever request made the last round: a job for another artifact than the request's own measures its parent.
 	spec.RequestID, spec.Backfill = r.ID, j.Spec().Artifact.Tag != r.Artifact.Tag
 	return spec
 }
 
-// grant is the append that makes jobs of a request besides those of its start.
+// grant returns the decision that makes more jobs for a request after its start.
 func (s *state) grant(r *request.Request, key, what string, jobs []events.JobSpec) decision {
 	facts, _ := request.Decide(*r, request.Grant{Key: key, Jobs: jobs})
 	admitted := events.GraphAdmitted{RequestID: r.ID, Key: key, Kind: events.GraphRepair, Jobs: len(jobs)}
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: what, facts: append([]events.Fact{admitted}, facts...)}
 }
 
-// decideWish answers the oldest wish of a request: with the next rounds of the jobs that it names, or with why not.
+// decideWish answers the oldest wish of a request: with the next rounds of the jobs that it names, or with a reason why
+// not.
 func decideWish(s *state, r *request.Request) decision {
 	wish := r.Wishes[0]
 	refuse := func(why string) []events.Fact {
@@ -121,10 +122,10 @@ func decideWish(s *state, r *request.Request) decision {
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse repair", facts: refuse(why)}
 }
 
-// repairs returns the next rounds of the selected jobs of a request, of all that did not succeed when none is
-// selected, or why there are none.
+// repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is selected, it
+// takes all jobs that did not succeed.
 func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []events.JobSpec, why string) {
-	known := map[events.JobID]*ledger.Job{} // by the id of any round, the newest one
+	known := map[events.JobID]*ledger.Job{} // the newest round, by the id of any round
 	var failed []events.JobID
 	running := 0
 	for _, j := range s.NewestRounds(r) {

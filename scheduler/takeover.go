@@ -11,21 +11,21 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// limits is how long a collector may be silent before another one takes its lane over, and before its attempt
-// is lost when nobody can.
+// limits says how long a collector may be silent before another one takes over its lane, and before its attempt is lost
+// if no other can.
 type limits struct{ takeover, offline time.Duration }
 
-// updateTime is how long a collector may be away for another version. Fetching and building one takes minutes,
-// and a lane that changes its machine for that would break the series of its results twice.
+// updateTime is how long a collector may be away to update. Fetching and building a version takes minutes, and a lane
+// that changed its machine for that would break its series of results twice.
 const updateTime = 10 * time.Minute
 
-// decideTakeovers returns for each lane whether another collector takes it over, and whether the attempt that is
-// current on it is lost.
+// decideTakeovers decides for each lane whether another collector takes it over, and whether its current attempt is
+// lost.
 //
-// A lane changes hands at once when a person or the farm took its collector out (deactivated, removed, drained and
-// gone, quarantined), but when it is only silent not before there is work: machines are compared with themselves, so a
-// lane keeps its machine where it can. Between jobs the old one's job goes on; only the attempt of one that is
-// gone is lost.
+// A lane gets another collector at once if a person or the farm took its collector out (deactivated, removed, drained
+// and gone, quarantined). If the collector is only silent, the lane changes only when there is work: results are
+// compared with those of the same machine, so a lane keeps its machine if possible. If the old collector is still
+// there, it finishes its job; only the attempt of a collector that is gone is lost.
 func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
 	var out []decision
 	for _, lane := range s.LaneOrder {
@@ -67,7 +67,7 @@ func decideTakeover(s *state, name events.Lane, l limits, silence func(events.Co
 	return d, len(d.facts) > 0
 }
 
-// out reports whether the collector that serves the lane is not there to do so, and why.
+// out reports whether the lane has lost its serving collector, and why.
 func (s *state) out(lane *ledger.Lane, after time.Duration, silence func(events.CollectorName) time.Duration) (string, bool) {
 	name := lane.Assignment.Serving
 	if name == "" {
@@ -92,8 +92,8 @@ func (s *state) out(lane *ledger.Lane, after time.Duration, silence func(events.
 	return fmt.Sprintf("collector %s was not heard for %s", name, after), true
 }
 
-// successor returns who takes the lane over: of those that are fit the one that is no standby, else the first by
-// name.
+// successor returns the collector that takes the lane over: among the fit ones the one that is not a standby, else the
+// first by name.
 func successor(l *ledger.Lane, fit func(events.CollectorName) bool) (events.CollectorName, bool) {
 	var best events.CollectorName
 	for _, name := range slices.Sorted(maps.Keys(l.Assignment.Collectors)) {
@@ -105,13 +105,13 @@ func successor(l *ledger.Lane, fit func(events.CollectorName) bool) (events.Coll
 	return best, best != ""
 }
 
-// lostBy reports whether the current attempt of the lane is lost, and why: its collector is gone and another one
-// serves now, or it is silent for so long that it must be taken for dead.
+// lostBy reports whether the current attempt of the lane is lost, and why: its collector is gone and another one serves
+// now, or it has been silent for so long that it counts as dead.
 func (s *state) lostBy(lane *ledger.Lane, serving events.CollectorName, l limits, silence func(events.CollectorName) time.Duration,
 	fit func(events.CollectorName) bool,
 ) (string, bool) {
 	holder := lane.Work.Collector
-	if lane.Work.Phase != job.Current || s.Collector(holder).Removed { // then it is given back
+	if lane.Work.Phase != job.Current || s.Collector(holder).Removed { // then decideRelease gives the job back
 		return "", false
 	}
 	if silence(holder) >= l.offline {
@@ -126,8 +126,8 @@ func (s *state) lostBy(lane *ledger.Lane, serving events.CollectorName, l limits
 	return fmt.Sprintf("no heartbeat for %s, and collector %s serves the lane", l.takeover, serving), silence(holder) >= l.takeover
 }
 
-// decideRelease gives the job back that a removed collector has in hand: it cannot say anything any more, and the job
-// is not to blame, so that it spends no attempt.
+// decideRelease gives back the job that a removed collector has in hand, because that collector can no longer write.
+// The job is not to blame, so this spends no attempt.
 func decideRelease(s *state, name events.Lane) (decision, bool) {
 	lane := s.Lanes[name]
 	holder := lane.Work.Collector

@@ -21,7 +21,7 @@ var (
 	spec      = events.JobSpec{ID: "j1", RequestID: "r1", Target: "here"}
 )
 
-// told is the state after some facts.
+// told returns the state after some facts.
 func told(facts ...events.Fact) *state {
 	s := newState()
 	s.say(facts...)
@@ -35,7 +35,7 @@ func (s *state) say(facts ...events.Fact) {
 	}
 }
 
-// lives tells the lives of jobs j0, j1, … on the shared lane, one after another.
+// lives plays the lives of jobs j0, j1, … on the shared lane, one after another.
 type lives struct {
 	s     *state
 	place uint64
@@ -45,7 +45,7 @@ func (l *lives) say(facts ...events.Fact) { l.s.say(facts...) }
 
 func (l *lives) job() events.JobID { return events.JobID(fmt.Sprintf("j%d", l.place-1)) }
 
-// begin has a collector begin an attempt, of the next job or of the same one again, and returns its token.
+// begin lets a collector begin an attempt of the next job, or of the same one again, and returns its token.
 func (l *lives) begin(by events.CollectorName, next bool) events.Seq {
 	if next {
 		l.place++
@@ -55,7 +55,7 @@ func (l *lives) begin(by events.CollectorName, next bool) events.Seq {
 	return l.s.Seq
 }
 
-// shared is a lane with a collector "a" and a standby "s", both there, and whatever more is said.
+// shared is a lane with a collector "a" and a standby "s", both online, after more facts.
 func shared(more ...events.Fact) *state {
 	facts := []events.Fact{
 		events.CollectorRegistered{Name: "a", Target: "here"},
@@ -162,7 +162,7 @@ func TestALaneIsNotGivenJobsThatNobodyCouldTake(t *testing.T) {
 	}
 }
 
-// A removed collector cannot say anything any more: the scheduler gives its job back, whether it hears anybody or not.
+// A removed collector can no longer write: the scheduler gives its job back, whether it hears heartbeats or not.
 func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 	made := events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec}}
 	running := events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "a", Instance: "a1", Attempt: 2, Lost: 1}
@@ -179,19 +179,19 @@ func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.StateOf("j1") != events.JobQueued || s.Littered > 0 {
 		t.Errorf("then %+v, the job is %s", again, s.StateOf("j1"))
 	}
-	// It is over for the collector, whatever it had on its way.
+	// The attempt is over for the collector, whatever it still sends.
 	s.say(events.JobFinished{Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Outcome: events.Success})
 	if s.StateOf("j1") != events.JobQueued || s.Littered != 1 {
 		t.Errorf("the job is %s by the word of a collector that was removed", s.StateOf("j1"))
 	}
-	// What is silent for ever is not said of one that nobody expects.
+	// A removed collector is not reported as silent.
 	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
 		t.Errorf("%+v, want the standby alone", offline)
 	}
 }
 
 func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
-	// Six jobs, so many of each artifact.
+	// Six jobs, this many of each artifact.
 	made := func(each int) events.JobsCreated {
 		f := events.JobsCreated{RequestID: "r1"}
 		for i := range 6 {
@@ -270,7 +270,7 @@ func TestWhatACollectorIsQuarantinedFor(t *testing.T) {
 	}
 }
 
-// ears hear everybody, but for those who were silent for a time.
+// ears hear every collector, except those that have been silent for the given time.
 type ears map[events.CollectorName]time.Duration
 
 func (ears) Hears() time.Duration                          { return time.Hour }
@@ -278,7 +278,7 @@ func (e ears) Of(name events.CollectorName) presence.Voice { return presence.Voi
 func (e ears) Note(name events.CollectorName)              { delete(e, name) }
 func (ears) Changed() <-chan struct{}                      { return nil }
 
-// A scheduler whose process could not hear anybody takes nobody for silent.
+// A scheduler whose process cannot hear calls no collector silent.
 func TestWhatCouldNotBeHeardIsNoSilence(t *testing.T) {
 	for silence, want := range map[time.Duration]int{29 * time.Second: 0, 30 * time.Second: 1} {
 		s := New(Config{Log: memory.New(memory.Config{}), Hearing: ears{"a": silence}, Logger: slog.New(slog.DiscardHandler)})

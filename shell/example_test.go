@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// A shell reads the log into a ledger. A part waits for an event, and then looks.
+// A shell reads the log into a ledger. A part waits for an event, then looks at the ledger.
 func ExampleShell() {
 	ctx, stop := context.WithCancel(context.Background())
 	log := memory.New(memory.Config{})

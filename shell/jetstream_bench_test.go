@@ -17,8 +17,8 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// BenchmarkStartOfAFarm starts on a log of TACHO_EVENTS events (20,000 unless it is said): from a snapshot, and from the
-// first event. Collectors are let in and jobs dispatched when the start is over.
+// BenchmarkStartOfAFarm starts on a log of TACHO_EVENTS events (default 20,000): from a snapshot, and from the first
+// event. After the start collectors can connect and jobs are dispatched.
 func BenchmarkStartOfAFarm(b *testing.B) {
 	want := 20_000
 	if text := os.Getenv("TACHO_EVENTS"); text != "" {

@@ -2,12 +2,13 @@
 //
 //	log ──▶ one follower ──▶ ledger ──▶ Decide (pure) ──▶ steps ──▶ log
 //
-// One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network:
-// the steps of a decider are carried out by a goroutine of that decider, and meanwhile it is not asked again. It is
-// asked again once the ledger holds all that it wrote, so that nothing is decided twice. Nobody is asked before the
+// One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network.
+// A separate goroutine carries out the steps of a decider; meanwhile the shell does not ask that decider. It asks again
+// once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before the
 // ledger has caught up with the log.
 //
-// What a crash means: what was decided and not appended never happened, and is decided again from the same log.
+// What a crash means: a decision that was not appended never happened. The next start decides it again from the same
+// log.
 package shell
 
 import (
@@ -29,107 +30,110 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// batch is how many events are taken at once.
+// batch is how many events the shell takes at once.
 const batch = 1000
 
-// Decider decides on the ledger. The shell alone calls it, from one goroutine.
+// Decider decides on the ledger. Only the shell calls it, from one goroutine.
 type Decider interface {
-	// Told is given each fact that the ledger took, and reports whether it may call for a decision at once. If not, the
-	// decider is asked at the next tick.
+	// Told takes each fact that the ledger took. It reports whether the fact may need a decision at once; if not, the
+	// shell asks the decider at the next tick.
 	Told(f events.Fact) bool
-	// Decide returns what is to be done. It asks nobody and waits for nothing.
+	// Decide returns what to do. It must not ask others or wait.
 	Decide(l *ledger.Ledger, now time.Time) []Step
 }
 
-// Step is one thing to do. The steps of one decision are carried out in their order.
+// Step is one thing to do. The steps of one decision are carried out in order.
 type Step struct {
-	// What says in words what is decided.
+	// What says in words what was decided.
 	What string
-	// Do appends it and returns the last sequence of the append; 0 when there was nothing to append any more.
+	// Do appends it and returns the last sequence of the append; 0 when there was nothing left to append.
 	Do func(ctx context.Context) (events.Seq, error)
 }
 
 // Config is what a Shell needs.
 type Config struct {
 	Log eventlog.Log
-	// Tick is how often deciders are asked without news. 0 is one second.
+	// Tick is how often deciders are asked without news. 0 means one second.
 	Tick   time.Duration
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// Snapshots keep the ledger, so that the next start need not read all of the log; nil for none. One is made at a stop,
-	// and every Every events; 0 is 100,000.
+	// Snapshots keeps copies of the ledger, so that the next start need not read the whole log; nil for none. The shell
+	// makes one at a stop and after each Every events; 0 means 100,000.
 	Snapshots eventlog.Snapshots
 	Every     int
 }
 
-// Shell is one follower of the log with those whom it feeds. Make it with New, and run it once.
+// Shell is one follower of the log with its deciders and listeners. Make it with New, and run it once.
 type Shell struct {
 	Config
 	answers chan answer
 	// keeper makes snapshots. Only the goroutine that owns the ledger uses it.
 	keeper keeper
-	// restored is set once the newest snapshot was looked for, at is the event in it. Begin sets them before Run.
+	// restored is set once the shell has looked for the newest snapshot. at is the last event in it. Begin sets them
+	// before Run.
 	restored bool
 	at       events.Seq
 
-	// mu guards what follows. One goroutine changes ledger, current and moved; many may look.
+	// mu guards what follows. One goroutine changes ledger, current and moved; many may read.
 	mu        sync.RWMutex
 	seats     []*seat
 	listeners []func(events.Fact)
 
 	ledger  *ledger.Ledger
 	current bool
-	// moved is closed and made anew with each batch.
+	// moved is closed and replaced with each batch.
 	moved chan struct{}
 }
 
-// seat is the place of a decider. Only the goroutine of the shell uses it.
+// seat holds the shell's state for one decider. Only the goroutine of the shell uses it.
 type seat struct {
 	Decider
-	// news is set while something was told that may decide something. blind is set while nobody knows what another writer
-	// wrote: the next events that come may be that.
+	// news is set when a fact may need a decision. blind is set when another writer was first but it is unknown what it
+	// wrote: the next events may be that.
 	news, blind bool
-	// busy is set while its steps are carried out.
+	// busy is set while the decider's steps are carried out.
 	busy bool
-	// after is the last sequence that it wrote, or that was written in its way: it is asked again once that is read.
+	// after is the last sequence that the decider wrote, or that another writer wrote first. The shell asks it again
+	// once that is read.
 	after events.Seq
 }
 
-// Outcome is what came of the steps of one decision.
+// Outcome is the result of the steps of one decision.
 type Outcome struct {
-	// After is the last sequence that was written, or that was written in the way: before it is read nothing is decided.
+	// After is the last sequence that was written, or that another writer wrote first. Decide nothing before it is
+	// read.
 	After events.Seq
-	// First says that another writer was first somewhere, Unknown that the log did not say where.
+	// First says that another writer was first at some step, Unknown that the log did not say at which sequence.
 	First, Unknown bool
 }
 
-// answer is the outcome for a decider.
+// answer is the outcome of a decider's steps.
 type answer struct {
 	*seat
 	Outcome
 }
 
-// New returns a shell that feeds nobody yet.
+// New returns a shell without deciders and listeners.
 func New(c Config) *Shell {
 	c.Tick, c.Every = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000)
 	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
 }
 
-// Seat gives a decider its place.
+// Seat adds a decider.
 func (s *Shell) Seat(d Decider) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seats = append(s.seats, &seat{Decider: d, news: true})
 }
 
-// Tell gives f each fact that the ledger takes from now on; f waits for nothing.
+// Tell calls f with each fact that the ledger takes from now on. f must not wait.
 func (s *Shell) Tell(f func(events.Fact)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners = append(s.listeners, f)
 }
 
-// Run reads and decides until ctx ends. It returns an error only when it cannot go on: the log has a gap, or holds a
+// Run reads and decides until ctx ends. It returns an error only when it cannot continue: the log has a gap, or holds a
 // type of event that this program does not know.
 func (s *Shell) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
@@ -143,19 +147,20 @@ func (s *Shell) Run(ctx context.Context) error {
 	return nil
 }
 
-// fatal reports whether nothing helps against an error of reading the log.
+// fatal reports whether an error of reading the log is not worth a retry.
 func fatal(err error) bool {
 	var gap *eventlog.GapError
 	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
 }
 
-// read is what was read at once. It is current when it ends with all that was there in the beginning.
+// read is a batch of events. It is current if it reaches the end that the log had when the reading began.
 type read struct {
 	stored  []events.Stored
 	current bool
 }
 
-// read gives out what the log holds, and then what comes. A cursor that breaks is made anew where it was.
+// read sends the events of the log, then new ones as they come. If the cursor breaks, it makes a new one at the same
+// place.
 func (s *Shell) read(ctx context.Context, batches chan<- read) error {
 	at, restored := s.at, s.restored
 	pause := retry.Pauses(50*time.Millisecond, s.Tick)
@@ -251,7 +256,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 	}
 }
 
-// ready returns who may be asked: nobody before the ledger has caught up.
+// ready returns the deciders that may be asked: none before the ledger has caught up.
 func (s *Shell) ready() []*seat {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -261,7 +266,7 @@ func (s *Shell) ready() []*seat {
 	return slices.Clone(s.seats)
 }
 
-// take folds what was read.
+// take folds a batch into the ledger.
 func (s *Shell) take(b read) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,8 +300,7 @@ func (s *Shell) take(b read) error {
 	return nil
 }
 
-// CarryOut carries out steps in their order. A step that fails does not keep the others from being done, unless the log
-// is away.
+// CarryOut carries out steps in order. One failed step does not block the others, unless the log is unavailable.
 func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome) {
 	for _, step := range steps {
 		if ctx.Err() != nil {
@@ -321,21 +325,21 @@ func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome
 	return o
 }
 
-// View shows the ledger to somebody who only looks, and does not wait meanwhile.
+// View calls look with the ledger. look must only read, and must not wait.
 func (s *Shell) View(look func(*ledger.Ledger)) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	look(s.ledger)
 }
 
-// Position returns the last event that was taken, and whether the ledger has caught up with the log.
+// Position returns the last event in the ledger, and whether the ledger has caught up with the log.
 func (s *Shell) Position() (at events.Seq, current bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.ledger.Seq, s.current
 }
 
-// Wait returns once everything up to seq is taken and the ledger has caught up with the log, or with the error of ctx.
+// Wait returns nil once the ledger holds everything up to seq and has caught up with the log, or else the error of ctx.
 func (s *Shell) Wait(ctx context.Context, seq events.Seq) error {
 	for {
 		s.mu.RLock()

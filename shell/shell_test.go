@@ -25,9 +25,9 @@ var (
 type counter struct {
 	log    eventlog.Log
 	enough int
-	// deciding is set while it is asked or its steps are carried out.
+	// deciding is set while the decider is asked or its steps are carried out.
 	deciding atomic.Bool
-	// overlaps counts how often both were, decisions those that were carried out.
+	// overlaps counts how often both happened at once, decisions counts the steps that were carried out.
 	overlaps, decisions atomic.Int32
 }
 
@@ -70,7 +70,7 @@ func start(t *testing.T, log eventlog.Log, seats []shell.Decider) (*shell.Shell,
 	return s, ended
 }
 
-// Three shells on one log: each decision is taken on what the log says, so none is taken twice.
+// Three shells on one log: each decision is taken on the log's versions, so none is recorded twice.
 func TestEachDecisionIsTakenOnce(t *testing.T) {
 	log := memory.New(memory.Config{})
 	var all []*counter
@@ -128,7 +128,7 @@ func fill(t *testing.T, log eventlog.Log, n int) {
 	}
 }
 
-// Nobody is asked before all is read that is there, however often the cursor breaks.
+// No decider is asked before the whole log is read, however often the cursor breaks.
 func TestNobodyDecidesOnHalfOfTheLog(t *testing.T) {
 	log := memory.New(memory.Config{})
 	fill(t, log, 20)
@@ -206,7 +206,7 @@ type failing struct {
 
 func (f *failing) Follow(context.Context, events.Seq) (eventlog.Cursor, error) { return nil, f.err }
 
-// Of the steps of one decision each is carried out, whatever becomes of the others, as long as the log is there.
+// Each step of a decision is carried out, even if others fail, as long as the log is available.
 func TestOneFailedStepDoesNotBlockTheOthers(t *testing.T) {
 	ways := map[string]struct {
 		err  error

@@ -17,41 +17,43 @@ import (
 const (
 	// Fold names the ledger among the snapshots.
 	Fold = "ledger"
-	// keepWithin bounds how long a stop waits for its snapshot.
-	keepWithin = 5 * time.Second
-	// long is how many events are worth a word to whoever waits for a start.
-	long = 50_000
+	// keepTimeout bounds how long a stop waits for its snapshot.
+	keepTimeout = 5 * time.Second
+	// longRead is how many events must be read before the shell tells the operator that a start takes time.
+	longRead = 50_000
 )
 
-// keeper knows what is kept of the ledger. What is not atomic belongs to the goroutine that owns the ledger.
+// keeper knows the snapshots of the ledger. Its fields belong to the goroutine that owns the ledger, except the atomic
+// ones.
 type keeper struct {
-	// identity is that of the log, last the id of the last event that was taken.
+	// identity is the identity of the log, last the id of the last event that was taken.
 	identity, last string
-	// tried is the last event in a snapshot that was to be kept, kept in one that was.
+	// tried is the last event in the last snapshot that the shell tried to store, kept that in the last one that was
+	// stored.
 	tried events.Seq
 	kept  atomic.Uint64
-	// busy is set while one is written.
+	// busy is set while a snapshot is written.
 	busy atomic.Bool
-	// began is when the reading began, from the event from.
+	// began is when the reading began, from the event after which it began.
 	began time.Time
 	from  events.Seq
 }
 
-// Begin goes on from the newest snapshot that fits, so that Run need not: a start calls it beside the other things that it
-// waits for. What fails is tried again by Run.
+// Begin loads the newest snapshot that fits, so that Run need not. A start calls it in parallel with the other things
+// that it waits for. If it fails, Run tries again.
 func (s *Shell) Begin(ctx context.Context) {
 	at, err := s.restore(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "no snapshot could be asked for yet", "error", err)
+			s.Logger.WarnContext(ctx, "the snapshots could not be read yet, trying again", "error", err)
 		}
 		return
 	}
 	s.at, s.restored = at, true
 }
 
-// restore begins with the newest snapshot that fits to the log, and returns the event in it; 0 to begin at the first one.
-// A snapshot that is damaged or does not fit is said and left alone.
+// restore loads the newest snapshot that fits the log, and returns its last event; 0 without a snapshot. It logs a
+// snapshot that is damaged or does not fit, and leaves it alone.
 func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	head, err := s.Log.Head(ctx)
 	if err != nil {
@@ -69,13 +71,13 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 		s.ledger, s.keeper.tried, s.keeper.last = l, at.Seq, at.EventID
 		s.keeper.kept.Store(uint64(at.Seq))
 	}
-	if left := head.Last - at.Seq; left > long {
+	if left := head.Last - at.Seq; left > longRead {
 		s.Logger.WarnContext(ctx, "the log is being read; nothing is decided and no collector is let in meanwhile", "events", left, "snapshot", at.Seq)
 	}
 	return at.Seq, nil
 }
 
-// newest returns the ledger of the newest snapshot that fits; nil without one.
+// newest returns the ledger of the newest snapshot that fits; nil when there is none.
 func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, error) {
 	if s.Snapshots == nil {
 		return nil, eventlog.Snapshot{}, nil
@@ -88,7 +90,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 		damaged = append(damaged, err)
 	}
 	for _, why := range damaged {
-		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is left alone", "error", why)
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is ignored", "error", why)
 	}
 	for _, one := range whole {
 		l, err := s.fits(ctx, one, head)
@@ -99,7 +101,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 			s.Logger.InfoContext(ctx, "the ledger goes on from a snapshot", "event", one.Seq, "log_ends_at", head.Last)
 			return l, one, nil
 		}
-		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is left alone", "event", one.Seq, "error", err)
+		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is ignored", "event", one.Seq, "error", err)
 	}
 	return nil, eventlog.Snapshot{}, nil
 }
@@ -108,7 +110,7 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.Head) (*ledger.Ledger, error) {
 	switch {
 	case one.Identity != head.Identity:
-		return nil, fmt.Errorf("it is of log %s, and this is %s", one.Identity, head.Identity)
+		return nil, fmt.Errorf("it belongs to log %s, but this is log %s", one.Identity, head.Identity)
 	case one.Seq == 0 || one.Seq > head.Last:
 		return nil, fmt.Errorf("the log ends at event %d: it was cut", head.Last)
 	}
@@ -122,7 +124,7 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 		return nil, err
 	}
 	if id := at[0].Header[events.HeaderID]; id != one.EventID {
-		return nil, fmt.Errorf("its last event is %s, and the log has %s there", one.EventID, id)
+		return nil, fmt.Errorf("its last event is %s, but the log has %s there", one.EventID, id)
 	}
 	l, err := ledger.Restore(one.Data)
 	if err == nil && l.Seq != one.Seq {
@@ -131,14 +133,14 @@ func (s *Shell) fits(ctx context.Context, one eventlog.Snapshot, head eventlog.H
 	return l, err
 }
 
-// caughtUp says how long the reading took, where somebody was told to wait. The caller holds mu.
+// caughtUp logs how long the reading took, if the operator was told to wait. The caller holds mu.
 func (s *Shell) caughtUp() {
-	if read := s.ledger.Seq - s.keeper.from; read > long {
-		s.Logger.Warn("the log is read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
+	if read := s.ledger.Seq - s.keeper.from; read > longRead {
+		s.Logger.Warn("the log was read", "events", read, "took", time.Since(s.keeper.began).Round(time.Millisecond))
 	}
 }
 
-// keepSome makes a snapshot when it is time for one.
+// keepSome makes a snapshot when one is due.
 func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.tried < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
 		return
@@ -157,7 +159,7 @@ func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 	})
 }
 
-// keepLast makes a snapshot at a stop, so that the next start reads nothing twice.
+// keepLast makes a snapshot at a stop, so that the next start does not read events again.
 func (s *Shell) keepLast(ctx context.Context) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq == events.Seq(s.keeper.kept.Load()) {
 		return
@@ -167,7 +169,7 @@ func (s *Shell) keepLast(ctx context.Context) {
 		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
 		return
 	}
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	s.keep(soon, one)
 }

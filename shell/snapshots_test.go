@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// counting is a log that counts the events that were read.
+// counting is a log that counts the events that are read.
 type counting struct {
 	*memory.Log
 	read atomic.Int64
@@ -41,7 +41,7 @@ func (c *counted) Next(ctx context.Context, limit int) ([]events.Stored, error) 
 	return stored, err
 }
 
-// lines are what a logger was told, one line each.
+// lines are the messages of a logger, one line each.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -59,8 +59,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// once runs a shell until it has caught up with the log, stops it, and returns its ledger, how many events it read, and
-// what it said.
+// once runs a shell until it has caught up with the log, stops it, and returns its ledger and what it logged.
 func once(t *testing.T, log eventlog.Log, kept eventlog.Snapshots, every int) (after []byte, said string) {
 	t.Helper()
 	var out lines
@@ -93,7 +92,7 @@ func catchUp(t *testing.T, s *shell.Shell) (after []byte) {
 	return after
 }
 
-// A start reads what came after the stop, and comes to the same as a start from the first event.
+// A start reads only what came after the stop, and gets the same ledger as a start from the first event.
 func TestAStartReadsOnlyWhatIsNew(t *testing.T) {
 	log := &counting{Log: memory.New(memory.Config{})}
 	fill(t, log.Log, 15)
@@ -103,7 +102,7 @@ func TestAStartReadsOnlyWhatIsNew(t *testing.T) {
 	}
 	fill(t, log.Log, 20)
 	got, _ := once(t, log, log.Log, 0)
-	if n := log.read.Swap(0); n != 1+5 { // the last one of the snapshot is compared
+	if n := log.read.Swap(0); n != 1+5 { // the last event of the snapshot is read to compare it
 		t.Errorf("the second start read %d events", n)
 	}
 	if want, _ := once(t, log, nil, 0); !bytes.Equal(got, want) {
@@ -116,7 +115,7 @@ func TestAStartReadsOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// What was begun early goes on with what was stored since, and asks for no snapshot again.
+// After an early Begin, Run continues with the events stored since, and does not read a snapshot again.
 func TestAStartMayBeginEarly(t *testing.T) {
 	for _, before := range []int{0, 15} {
 		log := &counting{Log: memory.New(memory.Config{})}
@@ -138,7 +137,7 @@ func TestAStartMayBeginEarly(t *testing.T) {
 	}
 }
 
-// Snapshots are made while the shell runs, too: not every process is stopped softly.
+// Snapshots are also made while the shell runs: not every process gets a soft stop.
 func TestSnapshotsAreMadeOnTheWay(t *testing.T) {
 	log := memory.New(memory.Config{})
 	fill(t, log, 8)
@@ -186,7 +185,7 @@ func TestAStopDuringASnapshotLosesNone(t *testing.T) {
 	}
 }
 
-// slow snapshots are written for as long as the first writer waits.
+// slow keeps the first snapshot from being written until it is released.
 type slow struct {
 	eventlog.Snapshots
 	writing chan struct{}
@@ -204,11 +203,11 @@ func (s *slow) KeepSnapshot(ctx context.Context, one eventlog.Snapshot) error {
 	return s.Snapshots.KeepSnapshot(ctx, one)
 }
 
-// shelf gives out what it is told to.
+// shelf returns the snapshots and errors that it is given.
 type shelf struct {
 	whole   []eventlog.Snapshot
 	damaged []error
-	// unread and err are what comes of reading and of keeping.
+	// unread is the error of reading, err that of keeping.
 	unread, err error
 }
 
@@ -223,7 +222,7 @@ func (s *shelf) ReadSnapshots(_ context.Context, _, shape string) (whole []event
 	return whole, s.damaged, s.unread
 }
 
-// A snapshot that does not fit is said and left alone: the ledger is what the log gives, whatever is kept.
+// A snapshot that does not fit is logged and left alone: the ledger always agrees with the log.
 func TestASnapshotThatDoesNotFitIsLeftAlone(t *testing.T) {
 	log := memory.New(memory.Config{})
 	fill(t, log, 15)
@@ -257,7 +256,7 @@ func TestASnapshotThatDoesNotFitIsLeftAlone(t *testing.T) {
 		"a damaged one":             {log, shelf{damaged: []error{errors.New("chunk 3 of 4 is missing")}}, "chunk 3 of 4 is missing", want},
 		"a damaged and an older":    {log, shelf{whole: kept, damaged: []error{errors.New("its SHA-256")}}, "goes on from a snapshot", want},
 		"of another program":        {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Shape = "v0-0" })}, "", want},
-		"of another log":            {other, shelf{whole: kept}, "it is of log", foreign},
+		"of another log":            {other, shelf{whole: kept}, "it belongs to log", foreign},
 		"of a log that was cut":     {&renamed{short, kept[0].Identity}, shelf{whole: kept}, "the log ends at event 10: it was cut", shorter},
 		"of a log that went back":   {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.EventID = "gone" })}, "its last event is gone", want},
 		"that cannot be read":       {log, shelf{whole: change(func(s *eventlog.Snapshot) { s.Data = s.Data[:40] })}, "does not fit", want},

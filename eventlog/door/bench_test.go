@@ -24,7 +24,7 @@ func p50(took []time.Duration) float64 {
 	return float64(took[len(took)/2].Nanoseconds()) / 1e3
 }
 
-// bare is a server that asks nobody for a key, and a client of it over TCP.
+// bare is a server that asks for no key, and a client of it over TCP.
 func bare(b *testing.B) *nats.Conn {
 	b.Helper()
 	s, err := natsserver.Start(natsserver.Config{Dir: b.TempDir(), Listen: "127.0.0.1:0"})
@@ -40,7 +40,7 @@ func bare(b *testing.B) *nats.Conn {
 	return nc
 }
 
-// generous are bounds that a benchmark does not meet.
+// generous are bounds that a benchmark does not reach.
 func generous() door.Bounds {
 	b := door.DefaultBounds()
 	b.Requests, b.Burst, b.EventBytes, b.Messages = 1e6, 1e6, 1<<30, 1e9
@@ -78,7 +78,7 @@ func benchmarkAppend(b *testing.B, n int) {
 		raw = append(raw, direct)
 	}
 	at := map[bool][]events.Seq{true: make([]events.Seq, n), false: make([]events.Seq, n)}
-	// round has everyone append some times, and returns how long an append took on the average of all.
+	// round lets every client append some times, and returns the average time of an append.
 	round := func(logs []eventlog.Aggregates, door bool) time.Duration {
 		began := time.Now()
 		var wg sync.WaitGroup
@@ -98,7 +98,7 @@ func benchmarkAppend(b *testing.B, n int) {
 		return time.Since(began) / time.Duration(each*n)
 	}
 	var took, bareTook []time.Duration
-	for b.Loop() { // in turns, so that a slow moment of the disk meets both
+	for b.Loop() { // in turns, so that a slow moment of the disk affects both
 		took = append(took, round(ours, true))
 		bareTook = append(bareTook, round(raw, false))
 	}
@@ -174,7 +174,7 @@ func roundTrip(b *testing.B, publish func(context.Context) error, take func(cont
 		ack, err := take(b.Context())
 		got <- taken{time.Now(), ack, err}
 	}()
-	<-time.After(2 * time.Millisecond) // until the taker's request lies at the server
+	<-time.After(2 * time.Millisecond) // until the taker's request has reached the server
 	begun := time.Now()
 	if err := publish(b.Context()); err != nil {
 		b.Fatal(err)

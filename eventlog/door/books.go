@@ -14,33 +14,34 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// Ledger is the ledger of this process, as somebody keeps it up with the log.
+// Ledger is the ledger of this process. The shell keeps it up to date with the log.
 type Ledger interface {
-	// View shows it; look does not wait for anything.
+	// View calls look with the ledger. look must not wait for anything.
 	View(look func(*ledger.Ledger))
 	// Position returns the last event in it, and whether it has caught up with the log.
 	Position() (at events.Seq, current bool)
-	// Wait returns once everything up to seq is in it and it has caught up, or with the error of ctx.
+	// Wait returns nil once everything up to seq is in it and it has caught up, or else the error of ctx.
 	Wait(ctx context.Context, seq events.Seq) error
 }
 
-// books answer who may say what from the ledger: the standing and the key of each collector, and the state of each lane.
+// books read from the ledger what decides who may write what: the standing and the key of each collector, and the state
+// of each lane.
 type books struct {
 	from atomic.Pointer[Ledger]
-	// changed is told whenever a key may have lost its right.
+	// changed gets a token whenever a key may have become invalid.
 	changed chan struct{}
 }
 
 func newBooks() *books { return &books{changed: make(chan struct{}, 1)} }
 
-// look shows the ledger, where there is one yet.
+// look calls look with the ledger, if there is one yet.
 func (b *books) look(look func(*ledger.Ledger)) {
 	if from := b.from.Load(); from != nil {
 		(*from).View(look)
 	}
 }
 
-// laneState is what a collector of the lane may build on.
+// laneState is the state of a lane that its collector's facts must follow from.
 type laneState struct {
 	work job.Lane
 	// begun is when the log stored the start of the current attempt.
@@ -70,15 +71,14 @@ func (b *books) standing(name events.CollectorName) (s job.Standing) {
 	return s
 }
 
-// view is what the log said of one collector and its lane at one event.
+// view is the state of one collector and its lane after one event.
 type view struct {
 	standing job.Standing
 	lane     laneState
 	at       events.Seq
 }
 
-// behind returns the version of the lane's work that an append builds on and that was not read yet; 0 when there is
-// none.
+// behind returns the version of the lane's work that an append expects, if the ledger has not read that far; else 0.
 func (v view) behind(parts []eventlog.Append) events.Seq {
 	if v.standing.Registered == nil {
 		return 0
@@ -92,8 +92,8 @@ func (v view) behind(parts []eventlog.Append) events.Seq {
 	return 0
 }
 
-// passed reports whether an append comes too late: the work of the lane is beyond the version that it expects, so
-// that nothing of it can be stored any more.
+// passed reports whether an append comes too late: the lane's work already has a newer version than the append expects,
+// so the log will refuse it.
 func (v view) passed(parts []eventlog.Append) bool {
 	if v.standing.Registered == nil {
 		return false
@@ -102,7 +102,7 @@ func (v view) passed(parts []eventlog.Append) bool {
 	return slices.ContainsFunc(parts, func(p eventlog.Append) bool { return p.Subject == work && p.Expected < v.lane.version })
 }
 
-// view returns what is known of a collector.
+// view returns the state of a collector and its lane.
 func (b *books) view(name events.CollectorName) (v view) {
 	b.look(func(l *ledger.Ledger) {
 		v.standing, v.at = l.Collector(name).Standing, l.Seq
@@ -135,7 +135,7 @@ func (b *books) over(name events.Lane, seq events.Seq) (over bool) {
 	return over
 }
 
-// counts reports whether an event of the lane's work follows from what came before it; those of other subjects do.
+// counts reports whether an event of the lane's work counts (job.Counts). Events of other subjects always do.
 func (b *books) counts(name events.Lane, subject events.Subject, seq events.Seq) (counts bool) {
 	if subject != events.WorkSubject(name) {
 		return true
@@ -147,7 +147,7 @@ func (b *books) counts(name events.Lane, subject events.Subject, seq events.Seq)
 	return counts
 }
 
-// complaints returns the collectors about which an alert stands, with when it was raised.
+// complaints returns the collectors with a standing alert, and when it was raised.
 func (b *books) complaints() map[events.CollectorName]time.Time {
 	out := map[events.CollectorName]time.Time{}
 	b.look(func(l *ledger.Ledger) {
@@ -160,13 +160,13 @@ func (b *books) complaints() map[events.CollectorName]time.Time {
 	return out
 }
 
-// caughtUp reports whether all is in the ledger that was in the log in the beginning.
+// caughtUp reports whether the ledger holds everything that was in the log at the start.
 func (b *books) caughtUp() bool {
 	_, current := b.place()
 	return current
 }
 
-// reading returns ErrReading, with how far, while not all is in the ledger that was in the log in the beginning.
+// reading returns ErrReading, with the position, until the ledger holds everything that was in the log at the start.
 func (b *books) reading() error {
 	if at, current := b.place(); !current {
 		return fmt.Errorf("%w, it is at event %d", ErrReading, at)
@@ -174,7 +174,7 @@ func (b *books) reading() error {
 	return nil
 }
 
-// position returns the last event that is in the ledger.
+// position returns the last event in the ledger.
 func (b *books) position() events.Seq {
 	at, _ := b.place()
 	return at
@@ -187,7 +187,7 @@ func (b *books) place() (at events.Seq, current bool) {
 	return 0, false
 }
 
-// wait returns once the ledger holds everything up to seq and has caught up with the log, or with the error of ctx.
+// wait returns nil once the ledger holds everything up to seq and has caught up with the log, or else the error of ctx.
 func (b *books) wait(ctx context.Context, seq events.Seq) error {
 	if from := b.from.Load(); from != nil {
 		return (*from).Wait(ctx, seq)

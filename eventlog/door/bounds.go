@@ -13,28 +13,29 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Bounds are what one collector may take of the core. A collector that works needs a few requests a second; the rest
-// is room for the end of an outage. The log keeps what it takes for ever, so its bytes are counted over a day.
+// Bounds limit what one collector may ask of the core. A working collector needs a few requests a second; the rest is
+// room for the end of an outage. The log keeps everything for ever, so EventBytes is low and EventBurst high: the bytes
+// are counted over a long time.
 type Bounds struct {
-	// Requests and their Burst are per second and at once.
+	// Requests is per second, Burst is how many at once.
 	Requests, Burst int
 	// EventBytes and OutputBytes are per second; each has a burst.
 	EventBytes, EventBurst   int
 	OutputBytes, OutputBurst int
-	// ReadBytes are what it may have read to it.
+	// ReadBytes is how much the door reads out to it per second.
 	ReadBytes, ReadBurst int
-	// AtOnce is how many requests of one collector are worked on at once.
+	// AtOnce is how many requests of one collector the door works on at the same time.
 	AtOnce int
-	// Excess is how many requests beyond the bounds, or refused for what they are, cut a collector off within
-	// ExcessWithin. A client that obeys never comes near it.
+	// Excess is how many requests within ExcessWithin, beyond the bounds or refused as an offence, cut a collector off.
+	// A client that waits when told to never comes near it.
 	Excess       int
 	ExcessWithin time.Duration
-	// Messages and Bytes are what a connection may send per second, to whatever subject.
+	// Messages and Bytes are what a connection may send per second, on all subjects.
 	Messages, Bytes int64
-	// CutFor is how long a collector is cut off the first time. It doubles up to CutAtMost, and is CutFor again after
-	// CutAtMost without a cut.
+	// CutFor is how long a collector is cut off the first time. Each further cut doubles it, up to CutAtMost. After
+	// CutAtMost without a cut it starts at CutFor again.
 	CutFor, CutAtMost time.Duration
-	// Quiet is how long a collector must keep to the rules before an alert about it is over.
+	// Quiet is how long a collector must keep the rules before the alert about it is cleared.
 	Quiet time.Duration
 }
 
@@ -48,7 +49,7 @@ func DefaultBounds() Bounds {
 	}
 }
 
-// account is what the door knows of the manners of one collector. Its mutex guards all of it.
+// account is what the door knows about the behaviour of one collector. Its mutex guards all of it.
 type account struct {
 	bounds Bounds
 
@@ -58,15 +59,15 @@ type account struct {
 	output   *rate.Limiter
 	reads    *rate.Limiter
 	busy     int
-	// excess counts since; it begins anew after ExcessWithin.
+	// excess counts offending requests since the time since. It starts again after ExcessWithin.
 	excess int
 	since  time.Time
-	// cutUntil ends the present cut; cutFor is how long the last one was.
+	// cutUntil is the end of the present cut, cutFor the length of the last one.
 	cutUntil time.Time
 	cutFor   time.Duration
-	// offended is when it last did what a person should know of.
+	// offended is when it last did something that a person should know about.
 	offended time.Time
-	// leave takes the wait for a job back; waiting numbers those waits.
+	// leave ends the present wait for a job. waiting numbers the waits.
 	leave   func()
 	waiting uint64
 }
@@ -79,18 +80,19 @@ func newAccount(b Bounds) *account {
 	}
 }
 
-// verdict is what becomes of a request.
+// verdict says what the door does with a request.
 type verdict int
 
 const (
 	admitted verdict = iota
-	// later: it is told to ask again.
+	// later: the door tells the collector to ask again.
 	later
-	// dropped: it is not even answered.
+	// dropped: the door does not answer.
 	dropped
 )
 
-// admit decides on a request of n bytes. A wait says when to ask again. Every admitted request ends with done.
+// admit decides on a request of n bytes. For later it returns how long to wait. Call done at the end of every admitted
+// request.
 func (a *account) admit(v Verb, n int, now time.Time) (verdict, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +100,7 @@ func (a *account) admit(v Verb, n int, now time.Time) (verdict, time.Duration) {
 		return dropped, 0
 	}
 	wait := waitFor(a.requests, 1, now)
-	// What is not stored costs no bytes.
+	// Other requests store nothing, so they cost no bytes.
 	//exhaustive:ignore
 	switch v {
 	case verbAppend:
@@ -129,7 +131,7 @@ func (a *account) admit(v Verb, n int, now time.Time) (verdict, time.Duration) {
 	return admitted, 0
 }
 
-// waitFor returns how long a limiter wants n to wait, and takes nothing.
+// waitFor returns how long n tokens must wait for the limiter. It takes none.
 func waitFor(l *rate.Limiter, n int, now time.Time) time.Duration {
 	missing := float64(min(n, l.Burst())) - l.TokensAt(now)
 	if missing <= 0 {
@@ -138,8 +140,8 @@ func waitFor(l *rate.Limiter, n int, now time.Time) time.Duration {
 	return max(time.Millisecond, time.Duration(missing/float64(l.Limit())*float64(time.Second)))
 }
 
-// charge takes n bytes that are known only when a request has been read or answered: the collector pays for them before
-// its next one.
+// charge takes n bytes that are known only after a request was read or answered: the collector's next request waits for
+// them.
 func charge(l *rate.Limiter, n int, now time.Time) { l.ReserveN(now, min(n, l.Burst())) }
 
 func (a *account) done() {
@@ -148,7 +150,7 @@ func (a *account) done() {
 	a.busy--
 }
 
-// count counts a request beyond the bounds and returns how many there were lately. The caller holds mu.
+// count counts an offending request and returns how many there were within ExcessWithin. The caller holds mu.
 func (a *account) count(now time.Time) int {
 	if now.Sub(a.since) > a.bounds.ExcessWithin {
 		a.since, a.excess = now, 0
@@ -157,7 +159,7 @@ func (a *account) count(now time.Time) int {
 	return a.excess
 }
 
-// offend counts a request that was refused for what it is.
+// offend counts a request that was refused as an offence.
 func (a *account) offend(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,7 +167,8 @@ func (a *account) offend(now time.Time) {
 	a.offended = now
 }
 
-// overdue reports whether the collector is to be cut off now, which begins the cut.
+// overdue cuts the collector off if it has offended too often. It returns the length of the cut and whether it began
+// one.
 func (a *account) overdue(now time.Time) (time.Duration, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,7 +178,7 @@ func (a *account) overdue(now time.Time) (time.Duration, bool) {
 	return a.cutLocked(now), true
 }
 
-// cut begins a cut and returns how long it is; 0 while one goes on.
+// cut begins a cut and returns its length; 0 if a cut is already in effect.
 func (a *account) cut(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -195,7 +198,7 @@ func (a *account) cutLocked(now time.Time) time.Duration {
 	return a.cutFor
 }
 
-// quiet returns for how long the collector has kept to the rules.
+// quiet returns for how long the collector has kept the rules.
 func (a *account) quiet(now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,8 +211,8 @@ func (a *account) isCut(now time.Time) bool {
 	return now.Before(a.cutUntil)
 }
 
-// Guard knows the keys and the manners of all collectors. It exists before the door does, because the server asks it
-// for the account of each key.
+// Guard knows the keys and the behaviour of all collectors. It exists before the door, because the server asks it for
+// the account of each key.
 type Guard struct {
 	books  *books
 	bounds Bounds
@@ -219,16 +222,15 @@ type Guard struct {
 	all map[events.CollectorName]*account
 }
 
-// NewGuard returns a guard that knows nobody until it is given a ledger.
+// NewGuard returns a guard that knows no collector until Learn gives it a ledger.
 func NewGuard(b Bounds, clock func() time.Time) *Guard {
 	return &Guard{books: newBooks(), bounds: b, clock: clock, all: map[events.CollectorName]*account{}}
 }
 
-// Learn gives the guard the ledger that it knows the collectors from. Whoever feeds the ledger tells the guard of each
-// fact.
+// Learn gives the guard the ledger with the collectors. The owner of the ledger must pass each fact to Told.
 func (g *Guard) Learn(from Ledger) { g.books.from.Store(&from) }
 
-// Told is given each fact that the ledger took.
+// Told takes each fact that the ledger took.
 func (g *Guard) Told(f events.Fact) {
 	// The others change no key.
 	//exhaustive:ignore
@@ -241,18 +243,18 @@ func (g *Guard) Told(f events.Fact) {
 	}
 }
 
-// Why a key opens nothing.
+// The reasons why a key is refused.
 var (
-	// ErrReading says that nothing is known yet of what the rest of the log says.
+	// ErrReading says that the ledger has not read the whole log yet.
 	ErrReading    = errors.New("the core is still reading the log")
 	errUnknownKey = errors.New("no collector has this key")
 	errCutOff     = errors.New("the collector is cut off for a while")
 )
 
-// Account returns the account that a public key opens now: the collector's own, which has its name. A key that is not known
-// while the log is being read may stand in the rest of it (ErrReading).
+// Account returns the account of a public key: it has the name of the collector. If the key is unknown while the log is
+// still being read, the rest of the log may have it: then the error is ErrReading.
 func (g *Guard) Account(publicKey string) (string, error) {
-	// This comes first: a key that is not known although the end was reached is unknown.
+	// Ask this first: only a key that is missing after the end was reached is really unknown.
 	reading := g.books.reading()
 	name, ok := g.books.account(publicKey)
 	switch {
@@ -269,7 +271,7 @@ func (g *Guard) Account(publicKey string) (string, error) {
 // At returns how far the guard has read the log.
 func (g *Guard) At() events.Seq { return g.books.position() }
 
-// Ready waits until the guard has read all that was in the log when it began: before that the door is closed.
+// Ready waits until the guard has read everything that was in the log at the start: until then the door is closed.
 func (g *Guard) Ready(ctx context.Context) error { return g.books.wait(ctx, 0) }
 
 func (g *Guard) of(name events.CollectorName) *account {
@@ -283,7 +285,7 @@ func (g *Guard) of(name events.CollectorName) *account {
 	return known
 }
 
-// each calls f for every collector that was heard of.
+// each calls f for every collector that has sent something.
 func (g *Guard) each(f func(events.CollectorName, *account)) {
 	g.mu.Lock()
 	all := maps.Clone(g.all)
@@ -293,8 +295,8 @@ func (g *Guard) each(f func(events.CollectorName, *account)) {
 	}
 }
 
-// tooFast says in words what a collector does beyond its bounds.
+// tooFast says in words how a collector exceeds its bounds.
 func tooFast(b Bounds) string {
-	return fmt.Sprintf("it goes on asking faster than %d requests a second, or with more than %d KiB a second for the log, after it was told to wait",
+	return fmt.Sprintf("it was told to wait, but keeps asking faster than %d requests a second, or with more than %d KiB a second for the log",
 		b.Requests, b.EventBytes>>10)
 }

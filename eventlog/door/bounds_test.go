@@ -26,7 +26,7 @@ func flood(t *testing.T, k *core, who collector, subject string, data []byte) {
 	deadline := time.After(20 * time.Second)
 	for {
 		for range 100 {
-			_ = nc.PublishRequest(subject, "_INBOX.nobody", data) // it ends by being cut
+			_ = nc.PublishRequest(subject, "_INBOX.nobody", data) // the cut ends it
 		}
 		select {
 		case <-closed:
@@ -38,8 +38,8 @@ func flood(t *testing.T, k *core, who collector, subject string, data []byte) {
 	}
 }
 
-// Whatever one collector sends, the core and the other collectors go on, and the sender is named and cut off for a
-// growing time.
+// Whatever one collector sends, the core and the other collectors keep working. The sender is named and cut off, each
+// time for longer.
 func TestAFloodIsCutAndHurtsNobody(t *testing.T) {
 	bounds := door.DefaultBounds()
 	bounds.CutFor, bounds.CutAtMost, bounds.Quiet = 300*time.Millisecond, 3*time.Second, 2*time.Second
@@ -112,7 +112,7 @@ func TestAFloodIsCutAndHurtsNobody(t *testing.T) {
 	}
 }
 
-// A collector that obeys when it is told to wait loses nothing, and nobody is told of it.
+// A collector that waits when told to loses nothing, and raises no alert.
 func TestACollectorThatObeysIsOnlySlowed(t *testing.T) {
 	bounds := door.DefaultBounds()
 	bounds.Requests, bounds.Burst = 200, 5
@@ -136,7 +136,7 @@ func TestACollectorThatObeysIsOnlySlowed(t *testing.T) {
 	}
 }
 
-// What a collector has read to it, and how many events it writes, has a cost beside the number of requests.
+// Besides the number of requests, the bytes that a collector reads and the events that it writes are bounded.
 func TestReadsAndEventsAreBoundedByTheirSize(t *testing.T) {
 	bounds := door.DefaultBounds()
 	bounds.ReadBytes, bounds.ReadBurst, bounds.EventBytes, bounds.EventBurst = 8<<10, 8<<10, 20<<10, 40<<10
@@ -170,7 +170,7 @@ func TestReadsAndEventsAreBoundedByTheirSize(t *testing.T) {
 	}
 }
 
-// The alert about a collector ends when it keeps to the rules, also when another door raised it.
+// The alert about a collector is cleared when it keeps the rules, also if another door raised the alert.
 func TestAnAlertEndsWhenTheCollectorKeepsToTheRules(t *testing.T) {
 	bounds := door.DefaultBounds()
 	bounds.Quiet = 1500 * time.Millisecond

@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// ErrNotPermitted says that a collector asked for something that is not its own to do, to read or to have.
+// ErrNotPermitted says that a collector asked for something that it may not do, read or have.
 var ErrNotPermitted = errors.New("a collector may not do this")
 
 // ErrRevoked says that the registry does not know the collector, or that it was removed.
@@ -29,31 +29,31 @@ var ErrRevoked = errors.New("the door is closed")
 var ErrOutdated = errors.New("the versions do not fit")
 
 const (
-	// answerWithin is how long one answer is waited for: the door itself tries for a while.
+	// answerWithin is how long the client waits for one answer: the door itself tries for a while.
 	answerWithin = appendWithin + catchUp
-	// lookAgain is the pause before a collector that may not serve its lane now asks for a job again.
+	// lookAgain is the pause before a collector that does not serve its lane now asks for a job again.
 	lookAgain = time.Second
 )
 
-// Client is a collector's view of the log, through the door: the aggregates of its own lane and name, its own jobs,
-// its own name, its own output. It implements eventlog.Aggregates, Jobs, Presence and JobLogWriter.
+// Client is a collector's view of the log, through the door: the aggregates of its own lane and name, its jobs, its
+// name and its output. It implements eventlog.Aggregates, Jobs, Presence and JobLogWriter.
 type Client struct {
 	line *line
 	name events.CollectorName
 	lane events.Lane
-	// seen is the furthest event that was heard of; the door answers from there on.
+	// seen is the newest event that the client knows of. The door's answers are at least as new.
 	seen atomic.Uint64
-	// beatTTL is what the core said with its last answer, in nanoseconds.
+	// beatTTL is how long a heartbeat lives, as the core last said, in nanoseconds.
 	beatTTL atomic.Int64
 }
 
 // Dial makes a connection for a collector. It is called again when the server has closed the connection for good, so
-// that a key that was rotated can be read anew. Its error ends the client when it is not eventlog.ErrUnavailable
-// and goes on for GiveUp.
+// that it can read a rotated key. If it fails for GiveUp with an error other than eventlog.ErrUnavailable, the client
+// ends with that error.
 type Dial func(ctx context.Context) (*nats.Conn, error)
 
-// Open returns the view of a collector. It waits until the core answers (eventlog.ErrUnavailable when it does not).
-// Close must be called.
+// Open returns the view of a collector once the core answers; eventlog.ErrUnavailable when it does not. The caller must
+// call Close.
 func Open(ctx context.Context, dial Dial, name events.CollectorName, lane events.Lane) (*Client, error) {
 	l, err := newLine(ctx, dial)
 	if err != nil {
@@ -70,7 +70,8 @@ func Open(ctx context.Context, dial Dial, name events.CollectorName, lane events
 // Close closes the connection.
 func (c *Client) Close() { c.line.close() }
 
-// ask asks until there is an answer. A refusal that waiting does not mend is an error of this package or of eventlog.
+// ask repeats a request until there is an answer. A refusal that waiting cannot change becomes an error of this
+// package, of eventlog or of job.
 func (c *Client) ask(ctx context.Context, operation string, v Verb, req request, within time.Duration) (out answer, err error) {
 	req.Version = version
 	err = jetstream.Persist(ctx, operation, func(ctx context.Context) error {
@@ -101,10 +102,10 @@ func (c *Client) ask(ctx context.Context, operation string, v Verb, req request,
 	return out, err
 }
 
-// requestRoom is what headers may take of a message beside the request.
+// requestRoom is the room for headers in a message, in bytes.
 const requestRoom = 1 << 10
 
-// hear notes what an answer tells and turns a refusal into an error.
+// hear notes the news in an answer and turns a refusal into an error.
 func (c *Client) hear(ctx context.Context, a answer) error {
 	at := max(a.Seq, a.At)
 	if a.Event != nil {
@@ -251,7 +252,7 @@ func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) 
 	return sub.NextMsgWithContext(ctx)
 }
 
-// ended reads the end of an answer to a read.
+// ended checks the message that ends the answer to a read.
 func (c *Client) ended(m *nats.Msg, n int) error {
 	if end := m.Header.Get(headerEnd); end != strconv.Itoa(n) {
 		return fmt.Errorf("%w: %d of %s events arrived", jetstream.ErrAgain, n, end)
@@ -262,7 +263,7 @@ func (c *Client) ended(m *nats.Msg, n int) error {
 	return nil
 }
 
-// decodeServed reads one event of an answer. One without a type is one that no fold may take.
+// decodeServed decodes one event of an answer. An event without a type does not count: it has no fact.
 func decodeServed(s events.Subject, m *nats.Msg) (events.Recorded, error) {
 	seq, err := strconv.ParseUint(m.Header.Get(headerSeq), 10, 64)
 	if err != nil {
@@ -280,5 +281,5 @@ func decodeServed(s events.Subject, m *nats.Msg) (events.Recorded, error) {
 	return events.DecodeOne(out)
 }
 
-// BeatTTL returns how long a heartbeat lives, as the core said when it last answered a Read; 0 when it did not say.
+// BeatTTL returns how long a heartbeat lives, as the core last said; 0 when it has not said.
 func (c *Client) BeatTTL() time.Duration { return time.Duration(c.beatTTL.Load()) }

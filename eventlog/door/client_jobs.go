@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	// silence is how long after the end of a wait for a job its answer may come; without one the door is gone.
+	// silence is how long after the end of a wait for a job its answer may come. After that the client takes the door
+	// for dead.
 	silence = 2 * time.Second
-	// giveBack bounds the return of a job that arrived as its taker left.
+	// giveBack bounds the return of a job that arrived while its taker left.
 	giveBack = 2 * time.Second
-	// askAgain is the pause before asking again when nobody answers.
+	// askAgain is the pause before asking again when no door answers.
 	askAgain = 250 * time.Millisecond
 )
 
-// NextJob implements eventlog.Jobs. A request lies at the door all the time, so that a job is handed on at the
-// moment when it is stored.
+// NextJob implements eventlog.Jobs. A request always waits at the door, so that a job is handed over as soon as it is
+// stored.
 func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	if lane != c.lane {
 		return nil, fmt.Errorf("next job of %s: %w", lane, ErrNotPermitted)
@@ -53,7 +54,7 @@ func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delive
 	}
 }
 
-// nextOnce asks once for a job. Neither a job nor an error: there was none.
+// nextOnce asks once for a job. It returns nil and no error when there was none.
 func (c *Client) nextOnce(ctx context.Context) (*delivery, error) {
 	nc, err := c.line.conn()
 	if err != nil {
@@ -89,8 +90,8 @@ func (c *Client) nextOnce(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// leave takes the wait back. A job that is on its way at this moment is given back at once, else the lane would
-// stand still until the job is delivered again by itself.
+// leave ends the wait at the door. It gives back at once a job that is just on its way; otherwise the lane would stand
+// still until the job is delivered again.
 func (c *Client) leave(nc *nats.Conn, answers <-chan *nats.Msg) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBack)
 	defer cancel()
@@ -107,7 +108,7 @@ func (c *Client) leave(nc *nats.Conn, answers <-chan *nats.Msg) {
 	}
 }
 
-// delivered reads the answer to a wait.
+// delivered reads the answer to a request for a job.
 func (c *Client) delivered(ctx context.Context, m *nats.Msg) (*delivery, error) {
 	if m.Header.Get("Status") == "503" {
 		return nil, nats.ErrNoResponders
@@ -133,17 +134,17 @@ type delivery struct {
 func (d *delivery) Stored() events.Stored { return d.stored }
 
 // InProgress implements eventlog.Delivery.
-func (d *delivery) InProgress(ctx context.Context) error { return d.settle(ctx, prolonged, 0) }
+func (d *delivery) InProgress(ctx context.Context) error { return d.tell(ctx, prolonged, 0) }
 
 // Ack implements eventlog.Delivery.
-func (d *delivery) Ack(ctx context.Context) error { return d.settle(ctx, ended, 0) }
+func (d *delivery) Ack(ctx context.Context) error { return d.tell(ctx, ended, 0) }
 
 // Nak implements eventlog.Delivery.
 func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
-	return d.settle(ctx, givenBack, delay)
+	return d.tell(ctx, givenBack, delay)
 }
 
-func (d *delivery) settle(ctx context.Context, what settlement, delay time.Duration) error {
+func (d *delivery) tell(ctx context.Context, what settlement, delay time.Duration) error {
 	_, err := d.c.ask(ctx, fmt.Sprintf("say that job event %d is %s", d.stored.Seq, what), verbAnswer,
 		request{Delivery: d.token, What: what, Delay: delay}, answerWithin)
 	return err

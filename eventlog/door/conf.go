@@ -6,15 +6,14 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Conf returns what the configuration file of an external NATS server needs for a collector: the account that holds
-// it, for the block "accounts", with a user that proves the public key. CoreExports belongs to the account of the
-// core, once.
+// Conf returns a collector's account for the block "accounts" in the configuration file of an external NATS server,
+// with a user for the public key. The account of the core needs CoreExports, once.
 func Conf(name events.CollectorName, publicKey, core string) string {
 	return Account(name, core, "{ nkey: "+publicKey+" }")
 }
 
-// Account is Conf for a user that is written in the words of the configuration file, such as
-// "{ user: eider-1, password: $PASSWORD }". core is the name of the core's account.
+// Account is Conf for a user in the syntax of the configuration file, such as "{ user: eider-1, password: $PASSWORD }".
+// core is the name of the core's account.
 func Account(name events.CollectorName, core, user string) string {
 	return fmt.Sprintf(`  %q: {
     users: [ %s ]
@@ -28,8 +27,8 @@ func Account(name events.CollectorName, core, user string) string {
 		MaxConnections, MaxSubscriptions, MaxRequest)
 }
 
-// CoreExports returns the entry "exports" of the core's account. The position binds each import to the account's
-// own name: a file in which one collector imports another's part does not load.
+// CoreExports returns the entry "exports" of the core's account. account_token_position ties each import to the name of
+// the importing account: a file in which one collector imports another's part does not load.
 func CoreExports() string {
 	return fmt.Sprintf(`    exports: [
       { service: %q, response_type: singleton, threshold: %q, account_token_position: 3 }
@@ -40,7 +39,8 @@ func CoreExports() string {
 
 // The bounds of one collector's account.
 const (
-	// MaxConnections leaves room for the collector, its supervisor, and what each leaves behind when the network breaks.
+	// MaxConnections leaves room for the collector, its supervisor, and the dead connections of each after the network
+	// breaks.
 	MaxConnections   = 8
 	MaxSubscriptions = 64
 )

@@ -1,8 +1,8 @@
-// Package door is how collectors reach the log: a service of the core, and its client.
+// Package door lets collectors reach the log: it has the service of the core and its client.
 //
-// A collector lives in a NATS account of its own and sees two subjects of the core there, tacho.door.<name>.> and
-// tacho.read.<name>.>, nothing of JetStream, and nothing of other collectors. The server replaces the reply subjects
-// that it names. What it asks is in Verbs; a new verb needs a row in the attacks (internal/attack).
+// A collector has a NATS account of its own. There it sees two subjects of the core, tacho.door.<name>.> and
+// tacho.read.<name>.>, but nothing of JetStream or of other collectors. The server replaces the reply subjects that the
+// collector names. Verbs lists what a collector can ask; a new verb needs a row in the attacks (internal/attack).
 //
 //	append    the events of one decision, with the expected versions: stored, or refused with a reason
 //	last      the last event of an aggregate that concerns it
@@ -13,15 +13,15 @@
 //	read      all events of an aggregate that concerns it (several answers)
 //	old       what collectors of an earlier version ask first; the answer says that they must be updated
 //
-// The door knows who asks from a header that the server alone can write, and what that collector may say from the
-// registry and from the state of its lane, which it folds from the log (ledger.go, rules.go). It takes over facts
-// and no headers: it writes the envelope itself. What is not the collector's to say is refused, counted and told with
-// the sender's name, and never enters the log. Each collector has bounds of its own (bounds.go); one that goes
-// on beyond them is cut off for a growing time.
+// The door knows who asks from a header that only the server can write. It knows what that collector may write from the
+// registry and the state of its lane, both in the ledger (books.go, rules.go). It takes facts from collectors, but no
+// headers: it writes the envelope itself. The door refuses and counts a fact that the collector may not write, and
+// names the sender in an alert; such a fact never enters the log. Each collector has bounds of its own (bounds.go). The
+// door cuts off a collector that keeps exceeding them, each time for longer.
 //
-// Any number of doors may run; one of them answers each request. A door keeps nothing that another one needs: a door
-// that dies between an append and its answer leaves a client that asks again, and the log settles by the id of the
-// event whether it is stored. A job that a dying door holds is delivered again after the lane's waiting time.
+// Any number of doors may run; one of them answers each request. No door keeps anything that another one needs. If a
+// door dies between an append and its answer, the client asks again, and the id of the event tells whether the log has
+// stored it. A job that a dying door holds is delivered again after the lane's waiting time.
 package door
 
 import (
@@ -32,23 +32,23 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The prefixes of the two services. The account's name stands behind each.
+// The prefixes of the two services. The account's name follows each.
 const (
 	Prefix     = "tacho.door"
 	ReadPrefix = "tacho.read"
 )
 
 const (
-	// AnswerWithin is how long after a request its answer may come, at most. The server keeps a record of
-	// unanswered requests for so long.
+	// AnswerWithin is how long after a request its answer may come. The server remembers unanswered requests for this
+	// long.
 	AnswerWithin = 10 * time.Second
-	// waitForJob is how long one request for a job waits. It is asked again then, by a door that may be another one.
+	// waitForJob is how long one request for a job waits. Then the client asks again, perhaps at another door.
 	waitForJob = 5 * time.Second
 	// MaxRequest is the largest request in bytes: what a NATS server takes by default.
 	MaxRequest = 1 << 20
 	// version is the version of this protocol.
 	version = 1
-	// queueGroup is the group of which one member answers each request.
+	// queueGroup is the NATS queue group of the doors: one member answers each request.
 	queueGroup = "tacho-door"
 )
 
@@ -65,15 +65,15 @@ const (
 	verbBeat   Verb = "beat"
 	verbOutput Verb = "output"
 	verbRead   Verb = "read"
-	// verbOld is what collectors of an earlier version ask first: they are told to be updated.
+	// verbOld is what collectors of an earlier version ask first. The answer tells their operator to update them.
 	verbOld Verb = "old"
 )
 
-// OldQuestions is what stands before the subject in the first question of a collector of an earlier version, which asked
-// the server itself.
+// OldQuestions comes before the subject in the first request of a collector of an earlier version, which asked the NATS
+// server itself.
 const OldQuestions = "$JS.API.DIRECT.GET.EVENTS"
 
-// Verbs returns all that a key opens, each with the subject of the collector of that name.
+// Verbs returns everything that a collector can ask, each verb with its subject for the collector of that name.
 func Verbs(name events.CollectorName) map[Verb]string {
 	out := map[Verb]string{}
 	for _, v := range []Verb{verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbRead, verbOld} {
@@ -82,9 +82,9 @@ func Verbs(name events.CollectorName) map[Verb]string {
 	return out
 }
 
-// subject returns where the collector of that name asks; "*" is every name.
+// subject returns the subject of a verb for the collector of that name; "*" is every name.
 func subject(name string, v Verb) string {
-	// The others are alike.
+	// The others have the same form.
 	//exhaustive:ignore
 	switch v {
 	case verbRead:
@@ -98,18 +98,18 @@ func subject(name string, v Verb) string {
 // request is what a collector asks. Each verb uses some of the fields.
 type request struct {
 	Version int `json:"v"`
-	// After is the furthest event that the collector knows of: the door has seen it, too, before it judges.
+	// After is the newest event that the collector knows of. The door reads the log up to it before it refuses.
 	After events.Seq `json:"after,omitempty"`
-	// Parts are what is to be appended, at once or not at all.
+	// Parts are the parts to append, all or none.
 	Parts []part `json:"parts,omitempty"`
-	// Subject is what is read.
+	// Subject is the aggregate to read.
 	Subject events.Subject `json:"subject,omitempty"`
-	// Claim is the wish for a name, Beat its sign of life, Release its end.
+	// Claim is set to claim the name of Beat, Release to give it back. With neither, Beat renews the claim.
 	Claim    bool           `json:"claim,omitempty"`
 	Release  bool           `json:"release,omitempty"`
 	Replaces string         `json:"replaces,omitempty"`
 	Beat     *eventlog.Beat `json:"beat,omitempty"`
-	// Delivery names a delivered job, What is what becomes of it.
+	// Delivery names a delivered job, What says what to do with the delivery.
 	Delivery string        `json:"delivery,omitempty"`
 	What     settlement    `json:"what,omitempty"`
 	Delay    time.Duration `json:"delay,omitempty"`
@@ -117,7 +117,7 @@ type request struct {
 	Output *eventlog.LogChunk `json:"output,omitempty"`
 }
 
-// settlement says what becomes of a delivery.
+// settlement says what to do with a delivery.
 type settlement string
 
 const (
@@ -133,7 +133,7 @@ type part struct {
 	Events   []event        `json:"events"`
 }
 
-// event is what a collector says of an event. The rest of the envelope is the door's to say.
+// event is the collector's part of an event. The door adds the rest of the envelope.
 type event struct {
 	ID    string          `json:"id"`
 	Type  string          `json:"type"`
@@ -143,17 +143,17 @@ type event struct {
 	Data  json.RawMessage `json:"data"`
 }
 
-// answer is what the door says.
+// answer is what the door answers.
 type answer struct {
-	// Seq is where the last event of an append lies.
+	// Seq is the sequence of the last event of an append.
 	Seq events.Seq `json:"seq,omitempty"`
-	// Event is the event that was asked for, or the job's. At is the version of its aggregate, which is further when
-	// the newest event is one that no fold may take.
+	// Event is the event that was asked for, or that of the job. At is the version of its aggregate; Event is nil if
+	// the newest event there does not count.
 	Event *shown     `json:"event,omitempty"`
 	At    events.Seq `json:"at,omitempty"`
 	// Delivery names the job that Event dispatches.
 	Delivery string `json:"delivery,omitempty"`
-	// Holder is the claim on the name, BeatTTL how long one lives.
+	// Holder is the beat that holds the name, BeatTTL how long a beat lives.
 	Holder  *eventlog.Beat `json:"holder,omitempty"`
 	BeatTTL time.Duration  `json:"beat_ttl,omitempty"`
 	Refusal *refusal       `json:"refusal,omitempty"`
@@ -176,11 +176,11 @@ func (s *shown) stored() events.Stored {
 type refusal struct {
 	Kind   refusalKind `json:"kind"`
 	Reason string      `json:"reason"`
-	// Subject, Expected and Actual tell of a conflict.
+	// Subject, Expected and Actual describe a conflict.
 	Subject  events.Subject `json:"subject,omitempty"`
 	Expected events.Seq     `json:"expected,omitempty"`
 	Actual   events.Seq     `json:"actual,omitempty"`
-	// Wait is after how long to ask again.
+	// Wait is how long to wait before asking again.
 	Wait time.Duration `json:"wait,omitempty"`
 }
 
@@ -192,22 +192,22 @@ type refusalKind string
 const (
 	// conflict: the aggregate has moved on.
 	conflict refusalKind = "conflict"
-	// lost: the attempt, or the lane, is another one's now.
+	// lost: the attempt or the lane no longer belongs to the collector.
 	lost refusalKind = "lost"
-	// forbidden: it is not the collector's to say, to read or to have.
+	// forbidden: the collector may not write, read or have this.
 	forbidden refusalKind = "forbidden"
-	// malformed: it cannot be read, or has a shape that the collector's version of the door does not know.
+	// malformed: the request cannot be parsed, or has an impossible value.
 	malformed refusalKind = "malformed"
-	// tooLarge: it must be asked in smaller pieces.
+	// tooLarge: the request must be split into smaller ones.
 	tooLarge refusalKind = "too large"
 	// slower: the collector asks faster than its bounds allow.
 	slower refusalKind = "slower"
-	// again: the core cannot tell now.
+	// again: the core cannot answer now.
 	again refusalKind = "again"
 	// held: another process has the name.
 	held refusalKind = "held"
-	// revoked: the collector was removed, or is none that the registry knows.
+	// revoked: the collector was removed, or the registry does not know it.
 	revoked refusalKind = "revoked"
-	// outdated: this program and the core do not understand each other.
+	// outdated: the collector's program and the core do not understand each other.
 	outdated refusalKind = "outdated"
 )

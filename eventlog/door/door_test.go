@@ -236,7 +236,7 @@ func TestWhatIsNotItsToSayIsRefusedAndNeverStored(t *testing.T) {
 	})
 }
 
-// onlyTooLarge turns the error that is wanted for what is too large into the one that is wanted for the rest.
+// onlyTooLarge turns the expected error for a too large request into the error that is expected for the others.
 func onlyTooLarge(err error) error {
 	if errors.Is(err, eventlog.ErrBatchTooLarge) {
 		return door.ErrNotPermitted
@@ -244,7 +244,7 @@ func onlyTooLarge(err error) error {
 	return err
 }
 
-// A collector begins only what was dispatched, as it was dispatched, and only while the lane is its own to serve.
+// A collector can begin only a job that was dispatched, as it was dispatched, and only while it serves the lane.
 func TestOnlyTheServingCollectorBeginsWhatWasDispatched(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()
@@ -284,7 +284,8 @@ func TestOnlyTheServingCollectorBeginsWhatWasDispatched(t *testing.T) {
 	must(t, "begin at last", begin(spec))
 }
 
-// A collector of an earlier version asks the server itself. It is told, in the words that it understands, what to do.
+// A collector of an earlier version asks the server itself. The door tells it what to do, in a form that it
+// understands.
 func TestACollectorOfAnEarlierVersionIsToldToUpdate(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// Ledger, projector and collector have the same test: whatever collectors write, all come to the same. What
-// the door believed more than they do it would let a collector build on.
+// Ledger, projector and collector have the same test: whatever collectors write, all of them get the same result. If
+// the door accepted more than they do, collectors could build on it.
 func TestTheDoorAgrees(t *testing.T) {
 	hostile.AgreeOnFewer(t, func() hostile.Fold {
 		l, b := &shelf{Ledger: ledger.New()}, newBooks()
@@ -28,7 +28,7 @@ func TestTheDoorAgrees(t *testing.T) {
 				if !known {
 					return 0, false, false
 				}
-				// A job leaves its lane when it has ended, and not before.
+				// A job leaves its lane only when it has ended.
 				for place, d := range lane.Dispatches {
 					if place == lane.Work.Place && lane.Work.Phase == job.Ended || b.over(name, d.Seq) {
 						t.Fatalf("place %d of lane %s waits, or may be taken off", place, name)

@@ -29,7 +29,7 @@ func TestLitterOnTheWorkOfALaneChangesNothing(t *testing.T) {
 	}
 	publish(&nats.Msg{Subject: string(work)})
 	publish(&nats.Msg{Subject: string(work), Header: nats.Header{events.HeaderType: {"dev.tacho.nonsense.v1"}}, Data: []byte("{}")})
-	// These are well formed, and do not follow from the state of the lane.
+	// These are well formed, but do not fit the state of the lane.
 	k.append(events.JobFinished{Lane: eider.lane, Place: 1, JobID: "j1", RequestID: "r1", Collector: "eider", Token: 3, Outcome: events.Success})
 	forged := k.append(events.JobDequeued{Lane: eider.lane, Place: 9, Job: spec, Collector: "eider", Attempt: 1})
 
@@ -63,7 +63,7 @@ func TestLitterOnTheWorkOfALaneChangesNothing(t *testing.T) {
 	}
 }
 
-// A key that was rotated is refused within a second; the process with it goes on with the new one.
+// A rotated key is refused within a second. Its process continues with the new key.
 func TestARotatedKeyIsCutAndTheCollectorGoesOn(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()
@@ -118,7 +118,7 @@ func TestARotatedKeyIsCutAndTheCollectorGoesOn(t *testing.T) {
 	}
 }
 
-// Where the server is somebody else's, the door itself refuses a collector that was removed.
+// With an external server the door itself refuses a removed collector.
 func TestARemovedCollectorIsRefusedByTheDoor(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	eider := k.register("eider", 1)
@@ -141,11 +141,11 @@ func TestARemovedCollectorIsRefusedByTheDoor(t *testing.T) {
 	}
 }
 
-// A collector that leaves takes its wait for a job back: the next one has the job at once.
+// A collector that leaves ends its wait for a job: the next collector gets the job at once.
 func TestAWaitThatIsTakenBackLosesNoJob(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()
-	k.open() // the wait may lie at another door than the one that is told
+	k.open() // the wait may be at another door than the one that gets the request
 	eider := k.register("eider", 1)
 	c := k.client(eider)
 	for place := range uint64(20) {
@@ -173,7 +173,7 @@ func TestAWaitThatIsTakenBackLosesNoJob(t *testing.T) {
 		if took := time.Since(began); took > 1500*time.Millisecond {
 			t.Errorf("job %d came after %s", place+1, took)
 		}
-		// End it, so that the next one may come.
+		// End it, so that the next one can come.
 		last, _, err := k.log.Last(bounded, events.WorkSubject(eider.lane))
 		must(t, "last", err)
 		e, err := events.Decode(d.Stored())
@@ -186,7 +186,7 @@ func TestAWaitThatIsTakenBackLosesNoJob(t *testing.T) {
 	}
 }
 
-// Two doors, one of which dies in the middle of appends: nothing is lost, and nothing is stored twice.
+// One of two doors dies in the middle of appends: nothing is lost, and nothing is stored twice.
 func TestADoorThatDiesLosesNothing(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	eider := k.register("eider", 1)
@@ -211,7 +211,7 @@ func TestADoorThatDiesLosesNothing(t *testing.T) {
 		done <- nil
 	}()
 	for i := 0; i < n/2; i += 10 {
-		// A second door on a connection of its own that breaks in the middle of what it does.
+		// A second door on its own connection, which breaks in the middle of its work.
 		nc, err := k.server.Connect()
 		must(t, "connect", err)
 		d := k.door()
@@ -243,7 +243,7 @@ func TestADoorThatDiesLosesNothing(t *testing.T) {
 	}
 }
 
-// An append whose answer was lost is the same append when it comes again, also when what it says is past.
+// A repeated append whose first answer was lost succeeds, even if its fact no longer fits the state.
 func TestAnAppendWhoseAnswerWasLostIsSettled(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()

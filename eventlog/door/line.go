@@ -13,22 +13,22 @@ import (
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// GiveUp is how long a collector whose key is refused goes on trying: a key that was rotated while a job runs may
-// reach the machine some minutes later.
+// GiveUp is how long a collector keeps trying when its key is refused: a key that was rotated during a job may reach
+// the machine some minutes later.
 const GiveUp = 10 * time.Minute
 
-// line is a connection that is made anew when the server has closed it for good, as it does with a key that opens
-// nothing any more.
+// line is a connection that is made again when the server has closed it for good, as it does when a key becomes
+// invalid.
 type line struct {
 	dial Dial
-	// ctx ends with close; redialling is waited for there.
+	// ctx ends with close, which waits for redialling to stop.
 	ctx    context.Context
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu sync.Mutex
 	nc *nats.Conn
-	// broken is why there is no connection; it is final once done is set.
+	// broken is why there is no connection. It is final once done is set.
 	broken error
 	done   bool
 }
@@ -44,7 +44,7 @@ func newLine(ctx context.Context, dial Dial) (*line, error) {
 	return l, nil
 }
 
-// use has the line go on with a connection. The caller does not hold mu.
+// use makes the line use a new connection. The caller must not hold mu.
 func (l *line) use(nc *nats.Conn) {
 	l.mu.Lock()
 	l.nc, l.broken = nc, nil
@@ -58,15 +58,15 @@ func (l *line) use(nc *nats.Conn) {
 		}
 		nc.RemoveStatusListener(closed)
 	})
-	if nc.IsClosed() { // before anybody listened
+	if nc.IsClosed() { // it closed before the listener was set
 		l.tasks.Go(func() { l.redial(nc) })
 	}
 }
 
-// redial connects again until it succeeds, the line is closed, or trying makes no sense any more.
+// redial connects again until it succeeds, the line is closed, or it has failed for GiveUp.
 func (l *line) redial(closed *nats.Conn) {
 	l.mu.Lock()
-	if l.nc != closed || l.broken != nil { // somebody does, or did, already
+	if l.nc != closed || l.broken != nil { // another call redials or has redialled already
 		l.mu.Unlock()
 		return
 	}
@@ -111,7 +111,7 @@ func (l *line) conn() (*nats.Conn, error) {
 	return l.nc, nil
 }
 
-// failed returns why the line is closed for ever; nil while it is not.
+// failed returns why the line is closed for good; nil while it is not.
 func (l *line) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *line) failed() error {
 	return nil
 }
 
-// explain turns the end of a connection into an error that is worth another try: another one is made.
+// explain turns the error of a closed connection into one that is worth another try: the line makes a new connection.
 func (l *line) explain(err error) error {
 	if errors.Is(err, nats.ErrConnectionClosed) && l.ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", nats.ErrDisconnected, err)

@@ -2,14 +2,14 @@ package door
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what the door does not do.
+// Metrics count the requests and connections that the door refuses.
 type Metrics struct {
 	refused *prometheus.CounterVec
 	dropped *prometheus.CounterVec
 	cut     *prometheus.CounterVec
 }
 
-// NewMetrics returns the metrics of a door, registered where that is not nil.
+// NewMetrics returns the metrics of a door. It registers them with r if r is not nil.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tacho", Subsystem: "door", Name: name, Help: help}, labels)

@@ -30,7 +30,7 @@ type core struct {
 	guard  *door.Guard
 
 	mu sync.Mutex
-	// alerts are what was told of collectors; an empty text is an all-clear.
+	// alerts are the alerts by collector; an empty text is an all-clear.
 	alerts map[events.CollectorName]string
 }
 
@@ -106,7 +106,7 @@ func (c *core) door() *door.Door {
 // open runs a door.
 func (c *core) open() (stop func()) { return c.run(c.door().Run) }
 
-// append records a fact as the core, after whatever is there.
+// append records a fact as the core, at the end of its aggregate.
 func (c *core) append(f events.Fact) events.Seq {
 	c.t.Helper()
 	last, _, err := c.log.Last(context.Background(), f.Subject())
@@ -127,7 +127,7 @@ func (c *core) reach(seq events.Seq) {
 	await(c.t, "the reading of the log", func() bool { return c.guard.At() >= seq })
 }
 
-// collector is one that is registered.
+// collector is a registered collector.
 type collector struct {
 	name events.CollectorName
 	lane events.Lane
@@ -147,7 +147,7 @@ func newKey(t testing.TB) (nkeys.KeyPair, string) {
 	return key, public
 }
 
-// register registers a collector for a set of the target "linux", and has it serve the lane.
+// register registers a collector for a set of the target "linux", and lets it serve the lane.
 func (c *core) register(name events.CollectorName, set events.Set) collector {
 	c.t.Helper()
 	key, public := newKey(c.t)
@@ -156,12 +156,12 @@ func (c *core) register(name events.CollectorName, set events.Set) collector {
 		c.t.Fatal(err)
 	}
 	c.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
-	// The server knows the key when the guard has read it.
+	// The server knows the key once the guard has read it.
 	c.reach(c.append(events.LaneAssigned{Lane: lane, Name: name}))
 	return collector{name: name, lane: lane, key: key}
 }
 
-// dial connects with a key, which may take a moment to be known.
+// dial connects with a key. It may take a moment until the server knows the key.
 func (c *core) dial(key nkeys.KeyPair, opts ...nats.Option) door.Dial {
 	return func(ctx context.Context) (*nats.Conn, error) {
 		for {
@@ -192,7 +192,7 @@ func (c *core) dispatch(lane events.Lane, place uint64, id events.JobID) events.
 		ID: id, Artifact: events.Artifact{Suite: "go", Tag: "x", Kind: events.Master}, Kind: "compile", Target: lane.Target, Set: lane.Set,
 		Backend: "gc", Profile: "opt", Definitions: "d1", RequestID: "r1",
 	}
-	// A collector that has the job from the door knows of its event; one that only guesses it has to wait.
+	// A collector that got the job from the door knows its event. A collector in a test only guesses it, so wait here.
 	c.reach(c.append(events.JobDispatched{Place: place, Job: spec}))
 	return spec
 }
@@ -210,7 +210,7 @@ func appendOf(expected events.Seq, facts ...events.Fact) eventlog.Append {
 	return a
 }
 
-// await waits until done answers true.
+// await waits until done returns true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)

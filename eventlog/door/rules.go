@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// maxEvents bounds one append of a collector: two begin an attempt, and results come in events of fifty.
+	// maxEvents bounds the events in one append of a collector. A collector needs few: results come in events of fifty
+	// test cases.
 	maxEvents = 64
-	// maxRoot bounds where a chain of events began.
+	// maxRoot bounds the root of an event, in bytes.
 	maxRoot = 256
-	// clockAhead and clockBehind are how far the clock of a collector may be off. A time beyond is replaced.
+	// clockAhead and clockBehind are how far the clock of a collector may be off. The door replaces a time beyond that.
 	clockAhead  = time.Minute
 	clockBehind = 24 * time.Hour
 )
@@ -36,8 +37,8 @@ func taken(format string, args ...any) *refusal {
 	return &refusal{Kind: lost, Reason: fmt.Sprintf(format, args...)}
 }
 
-// understand turns the parts of a request into an append. The envelope is the door's: who writes, and the time,
-// where the collector's clock is far off.
+// understand turns the parts of a request into an append. The door writes the envelope: who writes, and the time if the
+// collector's clock is far off.
 func understand(name events.CollectorName, parts []part, now time.Time) ([]eventlog.Append, *refusal) {
 	out := make([]eventlog.Append, 0, len(parts))
 	n := 0
@@ -63,7 +64,7 @@ func understand(name events.CollectorName, parts []part, now time.Time) ([]event
 
 func (e event) understand(name events.CollectorName, subject events.Subject, now time.Time) (events.Event, *refusal) {
 	if _, err := uuid.Parse(e.ID); err != nil || len(e.ID) != 36 {
-		return events.Event{}, misshapen("event id %.64q is no UUID", e.ID)
+		return events.Event{}, misshapen("event id %.64q is not a UUID", e.ID)
 	}
 	if len(e.Root) > maxRoot {
 		return events.Event{}, misshapen("the root of event %s has %d bytes, at most %d", e.ID, len(e.Root), maxRoot)
@@ -72,23 +73,24 @@ func (e event) understand(name events.CollectorName, subject events.Subject, now
 	if at.After(now.Add(clockAhead)) || at.Before(now.Add(-clockBehind)) {
 		at = now.UTC().Truncate(time.Millisecond)
 	}
-	// The type is read as the log would read it, and written anew: what this program does not know is not stored.
+	// Decode the fact as a reader of the log would, and store it encoded again: fields that this program does not know
+	// are not stored.
 	decoded, err := events.Decode(events.Stored{Subject: subject, Data: e.Data, Header: map[string]string{
 		events.HeaderType: events.TypePrefix + e.Type, events.HeaderTime: at.Format(time.RFC3339Nano), events.HeaderCause: "0",
 	}})
 	if err != nil {
-		return events.Event{}, misshapen("event %s of type %.64q cannot be read: %v; where the collector is newer than the core, update the core", e.ID, e.Type, err)
+		return events.Event{}, misshapen("event %s of type %.64q cannot be read: %v; if the collector is newer than the core, update the core", e.ID, e.Type, err)
 	}
 	if events.TypeOf(decoded.Fact) != e.Type {
-		return events.Event{}, &refusal{Kind: outdated, Reason: fmt.Sprintf("events of type %s are not written any more: update the collector to the version of the core", e.Type)}
+		return events.Event{}, &refusal{Kind: outdated, Reason: fmt.Sprintf("events of type %s are no longer written: update the collector to the version of the core", e.Type)}
 	}
 	return events.Event{
 		ID: e.ID, Time: at, Source: "collector", Actor: events.Actor("collector:" + string(name)), Cause: e.Cause, Root: e.Root, Fact: decoded.Fact,
 	}, nil
 }
 
-// check returns why a collector may not append, nil when it may. It walks through the events in their order, on
-// a copy of what the log says.
+// check returns why a collector may not append; nil when it may. It checks the events in their order, on a copy of the
+// state.
 func check(name events.CollectorName, v view, parts []eventlog.Append, now time.Time) *refusal {
 	lane := v.standing.Registered.Lane()
 	w := walk{name: name, view: v, lane: lane, work: v.lane.work, now: now}
@@ -96,7 +98,7 @@ func check(name events.CollectorName, v view, parts []eventlog.Append, now time.
 		for i := range p.Events {
 			e := &p.Events[i]
 			if home := e.Fact.Subject(); home != p.Subject {
-				return forbid("%s belongs on %s and not on %.128s", events.TypeOf(e.Fact), home, p.Subject)
+				return forbid("%s belongs on %s, not on %.128s", events.TypeOf(e.Fact), home, p.Subject)
 			}
 			if e.Cause > v.at {
 				return misshapen("event %s names the cause %d, which is not in the log", e.ID, e.Cause)
@@ -109,21 +111,21 @@ func check(name events.CollectorName, v view, parts []eventlog.Append, now time.
 	return nil
 }
 
-// walk is the state on the way through one append.
+// walk is the state while check walks through one append.
 type walk struct {
 	name events.CollectorName
 	view view
 	lane events.Lane
 	work job.Lane
 	now  time.Time
-	// began is the job whose attempt begins in this append, lost the attempt that ends as lost.
+	// began is the attempt that begins in this append, lost the attempt that ends as lost.
 	began *events.JobDequeued
 	lost  *events.AttemptLost
 }
 
 // step checks one event and applies it.
 func (w *walk) step(e *events.Event) *refusal {
-	// All others are not a collector's.
+	// A collector may not write any other.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.CollectorOnline:
@@ -157,10 +159,10 @@ func (w *walk) step(e *events.Event) *refusal {
 	case events.ErrorRecorded:
 		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
 	}
-	return forbid("%s is not a collector's to say", events.TypeOf(e.Fact))
+	return forbid("a collector may not write %s", events.TypeOf(e.Fact))
 }
 
-// about checks what a collector says of itself.
+// about checks a fact that a collector writes about itself.
 func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 	if name != w.name {
 		return forbid("%s about %.64s", events.TypeOf(f), name)
@@ -168,19 +170,19 @@ func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 	return nil
 }
 
-// on checks that a fact is about the collector's own lane, and its own doing.
+// on checks that a fact is about the collector's own lane and in its own name.
 func (w *walk) on(lane events.Lane, name events.CollectorName) *refusal {
 	switch {
 	case lane != w.lane:
-		return forbid("lane %.128s is not the collector's", lane)
+		return forbid("lane %.128s does not belong to the collector", lane)
 	case name != w.name:
-		return forbid("it is said in the name of collector %.64s", name)
+		return forbid("it is in the name of collector %.64s", name)
 	}
 	return nil
 }
 
-// dequeue checks the begin of an attempt: it is what the rules of a lane decide, about a job as it was dispatched,
-// by the collector that serves the lane.
+// dequeue checks the begin of an attempt: it must be what job.Decide decides, for the job as it was dispatched, and
+// from the collector that serves the lane.
 func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -190,7 +192,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	case !ok || d.Job.ID != f.Job.ID:
 		return taken("no job %.64s waits at place %d of lane %s", f.Job.ID, f.Place, w.lane)
 	case !reflect.DeepEqual(d.Job, f.Job):
-		return forbid("job %s was dispatched otherwise", f.Job.ID)
+		return forbid("job %s differs from the job that was dispatched", f.Job.ID)
 	case !w.view.standing.Takes():
 		return taken("collector %s takes no jobs now", w.name)
 	case w.view.lane.assignment.Serving != w.name:
@@ -204,20 +206,20 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 		return taken("%s", err)
 	}
 	if len(facts) != 1 || !same(facts[0], f) {
-		return taken("the attempt does not follow from what the log says of lane %s", w.lane)
+		return taken("the attempt does not fit the state of lane %s in the log", w.lane)
 	}
 	w.work, w.began = job.Evolve(w.work, f, 0, w.now), &f
 	return nil
 }
 
-// same compares facts as they are stored: an empty list and none are the same.
+// same compares facts in their stored form, where an empty list equals none.
 func same(a, b events.Fact) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// finish checks the end of a job: of the attempt in hand, or of one whose executions were lost too often.
+// finish checks the end of a job: by the attempt in hand, or because too many of its executions were lost.
 func (w *walk) finish(f events.JobFinished) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -225,7 +227,7 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	d, waits := w.view.lane.dispatched[f.Place]
 	switch {
 	case f.Outcome != events.Success && f.Outcome != events.Failure:
-		return forbid("the outcome %.32q is not a collector's to say", f.Outcome)
+		return forbid("a collector may not report the outcome %.32q", f.Outcome)
 	case f.Measured < 0 || f.Skipped < 0 || f.Failed < 0:
 		return misshapen("job %s ends with a negative number of test cases", f.JobID)
 	case !job.Counts(w.work, f, w.view.lane.job):
@@ -237,13 +239,13 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	case f.Token == 0 && f.Place != w.work.Place:
 		return forbid("job %s ends before its first attempt", f.JobID)
 	case f.Attempt != w.work.Attempt || f.Lost != w.work.Lost:
-		return forbid("job %s ends with attempt %d, %d lost, and the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
+		return forbid("job %s ends with attempt %d, %d lost, but the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil
 }
 
-// clamped bounds the duration of a job by the clock of the log: estimates are made from it.
+// clamped bounds the duration of a job by the core's clock and the log's: estimates are made from it.
 func (w *walk) clamped(f events.JobFinished) events.JobFinished {
 	longest := int64(0)
 	if f.Token != 0 && !w.view.lane.begun.IsZero() {
@@ -253,7 +255,7 @@ func (w *walk) clamped(f events.JobFinished) events.JobFinished {
 	return f
 }
 
-// lose checks the loss of the collector's own attempt, by a process before this one.
+// lose checks the loss of the collector's own attempt, by an earlier process of it.
 func (w *walk) lose(f events.AttemptLost) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -268,7 +270,7 @@ func (w *walk) lose(f events.AttemptLost) *refusal {
 	return nil
 }
 
-// closed checks that results are closed: those of the attempt that this append ends as lost.
+// closed checks that an append closes the results of the attempt that it ends as lost, and no others.
 func (w *walk) closed(f events.ResultsClosed) *refusal {
 	if w.lost == nil || f != (events.ResultsClosed{Lane: w.lost.Lane, JobID: w.lost.JobID, Attempt: w.lost.Attempt, Token: w.lost.Token}) {
 		return forbid("the results of attempt %d of job %.64s are closed without its loss", f.Attempt, f.JobID)
@@ -276,7 +278,7 @@ func (w *walk) closed(f events.ResultsClosed) *refusal {
 	return nil
 }
 
-// release checks that a job is given back.
+// release checks the return of a job.
 func (w *walk) release(f events.AttemptReleased) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -285,13 +287,13 @@ func (w *walk) release(f events.AttemptReleased) *refusal {
 		return taken("the attempt with token %d is over: the log took another course", f.Token)
 	}
 	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost {
-		return forbid("attempt %d of job %s is given back, and the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
+		return forbid("attempt %d of job %s is given back, but the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil
 }
 
-// begin checks the mark from which results belong to an attempt: it comes with the attempt.
+// begin checks AttemptBegan: it must come in one append with the attempt's JobDequeued.
 func (w *walk) begin(f events.AttemptBegan) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
@@ -312,7 +314,7 @@ func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorNam
 	case now.Phase != job.Current || now.Token != token || now.JobID != id:
 		return taken("the attempt with token %d is over: the log took another course", token)
 	case now.Collector != w.name:
-		return forbid("the attempt is that of collector %s", now.Collector)
+		return forbid("the attempt belongs to collector %s", now.Collector)
 	case now.Attempt != attempt:
 		return forbid("attempt %d reports on attempt %d", attempt, now.Attempt)
 	case now.Job.Artifact != a:
@@ -321,8 +323,8 @@ func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorNam
 	return nil
 }
 
-// mayRead returns why a collector may not read an aggregate, nil when it may: its own, its lane's, and what everybody
-// may know. all is set for all of its events, and not only the last one.
+// mayRead returns why a collector may not read an aggregate; nil when it may. It may read its own aggregates, its
+// lane's, and the public ones (suites, version). all says that it wants all events, not only the last one.
 func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all bool) *refusal {
 	switch s {
 	case events.RegistrySubject(name), events.CollectorSubject(name), events.WorkSubject(lane), events.AssignmentSubject(lane):
@@ -337,5 +339,5 @@ func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all 
 	if all && (isResult && events.CheckToken("job", job) == nil || isSuite && events.CheckToken("suite", suite) == nil) {
 		return nil
 	}
-	return forbid("%.128q is not the collector's to read", string(s))
+	return forbid("the collector may not read %.128q", string(s))
 }

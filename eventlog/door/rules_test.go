@@ -37,7 +37,8 @@ func viewOf(running bool) view {
 	return v
 }
 
-// A collector may say of itself, and of the attempt in hand on its own lane, and nothing else, whatever it combines.
+// A collector may write about itself and about the attempt in hand on its own lane, and nothing else, in any
+// combination.
 func TestWhatMayBeSaidIsItsOwn(t *testing.T) {
 	names := rapid.SampledFrom([]events.CollectorName{"eider", "eider", "teal"})
 	lanes := rapid.SampledFrom([]events.Lane{ownLane, ownLane, otherLane})
@@ -93,7 +94,7 @@ func TestWhatMayBeSaidIsItsOwn(t *testing.T) {
 			default:
 				t.Fatalf("may append to %s", p.Subject)
 			}
-			// The rest says nothing of an attempt.
+			// The others are not about an attempt.
 			//exhaustive:ignore
 			switch f := p.Events[0].Fact.(type) {
 			case events.JobDequeued:
@@ -176,7 +177,7 @@ func FuzzSender(f *testing.F) {
 		if json.Unmarshal([]byte(text), &want) != nil {
 			want.Account = ""
 		}
-		// A forged one stands before the server's.
+		// A forged header comes before the server's.
 		if got := senderOf([]string{`{"acc":"forged"}`, text}); got != want.Account {
 			t.Fatalf("%q is said by %q", text, got)
 		}

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// maxDelay bounds for how long a job that was given back may stay away: a lane has one job at a time.
+	// maxDelay bounds how long a job that was given back stays away. It blocks its lane that long: a lane has one job
+	// at a time.
 	maxDelay = 2 * time.Minute
-	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output.
+	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output, both in bytes.
 	maxWord   = 256
 	maxOutput = 512 << 10
 )
 
-// next waits for the next job of the lane. A collector waits once: the newest wait stands.
+// next waits for the next job of the lane. A collector has one wait at a time: a new one ends the one before.
 func (d *Door) next(ctx context.Context, name events.CollectorName, who *account, lane events.Lane) answer {
 	waiting, cancel := context.WithTimeout(ctx, waitForJob)
 	defer cancel()
 	defer who.startWaiting(cancel)()
 	if v := d.Guard.books.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
-		return answer{Refusal: taken("lane %s is not collector %s's to serve now", lane, name)}
+		return answer{Refusal: taken("collector %s does not serve lane %s now", name, lane)}
 	}
 	delivery, err := d.Jobs.NextJob(waiting, lane)
 	switch {
@@ -33,13 +34,13 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	}
 	token, ok := delivery.(interface{ Token() string })
 	if !ok {
-		return answer{Refusal: forbid("this log's jobs cannot be handed on")}
+		return answer{Refusal: forbid("jobs of this log cannot be handed to a collector")}
 	}
 	s := delivery.Stored()
 	return answer{Event: show(s), Delivery: token.Token()}
 }
 
-// startWaiting ends the wait before, and returns what ends this one.
+// startWaiting ends the previous wait and registers a new one. Call stop when that is over.
 func (a *account) startWaiting(cancel func()) (stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +59,7 @@ func (a *account) startWaiting(cancel func()) (stop func()) {
 	}
 }
 
-// stopWaiting takes the wait for a job back.
+// stopWaiting ends the collector's wait for a job.
 func (a *account) stopWaiting() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,12 +68,12 @@ func (a *account) stopWaiting() {
 	}
 }
 
-// settle says what becomes of a delivery. Only a job that has ended is taken off its lane: whoever could end a delivery
-// without it would leave a hole that no later collector finds.
-func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer {
+// answerDelivery prolongs, gives back or ends a delivery. It ends only the delivery of a job that has ended: otherwise a
+// collector could leave a hole in the lane that no later collector notices.
+func (d *Door) answerDelivery(ctx context.Context, lane events.Lane, req request) answer {
 	delivery, err := d.Jobs.Delivered(lane, req.Delivery)
 	if err != nil {
-		return answer{Refusal: forbid("%.200q is no delivery of lane %s", req.Delivery, lane)}
+		return answer{Refusal: forbid("%.200q is not a delivery of lane %s", req.Delivery, lane)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
@@ -83,7 +84,7 @@ func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer
 		err = delivery.Nak(ctx, min(max(req.Delay, 0), maxDelay))
 	case ended:
 		if !d.Guard.books.over(lane, delivery.Stored().Seq) {
-			// The end may be the event that the collector has just appended.
+			// The job's end may be the event that the collector has just appended.
 			if why := d.reach(ctx, req.After); why != nil {
 				return answer{Refusal: why}
 			}
@@ -93,7 +94,7 @@ func (d *Door) settle(ctx context.Context, lane events.Lane, req request) answer
 		}
 		err = delivery.Ack(ctx)
 	default:
-		return answer{Refusal: misshapen("%.32q is nothing that becomes of a delivery", string(req.What))}
+		return answer{Refusal: misshapen("unknown answer to a delivery: %.32q", string(req.What))}
 	}
 	if err != nil {
 		return answer{Refusal: explain(err)}
@@ -113,7 +114,7 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 		}
 	}
 	if b.Instance == "" {
-		return answer{Refusal: misshapen("a heartbeat without a process")}
+		return answer{Refusal: misshapen("a heartbeat without the instance of a process")}
 	}
 	now := d.Guard.clock()
 	if b.Time.After(now.Add(clockAhead)) || b.Time.Before(now.Add(-clockBehind)) {
@@ -141,12 +142,12 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 	return out
 }
 
-// output keeps a piece of the output of one of the lane's jobs.
+// output stores a piece of the output of one of the lane's jobs.
 func (d *Door) output(ctx context.Context, lane events.Lane, req request) answer {
 	c := req.Output
 	switch {
 	case c == nil || events.CheckToken("job", string(c.JobID)) != nil:
-		return answer{Refusal: misshapen("output of no job")}
+		return answer{Refusal: misshapen("output without the id of a job")}
 	case len(c.Text) > maxOutput:
 		return answer{Refusal: &refusal{Kind: tooLarge, Reason: "a piece of output of more than 512 KiB"}}
 	}

@@ -19,7 +19,7 @@ import (
 // Jobs hands jobs out.
 type Jobs interface {
 	eventlog.Dispatch
-	// Delivered returns the delivery of a job of the lane that a token names, also one that another process received.
+	// Delivered returns the delivery of a job of the lane that a token names. Another process may have received it.
 	Delivered(lane events.Lane, token string) (eventlog.Delivery, error)
 }
 
@@ -31,17 +31,17 @@ type Config struct {
 	Jobs     Jobs
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogs
-	// Guard is followed by whoever makes the door.
+	// Guard knows the collectors. The caller feeds it (Learn, Told).
 	Guard *Guard
 	// BeatTTL is how long a heartbeat lives.
 	BeatTTL time.Duration
-	// Wall cuts connections; nil where the server is somebody else's.
+	// Wall cuts connections; nil when the door has no control over the server.
 	Wall Wall
 	// Alert and AllClear tell a person about a collector. An error is tried again.
 	Alert    func(ctx context.Context, about events.CollectorName, message, action string) error
 	AllClear func(ctx context.Context, about events.CollectorName, reason string) error
 	Metrics  *Metrics
-	// Version is that of this program, for collectors that are too old.
+	// Version is this program's version, for the answer to collectors that are too old.
 	Version string
 	Logger  *slog.Logger
 }
@@ -50,29 +50,30 @@ type Config struct {
 type Door struct {
 	Config
 	working sync.WaitGroup
-	// complaints are what to tell of each collector; mu guards them.
+	// complaints are the reasons for alerts, by collector; mu guards them.
 	mu         sync.Mutex
 	complaints map[events.CollectorName]complaint
 }
 
-// New returns a door; it is closed before Run.
+// New returns a door. It answers nothing before Run.
 func New(c Config) *Door {
 	return &Door{Config: c, complaints: map[events.CollectorName]complaint{}}
 }
 
-// maxWaiting bounds the requests that wait for the door in this process. It takes one up in microseconds.
+// maxWaiting bounds the requests that wait for the door in this process. Taking one takes microseconds.
 const maxWaiting = 100_000
 
-// Run answers until ctx ends, whose error it returns, or the connection is closed (eventlog.ErrUnavailable).
+// Run answers collectors until ctx ends, and returns its error, or until the connection is closed
+// (eventlog.ErrUnavailable).
 func (d *Door) Run(ctx context.Context) (err error) {
 	closed := d.NC.StatusChanged(nats.CLOSED)
 	defer d.NC.RemoveStatusListener(closed)
-	// What is being answered is finished first.
+	// Finish the requests that are being answered.
 	defer d.working.Wait()
 	for v, s := range Verbs("*") {
 		group := queueGroup
 		if v == verbLeave {
-			group = "" // the door where it waits is not known
+			group = "" // it must reach every door: any of them may hold the wait
 		}
 		take := func(m *nats.Msg) { d.take(ctx, v, m) }
 		sub, err := d.NC.QueueSubscribe(s, group, take)
@@ -82,7 +83,7 @@ func (d *Door) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("open the door for %s: %w: %w", v, eventlog.ErrUnavailable, err)
 		}
-		// On a connection that is closed there is nothing to unsubscribe.
+		// An error means that the connection is closed: then there is nothing to unsubscribe.
 		defer func() { _ = sub.Unsubscribe() }()
 		if err := sub.SetPendingLimits(maxWaiting, -1); err != nil {
 			return fmt.Errorf("open the door for %s: %w", v, err)
@@ -103,14 +104,14 @@ func (d *Door) Run(ctx context.Context) (err error) {
 	}
 }
 
-// perEvent is about what an event takes besides its data: the cheapest thing to say must not be the cheapest way to
-// fill the log.
+// perEvent is about how many bytes an event takes in the log besides its data. Without this charge, empty events would
+// be a cheap way to fill the log.
 const perEvent = 512
 
-// asker is the header that says who asks. Only the server writes it, and only for a request that came from another account.
+// asker is the header that says who asks. Only the server writes it, and only for a request from another account.
 const asker = "Nats-Request-Info"
 
-// senderOf returns who asks: the last one counts, for the server sets it behind what a client has sent.
+// senderOf returns who asks. The last value counts, because the server adds its own after those that a client has sent.
 func senderOf(all []string) events.CollectorName {
 	if len(all) == 0 {
 		return ""
@@ -124,11 +125,12 @@ func senderOf(all []string) events.CollectorName {
 	return info.Account
 }
 
-// take decides on a request right when it arrives, and has it answered by a task of its own.
+// take decides at once whether to admit a request, and answers an admitted one in a goroutine of its own.
 func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 	name := senderOf(m.Header[asker])
 	if m.Subject != subject(string(name), v) && v != verbOld || events.CheckToken("collector", string(name)) != nil {
-		// A client in the core's own account, which may do everything anyway, or a configuration that binds no names.
+		// The client is in the core's own account, which may do everything anyway, or the server's configuration does
+		// not tie names to accounts.
 		d.respond(m, answer{Refusal: forbid("collectors ask from an account of their own, as `tacho collector add` prints it: the server says that this one has account %q", name)})
 		return
 	}
@@ -153,14 +155,14 @@ func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 	}
 }
 
-// turnAway tells a collector of an earlier version to be updated, in the words that it understands: those of a server
-// that refuses a read.
+// turnAway tells a collector of an earlier version that it must be updated. It answers like a NATS server that refuses
+// a read, which such a collector understands.
 func (d *Door) turnAway(m *nats.Msg) {
 	if m.Reply == "" {
 		return
 	}
 	text := "this collector's program is older than the core: install tacho " + d.Version + " on this machine; its credentials stay"
-	// One whose answer is lost asks again.
+	// If the answer is lost, the collector asks again.
 	_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"400"}, "Description": {text}}})
 }
 
@@ -184,7 +186,7 @@ func (d *Door) serve(ctx context.Context, v Verb, name events.CollectorName, who
 	}
 }
 
-// maxQuestion bounds the requests that bring nothing to be stored.
+// maxQuestion bounds in bytes the requests that bring no data to store.
 const maxQuestion = 16 << 10
 
 func unmarshal(v Verb, data []byte, req *request) error {
@@ -194,7 +196,8 @@ func unmarshal(v Verb, data []byte, req *request) error {
 	return json.Unmarshal(data, req)
 }
 
-// judge waits until the door knows what the collector knows, and carries out what it asks.
+// judge waits until the ledger has caught up with the log, checks the collector's standing, and carries out its
+// request.
 func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who *account, req request, m *nats.Msg) answer {
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
@@ -226,23 +229,23 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	case verbLeave:
 		who.stopWaiting()
 	case verbAnswer:
-		return d.settle(ctx, lane, req)
+		return d.answerDelivery(ctx, lane, req)
 	case verbBeat:
 		return d.beat(ctx, name, req)
 	case verbOutput:
 		return d.output(ctx, lane, req)
-	case verbOld: // it was turned away
+	case verbOld: // take has turned it away
 	case verbRead:
 		return d.read(ctx, name, who, lane, req, m)
 	}
 	return answer{}
 }
 
-// catchUp bounds how long the door waits for its own reading of the log.
+// catchUp bounds how long the door waits for its ledger to catch up.
 const catchUp = 2 * time.Second
 
-// reach waits until the door has read the log up to a sequence that the collector knows. One beyond the end of the
-// log is no sequence of it.
+// reach waits until the ledger has read up to a sequence that the collector knows. It refuses a sequence beyond the end
+// of the log.
 func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	if seq <= d.Guard.books.position() {
 		return nil
@@ -254,14 +257,14 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	case err != nil:
 		return &refusal{Kind: again, Reason: "the log is not reachable"}
 	case seq > head.Last:
-		return misshapen("the collector knows event %d, and the log ends at %d: it belongs to another log", seq, head.Last)
+		return misshapen("the collector knows event %d, but the log ends at event %d: the collector belongs to another log", seq, head.Last)
 	case d.Guard.books.wait(ctx, seq) != nil:
-		return &refusal{Kind: again, Reason: "the core has not read the log up to where the collector is", Wait: 100 * time.Millisecond}
+		return &refusal{Kind: again, Reason: "the core has not yet read the log as far as the collector", Wait: 100 * time.Millisecond}
 	}
 	return nil
 }
 
-// append checks what is to be appended, and appends it.
+// append checks the parts and appends them.
 func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, req request) answer {
 	now := d.Guard.clock()
 	for _, p := range req.Parts {
@@ -283,8 +286,8 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 	return answer{Seq: seq}
 }
 
-// may returns why a collector may not append, nil when it may. The door's own reading of the log is behind for a moment
-// after each append: it is waited for only where it matters.
+// may returns why a collector may not append; nil when it may. The ledger is behind for a moment after each append. may
+// waits for it only when that matters.
 func (d *Door) may(ctx context.Context, name events.CollectorName, parts []eventlog.Append, after events.Seq, now time.Time) *refusal {
 	v := d.Guard.books.view(name)
 	if behind := v.behind(parts); behind > 0 {
@@ -293,8 +296,8 @@ func (d *Door) may(ctx context.Context, name events.CollectorName, parts []event
 		}
 		v = d.Guard.books.view(name)
 	}
-	// An append whose answer was lost comes again. The log refuses it for its versions, finds it stored, and says so:
-	// what the collector may do now does not matter then.
+	// A collector repeats an append whose answer was lost. The log refuses the repetition for its version, finds the
+	// events stored, and returns success. So it does not matter here what the collector may do now.
 	if v.passed(parts) {
 		return nil
 	}
@@ -311,7 +314,7 @@ func (d *Door) may(ctx context.Context, name events.CollectorName, parts []event
 	return check(name, v, parts, now)
 }
 
-// appendWithin bounds an append; the client asks again after a little longer.
+// appendWithin bounds an append. The client waits a little longer before it asks again.
 const appendWithin = 4 * time.Second
 
 // explain turns an error of the log into a refusal.
@@ -328,7 +331,7 @@ func explain(err error) *refusal {
 	return &refusal{Kind: again, Reason: err.Error(), Wait: 100 * time.Millisecond}
 }
 
-// last answers with the last event of an aggregate. Of the lane's work that is the last one that counts.
+// last answers with the last event of an aggregate, or only with its version if that event does not count.
 func (d *Door) last(ctx context.Context, name events.CollectorName, lane events.Lane, req request) answer {
 	if why := mayRead(name, lane, req.Subject, false); why != nil {
 		return answer{Refusal: why}
@@ -362,7 +365,7 @@ func show(s events.Stored) *shown {
 	return &shown{Seq: s.Seq, Subject: s.Subject, StoredAt: s.StoredAt, Header: s.Header, Data: s.Data}
 }
 
-// read answers with all events of an aggregate after a sequence, one message each, and one that ends them.
+// read answers with all events of an aggregate, one message each, and then one that marks the end.
 func (d *Door) read(ctx context.Context, name events.CollectorName, who *account, lane events.Lane, req request, m *nats.Msg) answer {
 	if why := mayRead(name, lane, req.Subject, true); why != nil {
 		return answer{Refusal: why}
@@ -391,7 +394,7 @@ func (d *Door) read(ctx context.Context, name events.CollectorName, who *account
 		}
 		n++
 	}
-	// On a closed connection the collector asks again.
+	// If the connection is closed, the collector asks again.
 	_ = d.NC.PublishMsg(&nats.Msg{Subject: m.Reply, Header: nats.Header{headerEnd: {strconv.Itoa(n)}, headerBeatTTL: {d.BeatTTL.String()}}})
 	return answer{}
 }
@@ -400,18 +403,18 @@ func (d *Door) read(ctx context.Context, name events.CollectorName, who *account
 const (
 	headerSeq = "Tacho-Seq"
 	headerEnd = "Tacho-End" // the number of events
-	// headerBeatTTL tells with the end how long a heartbeat lives.
+	// headerBeatTTL comes with the end and says how long a heartbeat lives.
 	headerBeatTTL = "Tacho-Beat-TTL"
 )
 
-// respond answers. One whose answer is lost asks again.
+// respond sends an answer. If it is lost, the collector asks again.
 func (d *Door) respond(m *nats.Msg, a answer) {
 	if m.Reply == "" {
 		return
 	}
 	data, err := json.Marshal(a)
 	if err != nil {
-		d.Logger.Error("an answer to a collector cannot be written", "subject", m.Subject, "error", err)
+		d.Logger.Error("an answer to a collector could not be written", "subject", m.Subject, "error", err)
 		return
 	}
 	_ = m.Respond(data)

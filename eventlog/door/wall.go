@@ -12,18 +12,18 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// SystemWall is the wall of an external cluster. It needs a user of the cluster's system account. A client that is
-// cut comes back at once where the cluster's configuration still has its user; it is then cut again at each look, and
-// the door answers it nothing meanwhile.
+// SystemWall is the Wall of an external cluster. It needs a user of the cluster's system account. A client that was cut
+// comes back at once if the cluster's configuration still has its user. The wall then cuts it again at each look, and
+// the door does not answer it meanwhile.
 type SystemWall struct {
 	// NC is a connection of the system account.
 	NC *nats.Conn
 }
 
-// gather is how long answers of servers are waited for once one has come.
+// gather is how long to wait for the next server's answer once one has come.
 const gather = 200 * time.Millisecond
 
-// Connections implements Wall. A server that does not answer in time is left out: it is asked again a second later.
+// Connections implements Wall. A server that does not answer in time is left out; it is asked again a second later.
 func (w SystemWall) Connections() ([]Connection, error) {
 	body, err := json.Marshal(map[string]any{"auth": true, "limit": 4096})
 	if err != nil {
@@ -86,7 +86,7 @@ func readConnections(data []byte) ([]Connection, error) {
 	return out, nil
 }
 
-// nkey reports whether a user is a public key and no name.
+// nkey reports whether a user is a public key, not a name.
 func nkey(user string) bool { return len(user) == 56 && strings.HasPrefix(user, "U") }
 
 // Disconnect implements Wall.

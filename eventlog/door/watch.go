@@ -11,17 +11,17 @@ import (
 
 // Connection is one connection of a collector to the NATS server.
 type Connection struct {
-	// Server is the id of the server, where there are several; ID is that server's number of the connection.
+	// Server is the id of the server if there are several. ID is that server's number of the connection.
 	Server  string
 	ID      uint64
 	Account events.CollectorName
-	// Key is the public key that it proved; empty for one that has a password.
+	// Key is the public key that the client proved; empty for a client with a password.
 	Key string
-	// Messages and Bytes are what it has sent since it connected.
+	// Messages and Bytes are what the client has sent since it connected.
 	Messages, Bytes int64
 }
 
-// place names a connection.
+// place identifies a connection.
 type place struct {
 	server string
 	id     uint64
@@ -34,11 +34,11 @@ type Wall interface {
 }
 
 const (
-	// lookEvery is how often the connections are looked at, and the alerts.
+	// lookEvery is how often the door looks at the connections and the alerts.
 	lookEvery = time.Second
 )
 
-// refused notes that a request was refused. What the collector is not to blame for only shows in the metrics.
+// refused notes that a request was refused. Refusals that are no offence only count in the metrics.
 func (d *Door) refused(name events.CollectorName, who *account, v Verb, r refusal) {
 	d.Metrics.refused.WithLabelValues(string(name), string(r.Kind)).Inc()
 	switch r.Kind {
@@ -52,10 +52,11 @@ func (d *Door) refused(name events.CollectorName, who *account, v Verb, r refusa
 	d.cutIfOverdue(name, who, now)
 }
 
-// complaint is what a person is told of a collector: reason, and what this door has told already.
+// complaint is why a person should look at a collector. told is the reason that this door has already put into the
+// alert.
 type complaint struct{ reason, told string }
 
-// complain keeps a reason for the alert: the first one, until the collector is cut off.
+// complain keeps the reason for the alert. The first reason stays until the collector is cut off.
 func (d *Door) complain(name events.CollectorName, reason string, cut bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +66,7 @@ func (d *Door) complain(name events.CollectorName, reason string, cut bool) {
 	}
 }
 
-// cutIfOverdue cuts a collector off that went on beyond its bounds.
+// cutIfOverdue cuts off a collector that has offended too often.
 func (d *Door) cutIfOverdue(name events.CollectorName, who *account, now time.Time) {
 	if long, now := who.overdue(now); now {
 		d.tellCut(name, long, tooFast(d.Guard.bounds))
@@ -79,13 +80,13 @@ func (d *Door) tellCut(name events.CollectorName, long time.Duration, why string
 	d.complain(name, "it was cut off: "+why, true)
 }
 
-// collectors returns the connections that are collectors': an account has the name of its collector.
+// collectors returns the connections of collectors: an account has the name of its collector.
 func (g *Guard) collectors(all []Connection) []Connection {
 	return slices.DeleteFunc(all, func(c Connection) bool { return g.books.standing(c.Account).Registered == nil })
 }
 
-// welcome reports whether a connection may go on: its key opens its account still, and it is not cut off. One with
-// a password has the account that the server's configuration gives it.
+// welcome reports whether a connection may stay: its key still opens its account, and the collector is not cut off. A
+// client with a password has the account that the server's configuration gives it.
 func (g *Guard) welcome(c Connection) bool {
 	if c.Key == "" {
 		return !g.books.standing(c.Account).Removed && !g.of(c.Account).isCut(g.clock())
@@ -94,7 +95,7 @@ func (g *Guard) welcome(c Connection) bool {
 	return err == nil && name == string(c.Account)
 }
 
-// watch looks at the connections and keeps the alerts up to date, until ctx ends.
+// watch checks the connections and keeps the alerts up to date until ctx ends.
 func (d *Door) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -112,21 +113,21 @@ func (d *Door) watch(ctx context.Context) {
 	}
 }
 
-// connections returns those of collectors; false when they cannot be seen, or not be judged because the log is still
-// being read: a key that was rotated would be taken for an old one.
+// connections returns the connections of collectors. It returns false when it cannot list them, or cannot judge them
+// because the log is still being read: it would take a rotated key for an unknown one.
 func (d *Door) connections() ([]Connection, bool) {
 	if d.Wall == nil || !d.Guard.books.caughtUp() {
 		return nil, false
 	}
 	all, err := d.Wall.Connections()
 	if err != nil {
-		d.Logger.Warn("the connections of collectors cannot be seen", "error", err)
+		d.Logger.Warn("the connections of collectors could not be listed", "error", err)
 		return nil, false
 	}
 	return d.Guard.collectors(all), true
 }
 
-// sweep cuts the connections whose key opens nothing any more, and those of collectors that are cut off.
+// sweep cuts the connections with an invalid key and those of collectors that are cut off.
 func (d *Door) sweep() {
 	all, _ := d.connections()
 	for _, c := range all {
@@ -142,8 +143,8 @@ func (d *Door) disconnect(c Connection) {
 	}
 }
 
-// weigh compares what each connection has sent with the look before, and cuts those off that send more than a
-// collector may, whatever it is and wherever it goes.
+// weigh compares what each connection has sent with the previous look. It cuts off collectors that send more than they
+// may, on all subjects together.
 func (d *Door) weigh(before map[place]Connection) map[place]Connection {
 	all, seen := d.connections()
 	if !seen {
@@ -168,8 +169,8 @@ func (d *Door) weigh(before map[place]Connection) map[place]Connection {
 	return after
 }
 
-// tell raises an alert about each collector that offended lately, and clears those about collectors that have kept
-// to the rules since. Other doors do the same: what stands is in the log.
+// tell raises an alert about each collector that offended lately, and clears the alerts about collectors that have kept
+// the rules since. Other doors do the same, so the log says which alerts stand.
 func (d *Door) tell(ctx context.Context) {
 	now := d.Guard.clock()
 	standing := d.Guard.books.complaints()
@@ -188,8 +189,8 @@ func (d *Door) tell(ctx context.Context) {
 		if stands && c.told == c.reason || c.reason == "" {
 			return
 		}
-		if !d.tried(ctx, d.Alert(ctx, name, fmt.Sprintf("Collector %s asks for what it may not: %s.", name, c.reason),
-			fmt.Sprintf("If its program is as new as the core's, somebody else has its key: `tacho collector rotate %s`, or `tacho collector remove %s`.", name, name))) {
+		if !d.tried(ctx, d.Alert(ctx, name, fmt.Sprintf("Collector %s asks for something that it may not do: %s.", name, c.reason),
+			fmt.Sprintf("If its program is as new as the core's, another program uses its key: `tacho collector rotate %s`, or `tacho collector remove %s`.", name, name))) {
 			return
 		}
 		d.mu.Lock()
@@ -205,10 +206,10 @@ func (d *Door) tell(ctx context.Context) {
 	}
 }
 
-// tried reports whether an alert was recorded; else it is tried again.
+// tried reports whether an alert was recorded. If not, the next look tries again.
 func (d *Door) tried(ctx context.Context, err error) bool {
 	if err != nil && ctx.Err() == nil {
-		d.Logger.Warn("an alert about a collector cannot be recorded now", "error", err)
+		d.Logger.Warn("an alert about a collector could not be recorded, trying again", "error", err)
 	}
 	return err == nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// wall has the connections that it is given, and counts those that are cut.
+// wall holds the given connections and counts the cuts.
 type wall struct {
 	all []Connection
 	cut int
@@ -21,7 +21,7 @@ func (w *wall) Connections() ([]Connection, error) { return append([]Connection(
 
 func (w *wall) Disconnect(Connection) error { w.cut++; return nil }
 
-// shelf is a ledger that nobody keeps up.
+// shelf is a ledger that is never updated.
 type shelf struct {
 	*ledger.Ledger
 	current bool
@@ -33,7 +33,7 @@ func (s *shelf) Position() (events.Seq, bool) { return s.Seq, s.current }
 
 func (s *shelf) Wait(context.Context, events.Seq) error { return nil }
 
-// recorded returns a fact as the log has it.
+// recorded returns a fact in its stored form.
 func recorded(t *testing.T, seq events.Seq, f events.Fact) events.Stored {
 	t.Helper()
 	s, err := events.Encode(eventlog.NewEvent(f, eventlog.Meta{Source: "test", Actor: "test"}, noon))
@@ -44,7 +44,7 @@ func recorded(t *testing.T, seq events.Seq, f events.Fact) events.Stored {
 	return s
 }
 
-// A core that starts beside a running cluster has not read yet that a key was rotated: it must not cut the new one.
+// A core that starts beside a running cluster has not yet read that a key was rotated: it must not cut the new key.
 func TestNobodyIsCutBeforeTheLogIsRead(t *testing.T) {
 	w := &wall{all: []Connection{
 		{ID: 1, Account: "eider", Key: "NEW"}, {ID: 2, Account: "eider", Key: "OLD"}, {ID: 3, Account: "somebody", Key: "ELSE"},

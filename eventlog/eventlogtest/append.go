@@ -139,13 +139,13 @@ func oneWinner(t *testing.T, s Subject) {
 
 func oneWinningBatch(t *testing.T, s Subject) {
 	race(t, s, func(n events.CollectorName, version events.Seq) []eventlog.Append {
-		// Each batch also creates an aggregate that only it knows, so that what a loser leaves is seen.
+		// Each batch also creates an aggregate of its own, so that the test sees if a loser leaves something.
 		own := events.CollectorName(name(t, "o"))
 		return []eventlog.Append{one(own, 0), one(n, version)}
 	})
 }
 
-// race lets writers append to one aggregate on the same version, round after round: one wins each, and the
+// race lets writers append to one aggregate on the same version, round after round: one writer wins each round, and the
 // aggregate holds exactly the winners.
 func race(t *testing.T, s Subject, parts func(events.CollectorName, events.Seq) []eventlog.Append) {
 	const writers, rounds = 6, 12

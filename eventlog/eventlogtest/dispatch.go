@@ -50,7 +50,7 @@ func mustTake(t *testing.T, s Subject, lane events.Lane, want events.Seq) eventl
 	return d
 }
 
-// wantNone checks that no job comes for a moment. It proves only that none came early.
+// wantNone checks that no job comes for a moment. It only proves that none came early.
 func wantNone(t *testing.T, s Subject, lane events.Lane) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), min(100*time.Millisecond, s.AckWait/4))
@@ -77,7 +77,7 @@ func jobsInOrder(t *testing.T, s Subject) {
 	}
 	wantNone(t, s, lane)
 	must(t, mustTake(t, s, other, foreign[0]).Ack(bounded(t)))
-	// A taker that waits already gets the job when it is stored.
+	// A taker that is already waiting gets the job as soon as it is stored.
 	type result struct {
 		d   eventlog.Delivery
 		err error
@@ -147,8 +147,8 @@ func keepsInProgress(t *testing.T, s Subject) {
 	must(t, d.Ack(bounded(t)))
 }
 
-// leavesNoHole lets takers leave at the moment when a job arrives: the next taker must get it without
-// waiting for its redelivery.
+// leavesNoHole lets takers leave at the moment when a job arrives: the next taker must get the job without waiting for
+// its redelivery.
 func leavesNoHole(t *testing.T, s Subject) {
 	lane := newLane(t, s)
 	var version events.Seq

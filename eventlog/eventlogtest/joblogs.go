@@ -39,7 +39,7 @@ func keepsOutput(t *testing.T, s Subject) {
 	if err := s.JobLogs.ReadLog(ctx, lane, "j1", false, func(eventlog.LogChunk) error { return enough }); !errors.Is(err, enough) {
 		t.Fatalf("the reader's error: %v", err)
 	}
-	// A follower gets what was there and what comes.
+	// A follower gets the stored chunks and the new ones.
 	following, stop := context.WithCancel(ctx)
 	defer stop()
 	texts, done := make(chan string, 10), make(chan error)

@@ -20,7 +20,7 @@ func beat(n events.CollectorName, instance string) eventlog.Beat {
 func oneHolder(t *testing.T, s Subject) {
 	ctx := bounded(t)
 	n := events.CollectorName(name(t, "c"))
-	// Of racing processes one gets the name, the others learn who.
+	// One of the racing processes gets the name, the others learn which.
 	const racers = 5
 	won := make([]bool, racers)
 	var group errgroup.Group
@@ -55,7 +55,7 @@ func oneHolder(t *testing.T, s Subject) {
 	if err := s.Presence.Beat(ctx, beat(n, "other")); !errors.Is(err, eventlog.ErrNameHeld) {
 		t.Fatalf("beat of another: %v", err)
 	}
-	// A successor that names whom it replaces takes over at once; the one before learns it.
+	// A successor that names the process that it replaces takes over at once; that process learns it.
 	if _, err := s.Presence.Claim(ctx, beat(n, "next"), winner); err != nil {
 		t.Fatalf("take over: %v", err)
 	}
@@ -109,7 +109,7 @@ func forgetsBeats(t *testing.T, s Subject) {
 	sounds, stop := listen(t, ctx, s)
 	until(t, ctx, sounds, "the beat that was there", beatOf(before))
 
-	// A new one is told with all that it says; its end is told when it is released.
+	// A new claim is reported with its whole beat; its end is reported when it is released.
 	b := beat(after, "2")
 	b.JobID, b.Benchmark = "j1", "hello"
 	_, err = s.Presence.Claim(ctx, b, "")
@@ -120,7 +120,7 @@ func forgetsBeats(t *testing.T, s Subject) {
 	must(t, s.Presence.Release(ctx, b))
 	until(t, ctx, sounds, "its release", func(v eventlog.Sound) bool { return v.Left == after })
 
-	// The other claim is gone by itself. That is told to nobody: who is silent the listener counts.
+	// The other claim expires. The watcher does not report that: counting silence is the listener's task.
 	for held := true; held; {
 		_, err = s.Presence.Claim(ctx, beat(before, "new"), "")
 		if held = errors.Is(err, eventlog.ErrNameHeld); held {
@@ -140,7 +140,7 @@ func forgetsBeats(t *testing.T, s Subject) {
 	}
 }
 
-// A listener that hears its probe has heard the newest beat of everybody from before it, whenever it began to listen.
+// A listener that hears its probe has heard the newest earlier beat of every collector, whenever it began to listen.
 func tellsInOrder(t *testing.T, s Subject) {
 	ctx := bounded(t)
 	me := name(t, "l")

@@ -1,8 +1,8 @@
 // Package eventlogtest holds the one suite that every adapter of the event log passes.
 //
-// What the rest of Tacho relies on is written down here as tests: that of two writers one wins, that a
-// batch is stored as a whole or not at all, that a cursor sees every event once and in order, that a lane
-// gives one job at a time and the same one again until it is acknowledged.
+// Its tests check what the rest of Tacho relies on: of two writers one wins; a batch is stored whole or not at all; a
+// cursor sees every event once and in order; a lane gives one job at a time, and the same job again until it is
+// acknowledged.
 package eventlogtest
 
 import (
@@ -28,8 +28,8 @@ type Subject struct {
 	AckWait, BeatTTL time.Duration
 }
 
-// Run runs the suite. open returns a subject of its own for each test, or one that is shared by all: the
-// tests use names of their own.
+// Run runs the suite. open returns a new subject for each test, or one that all tests share: each test uses its own
+// names.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	tests := []struct {
 		name string
@@ -65,7 +65,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	}
 }
 
-// limit bounds each wait, so that a fault fails a test and does not hang it.
+// limit bounds each wait, so that a fault makes a test fail instead of hang.
 const limit = 30 * time.Second
 
 // bounded returns the test's context with the limit.

@@ -16,8 +16,8 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// TestLeaderIsLost stops the member that leads the log while writers compete for one aggregate and a cursor
-// follows. What was answered is stored once and in order, and the cursor sees all of it.
+// TestLeaderIsLost stops the member that leads the log while writers compete for one aggregate and a cursor follows.
+// Every answered append is stored once and in order, and the cursor sees all of them.
 func TestLeaderIsLost(t *testing.T) {
 	t.Parallel()
 	const writers, each = 4, 60

@@ -12,16 +12,16 @@ import (
 type Config struct {
 	// Name is the stream of the log; default "EVENTS".
 	Name string
-	// Replicas is 1 on a single server (default) and 3 or 5 on a cluster. It does not change by itself
-	// afterwards: a stream with another number is refused as drift.
+	// Replicas is 1 on a single server (default) and 3 or 5 on a cluster. It never changes afterwards: a stream with
+	// another number is refused as drift.
 	Replicas int
-	// MaxBytes is the guard against a full disk; default 64 GiB. When the log has this size it takes no
-	// more events, and loses none.
+	// MaxBytes protects the disk from filling up; default 64 GiB. When the log has this size it takes no more events,
+	// but loses none.
 	MaxBytes int64
 	// LogsMaxAge and LogsMaxBytes bound the output of jobs; default 14 days and 1 GiB.
 	LogsMaxAge   time.Duration
 	LogsMaxBytes int64
-	// AckWait is after how long a job that nobody reports on is delivered again; default 60 s.
+	// AckWait is how long after its last report a job is delivered again; default 60 s.
 	AckWait time.Duration
 	// BeatTTL is how long a heartbeat lives, at least 1 s; default 60 s.
 	BeatTTL time.Duration
@@ -36,7 +36,7 @@ const (
 	beatsPrefix  = "$KV." + beatsBucket + "."
 	defaultName  = "EVENTS"
 	dedupeWindow = 10 * time.Minute
-	// maxMessage fits the default limit of a NATS server, so that a log can move to any cluster.
+	// maxMessage is the default limit of a NATS server, so that a log can move to any cluster.
 	maxMessage = 1 << 20
 	// maxConsumers is far above the number of lanes and followers; the server's own default is 1,000.
 	maxConsumers = 10_000
@@ -60,8 +60,7 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// eventsStream is the configuration of the log, every field that matters spelled out: Verify compares
-// all of them.
+// eventsStream returns the configuration of the log with every field that matters: Verify compares all fields.
 func (c Config) eventsStream() natsjs.StreamConfig {
 	return natsjs.StreamConfig{
 		Name: c.Name, Description: "Tacho: the event log", Subjects: []string{events.SubjectFilter},
@@ -72,7 +71,7 @@ func (c Config) eventsStream() natsjs.StreamConfig {
 	}
 }
 
-// logsStream is the configuration of the jobs' output. It may lose its end with the power.
+// logsStream returns the configuration of the stream with the jobs' output. A power cut may cost its end.
 func (c Config) logsStream() natsjs.StreamConfig {
 	s := natsjs.StreamConfig{
 		Name: logsName, Description: "Tacho: output of jobs", Subjects: []string{logPrefix + ">"},
@@ -85,10 +84,10 @@ func (c Config) logsStream() natsjs.StreamConfig {
 	return s
 }
 
-// beats is the configuration of the heartbeats: a key-value bucket, spelled out as a stream because it must
-// not cost a disk sync for each beat. A single server keeps it in files that it does not sync, so that the
-// bucket is there after a restart; a cluster keeps it in memory, where it is made anew, with sequences from 1, when all nodes
-// restart (see Watch). The markers of what expired are read by nobody, but a stream that has them keeps them.
+// beats returns the configuration of the heartbeats: a key-value bucket, configured as a stream so that a beat costs no
+// disk sync. A single server keeps it in files that it does not sync, so that the bucket survives a restart. A cluster
+// keeps it in memory: when all nodes restart it begins again, with sequences from 1 (see Watch). No part reads the
+// markers of expired beats, but an existing stream cannot lose them.
 func (c Config) beats() natsjs.StreamConfig {
 	s := natsjs.StreamConfig{
 		Name: beatsStream, Description: "Tacho: heartbeats of collectors", Subjects: []string{beatsPrefix + ">"},

@@ -21,7 +21,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// serverDir tells this test program to be a server on a directory instead, until its input ends.
+// serverDir makes this test program run a server on a directory instead, until its input ends.
 const serverDir = "TACHO_TEST_SERVER_DIR"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func serve(dir string) {
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	first string // what it said: its URL, or why it did not start
+	first string // its first line: its URL, or why it did not start
 }
 
 func spawn(t *testing.T, dir string) *process {
@@ -92,9 +92,9 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	}
 }
 
-// TestKilledServer kills the server again and again while events are appended, single and in batches, and
-// while a cursor follows across all of it on another connection. Every append that was answered is there,
-// no batch is torn, and nothing is missing in between.
+// TestKilledServer kills the server again and again while events are appended, single and in batches, and while a
+// cursor follows across all of it on another connection. Every answered append is stored, no batch is torn, and no
+// event in between is missing.
 func TestKilledServer(t *testing.T) {
 	const rounds = 4
 	dir := t.TempDir()
@@ -146,8 +146,8 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// checkAcked restarts the server in this process and compares the log with what was answered. It returns
-// where the log ends now, which must not be before where it ended.
+// checkAcked restarts the server in this process and compares the log with the answers. It returns the end of the log,
+// which must not be before its earlier end.
 func checkAcked(t *testing.T, dir string, acked map[string]events.Seq, reached events.Seq) events.Seq {
 	t.Helper()
 	srv, err := natsserver.Start(natsserver.Config{Dir: dir})

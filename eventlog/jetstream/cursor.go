@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// pullMessages and pullBytes are how much a cursor asks for in advance; keepMessages and keepBytes how
-	// much it keeps before it lets the server wait.
+	// pullMessages and pullBytes are how much a cursor asks for in advance. keepMessages and keepBytes are how much it
+	// buffers before it makes the server wait.
 	pullMessages, keepMessages = 4000, 8000
 	pullBytes, keepBytes       = 32 << 20, 32 << 20
-	// idleCheck is how often a cursor looks whether the log is still the one that it read. It looks after
-	// each reconnection too.
+	// idleCheck is how often a cursor checks that the log is still the one that it read. It also checks after each
+	// reconnection.
 	idleCheck = 30 * time.Second
-	// lagPatience is how long a new leader of a cluster may know less than the one before.
+	// lagPatience is how long a new leader of a cluster may be behind the previous one.
 	lagPatience = 5 * time.Second
-	// resyncs bounds how often in a row a cursor starts again at one place.
+	// resyncs bounds how often in a row a cursor starts again at the same place.
 	resyncs = 3
 )
 
@@ -48,16 +48,16 @@ func (l *Log) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, er
 	return c, nil
 }
 
-// cursor follows the log with an ordered consumer, which survives reconnections by itself. Its messages
-// are taken by a callback into a buffer and converted by whoever calls Next.
+// cursor follows the log with an ordered consumer, which survives reconnections by itself. A callback puts its messages
+// into a buffer, and Next converts them.
 type cursor struct {
 	log      *Log
 	identity string
 	cancel   context.CancelFunc
 	watching sync.WaitGroup
 
-	// at is the place of the last event that Next gave, source the consumer that it came from, tries
-	// counts the resyncs since. Next alone uses them.
+	// at is the place of the last event that Next returned, source the consumer that it came from. tries counts the
+	// resyncs since. Only Next uses them.
 	at     events.Seq
 	source string
 	tries  int
@@ -65,23 +65,23 @@ type cursor struct {
 	ready chan struct{} // has a token when Next should look at the buffer
 
 	mu       sync.Mutex
-	room     sync.Cond // the buffer got smaller, or the consumer is another one
+	room     sync.Cond // signals that the buffer got smaller, or that the consumer changed
 	buffer   []natsjs.Msg
 	bytes    int
 	consumer natsjs.ConsumeContext
-	// run numbers the consumers; a callback of an old one is refused.
+	// run numbers the consumers. A callback of an old one is ignored.
 	run    int
 	seen   seen
 	broken error // ends the cursor once the buffer is empty
 }
 
-// seen is the last event that was given, or where the cursor began, without an id.
+// seen is the last event that Next returned, or, without an id, where the cursor began.
 type seen struct {
 	at events.Seq
 	id string
 }
 
-// start begins a new consumer after the last event that was given. What an old one still holds is dropped.
+// start begins a new consumer after the last event that Next returned. It drops the messages of an old one.
 func (c *cursor) start(ctx context.Context) error {
 	c.stop()
 	c.mu.Lock()
@@ -116,7 +116,7 @@ func (c *cursor) stop() {
 	}
 }
 
-// take puts a message into the buffer and waits while that is full, which lets the server wait.
+// take puts a message into the buffer. It waits while the buffer is full, which makes the server wait.
 func (c *cursor) take(run int, m natsjs.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *cursor) peek(limit int) (run int, batch []natsjs.Msg, err error) {
 	return c.run, c.buffer[:n:n], nil
 }
 
-// drop takes the first messages out of the buffer, if it is still that of the run.
+// drop removes the first messages from the buffer, if it is still that of the run.
 func (c *cursor) drop(run int, used []natsjs.Msg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,12 +192,12 @@ func (c *cursor) drop(run int, used []natsjs.Msg) {
 	c.room.Broadcast()
 }
 
-// convert checks that the messages continue what came before, and says how many it used up. It stops
-// before a break, and looks at the break when that comes first.
+// convert checks that the messages continue the earlier ones, and returns how many it used. It stops before a break. If
+// the first message is a break, it examines that.
 //
-// A message of another consumer than before is such a break: the server, or the part of it that has the
-// stream, was another one in between, and may have lost events and given out their sequences again. The
-// log is compared with what was read before anything more is given.
+// A message of another consumer is a break: the server, or the leader of the stream, has changed in between, and may
+// have lost events and given out their sequences again. convert compares the log with what was read before it returns
+// more.
 func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.Stored, used int, err error) {
 	out = make([]events.Stored, 0, len(batch))
 	for _, m := range batch {
@@ -238,9 +238,9 @@ func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.
 	return out, used, nil
 }
 
-// resync finds out why event got came in place of the next. If the log has the next one, only its
-// delivery failed (a replica with a hole, a consumer that was replaced while its message was on the way),
-// and a new consumer begins there. If not, the log has a gap.
+// resync finds out why event got came instead of the next one. If the log has the next one, only its delivery failed (a
+// replica with a hole, a consumer that was replaced while its message was on the way): then a new consumer begins
+// there. If not, the log has a gap.
 func (c *cursor) resync(ctx context.Context, got events.Seq) error {
 	gap := &eventlog.GapError{Want: c.at + 1, Got: got}
 	c.tries++
@@ -261,8 +261,7 @@ func (c *cursor) Close() {
 	c.stop()
 }
 
-// watch breaks the cursor when the log behind it is no longer the one that it read, and when the
-// connection is closed for good.
+// watch breaks the cursor when the log is no longer the one that it read, and when the connection is closed for good.
 func (c *cursor) watch(ctx context.Context) {
 	changed := c.log.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
 	defer c.log.nc.RemoveStatusListener(changed)
@@ -293,9 +292,8 @@ func (c *cursor) fail(err error) {
 	c.wake()
 }
 
-// check compares the log with what the cursor read: the same stream, at least as long, and with the same
-// event at the last place. Else the error is a *eventlog.GapError; other errors say that it cannot be told
-// now.
+// check compares the log with what the cursor read: the same stream, at least as long, and with the same event at the
+// last place. Otherwise the error is a *eventlog.GapError. Other errors mean that it could not check now.
 func (c *cursor) check(ctx context.Context) error {
 	c.mu.Lock()
 	last := c.seen
@@ -313,8 +311,8 @@ func (c *cursor) check(ctx context.Context) error {
 	return err
 }
 
-// still reports whether the log is the one of before and at least as long. On a cluster a new leader
-// gets a moment to catch up.
+// still reports whether the log is the same as before and at least as long. On a cluster it gives a new leader a moment
+// to catch up.
 func (l *Log) still(ctx context.Context, before eventlog.Head) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lagPatience)
 	defer cancel()

@@ -14,8 +14,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// damaged is a log of 2,000 events with a cursor that has read them all, restarted after harm was done to
-// its files while it was stopped.
+// damaged returns a log of 2,000 events with a cursor that has read them all. Its server was stopped, its files were
+// damaged, and it was started again.
 func damaged(t *testing.T, harm func(t *testing.T, blocks []string, index string)) (*restartable, *jetstream.Log, eventlog.Cursor) {
 	t.Helper()
 	const count = 2000
@@ -50,7 +50,7 @@ func damaged(t *testing.T, harm func(t *testing.T, blocks []string, index string
 	return r, l, cursor
 }
 
-// files returns where the events lie.
+// files returns the files with the events.
 func (r *restartable) files(t *testing.T) (blocks []string, index string) {
 	t.Helper()
 	dir := filepath.Join(r.cfg.Dir, "jetstream", "$G", "streams", "EVENTS", "msgs")
@@ -110,9 +110,8 @@ func removeBlock(t *testing.T, blocks []string, index string) {
 	}
 }
 
-// TestDamageIsRefused harms the files of a log in the ways in which the server starts up again as if
-// nothing had happened. Whoever looks afterwards must be told: the running cursor, a new one at the old
-// place, and the running log's own check.
+// TestDamageIsRefused damages the files of a log in ways that the server does not notice at its start. Three readers
+// must notice: the running cursor, a new one at the old place, and the running log's own check.
 func TestDamageIsRefused(t *testing.T) {
 	for what, harm := range map[string]func(*testing.T, []string, string){
 		"a flipped bit": flipBit, "a truncated block": truncate,
@@ -177,7 +176,7 @@ func TestReusedSequencesAreNoticed(t *testing.T) {
 	r.stop()
 	blocks, index := r.files(t)
 	truncateWithoutIndex(t, blocks, index)
-	// Another process writes on, out of sight of the cursor.
+	// Another process appends more. The cursor does not see it.
 	address := r.cfg.Listen
 	r.cfg.Listen = ""
 	r.start(t)

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// pullExpires is how long one request for a job lies at the server; pullBeat how often the server
-	// says meanwhile that it is still there.
+	// pullExpires is how long one request for a job waits at the server, pullBeat how often the server meanwhile says
+	// that it is still there.
 	pullExpires = 30 * time.Second
 	pullBeat    = 5 * time.Second
 	// pullPause is the pause before asking again when the server or the lane is not there.
 	pullPause = 250 * time.Millisecond
-	// giveBack bounds the return of a job that arrived as its taker left.
+	// giveBack bounds the return of a job that arrived while its taker left.
 	giveBack = 2 * time.Second
 )
 
@@ -32,8 +32,8 @@ func LaneConsumer(lane events.Lane) string {
 	return "lane-" + string(lane.Target) + "-" + strconv.Itoa(int(lane.Set))
 }
 
-// EnsureLane implements eventlog.Dispatch. One delivery at a time (MaxAckPending 1) keeps the strict
-// order, also through redelivery; the number of deliveries is unlimited, because budgets are events.
+// EnsureLane implements eventlog.Dispatch. One delivery at a time (MaxAckPending 1) keeps the strict order, through
+// redeliveries too. The number of deliveries is unlimited, because the budget of attempts is kept in events.
 func (l *Log) EnsureLane(ctx context.Context, lane events.Lane) error {
 	return Persist(ctx, "make the consumer of lane "+lane.String(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -53,8 +53,8 @@ type puller struct {
 	stream string
 }
 
-// NextJob implements eventlog.Dispatch. A request for one job lies at the server all the time, so that a
-// job is sent at the moment when it is stored. A lane that does not exist yet is waited for.
+// NextJob implements eventlog.Dispatch. A request for one job always waits at the server, so that the server sends a
+// job as soon as it is stored. NextJob waits for a lane that does not exist yet.
 func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	w := wait{puller: p, lane: lane, inbox: p.nc.NewInbox(), answers: make(chan *nats.Msg, 16)}
 	sub, err := p.nc.ChanSubscribe(w.inbox, w.answers)
@@ -133,8 +133,8 @@ func (w wait) pause(ctx context.Context) error {
 	return nil
 }
 
-// leave takes the request back. A job that is on its way at this moment is given back at once, else the
-// lane would stand still until the job is delivered again by itself.
+// leave ends the request. It gives back at once a job that is just on its way; otherwise the lane would stand still
+// until the job is delivered again.
 func (w wait) leave(sub *nats.Subscription) {
 	if sub.Drain() != nil || w.nc.FlushTimeout(giveBack) != nil {
 		return // the connection is gone, and the request with it
@@ -171,8 +171,8 @@ type delivery struct {
 	stored events.Stored
 }
 
-// Delivered returns the delivery of a job of the lane that a token names, whichever process received it. Of its event
-// only the sequence is known. The error says that the token is none of that lane.
+// Delivered returns the delivery of a job of the lane that a token names. Another process may have received it. It
+// knows only the sequence of the event. It returns an error if the token is not one of that lane.
 func (l *Log) Delivered(lane events.Lane, token string) (eventlog.Delivery, error) {
 	place, err := parseReply(token)
 	if err != nil {
@@ -201,7 +201,7 @@ func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
 	return d.answer(ctx, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
 }
 
-// answer tells the server what became of the delivery and waits until it knows.
+// answer tells the server what to do with the delivery and waits for its confirmation.
 func (d *delivery) answer(ctx context.Context, what string) error {
 	return Persist(ctx, fmt.Sprintf("answer %s for job event %d", what[:4], d.stored.Seq), func(ctx context.Context) error {
 		_, err := request(ctx, d.nc, &nats.Msg{Subject: d.reply, Data: []byte(what)})

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// TestNothingIsDeleted tries every way to take an event out of the log.
+// TestNothingIsDeleted tries every way to delete an event from the log.
 func TestNothingIsDeleted(t *testing.T) {
 	ctx := t.Context()
 	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir()}))
@@ -93,7 +93,7 @@ func TestDriftIsNamed(t *testing.T) {
 	}
 }
 
-// TestReplacedLogIsNoticed deletes the stream, as only an operator can, and lets it be made again.
+// TestReplacedLogIsNoticed deletes the stream, which only an operator can do, and makes it again.
 func TestReplacedLogIsNoticed(t *testing.T) {
 	ctx := t.Context()
 	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir(), Unsynced: true}))

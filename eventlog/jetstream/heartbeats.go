@@ -13,10 +13,10 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// probePrefix begins the keys of probes. They have two tokens, and names of collectors one.
+// probePrefix begins the keys of probes. They have two tokens; names of collectors have one.
 const probePrefix = "probe."
 
-// Probe implements eventlog.Heartbeats. It is not tried again: the next probe is as good.
+// Probe implements eventlog.Heartbeats. It does not retry: the next probe is as good.
 func (l *Log) Probe(ctx context.Context, p eventlog.Probe) error {
 	data, err := json.Marshal(p)
 	if err == nil {
@@ -30,9 +30,9 @@ func (l *Log) Probe(ctx context.Context, p eventlog.Probe) error {
 
 // Watch implements eventlog.Heartbeats.
 //
-// It may fall silent for ever: on a cluster the bucket is in memory, and when all nodes have restarted its sequences begin
-// at 1 again. The client then makes its consumer anew behind the last sequence that it saw, and waits there for as long
-// as the cluster had been up, while the server says that all is well.
+// It may fall silent for ever: on a cluster the bucket is in memory, and when all nodes have restarted its sequences
+// begin at 1 again. The client then makes its consumer again after the last sequence that it saw, and waits there for
+// as long as the cluster had been up. The server reports no error.
 func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 	kv, err := l.js.KeyValue(ctx, beatsBucket)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 			switch {
 			case !open:
 				return fmt.Errorf("watch the heartbeats: %w", eventlog.ErrUnavailable)
-			case entry == nil: // what was there has been told
+			case entry == nil: // all stored beats have been reported
 			default:
 				if s, ok := soundOf(entry); ok {
 					f(s)
@@ -61,8 +61,8 @@ func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 	}
 }
 
-// soundOf reads what lies under a key. What cannot be read was written by a hostile or newer collector, and is nothing. The
-// markers that the bucket leaves for what expired are nothing either: the server makes them by a clock that may jump.
+// soundOf reads the value of a key. It ignores unreadable values: a hostile or newer collector wrote them. It also
+// ignores the markers that the bucket leaves for expired beats: the server makes them by a clock that may jump.
 func soundOf(entry natsjs.KeyValueEntry) (s eventlog.Sound, ok bool) {
 	key, probe := strings.CutPrefix(entry.Key(), probePrefix)
 	switch op := entry.Operation(); {

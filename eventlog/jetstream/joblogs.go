@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// logSubject holds the output of one job.
+// logSubject returns the subject with the output of one job.
 func logSubject(lane events.Lane, job events.JobID) string {
 	return fmt.Sprintf("%s%s.%d.%s", logPrefix, lane.Target, lane.Set, job)
 }
@@ -34,7 +34,7 @@ func (w logWriter) WriteLog(ctx context.Context, lane events.Lane, c eventlog.Lo
 	return store(ctx, w.nc, "log of job "+string(c.JobID), &nats.Msg{Subject: logSubject(lane, c.JobID), Data: data})
 }
 
-// store publishes a message that may be stored twice, and waits until it is.
+// store publishes a message and waits until it is stored. It may be stored twice.
 func store(ctx context.Context, nc *nats.Conn, operation string, m *nats.Msg) error {
 	return Persist(ctx, operation, func(ctx context.Context) error {
 		answer, err := request(ctx, nc, m)

@@ -15,7 +15,7 @@ import (
 )
 
 // Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats, JobLogs and Snapshots,
-// and is safe for concurrent use. The connection stays the caller's to close.
+// and is safe for concurrent use. The caller closes the connection.
 type Log struct {
 	appender
 	puller
@@ -25,17 +25,17 @@ type Log struct {
 	nc  *nats.Conn
 	js  natsjs.JetStream
 	cfg Config
-	// events is the handle of the log's stream; Open alone writes it.
+	// events is the handle of the log's stream. Only Open writes it.
 	events natsjs.Stream
 
 	mu sync.Mutex
-	// seen is the furthest that the log was known to reach, and its identity then.
+	// seen is the newest known end of the log, and its identity then.
 	seen eventlog.Head
 }
 
-// Open returns the log, and makes its streams if they are not there. A log whose configuration is not
-// exactly the wanted one is refused with a *DriftError, a damaged one with a *eventlog.GapError; an
-// unreachable server is eventlog.ErrUnavailable.
+// Open returns the log, and makes its streams if they do not exist. It returns a *DriftError if the configuration of
+// the log is not exactly the wanted one, a *eventlog.GapError if the log is damaged, and eventlog.ErrUnavailable if the
+// server is not reachable.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	js, err := natsjs.New(nc)
@@ -57,7 +57,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// ensure makes what is missing. An existing log is never changed; what lies beside it may be.
+// ensure makes the missing streams. It never changes an existing log, but may change the streams beside it.
 func (l *Log) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()

@@ -24,13 +24,13 @@ const (
 
 // claims keeps names for processes. It uses the messages of the bucket directly.
 //
-// The newest beat of a name is the last message of the name's subject; it is replaced with its sequence
-// expected, so that of two processes that want the name one gets it.
+// The newest beat of a name is the last message of the name's subject. A write expects the sequence of the beat that it
+// replaces. So only one of two processes that want the name gets it.
 type claims struct {
 	nc *nats.Conn
 
 	mu *sync.Mutex
-	// own holds the newest beat of each name that was written through here.
+	// own holds the newest beat that this process wrote for each name.
 	own map[events.CollectorName]ownClaim
 }
 
@@ -74,7 +74,7 @@ func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
 				return err
 			}
 		}
-		// Not at the expected place: it expired, its answer was lost, or the name is somebody else's now.
+		// The beat is not at the expected place: it expired, its answer was lost, or another process has the name now.
 		holder, at, err := c.current(ctx, b.Name)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (c claims) Release(ctx context.Context, b eventlog.Beat) error {
 	})
 }
 
-// current returns the newest beat of a name and its sequence. The beat is zero when nobody holds the name.
+// current returns the newest beat of a name and its sequence. The beat is zero when no process holds the name.
 func (c claims) current(ctx context.Context, name events.CollectorName) (b eventlog.Beat, at events.Seq, err error) {
 	m, err := request(ctx, c.nc, &nats.Msg{Subject: "$JS.API.DIRECT.GET." + beatsStream + "." + beatsPrefix + string(name)})
 	if err != nil {
@@ -121,10 +121,10 @@ func (c claims) current(ctx context.Context, name events.CollectorName) (b event
 	return b, s.Seq, nil
 }
 
-// confirm checks with the leader that the newest message of a name is at the given sequence; ErrAgain when
-// it is not. What was read came from any replica and may be old, which a write with that sequence expected
-// would find out, but giving up must not rest on it. A write that expects the impossible is refused with the
-// sequence that is there.
+// confirm checks with the leader that the newest message of a name is at the given sequence; ErrAgain when it is not.
+// The read came from any replica and may be stale. A write that expects the sequence would notice that, but a refusal
+// would not. So confirm sends a write with an impossible expectation: the leader refuses it and names the real
+// sequence.
 func (c claims) confirm(ctx context.Context, name events.CollectorName, at events.Seq) error {
 	probe := &nats.Msg{Subject: beatsPrefix + string(name), Header: nats.Header{}}
 	_, err := c.publish(ctx, probe, math.MaxInt64)
@@ -134,7 +134,7 @@ func (c claims) confirm(ctx context.Context, name events.CollectorName, at event
 	return fmt.Errorf("%w: the newest heartbeat may be another one: %w", ErrAgain, err)
 }
 
-// refuse returns eventlog.ErrNameHeld once the leader has confirmed what it rests on.
+// refuse returns eventlog.ErrNameHeld once the leader has confirmed the sequence.
 func (c claims) refuse(ctx context.Context, name events.CollectorName, at events.Seq) error {
 	if err := c.confirm(ctx, name, at); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (c claims) refuse(ctx context.Context, name events.CollectorName, at events
 	return eventlog.ErrNameHeld
 }
 
-// put replaces the beat at the given sequence. ErrAgain: something else is there.
+// put replaces the beat at the given sequence; ErrAgain when another message is the newest.
 func (c claims) put(ctx context.Context, b eventlog.Beat, at events.Seq) error {
 	data, err := json.Marshal(b)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// proxy stands between a client and a server. Once armed, it passes the client's next bytes with the
-// trigger on, swallows what the server says after that, and cuts the connection: the request arrives and
-// its answer is lost. It does so a number of times.
+// proxy is between a client and a server. Once armed, it forwards the client's next bytes with the trigger, drops the
+// server's bytes after that, and cuts the connection: the request arrives, but its answer is lost. It does so a number
+// of times.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -38,7 +38,7 @@ func newProxy(t *testing.T, serverURL string) *proxy {
 
 func (p *proxy) url() string { return "nats://" + p.listener.Addr().String() }
 
-// arm lets the answers to the next messages with the trigger be lost.
+// arm makes the proxy lose the answers to the next messages with the trigger.
 func (p *proxy) arm(trigger string, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.conns[client], p.conns[server] = true, true
 		p.mu.Unlock()
-		lost := make(chan struct{}) // closed when answers are to be lost
+		lost := make(chan struct{}) // closed when answers must be lost
 		p.wg.Go(func() { p.forward(client, server, lost) })
 		p.wg.Go(func() { p.back(server, client, lost) })
 	}
@@ -107,7 +107,7 @@ func (p *proxy) forward(client, server net.Conn, lost chan struct{}) {
 	}
 }
 
-// back passes the server's bytes; the first that are to be lost end the connection.
+// back passes the server's bytes. The first bytes that must be lost end the connection.
 func (p *proxy) back(server, client net.Conn, lost chan struct{}) {
 	defer func() { _ = client.Close() }()
 	buf := make([]byte, 1<<20)

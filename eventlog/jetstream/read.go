@@ -57,8 +57,8 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 	return r, true, nil
 }
 
-// aggregate returns the events of a subject after a sequence. The bulk comes from any replica, which may
-// lag or have a hole; on a replicated stream the leader's count tells, and the leader gives the rest.
+// aggregate returns the events of a subject after a sequence. Most come from any replica, which may lag or have a hole.
+// On a replicated stream the leader's count shows that, and the leader gives the rest.
 func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) (out []events.Stored, err error) {
 	err = Persist(ctx, "read", func(ctx context.Context) (err error) {
 		out, err = l.scan(ctx, subject, after)
@@ -69,7 +69,7 @@ func (l *Log) aggregate(ctx context.Context, subject events.Subject, after event
 		return out, err
 	}
 	if err != nil {
-		out = nil // what one replica cannot give the leader may
+		out = nil // the leader may have what this replica lacks
 	}
 	if out, err = l.fromLeader(ctx, subject, after, out); err != nil || after > 0 {
 		return out, err
@@ -78,7 +78,7 @@ func (l *Log) aggregate(ctx context.Context, subject events.Subject, after event
 	if err != nil {
 		return nil, err
 	}
-	// More than that may have been appended before the count, and fewer read only if some are lost.
+	// Events appended after the count may be in out, but out has fewer than the count only if some are lost.
 	if count := info.State.Subjects[string(subject)]; count > uint64(len(out)) {
 		if out, err = l.fromLeader(ctx, subject, 0, nil); err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (l *Log) aggregate(ctx context.Context, subject events.Subject, after event
 	return out, nil
 }
 
-// fromLeader completes what was read of a subject, one by one from the leader.
+// fromLeader reads the rest of a subject from the leader, one by one.
 func (l *Log) fromLeader(ctx context.Context, subject events.Subject, after events.Seq, out []events.Stored) ([]events.Stored, error) {
 	for {
 		if len(out) > 0 {
@@ -114,8 +114,8 @@ func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, 
 	return l.oneOf(ctx, l.cfg.Name, query{LastFor: subject})
 }
 
-// oneOf returns the message of a stream that q asks for. On a replicated one the leader is asked, whose answer is never
-// stale. A single server answers directly, which is quicker and just as fresh.
+// oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader, whose answer is
+// never stale. A single server answers directly, which is quicker and just as fresh.
 func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
@@ -135,8 +135,8 @@ func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Store
 	return s, ok, err
 }
 
-// scan returns what one replica has of a subject after a sequence. The server says how many messages
-// there are and leaves out those that it cannot read: then the error is a *eventlog.GapError.
+// scan returns the events of a subject after a sequence that one replica has. The server says how many messages there
+// are, but leaves out those that it cannot read: then the error is a *eventlog.GapError.
 func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -241,7 +241,7 @@ func decodeDirect(m *nats.Msg) (events.Stored, bool, error) {
 	return stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
 }
 
-// set returns a header as the server set it: behind those that the message was stored with.
+// set returns a header that the server set: it comes after those that the message was stored with.
 func set(h nats.Header, name string) string {
 	all := h[name]
 	if len(all) == 0 {
@@ -274,7 +274,7 @@ func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
 		return events.Stored{}, false, errors.New("the leader's answer holds no message")
 	}
 	var h nats.Header
-	if len(answer.Message.Header) > 0 { // the output of jobs has none
+	if len(answer.Message.Header) > 0 { // the output of jobs has no headers
 		var err error
 		if h, err = nats.DecodeHeadersMsg(answer.Message.Header); err != nil {
 			return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
@@ -283,8 +283,8 @@ func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
 	return stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
 }
 
-// stored returns the event as it was written. The headers of the server's own ("Nats-…") are orders to it
-// and no part of the event.
+// stored returns the event as it was written. Headers that begin with "Nats-" are for the server and no part of the
+// event.
 func stored(subject events.Subject, seq events.Seq, at time.Time, h nats.Header, data []byte) events.Stored {
 	header := make(map[string]string, 10)
 	for k, v := range h {

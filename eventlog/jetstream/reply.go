@@ -13,15 +13,15 @@ import (
 // errReply says that a message did not come from a consumer.
 var errReply = errors.New("message without its place in the log")
 
-// place is where a delivered message lies in the log, and which consumer delivered it.
+// place is the place of a delivered message in the log, and the consumer that delivered it.
 type place struct {
 	seq              events.Seq
 	at               time.Time
 	stream, consumer string
 }
 
-// parseReply returns the place of a message that a consumer delivered; it is in the tokens of the reply
-// subject. The old form has 9 tokens,
+// parseReply returns the place of a message that a consumer delivered. It is in the tokens of the reply subject. The
+// old form has 9 tokens,
 //
 //	$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<time>.<pending>
 //

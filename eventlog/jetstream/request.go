@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// patience is how long an operation is tried when its context has no deadline.
+	// patience is how long an operation is tried if its context has no deadline.
 	patience = 10 * time.Second
-	// tryTimeout is how long one answer is waited for: well above a slow disk sync, below an election.
+	// tryTimeout is how long to wait for one answer: well above a slow disk sync, below an election.
 	tryTimeout = 2 * time.Second
-	// adminTimeout is the same for making streams, which takes elections of its own.
+	// adminTimeout is the same for making streams, which needs elections of their leaders.
 	adminTimeout = 5 * time.Second
 )
 
-// Persist calls try until it succeeds, fails for good, or ctx ends (after patience, if it has no
-// deadline). Only faults of transport are tried again; when they do not end the error wraps
-// eventlog.ErrUnavailable. The client of the door asks in the same way.
+// Persist calls try until it succeeds, fails for good, or ctx ends (after patience, if it has no deadline). It retries
+// only faults of transport. If they do not end, the error wraps eventlog.ErrUnavailable. The client of the door uses it
+// too.
 func Persist(ctx context.Context, operation string, try func(context.Context) error) error {
 	err := try(ctx)
 	if err == nil {
@@ -61,8 +61,8 @@ func Persist(ctx context.Context, operation string, try func(context.Context) er
 	return fmt.Errorf("%s: %w", operation, last)
 }
 
-// ErrAgain marks an answer of the server, or of the door, that is worth another try, such as a batch that a new leader
-// does not know.
+// ErrAgain marks an answer of the server or the door that is worth another try, for example about a batch that a new
+// leader does not know.
 var ErrAgain = errors.New("the server asks to try again")
 
 // transient reports whether the same request may succeed a moment later.

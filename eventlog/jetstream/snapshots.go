@@ -26,13 +26,14 @@ const (
 	// snapshotSlots is how many snapshots of one fold and shape are kept.
 	snapshotSlots = 2
 	snapshotChunk = 512 << 10
-	// snapshotAge is after how long nobody needs the snapshots of a program that is gone.
+	// snapshotAge is how long to keep the snapshots of a program version that no longer runs.
 	snapshotAge = 90 * 24 * time.Hour
-	// snapshotMost bounds what one snapshot may unpack to.
+	// snapshotMost bounds the unpacked size of one snapshot.
 	snapshotMost = 4 << 30
 )
 
-// snapshotsStream is the configuration of the snapshots: the newest message of each subject. They may be lost.
+// snapshotsStream returns the configuration of the stream of snapshots: it keeps the newest message of each subject.
+// Snapshots may be lost.
 func (c Config) snapshotsStream() natsjs.StreamConfig {
 	return natsjs.StreamConfig{
 		Name: snapshotsName, Description: "Tacho: snapshots of folds", Subjects: []string{snapshotPrefix + ">"},
@@ -41,12 +42,12 @@ func (c Config) snapshotsStream() natsjs.StreamConfig {
 	}
 }
 
-// manifest is what makes the chunks of a slot a snapshot. It is written after them.
+// manifest describes the snapshot in a slot. It is written after the chunks: without it they are no snapshot.
 //
 //	tacho.snapshot.<fold>.<shape>.<slot>      manifest
-//	tacho.snapshot.<fold>.<shape>.<slot>.<n>  chunk n, which names the snapshot that it is of
+//	tacho.snapshot.<fold>.<shape>.<slot>.<n>  chunk n; a header names its snapshot
 //
-// A writer that dies leaves chunks of another snapshot under the old manifest: the slot is damaged, and the other one is
+// A writer that dies leaves chunks of a new snapshot under the old manifest: this slot is damaged, but the other one is
 // whole.
 type manifest struct {
 	ID       string     `json:"id"`
@@ -54,11 +55,11 @@ type manifest struct {
 	Seq      events.Seq `json:"seq"`
 	EventID  string     `json:"event_id"`
 	Chunks   int        `json:"chunks"`
-	// Sum is the SHA-256 of the data, before it was packed.
+	// Sum is the SHA-256 of the unpacked data.
 	Sum string `json:"sha256"`
 }
 
-// headerSnapshot names the snapshot that a chunk is of.
+// headerSnapshot names the snapshot that a chunk belongs to.
 const headerSnapshot = "tacho-snapshot"
 
 func slotSubject(fold, shape string, slot int) string {
@@ -106,7 +107,7 @@ func (l *Log) put(ctx context.Context, subject, id string, data []byte) error {
 	return store(ctx, l.nc, "store", &nats.Msg{Subject: subject, Header: nats.Header{headerSnapshot: {id}}, Data: data})
 }
 
-// oldestSlot returns the slot without a whole snapshot, else the one with the oldest.
+// oldestSlot returns a slot without a readable manifest, else the one with the oldest snapshot.
 func (l *Log) oldestSlot(ctx context.Context, fold, shape string) (int, error) {
 	best, oldest := 0, events.Seq(0)
 	for slot := range snapshotSlots {
@@ -124,7 +125,7 @@ func (l *Log) oldestSlot(ctx context.Context, fold, shape string) (int, error) {
 	return best, nil
 }
 
-// slot returns the manifest of a slot. One that cannot be read is not found, and wrong says why.
+// slot returns the manifest of a slot. An unreadable one counts as not found, and wrong says why.
 func (l *Log) slot(ctx context.Context, fold, shape string, slot int) (m manifest, wrong error, found bool, err error) {
 	s, ok, err := l.oneOf(ctx, snapshotsName, query{LastFor: events.Subject(slotSubject(fold, shape, slot))})
 	if err != nil || !ok {
@@ -163,7 +164,7 @@ func (l *Log) ReadSnapshots(ctx context.Context, fold, shape string) (whole []ev
 	return whole, damaged, nil
 }
 
-// chunks returns the data of a snapshot; wrong says why it is none.
+// chunks returns the data of a snapshot. wrong says why the snapshot is damaged.
 func (l *Log) chunks(ctx context.Context, fold, shape string, slot int, m manifest) (data []byte, wrong, err error) {
 	var packed bytes.Buffer
 	for n := range m.Chunks {

@@ -15,8 +15,8 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// A writer that dies after any of its messages, and whatever else becomes of the messages, costs one snapshot at most: the
-// other one is whole, what is wrong is said, and the next write mends it.
+// A writer that dies after any of its messages, or any other damage to the messages, costs at most one snapshot: the
+// other one is whole, the damage is reported, and the next write repairs it.
 func TestASnapshotThatIsNotWholeIsNone(t *testing.T) {
 	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir(), Unsynced: true}))
 	l := open(t, nc, jetstream.Config{MaxBytes: 64 << 20})
@@ -25,7 +25,7 @@ func TestASnapshotThatIsNotWholeIsNone(t *testing.T) {
 	keep := func() {
 		t.Helper()
 		at++
-		data := make([]byte, 1400<<10) // three chunks, which do not pack
+		data := make([]byte, 1400<<10) // three chunks that cannot be compressed
 		if _, err := rand.NewChaCha8([32]byte{byte(at)}).Read(data); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// throughProxy opens the log on a connection of which answers can be lost.
+// throughProxy opens the log on a connection that can lose answers.
 func throughProxy(t *testing.T, url string, cfg jetstream.Config) (*jetstream.Log, *proxy) {
 	t.Helper()
 	p := newProxy(t, url)
@@ -42,7 +42,7 @@ func TestLostAnswerCluster(t *testing.T) {
 	testLostAnswers(t, c.Servers[1].URL(), jetstream.Config{Replicas: 3})
 }
 
-// testLostAnswers lets the answer to an append be lost: the caller must see it stored, once, at its place.
+// testLostAnswers loses the answer to an append: the caller must see the append stored once, at its place.
 func testLostAnswers(t *testing.T, url string, cfg jetstream.Config) {
 	flaky, p := throughProxy(t, url, cfg)
 	direct, err := nats.Connect(url)

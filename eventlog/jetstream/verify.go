@@ -11,8 +11,8 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 )
 
-// DriftError says that the stream of the log is not configured as it must be. An operator changed it, or
-// it was made by something else; what it promises no longer holds.
+// DriftError says that the stream of the log is not configured as it must be: an operator changed it, or another
+// program made it. The promises of the log no longer hold.
 type DriftError struct {
 	Stream, Field string
 	Want, Got     string
@@ -22,9 +22,9 @@ func (e *DriftError) Error() string {
 	return fmt.Sprintf("stream %s: %s is %s and must be %s: have the stream's operator set it back", e.Stream, e.Field, e.Got, e.Want)
 }
 
-// Verify compares the stream with what it must be: every field of its configuration (*DriftError), and
-// that no event between the first and the last is missing, that it is the same log as before and did not
-// become shorter (*eventlog.GapError). Run it at times; it costs one request.
+// Verify checks the stream. Every field of its configuration must be as wanted, else the error is a *DriftError. No
+// event between the first and the last may be missing, and it must be the same log as before and not shorter, else the
+// error is a *eventlog.GapError. Call it regularly; it costs one request.
 func (l *Log) Verify(ctx context.Context) error {
 	info, err := l.info(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (l *Log) Verify(ctx context.Context) error {
 	return nil
 }
 
-// compareConfig names the first field in which the effective configuration differs from the wanted one.
-// The server adds metadata about itself and fills in two defaults that say nothing about the log.
+// compareConfig names the first field in which the effective configuration differs from the wanted one. It ignores the
+// metadata and the placement: the server fills them in, and they say nothing about the log.
 func compareConfig(want, got natsjs.StreamConfig) error {
 	got.Metadata, want.Metadata = nil, nil
 	got.Placement, want.Placement = nil, nil

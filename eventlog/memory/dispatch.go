@@ -9,11 +9,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// lane is the state of one durable consumer: how far it is acknowledged, and the one delivery that is out.
+// lane is the state of one durable consumer: how far it is acknowledged, and its one outstanding delivery.
 type lane struct {
 	acked int // how many messages of the lane's subject are acknowledged
-	// out is the number of the current delivery, 0 when none is out; deadline is when the message may be
-	// delivered again. A delay after a Nak is an empty delivery with a deadline.
+	// out is the number of the outstanding delivery, 0 for none. deadline is when the message may be delivered again. A
+	// delay after a Nak has a deadline but no delivery.
 	out, deliveries int
 	deadline        time.Time
 }
@@ -52,8 +52,8 @@ func (l *Log) NextJob(ctx context.Context, name events.Lane) (eventlog.Delivery,
 	}
 }
 
-// take returns the next delivery of the lane, or after how long to look again; 0 is "at the next change".
-// The caller holds mu.
+// take returns the next delivery of the lane, or how long to wait before looking again; 0 means "until the next
+// change". The caller holds mu.
 func (l *Log) take(name events.Lane) (*delivery, time.Duration) {
 	ln := l.lanes[name]
 	if ln == nil {
@@ -71,8 +71,8 @@ func (l *Log) take(name events.Lane) (*delivery, time.Duration) {
 	return &delivery{log: l, lane: ln, place: ln.acked, stored: l.all[places[ln.acked]]}, 0
 }
 
-// delivery refers to the message by its place, as the real server does: a late answer counts for
-// whatever delivery of the message is out.
+// delivery refers to the message by its place, like the real server: a late answer counts for the outstanding delivery
+// of that message.
 type delivery struct {
 	log    *Log
 	lane   *lane
@@ -85,24 +85,24 @@ func (d *delivery) Stored() events.Stored { return d.stored }
 
 // InProgress implements eventlog.Delivery.
 func (d *delivery) InProgress(context.Context) error {
-	d.settle(func() { d.lane.deadline = time.Now().Add(d.log.cfg.AckWait) })
+	d.ifOutstanding(func() { d.lane.deadline = time.Now().Add(d.log.cfg.AckWait) })
 	return nil
 }
 
 // Ack implements eventlog.Delivery.
 func (d *delivery) Ack(context.Context) error {
-	d.settle(func() { d.lane.acked, d.lane.out, d.lane.deadline = d.place+1, 0, time.Time{} })
+	d.ifOutstanding(func() { d.lane.acked, d.lane.out, d.lane.deadline = d.place+1, 0, time.Time{} })
 	return nil
 }
 
 // Nak implements eventlog.Delivery.
 func (d *delivery) Nak(_ context.Context, delay time.Duration) error {
-	d.settle(func() { d.lane.out, d.lane.deadline = 0, time.Now().Add(delay) })
+	d.ifOutstanding(func() { d.lane.out, d.lane.deadline = 0, time.Now().Add(delay) })
 	return nil
 }
 
-// settle does f if the message is out, and wakes the waiting.
-func (d *delivery) settle(f func()) {
+// ifOutstanding calls f if the message is outstanding, and wakes all waiters.
+func (d *delivery) ifOutstanding(f func()) {
 	d.log.mu.Lock()
 	defer d.log.mu.Unlock()
 	if d.lane.acked == d.place && d.lane.out != 0 {

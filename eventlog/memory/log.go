@@ -1,11 +1,10 @@
 // Package memory keeps an event log in memory, for tests and simulations.
 //
-// It stores events in the same form as the real log and answers in the same way, without a goroutine, a
-// file or a connection. Its clock is the time package's, so that inside a testing/synctest bubble all
-// waiting is simulated.
+// It stores events in the same form as the real log and answers in the same way, without a goroutine, a file or a
+// connection. It uses the clock of package time, so inside a testing/synctest bubble all waiting is simulated.
 //
-// One mutex guards everything. Whoever waits takes the channel that the next change closes, lets the mutex
-// go, and looks again when it is closed.
+// One mutex guards everything. A waiter takes the channel that the next change closes, releases the mutex, and looks
+// again when the channel is closed.
 package memory
 
 import (
@@ -22,7 +21,7 @@ import (
 
 // Config bounds waiting. Zero values are the defaults.
 type Config struct {
-	// AckWait is after how long an unacknowledged job is delivered again; default 60 s.
+	// AckWait is how long until an unacknowledged job is delivered again; default 60 s.
 	AckWait time.Duration
 	// BeatTTL is how long a heartbeat lives; default 60 s.
 	BeatTTL time.Duration
@@ -94,7 +93,7 @@ func (l *Log) version(s events.Subject) events.Seq {
 	return 0
 }
 
-// announce wakes whoever waits for a change. The caller holds mu.
+// announce wakes all waiters. The caller holds mu.
 func (l *Log) announce() {
 	close(l.changed)
 	l.changed = make(chan struct{})

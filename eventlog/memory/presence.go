@@ -9,11 +9,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// claim is the newest beat of a name and when it is gone by itself.
+// claim is the newest beat of a name and when it expires.
 type claim struct {
 	beat    eventlog.Beat
 	expires time.Time
-	// left is set once it was given back.
+	// left is set once the name was given back.
 	left bool
 }
 
@@ -75,8 +75,8 @@ func (l *Log) Probe(_ context.Context, p eventlog.Probe) error {
 	return nil
 }
 
-// Watch implements eventlog.Heartbeats. It compares what is there with what was told, so a sound that was overtaken by
-// a newer one before it could be told is not told.
+// Watch implements eventlog.Heartbeats. It compares what is stored with what it has reported, so it does not report a
+// sound that a newer one replaced first.
 func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 	told, heard := map[events.CollectorName]claim{}, map[string]uint64{}
 	for {
@@ -105,7 +105,7 @@ func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 	}
 }
 
-// sounds returns copies of the claims and probes that there are, and the channel of the next change.
+// sounds returns copies of the present claims and probes, and the channel of the next change.
 func (l *Log) sounds() (map[events.CollectorName]claim, map[string]uint64, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Put stores a message as it is, as a writer does that follows none of our rules, or as earlier versions did. The
-// sequence and the time are the log's. It returns the sequence.
+// Put stores a message as it is, like a writer that breaks the rules, or like earlier versions. The log sets the
+// sequence and the time. It returns the sequence.
 func (l *Log) Put(s events.Stored) events.Seq {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,29 +7,30 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// moment is how long after the start of the listener something happened.
+// moment is a time, counted from the start of the listener.
 type moment = time.Duration
 
 // ear counts silence. It has no clock and no lock.
 type ear struct {
-	// gap is how far apart two probes may be that came back, for all between them to count as heard.
+	// gap is how far apart two returned probes may be so that the time between them counts as heard.
 	gap time.Duration
-	// All between since and through was heard. Both are when a probe was made that came back.
+	// Everything between since and through was heard. Both are times at which a returned probe was made.
 	since, through moment
 	// hears is set while probes come back.
 	hears  bool
 	voices map[events.CollectorName]voice
 }
 
-// voice is the last of a collector.
+// voice is what the ear knows about a collector.
 type voice struct {
 	beat eventlog.Beat
-	// heard is when the beat came, noted when the log spoke of the collector; before the start for never.
+	// heard is when the last beat came, noted when the log last had news about the collector. Both are never before the
+	// first time.
 	heard, noted moment
 	left         bool
 }
 
-// never is before everything.
+// never is before every moment.
 const never moment = -1
 
 func newEar(gap time.Duration) *ear {
@@ -61,8 +62,8 @@ func (e *ear) note(name events.CollectorName, at moment) {
 	e.voices[name] = v
 }
 
-// echo takes a probe that came back, and when it was made. It may have come by another watcher than the one before: what
-// lies between is heard all the same, for each watcher begins with the newest beats.
+// echo takes the time at which a returned probe was made. It may come from another watcher than the probe before. The
+// time between still counts as heard, because each watcher begins with the newest beats.
 func (e *ear) echo(made moment) {
 	if made-e.through > e.gap {
 		e.since = made
@@ -70,10 +71,10 @@ func (e *ear) echo(made moment) {
 	e.hears, e.through = true, max(made, e.through)
 }
 
-// deafen says that nobody is heard now.
+// deafen notes that nothing is heard now.
 func (e *ear) deafen() { e.hears = false }
 
-// heardFor returns for how long everybody was heard without a break.
+// heardFor returns for how long the ear has heard without a break.
 func (e *ear) heardFor() time.Duration {
 	if !e.hears {
 		return 0
@@ -81,7 +82,7 @@ func (e *ear) heardFor() time.Duration {
 	return e.through - e.since
 }
 
-// of returns what is known of a collector.
+// of returns what is known about a collector.
 func (e *ear) of(name events.CollectorName, now moment) Voice {
 	v := e.voice(name)
 	out := Voice{Beat: v.beat, Heard: v.heard >= 0, Left: v.left}

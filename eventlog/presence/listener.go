@@ -19,21 +19,22 @@ import (
 // Config is what a Listener needs.
 type Config struct {
 	Heartbeats eventlog.Heartbeats
-	// Shortest is the shortest silence that anybody asks for. A break of a third of it is one. 0 is 30 seconds.
+	// Shortest is the shortest silence that a part asks about. A third of it without a returned probe is a break. 0
+	// means 30 seconds.
 	Shortest time.Duration
-	// Open is asked before each probe whether heartbeats can come in at all: an error says that they cannot, so that
-	// nobody is heard. nil takes it that they can.
+	// Open is called before each probe. An error means that no heartbeats can come in, so the listener sends no probe
+	// and hears nothing. nil means that they always can.
 	Open   func(ctx context.Context) error
 	Logger *slog.Logger
 }
 
-// The defaults, and what nobody has to choose.
+// The default, and fixed values.
 const (
 	shortestSilence = 30 * time.Second
-	// probesPerGap is how many probes are made before their absence counts, mostEvery how far apart they are at most.
+	// probesPerGap is how many probes are made before their absence counts. mostEvery is the longest time between two.
 	probesPerGap = 5
 	mostEvery    = time.Second
-	// leastPatience is well above the election of a leader.
+	// leastPatience is well above the time that the election of a leader takes.
 	leastPatience = 10 * time.Second
 )
 
@@ -42,19 +43,20 @@ type Listener struct {
 	Config
 	self string
 	born time.Time
-	// every is how far apart probes are, patience how long a watcher may not be heard of before another one is made.
+	// every is the time between two probes, patience how long no probe may come back before the listener makes a new
+	// watcher.
 	every, patience time.Duration
 
 	// mu guards the rest.
 	mu  sync.Mutex
 	ear *ear
-	// begun is when the watcher of now was made, echoed when a probe last came back to it, or begun.
+	// begun is when the present watcher was made. echoed is when a probe last came back to it, or begun.
 	begun, echoed moment
-	// moved is closed and made anew with each change.
+	// moved is closed and replaced at each change.
 	moved chan struct{}
 }
 
-// New returns a listener; it hears nobody before Run.
+// New returns a listener. It hears nothing before Run.
 func New(c Config) *Listener {
 	gap := cmp.Or(c.Shortest, shortestSilence) / 3
 	return &Listener{
@@ -63,7 +65,7 @@ func New(c Config) *Listener {
 	}
 }
 
-// Run listens until ctx ends, whose error it returns. A watcher that ends, or that is not heard of, is made anew.
+// Run listens until ctx ends, and returns its error. It replaces a watcher that ends or that no probe comes back to.
 func (l *Listener) Run(ctx context.Context) error {
 	for {
 		err := l.listen(ctx)
@@ -71,7 +73,7 @@ func (l *Listener) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		l.change(func(moment) bool { l.ear.deafen(); return true })
-		l.Logger.WarnContext(ctx, "heartbeats are not heard, listening anew", "error", err)
+		l.Logger.WarnContext(ctx, "no heartbeats are heard, listening again", "error", err)
 		if !retry.Sleep(ctx, l.every) {
 			return ctx.Err()
 		}
@@ -81,7 +83,7 @@ func (l *Listener) Run(ctx context.Context) error {
 // errDeaf says that no probe came back.
 var errDeaf = errors.New("no probe comes back")
 
-// listen watches once, until the watcher ends or is not heard of.
+// listen runs one watcher, until it ends or no probe comes back.
 func (l *Listener) listen(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	l.change(func(now moment) bool { l.begun, l.echoed = now, now; return false })
@@ -92,7 +94,7 @@ func (l *Listener) listen(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// take hears one sound. A probe from before this watcher was made may have lain there for long.
+// take hears one sound. It ignores a probe from before this watcher: that may have been stored long ago.
 func (l *Listener) take(s eventlog.Sound) {
 	l.change(func(now moment) (news bool) {
 		switch {
@@ -115,7 +117,7 @@ func (l *Listener) take(s eventlog.Sound) {
 	})
 }
 
-// probe makes probes, until none has come back for too long.
+// probe sends probes until none has come back for too long.
 func (l *Listener) probe(ctx context.Context) error {
 	for {
 		err := l.send(ctx)
@@ -131,7 +133,7 @@ func (l *Listener) probe(ctx context.Context) error {
 	}
 }
 
-// send makes a probe. Its number is when it was made.
+// send sends a probe. Its number is the time of sending.
 func (l *Listener) send(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience/2)
 	defer cancel()
@@ -146,7 +148,7 @@ func (l *Listener) send(ctx context.Context) error {
 // now is the time since the listener was made. It is monotonic: setting the clock does not change it.
 func (l *Listener) now() moment { return time.Since(l.born) }
 
-// change does f, and wakes whoever waits for news if there are.
+// change calls f, and wakes those who wait for news if f reports any.
 func (l *Listener) change(f func(now moment) (news bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

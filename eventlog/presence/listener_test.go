@@ -108,7 +108,7 @@ func TestNobodyIsSilentWhileHeartbeatsCannotComeIn(t *testing.T) {
 	})
 }
 
-// Pages are read again whenever something changes: a probe alone is no news.
+// Pages are read again after each change: a probe alone is no news.
 func TestOnlyCollectorsAreNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})
@@ -126,8 +126,8 @@ func TestOnlyCollectorsAreNews(t *testing.T) {
 	})
 }
 
-// All nodes of a cluster restart at once. Its bucket of heartbeats is in memory, and its sequences begin at 1 again: the
-// watcher from before waits behind those that it saw, and hears nobody. The listener notices.
+// All nodes of a cluster restart at once. Its bucket of heartbeats is in memory, so its sequences begin at 1 again. The
+// old watcher waits for sequences after those that it saw, and hears nothing. The listener notices.
 func TestItHearsAfterAllNodesRestarted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -145,7 +145,7 @@ func TestItHearsAfterAllNodesRestarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var alone atomic.Int64 // sounds that a watcher without a listener was told
+	var alone atomic.Int64 // sounds that a watcher without a listener heard
 	watching, stop := context.WithCancel(ctx)
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -166,7 +166,7 @@ func TestItHearsAfterAllNodesRestarted(t *testing.T) {
 			}
 		}
 	}
-	for i := range 500 { // the past that is forgotten
+	for i := range 500 { // the past that the restart forgets
 		first.PID = i
 		say(t, ctx, log, first)
 	}

@@ -1,9 +1,10 @@
-// Package presence hears the heartbeats of all collectors, once for a whole process, and tells who is silent.
+// Package presence hears the heartbeats of all collectors, once for a whole process, and says which collectors are
+// silent.
 //
-// A listener that hears nothing cannot know whether nobody speaks or whether it is deaf. So it makes sounds of its own
-// (probes) where heartbeats are made, and listens for them. Sounds come in the order in which they were made: when a
-// probe comes back, the newest beat of every collector from before it has been heard. Silence is counted up to that
-// probe, and never up to now:
+// A listener that hears nothing cannot know whether no collector beats or whether it is deaf itself. So it makes sounds
+// of its own (probes) in the place of the heartbeats, and listens for them. Sounds come in the order in which they were
+// made: when a probe comes back, the listener has heard the newest earlier beat of every collector. It counts silence
+// up to that probe, never up to now:
 //
 //	          since                            through           now
 //	            ▼                                 ▼               ▼
@@ -11,12 +12,12 @@
 //	beats   ──────▲───────▲───────────────────────────────────────┤
 //	                      └─────── silence ───────┘
 //
-// A stretch without a probe that came back breaks the count: nobody was heard, so nobody was silent, and everybody has the
-// whole time again. The process stood still, the log was away, or the watcher was stuck. When that lasts the listener begins
-// to watch anew. It never compares clocks: all times are lengths on the monotonic clock of this process, so it means
-// nothing to set a clock.
+// A time in which no probe came back breaks the count: the process stood still, the log was unreachable, or the watcher
+// was stuck. No collector was heard then, so none counts as silent, and each gets the whole time again. When that
+// lasts, the listener makes a new watcher. It never compares clocks: all times are lengths on the monotonic clock of
+// this process, so setting a clock has no effect.
 //
-// Nothing is persisted. A listener that is started knows nobody, and needs the whole time to call somebody silent.
+// Nothing is persisted. A new listener knows no collector, and needs the whole time before it calls one silent.
 package presence
 
 import (
@@ -26,32 +27,32 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Hearing is what a Listener tells the parts of its process. All of it may be called at any time.
+// Hearing is what a Listener tells the parts of its process. Its methods may be called at any time.
 type Hearing interface {
-	// Hears returns for how long everybody has been heard without a break; 0 while nobody is.
+	// Hears returns for how long the listener has heard without a break; 0 while it does not hear.
 	Hears() time.Duration
-	// Of returns what is heard of a collector.
+	// Of returns what the listener has heard of a collector.
 	Of(name events.CollectorName) Voice
-	// Note tells that the log speaks of the collector, so that its silence counts from now on. The log may be ahead of
+	// Note says that the log has news about the collector, so its silence counts from now on. The log may be ahead of
 	// the heartbeats.
 	Note(name events.CollectorName)
 	// Changed returns a channel that is closed when a collector is heard, and when hearing begins or ends.
 	Changed() <-chan struct{}
 }
 
-// Voice is what is heard of one collector.
+// Voice is what the listener has heard of one collector.
 type Voice struct {
-	// Silence is how long the collector can be shown to have been silent, at most Hears; 0 while nobody is heard.
+	// Silence is how long the collector has certainly been silent, at most Hears; 0 while the listener does not hear.
 	Silence time.Duration
 	// Beat is its newest heartbeat, Age how long ago it came. Heard is false when there was none.
 	Beat  eventlog.Beat
 	Age   time.Duration
 	Heard bool
-	// Left is set when its process gave the name back after that.
+	// Left is set when its process gave the name back after that beat.
 	Left bool
 }
 
-// Deaf hears nobody, and calls nobody silent.
+// Deaf hears no collector, and calls none silent.
 type Deaf struct{}
 
 // Hears implements Hearing.

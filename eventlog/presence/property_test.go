@@ -21,20 +21,20 @@ import (
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// air is where beats and probes are, newest of each. It fails in all the ways in which a cluster and a process do.
+// air holds the newest beat or probe of each sender. It fails in all the ways in which a cluster and a process fail.
 type air struct {
 	mu  sync.Mutex
 	seq uint64
-	// sounds are by who made them, with their places.
+	// sounds are by sender, with their sequences.
 	sounds map[string]placed
 	moved  chan struct{}
-	// away is set while nothing is taken. When it begins, watchers end or fall silent for ever.
+	// away is set while the air takes no sounds. When that begins, watchers end or fall silent for ever.
 	away bool
-	// stuck are watchers up to this one that tell nothing any more. watchers counts them.
+	// Watchers up to the number stuck report nothing any more. watchers counts all.
 	stuck, watchers int
-	// open is closed unless the process of the listener stands still, door and all.
+	// open is a closed channel unless the process of the listener stands still, with its door.
 	open chan struct{}
-	// lag delays what watchers tell.
+	// lag delays the reports of watchers.
 	lag time.Duration
 }
 
@@ -52,7 +52,7 @@ func newAir() *air {
 
 var errAway = errors.New("nothing is taken")
 
-// set changes something and wakes everybody.
+// set changes something and wakes all watchers.
 func (a *air) set(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,7 @@ func (a *air) set(f func()) {
 	a.moved = make(chan struct{})
 }
 
-// put takes a sound. All ways lead through the process of the listener.
+// put stores a sound. Every sound passes through the process of the listener.
 func (a *air) put(ctx context.Context, from string, s eventlog.Sound) error {
 	if err := a.pass(ctx); err != nil {
 		return err
@@ -135,14 +135,14 @@ type crew struct {
 	r     *rand.Rand
 	air   *air
 	heard *Listener
-	// limit is what is called silent, beatEvery the pace of heartbeats.
+	// limit is the silence that the test checks, beatEvery the time between heartbeats.
 	limit, beatEvery time.Duration
-	// dead are those that beat no more. mu guards them.
+	// dead says which collectors no longer beat. mu guards it.
 	mu   sync.Mutex
 	dead map[events.CollectorName]bool
 }
 
-// beat is the life of a collector, from now on.
+// beat runs a collector from now on.
 func (c *crew) beat(ctx context.Context, r *rand.Rand, name events.CollectorName) {
 	for {
 		c.mu.Lock()
@@ -155,7 +155,7 @@ func (c *crew) beat(ctx context.Context, r *rand.Rand, name events.CollectorName
 		asking, cancel := context.WithTimeout(ctx, c.beatEvery/2)
 		err := c.air.put(asking, string(name), eventlog.Sound{Beat: &eventlog.Beat{Name: name}})
 		cancel()
-		if err != nil { // who could not get through needs a while to come back
+		if err != nil { // a collector that could not get through needs a while to come back
 			wait = time.Duration(r.Int64N(int64(c.beatEvery)))
 		}
 		if !retry.Sleep(ctx, wait) {
@@ -164,7 +164,7 @@ func (c *crew) beat(ctx context.Context, r *rand.Rand, name events.CollectorName
 	}
 }
 
-// disturb does something to the air for a while.
+// disturb makes the air fail in one way for a while.
 func (c *crew) disturb(ctx context.Context) {
 	long := time.Duration(c.r.Int64N(int64(90 * time.Second)))
 	switch a := c.air; c.r.IntN(5) {
@@ -189,7 +189,7 @@ func (c *crew) disturb(ctx context.Context) {
 	}
 }
 
-// check looks whether anybody is called silent who is not.
+// check returns an error if a collector that is not silent is called silent.
 func (c *crew) check() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +248,7 @@ func (c *crew) live(t *testing.T) error {
 			return err
 		}
 	}
-	// Whoever is dead is found, once the listener has noticed that its watcher is.
+	// Every dead collector is found, once the listener has noticed a dead watcher.
 	retry.Sleep(ctx, leastPatience+2*c.limit)
 	for name, dead := range c.dead {
 		if v := c.heard.Of(name); dead != (v.Silence >= c.limit) {
@@ -258,8 +258,9 @@ func (c *crew) live(t *testing.T) error {
 	return c.check()
 }
 
-// Whatever happens to the cluster, the watcher and the process, nobody is called silent who is alive, or whose newest beat
-// was stored less than the limit ago; and whoever is dead is found. A failure names its seed; TACHO_SEED repeats it.
+// Whatever happens to the cluster, the watcher and the process: no collector is called silent that is alive, or whose
+// newest beat was stored less than the limit ago; and every dead one is found. A failure names its seed; TACHO_SEED
+// repeats it.
 func TestNobodyIsSilentWhoSpeaks(t *testing.T) {
 	first, count := uint64(time.Now().UnixNano()), uint64(200)
 	if s := os.Getenv("TACHO_SEED"); s != "" {

@@ -9,11 +9,11 @@ import (
 
 // block is a part of a report that is shown whole, or with fewer rows, or not at all.
 type block struct {
-	// rank orders blocks by what they are worth: smaller ones are kept longer.
+	// rank orders blocks by importance: blocks with a smaller rank are kept longer.
 	rank int
-	// name says in a few words what is missing when it is not shown.
+	// name says in a few words what is missing when the block is not shown.
 	name string
-	// open and shut are around everything, head is before the rows and only shown with them.
+	// open and shut enclose everything. head comes before the rows and is only shown with them.
 	open, head string
 	rows       []string
 	shut       string
@@ -31,7 +31,7 @@ const (
 	rankAbsent
 )
 
-// more says that rows of a block are not shown.
+// more returns the line that says how many rows of a block are not shown.
 func more(n int, rest string) string { return fmt.Sprintf("\n%d more: %s.\n", n, rest) }
 
 // size returns how many bytes the block has with its first n rows.
@@ -49,9 +49,9 @@ func (b block) size(n int, rest string) int {
 	return size
 }
 
-// fit joins the head and the blocks in their order. What is beyond the limit, in bytes, is left out: whole rows from
-// the end of blocks, and whole blocks, those first that are worth least. rest says where all of it is. A limit of 0
-// leaves nothing out.
+// fit joins the head and the blocks in their order. To keep the limit, in bytes, it leaves out whole rows from the end
+// of blocks, and whole blocks, the least important first. rest says where to find everything. A limit of 0 leaves
+// nothing out.
 func fit(head string, blocks []block, rest string, limit int) string {
 	blocks = slices.DeleteFunc(blocks, func(b block) bool { return b.open == "" && len(b.rows) == 0 })
 	shown := make([]int, len(blocks))
@@ -87,8 +87,8 @@ func fit(head string, blocks []block, rest string, limit int) string {
 	return out.String()
 }
 
-// choose returns how many rows of each block fit into the room; -1 leaves out the whole block. Nothing takes more
-// than half of the room that is left before every other block had its turn: a long list must not hide the tables.
+// choose returns how many rows of each block fit into the room; -1 leaves out the whole block. In the first turn no
+// block takes more than half of the room that is left: a long list must not hide the tables.
 func choose(blocks []block, rest string, room int) []int {
 	order := make([]int, len(blocks))
 	shown := make([]int, len(blocks))
@@ -102,7 +102,7 @@ func choose(blocks []block, rest string, room int) []int {
 			if shown[i] >= 0 {
 				used = b.size(shown[i], rest)
 			}
-			// The size grows with the rows, except that the last one saves the line that tells of the missing.
+			// The size grows with the rows, except at the last row: with it the line about missing rows goes away.
 			n := len(b.rows)
 			if b.size(n, rest)-used > room/share {
 				n = largest(len(b.rows)-1, func(n int) bool { return b.size(n, rest)-used <= room/share })
@@ -116,7 +116,8 @@ func choose(blocks []block, rest string, room int) []int {
 	return shown
 }
 
-// largest returns the largest number from 0 to n of which ok holds, which holds for all below it too; -1 for none.
+// largest returns the largest number from 0 to n for which ok holds; -1 if there is none. ok must also hold for all
+// smaller numbers.
 func largest(n int, ok func(int) bool) int {
 	low, high := -1, n
 	for low < high {
@@ -129,7 +130,7 @@ func largest(n int, ok func(int) bool) int {
 	return low
 }
 
-// maxMissing bounds the names of what is missing.
+// maxMissing bounds the length of the list of missing blocks.
 const maxMissing = 1000
 
 // missing says which blocks are left out.

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// telling is what a line holds that says why a program failed, in the words of compilers and runtimes.
+// telling matches a line that says why a program failed, in the words of compilers and runtimes.
 var telling = regexp.MustCompile(`(?i)(^|[^a-z])(panic|fatal|error( ?\[[a-z0-9]+\]| [a-z]+[0-9]+)?|[a-z]+(error|exception)):( |$)|` +
 	`panicked at |assertion|segmentation fault|out of memory|undefined reference|no space left on device|(?-i:^[A-Z][A-Za-z]*(Error|Exception)$)`)
 
 const (
-	// maxCommand is how many characters are shown of the line that says which command failed, maxCause how many of
-	// what it printed: together what is shown of any foreign text.
+	// maxCommand is how many characters of the line about the failed command are shown, maxCause how many of its
+	// output. Together they are the limit for any foreign text.
 	maxCommand = 60
 	maxCause   = maxName - maxCommand - 1
-	// lastLines is how many of the last lines are shown where none of them says why.
+	// lastLines is how many of the last lines are shown when no line says why.
 	lastLines = 2
 )
 
-// cause cuts a message of many lines to what tells why something failed, on one line: its first line, which says what
-// became of which command, and of what the command printed the first line that tells why, else the last ones.
+// cause cuts a message of many lines to one line that says why something failed. It has the first line, which says
+// which command failed and how, and the first line of the command's output that says why, or else its last lines.
 func cause(message string) string {
 	lines := slices.DeleteFunc(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' }), func(line string) bool {
 		return strings.TrimSpace(line) == ""
@@ -49,7 +49,7 @@ func cause(message string) string {
 	return middle(lines[0], maxCommand) + " " + middle(strings.Join(printed, " "), maxCause)
 }
 
-// middle leaves out the middle of a text with more characters than limit.
+// middle leaves out the middle of a text that has more characters than limit.
 func middle(text string, limit int) string {
 	runes := []rune(text)
 	if len(runes) <= limit {

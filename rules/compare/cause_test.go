@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCause: of a message the report keeps what tells the cause, whichever program wrote it.
+// TestCause: the report keeps the cause from a message of any program.
 func TestCause(t *testing.T) {
 	command := "bench --seed 1 ended with exit code 2:\n"
 	for _, test := range []struct{ name, given, want string }{
@@ -43,7 +43,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestCauseIsBounded: whatever a program printed, its cause is one short line.
+// TestCauseIsBounded: for any output of a program, the cause is one short line.
 func TestCauseIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"error: x", "panicked at x:", strings.Repeat("x", 300), strings.Repeat("error: ", 90)}))

@@ -10,7 +10,7 @@ import (
 // Judgement is the closed set of answers for one metric of one test case.
 type Judgement string
 
-// The judgements. The last two are never folded into Unchanged: they say that nothing is known.
+// The judgements. The last two never count as Unchanged: they mean that the answer is unknown.
 const (
 	Improved      Judgement = "improved"
 	Regressed     Judgement = "regressed"
@@ -19,12 +19,12 @@ const (
 	NotComparable Judgement = "not_comparable"
 )
 
-// conclusive reports whether the judgement says something about the artifacts.
+// conclusive reports whether the judgement is an answer about the artifacts.
 func (j Judgement) conclusive() bool { return j != Inconclusive && j != NotComparable }
 
 // Side summarizes the samples of one side.
 type Side struct {
-	// N is the number of usable samples, Dropped that of values that are not finite numbers.
+	// N is the number of usable samples, Dropped the number of values that are not finite numbers.
 	N       int `json:"n"`
 	Dropped int `json:"dropped,omitempty"`
 	// Interfered is how many of the samples were taken under interference.
@@ -49,13 +49,13 @@ type Change struct {
 	Metric   events.Metric   `json:"metric"`
 	A        Side            `json:"a"`
 	B        Side            `json:"b"`
-	// Relative is (b − a)/a of the minima; nil where a is not above zero.
+	// Relative is (b − a)/a of the minima; nil when a is not above zero.
 	Relative *float64 `json:"relative"`
-	// P is the p-value of the Mann-Whitney test and Adjusted the same after Benjamini-Hochberg; nil where
-	// the test cannot speak or is not asked.
+	// P is the p-value of the Mann-Whitney test, Adjusted the same after Benjamini-Hochberg. They are nil when the test
+	// needs more samples or is not used.
 	P        *float64 `json:"p"`
 	Adjusted *float64 `json:"p_adjusted"`
-	// Threshold is the relative change that noise explains, and Rule what set it.
+	// Threshold is the relative change that noise can explain, Rule what set it.
 	Threshold float64 `json:"threshold"`
 	Rule      Rule    `json:"threshold_rule"`
 	// Significant: the change is real. Relevant: it is also at least small.
@@ -63,12 +63,12 @@ type Change struct {
 	Relevant    bool      `json:"relevant"`
 	Magnitude   Magnitude `json:"magnitude"`
 	Judgement   Judgement `json:"judgement"`
-	// Why names in words the rule that decided.
+	// Why says in words which rule decided.
 	Why string `json:"why"`
 }
 
-// sample is one side made ready for statistics: finite values only, ascending, and owned here, since
-// benchmath sorts what it is given.
+// sample is one side prepared for statistics: finite values only, ascending. It is a copy, because benchmath sorts its
+// input.
 type sample struct {
 	Side
 	sorted *benchmath.Sample
@@ -86,7 +86,7 @@ func newSample(s Samples) sample {
 	thresholds := benchmath.Thresholds{CompareAlpha: alpha}
 	sorted := benchmath.NewSample(values, &thresholds)
 	side.Min, side.Median = values[0], median(values)
-	// With too few samples benchmath answers an infinite interval.
+	// With too few samples benchmath returns an infinite interval.
 	if in := benchmath.AssumeNothing.Summary(sorted, 0.95); finite(in.Lo) && finite(in.Hi) {
 		side.MedianInterval = &Interval{Low: in.Lo, High: in.Hi}
 	}
@@ -96,21 +96,21 @@ func newSample(s Samples) sample {
 // max returns the largest value of the sample, which must not be empty.
 func (s sample) max() float64 { return s.sorted.Values[s.N-1] }
 
-// clean is the number of samples taken without interference.
+// clean returns the number of samples taken without interference.
 func (s sample) clean() int { return s.N - s.Interfered }
 
-// median returns the middle of ascending values, of which there must be one.
+// median returns the middle of ascending values; there must be at least one.
 func median(sorted []float64) float64 {
 	n := len(sorted)
 	if n%2 == 1 {
 		return sorted[n/2]
 	}
-	// Halved before they are added, so that the sum of two huge values stays finite.
+	// Halve before adding, so that the sum of two huge values stays finite.
 	return sorted[n/2-1]/2 + sorted[n/2]/2
 }
 
-// relative returns (b − a)/a, or nil where that is no finite number or has no sense because a metric is
-// not above zero.
+// relative returns (b − a)/a, or nil when that is not a finite number or makes no sense: a is not above zero, or b is
+// below it.
 func relative(a, b float64) *float64 {
 	change := 0.0
 	if a != b {

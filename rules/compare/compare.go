@@ -11,20 +11,20 @@ import (
 
 // Comparison is the judgement on two artifacts.
 type Comparison struct {
-	// Headline is the metric whose verdict stands for the comparison: of those that the definitions declare,
-	// instructions where some meter gives them, else page faults or memory, else time. Empty when none of them
-	// was measured on both sides.
+	// Headline is the metric whose verdict is the verdict of the comparison: of those that the definitions declare,
+	// instructions if some meter gives them, else page faults or memory, else time. Empty when none of them was
+	// measured on both sides.
 	Headline events.Metric `json:"headline"`
 	Verdict  Verdict       `json:"verdict"`
-	// Words say it to people.
+	// Words are the comparison in words for people.
 	Words
 	Attention       bool   `json:"attention"`
 	AttentionReason string `json:"attention_reason,omitempty"`
 	// Summaries has an entry for each metric, the headline first, then the declared ones, each by name.
 	Summaries []Summary `json:"summaries"`
-	// Changes has all that was measured on both sides, in the order of Summaries, then by test case.
+	// Changes has everything that was measured on both sides, in the order of Summaries, then by test case.
 	Changes []Change `json:"changes"`
-	// New was measured for b alone, Missing for a alone; sorted by test case and metric.
+	// New was measured only for b, Missing only for a; sorted by test case and metric.
 	New     []Absent `json:"new"`
 	Missing []Absent `json:"missing"`
 }
@@ -36,9 +36,9 @@ type Absent struct {
 	Metric   events.Metric   `json:"metric"`
 }
 
-// Compare judges all series: each belongs to one metric of one test case, and a second one for the same is
-// judged by itself. The input is not changed, and its order does not matter. A series without a usable
-// value on either side says nothing and is left out.
+// Compare judges all series. Each belongs to one metric of one test case; a second series for the same is judged
+// separately. The input is not changed, and its order does not matter. A series without a usable value on either side
+// is left out.
 func Compare(series []Series) Comparison {
 	c := Comparison{
 		Verdict:   NoChange,
@@ -83,7 +83,7 @@ func Compare(series []Series) Comparison {
 	return c
 }
 
-// top returns the summary of the headline metric, where there is one.
+// top returns the summary of the headline metric, if there is one.
 func (c Comparison) top() (Summary, bool) {
 	if c.Headline == "" || len(c.Summaries) == 0 {
 		return Summary{}, false
@@ -91,13 +91,13 @@ func (c Comparison) top() (Summary, bool) {
 	return c.Summaries[0], true
 }
 
-// described returns what a summary says of a metric: a floor that is no number says nothing.
+// described returns the metric as a summary shows it: without a floor that is not a finite number above zero.
 func described(m MetricInfo) MetricInfo {
 	m.Floor = positive(m.Floor)
 	return m
 }
 
-// judgeAll judges the test cases of one metric together, since their p-values are corrected together.
+// judgeAll judges the test cases of one metric together, because their p-values are corrected together.
 func judgeAll(cases []*judged) []Change {
 	var tested []*judged
 	var ps []float64
@@ -117,7 +117,7 @@ func judgeAll(cases []*judged) []Change {
 	return changes
 }
 
-// order sorts series by test case and metric, and by everything else that tells two of them apart.
+// order sorts series by test case and metric, then by all other fields, so that the order is always the same.
 func order(x, y Series) int {
 	return cmp.Or(
 		compareCases(x.Case, y.Case),
@@ -134,7 +134,7 @@ func order(x, y Series) int {
 	)
 }
 
-// compareCases sorts by each parameter in turn.
+// compareCases compares two test cases, parameter by parameter.
 func compareCases(x, y events.TestCase) int {
 	return cmp.Or(
 		strings.Compare(string(x.Benchmark), string(y.Benchmark)),

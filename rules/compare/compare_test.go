@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// The metrics that the tests speak of.
+// The metrics of the tests.
 func instructions() compare.MetricInfo {
 	return compare.MetricInfo{Name: "instructions:u", Class: compare.Count}
 }
@@ -82,7 +82,7 @@ func machines(a, b events.Digest) func(*compare.Series) {
 
 func higherIsBetter(s *compare.Series) { s.Metric.HigherIsBetter = true }
 
-// TestJudgement: given what is known of one test case, when it is judged alone, then this rule fires.
+// TestJudgement: given the data of one test case, when it is judged alone, then this rule fires.
 func TestJudgement(t *testing.T) {
 	ten := []float64{1000, 1010, 1000, 1010, 1000, 1010, 1000, 1010, 1000, 1010} // steps of 1 %
 	for _, test := range []struct {
@@ -172,8 +172,8 @@ func many(n int, s compare.Series) []compare.Series {
 	return out
 }
 
-// TestCorrection: given one clear change among many test cases without any, when the correction leaves
-// it no chance, then a count is judged on its own p-value and a time is inconclusive.
+// TestCorrection: given one clear change among many unchanged test cases, when it cannot survive the correction, then a
+// count is judged on its own p-value and a time is inconclusive.
 func TestCorrection(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -222,7 +222,7 @@ func checkDerive(t *testing.T, got compare.Comparison, want compare.Judgement, w
 	}
 }
 
-// TestChange: given a series, when it is compared, then the change carries all that the decision rests on.
+// TestChange: given a series, when it is compared, then the change holds everything that the decision is based on.
 func TestChange(t *testing.T) {
 	a, b := on(12, 10, 14, 11, 13, 15), on(22, 20, 24, 21, 23, 25)
 	got := compare.Compare([]compare.Series{series(instructions(), a, b)}).Changes[0]
@@ -263,7 +263,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestHeadline: given several metrics, when compared, then the best one that saw enough speaks for all.
+// TestHeadline: given several metrics, when compared, then the best one with enough test cases is the headline.
 func TestHeadline(t *testing.T) {
 	judged := func(m compare.MetricInfo, cases ...string) []compare.Series {
 		var out []compare.Series
@@ -320,8 +320,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSamplesOf: given iterations, when one metric is collected, then only its values and its
-// interference are.
+// TestSamplesOf: given iterations, when one metric is collected, then the samples hold only its values and its
+// interference.
 func TestSamplesOf(t *testing.T) {
 	got := compare.SamplesOf("wall-time", []events.Iteration{
 		{Metrics: map[events.Metric]float64{"wall-time": 2, "max-rss": 9}},

@@ -9,9 +9,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// CSV writes a comparison as a table with a head: one line per test case and metric, values in the metric's
-// own unit, relative changes as fractions, and empty fields for what does not exist. What one side lacks
-// has the judgement "new" or "missing". Names are written as they are. It fails only when w does.
+// CSV writes a comparison as a table with a head: one line per test case and metric, values in the metric's own unit,
+// relative changes as fractions, and empty fields for missing values. A line that only one side has gets the judgement
+// "new" or "missing". Names are written as they are. It fails only when w does.
 func CSV(w io.Writer, c Comparison, o Options) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{
@@ -56,7 +56,7 @@ func csvCase(m events.Metric, c events.TestCase, category Category) []string {
 	}
 }
 
-// csvNumber writes a number so that it reads back the same, and nothing for nil.
+// csvNumber writes a number so that reading it gives the same number; nothing for nil.
 func csvNumber(x *float64) string {
 	if x == nil {
 		return ""

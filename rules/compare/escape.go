@@ -11,11 +11,11 @@ import (
 const maxName = 200
 
 var (
-	// plainCell is what may stand in a table as it is: a number with its unit, or words.
+	// plainCell matches text that may go into a table as it is: a number with its unit, or words.
 	plainCell = regexp.MustCompile(`^([-+]?[0-9][0-9.,+-]*(e[-+]?[0-9]+)?( ?[A-Za-zµ%×/]+)?|[a-z, ]+|-)$`)
-	// plainURL is a URL that nothing in it can end early.
+	// plainURL matches a URL without a character that could end it early.
 	plainURL = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/?#\[\]!$&*+,;=%-]+$`)
-	// plainProse is a sentence without anything that Markdown or GitHub look for.
+	// plainProse matches a sentence without anything that Markdown or GitHub interpret.
 	plainProse = regexp.MustCompile(`^[A-Za-z0-9 .,:;()+%-]*$`)
 	commitSHA  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
@@ -23,7 +23,7 @@ var (
 // maxURL bounds the URLs that are linked.
 const maxURL = 1000
 
-// clip keeps the first line of foreign text, without what could end code or move a cursor, up to a bound.
+// clip returns the first line of foreign text, up to a bound, without characters that could end code or move a cursor.
 func clip(s string) string {
 	s, _, _ = strings.Cut(strings.TrimLeft(s, "\r\n"), "\n")
 	s = strings.ReplaceAll(printable(strings.TrimRight(s, "\r")), "`", "'")
@@ -33,7 +33,7 @@ func clip(s string) string {
 	return s
 }
 
-// code writes foreign text as code outside of tables, where nobody is mentioned and nothing is HTML or a link.
+// code writes foreign text as code, outside of tables. In code nothing is a mention, HTML or a link.
 func code(text string) string {
 	text = clip(text)
 	if strings.TrimSpace(text) == "" {
@@ -42,10 +42,10 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// codeSpan is code that also holds inside a table.
+// codeSpan is code that is safe inside a table too.
 func codeSpan(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }
 
-// codeHTML is code where HTML is expected, such as in a summary.
+// codeHTML is code for places that need HTML, such as a summary.
 func codeHTML(text string) string { return "<code>" + html.EscapeString(clip(text)) + "</code>" }
 
 // cell writes text in a table: as code, unless it is a number or words that Tacho chose.
@@ -56,7 +56,7 @@ func cell(text string) string {
 	return codeSpan(text)
 }
 
-// prose writes a sentence that may hold foreign words: as code, unless they are harmless.
+// prose writes a sentence that may contain foreign words: as code, unless it is harmless.
 func prose(text string) string {
 	if plainProse.MatchString(text) && len(text) < 2*maxName && !strings.Contains(text, "www.") && !strings.Contains(text, "GH-") {
 		return text
@@ -64,7 +64,7 @@ func prose(text string) string {
 	return code(text)
 }
 
-// commit writes an artifact: GitHub links the SHA of a commit by itself.
+// commit writes an artifact. The SHA of a commit stays plain, because GitHub links it.
 func commit(tag string) string {
 	if commitSHA.MatchString(tag) {
 		return tag
@@ -72,7 +72,7 @@ func commit(tag string) string {
 	return code(tag)
 }
 
-// link links text, which must be Markdown already, where there is a URL for it.
+// link returns text as a link if the URL is a safe one. text must already be Markdown.
 func link(text, url string) string {
 	if len(url) > maxURL || !plainURL.MatchString(url) {
 		return text

@@ -10,7 +10,8 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// failedBlocks lists the benchmarks that newly fail; the failed jobs and the other benchmarks that failed.
+// failedBlocks returns a block with the benchmarks that newly fail, and blocks with the failed jobs and the other
+// failed benchmarks.
 func (r Report) failedBlocks() (news block, others []block) {
 	fresh := block{rank: rankNew, name: "newly failed benchmarks"}
 	known := block{rank: rankFailed, name: "failed benchmarks"}
@@ -73,14 +74,14 @@ func newBenchmarks(cases []FailedCase) []events.Benchmark {
 	return slices.Compact(names)
 }
 
-// failedGroup is the failed test cases of one benchmark that have one message.
+// failedGroup is the failed test cases of one benchmark that have the same message.
 type failedGroup struct {
 	first   events.TestCase
 	cases   int
 	message string
 }
 
-// name names the group, with foreign names as they are to be written.
+// name returns the name of the group. as escapes foreign names for the output.
 func (f failedGroup) name(as func(string) string) string {
 	if f.cases > 1 {
 		return as(string(f.first.Benchmark)) + " (" + phrase.Count(f.cases, "test case") + ")"
@@ -88,7 +89,7 @@ func (f failedGroup) name(as func(string) string) string {
 	return as(f.first.String())
 }
 
-// grouped puts failed test cases of one benchmark with one message together, sorted by benchmark.
+// grouped puts failed test cases of one benchmark with the same message together, sorted by benchmark.
 func grouped(cases []FailedCase) (groups []failedGroup) {
 	all := make([]failedGroup, len(cases))
 	for i, c := range cases {
@@ -116,7 +117,7 @@ func failedRows(cases []FailedCase) []string {
 	return rows
 }
 
-// Failed returns the failed test cases of the report, sorted, with what tells the cause of each.
+// Failed returns the failed test cases of the report, sorted, each with its message cut to the cause.
 func (r Report) Failed() []FailedCase {
 	failed := make([]FailedCase, len(r.FailedCases))
 	for i, f := range r.FailedCases {

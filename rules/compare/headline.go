@@ -6,21 +6,21 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// headlines returns the metrics that can speak for a comparison, best first: instructions where some meter
-// gives them, then the stable proxies, then times.
+// headlines returns the metrics that can be the headline, best first: instructions, then the stable proxies, then
+// times.
 func headlines() []events.Metric {
 	return []events.Metric{
 		"instructions:u", "instructions", "page-faults", "faults", "max-rss", "task-clock", "wall-time",
 	}
 }
 
-// headline picks the metric that speaks for the whole comparison: the best one that judged at least half as
-// many test cases as any metric did, so that a counter which only one test case has does not speak for
-// forty. Metrics outside the list come last, counts before exact ones before times, then by name. It is
-// empty when there are no summaries, which must be sorted by name.
+// headline picks the metric that represents the whole comparison: the best one that judged at least half as many test
+// cases as any other metric did. So a counter that only one test case has does not represent forty. Metrics outside the
+// list come last: counts, then exact ones, then times, then by name. It is empty when there are no summaries. They must
+// be sorted by name.
 //
-// Where the definitions declare a metric that was measured on either side, only declared ones can speak: it is
-// empty when none of them was measured on both.
+// If a metric that the definitions declare was measured on either side, only declared ones can be the headline. It is
+// then empty when none of them was measured on both.
 func headline(summaries []Summary, declared bool) events.Metric {
 	if declared {
 		summaries = slices.DeleteFunc(slices.Clone(summaries), func(s Summary) bool { return s.Metric.Undeclared })

@@ -50,11 +50,11 @@ func (m *Magnitude) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// negligible is the relative change that is very small whatever else.
+// negligible is the relative change below which the magnitude is always very small.
 const negligible = 0.0001
 
-// magnitude places a relative change: the average, rounded down, of its size over the threshold and its
-// size in percent. An exact metric has no threshold, and its size in percent decides alone.
+// magnitude returns the magnitude of a relative change: the average, rounded down, of two scales: its size over the
+// threshold and its size in percent. An exact metric has no threshold, so only the size in percent decides.
 func magnitude(change, threshold float64, class Class) Magnitude {
 	size := math.Abs(change)
 	if size < negligible {

@@ -56,7 +56,7 @@ func metricBlocks(c Comparison, o Options) []block {
 	return blocks
 }
 
-// ranked returns changes with those first that say most: significant ones, the largest first.
+// ranked returns the changes, most important first: the significant ones, largest first.
 func ranked(changes []Change) []Change {
 	size := func(c Change) float64 {
 		if !c.Significant || c.Relative == nil {
@@ -92,7 +92,7 @@ func (s section) table() string {
 	return b.String()
 }
 
-// brief is the verdict on a metric in a few words, with the means.
+// brief returns the verdict on a metric in a few words, with the means.
 func (s section) brief() string {
 	var parts []string
 	for _, g := range []struct {
@@ -109,7 +109,7 @@ func (s section) brief() string {
 	return s.Outcome.mark() + strings.Join(parts, ", ")
 }
 
-// title is what the folded test cases show of themselves.
+// title returns the line that is visible when the test cases are folded.
 func (s section) title() string {
 	title := phrase.Count(len(s.rows), "test case")
 	if hidden := s.Cases - len(s.rows); hidden > 0 {
@@ -121,7 +121,7 @@ func (s section) title() string {
 	return title
 }
 
-// reasons tell why test cases could not be judged. They are sentences of ours.
+// reasons says why test cases could not be judged. The sentences are Tacho's own, so they need no escaping.
 func (s section) reasons() string {
 	if len(s.notes) == 0 {
 		return ""
@@ -129,7 +129,7 @@ func (s section) reasons() string {
 	return "\n- " + strings.Join(s.notes, "\n- ") + "\n"
 }
 
-// cases are the test cases of a metric as rows of a table, with threshold and number of samples.
+// cases returns the test cases of a metric as rows of a table, with threshold and number of samples.
 func (s section) cases() block {
 	b := block{head: "\n| " + strings.Join(columns(), " | ") + " |\n|---|--:|--:|--:|--:|--:|--:|---|\n"}
 	for _, r := range s.rows {
@@ -144,7 +144,7 @@ func (s section) cases() block {
 	return b
 }
 
-// absentBlock lists what one side lacks.
+// absentBlock lists the metrics that one side lacks.
 func absentBlock(title string, absent []Absent, o Options) block {
 	b := block{rank: rankAbsent, name: strings.ToLower(title[:1]) + title[1:]}
 	for _, a := range absent {

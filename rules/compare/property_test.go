@@ -56,7 +56,7 @@ func TestOrderOfInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestMirror: with A and B swapped, no improvement stays one, and neither does a regression.
+// TestMirror: with A and B swapped, no improvement stays an improvement, and no regression a regression.
 func TestMirror(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := someSeries().Draw(t, "series")
@@ -79,7 +79,7 @@ func TestMirror(t *testing.T) {
 	})
 }
 
-// TestEqualSamplesAreNeverRelevant: the same samples on both sides are no change, whatever the history.
+// TestEqualSamplesAreNeverRelevant: the same samples on both sides are no change, with any history.
 func TestEqualSamplesAreNeverRelevant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := someSeries().Draw(t, "series")
@@ -98,8 +98,8 @@ func TestEqualSamplesAreNeverRelevant(t *testing.T) {
 	})
 }
 
-// TestInvariants: whatever is compared, flags agree with judgements, counts add up, every judgement has its
-// reason, and the input stays as it was.
+// TestInvariants: for any input, flags agree with judgements, counts add up, every judgement has its reason, and the
+// input is not changed.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := someSeries().Draw(t, "series")
@@ -175,7 +175,7 @@ func renderings() map[string]func(io.Writer, compare.Report, compare.Options) er
 	}
 }
 
-// FuzzNumbers feeds any bytes as numbers; whatever they are, the comparison marshals and renders.
+// FuzzNumbers feeds any bytes as numbers: the comparison must always marshal and render.
 func FuzzNumbers(f *testing.F) {
 	seed := func(class byte, numbers ...float64) {
 		b := []byte{class}

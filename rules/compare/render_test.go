@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// demo is a comparison with something of everything.
+// demo is a comparison with every kind of change.
 func demo() []compare.Series {
 	build := func(benchmark string, scenario events.Scenario, category compare.Category, m compare.MetricInfo, a, b compare.Samples) compare.Series {
 		s := compare.Series{Case: testCase(benchmark), Category: category, Metric: m, A: a, B: b}
@@ -97,8 +97,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// TestForeignNames: names that come from definitions can neither break a table, nor mention a person, nor
-// move a terminal's cursor.
+// TestForeignNames: names from definitions cannot break a table, mention a person or move the cursor of a terminal.
 func TestForeignNames(t *testing.T) {
 	s := series(instructions(), around(1000, 6), around(1100, 6))
 	s.Case.Benchmark = "a|b`@rust\x1b[2J\n<img>,\""

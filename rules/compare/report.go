@@ -8,30 +8,31 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Report is everything that is said of an artifact, such as in a comment on GitHub. All text in it is foreign: none of
-// it can mention a person, break a table, open HTML or move the cursor of a terminal.
+// Report is everything that Tacho says about an artifact, for example in a comment on GitHub. All text in it is
+// foreign. The renderings make sure that it cannot mention a person, break a table, open HTML or move the cursor of a
+// terminal.
 type Report struct {
-	// A is what B is compared with; empty when the parent of B is not known.
+	// A is the artifact that B is compared with; empty when the parent of B is unknown.
 	A, B string
-	// Commit is set when B was built from a commit of its own, Ended when nothing more of it will be measured.
+	// Commit is set when B was built from a commit of its own, Ended when no more of it will be measured.
 	Commit, Ended bool
 	// Comparison is nil when there is nothing to compare; Measured is then how many test cases of B have results.
 	Comparison *Comparison
 	Measured   int
-	// Failure says why the request for B failed; empty when it did not. Incomplete says in words what else may be
+	// Failure says why the request for B failed; empty when it did not fail. Incomplete says in words what else may be
 	// missing.
 	Failure, Incomplete string
 	// FailedCases and FailedJobs are those of B, in any order.
 	FailedCases []FailedCase
 	FailedJobs  []FailedJob
-	// The URLs are http or https ones; what has none is not linked.
+	// The URLs are http or https URLs; an empty one gives no link.
 	ComparisonURL, RequestURL string
 }
 
 // FailedCase is a test case of b that has an error instead of a result.
 type FailedCase struct {
 	Case events.TestCase `json:"case"`
-	// Message has any number of lines; what tells the cause is shown.
+	// Message has any number of lines. Reports show only the lines with the cause.
 	Message string `json:"message"`
 	// New is set when it did not fail for a.
 	New bool `json:"new"`
@@ -40,23 +41,23 @@ type FailedCase struct {
 // FailedJob is a job that failed.
 type FailedJob struct {
 	Name, Reason, URL string
-	// Optional jobs are not needed for their request to be completed.
+	// A request can complete without its optional jobs.
 	Optional bool
 }
 
-// commentLimit is how many bytes a comment on GitHub may have: its limit is 65,536 characters, and whoever posts it
+// commentLimit is how many bytes a report in a comment may have: GitHub's limit is 65,536 characters, and the reporter
 // adds a line.
 const commentLimit = 64_500
 
-// smallestLimit is the least that a report can be cut to.
+// smallestLimit is the smallest size in bytes that a report can be cut to.
 const smallestLimit = 16 << 10
 
-// CommentOptions returns the options that a comment on GitHub is written with.
+// CommentOptions returns the options for a comment on GitHub.
 func CommentOptions() Options { return Options{Brief: true, Limit: commentLimit} }
 
-// Markdown writes a report as GitHub shows it: the verdict, what newly fails, a table for each metric with its test
-// cases folded away, largest change first, and everything else that failed. With a Limit in the options it is cut
-// where it hurts least. It fails only when w does.
+// Markdown writes a report for GitHub: the verdict, new failures, a table for each metric with its test cases folded
+// away, largest change first, and all other failures. With a Limit in the options it leaves out the least important
+// parts. It fails only when w does.
 func Markdown(w io.Writer, r Report, o Options) error {
 	o.Focus = false
 	limit := 0
@@ -80,7 +81,7 @@ func Markdown(w io.Writer, r Report, o Options) error {
 	return err
 }
 
-// head is what is never cut. Every piece of it is bounded.
+// head returns the part that is never cut. Every piece of it is bounded.
 func (r Report) head() string {
 	var b strings.Builder
 	switch {

@@ -48,7 +48,7 @@ func failure(benchmark, scenario, message string, fresh bool) compare.FailedCase
 	return compare.FailedCase{Case: c, Message: message, New: fresh}
 }
 
-// TestReports: each kind of report, as it stands on GitHub.
+// TestReports: each kind of report, as it is on GitHub.
 func TestReports(t *testing.T) {
 	regression := finished(
 		change("serde", compare.Primary, 1.031), change("regex", compare.Primary, 1.012), change("syn", compare.Primary, 1.0001),
@@ -94,7 +94,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// nasty draws words that try to break out.
+// nasty draws words that try to break out of their place.
 func nasty() *rapid.Generator[string] {
 	pieces := []string{
 		"@everyone", "@rust-lang/infra", "`", "``", "|", `\|`, `\`, "<b>", "</details>", "<details>", "<!--", "-->", "\n", "\r\n\r\n", "# ", "- ", "[x](http://e.vil)",
@@ -106,7 +106,7 @@ func nasty() *rapid.Generator[string] {
 	)
 }
 
-// TestReportsHold: whatever is in it, a report keeps to its limit, its form and its order, and nobody is mentioned.
+// TestReportsHold: with any content, a report keeps its limit, its form and its order, and mentions no person.
 func TestReportsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := func(label string) string { return nasty().Draw(t, label) }
@@ -189,13 +189,13 @@ func FuzzReportNames(f *testing.F) {
 }
 
 var (
-	// destination is where a link of ours goes, linked what GitHub would link by itself.
+	// destination matches the target of our own links, linked what GitHub would link by itself.
 	destination = regexp.MustCompile(`\]\(https?://[^()\s]*\)`)
 	linked      = regexp.MustCompile(`://|www\.|#[0-9]|GH-[0-9]|\]\(`)
 )
 
-// checkReport reports what a report must never hold. It reads the text as GitHub does: what stands in code says
-// nothing to anybody.
+// checkReport reports what a report must never contain. It reads the text as GitHub does: text inside code mentions no
+// person.
 func checkReport(t rapid.TB, text string) {
 	t.Helper()
 	depth, columns := 0, 0
@@ -234,7 +234,7 @@ func checkReport(t rapid.TB, text string) {
 	}
 }
 
-// withoutCode takes out code spans and code elements, in which everything is text.
+// withoutCode removes code spans and code elements: everything in them is plain text.
 func withoutCode(t rapid.TB, line string) string {
 	var b strings.Builder
 	for {
@@ -261,7 +261,7 @@ func withoutCode(t rapid.TB, line string) string {
 	return before + after
 }
 
-// TestCutReportsSayWhere: what does not fit is named, with a link to all of it, and what matters most stays.
+// TestCutReportsSayWhere: a cut report names what is missing, links to everything, and keeps what matters most.
 func TestCutReportsSayWhere(t *testing.T) {
 	var all []compare.Series
 	for i := range 3000 {

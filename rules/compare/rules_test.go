@@ -94,7 +94,7 @@ func TestMasterResults(t *testing.T) {
 	}
 }
 
-// TestStepChanges: the step is relative to the older of two results, the history being newest first.
+// TestStepChanges: the step is relative to the older of two results. The history is newest first.
 func TestStepChanges(t *testing.T) {
 	got := stepChanges([]float64{150, 100, 200})
 	if diff := cmp.Diff([]float64{0.5, 0.5}, got); diff != "" {
@@ -121,7 +121,7 @@ func TestMagnitude(t *testing.T) {
 		{0.01, 0.009, Count, Small},       // 0 and 2
 		{0.02, 0.019, Count, Small},       // 0 and 3
 		{0.05, 0.049, Count, Medium},      // 0 and 4
-		// Doubled for times, and for what is not known to be better.
+		// Doubled for times, and for unknown classes.
 		{0.019, 0.001, Time, Medium},   // 4 and 1
 		{0.021, 0.001, Time, Large},    // 4 and 2
 		{0.039, 0.001, Time, Large},    // 4 and 2
@@ -236,7 +236,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// TestSmallestP: the smallest p-values are those that the package comment and benchmath's tables name.
+// TestSmallestP: the smallest p-values are those in the package comment and in benchmath's tables.
 func TestSmallestP(t *testing.T) {
 	for _, test := range []struct {
 		n1, n2 int
@@ -256,8 +256,8 @@ func TestSmallestP(t *testing.T) {
 	}
 }
 
-// TestTestSpeaksWithRealSamples: differ finds exactly the p-value that smallestP promises for samples that
-// are wholly apart, and none where it promises none.
+// TestTestSpeaksWithRealSamples: for samples that do not overlap, differ returns exactly the p-value that smallestP
+// predicts, and nil where that is above alpha.
 func TestTestSpeaksWithRealSamples(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		low, high := make([]float64, n), make([]float64, n)
@@ -332,7 +332,7 @@ func TestAdjustProperties(t *testing.T) {
 	})
 }
 
-// TestRange: the mean of changes that are each near the largest number is still a number.
+// TestRange: the mean of changes that are each near the largest number is still finite.
 func TestRange(t *testing.T) {
 	var r Range
 	for range 3 {

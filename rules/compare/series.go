@@ -9,11 +9,11 @@ import (
 // Class says how a metric behaves when the same thing is measured twice.
 type Class string
 
-// The classes of metric. A class that is none of these is treated as Time, the most careful one.
+// The classes of metric. Any other class is treated as Time, the most careful one.
 const (
 	// Exact metrics repeat to the last digit: sizes, query counts. Any change is real.
 	Exact Class = "exact"
-	// Count metrics nearly repeat: instructions, page faults, memory.
+	// Count metrics repeat almost exactly: instructions, page faults, memory.
 	Count Class = "count"
 	// Time metrics are noisy and drift with the machine.
 	Time Class = "time"
@@ -27,18 +27,19 @@ type MetricInfo struct {
 	Unit           string `json:"unit,omitempty"`
 	Class          Class  `json:"class"`
 	HigherIsBetter bool   `json:"higher_is_better,omitempty"`
-	// Floor is the relative change below which the definitions want no alarm (0.002 is 0.2 %); 0 leaves it
-	// to the class.
+	// Floor is the relative change below which the definitions want no alarm (0.002 is 0.2 %); 0 means the floor of the
+	// class.
 	Floor float64 `json:"floor,omitempty"`
-	// Undeclared: the definitions do not name the metric, and it is described by [Usual]. It never speaks for a
-	// comparison of metrics that they do name.
+	// Undeclared: the definitions do not name the metric, and [Usual] describes it. It is never the headline when the
+	// comparison has metrics that they do name.
 	Undeclared bool `json:"undeclared,omitempty"`
 }
 
 // Category is the weight of a benchmark, as in definitions.
 type Category string
 
-// The categories of benchmark. For verdicts everything that is not primary weighs like secondary.
+// The categories of benchmark. For attention and in the groups of a summary every category but primary counts as
+// secondary.
 const (
 	Primary   Category = "primary"
 	Secondary Category = "secondary"
@@ -72,19 +73,19 @@ func SamplesOf(metric events.Metric, iterations []events.Iteration, environment 
 	return s
 }
 
-// Series is all that is known of one metric of one test case: what [Compare] judges.
+// Series is everything known about one metric of one test case. [Compare] judges it.
 type Series struct {
 	Case     events.TestCase `json:"case"`
 	Category Category        `json:"category"`
 	Metric   MetricInfo      `json:"metric"`
-	// A is the side compared with, B the side that is judged. A side without values is listed as new or
-	// missing.
+	// A is the side to compare with, B the side that is judged. If one side has no values, the test case is listed as
+	// new or missing.
 	A Samples `json:"a"`
 	B Samples `json:"b"`
-	// History is the minimum of each of the last master results before A, measured in the environment of
-	// A, newest first. The first 30 are used.
+	// History holds the minimum of each of the last master results before A that were measured in A's environment,
+	// newest first. The first 30 are used.
 	History []float64 `json:"history,omitempty"`
-	// Spread is the relative spread seen between equal artifacts on that machine; 0 when not known.
+	// Spread is the relative spread seen between equal artifacts on that machine; 0 when unknown.
 	Spread float64 `json:"spread,omitempty"`
 }
 

@@ -11,8 +11,8 @@ import (
 // false.
 const alpha = 0.05
 
-// differ returns the p-value of the two-sided Mann-Whitney test, or nil where no result of so few samples
-// could reach alpha. Neither sample may be empty.
+// differ returns the p-value of the two-sided Mann-Whitney test, or nil when there are too few samples to reach alpha.
+// Neither sample may be empty.
 func differ(a, b sample) *float64 {
 	if smallestP(a.N, b.N) > alpha {
 		return nil
@@ -30,8 +30,7 @@ func smallestP(n1, n2 int) float64 {
 	return min(p, 1)
 }
 
-// samplesNeeded returns the smallest n for which n+n samples can give a p-value of at most p, which must
-// be above zero.
+// samplesNeeded returns the smallest n for which n+n samples can give a p-value of at most p. p must be above zero.
 func samplesNeeded(p float64) int {
 	n := 1
 	for smallestP(n, n) > p {

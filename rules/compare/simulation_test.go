@@ -41,9 +41,9 @@ func (m machine) compareMany(metric compare.MetricInfo, cases, n, results int, s
 	return compare.Compare(all)
 }
 
-// TestFalseAlarms: given equal artifacts, when 20 comparisons of 100 test cases are made, then the share of
-// relevant changes stays under the bound. The noise is what was measured of real compilers; drift makes the
-// samples of one session alike, which no test on two sessions can see, and the history must catch.
+// TestFalseAlarms: given equal artifacts, when 20 comparisons of 100 test cases are made, then the share of relevant
+// changes stays under the bound. The noise was measured on real compilers. Drift makes the samples of one session
+// similar to each other: no test on two sessions can see that, so the history must catch it.
 func TestFalseAlarms(t *testing.T) {
 	for _, test := range []struct {
 		name         string
@@ -83,8 +83,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestPower: given a change that is real, when 100 test cases are compared, then at least this share of
-// them is found relevant and in the right direction.
+// TestPower: given a real change, when 100 test cases are compared, then at least this share of them is found relevant
+// and in the right direction.
 func TestPower(t *testing.T) {
 	for _, test := range []struct {
 		name         string

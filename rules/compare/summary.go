@@ -1,13 +1,14 @@
 package compare
 
-// Summary is what the changes of one metric come to.
+// Summary sums up the changes of one metric.
 type Summary struct {
 	Metric  MetricInfo `json:"metric"`
 	Verdict Verdict    `json:"verdict"`
-	// Words say it to people.
+	// Words are the summary in words for people.
 	Words
-	// Attention: a person should look, when the largest relevant change of a primary benchmark is at least
-	// medium, of another at least large, or 3·primary + others reach 9. AttentionReason says which.
+	// Attention: a person should look. It is set when the largest relevant change of a primary benchmark is at least
+	// medium, when that of another benchmark is at least large, or when 3·primary + others reach 9. AttentionReason
+	// says which.
 	Attention       bool   `json:"attention"`
 	AttentionReason string `json:"attention_reason,omitempty"`
 	// Cases is how many test cases were measured on both sides; the five below add up to it.
@@ -23,7 +24,7 @@ type Summary struct {
 	All       Group `json:"all"`
 }
 
-// Group is the relevant changes of one group of benchmarks.
+// Group sums up the relevant changes of one group of benchmarks.
 type Group struct {
 	Regressed Range `json:"regressed"`
 	Improved  Range `json:"improved"`
@@ -37,7 +38,7 @@ type Range struct {
 	Max   float64 `json:"max"`
 }
 
-// add takes in one more relative change.
+// add adds one relative change.
 func (r *Range) add(change float64) {
 	if r.Count == 0 {
 		r.Min, r.Max = change, change
@@ -48,7 +49,7 @@ func (r *Range) add(change float64) {
 	r.Mean += (change - r.Mean) / float64(r.Count)
 }
 
-// join returns what two ranges come to together.
+// join returns the range of both ranges together.
 func (r Range) join(o Range) Range {
 	switch {
 	case r.Count == 0:
@@ -70,7 +71,7 @@ func (g *Group) add(c Change) {
 	}
 }
 
-// conclusive is how many test cases were judged one way or the other.
+// conclusive returns how many test cases were judged improved, regressed or unchanged.
 func (s Summary) conclusive() int { return s.Cases - s.Inconclusive - s.NotComparable }
 
 // summarize sums up the changes of one metric.

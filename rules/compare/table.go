@@ -9,30 +9,30 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// Options say what a rendering shows. The zero value shows everything.
+// Options says what a rendering shows. The zero value shows everything.
 type Options struct {
-	// Metrics, where given, are the only ones shown.
+	// Metrics, if given, are the only ones shown.
 	Metrics []events.Metric
 	// Brief leaves out test cases that are unchanged.
 	Brief bool
-	// Focus shows the test cases of the headline metric alone, and of the others one sentence. Markdown folds them
-	// away instead.
+	// Focus shows the test cases of the headline metric, and one sentence for each other metric. Markdown ignores it
+	// and folds them away.
 	Focus bool
-	// Limit is how many bytes Markdown may have, at least 16 KiB; 0 is any number.
+	// Limit is how many bytes Markdown may have, at least 16 KiB; 0 is no limit.
 	Limit int
 }
 
-// section is one metric made ready to be shown.
+// section is one metric, ready to show.
 type section struct {
 	Summary
-	// shared says what all test cases have in common and their names leave out; empty for nothing.
+	// shared says what all test cases have in common, so that their names can leave it out; empty for nothing.
 	shared string
 	rows   [][]string
-	// notes are the reasons for which test cases could not be judged, each once with its count.
+	// notes are the reasons why test cases could not be judged, each once with its count.
 	notes []string
 }
 
-// columns returns the heads of the rows of a section.
+// columns returns the column heads of a section.
 func columns() []string {
 	return []string{"test case", "a", "b", "change", "threshold", "n", "p", "judgement"}
 }
@@ -111,11 +111,11 @@ func row(m MetricInfo, name string, c Change) []string {
 	return []string{name, m.Format(c.A.Min), m.Format(c.B.Min), change, threshold, n, p, judgement}
 }
 
-// words writes a judgement as people do.
+// words writes a judgement with spaces.
 func words(j Judgement) string { return strings.ReplaceAll(string(j), "_", " ") }
 
-// naming returns how to name test cases so that they stay apart, without the backend and the target that
-// all of them share, and a phrase that tells those.
+// naming returns a function that gives test cases different names without the backend and the target that all share,
+// and a phrase with those.
 func naming(cases []events.TestCase) (shared string, name func(events.TestCase) string) {
 	backend, target := true, true
 	for _, c := range cases {
@@ -163,7 +163,7 @@ func (r Range) words() string {
 	return fmt.Sprintf("%s [%s, %s] (%d)", signed(r.Mean), signed(r.Min), signed(r.Max), r.Count)
 }
 
-// printable replaces what could move the cursor of a terminal or break a line.
+// printable replaces characters that could move the cursor of a terminal or break a line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {

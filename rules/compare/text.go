@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text writes a report as tables for a terminal: the verdict, what newly fails, then for each metric its test cases, what
-// could not be judged and why, and the mean, range and count of its relevant changes. The p-values are the
+// Text writes a report as tables for a terminal: the verdict, new failures, then for each metric its test cases, which
+// of them could not be judged and why, and the mean, range and count of its relevant changes. The p-values are the
 // corrected ones. It fails only when w does.
 func Text(w io.Writer, r Report, o Options) error {
 	var b strings.Builder
@@ -31,7 +31,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	return err
 }
 
-// textOf writes what lies behind the verdict.
+// textOf writes the details after the verdict.
 func textOf(b *strings.Builder, c Comparison, failed []FailedCase, o Options) {
 	if c.Attention {
 		fmt.Fprintf(b, "Deserves attention: %s.\n", c.AttentionReason)
@@ -76,8 +76,7 @@ func textOf(b *strings.Builder, c Comparison, failed []FailedCase, o Options) {
 	absentText(b, "Missing in b", c.Missing, o)
 }
 
-// alignText writes rows with their columns under one another; those from right up to left are aligned
-// right.
+// alignText writes rows with aligned columns. Columns from index right up to index left are aligned right.
 func alignText(b *strings.Builder, rows [][]string, right, left int) {
 	widths := make([]int, len(rows[0]))
 	for _, r := range rows {
@@ -100,7 +99,7 @@ func alignText(b *strings.Builder, rows [][]string, right, left int) {
 	}
 }
 
-// absentText lists what one side lacks.
+// absentText lists the metrics that one side lacks.
 func absentText(b *strings.Builder, title string, absent []Absent, o Options) {
 	var lines []string
 	for _, a := range absent {

@@ -14,9 +14,9 @@ const (
 	RuleExact Rule = "exact"
 	// RuleFloor: the floor that the definitions give the metric.
 	RuleFloor Rule = "metric_floor"
-	// RuleClassFloor: the floor of the class, as the history is flatter than that.
+	// RuleClassFloor: the floor of the class, because the history is flatter than that.
 	RuleClassFloor Rule = "class_floor"
-	// RuleFewResults: there are too few master results for a fence; a fixed value stands in.
+	// RuleFewResults: a fixed value, because there are too few master results for a fence.
 	RuleFewResults Rule = "few_results"
 	// RuleFence: the upper fence of the step changes over master.
 	RuleFence Rule = "history_fence"
@@ -24,7 +24,7 @@ const (
 	RuleSpread Rule = "equal_artifacts"
 )
 
-// words says the rule to a reader, after "the noise threshold of x %".
+// words returns the rule in words, to follow "the noise threshold of x %".
 func (r Rule) words() string {
 	switch r {
 	case RuleExact:
@@ -44,7 +44,7 @@ func (r Rule) words() string {
 }
 
 const (
-	// historyLimit is how many master results count, historyNeeded how many make a fence.
+	// historyLimit is how many master results count, historyNeeded how many a fence needs.
 	historyLimit  = 30
 	historyNeeded = 10
 
@@ -52,8 +52,8 @@ const (
 	countStandIn, timeStandIn = 0.002, 0.02
 )
 
-// noise returns the noise threshold of a series and the rule that set it. known is false where it rests on
-// fixed values alone: nothing was ever seen of how this test case behaves.
+// noise returns the noise threshold of a series and the rule that set it. known is false when the threshold comes only
+// from fixed values: there is no history or spread of this test case.
 func noise(s Series) (threshold float64, rule Rule, known bool) {
 	floor := positive(s.Metric.Floor)
 	if s.Metric.Class == Exact {
@@ -88,14 +88,13 @@ func noise(s Series) (threshold float64, rule Rule, known bool) {
 	return threshold, rule, known
 }
 
-// masterResults returns the usable ones of the last results, newest first.
+// masterResults returns the usable results of the last ones, newest first.
 func masterResults(history []float64) []float64 {
 	usable := slices.DeleteFunc(slices.Clone(history), func(v float64) bool { return positive(v) == 0 })
 	return usable[:min(len(usable), historyLimit)]
 }
 
-// stepChanges returns |newer − older|/older for each pair of neighbours, newest first, without those too
-// large for a number.
+// stepChanges returns |newer − older|/older for each pair of neighbours, newest first. It leaves out infinite ones.
 func stepChanges(results []float64) []float64 {
 	var steps []float64
 	for i := range len(results) - 1 {
@@ -107,8 +106,8 @@ func stepChanges(results []float64) []float64 {
 	return steps
 }
 
-// fence returns Q3 + 3·IQR of the steps, with quartiles that are the medians of the two halves; 0 for fewer
-// than two steps.
+// fence returns Q3 + 3·IQR of the steps. The quartiles are the medians of the two halves. It returns 0 for fewer than
+// two steps.
 func fence(steps []float64) float64 {
 	n := len(steps)
 	if n < 2 {

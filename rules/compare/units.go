@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Format writes a value of the metric for people: seconds as "1.660 s", "17.94 ms" or "3.200 µs", bytes as
-// "70.60 MiB", counts as "90,180" or, from a million, "8.760 G". Other units are written behind the number.
+// Format writes a value of the metric for people: seconds as "1.660 s", "17.94 ms" or "3.200 µs", bytes as "70.60 MiB",
+// counts as "90,180" or, from a million, "8.760 G". Other units are written after the number.
 func (m MetricInfo) Format(value float64) string {
 	switch strings.ToLower(m.Unit) {
 	case "s", "sec", "second", "seconds":
@@ -20,14 +20,14 @@ func (m MetricInfo) Format(value float64) string {
 	return count(value) + " " + m.Unit
 }
 
-// unit is a name for so many of the base unit.
+// unit is a named multiple of the base unit.
 type unit struct {
 	name string
 	size float64
 }
 
-// scaled writes a value in the largest of some ascending units that leaves at least one before the point,
-// else in the smallest. Zero needs no unit.
+// scaled writes a value in the largest unit in which it is at least 1, else in the smallest. The units are ascending.
+// Zero needs no unit.
 func scaled(value float64, smallest unit, larger ...unit) string {
 	if value == 0 {
 		return "0"
@@ -62,7 +62,7 @@ func count(value float64) string {
 	return text
 }
 
-// digits writes four significant digits, and never an exponent unless the number is beyond all units.
+// digits writes four significant digits, with an exponent only if the number is beyond all units.
 func digits(x float64) string {
 	switch abs := math.Abs(x); {
 	case abs >= 1e6 || abs < 1e-3 && abs > 0:
@@ -77,10 +77,10 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', 3, 64)
 }
 
-// percent writes a relative value with the digits it deserves.
+// percent writes a relative value as a percentage, with fewer decimals the larger it is.
 func percent(x float64) string {
 	if math.Abs(x) >= 1e4 {
-		return strconv.FormatFloat(x, 'g', 3, 64) + "×" // a percentage this large could be no number
+		return strconv.FormatFloat(x, 'g', 3, 64) + "×" // multiplied by 100, a value this large could overflow
 	}
 	p := x * 100
 	switch abs := math.Abs(p); {

@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Usual describes a metric that the definitions do not name: one of those that every collector measures by what is
-// known of it, sizes as exact, any other as a time, which is the most careful way. Counts that depend on the course of
+// Usual describes a metric that the definitions do not name. Metrics that every collector measures have a known
+// description. Sizes are exact. Any other metric is a time, the most careful class. Counts that vary with the course of
 // a run, such as cycles, are judged like times. The user-only form of a metric ("cycles:u") is described like the
 // metric itself.
 func Usual(name events.Metric) MetricInfo {

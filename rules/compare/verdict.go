@@ -4,10 +4,10 @@ import "fmt"
 
 // Verdict is the closed set of answers for one metric over all test cases.
 //
-// It follows from the relevant changes of all categories, joined. With changes on one side only it is that
-// side. With both, it is mixed when both have a change of at least medium magnitude; when one has, and the
-// other side holds at least 15 % of the changes; or when none has, and neither side holds more than 90 %.
-// Otherwise the heavier side gives it.
+// It follows from the relevant changes of all categories together. If all go in one direction, the verdict is that
+// direction. If they go in both, it is mixed in three cases: both directions have a change of at least medium
+// magnitude; only one has, and the other has at least 15 % of the changes; none has, and neither has more than 90 %.
+// Otherwise the direction with the medium changes, or with more than 90 %, is the verdict.
 type Verdict string
 
 // The verdicts.
@@ -25,7 +25,7 @@ const (
 	attentionScore = 9
 )
 
-// verdictOf decides over the relevant changes of one metric.
+// verdictOf returns the verdict on the relevant changes of one metric.
 func verdictOf(relevant []Change) Verdict {
 	var improved, regressed int
 	var mediumImproved, mediumRegressed bool

@@ -8,24 +8,24 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// Outcome is the closed set of things that can be said of a comparison. A [Verdict] knows relevant changes alone; an
-// outcome also knows what was not judged, which is never called unchanged.
+// Outcome is the closed set of results of a comparison. A [Verdict] knows only relevant changes. An outcome also knows
+// which test cases were not judged; those are never called unchanged.
 type Outcome string
 
-// The outcomes. With relevant changes they are those of the verdict.
+// The outcomes. With relevant changes the outcome is that of the verdict.
 const (
 	OutcomeImprovement Outcome = "improvement"
 	OutcomeRegression  Outcome = "regression"
 	OutcomeMixed       Outcome = "mixed"
 	// OutcomeNoChange: every test case was judged, and no change is relevant.
 	OutcomeNoChange Outcome = "no_change"
-	// OutcomePartlyJudged: no change is relevant among those judged, which are at least half.
+	// OutcomePartlyJudged: at least half of the test cases were judged, but not all. No change among them is relevant.
 	OutcomePartlyJudged Outcome = "partly_judged"
-	// OutcomeNotJudged: no change is relevant among those judged, which are less than half, or none.
+	// OutcomeNotJudged: fewer than half of the test cases were judged, or none. No change among them is relevant.
 	OutcomeNotJudged Outcome = "not_judged"
 	// OutcomeNotComparable: nothing was measured on equal machines.
 	OutcomeNotComparable Outcome = "not_comparable"
-	// OutcomeNoParent: b was measured, and what it is to be compared with was not.
+	// OutcomeNoParent: b was measured, but its parent was not.
 	OutcomeNoParent Outcome = "no_parent"
 	// OutcomeFailed: nothing of b could be measured.
 	OutcomeFailed Outcome = "failed"
@@ -33,32 +33,32 @@ const (
 	OutcomeNothingMeasured Outcome = "nothing_measured"
 )
 
-// Label is what becomes of the label that marks a regression.
+// Label says what to do with the label that marks a regression.
 type Label string
 
-// What becomes of the label.
+// What to do with the label.
 const (
 	LabelSet    Label = "set"
 	LabelRemove Label = "remove"
-	// LabelLeave: not everything was judged, and what was judged is no reason to set it.
+	// LabelLeave: not everything was judged, and the rest gives no reason to set it.
 	LabelLeave Label = "leave"
 )
 
 // Words are a judgement in words. Text, page, JSON, Markdown, chip and label all take them from here.
 type Words struct {
 	Outcome Outcome `json:"outcome"`
-	// Chip is the outcome in a few words, Counts what the test cases came to: "not judged" and "20 of 21 inconclusive,
-	// 1 unchanged".
+	// Chip is the outcome in a few words, such as "not judged". Counts are the numbers of judgements, such as "20 of 21
+	// inconclusive, 1 unchanged".
 	Chip   string `json:"chip"`
 	Counts string `json:"counts,omitempty"`
-	// Overall is a heading: the outcome and what follows from it.
+	// Overall is a heading: the outcome and what to do.
 	Overall string `json:"overall"`
 	// Sentence is the judgement in numbers, or why there is none.
 	Sentence string `json:"sentence"`
 	Label    Label  `json:"regression_label"`
 }
 
-// say says the changes of one metric in words, with its name as it is to be written.
+// say returns the changes of one metric in words. name is the metric's name, already escaped for the output.
 func (s Summary) say(name string) Words {
 	w := Words{Counts: join(s.changed(), s.unjudged()), Label: LabelLeave}
 	whole := func(o Outcome, chip, overall, begin string) {
@@ -93,7 +93,7 @@ func (s Summary) say(name string) Words {
 	return w
 }
 
-// sayUnjudged says a metric of which not every test case was judged, and none has a relevant change.
+// sayUnjudged fills in the words for a metric with unjudged test cases and without relevant changes.
 func (s Summary) sayUnjudged(w *Words, name string) {
 	cases := phrase.Count(s.Cases, "test case")
 	first, rest, _ := strings.Cut(join(s.unjudged(), s.changed()), " ")
@@ -129,13 +129,13 @@ func (s Summary) unjudged() []string {
 	return counts(number{s.Inconclusive, "inconclusive"}, number{s.NotComparable, "not comparable"})
 }
 
-// number is how many test cases are what.
+// number is a number of test cases and what they are.
 type number struct {
 	count int
 	words string
 }
 
-// counts says those numbers that are not zero.
+// counts returns in words those numbers that are not zero.
 func counts(all ...number) []string {
 	var parts []string
 	for _, n := range all {
@@ -150,10 +150,10 @@ func join(first, second []string) string {
 	return strings.Join(append(first, second...), ", ")
 }
 
-// Words says the whole report in words: its headline metric, what failed and what may be missing.
+// Words returns the whole report in words: its headline metric, what failed and what may be missing.
 func (r Report) Words() Words { return r.say(printable) }
 
-// say is Words with foreign names as they are to be written.
+// say is Words with a function that escapes foreign names for the output.
 func (r Report) say(name func(string) string) Words {
 	if r.Comparison == nil {
 		return r.sayAlone(name)
@@ -182,7 +182,7 @@ func (r Report) say(name func(string) string) Words {
 	return w
 }
 
-// sayAlone says a report without a comparison.
+// sayAlone returns the words for a report without a comparison.
 func (r Report) sayAlone(name func(string) string) Words {
 	w := Words{Label: LabelLeave}
 	switch measured := phrase.Count(r.Measured, "test case"); {
@@ -204,7 +204,7 @@ func (r Report) sayAlone(name func(string) string) Words {
 	return w
 }
 
-// next says what a person should know besides the outcome.
+// next returns what a person should know besides the outcome.
 func (r Report) next(o Outcome, top Summary, fresh int) (next []string) {
 	if top.Attention {
 		next = append(next, "deserves attention")
@@ -221,8 +221,8 @@ func (r Report) next(o Outcome, top Summary, fresh int) (next []string) {
 	return next
 }
 
-// doubts says why there may be something to do although the headline metric shows nothing. Only where there is no
-// such reason, no action is needed.
+// doubts says why a person may have to act although the headline metric shows nothing. The words say "no action needed"
+// only if there is no such reason.
 func (r Report) doubts(o Outcome, missing int) (doubts []string) {
 	if !o.said() {
 		return nil
@@ -258,7 +258,7 @@ func (r Report) doubts(o Outcome, missing int) (doubts []string) {
 	return doubts
 }
 
-// missing counts the test cases of which b lacks a metric that a has.
+// missing counts the test cases for which a has the metric and b does not.
 func (c Comparison) missing(metric events.Metric) (n int) {
 	for _, m := range c.Missing {
 		if m.Metric == metric {
@@ -273,10 +273,10 @@ func (o Outcome) relevant() bool {
 	return o == OutcomeImprovement || o == OutcomeRegression || o == OutcomeMixed
 }
 
-// said reports whether something is said of the changes, be it that there are none.
+// said reports whether the outcome says something about changes, even if only that there are none.
 func (o Outcome) said() bool { return o == OutcomeNoChange || o.relevant() }
 
-// mark is the outcome as a sign.
+// mark returns the symbol of the outcome.
 func (o Outcome) mark() string {
 	//exhaustive:ignore
 	switch o {

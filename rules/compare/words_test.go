@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare/comparetest"
 )
 
-// TestWords: text, Markdown and JSON say of every kind of judgement what one function says of it.
+// TestWords: text, Markdown and JSON all use the words of one function, for every kind of judgement.
 func TestWords(t *testing.T) {
 	for _, c := range comparetest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 			if err := json.Unmarshal(made, &said); err != nil {
 				t.Fatal(err)
 			}
-			// What failed and what may be missing is no part of a comparison alone.
+			// A comparison alone does not know what failed or what may be missing.
 			bare := compare.Report{Comparison: c.Report.Comparison}.Words()
 			if diff := cmp.Diff(bare, said); diff != "" {
 				t.Errorf("JSON (-want +got):\n%s", diff)
@@ -58,7 +58,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsNeverSayMore: where a test case was not judged, nothing says that nothing changed or is to be done.
+// TestWordsNeverSayMore: when a test case was not judged, the words never say that nothing changed or that no action is
+// needed.
 func TestWordsNeverSayMore(t *testing.T) {
 	for _, c := range comparetest.Cases() {
 		if c.Report.Comparison == nil {

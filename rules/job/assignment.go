@@ -7,19 +7,19 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Assignment says which collectors share a lane and which of them serves it: executes its jobs, while the
-// others stand by. The zero value is a lane without any.
+// Assignment says which collectors share a lane and which of them serves it. That one executes the jobs; the others
+// stand by. The zero value is a lane without collectors.
 //
-// Whoever serves goes on serving until another takes the lane over or it is unassigned; then the one that is
-// no standby serves. So a machine that comes back changes nothing.
+// A collector serves until another one takes the lane over or until it is unassigned. After an unassignment the
+// collector that is not a standby serves. So a machine that comes back changes nothing.
 type Assignment struct {
 	// Collectors maps each assigned collector to whether it is a standby.
 	Collectors map[events.CollectorName]bool
-	// Serving is empty when nobody does.
+	// Serving is empty when no collector serves.
 	Serving events.CollectorName
 }
 
-// Assign returns the assignment after one event of it; others change nothing. The given one stays as it is.
+// Assign returns the assignment after f. Facts of other families change nothing. a itself is not changed.
 func Assign(a Assignment, f events.Fact) Assignment {
 	a.Collectors = maps.Clone(a.Collectors)
 	if a.Collectors == nil {
@@ -46,7 +46,7 @@ func Assign(a Assignment, f events.Fact) Assignment {
 	return a
 }
 
-// Regular returns the collector that is no standby, of which a lane has at most one.
+// Regular returns the collector that is not a standby; a lane has at most one.
 func (a Assignment) Regular() (events.CollectorName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(a.Collectors)) {
 		if !a.Collectors[name] {

@@ -42,7 +42,7 @@ func TestWhoServesALane(t *testing.T) {
 	}
 }
 
-// Whoever serves is assigned, and changes only when it is unassigned or taken over from; a lane with a
+// The serving collector is an assigned one. It changes only when it is unassigned or another takes over. A lane with a
 // regular collector is always served.
 func TestServingIsNeverAmbiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +52,7 @@ func TestServingIsNeverAmbiguous(t *testing.T) {
 			before, name := a, names.Draw(t, "name")
 			switch rapid.IntRange(0, 2).Draw(t, "what") {
 			case 0:
-				// Only "a" is no standby, as the commands see to it.
+				// Only "a" is not a standby: the commands allow no second one.
 				a = Assign(a, events.LaneAssigned{Name: name, Standby: name != "a"})
 				if before.Serving != "" && a.Serving != before.Serving {
 					t.Fatalf("%s is assigned and %s serves instead of %s", name, a.Serving, before.Serving)

@@ -2,9 +2,9 @@ package job
 
 import "github.com/tachobench/tacho/events"
 
-// Counts reports whether a fact on the work of a lane follows from the lane's state: it is about the job, the place
-// and the attempt that the lane holds, or begins the job that was dispatched at the place that comes next. What
-// does not was written by a collector that said more than it may, and changes nothing.
+// Counts reports whether a fact on the work of a lane fits the lane's state: it is about the job, the place and the
+// attempt that the lane holds, or it begins the job that was dispatched at the next place. A fact that does not fit
+// comes from a collector that wrote more than it may; it changes nothing.
 //
 // dispatched returns the job that waits or runs at a place.
 func Counts(l Lane, f events.WorkFact, dispatched func(place uint64) (events.JobID, bool)) bool {
@@ -21,7 +21,7 @@ func Counts(l Lane, f events.WorkFact, dispatched func(place uint64) (events.Job
 		return begins(f.Place, f.Job.ID) && f.Collector != ""
 	case events.JobFinished:
 		if f.Outcome != events.Success && f.Outcome != events.Failure && f.Outcome != events.Cancelled {
-			return false // it would end the place, and the job never
+			return false // it would end the place, but never the job
 		}
 		return holds(f.Token, f.Place, f.JobID, f.Collector) || f.Token == 0 && begins(f.Place, f.JobID)
 	case events.AttemptLost:

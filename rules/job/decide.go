@@ -8,9 +8,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Decide returns the facts that follow from c on a lane in state l, none when the place is over already,
-// or a *Refusal: the attempt is not, or no longer, the caller's. The facts are one append: first those on the lane's
-// work, then, where an attempt ends that another process may still hold, ResultsClosed of its job.
+// Decide returns the facts that follow from c on a lane in state l. It returns none when the place is already over, and
+// a *Refusal when the attempt is not, or no longer, the caller's. The facts are one append: first those on the lane's
+// work, then ResultsClosed of the job if another process may still hold the attempt that ends.
 func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 	switch c := c.(type) {
 	case Dequeue:
@@ -24,7 +24,7 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
 			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: l.took(c.At),
 		}
-		if c.Outcome == events.Cancelled { // somebody else takes it from its collector
+		if c.Outcome == events.Cancelled { // the collector did not end it itself
 			return []events.Fact{finished, l.closed(lane)}, nil
 		}
 		return []events.Fact{finished}, nil
@@ -41,8 +41,8 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 	return nil, nil
 }
 
-// decideDequeue begins the next attempt. An attempt that is still current is over when its own collector
-// comes back for the job as a new process: that crash is recorded first.
+// decideDequeue begins the next attempt. If an attempt is still current and its own collector asks for the job as a new
+// process, the old process has crashed: that is recorded first.
 func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 	switch {
 	case c.Place < l.Place, c.Place == l.Place && l.Phase == Ended:
@@ -82,8 +82,7 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 	}}, closed), nil
 }
 
-// decideWithdraw ends the job at the open place, or at the next one. A job that is being executed is ended
-// with Finish instead.
+// decideWithdraw ends the job at the open place, or at the next one. To end a job that is being executed, use Finish.
 func decideWithdraw(l Lane, lane events.Lane, c Withdraw) ([]events.Fact, error) {
 	next := c.Place == l.Place+1 && (l.Phase == Ended || l.Place == 0)
 	switch {
@@ -132,7 +131,7 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 	return []events.Fact{released}, nil
 }
 
-// holds refuses a token that is not the current attempt's.
+// holds returns a refusal unless the token is the current attempt's.
 func (l Lane) holds(token events.Seq) error {
 	if l.Phase != Current || l.Token != token {
 		return refuse("the attempt with token %d is over: the log took another course", token)
@@ -140,7 +139,8 @@ func (l Lane) holds(token events.Seq) error {
 	return nil
 }
 
-// closed says that no result of the attempt is to come: its collector may not know yet that it is over.
+// closed returns the fact that refuses further results of the attempt: its collector may not know yet that the attempt
+// is over.
 func (l Lane) closed(lane events.Lane) events.ResultsClosed {
 	return events.ResultsClosed{Lane: lane, JobID: l.JobID, Attempt: l.Attempt, Token: l.Token}
 }
@@ -152,10 +152,11 @@ func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {
 	}
 }
 
-// took returns how long the attempt took, in milliseconds; 0, which is not known, when the clock was set back meanwhile.
+// took returns how long the attempt took, in milliseconds. It is 0, which means unknown, when the clock was set back
+// meanwhile.
 func (l Lane) took(until time.Time) int64 { return max(until.Sub(l.StartedAt).Milliseconds(), 0) }
 
-// Stamp returns a time as events hold it, to the second; empty for none.
+// Stamp returns a time in the form that events hold, to the second; empty for the zero time.
 func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

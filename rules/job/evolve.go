@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Evolve returns the state after f was recorded at seq. Each of a lane's facts carries the whole state:
-// evolving from the zero value with the last fact alone gives the same.
+// Evolve returns the state after f was recorded at seq. Each fact of a lane carries the whole state: the last fact
+// alone, applied to the zero value, gives the same.
 func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 	// Only the facts of a lane's work concern it.
 	//exhaustive:ignore
@@ -37,7 +37,8 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 	return l
 }
 
-// Time reads a time that an event holds as text, in RFC 3339. A time that cannot be read is no time: the budget starts anew.
+// Time parses a time that an event holds as text, in RFC 3339. For a text that it cannot parse it returns the zero
+// time: the budget then starts again.
 func Time(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {

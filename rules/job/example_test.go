@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// A finish and a loss of one attempt exclude each other: the second one is refused, for the attempt is over.
+// A finish and a loss of one attempt exclude each other: the second one is refused, because the attempt is over.
 func ExampleDecide() {
 	lane := events.Lane{Target: "linux"}
 	var l job.Lane

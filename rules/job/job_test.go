@@ -161,8 +161,8 @@ func TestAWithdrawnJobIsNotDequeued(t *testing.T) {
 	h.refused(Withdraw{Place: 3, Job: spec("c")})
 }
 
-// Whatever is tried in whatever order: places only grow, an ended place stays ended, at most one token is
-// ever current, and the last fact alone tells the state.
+// Any commands in any order: places only grow, an ended place stays ended, at most one token is ever current, and the
+// last fact alone gives the state.
 func TestInvariantsUnderRandomCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := &history{}

@@ -1,9 +1,8 @@
 // Package job decides the attempts of jobs on a lane.
 //
-// A lane is strictly first in, first out: its dispatched jobs have places 1, 2, 3, …, and a job is not
-// dequeued before the one at the place before it has ended. So the state of a lane is its current place
-// and what is going on there, and every event on the lane's work subject carries all of it: the last
-// event alone is the state. A collector therefore reads one event, never a history.
+// A lane is strictly first in, first out: its dispatched jobs have places 1, 2, 3, …, and a job is dequeued only after
+// the job at the place before it has ended. So the state of a lane is its current place and what happens there. Every
+// event on the lane's work subject carries all of that state: a collector reads the last event, never a history.
 //
 //	          JobDequeued            JobFinished
 //	open ────────────────▶ current ───────────────▶ ended (place is over; the next may begin)
@@ -11,9 +10,9 @@
 //	  └──────────────────────┘ │  AttemptLost (a crash: spends one of the attempts)
 //	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error: spends nothing)
 //
-// The log is the fence. Every fact is appended with the last sequence of the work subject expected, so of
-// a finish and a loss of the same attempt exactly one is recorded, and two attempts are never both
-// current. The sequence of JobDequeued is the attempt's token.
+// The log is the fence. Every fact is appended with the last sequence of the work subject as the expected version. So
+// of a finish and a loss of the same attempt exactly one is recorded, and two attempts are never both current. The
+// sequence of JobDequeued is the attempt's token.
 package job
 
 import (
@@ -45,16 +44,16 @@ type Lane struct {
 	Job       events.JobSpec
 	Collector events.CollectorName
 	Instance  string
-	// Token is the sequence of the current, or the last, attempt's JobDequeued.
+	// Token is the sequence of the JobDequeued of the current or the last attempt.
 	Token events.Seq
-	// Attempt counts executions of the job, Lost those that crashed.
+	// Attempt counts the executions of the job, Lost those that ended by a crash or by silence.
 	Attempt, Lost int
 	// Since is when the first of a run of transient errors struck; zero when there was none.
 	Since time.Time
 	// StartedAt is when the current attempt began.
 	StartedAt time.Time
-	// Failing is the artifact with which the job of an ended place had transient errors for too long, since Since: its
-	// next job has no budget of its own.
+	// Failing is set when the job of an ended place failed because its artifact had transient errors for too long,
+	// since Since. The artifact's next job then has no budget of its own.
 	Failing events.Artifact
 }
 
@@ -70,7 +69,7 @@ func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Spri
 //sumtype:decl
 type Command interface{ command() }
 
-// Dequeue begins an attempt at the job that was dispatched at a place.
+// Dequeue begins an attempt of the job that was dispatched at a place.
 type Dequeue struct {
 	Place       uint64
 	Job         events.JobSpec
@@ -80,7 +79,7 @@ type Dequeue struct {
 	Environment events.Digest
 	// MaxAttempts is how many executions may be lost before the job fails.
 	MaxAttempts int
-	// Since is when transient errors with the job's artifact began, in this job or in others; zero for none.
+	// Since is when transient errors with the job's artifact began, in this job or in others; zero when there are none.
 	Since time.Time
 }
 
@@ -101,19 +100,19 @@ type Lose struct {
 	Reason string
 }
 
-// Release gives the job back unfinished. Transient is set for an error that is tried again, with the time
-// of the first of them and the limit after which the job fails.
+// Release gives the job back unfinished at the time At. Transient is set when a transient error is the reason. Such
+// errors are tried again until they have lasted for Deadline; then the job fails.
 type Release struct {
 	Token     events.Seq
 	Reason    string
 	Transient bool
 	At        time.Time
 	Deadline  time.Duration
-	// Taken is set when it is not the attempt's own collector that gives the job back.
+	// Taken is set when another process than the attempt's own collector gives the job back.
 	Taken bool
 }
 
-// Withdraw ends a job that was dispatched and not dequeued, because its request was cancelled.
+// Withdraw ends a job that was dispatched but is not being executed, because its request was cancelled.
 type Withdraw struct {
 	Place  uint64
 	Job    events.JobSpec

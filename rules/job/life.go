@@ -6,29 +6,30 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Life is one job in one of its rounds, from waiting to its end. Whoever asks what a job is now, and what of it is
-// measured, folds its facts by Live: there is no second meaning. The zero value is a job that was never made.
+// Life is one job in one of its rounds, from waiting to its end. Every part that asks for the state of a job, or for
+// its results, folds the facts with Live: there is only one meaning. The zero value is a job that was never made.
 type Life struct {
 	State events.JobState `json:",omitzero"`
-	// Place is where it was dispatched on its lane; 0 before.
+	// Place is its place on the lane; 0 before the dispatch.
 	Place uint64 `json:",omitzero"`
-	// Attempt counts its executions, Lost those that ended by a crash or silence.
+	// Attempt counts its executions, Lost those that ended by a crash or by silence.
 	Attempt, Lost int `json:",omitzero"`
 	// Collector and Token are those of the last attempt.
 	Collector events.CollectorName `json:",omitzero"`
 	Token     events.Seq           `json:",omitzero"`
-	// Reason says in words why it waits again, failed or was cancelled; Fault is the kind of error that ended the whole
-	// job, empty when its test cases were all tried.
+	// Reason says in words why it waits again, failed or was cancelled. Fault is the kind of error that ended the whole
+	// job; empty when all its test cases were tried.
 	Reason string           `json:",omitzero"`
 	Fault  events.ErrorKind `json:",omitzero"`
 	// EndedAt is when it ended; zero before.
 	EndedAt time.Time `json:",omitzero"`
-	// Results tell which of its results count.
+	// Results say which of its reports count.
 	Results Results `json:",omitzero"`
 }
 
-// Results tell which reports of a job count, folded from its result subject alone. A report counts unless its attempt
-// was closed, or another one has begun after it: so each that an honest collector has stored counts, for ever.
+// Results say which reports of a job count, folded from its result subject alone. A report counts unless its attempt
+// was closed before, or a later attempt has reported before. So every report that an honest collector has stored
+// counts, for ever.
 type Results struct {
 	// Token is the newest attempt that reported.
 	Token events.Seq `json:",omitzero"`
@@ -41,10 +42,11 @@ type Results struct {
 // Made returns the life of a job that was just made.
 func Made() Life { return Life{State: events.JobQueued} }
 
-// Live returns the life after a fact about the job that was recorded at seq, and whether the fact counts. Facts on the
-// work of a lane count by the rule of the lane (Work.Take), which is asked first.
+// Live returns the life after a fact about the job that was recorded at seq, and whether the fact counts. For facts on
+// the work of a lane, ask Work.Take first: pass only those that count there.
 //
-// A terminal state never changes. Attempts go on being noted: results of a job that has ended meanwhile count.
+// A terminal state never changes. Later attempts are still noted, because results count even if the job has ended
+// meanwhile.
 func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 	// The other facts are not about one job.
 	//exhaustive:ignore
@@ -59,7 +61,7 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 	case events.WorkFact:
 		return liveWork(l, f, seq, at), true
 	case events.ResultFact:
-		if !l.reports(f) { // a forged token must not shut out the reports that follow
+		if !l.reports(f) { // a forged token must not make Report refuse the honest reports that follow
 			return l, false
 		}
 		counts := l.Results.Report(f)
@@ -104,14 +106,15 @@ func (l *Life) ends(f events.JobFinished, at time.Time) {
 	l.Attempt, l.Lost, l.Reason, l.Fault, l.EndedAt = f.Attempt, f.Lost, f.Reason, f.Fault, at
 }
 
-// waits notes that an attempt is over and the job is not.
+// waits notes that the attempt has ended and the job waits again.
 func (l *Life) waits(attempt, lost int, reason string) {
 	if !l.State.Terminal() {
 		l.State, l.Attempt, l.Lost, l.Reason = events.JobQueued, attempt, lost, reason
 	}
 }
 
-// reports tells whether a fact is the word of the job's last attempt, where it is one of an attempt.
+// reports tells whether a fact comes from the job's last attempt. AttemptBegan, ResultsClosed and errors without a
+// token pass too.
 func (l Life) reports(f events.ResultFact) bool {
 	switch f := f.(type) {
 	case events.TestCasesMeasured:
@@ -123,8 +126,7 @@ func (l Life) reports(f events.ResultFact) bool {
 	return true
 }
 
-// Report applies a fact of the job's result subject for somebody who reads nothing else of the job, and reports
-// whether it counts.
+// Report applies a fact of the job's result subject and reports whether it counts. It needs no other fact of the job.
 func (r *Results) Report(f events.ResultFact) (counts bool) {
 	token, attempt := events.Seq(0), 0
 	switch f := f.(type) {
@@ -149,12 +151,12 @@ func (r *Results) Report(f events.ResultFact) (counts bool) {
 	return true
 }
 
-// Faulty reports whether the job failed by a fault: nothing says that its test cases would fail.
+// Faulty reports whether the job failed by a fault and not by its test cases: those might have passed.
 func (l Life) Faulty() bool {
 	if l.State != events.JobFailure {
 		return false
 	}
-	// The others are the fault of what was measured.
+	// For the other kinds the measured program is to blame.
 	//exhaustive:ignore
 	switch l.Fault {
 	case events.ErrorArtifact, events.ErrorTransient, events.ErrorExhausted, events.ErrorInternal, events.ErrorDefinitions:

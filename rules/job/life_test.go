@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// What is forged on a job's results counts for nothing, and does not shut out what its attempt reports afterwards.
+// A forged report on a job's results does not count, and the attempt's own reports after it still do.
 func TestForgedResultsShutNobodyOut(t *testing.T) {
 	l := Made()
 	take := func(f events.Fact, seq events.Seq) (counts bool) {

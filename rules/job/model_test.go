@@ -9,14 +9,14 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// sequences is how many sequences of commands one check draws; rapid makes a hundred checks.
+// sequences is how many sequences of commands one check draws; rapid runs a hundred checks.
 const sequences = 100
 
 // account is what a lane has spent on its current place, counted from the facts.
 type account struct{ attempts, lost int }
 
-// Whatever is tried on a lane by whomever, also with tokens of long ago: attempts are counted without a gap, crashes
-// apart from everything else, a job that has used up its crashes does not run, and a place ends once.
+// Any commands on a lane by any collector, with old tokens too: attempts are counted without a gap, crashes are counted
+// apart, a job that has used up its crashes does not run again, and a place ends once.
 func TestBudgetsAreKeptUnderRandomCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range sequences {
@@ -66,7 +66,7 @@ func look(t *rapid.T, f events.Fact, spent map[uint64]*account, ended map[uint64
 		}
 		return spent[place]
 	}
-	// A lane's work has these facts alone.
+	// A lane's work has only these facts.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDequeued:

@@ -6,41 +6,43 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Standing is what the log says of one collector: whether it may execute jobs. It is folded from registry.<name>,
-// where the operator and the scheduler write, and, for Instance and Online, from collector.<name>, where the
-// collector does. The zero value is one that nobody registered.
+// Standing says whether one collector may execute jobs. It is folded from registry.<name>, where the operator and the
+// scheduler write. Only Instance and Online come from collector.<name>, where the collector writes. The zero value is a
+// collector that is not registered.
 type Standing struct {
 	// Registered is nil until the collector is registered. Its key is the newest one.
 	Registered *events.CollectorRegistered
-	// Since is when it was registered, KeySince when it got its key.
+	// Since is when the collector was registered, KeySince when it got its key.
 	Since, KeySince time.Time
-	// Removed is set for ever by a removal. The key of a removed collector opens nothing.
+	// Removed is set by a removal and never cleared. The key of a removed collector is refused.
 	Removed bool
-	// Active is cleared by a deactivation and set by an activation. At once is set when the job in hand was
-	// not to be waited for.
+	// Active is set by an activation and cleared by a deactivation. AtOnce is set when the deactivation did not wait
+	// for the job in hand.
 	Active, AtOnce bool
-	// Draining is set from the wish to drain until another process starts, or an activation.
+	// Draining is set when the collector is asked to drain. It is cleared when another process starts, or by an
+	// activation.
 	Draining bool
-	// Quarantined is set until an activation.
+	// Quarantined is cleared by an activation.
 	Quarantined bool
-	// Reason is why it is inactive, draining or quarantined.
+	// Reason is why the collector is inactive, draining or quarantined.
 	Reason string
-	// Instance is the process that last said that it is there; Online whether it still is.
+	// Instance is the process that last reported that it is online. Online says whether it still is.
 	Instance string
 	Online   bool
 }
 
-// Stand returns the standing after one event about the collector, decided at the given time; others change nothing.
-// Nothing changes one that was removed.
+// Stand returns the standing after one fact about the collector, decided at the given time. Other facts change nothing.
+// Once the collector is removed, no fact changes its standing.
 func Stand(s Standing, f events.Fact, at time.Time) Standing {
 	if s.Removed {
 		return s
 	}
-	// Only what concerns the collector itself.
+	// Only the facts about the collector itself.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.CollectorRegistered:
-		// In logs of earlier versions a collector could register itself again, for another lane.
+		// In earlier versions a collector could register itself again for another lane: only the first registration
+		// counts.
 		if s.Registered == nil {
 			s.Registered, s.Active, s.Since, s.KeySince = &f, true, at, at
 		}
@@ -65,7 +67,7 @@ func Stand(s Standing, f events.Fact, at time.Time) Standing {
 	case events.CollectorQuarantined:
 		s.Quarantined, s.Reason = true, f.Reason
 	case events.CollectorOnline:
-		// A process that was silent for a while and says so again is still to leave.
+		// A process that was silent for a while and comes online again must still drain.
 		s.Draining = s.Draining && f.Instance == s.Instance
 		s.Instance, s.Online = f.Instance, true
 	case events.CollectorOffline:
@@ -78,8 +80,8 @@ func Stand(s Standing, f events.Fact, at time.Time) Standing {
 	return s
 }
 
-// StandOn returns the standing after all events of the registry about a collector and all that it says of itself, in
-// the order of the log. Those without a fact are litter.
+// StandOn returns the standing of a collector after all its events on the registry and all its own events, in the order
+// of the log. Events without a fact are litter.
 func StandOn(registry, own []events.Recorded) (s Standing) {
 	for len(registry)+len(own) > 0 {
 		from := &own
@@ -98,7 +100,7 @@ func (s Standing) Takes() bool {
 	return s.Registered != nil && s.Active && !s.Draining && !s.Quarantined && !s.Removed
 }
 
-// Copy returns the event that takes a standing of an earlier version over into the registry.
+// Copy returns the fact that copies a standing of an earlier version into the registry.
 func (s Standing) Copy() events.RegistryCopied {
 	return events.RegistryCopied{
 		CollectorRegistered: *s.Registered, Active: s.Active, AtOnce: s.AtOnce, Draining: s.Draining, Quarantined: s.Quarantined,

@@ -12,7 +12,7 @@ import (
 
 var registeredAt = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// aboutACollector draws one of the facts that can be said of a collector.
+// aboutACollector draws one of the facts about a collector.
 func aboutACollector() *rapid.Generator[events.Fact] {
 	instance := rapid.SampledFrom([]string{"i1", "i2"})
 	return rapid.Custom(func(t *rapid.T) events.Fact {
@@ -44,7 +44,7 @@ func aboutACollector() *rapid.Generator[events.Fact] {
 	})
 }
 
-// stand folds facts, one a second.
+// stand folds facts that are one second apart.
 func stand(s Standing, facts []events.Fact) Standing {
 	for i, f := range facts {
 		s = Stand(s, f, registeredAt.Add(time.Duration(i)*time.Second))
@@ -83,12 +83,12 @@ func TestARegistrationChangesOnlyItsKeyByRotation(t *testing.T) {
 	})
 }
 
-// A copy holds all that was said on the registry's side, whatever it is put over.
+// A copy holds the whole standing, whatever standing it is applied to.
 func TestACopyGivesTheSameStanding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := append([]events.Fact{events.CollectorRegistered{Name: "a", Target: "x"}}, rapid.SliceOfN(aboutACollector(), 0, 20).Draw(t, "facts")...)
 		want := stand(Standing{}, facts)
-		if want.Removed { // a copy is of a log that has no removals
+		if want.Removed { // a log that still has to be copied has no removals
 			return
 		}
 		got := Stand(stand(Standing{}, rapid.SliceOfN(onItsOwn(), 0, 8).Draw(t, "over")), want.Copy(), registeredAt.Add(time.Hour))
@@ -99,7 +99,7 @@ func TestACopyGivesTheSameStanding(t *testing.T) {
 	})
 }
 
-// onItsOwn draws what a collector says of itself.
+// onItsOwn draws a fact that a collector writes about itself.
 func onItsOwn() *rapid.Generator[events.Fact] {
 	return aboutACollector().Filter(func(f events.Fact) bool { return f.Subject().Family() == "collector" })
 }

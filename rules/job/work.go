@@ -6,17 +6,17 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Work is a lane with the jobs that were dispatched to it: whoever follows a log folds it to know which facts on the
-// work of the lane count.
+// Work is a lane with the jobs that were dispatched to it. A part that follows the log folds it to know which facts on
+// the work of the lane count.
 type Work struct {
 	Lane
-	// Dispatched are the jobs by place, from the oldest that has not ended.
+	// Dispatched maps places to jobs, for those that have not ended.
 	Dispatched map[uint64]events.JobID
 	// Places is the place of the newest dispatch.
 	Places uint64
 }
 
-// Dispatch notes a dispatch to the lane.
+// Dispatch records that a job was dispatched to the lane.
 func (w *Work) Dispatch(f events.JobDispatched) {
 	if w.Dispatched == nil {
 		w.Dispatched = map[uint64]events.JobID{}
@@ -25,8 +25,8 @@ func (w *Work) Dispatch(f events.JobDispatched) {
 	w.Places = max(w.Places, f.Place)
 }
 
-// Take applies a fact on the work of the lane that was recorded at seq, and reports whether it counts (Counts). One
-// that does not changes nothing.
+// Take applies a fact on the work of the lane that was recorded at seq, and reports whether it counts (see Counts). A
+// fact that does not count changes nothing.
 func (w *Work) Take(f events.WorkFact, seq events.Seq, at time.Time) bool {
 	if !Counts(w.Lane, f, w.at) {
 		return false
@@ -43,7 +43,7 @@ func (w *Work) at(place uint64) (events.JobID, bool) {
 	return id, ok
 }
 
-// Ahead counts the jobs that are dispatched and not being executed.
+// Ahead counts the jobs that are dispatched but not being executed.
 func (w *Work) Ahead() int {
 	n := len(w.Dispatched)
 	if _, ok := w.Dispatched[w.Place]; ok && w.Phase == Current {

@@ -9,9 +9,9 @@ import (
 )
 
 // foldFault counts the artifacts in a row whose jobs a collector failed for reasons of its own: its machine broke or
-// lost them, or could not fetch what another one could. What an artifact or a benchmark is to blame for tells that the
-// machine works. A job that was cancelled tells nothing, and so does one that several machines lost, and an artifact
-// that nobody has fetched.
+// lost them, or could not fetch what another machine could. An error of the artifact or of a benchmark shows that the
+// machine works. Three things tell nothing about the machine: a job that was cancelled, a job that several machines
+// lost, and an artifact that no other machine has fetched.
 func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 	if f.Outcome == events.Cancelled || f.Collector == "" {
 		return
@@ -43,7 +43,7 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 	}
 }
 
-// blame counts a failed job against a collector, one of each artifact.
+// blame counts a failed job against a collector, at most one per artifact.
 func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) {
 	c := l.collector(name)
 	of := KeyOf(j.of.artifact)
@@ -52,8 +52,8 @@ func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) 
 	}
 }
 
-// foldReleased notes since when an artifact has transient errors: its jobs spend one budget. That reaches the jobs of other
-// lanes, so it is the clock of the log that tells, and not the collector.
+// foldReleased notes since when an artifact has transient errors: its jobs share one budget. It uses the ledger's
+// clock, not the time of the collector, because the jobs are on several lanes.
 func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
 	if !f.Transient {
 		return
@@ -65,7 +65,7 @@ func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
 	})
 }
 
-// artifact changes what is known of an artifact.
+// artifact changes what is known about an artifact.
 func (l *Ledger) artifact(of events.Artifact, change func(*Artifact)) {
 	key := KeyOf(of)
 	a := l.Artifacts[key]
@@ -73,7 +73,7 @@ func (l *Ledger) artifact(of events.Artifact, change func(*Artifact)) {
 	l.Artifacts[key] = a
 }
 
-// foldLoser notes whose process lost an attempt of a job.
+// foldLoser notes which collector lost an attempt of a job.
 func (l *Ledger) foldLoser(f events.AttemptLost) {
 	if j, ok := l.Jobs[f.JobID]; ok && !slices.Contains(j.Losers, f.Collector) {
 		j.fares(func(c *course) { c.Losers = append(slices.Clip(c.Losers), f.Collector) })

@@ -5,7 +5,7 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// foldCollector applies a fact about a collector, and what follows for the lane that it is registered for.
+// foldCollector applies a fact about a collector to it and to the lane that it is registered for.
 func (l *Ledger) foldCollector(f events.CollectorFact) {
 	c := l.collector(f.Whose())
 	if c.Removed {
@@ -14,7 +14,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	before, took, process, key := c.Lane(), c.Takes(), c.Instance, keyOf(c.Standing)
 	c.Standing = job.Stand(c.Standing, f, l.at)
 	l.rekey(f.Whose(), key, keyOf(c.Standing))
-	// The others tell of the standing alone.
+	// The others change only the standing.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.CollectorRegistered:
@@ -41,19 +41,19 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	}
 	for _, lane := range []events.Lane{before, c.Lane()} {
 		if lane != (events.Lane{}) {
-			l.look(lane)
+			l.noteUnserved(lane)
 		}
 	}
 }
 
-// expectedFrom notes since when a collector that was registered is expected.
+// expectedFrom notes since when a registered collector is expected.
 func (c *Collector) expectedFrom(l *Ledger) {
 	if c.Expected.IsZero() {
 		c.Expected = l.stored
 	}
 }
 
-// keyOf returns the key that a collector of that standing has; none when it was removed.
+// keyOf returns the key of a collector with this standing; empty when it was removed.
 func keyOf(s job.Standing) string {
 	if s.Registered == nil || s.Removed {
 		return ""
@@ -61,8 +61,8 @@ func keyOf(s job.Standing) string {
 	return s.Registered.NKey
 }
 
-// rekey changes the key of a collector. A key belongs to the collector that had it first: nobody takes another's by
-// naming it.
+// rekey changes the key of a collector. A key belongs to the collector that had it first: another one cannot take it by
+// registering with the same key.
 func (l *Ledger) rekey(name events.CollectorName, old, now string) {
 	if old == now {
 		return

@@ -9,39 +9,40 @@ import (
 )
 
 const (
-	// MaxHeld bounds the bodies that are kept of deliveries that wait: when GitHub is away they may be many.
+	// MaxHeld bounds the bytes of bodies that are kept for waiting deliveries. They can be many when GitHub is
+	// unreachable.
 	MaxHeld = 8 << 20
-	// keepNews is for how long the ledger keeps what nobody may ever ask for: GitHub keeps deliveries for three days, and
-	// as old are the newest events that the reporter still tells of.
+	// keepNews is how long the ledger keeps entries that no part may ever ask for. GitHub keeps deliveries for three
+	// days, and the reporter reports no older events.
 	keepNews = 30 * 24 * time.Hour
 )
 
-// Deliveries is what GitHub said and what still follows from it.
+// Deliveries holds what GitHub delivered and what still follows from it.
 type Deliveries struct {
-	// Open are those that were not handled, Held is how many bytes of their bodies are kept.
+	// Open are the deliveries that were not handled yet, Held is how many bytes of their bodies are kept.
 	Open map[events.Subject]*Delivery
 	Held int
-	// Built are the newest finished try builds that nobody waited for, by pull request.
+	// Built are the newest finished try builds that no request waited for, by pull request.
 	Built map[int]Build
 	// Keys are the natural keys of the requests for pull requests that have not ended.
 	Keys map[events.RequestID]string
-	// Announced are those of them whose place in the queue was told.
+	// Announced are those of them whose place in the queue was posted.
 	Announced map[events.RequestID]bool
-	// Expired are the tries asked for in deliveries that waited in vain, and nobody was told.
+	// Expired are the tries, asked for by a delivery, that expired and whose people were not told yet.
 	Expired map[events.RequestID]bool
 }
 
-// Delivery is one delivery that was not handled.
+// Delivery is one delivery that was not handled yet.
 type Delivery struct {
 	Hook  events.HookID
 	ID    events.DeliveryID
 	Event string
-	// Body is kept of what came in one event, while there is room; nil is read from the log.
+	// Body is kept if it came in one event and there is room; nil means: read it from the log.
 	Body []byte
-	// First and Last are where it begins and ends in the log. Parts counts its events that are still to come.
+	// First and Last are where it begins and ends in the log. Parts counts its parts that are still to come.
 	First, Last events.Seq
 	Parts       int
-	// At is when it came, Root where what follows from it began.
+	// At is when it came, Root the root of the events that follow from it.
 	At   time.Time
 	Root string
 }
@@ -52,9 +53,9 @@ func (d *Delivery) Subject() events.Subject { return events.DeliverySubject(d.Ho
 // Build is a try build that finished.
 type Build struct {
 	Commit events.Tag
-	// Comment is GitHub's number of the message, which grows with time; 0 when it was none.
+	// Comment is GitHub's number of the comment, which grows with time; 0 when there was none.
 	Comment int64
-	// Seq and At are where and when it was said.
+	// Seq and At are where and when it was recorded.
 	Seq events.Seq
 	At  time.Time
 }
@@ -66,7 +67,7 @@ func newDeliveries() Deliveries {
 	}
 }
 
-// foldGitHub applies what GitHub said or is told, and reports whether the event is about that.
+// foldGitHub applies a fact about a delivery or a comment, and reports whether the event was one.
 func (l *Ledger) foldGitHub(e events.Recorded) bool {
 	// The others are about the farm.
 	//exhaustive:ignore
@@ -115,14 +116,14 @@ func (d *Deliveries) part(of events.Subject, seq events.Seq) {
 	}
 }
 
-// passed notes an event that changes nothing.
+// passed notes the sequence of litter on the subject of a delivery.
 func (d *Deliveries) passed(on events.Subject, seq events.Seq) {
 	if one, ok := d.Open[on]; ok {
 		one.Last = seq
 	}
 }
 
-// built keeps the newest build, in whatever order they were told.
+// built keeps the newest build, in whatever order the builds are reported.
 func (d *Deliveries) built(pr int, b Build) {
 	maps.DeleteFunc(d.Built, func(_ int, old Build) bool { return b.At.Sub(old.At) > keepNews })
 	if b.Comment >= d.Built[pr].Comment {
@@ -130,7 +131,7 @@ func (d *Deliveries) built(pr int, b Build) {
 	}
 }
 
-// said notes that something was said about a request.
+// said notes a comment about a request.
 func (d *Deliveries) said(w events.CommentWanted) {
 	_, pending := d.Keys[w.RequestID]
 	switch {
@@ -141,15 +142,15 @@ func (d *Deliveries) said(w events.CommentWanted) {
 	}
 }
 
-// foldAsked notes what a fact of a request's life means for the pull request that it is about. pending says that the
-// request had not ended before.
+// foldAsked notes what a fact of a request's life means for its pull request. pending says that the request had not
+// ended before.
 func (l *Ledger) foldAsked(f events.RequestFact, pending bool) {
 	r, known := l.Requests[f.Whose()]
 	if !known || r.PR <= 0 {
 		return
 	}
 	d := &l.Deliveries
-	// The other facts are told by the state.
+	// For the other facts the state is enough.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.RequestCreated:

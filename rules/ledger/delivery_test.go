@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// book is a ledger that is told facts, a minute after another.
+// book is a ledger that folds facts one minute apart.
 type book struct {
 	*ledger.Ledger
 	root string
@@ -82,7 +82,7 @@ func TestDeliveriesAreOpenUntilTheyAreHandled(t *testing.T) {
 	}
 }
 
-// However many deliveries wait, few of their bodies are kept; the others are read from the log.
+// However many deliveries wait, only a few of their bodies are kept; the others are read from the log.
 func TestFewBodiesAreKept(t *testing.T) {
 	b := newBook()
 	const size, n = 256 << 10, 3 * ledger.MaxHeld / (256 << 10)
@@ -106,7 +106,7 @@ func TestFewBodiesAreKept(t *testing.T) {
 	}
 }
 
-// The pieces of a large delivery are not decoded, and what cannot be read is an event on its subject all the same.
+// The pieces of a large delivery are not decoded. An unreadable event still counts for the version of its subject.
 func TestPiecesAreNotDecoded(t *testing.T) {
 	b := newBook()
 	first := received("d1")

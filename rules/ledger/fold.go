@@ -10,9 +10,9 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// Take folds one stored event and returns its fact, nil where that does not matter here. What was measured is the bulk
-// of a log and decides nothing, and neither do the pieces of large deliveries, so they are not decoded. An event that
-// no fold may take is one on its subject all the same: whoever appends there next must have seen it.
+// Take folds one stored event and returns its fact, or nil for litter and for events that it does not decode. It does
+// not decode results and the pieces of large deliveries: results are the bulk of a log, and nothing is decided on
+// either. Litter still counts for the version of its subject: the next writer there must have seen it.
 func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	switch m.Subject.Family() {
 	case "result":
@@ -47,14 +47,14 @@ func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	return e.Fact, nil
 }
 
-// Fold applies one event that lies on the subject of its fact, as if the log had stored it when it was decided.
+// Fold applies one event that is on the subject of its fact, as if the log had stored it when it was decided.
 func (l *Ledger) Fold(e events.Recorded) { l.foldOn(e.Fact.Subject(), e, e.Time) }
 
-// foldOn applies one event of a subject, which was another one for some facts in earlier versions. It cannot fail: if
-// the log says it, it happened.
+// foldOn applies one event of a subject. In earlier versions some facts had another subject. It cannot fail: if the log
+// says it, it happened.
 func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.Time) {
 	l.Seq, l.at, l.stored = e.Seq, e.Time, stored
-	if l.foldGitHub(e) { // an aggregate of GitHub knows its own version
+	if l.foldGitHub(e) { // deliveries and comments hold their own versions
 		return
 	}
 	l.Versions[subject] = e.Seq
@@ -64,7 +64,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 	if e.Time.After(l.Newest) {
 		l.Newest = e.Time
 	}
-	// The others decide nothing here.
+	// Nothing here is decided on the others.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.RequestFact:
@@ -90,7 +90,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 	}
 }
 
-// drop notes an event that changes nothing.
+// drop notes an event that changes nothing: litter.
 func (l *Ledger) drop(on events.Subject, seq events.Seq, by events.CollectorName, why string) {
 	l.Littered++
 	l.Litter[on] = Litter{Count: l.Litter[on].Count + 1, Seq: seq, Nth: l.Littered, Collector: by, Why: why}
@@ -107,18 +107,18 @@ func (l *Ledger) foldAdmission(f events.AdmissionFact) {
 	}
 }
 
-// foldRequest applies a fact of a request's life, and what follows for its jobs.
+// foldRequest applies a fact of a request's life to the request and to its jobs.
 func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	id := f.Whose()
 	_, pending := l.Pending[id]
 	l.recall(id)
-	defer l.settle(id)
+	defer l.releaseJobs(id)
 	l.evolve(id, f, e.Time)
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
 	}
 	l.foldAsked(f, pending)
-	// The others concern the request alone.
+	// The others change only the request.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.RequestCreated:
@@ -173,13 +173,13 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	}
 }
 
-// sort puts a request where requests of its state are.
+// sort puts a request into the sets for its state.
 func (l *Ledger) sort(r *request.Request) {
 	delete(l.Running, r.ID)
 	delete(l.Waiting, r.ID)
 	delete(l.Wishing, r.ID)
 	delete(l.Pending, r.ID)
-	// The other states are told by Terminal.
+	// The other states need no set of their own.
 	//exhaustive:ignore
 	switch r.State {
 	case events.StateInProgress:
@@ -195,7 +195,7 @@ func (l *Ledger) sort(r *request.Request) {
 	}
 }
 
-// parentHasAll reports whether the parent of a request that just started is known and lacks no job. Whoever
+// parentHasAll reports whether the parent of a request that just started is known and lacks no job. The scheduler that
 // started it may not have known the parent yet.
 func (l *Ledger) parentHasAll(id events.RequestID) bool {
 	r, ok := l.Requests[id]
@@ -215,8 +215,8 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
-			l.look(spec.Lane())
-			if spec.Round > 0 { // what is tried again has its budget again
+			l.noteUnserved(spec.Lane())
+			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
 			}
 		}
@@ -224,14 +224,15 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 	}
 }
 
-// mend notes that no job of a request is cancelled any more, where that is so.
+// mend takes a request out of Torn if none of its jobs is cancelled any more.
 func (l *Ledger) mend(id events.RequestID) {
 	if l.Torn[id] && !slices.ContainsFunc(l.NewestRounds(l.Requests[id]), func(j *Job) bool { return j.State == events.JobCancelled }) {
 		delete(l.Torn, id)
 	}
 }
 
-// wants notes that a request wants a job. It counts those required ones that a request in progress waits for.
+// wants notes that a request wants a job. If the request is in progress and the job is required and has not ended, Open
+// counts it.
 func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	j, ok := l.Jobs[id]
 	if !ok {
@@ -245,15 +246,15 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	if w.Counts {
 		l.Open[r]++
 	}
-	l.stand(j, w)
+	l.hold(j, w)
 }
 
-// Wanted reports whether a job that has not ended is still to be done.
+// Wanted reports whether a job that has not ended should still run.
 func (l *Ledger) Wanted(j *Job) bool {
 	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
 }
 
-// stop notes that a request was cancelled: jobs may be left that nobody wants any more.
+// stop notes that a request was cancelled: it may leave jobs that no request wants any more.
 func (l *Ledger) stop(id events.RequestID) {
 	if len(l.Unwanted(id)) > 0 {
 		l.Withdrawn[id] = true
@@ -265,12 +266,13 @@ func (l *Ledger) stop(id events.RequestID) {
 	}
 }
 
-// Astray reports whether a job on a lane is not to be done.
+// Astray reports whether a job on a lane must not run any more.
 func (l *Ledger) Astray(j *Job) bool {
 	return j != nil && (j.State.Terminal() || !l.Wanted(j))
 }
 
-// Unwanted returns the jobs of a cancelled request that are on no lane and that nobody wants, in the order they were made.
+// Unwanted returns the jobs of a cancelled request that are on no lane and that no request wants, in the order they
+// were made.
 func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 	r, ok := l.Requests[id]
 	if !ok {
@@ -291,7 +293,7 @@ func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 	return out
 }
 
-// withdraw ends those of jobs that are on no lane.
+// withdraw ends those of the jobs that are on no lane.
 func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 	for _, id := range jobs {
 		j, ok := l.Jobs[id]
@@ -301,13 +303,13 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 		l.live(j, f, l.Seq)
 		if j.State.Terminal() {
 			l.unqueue(j)
-			l.look(j.Lane())
+			l.noteUnserved(j.Lane())
 			l.rest(j)
 		}
 	}
 }
 
-// unqueue takes a job out of those that wait for dispatch.
+// unqueue takes a job out of the queue for dispatch.
 func (l *Ledger) unqueue(j *Job) {
 	lane := l.lane(j.Lane())
 	waiting := lane.Queued[j.of.request]
@@ -334,18 +336,18 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	l.movedOn(f.Job.Lane())
 }
 
-// OnLane reports whether a job was dispatched and its place is not over.
+// OnLane reports whether a job was dispatched and its place has not ended.
 func (l *Ledger) OnLane(j *Job) bool {
 	lane, ok := l.Lanes[j.Lane()]
 	return ok && j.Place > 0 && lane.Work.Dispatched[j.Place] == j.ID
 }
 
-// foldWork applies a fact on the work of a lane. One that does not count is litter.
+// foldWork applies a fact on the work of a lane. A fact that does not count is litter.
 func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	lane := l.lane(f.Where())
 	j, ok := l.Jobs[f.Which()]
 	if dequeued, is := f.(events.JobDequeued); is && ok {
-		dequeued.Job = j.Spec() // what a collector says of the job is nothing to decide on
+		dequeued.Job = j.Spec() // do not trust the collector's copy of the job
 		f = dequeued
 	}
 	if !lane.Work.Take(f, e.Seq, e.Time) {
@@ -361,7 +363,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		lane.Begun = l.stored
 	}
 	defer l.foldMoved(f)
-	if !ok || j.Lane() != f.Where() { // nobody has a say in the jobs of other lanes
+	if !ok || j.Lane() != f.Where() { // a collector must not touch jobs of other lanes
 		return
 	}
 	switch f := f.(type) {
@@ -380,7 +382,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	l.rest(j)
 }
 
-// writer returns who wrote a fact by its own word.
+// writer returns the collector that a fact names as its writer.
 func writer(f events.WorkFact) events.CollectorName {
 	switch f := f.(type) {
 	case events.JobDequeued:

@@ -11,9 +11,8 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// BenchmarkHeap tells how much of the heap a job takes while it waits, and when it and its request have ended, with its
-// share of a request of 12 jobs, and of one of 120. Each fact comes with strings of its own,
-// as one does that was read.
+// BenchmarkHeap reports how much heap a job takes while it waits, and after it and its request have ended, with its
+// share of a request of 12 jobs and of one of 120. Each fact has its own strings, like a fact read from the log.
 func BenchmarkHeap(b *testing.B) {
 	for _, size := range []int{10_000, 30_000, 100_000} {
 		for _, each := range []int{12, 120} {
@@ -39,7 +38,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// farm is a ledger with so many jobs, each request with some of them.
+// farm is a ledger with this many jobs, some for each request.
 func farm(b *testing.B, jobs, each int, ended bool) *ledger.Ledger {
 	const lanes = 4
 	l := ledger.New()

@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// Projector, door and collector have the same test: whatever collectors write, all come to the same.
+// Projector, door and collector have the same test: whatever collectors write, all of them get the same result.
 func TestTheLedgerAgrees(t *testing.T) {
 	hostile.Agree(t, func() hostile.Fold {
 		l := ledger.New()

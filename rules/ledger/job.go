@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// Job is one job in one of its rounds. Many wait at once, so what jobs have in common is kept once.
+// Job is one job in one of its rounds. Many jobs wait at once, so they share what they have in common.
 type Job struct {
 	*course
 	// ID and Round are those of its spec.
@@ -16,13 +16,13 @@ type Job struct {
 	Round int
 	of    *origin
 	like  *events.JobSpec
-	// Wanters are the requests that stand for it: those that want it, and that wanted it until it had ended.
+	// Wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended.
 	Wanters []Wanter
 	// resting is set when it has ended and is on no lane.
 	resting bool
 }
 
-// course is how a job has fared. All that were just made have one course: it is replaced and never changed.
+// course is what has happened to a job. All new jobs share one course, so a course is replaced, never changed.
 type course struct {
 	job.Life
 	// Since is when its current attempt began.
@@ -33,7 +33,7 @@ type course struct {
 
 var justMade = &course{Life: job.Made()}
 
-// fares changes how a job has fared.
+// fares replaces the course of a job with a changed copy.
 func (j *Job) fares(change func(*course)) {
 	c := *j.course
 	change(&c)
@@ -47,16 +47,17 @@ func (j *Job) Spec() events.JobSpec {
 	return s
 }
 
-// Lane returns the lane that it is dispatched on.
+// Lane returns the lane that the job is dispatched on.
 func (j *Job) Lane() events.Lane { return j.like.Lane() }
 
-// Sort is what tells how long the job may take.
+// Sort returns the properties that decide how long the job takes.
 func (j *Job) Sort() queue.Sort {
 	return queue.Sort{Suite: j.of.artifact.Suite, Lane: j.Lane(), Kind: j.like.Kind, Backend: j.like.Backend, Profile: j.like.Profile}
 }
 
-// Wanter is a request that stands for a job. It counts the job if it waits for its end; a repair stays wanted when its
-// request was cancelled before. One that is asked about after its end looks at its jobs, and wants nothing.
+// Wanter is a request that holds a job in memory. Counts is set when the request waits for the job's end. Repair is set
+// when a repair asked for the job: it stays wanted even if its request was cancelled before. Looks is set when the
+// request got its job back after its end: it looks at the job, but does not want it.
 type Wanter struct {
 	Request               events.RequestID
 	Counts, Repair, Looks bool `json:",omitempty"`

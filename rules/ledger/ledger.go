@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// ArtifactKey names an artifact within the log: requests are each other's parents by it.
+// ArtifactKey names an artifact within the log. A request finds its parent by it.
 type ArtifactKey struct {
 	Suite events.SuiteName
 	Tag   events.Tag
@@ -28,135 +28,137 @@ func (k ArtifactKey) MarshalText() ([]byte, error) {
 func (k *ArtifactKey) UnmarshalText(text []byte) error {
 	suite, tag, ok := strings.Cut(string(text), "/")
 	if !ok {
-		return fmt.Errorf("%q is no artifact", text)
+		return fmt.Errorf("%q is not an artifact", text)
 	}
 	k.Suite, k.Tag = events.SuiteName(suite), events.Tag(tag)
 	return nil
 }
 
-// KeyOf returns the key of an artifact, whatever the kind of request is that it was measured for.
+// KeyOf returns the key of an artifact. The kind of request that it was measured for makes no difference.
 func KeyOf(a events.Artifact) ArtifactKey { return ArtifactKey{a.Suite, a.Tag} }
 
-// Ledger is everything that the parts of the core decide on, folded from the log. Nothing else feeds it. Make it with
-// New; its fields are for reading. Those that JSON leaves out follow from the others (snapshot.go).
+// Ledger is everything that the parts of the core decide on, folded from the log and from nothing else. Make it with
+// New; only read its fields. The fields that JSON leaves out are made from the others (snapshot.go).
 type Ledger struct {
-	// Seq is the last event folded, Versions the last one of each subject that is appended to.
+	// Seq is the last event folded. Versions holds the last event of each subject that is appended to.
 	Seq      events.Seq
 	Versions map[events.Subject]events.Seq
-	// reader tells what is litter.
+	// reader decides what is litter.
 	reader events.Reader
-	// Litter is what changed nothing, by subject; Littered counts all of it.
+	// Litter holds the events that changed nothing, by subject. Littered counts all of them.
 	Litter   map[events.Subject]Litter
 	Littered int
-	// Newest is the time of the newest event: the log's own clock.
+	// Newest is the latest time of an event so far: the ledger's own clock.
 	Newest time.Time
-	// names are the strings of jobs.
+	// names holds the strings that jobs share.
 	names names
-	// at is the time of the event that is folded, stored when the log stored it.
+	// at is the time of the event that is being folded, stored is when the log stored it.
 	at, stored time.Time
 
 	Requests map[events.RequestID]*request.Request
 	// Pending are the requests that have not ended.
 	Pending map[events.RequestID]*request.Request `json:"-"`
-	// Running and Waiting are the pending ones in progress and without artifacts.
+	// Running are the pending requests in progress, Waiting those that wait for artifacts.
 	Running, Waiting map[events.RequestID]bool `json:"-"`
-	// ByTag finds the first request of an artifact; Tags tell which artifacts are done.
+	// ByTag finds the first request of an artifact. Tags says which artifacts are done.
 	ByTag map[ArtifactKey]events.RequestID
 	Tags  queue.Tags `json:"-"`
-	// Wishing are the requests with wishes that have no answer.
+	// Wishing are the requests with unanswered wishes.
 	Wishing map[events.RequestID]bool `json:"-"`
-	// Withdrawn are the cancelled requests that may leave jobs which nobody wants.
+	// Withdrawn are the cancelled requests that may leave jobs that no request wants.
 	Withdrawn map[events.RequestID]bool
-	// Torn are requests in progress of whose jobs some were cancelled with another request.
+	// Torn are requests in progress that lost some of their jobs when another request was cancelled.
 	Torn map[events.RequestID]bool
-	// Artifacts holds what its jobs have shown of each artifact.
+	// Artifacts holds what is known about each artifact from its jobs.
 	Artifacts map[ArtifactKey]Artifact
 	// Roots says where each request began.
 	Roots map[events.RequestID]string
-	// Open counts the required jobs that requests in progress wait for.
+	// Open counts the required jobs that each request in progress waits for.
 	Open map[events.RequestID]int
-	// Backfilled are requests in progress that have asked their parent for what it lacked.
+	// Backfilled are requests in progress that have asked for the jobs that their parent lacked.
 	Backfilled map[events.RequestID]bool
-	// Owed counts what is still to come of the batch of the newest admission: a batch is written as a whole and
-	// may be read in parts, and nothing is to be decided on half of one.
+	// Owed counts the events or jobs still to come of the batch of the newest admission. The log stores a batch as a
+	// whole, but a part may read it in pieces. It must not decide on half a batch.
 	Owed int
-	// Poison are the requests that could not be turned into jobs.
+	// Poison are the requests that failed because they could not be turned into jobs.
 	Poison map[events.RequestID]Poison
-	// Moved is when work went on for the last time, Idle until when there was none.
+	// Moved is when work last made progress, Idle when there was last no work to do.
 	Moved, Idle time.Time
 
-	// Jobs are those that have not ended, and those of requests that are under way. Past are the others.
+	// Jobs are the jobs that a request still holds in memory (rest.go). Past holds the others.
 	Jobs map[events.JobID]*Job `json:"-"`
 	Past Past                  `json:"-"`
-	// busy counts the jobs of a request that have not come to rest.
+	// busy counts the jobs of each request that do not rest yet (rest.go).
 	busy map[events.RequestID]int
-	// Lengths are how long the last jobs took.
+	// Lengths holds how long the last jobs took.
 	Lengths   Lengths `json:"-"`
 	Retention Retention
 
 	Lanes map[events.Lane]*Lane `json:"-"`
-	// LaneOrder holds the lanes by name: the order in which they are looked at.
+	// LaneOrder holds the lanes sorted by name: the order in which they are handled.
 	LaneOrder []events.Lane `json:"-"`
 
 	Collectors map[events.CollectorName]*Collector
-	// Keys are those that open something now.
+	// Keys are the keys that the door accepts now, with their collectors.
 	Keys map[string]events.CollectorName
 
-	// Definitions are those of each digest, Current is the current digest of each suite.
+	// Definitions holds the definitions by digest, Current the current digest of each suite.
 	Definitions map[events.Digest]suite.Definitions
 	Current     map[events.SuiteName]events.Digest
 	// Unusable says why the newest definitions of a suite cannot be used.
 	Unusable map[events.SuiteName]string
 
-	// Alerts are those that stand, whoever raised them.
+	// Alerts are the alerts that stand, from all parts.
 	Alerts map[events.AlertKey]Alert
-	// Unreachable is when the newest alert about an unreachable log was raised.
+	// Unreachable is when an alert about an unreachable log was last raised.
 	Unreachable time.Time
 
-	// Deliveries is what GitHub said, Outbox what is said there.
+	// Deliveries holds what GitHub delivered, Outbox the comments for GitHub.
 	Deliveries Deliveries
 	Outbox     Outbox
 }
 
-// Litter is what was written on a subject and changes nothing: how often, and the last of it.
+// Litter is the events on a subject that changed nothing: how many, and the last one.
 type Litter struct {
 	Count int
-	// Seq is the last of it, the Nth of the whole log.
+	// Seq is the last one, Nth its number among all litter of the log.
 	Seq events.Seq
 	Nth int
-	// Collector is who wrote it by its own word; empty when that cannot be read.
+	// Collector is the writer that the event names; empty when it could not be read.
 	Collector events.CollectorName
 	Why       string
 }
 
-// Artifact is what the jobs of an artifact have shown of it.
+// Artifact is what is known about an artifact from its jobs.
 type Artifact struct {
 	// Since is when transient errors with it began; zero when there is none.
 	Since time.Time
-	// Good is a collector that had it in hand without a fault of it, Others whether there are more.
+	// Good is a collector that ran a job of the artifact without a fault. Others says whether there are more such
+	// collectors.
 	Good   events.CollectorName
 	Others bool
 }
 
-// Lane is one lane: what was dispatched to it, what waits, and who is there for it.
+// Lane is one lane: what was dispatched to it, what waits for it, and which collectors take its jobs.
 type Lane struct {
 	Work job.Work
-	// Stopping is set while jobs that nobody wants may be among the dispatched ones.
+	// Stopping is set while the dispatched jobs may include some that must not run any more.
 	Stopping bool
-	// Queued are the jobs that wait for dispatch, per request that had them made in the order they were made.
+	// Queued are the jobs that wait for dispatch, by the request that had them made, in the order they were made.
 	Queued map[events.RequestID][]events.JobID
-	// Assignment says which collectors share the lane and which of them serves it; Served is the last that did.
+	// Assignment says which collectors share the lane and which of them serves it. Served is the last one that served.
 	Assignment job.Assignment
 	Served     events.CollectorName
 	// Dispatches are the dispatches of the jobs that have not ended, by place.
 	Dispatches map[uint64]Dispatch
-	// Begun is when the log stored the beginning of the current attempt, or of the last one.
+	// Begun is when the log stored the JobDequeued of the current attempt, or of the last one.
 	Begun time.Time
-	// Forged are the events on the work that do not follow from its state.
+	// Forged are the events on the lane's work that do not count (job.Counts).
 	Forged map[events.Seq]bool
-	// Takers counts the collectors that take its jobs, or would if they were there.
+	// Takers counts the registered collectors that may take its jobs, online or not.
 	Takers int
-	// Unserved is since when jobs wait and there are no takers, by the event UnservedBy; zero when that is not so.
+	// Unserved is since when jobs wait but there are no takers; zero when that is not so. UnservedBy is the event that
+	// began it.
 	Unserved   time.Time
 	UnservedBy events.Seq
 }
@@ -165,7 +167,7 @@ type Lane struct {
 type Dispatch struct {
 	Seq events.Seq
 	Job events.JobSpec
-	// Since is when transient errors with the artifact began; zero when there is none.
+	// Since is when transient errors with the artifact began; zero when there are none.
 	Since time.Time
 }
 
@@ -175,29 +177,29 @@ func (l *Lane) HasWork() bool { return len(l.Work.Dispatched)+len(l.Queued) > 0 
 // Collector is one collector.
 type Collector struct {
 	job.Standing
-	// Met is set once a process of it was online.
+	// Met is set once one of its processes was online.
 	Met bool
-	// Expected is when it was last expected anew: registered, activated or online.
+	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
-	// Updating is since when it is away for the version Wanted; zero when it is not. Unfetched says why its newest
-	// process could not get the version wanted; empty when nothing failed.
+	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its
+	// newest process could not get the wanted version; empty when nothing failed.
 	Updating          time.Time
 	Wanted, Unfetched string
-	// Quarantine says why it was quarantined last.
+	// Quarantine says why it was last quarantined.
 	Quarantine string
-	// Failed are the jobs that it failed in a row for reasons of its own, of different artifacts; Failure is why the
-	// last of them did.
+	// Failed are the jobs of different artifacts that it failed in a row for reasons of its own. Failure is why the
+	// last of them failed.
 	Failed  []FailedJob
 	Failure string
 }
 
-// FailedJob is a job that failed, and what it measured.
+// FailedJob is a job that failed, and its artifact.
 type FailedJob struct {
 	Job      events.JobID
 	Artifact ArtifactKey
 }
 
-// Lane returns the lane that it is registered for; none when it is not.
+// Lane returns the lane that the collector is registered for; the zero lane when it is not registered.
 func (c *Collector) Lane() events.Lane {
 	if c.Registered == nil {
 		return events.Lane{}
@@ -205,15 +207,15 @@ func (c *Collector) Lane() events.Lane {
 	return c.Registered.Lane()
 }
 
-// Alert is an alert that stands: what it says now, and when it was raised first.
+// Alert is an alert that stands: its newest text, and when it was first raised.
 type Alert struct {
 	events.AlertRaised
 	At  time.Time
 	Seq events.Seq
 }
 
-// Poison is a request that failed because it could not be turned into jobs; Resolved says that its suite has new
-// definitions since.
+// Poison is a request that failed because it could not be turned into jobs. Resolved says that its suite has new
+// definitions since then.
 type Poison struct {
 	Suite    events.SuiteName
 	Tag      events.Tag
@@ -258,7 +260,7 @@ func (l *Ledger) collector(name events.CollectorName) *Collector {
 	return c
 }
 
-// Collector returns what is known of a collector; of one that is not known it is nothing.
+// Collector returns a copy of what is known about a collector; the zero value for an unknown one.
 func (l *Ledger) Collector(name events.CollectorName) Collector {
 	if c, ok := l.Collectors[name]; ok {
 		return *c
@@ -266,7 +268,7 @@ func (l *Ledger) Collector(name events.CollectorName) Collector {
 	return Collector{}
 }
 
-// LastAbout returns the last event about a collector, whoever said it.
+// LastAbout returns the sequence of the last event about a collector, on either of its subjects.
 func (l *Ledger) LastAbout(name events.CollectorName) events.Seq {
 	return max(l.Versions[events.RegistrySubject(name)], l.Versions[events.CollectorSubject(name)])
 }
@@ -280,10 +282,10 @@ func (l *Ledger) ParentOf(r *request.Request) (*request.Request, bool) {
 	return p, ok
 }
 
-// Able reports whether there is work that could move: a request that is in progress or could be.
+// Able reports whether there is work that could make progress: a request that is in progress or ready.
 func (l *Ledger) Able() bool { return len(l.Pending) > len(l.Waiting) }
 
-// Executed returns the job that is executed on a lane now; nil for none.
+// Executed returns the job that is being executed on a lane; nil for none.
 func (l *Ledger) Executed(lane *Lane) *Job {
 	if lane.Work.Phase != job.Current {
 		return nil
@@ -294,7 +296,7 @@ func (l *Ledger) Executed(lane *Lane) *Job {
 	return nil
 }
 
-// Queued returns the jobs of a lane that wait, on the lane or for it.
+// Queued returns the waiting jobs of a lane: those on it, and those that wait for dispatch.
 func (l *Ledger) Queued(lane *Lane) []*Job {
 	var out []*Job
 	add := func(id events.JobID) {

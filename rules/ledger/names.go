@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// names keeps once what many jobs have in common: decoding an event makes all of it anew.
+// names keeps one copy of what many jobs have in common. Decoding an event would make a new copy each time.
 type names struct {
 	strings map[string]string
 	origins map[origin]*origin
@@ -20,7 +20,8 @@ type origin struct {
 	request     events.RequestID
 }
 
-// like is what jobs of several requests have in common. The lists are quoted, so that no two have the same text.
+// like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
+// text.
 type like struct {
 	lane                 events.Lane
 	kind                 events.JobKind
@@ -42,7 +43,7 @@ func (n *names) once(s string) string {
 	return s
 }
 
-// forget lets go what nothing new will have.
+// forget drops strings that no new job will have.
 func (n *names) forget(list ...string) {
 	for _, s := range list {
 		delete(n.strings, s)
@@ -62,7 +63,7 @@ func (n *names) origin(j events.JobSpec) *origin {
 	return &key
 }
 
-// like returns what a job has in common with those of other requests.
+// like returns what a job has in common with jobs of other requests.
 func (n *names) like(j events.JobSpec) *events.JobSpec {
 	key := like{
 		lane: j.Lane(), kind: j.Kind, backend: j.Backend, profile: j.Profile,
@@ -77,7 +78,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	return known
 }
 
-// job returns a job that shares what it can.
+// job returns a job that shares its strings and lists with others.
 func (n *names) job(spec events.JobSpec, c *course) *Job {
 	return &Job{course: c, ID: spec.ID, Round: spec.Round, of: n.origin(spec), like: n.like(spec)}
 }

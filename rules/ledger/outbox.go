@@ -10,67 +10,68 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// Outbox is what is said on GitHub, and what is to be said there.
+// Outbox holds the comments for GitHub: posted ones and those still to be posted.
 type Outbox struct {
-	// Comments are those with something left to do, and all reports.
+	// Comments are those with work left to do, and all reports.
 	Comments map[events.OutboxKey]*Comment
-	// Open are those with something left to do.
+	// Open are those with work left to do.
 	Open map[events.OutboxKey]bool
-	// Unreported are requests of pull requests that ended and have no report, with when the log stored that.
+	// Unreported are requests of pull requests that have ended without a report yet, with the time when the log stored
+	// their end.
 	Unreported map[events.RequestID]time.Time
 	// Reported are the requests whose report compares an artifact.
 	Reported map[ArtifactKey][]events.RequestID
-	// Late are the requests whose report may not show their newest results.
+	// Late are the requests whose report may lack their newest results.
 	Late map[events.RequestID]News
 }
 
-// News are results that came after a report: the newest of them.
+// News is the newest result that came after a report.
 type News struct {
 	Seq events.Seq
 	At  time.Time
 }
 
-// Comment is one comment that is to stand on GitHub.
+// Comment is one comment for GitHub.
 type Comment struct {
-	// Seq is the last event about it, At the time of that.
+	// Seq is the last event about it, At the time of that event.
 	Seq events.Seq
 	At  time.Time
-	// Wanted is the newest revision. Its text is kept until it is written; Digest tells it from others.
+	// Wanted is the newest revision. Its text is kept until it is written. Digest identifies the text.
 	Wanted events.CommentWanted
 	Digest events.Digest
-	// WantedAt is when the first revision was wanted, Root where it began.
+	// WantedAt is when the first revision was wanted, Root where that began.
 	WantedAt time.Time
 	Root     string
-	// Attempt counts the attempts at the newest revision. Instance made the last of them, while nothing is known of what
-	// came of it. Until is when it is tried again.
+	// Attempt counts the attempts to write the newest revision. Instance is the process that made the last one; it is
+	// empty once the outcome is known. Until is when the reporter tries again.
 	Attempt  int
 	Instance string
 	Until    time.Time
-	// Posted is the revision that stands, 0 for none; ID is GitHub's number of the comment.
+	// Posted is the revision that is on GitHub, 0 for none. ID is GitHub's number of the comment.
 	Posted int
 	ID     int64
-	// Refused and Labelled are the newest revisions that were given up and whose labels are set.
+	// Refused is the newest revision that was given up, Labelled the newest one whose labels are set.
 	Refused, Labelled int
 	Minimised         bool
 }
 
-// DigestOf tells the text of a comment from others.
+// DigestOf returns the SHA-256 of a comment's text.
 func DigestOf(text string) events.Digest {
 	sum := sha256.Sum256([]byte(text))
 	return events.Digest(hex.EncodeToString(sum[:]))
 }
 
-// Written reports whether the newest revision stands or was given up.
+// Written reports whether the newest revision was posted or given up.
 func (c *Comment) Written() bool {
 	return c.Posted >= c.Wanted.Revision || c.Refused >= c.Wanted.Revision
 }
 
-// Unlabelled reports whether the labels of the newest revision are still to be set. What is folded away asks for none.
+// Unlabelled reports whether the labels of the newest revision must still be set. A minimised comment needs none.
 func (c *Comment) Unlabelled() bool {
 	return !c.Minimised && c.Labelled < c.Wanted.Revision && c.Refused < c.Wanted.Revision && len(c.Wanted.AddLabels)+len(c.Wanted.RemoveLabels) > 0
 }
 
-// idle reports whether nothing is left to do. A temporary comment that stands waits for its report.
+// idle reports whether no work is left. A temporary comment that was posted waits for its report, so it is not idle.
 func (c *Comment) idle() bool {
 	return c.Written() && !c.Unlabelled() && (c.Minimised || !c.Wanted.Temporary || c.Posted == 0)
 }
@@ -121,7 +122,7 @@ func (l *Ledger) foldWanted(f events.CommentWanted, e events.Recorded) {
 		return
 	}
 	delete(o.Unreported, f.RequestID)
-	// Results up to the event that caused the wish are in its text.
+	// The text includes all results up to the event that caused it.
 	if o.Late[f.RequestID].Seq <= e.Cause {
 		delete(o.Late, f.RequestID)
 	}
@@ -137,8 +138,8 @@ func (l *Ledger) foldWanted(f events.CommentWanted, e events.Recorded) {
 	}
 }
 
-// change applies a fact about a comment that was wanted. Years of comments are a lot: of what is idle only reports are
-// kept, which may have another revision, and without the text.
+// change applies a fact about a wanted comment. Years of comments need much memory: of the idle ones only reports are
+// kept, because they may get another revision, and without their text.
 func (o *Outbox) change(key events.OutboxKey, e events.Recorded, change func(*Comment)) {
 	c, ok := o.Comments[key]
 	if !ok {
@@ -160,15 +161,15 @@ func (o *Outbox) change(key events.OutboxKey, e events.Recorded, change func(*Co
 	}
 }
 
-// passed notes an event that changes nothing.
+// passed notes the sequence of litter on the subject of a comment.
 func (o *Outbox) passed(on events.Subject, seq events.Seq) {
 	if c, ok := o.Comments[events.OutboxKey(on.Last())]; ok && on.Family() == "outbox" {
 		c.Seq = seq
 	}
 }
 
-// foldUnreported notes a request that has just ended by itself: it is to be reported. Nobody reports those of other
-// suites and of long ago.
+// foldUnreported notes that a request has just ended by itself and needs a report. It forgets entries older than
+// keepNews: no part reports those, nor those of other suites.
 func (l *Ledger) foldUnreported(r *request.Request) {
 	o := &l.Outbox
 	maps.DeleteFunc(o.Unreported, func(_ events.RequestID, at time.Time) bool { return l.stored.Sub(at) > keepNews })
@@ -181,14 +182,15 @@ func (l *Ledger) foldUnreported(r *request.Request) {
 	}
 }
 
-// measured notes that there are new results of an artifact.
+// measured notes that an artifact has new results.
 func (o *Outbox) measured(of events.Artifact, n News) {
 	for _, id := range o.Reported[KeyOf(of)] {
 		o.Late[id] = n
 	}
 }
 
-// finished notes that a job of a request has ended: one that has its report was repaired, or has optional jobs.
+// finished notes that a job of a request has ended. If the request already has its report, it was repaired or has
+// optional jobs.
 func (o *Outbox) finished(id events.RequestID, n News) {
 	if _, reported := o.Comments[events.ReportKey(id)]; reported {
 		o.Late[id] = n

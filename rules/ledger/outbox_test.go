@@ -35,7 +35,7 @@ func TestCommentsAreOpenWhileSomethingIsLeftToDo(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		facts []events.Fact
-		// open and known are keys; text is what is kept of all texts.
+		// open and known are keys; text is all text that is kept.
 		open, known, text string
 	}{
 		{"wanted", []events.Fact{answer}, "[answer-1]", "[answer-1]", "awaiting"},
@@ -63,7 +63,7 @@ func TestCommentsAreOpenWhileSomethingIsLeftToDo(t *testing.T) {
 	}
 }
 
-// What is kept of a report is what another revision of it needs.
+// The ledger keeps of a report what its next revision needs.
 func TestAReportIsKept(t *testing.T) {
 	b := newBook()
 	b.root = "delivery:d1"
@@ -133,7 +133,7 @@ func TestWhatEndedIsUnreportedUntilItsReportIsWanted(t *testing.T) {
 	}
 }
 
-// results are stored results of a job; nobody reads what is in them.
+// results stores results of a job. Their content is never read.
 func (b *book) results(id events.JobID, kind string) *book {
 	lane := events.Lane{Target: "x", Set: 1}
 	if _, err := b.Take(events.Stored{
@@ -190,7 +190,7 @@ func TestResultsAfterAReportAreLate(t *testing.T) {
 	}
 }
 
-// Whoever starts from a snapshot knows of deliveries and comments what whoever reads the whole log does.
+// A ledger from a snapshot knows the same about deliveries and comments as one from the whole log.
 func TestTheSectionsAreInASnapshot(t *testing.T) {
 	built := handled("d0")
 	built.Outcome, built.PR, built.Command = events.DeliveryIgnored, 14, events.BuiltWord+"b"

@@ -14,19 +14,20 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// past is what stays of a job that has ended, once no request that is under way stands for it: what later rounds and
-// repairs decide on. The rest of its spec is its identity, which the scheduler has in hand when it asks for the job.
+// past is what the ledger keeps of a job that has ended, once no request holds it in memory: what later rounds and
+// repairs decide on. The rest of its spec is its identity, which the scheduler has when it asks for the job.
 type past struct {
-	// Ended is in seconds since 1970, Place where the job was dispatched on its lane; 0 for never.
+	// Ended is in seconds since 1970, Place is the job's place on its lane; 0 for never.
 	Ended, Place uint32
-	// Maker is the number of the request that had it made, Definitions that of the digest.
+	// Maker is the number of the request that had it made, Definitions the number of the digest.
 	Maker       uint32
 	Definitions uint16
-	// Flags are its state, the kind of its artifact, and whether it was optional or a backfill. Fault is its place in faults.
+	// Flags are its state, the kind of its artifact, and whether it was optional or a backfill. Fault is the index of
+	// its fault in faults.
 	Flags, Fault uint8
 }
 
-// The bits of past.Flags: two of each of these lists, and one each.
+// The bits of past.Flags: two bits each for pastStates and pastKinds, and one bit each for optional and backfill.
 var (
 	pastStates = []events.JobState{events.JobSuccess, events.JobFailure, events.JobCancelled}
 	pastKinds  = []events.RequestKind{"", events.Master, events.Try, events.Release}
@@ -41,7 +42,7 @@ const (
 	optional, backfill = 1 << 4, 1 << 5
 )
 
-// Past are the jobs that have left the memory, by the hash of their ids.
+// Past holds the jobs that have left the memory, by the hash of their ids.
 type Past struct {
 	jobs map[uint64]past
 	// makers and digests are numbered in the order in which they came.
@@ -67,7 +68,7 @@ func (n *numbers[T]) number(v T) int {
 	return len(n.list)
 }
 
-// value returns what has a number, the zero value for none.
+// value returns the value with a number; the zero value when there is none.
 func (n *numbers[T]) value(i int) (v T) {
 	if i < 1 || i > len(n.list) {
 		return v
@@ -75,7 +76,7 @@ func (n *numbers[T]) value(i int) (v T) {
 	return n.list[i-1]
 }
 
-// hash returns 64 bits of an id, which is one of 64 bits itself.
+// hash returns 64 bits of an id, which has 64 bits itself.
 func hash(id events.JobID) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -97,7 +98,7 @@ func (p *Past) forget(id events.JobID) bool {
 	return had
 }
 
-// add takes in a job that has ended.
+// add adds a job that has ended.
 func (p *Past) add(j *Job) {
 	if p.jobs == nil {
 		p.jobs = map[uint64]past{}
@@ -120,7 +121,7 @@ func (p *Past) add(j *Job) {
 	p.jobs[hash(j.ID)] = at
 }
 
-// job returns a job of the past to somebody who knows its identity.
+// job returns a job of the past. The caller knows its identity.
 func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 	at, ok := p.jobs[hash(identity.ID)]
 	if !ok {
@@ -140,9 +141,9 @@ func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 	}, true
 }
 
-// pastImage is the past in a snapshot.
+// pastImage is the form of Past in a snapshot.
 type pastImage struct {
-	// Jobs are records of 24 bytes, by id.
+	// Jobs are records of 24 bytes, sorted by hash.
 	Jobs    []byte
 	Makers  []events.RequestID
 	Digests []events.Digest
@@ -163,7 +164,7 @@ func (p *Past) image() (pastImage, error) {
 	return pastImage{jobs, p.makers.list, p.digests.list}, err
 }
 
-// restore returns the past of an image. Errors say what is wrong with it.
+// restore returns the past of an image. An error says what is wrong with the image.
 func (i pastImage) restore() (Past, error) {
 	size := binary.Size(pastRecord{})
 	if len(i.Jobs)%size != 0 {
@@ -183,7 +184,7 @@ func (i pastImage) restore() (Past, error) {
 	for _, r := range records {
 		known := int(r.Fault) < len(faults) && int(r.Flags&3) < len(pastStates) && int(r.Maker) <= len(i.Makers) && int(r.Definitions) <= len(i.Digests)
 		if !known || r.Maker == 0 {
-			return Past{}, fmt.Errorf("a job that has ended is not what it was: %+v", r)
+			return Past{}, fmt.Errorf("a job that has ended has impossible values: %+v", r)
 		}
 		p.jobs[r.Hash] = r.past
 	}

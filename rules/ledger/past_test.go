@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is kept of a job that has ended is what later decisions need of it, also after a snapshot.
+// The past keeps of an ended job what later decisions need, also after a snapshot.
 func TestThePastKnowsHowJobsEnded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var p Past
@@ -90,7 +90,7 @@ func TestADamagedPastIsRefused(t *testing.T) {
 	}
 }
 
-// Jobs that share what is alike keep what is not, whatever stands in a filter.
+// Jobs share only what is equal, whatever text is in a filter.
 func TestJobsAlikeKeepTheirOwnFilters(t *testing.T) {
 	n := newNames()
 	for _, filter := range [][]string{{"a", "b"}, {"a\nb"}, {"a b"}, {`a" "b`}, {"a,b"}, nil} {

@@ -6,10 +6,10 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// A job rests when it has ended and is on no lane. It leaves the memory for the past (past.go) when no request stands for
-// it any more: a request stands for its jobs until it has ended, all of them rest, and no wish about it is open.
-// A dispatch and new jobs name the identity of a job that comes back; a request that somebody asks about again finds it in
-// the definitions that it started with.
+// A job rests when it has ended and is on no lane. A request holds its jobs in memory until the request has ended, all
+// its jobs rest, and it has no open wish. A job that no request holds leaves the memory for the past (past.go). A later
+// fact can bring it back: JobDispatched and JobsCreated carry its identity; for a wish the ledger expands the
+// definitions that the request started with.
 
 // Made reports whether a job was ever made.
 func (l *Ledger) Made(id events.JobID) bool {
@@ -28,7 +28,7 @@ func (l *Ledger) StateOf(id events.JobID) events.JobState {
 	return ""
 }
 
-// Find returns a job by its identity, nil when it was never made. Of the past it is a copy.
+// Find returns a job by its identity; nil when it was never made. A job of the past is a copy.
 func (l *Ledger) Find(identity events.JobSpec) *Job {
 	if j, ok := l.Jobs[identity.ID]; ok {
 		return j
@@ -37,7 +37,7 @@ func (l *Ledger) Find(identity events.JobSpec) *Job {
 	return j
 }
 
-// revive takes a job of the past into the memory again. It returns the job, nil when it was never made.
+// revive finds a job and takes it back into memory if it is in the past. It returns nil when the job was never made.
 func (l *Ledger) revive(identity events.JobSpec) *Job {
 	j := l.Find(identity)
 	if j != nil && l.Past.forget(identity.ID) {
@@ -48,15 +48,16 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 	return j
 }
 
-// stand notes that a request stands for a job.
-func (l *Ledger) stand(j *Job, w Wanter) {
+// hold notes that a request holds a job in memory.
+func (l *Ledger) hold(j *Job, w Wanter) {
 	j.Wanters = append(j.Wanters, w)
 	if !j.resting {
 		l.busy[w.Request]++
 	}
 }
 
-// rest notes whether a job has come to rest, or left it: one that was cancelled may be dispatched at the same time.
+// rest notes whether a job rests now. A job can stop resting: a cancelled one may have been dispatched at the same
+// time.
 func (l *Ledger) rest(j *Job) {
 	resting := j.State.Terminal() && !l.OnLane(j)
 	if resting != j.resting {
@@ -73,13 +74,13 @@ func (l *Ledger) rest(j *Job) {
 		return
 	}
 	for _, w := range slices.Clone(j.Wanters) {
-		l.settle(w.Request)
+		l.releaseJobs(w.Request)
 	}
 	l.bury(j)
 }
 
-// settle lets the jobs of a request go that is over, so that nothing more comes of it unless somebody asks.
-func (l *Ledger) settle(id events.RequestID) {
+// releaseJobs drops the jobs of a request that has ended, if all its jobs rest and it has no open wish.
+func (l *Ledger) releaseJobs(id events.RequestID) {
 	r, ok := l.Requests[id]
 	if !ok || !r.State.Terminal() || len(r.Wishes) > 0 || l.busy[id] > 0 {
 		return
@@ -99,7 +100,7 @@ func (l *Ledger) settle(id events.RequestID) {
 	l.names.forget(string(id), string(r.Artifact.Tag))
 }
 
-// bury takes a job out of the memory that rests and that no request stands for.
+// bury moves a job from memory into the past if it rests and no request holds it.
 func (l *Ledger) bury(j *Job) {
 	if !j.resting || slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Requests[w.Request] != nil }) {
 		return
@@ -109,7 +110,7 @@ func (l *Ledger) bury(j *Job) {
 	delete(l.names.origins, *j.of)
 }
 
-// share notes that a request that starts stands for jobs that other ones had made.
+// share notes that a starting request also holds jobs that other requests had made.
 func (l *Ledger) share(id events.RequestID, jobs []events.JobID) {
 	if slices.ContainsFunc(jobs, l.Past.has) {
 		made, shared := l.expanded(id)
@@ -124,8 +125,9 @@ func (l *Ledger) share(id events.RequestID, jobs []events.JobID) {
 	}
 }
 
-// expanded returns the jobs of a request that has started, each in all of its rounds, in the order in which a start makes
-// them: those that it had made, for its parent and itself, and the rounds of them and of its own that others had made.
+// expanded returns the jobs of a request that has started, in all their rounds, in the order in which a start makes
+// them: made are those that this request had made, for its parent and itself; shared are those rounds that other
+// requests had made.
 func (l *Ledger) expanded(id events.RequestID) (made, shared []events.JobSpec) {
 	r, ok := l.Requests[id]
 	if !ok || r.Definitions == "" {
@@ -152,7 +154,7 @@ func (l *Ledger) expanded(id events.RequestID) (made, shared []events.JobSpec) {
 	return made, shared
 }
 
-// rounds returns a job in each of its rounds, from the first.
+// rounds returns all rounds of a job, from the first.
 func (l *Ledger) rounds(first events.JobSpec) (all []events.JobSpec) {
 	for spec := first; ; {
 		j := l.Find(spec)
@@ -164,7 +166,7 @@ func (l *Ledger) rounds(first events.JobSpec) (all []events.JobSpec) {
 	}
 }
 
-// recall gives a request its jobs back that has let them go.
+// recall gives a request back the jobs that it has released.
 func (l *Ledger) recall(id events.RequestID) {
 	r, ok := l.Requests[id]
 	if !ok || !r.State.Terminal() || len(r.Jobs)+len(r.Shared) > 0 {
@@ -173,7 +175,7 @@ func (l *Ledger) recall(id events.RequestID) {
 	back := *r
 	take := func(specs []events.JobSpec) (ids []events.JobID) {
 		for _, spec := range specs {
-			l.stand(l.revive(spec), Wanter{Request: id, Looks: true})
+			l.hold(l.revive(spec), Wanter{Request: id, Looks: true})
 			ids = append(ids, spec.ID)
 		}
 		return ids
@@ -183,7 +185,7 @@ func (l *Ledger) recall(id events.RequestID) {
 	l.Requests[id] = &back
 }
 
-// artifactOf returns what a job measures; nothing when it was never made.
+// artifactOf returns the artifact that a job measures; the zero value when the job was never made.
 func (l *Ledger) artifactOf(id events.JobID) events.Artifact {
 	if j, ok := l.Jobs[id]; ok {
 		return j.of.artifact

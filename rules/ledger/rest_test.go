@@ -10,12 +10,13 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// teller tells a ledger what happened, and reads it from a snapshot after each event: nothing that counts is left out.
+// teller gives facts to a ledger and restores it from a snapshot after each event: a snapshot must lose nothing that
+// counts.
 type teller struct {
 	*testing.T
 	*ledger.Ledger
 	seq events.Seq
-	// attempts are the tokens of the attempts at jobs.
+	// attempts are the tokens of the jobs' attempts.
 	attempts map[events.JobID]events.Seq
 }
 
@@ -43,7 +44,7 @@ func (w *teller) happens(facts ...events.Fact) {
 	}
 }
 
-// starts asks for a request and starts it, with the jobs that are missing.
+// starts creates a request and starts it, with the missing jobs.
 func (w *teller) starts(tag, parent events.Tag) (id events.RequestID, jobs []events.JobSpec) {
 	w.Helper()
 	id = events.NewRequestID("m", events.Master, string(tag))
@@ -117,7 +118,7 @@ func TestWhatHasEndedLeavesTheMemory(t *testing.T) {
 func TestARequestThatIsAskedAboutHasItsJobsBack(t *testing.T) {
 	w := tell(t)
 	_, parents := w.starts("t0", "")
-	w.ends(parents[0], events.Success) // the other one is left to the child: it was cancelled
+	w.ends(parents[0], events.Success) // the other one was cancelled and is left to the child
 	w.happens(events.RequestCancelledWithJobs{RequestID: parents[0].RequestID})
 	w.holds("the parent was cancelled", 0, 2)
 	id, jobs := w.starts("t1", "t0")
@@ -164,7 +165,7 @@ func TestSharedJobsComeBackForTheNextRequest(t *testing.T) {
 	w.holds("it has ended, too", 0, 2)
 }
 
-// A cancel and a dispatch may be decided at once: the job is on its lane, though it has ended.
+// A cancellation and a dispatch may be decided at the same time: the job is on its lane although it has ended.
 func TestADispatchAfterTheEndBringsAJobBack(t *testing.T) {
 	w := tell(t)
 	id, jobs := w.starts("t1", "")
@@ -180,7 +181,7 @@ func TestADispatchAfterTheEndBringsAJobBack(t *testing.T) {
 	w.holds("its place is over", 0, 2)
 }
 
-// Results of jobs that have left the memory are news for the reports about their artifact.
+// Results of jobs that have left the memory are still news for the reports about their artifact.
 func TestLateResultsAreNews(t *testing.T) {
 	w := tell(t)
 	parent := events.NewRequestID("m", events.Master, "t0")

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever the order of the times, jobs are due exactly when an hour is over in which one ended that is left.
+// In any order of times: jobs are due exactly when an hour is over in which a remaining job ended.
 func TestRetentionKnowsWhatIsLeft(t *testing.T) {
 	epoch := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// roundsByItself is how many more rounds of a job new requests make that ended by a fault, againAfter how long
-	// after the last of them.
+	// roundsByItself is how many more rounds new requests make of a job that ended by a fault; againAfter is how long
+	// they wait after the last one.
 	roundsByItself = 3
 	againAfter     = time.Hour
 )
 
-// NewestRounds returns the jobs that a request stands for, its own and those that it asked of its parent, each in the
-// newest round that the request knows, in the order they were made; the shared ones come last.
+// NewestRounds returns the jobs of a request, its own and those of its parent that it asked for, each in the newest
+// round that the request knows, in the order they were made. Shared jobs come last.
 func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 	var out []*Job
 	at := map[events.JobID]int{}
@@ -56,7 +56,7 @@ func (l *Ledger) NewestRound(spec events.JobSpec) events.JobSpec {
 	}
 }
 
-// Missing returns those of jobs that are to be made, each in its round.
+// Missing returns the jobs that must still be made, each in its round.
 func (l *Ledger) Missing(jobs []events.JobSpec, now time.Time) []events.JobSpec {
 	var out []events.JobSpec
 	for _, spec := range jobs {
@@ -67,8 +67,9 @@ func (l *Ledger) Missing(jobs []events.JobSpec, now time.Time) []events.JobSpec 
 	return out
 }
 
-// Lacks returns the job in its newest round, and whether that is still to be made: because there is none, or because
-// the one before was cancelled, ended by a fault some time ago, or measures less than this one would.
+// Lacks returns the job in its newest round, and whether that round must still be made: because there is none yet, or
+// because the round before was cancelled, is no longer wanted, ended by a fault some time ago, or measures less than
+// this one would.
 func (l *Ledger) Lacks(spec events.JobSpec, now time.Time) (events.JobSpec, bool) {
 	faults := 0
 	for {
@@ -93,8 +94,8 @@ func (l *Ledger) Lacks(spec events.JobSpec, now time.Time) (events.JobSpec, bool
 	}
 }
 
-// covered reports whether a job measures every test case that another round of it would, which may have other
-// definitions or be made for another kind of request.
+// covered reports whether a job measures every test case that another round of it would. That round may have other
+// definitions, or be made for another kind of request.
 func (l *Ledger) covered(have, want events.JobSpec) bool {
 	if have.Definitions == want.Definitions && have.Artifact.Kind == want.Artifact.Kind {
 		return true
@@ -108,13 +109,13 @@ func (l *Ledger) Stopped(id events.RequestID) bool {
 	return ok && r.State == events.StateCancelled
 }
 
-// LackError says what the farm lacks to turn requests into jobs. No request is to blame.
+// LackError says what the farm lacks to turn requests into jobs. The request is not to blame.
 type LackError struct{ Lack, Detail string }
 
 func (e LackError) Error() string { return e.Lack }
 
-// Expand turns a request into jobs with the definitions that it started with, or the current ones. A LackError says
-// that there are none to be used.
+// Expand turns a request into jobs with the definitions that it started with, or with the current ones before its
+// start. It returns a LackError when there are no usable definitions.
 func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
 	name := r.Artifact.Suite
 	digest = r.Definitions

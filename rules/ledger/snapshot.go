@@ -18,17 +18,17 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// Version is that of the folds: it grows when they give another ledger for the same log. A snapshot of another version
-// is not read.
+// Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
+// another version is not read.
 const Version = 2
 
-// image is a ledger in a snapshot, without what follows from the rest.
+// image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
 	*Ledger
 	// Opened and Copied are the place of the reader.
 	Opened events.Seq
 	Copied []events.CollectorName
-	// LaneImages and LengthImages are lists: their keys are no keys in JSON.
+	// LaneImages and LengthImages are lists, because JSON cannot have their keys as keys.
 	LaneImages   []laneImage
 	LengthImages []lengthImage
 	PastImage    pastImage
@@ -51,7 +51,7 @@ type lengthImage struct {
 	Took []time.Duration
 }
 
-// Snapshot returns the ledger as bytes, the same ones for the same ledger.
+// Snapshot returns the ledger as bytes. Equal ledgers give equal bytes.
 func (l *Ledger) Snapshot() ([]byte, error) {
 	i := image{Ledger: l}
 	i.Opened, i.Copied = l.reader.Place()
@@ -82,7 +82,7 @@ func compareSorts(a, b queue.Sort) int {
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Profile, b.Profile))
 }
 
-// Restore returns the ledger of a snapshot of this Shape. Errors say what is wrong with it.
+// Restore returns the ledger of a snapshot with this program's Shape. An error says what is wrong with the snapshot.
 func Restore(data []byte) (*Ledger, error) {
 	i := image{Ledger: New()}
 	decode := json.NewDecoder(bytes.NewReader(data))
@@ -107,7 +107,7 @@ func Restore(data []byte) (*Ledger, error) {
 	}
 	for digest, d := range l.Definitions {
 		if d.Digest() != digest {
-			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s are not what they were", digest)
+			return nil, fmt.Errorf("read a snapshot of the ledger: definitions %.12s do not match their digest", digest)
 		}
 	}
 	var err error
@@ -120,7 +120,7 @@ func Restore(data []byte) (*Ledger, error) {
 		j.resting = j.State.Terminal() && !l.OnLane(j)
 		for _, w := range known.Wanters {
 			w.Request = events.RequestID(l.names.once(string(w.Request)))
-			l.stand(j, w)
+			l.hold(j, w)
 		}
 		l.Jobs[id] = j
 	}
@@ -134,22 +134,22 @@ func Restore(data []byte) (*Ledger, error) {
 	return l, nil
 }
 
-// Shape names the form of a snapshot and the version of the folds, as a token. It is made from the types, so that a new
-// field makes another shape.
+// Shape names the form of a snapshot and the version of the folds, as a token. It is made from the types, so a new
+// field makes a new shape.
 func Shape() string {
 	h := sha256.New()
 	describe(h, reflect.TypeFor[image](), map[reflect.Type]bool{})
 	return fmt.Sprintf("v%d-%s", Version, hex.EncodeToString(h.Sum(nil)[:6]))
 }
 
-// describe writes a type with all that it holds.
+// describe writes a type with all types inside it.
 func describe(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
 	fmt.Fprintf(w, "%s %s{", t, t.Kind())
 	if seen[t] {
 		return
 	}
 	seen[t] = true
-	// The other kinds hold nothing.
+	// The other kinds have no types inside.
 	//exhaustive:ignore
 	switch t.Kind() {
 	case reflect.Struct:

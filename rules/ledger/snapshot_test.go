@@ -30,7 +30,7 @@ func restore(t testing.TB, data []byte) *ledger.Ledger {
 	return l
 }
 
-// A snapshot and the events after it come to the same as all events from the first.
+// A snapshot and the events after it give the same ledger as all events from the first.
 func TestASnapshotAndTheTailAreTheWholeLog(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -55,8 +55,8 @@ func TestASnapshotAndTheTailAreTheWholeLog(t *testing.T) {
 	}
 }
 
-// What the reader of the log knows is in the snapshot: what a collector says of itself counts no more once the registry is
-// open, and that was said before the snapshot.
+// The snapshot holds the state of the reader: once the registry is open, a collector's word about its standing does not
+// count, even if the registry opened before the snapshot.
 func TestASnapshotKnowsWhatIsLitter(t *testing.T) {
 	stored := func(seq events.Seq, s events.Subject, f events.Fact) events.Stored {
 		m, err := events.Encode(events.Event{ID: "e", Time: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC), Source: "t", Actor: "t", Fact: f})

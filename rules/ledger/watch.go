@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// never is the time of what did not happen.
+// never is the time of something that did not happen.
 var never time.Time
 
 func later(a, b time.Time) time.Time {
@@ -19,8 +19,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// look notes since when a lane has jobs that wait and nobody for them.
-func (l *Ledger) look(name events.Lane) {
+// noteUnserved notes since when a lane has waiting jobs but no takers.
+func (l *Ledger) noteUnserved(name events.Lane) {
 	lane := l.lane(name)
 	switch unserved := lane.Takers == 0 && (len(lane.Queued) > 0 || lane.Work.Ahead() > 0); {
 	case !unserved:
@@ -30,20 +30,20 @@ func (l *Ledger) look(name events.Lane) {
 	}
 }
 
-// movedOn notes that a lane's work went on.
+// movedOn notes that a lane's work made progress.
 func (l *Ledger) movedOn(name events.Lane) {
 	l.Moved = later(l.Moved, l.stored)
-	l.look(name)
+	l.noteUnserved(name)
 }
 
-// foldMoved notes what a fact that counts on the work of a lane means for it. An attempt that is over without its job
-// is no progress.
+// foldMoved notes whether a fact that counts on the work of a lane is progress. The end of an attempt that does not end
+// its job is none.
 func (l *Ledger) foldMoved(f events.WorkFact) {
 	switch f.(type) {
 	case events.JobDequeued, events.JobFinished:
 		l.movedOn(f.Where())
 	case events.AttemptLost, events.AttemptReleased:
-		l.look(f.Where())
+		l.noteUnserved(f.Where())
 	}
 }
 
@@ -68,7 +68,7 @@ func (l *Ledger) mendPoison(name events.SuiteName) {
 	}
 }
 
-// foldRaised notes an alert that is raised, or says something else from now on.
+// foldRaised notes a new alert, or the new text of one that stands.
 func (l *Ledger) foldRaised(f events.AlertRaised) {
 	a, stands := l.Alerts[f.Key]
 	if !stands {
@@ -81,14 +81,14 @@ func (l *Ledger) foldRaised(f events.AlertRaised) {
 	}
 }
 
-// recent is how many of the last jobs alike tell how long the next will take.
+// recent is how many of the last similar jobs predict the length of the next.
 const recent = 10
 
-// Lengths are how long the last jobs took, by sort. An estimate may fall back on jobs that are merely similar;
-// an alarm may not: a sort without a job of its own is unknown, and unknown is compared with nothing.
+// Lengths holds how long the last jobs took, by sort. An estimate may fall back on jobs that are only similar; an alarm
+// may not. The length of a sort without a job of its own is unknown, and an unknown length raises no alarm.
 type Lengths map[queue.Sort][]time.Duration
 
-// learn takes the length of a job that ran to its end, in one piece, and measured something.
+// learn adds the length of a job that succeeded in one piece and measured something.
 func (l Lengths) learn(s queue.Sort, f events.JobFinished) {
 	if f.Outcome != events.Success || f.Measured == 0 || f.Skipped > 0 || f.DurationMS <= 0 {
 		return
@@ -97,7 +97,7 @@ func (l Lengths) learn(s queue.Sort, f events.JobFinished) {
 	l[s] = slices.Clone(list[max(len(list)-recent, 0):])
 }
 
-// Expect returns the median of the last jobs of a sort; unknown without any.
+// Expect returns the median of the last jobs of a sort; unknown when there are none.
 func (l Lengths) Expect(s queue.Sort) queue.Expected {
 	list := l[s]
 	if len(list) == 0 {

@@ -92,8 +92,8 @@ func crowdOf(parent func(i int) events.Tag) []Entry {
 
 func crowdTag(i int) events.Tag { return events.Tag(fmt.Sprintf("%040x", i+1)) }
 
-// mixedCrowd holds every kind and state, chains of a hundred, chains below unknown parents, a cycle of a
-// thousand, and what hangs below it.
+// mixedCrowd holds every kind and state, chains of a hundred, chains below unknown parents, a cycle of a thousand, and
+// requests below it.
 func mixedCrowd() []Entry {
 	list := crowdOf(func(i int) events.Tag {
 		switch {

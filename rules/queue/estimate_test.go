@@ -25,7 +25,7 @@ func jobs(l events.Lane, minutes ...int) LaneWork {
 	return w
 }
 
-// busy is work on a lane whose first job runs since some minutes.
+// busy is work on a lane whose first job has run for some minutes.
 func busy(l events.Lane, elapsed, of int, minutes ...int) LaneWork {
 	w := jobs(l, minutes...)
 	w.Running = &RunningJob{Elapsed: time.Duration(elapsed) * time.Minute, Expected: expected(of)}
@@ -48,7 +48,7 @@ func TestEstimate(t *testing.T) {
 		Start, End       int // minutes after the epoch, or never
 		Overrun, Guessed bool
 	}
-	now := epoch.Add(30 * time.Minute) // what is in progress started at the epoch
+	now := epoch.Add(30 * time.Minute) // requests in progress started at the epoch
 	running, second := started(master("run", "", 0), 0), started(master("second", "", 1), 0)
 	a, b, w := master("a", "", 1), master("b", "", 2), unbuilt(try("w", "", 3))
 
@@ -175,7 +175,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// While a job overruns, the estimates of all that follows move back as time passes.
+// While a job overruns, all later estimates move back as time passes.
 func TestOverrunPushesBack(t *testing.T) {
 	places := Order([]Entry{started(master("run", "", 0), 0), master("a", "", 1), master("b", "", 2)}, nil)
 	at := func(minutes int) []Forecast {
@@ -287,7 +287,7 @@ func TestEstimatesGoForwardInTime(t *testing.T) {
 	})
 }
 
-// Never more requests than allowed are in progress when one starts.
+// When a request starts, no more requests are in progress than allowed.
 func TestEstimatesKeepTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenes(false).Draw(t, "scene")
@@ -309,7 +309,7 @@ func TestEstimatesKeepTheLimit(t *testing.T) {
 	})
 }
 
-// Requests that share a lane end on it in queue order: with one lane, ends never go back.
+// Requests that share a lane end on it in queue order: with one lane, ends only grow.
 func TestEstimatesFollowTheLane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenes(true).Draw(t, "scene")

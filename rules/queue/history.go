@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Sort says what a job is like as far as its duration is concerned.
+// Sort holds the properties of a job that decide how long it takes.
 type Sort struct {
 	Suite   events.SuiteName
 	Lane    events.Lane
@@ -22,32 +22,32 @@ type Expected struct {
 	// Length is the median of the jobs that the expectation comes from.
 	Length time.Duration
 	Known  bool
-	// Spread is how far one job is from Length, and Doubt how far Length is from the true median, for it comes
-	// from a few jobs: both as standard deviations, and known only if Ranged.
+	// Spread is how far one job is from Length. Doubt is how far Length is from the true median, because it comes from
+	// few jobs. Both are standard deviations, and known only if Ranged.
 	Spread, Doubt time.Duration
 	Ranged        bool
-	// Basis is equal where expectations come from the same jobs: they share their doubt.
+	// Basis is equal for expectations that come from the same jobs: they share their doubt.
 	Basis int
 }
 
-// Known returns the expectation of a length, of which no spread is known; a negative length counts as 0.
+// Known returns the expectation of a length with unknown spread. A negative length counts as 0.
 func Known(length time.Duration) Expected { return Expected{Length: max(length, 0), Known: true} }
 
-// Recent is how many of the last jobs alike count.
+// Recent is how many of the last similar jobs count.
 const Recent = 10
 
-// enough is how many jobs it takes to know how far they spread.
+// enough is how many jobs are needed to know their spread.
 const enough = 3
 
-// History remembers how long the last jobs took, and tells from them how long the next will take. The zero
-// value is an empty history. It holds the last few durations of each group of jobs only, however many are
-// added. It belongs to one caller at a time.
+// History remembers how long the last jobs took, and predicts from them how long the next ones will take. The zero
+// value is an empty history. It holds only the last few durations of each group of jobs, however many are added. It is
+// for one goroutine at a time.
 type History struct {
 	groups map[group]*sample
 }
 
-// group is a set of jobs alike; coarse groups leave fields empty, and their level keeps them apart from
-// jobs whose fields are empty themselves.
+// group is a set of similar jobs. Coarse groups leave fields empty; the level tells them from jobs whose own fields are
+// empty.
 type group struct {
 	level int
 	sort  Sort
@@ -59,8 +59,8 @@ type sample struct {
 	took   []time.Duration
 }
 
-// groupsOf returns the groups that a job belongs to, finest first. All are within one suite, because the
-// jobs of two suites say nothing about each other.
+// groupsOf returns the groups that a job belongs to, finest first. All are within one suite, because jobs of two suites
+// say nothing about each other.
 func groupsOf(s Sort) [4]group {
 	return [4]group{
 		{0, s},
@@ -70,12 +70,12 @@ func groupsOf(s Sort) [4]group {
 	}
 }
 
-// longest bounds what a job is believed to take: more is the mistake of a clock, and must not carry the estimates
-// of a whole queue beyond all calendars.
+// longest bounds the duration of a job: a longer one is a clock error, and must not spoil the estimates of the whole
+// queue.
 const longest = 30 * 24 * time.Hour
 
-// Add records that a job of sort s took so long, 30 days at most. Add jobs in the order in which they finished, and only
-// those that ran to their end: cancelled ones and no-ops would make later ones look short.
+// Add records how long a job of sort s took, 30 days at most. Add jobs in the order in which they finished, and only
+// those that ran to their end: cancelled jobs and no-ops would make later ones look short.
 func (h *History) Add(s Sort, took time.Duration) {
 	if h.groups == nil {
 		h.groups = make(map[group]*sample)
@@ -94,11 +94,11 @@ func (h *History) Add(s Sort, took time.Duration) {
 	}
 }
 
-// Expect returns the median of the last ten jobs of sort s. When there are none, those of the same lane and
-// kind stand in for them, then those of the lane, then those of the suite; else the length is unknown.
+// Expect returns the median of the last ten jobs of sort s. When there are none, it uses those of the same lane and
+// kind, then those of the lane, then those of the suite; else the length is unknown.
 //
-// The spread comes from the same jobs. When they are fewer than three, they are taken to spread as far, in
-// proportion, as those of the next group that has three; when no group has, the spread is unknown.
+// The spread comes from the same jobs. If they are fewer than three, Expect assumes that they spread, in proportion,
+// like the next group that has three; if no group has three, the spread is unknown.
 func (h *History) Expect(s Sort) Expected {
 	var e Expected
 	from := 0
@@ -128,17 +128,16 @@ func (h *History) Expect(s Sort) Expected {
 	return e
 }
 
-// medianError is by how much a median is a worse guess than a mean, for normal values: the root of π/2.
+// medianError is how much larger the error of a median is than that of a mean, for normal values: the root of π/2.
 const medianError = 1.2533
 
-// caution is by how much a range of four in five must be wider because the deviation itself comes from so few
-// values: the 90 % quantile of Student's t over that of the normal distribution, for n values. [Recent] is the
-// largest n.
+// caution is the factor by which a range of four in five must be wider, because the deviation itself comes from only n
+// values: the 90 % quantile of Student's t over that of the normal distribution. [Recent] is the largest n.
 func caution(n int) float64 {
 	return [...]float64{enough: 1.472, 1.278, 1.196, 1.152, 1.124, 1.104, 1.090, 1.079}[n]
 }
 
-// moments returns the mean of a list of three or more, and the standard deviation, cautiously.
+// moments returns the mean of a list of three or more values, and their standard deviation times caution.
 func moments(list []time.Duration) (mean, deviation float64) {
 	for _, d := range list {
 		mean += float64(d) / float64(len(list))

@@ -15,7 +15,7 @@ var debug = Sort{
 	Suite: "go", Lane: events.Lane{Target: "x86_64-linux", Set: 1}, Kind: "compile", Backend: "gc", Profile: "debug",
 }
 
-// like returns debug with changes.
+// like returns a changed copy of debug.
 func like(change func(*Sort)) Sort {
 	s := debug
 	change(&s)
@@ -33,7 +33,7 @@ func TestHistoryFallsBackToCoarserGroups(t *testing.T) {
 		name string
 		add  Sort
 		took time.Duration
-		want Expected // of debug, afterwards; how far it spreads is told elsewhere
+		want Expected // of debug, afterwards; other tests check the spread
 	}{
 		{"another suite says nothing", foreign, 100 * time.Minute, Expected{}},
 		{"the suite", elsewhere, 50 * time.Minute, Known(50 * time.Minute)},
@@ -52,7 +52,7 @@ func TestHistoryFallsBackToCoarserGroups(t *testing.T) {
 	}
 }
 
-// An empty field is a value like any other, and no door to a coarser group.
+// An empty field is a value like any other. It does not stand for a coarser group.
 func TestHistoryKeepsGroupsApart(t *testing.T) {
 	var h History
 	plain := like(func(s *Sort) { s.Backend, s.Profile = "", "" })
@@ -79,7 +79,7 @@ func TestHistoryIsTheMedianOfTheLastTen(t *testing.T) {
 	})
 }
 
-// The spread is known from three jobs on; fewer spread like those of the next group, in proportion.
+// The spread is known from three jobs on. Fewer jobs spread like those of the next group, in proportion.
 func TestHistoryTellsTheSpread(t *testing.T) {
 	opt := like(func(s *Sort) { s.Profile = "opt" })
 	runtime := like(func(s *Sort) { s.Kind = "runtime" })
@@ -119,7 +119,7 @@ func TestHistoryTellsTheSpread(t *testing.T) {
 	}
 }
 
-// What takes no time at all is no reason to divide by it.
+// Jobs that took no time must not cause a division by zero.
 func TestHistoryOfNoTime(t *testing.T) {
 	var h History
 	elsewhere := like(func(s *Sort) { s.Lane.Set = 2 })

@@ -2,17 +2,17 @@ package queue
 
 import "time"
 
-// Own tells how long the jobs of requests in progress will take from what these requests have done themselves. It is
-// for jobs that are like none in the history, such as those of the first request of a suite. The zero value has seen
-// nothing.
+// Own predicts how long the jobs of requests in progress will take from the jobs that these requests have done already.
+// It is for jobs without similar ones in the history, such as those of the first request of a suite. The zero value has
+// seen no job.
 type Own struct {
 	took  time.Duration
 	cases int
 	ended []time.Duration
 }
 
-// Ended records a job that has ended, with the number of its test cases that were measured. Only jobs
-// that measured something tell how long others take.
+// Ended records a job that has ended, with the number of its test cases that were measured. A job that measured nothing
+// is ignored: it does not tell how long others take.
 func (o *Own) Ended(took time.Duration, cases int) {
 	if took <= 0 || cases <= 0 {
 		return
@@ -22,7 +22,7 @@ func (o *Own) Ended(took time.Duration, cases int) {
 	o.add(took, cases)
 }
 
-// Runs records a job that runs, with the number of its test cases that are measured.
+// Runs records a running job, with the number of its test cases that are measured so far.
 func (o *Own) Runs(elapsed time.Duration, cases int) {
 	if elapsed > 0 && cases > 0 {
 		o.add(min(elapsed, longest), cases)
@@ -34,8 +34,8 @@ func (o *Own) add(took time.Duration, cases int) {
 	o.cases += cases
 }
 
-// Expect returns how long a job with so many test cases should take, 0 of them when nobody knows how many it has: as
-// long as so many took on the average, or else as the jobs that have ended took.
+// Expect returns how long a job with this number of test cases should take; 0 cases means that the number is unknown.
+// It uses the average time per test case, or else the median of the jobs that have ended.
 func (o *Own) Expect(cases int) Expected {
 	switch {
 	case cases > 0 && o.cases > 0:
@@ -46,7 +46,7 @@ func (o *Own) Expect(cases int) Expected {
 	return Expected{}
 }
 
-// ExpectRunning returns how long a job should take in all of which some test cases are measured.
+// ExpectRunning returns how long a job should take in all when some of its test cases are measured already.
 func (o *Own) ExpectRunning(elapsed time.Duration, done, cases int) Expected {
 	if elapsed <= 0 || done <= 0 || cases <= 0 {
 		return o.Expect(cases)
@@ -54,7 +54,7 @@ func (o *Own) ExpectRunning(elapsed time.Duration, done, cases int) Expected {
 	return proportional(elapsed, done, max(done, cases))
 }
 
-// proportional returns how long all of something takes of which a part took so long.
+// proportional returns how long all takes when a part of it took this long.
 func proportional(took time.Duration, part, all int) Expected {
 	return Known(time.Duration(min(float64(took)*float64(all)/float64(part), float64(longest))))
 }

@@ -126,11 +126,11 @@ func TestOrderGroups(t *testing.T) {
 	})
 }
 
-// A request never comes before the ready request that it waits for, unless both are in one cycle.
+// A request never comes before the ready request that it waits for, unless both are in the same cycle.
 func TestOrderPutsParentsFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := farms().Draw(t, "farm")
-		for i := range f.entries { // with one request per tag: of several, the first is enough
+		for i := range f.entries { // one request per tag: of several, the first would be enough
 			f.entries[i].Tag = events.Tag(fmt.Sprint("t", i+1))
 		}
 		places := Order(f.entries, f.done)
@@ -165,7 +165,7 @@ func TestOrderPutsParentsFirst(t *testing.T) {
 	})
 }
 
-// When a request in progress ends, however it does, the others keep their order.
+// When a request in progress ends, in any state, the others keep their order.
 func TestOrderStaysWhenARequestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := farms().Draw(t, "farm")
@@ -185,7 +185,7 @@ func TestOrderStaysWhenARequestEnds(t *testing.T) {
 	})
 }
 
-// Order agrees with the rules carried out word by word, level after level, in quadratic time.
+// Order agrees with a literal, quadratic implementation of the rules, level after level.
 func TestOrderFollowsTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := farms().Draw(t, "farm")
@@ -201,8 +201,8 @@ func TestOrderFollowsTheRules(t *testing.T) {
 	})
 }
 
-// byTheRules carries out rules 3 and 4. Releases take part in it, because their tags may be parents, and are
-// left out of the result.
+// byTheRules carries out rules 3 and 4. Releases take part, because their tags may be parents, but are not in the
+// result.
 func byTheRules(f farm) []events.RequestID {
 	var order []events.RequestID
 	var rest []Entry
@@ -249,8 +249,8 @@ func byTheRules(f farm) []events.RequestID {
 	return order
 }
 
-// knotsOf returns the requests that keep all the rest waiting: those whose parent is not among them, and
-// the members of cycles that do not hang below those.
+// knotsOf returns the requests that all others in rest wait for: those whose parent is not in rest, and the members of
+// cycles that are not below those.
 func knotsOf(rest []Entry) []events.RequestID {
 	var knots []events.RequestID
 	below := make(map[events.RequestID]bool)

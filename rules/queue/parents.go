@@ -6,21 +6,21 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// spot is what is found out about one entry before sorting.
+// spot is what findSpots learns about one entry before sorting.
 type spot struct {
 	turn   turn
 	level  int32
 	parent parentIs
 	// tag and parentTag are indices of known tags, or none.
 	tag, parentTag int32
-	// sibling is the next entry that hangs below the same parent, or none.
+	// sibling is the next entry below the same parent, or none.
 	sibling int32
 	reached bool
 }
 
 const none = int32(-1)
 
-// parentIs says how an entry stands to its parent.
+// parentIs is the state of an entry's parent.
 type parentIs int8
 
 const (
@@ -32,11 +32,11 @@ const (
 	pending                    // it is ready itself
 )
 
-// tagNode is what is known of the requests that have one tag.
+// tagNode is what is known about the requests that have one tag.
 type tagNode struct {
 	ended, running, ready bool
-	// child is the first of the entries that hang below the tag, or none; none, too, once a walk has reached
-	// one of the requests that have the tag, and with it those below.
+	// child is the first of the entries below the tag, or none. It is also none after a walk has reached a request with
+	// this tag, and with it the entries below.
 	child int32
 }
 
@@ -45,12 +45,12 @@ type family struct {
 	entries []Entry
 	spots   []spot
 	tags    []tagNode
-	// index finds tags by suite and name; two maps are faster than one with both in the key.
+	// index finds tags by suite and name. Nested maps are faster than one map with both in the key.
 	index map[events.SuiteName]map[events.Tag]int32
 }
 
-// settle finds the turn, the level and the state of the parent for every entry.
-func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
+// findSpots finds the turn, the level and the state of the parent for every entry.
+func findSpots(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []spot {
 	f := &family{
 		entries: entries,
 		spots:   make([]spot, len(entries)),
@@ -62,7 +62,7 @@ func settle(entries []Entry, isDone func(events.SuiteName, events.Tag) bool) []s
 		f.addTag(i)
 	}
 
-	// Releases ignore their parents, so that they are roots, like all whose parent is done.
+	// Releases ignore their parents, so they are roots, like all requests whose parent is done.
 	var roots, orphans, unreadies []int32
 	for i := range entries {
 		e, s := &entries[i], &f.spots[i]
@@ -104,7 +104,7 @@ func (f *family) addTag(i int) {
 	tags := f.index[e.Suite]
 	if tags == nil {
 		size := 0
-		if len(f.index) == 0 { // most queues hold one suite; with many, each is small
+		if len(f.index) == 0 { // most queues hold one suite; of many suites, each is small
 			size = len(f.entries)
 		}
 		tags = make(map[events.Tag]int32, size)
@@ -129,7 +129,7 @@ func (f *family) addTag(i int) {
 	}
 }
 
-// findParent decides how e stands to its parent.
+// findParent finds the state of e's parent.
 func (f *family) findParent(e *Entry, s *spot, isDone func(events.SuiteName, events.Tag) bool) {
 	if e.Parent == "" {
 		s.parent = absent
@@ -164,7 +164,7 @@ func (f *family) walk(roots []int32, t turn) {
 		child := f.tags[s.tag].child
 		f.tags[s.tag].child = none
 		for c := child; c != none; c = f.spots[c].sibling {
-			if !f.spots[c].reached { // the members of a cycle are roots and children both
+			if !f.spots[c].reached { // a member of a cycle is both root and child
 				f.reach(c, t, s.level+1)
 				list = append(list, c)
 			}
@@ -180,11 +180,11 @@ func (f *family) reach(i int32, t turn, level int32) {
 	}
 }
 
-// cycles returns the entries that no walk has reached and that are in a cycle of parents.
+// cycles returns the entries that are in a cycle of parents and that no walk has reached.
 //
-// All that was not reached has a parent that was not reached either. Following one parent each, every
-// entry ends in a cycle, and taking away again and again those that are nobody's parent leaves exactly the
-// cycles. Where several requests have the tag of the parent, the oldest stands for them.
+// Every entry that was not reached has a parent that was not reached either. Each has one parent, so every path of
+// parents ends in a cycle. Remove the entries that are no entry's parent, again and again: exactly the cycles remain.
+// If several requests have the tag of the parent, the oldest one counts as the parent.
 func (f *family) cycles() []int32 {
 	var rest []int32
 	oldest := make(map[int32]int32) // by tag
@@ -222,7 +222,7 @@ func (f *family) cycles() []int32 {
 	return members
 }
 
-// older reports whether entry a was created before b, or is the first by id of two that came together.
+// older reports whether entry a was created before b, or at the same time and has the smaller id.
 func (f *family) older(a, b int32) bool {
 	x, y := &f.entries[a], &f.entries[b]
 	if c := x.CreatedAt.Compare(y.CreatedAt); c != 0 {

@@ -10,13 +10,13 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// simulation is the state of the farm as the queue is played forward.
+// simulation is the state of the farm while the queue is played forward.
 type simulation struct {
 	now time.Time
-	// begin is when the last request began: requests begin in queue order. It is not before floor.
+	// begin is when the last request began: requests begin in queue order. It is never before floor.
 	begin point
 	floor time.Time
-	// free is when each lane is done with all requests so far; lanes that are missing are free at idle.
+	// free is when each lane is done with all requests so far. Lanes that are not in it are free at idle.
 	free map[events.Lane]point
 	// idle is the end of the last request that took all lanes.
 	idle point
@@ -24,9 +24,9 @@ type simulation struct {
 	last point
 	// ends holds when the requests that are in progress at begin end, soonest first.
 	ends endHeap
-	// stuck says why no further request begins; empty while one can.
+	// stuck says why no further request can begin; empty while one can.
 	stuck string
-	// room is what loads are added up in.
+	// room is a buffer for adding up loads.
 	room loads
 }
 
@@ -49,7 +49,7 @@ func (s *simulation) occupy(plan Plan) {
 	}
 }
 
-// rest is what is left of a running job.
+// rest is the remaining load of a running job.
 func (s *simulation) rest(r *RunningJob, mean time.Duration) load {
 	rest := remaining(r, mean)
 	e := r.Expected
@@ -84,7 +84,7 @@ func (s *simulation) carryOn(f *Forecast, p Place, plan Plan, known bool) {
 	}
 }
 
-// start estimates a request that has not started, once there is room for it among limit.
+// start estimates a request that has not started. It starts when fewer than limit requests are in progress.
 func (s *simulation) start(f *Forecast, p Place, plan Plan, known bool, limit int) {
 	for s.stuck == "" && len(s.ends) >= limit {
 		next := heap.Pop(&s.ends).(ending)
@@ -112,8 +112,8 @@ func (s *simulation) start(f *Forecast, p Place, plan Plan, known bool, limit in
 	}
 }
 
-// aside estimates a request that does not end with its work: it has no required jobs and ends when it begins, or never
-// ends, and why says so.
+// aside estimates a request that does not end with its work. Either it has no required jobs and ends when it begins, or
+// it never ends and why says the reason.
 func (s *simulation) aside(f *Forecast, p Place, plan Plan, begin point, floor time.Time, why string) {
 	if mean, ok := meanLength(plan); ok {
 		s.work(plan, mean, begin)
@@ -166,14 +166,14 @@ func (s *simulation) work(plan Plan, mean time.Duration, begin point) point {
 	return end
 }
 
-// takeAll makes a request take all lanes for so long, none before begin.
+// takeAll makes a request take all lanes for this long, none before begin.
 func (s *simulation) takeAll(f *Forecast, begin point, floor time.Time, long time.Duration) {
 	end := begin.plus(load{length: long, vague: true})
 	s.finish(f, end, floor)
 	s.idle = end
 }
 
-// finish notes when a request ends, which is not before floor.
+// finish notes when a request ends; never before floor.
 func (s *simulation) finish(f *Forecast, end point, floor time.Time) {
 	at := end.at
 	f.End = &at
@@ -189,12 +189,13 @@ func (s *simulation) freeAt(l events.Lane) point {
 	return s.idle
 }
 
-// remaining returns what is left of a running job; negative when it has run longer than expected.
+// remaining returns the time left of a running job; negative when it has run longer than expected.
 func remaining(r *RunningJob, mean time.Duration) time.Duration {
 	return length(r.Expected, mean) - max(r.Elapsed, 0)
 }
 
-// margin is how much longer than expected a job may take without surprise: one of ten does.
+// margin is how much longer than expected a job may take without being an overrun. One job of ten takes longer than
+// that.
 func (e Expected) margin() time.Duration {
 	if !e.Ranged {
 		return 0
@@ -233,7 +234,7 @@ func meanLength(plan Plan) (time.Duration, bool) {
 	return sum / time.Duration(n), true
 }
 
-// hasRequired reports whether the end of a request waits for any job.
+// hasRequired reports whether the plan has a required job left.
 func hasRequired(plan Plan) bool {
 	for _, w := range plan.Lanes {
 		if w.Running != nil && !w.Running.Optional || w.lastRequired() >= 0 {
@@ -252,7 +253,7 @@ func (w *LaneWork) lastRequired() int {
 	return last
 }
 
-// unserved says which lanes have required jobs and nobody who begins them; empty when there is none.
+// unserved says which lanes have required jobs but no collector that begins them; empty when there are none.
 func unserved(plan Plan) string {
 	var lanes []string
 	for _, w := range plan.Lanes {
@@ -266,7 +267,7 @@ func unserved(plan Plan) string {
 	return "no collector serves " + strings.Join(lanes, " and ")
 }
 
-// overruns reports whether a required job runs longer than one of its sort does in nine cases of ten.
+// overruns reports whether a required job has run longer than nine of ten jobs of its sort.
 func overruns(plan Plan, mean time.Duration) bool {
 	for _, w := range plan.Lanes {
 		if r := w.Running; r != nil && !r.Optional && remaining(r, mean) < -r.Expected.margin() {
@@ -296,11 +297,11 @@ func later(a, b time.Time) time.Time {
 // ending is when a request in progress makes room for another one.
 type ending struct {
 	point
-	// never says why it does not; empty when it does.
+	// never says why the request never makes room; empty when it does.
 	never string
 }
 
-// endHeap holds ends of requests, the soonest on top, and those that never come below all others.
+// endHeap holds the ends of requests, soonest on top. Ends that never come are below all others.
 type endHeap []ending
 
 func (h endHeap) Len() int { return len(h) }
@@ -312,10 +313,10 @@ func (h endHeap) Less(i, j int) bool {
 }
 func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push appends an end, as [heap.Interface] wants it.
+// Push appends an end, as [heap.Interface] requires.
 func (h *endHeap) Push(x any) { *h = append(*h, x.(ending)) }
 
-// Pop takes the last end off, as [heap.Interface] wants it.
+// Pop removes and returns the last end, as [heap.Interface] requires.
 func (h *endHeap) Pop() any {
 	old := *h
 	t := old[len(old)-1]

@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// point is a time in the future with what is known of its spread.
+// point is a time in the future with its spread.
 //
-// Spreads of single jobs are not added up: of ten jobs, some take longer than expected and some shorter. Two
-// kinds of error add up in two ways. That jobs differ from their median is chance, and each job has its own:
-// variances add. That the median itself is off, because few jobs were measured, is one error that all jobs of
-// the sort share: it adds up in full, and soon outweighs chance in a long queue.
+// Spreads of single jobs do not simply add up: of ten jobs, some take longer than expected and some shorter. There are
+// two kinds of error. First, each job differs from the median by its own chance: these variances add. Second, the
+// median itself may be off, because few jobs were measured. All jobs of the sort share this error: it adds up in full,
+// and soon outweighs chance in a long queue.
 type point struct {
 	at time.Time
-	// own is the variance of what single jobs add, in square seconds.
+	// own is the variance that single jobs add, in square seconds.
 	own float64
-	// doubt is the standard deviation of what the expectations add, in seconds.
+	// doubt is the standard deviation that the expectations add, in seconds.
 	doubt float64
-	// vague points have a spread that nobody knows.
+	// vague points have an unknown spread.
 	vague bool
 }
 
 func sure(t time.Time) point { return point{at: t} }
 
-// width is how many standard deviations lie on each side in a range that holds four of five.
+// width is how many standard deviations a range has on each side to hold four of five.
 const width = 1.2816
 
-// century bounds deviations, in seconds: beyond it they say nothing, and would not fit a time.Duration for ever.
-const century = 100 * 365 * 24 * 3600
+// maxSeconds bounds deviations, in seconds. A larger one says nothing, and at some size does not fit a time.Duration.
+const maxSeconds = 100 * 365 * 24 * 3600
 
-// bounds returns the range in which the time lies with four chances in five, no earlier than floor; nil when
-// it is not known.
+// bounds returns the range in which the time lies with four chances in five, no earlier than floor; nil when the spread
+// is unknown.
 func (p point) bounds(floor time.Time) (earliest, latest *time.Time) {
 	if p.vague {
 		return nil, nil
 	}
-	deviation := time.Duration(math.Round(min(width*math.Sqrt(p.variance()), century))) * time.Second
+	deviation := time.Duration(math.Round(min(width*math.Sqrt(p.variance()), maxSeconds))) * time.Second
 	low, high := later(p.at.Add(-deviation), floor), p.at.Add(deviation)
 	if low.After(p.at) {
 		low = p.at
@@ -48,8 +48,7 @@ func (p point) plus(w load) point {
 	return point{at: p.at.Add(w.length), own: p.own + w.own, doubt: p.doubt + w.doubt, vague: p.vague || w.vague}
 }
 
-// laterOf returns the later of two points that depend on each other, and of two equal ones the one of which
-// less is known.
+// laterOf returns the later of two points that depend on each other; of two at the same time, the less certain one.
 func laterOf(a, b point) point {
 	if c := a.at.Compare(b.at); c > 0 || c == 0 && (a.vague || a.variance() > b.variance()) {
 		return a
@@ -59,10 +58,10 @@ func laterOf(a, b point) point {
 
 func (p point) variance() float64 { return p.own + p.doubt*p.doubt }
 
-// lastOf returns when the last of two lanes ends that both began at begin, and do not depend on each other
-// since: later, as a rule, than each of them is expected to. (C. E. Clark, The greatest of a finite set of
-// random variables, 1961: mean and variance of the larger of two normal variables.) Jobs of two lanes are of
-// different sorts, so that their doubts are chance to each other.
+// lastOf returns when the last of two lanes ends. Both began at begin and are independent since then. As a rule that is
+// later than each of them is expected to end. (C. E. Clark, The greatest of a finite set of random variables, 1961:
+// mean and variance of the larger of two normal variables.) Jobs of two lanes are of different sorts, so their doubts
+// are independent too.
 func lastOf(begin, a, b point) point {
 	if b.at.After(a.at) {
 		a, b = b, a
@@ -76,10 +75,10 @@ func lastOf(begin, a, b point) point {
 		return a
 	}
 	alpha := gap / spread
-	first := math.Erfc(-alpha/math.Sqrt2) / 2 // how likely a is the last
+	first := math.Erfc(-alpha/math.Sqrt2) / 2 // the probability that a is the last
 	second := 1 - first
 	density := math.Exp(-alpha*alpha/2) / math.Sqrt(2*math.Pi)
-	mean := min(spread*density-gap*second, century) // behind a
+	mean := min(spread*density-gap*second, maxSeconds) // behind a
 	square := varianceA*first + (gap*gap+varianceB)*second - gap*spread*density
 	doubt := math.Hypot(first*max(a.doubt-begin.doubt, 0), second*max(b.doubt-begin.doubt, 0))
 	return point{
@@ -88,15 +87,15 @@ func lastOf(begin, a, b point) point {
 	}
 }
 
-// load is what jobs on one lane add to a point.
+// load is the time and the spread that jobs on one lane add to a point.
 type load struct {
 	length     time.Duration
 	own, doubt float64
 	vague      bool
 }
 
-// loads adds up jobs of one lane. The doubts of jobs with the same basis are one error, the others are chance
-// to each other. The zero value is ready.
+// loads adds up jobs of one lane. Jobs with the same basis share one doubt; doubts of different bases are independent.
+// The zero value is ready to use.
 type loads struct {
 	sum    load
 	doubts []doubt
@@ -109,7 +108,7 @@ type doubt struct {
 
 func (l *loads) reset() { *l = loads{doubts: l.doubts[:0]} }
 
-// add adds a job that takes so long; e says how far it may be off.
+// add adds a job of this length; e says how far the length may be off.
 func (l *loads) add(e Expected, long time.Duration) {
 	l.sum.length += long
 	if !e.Ranged {

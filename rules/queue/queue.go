@@ -1,35 +1,35 @@
-// Package queue decides in which order requests are benchmarked, with the reason of every place in words,
-// and estimates when each will start and end.
+// Package queue decides in which order requests are benchmarked, gives the reason for every place in words, and
+// estimates when each request will start and end.
 //
 // # The order
 //
-// The order is one pure function, [Order], used by whoever starts requests and by whoever shows them. The
-// requests take their turns in six groups, each with its own key; the last tie is always broken by id:
+// The order is one pure function, [Order]. The scheduler starts requests by it, and the pages show it. The requests
+// take their turns in six groups, each with its own key; the last tie is always broken by id:
 //
 //	turn      who                                          ordered by
 //	running   in progress                                  start time, PR
 //	release   ready releases                               release date, version
 //	ready     ready master and try, parents done           level, PR, master before try, creation time
-//	orphan    ready, below a parent that nobody knows      level, PR, master before try, creation time
+//	orphan    ready, below an unknown parent               level, PR, master before try, creation time
 //	tangled   ready, in a cycle of parents or below one,   level; creation time at level 0, below that
 //	          or below a parent that waits for artifacts   PR, master before try, creation time
 //	waiting   waiting for artifacts                        PR, creation time
 //
-// The level of a request counts its transitive parents that are still not done. A parent is done once it has
-// ended or is in progress; counting those in progress keeps the order from jumping when one of them ends.
-// Levels come from one breadth-first walk per turn, which opens a tag when its first request is reached and
-// then puts the requests that have this tag as parent one level deeper. The walk of the ready starts at
-// requests whose parent is done. What it cannot reach hangs below an unknown parent, below a parent that has
-// no artifacts yet, or below a cycle: the later walks start there. Every request names one parent at most, so
-// these are all the cases, and every pending request is reached exactly once: the order is never empty and
-// never an error. Walks use a list instead of recursion, so that the depth of a chain costs no stack.
+// The level of a request counts its transitive parents that are not done. A parent is done once it has ended or is in
+// progress; parents in progress count as done so that the order does not jump when one of them ends. Levels come from
+// one breadth-first walk per turn. The walk opens a tag when it reaches the tag's first request, and then puts the
+// requests that have this tag as parent one level deeper. The walk of the ready starts at requests whose parent is
+// done. The requests that it cannot reach are below an unknown parent, below a parent that has no artifacts yet, or in
+// or below a cycle: the later walks start there. Every request names at most one parent, so there are no other cases,
+// and every pending request is reached exactly once: the order is never empty and never an error. Walks use a list
+// instead of recursion, so the depth of a chain costs no stack.
 //
 // # The estimates
 //
-// [Estimate] plays the queue forward in time: at most so many requests are in progress at once, and each lane
-// walks the requests in queue order. [History] tells how long a job will take from those that were measured, and
-// how far they spread; the times of the play carry their spread with them (point.go), so that an estimate is a
-// range that holds four ends of five.
+// [Estimate] plays the queue forward in time: a limited number of requests is in progress at once, and each lane works
+// through the requests in queue order. [History] predicts how long a job will take, and with what spread, from the jobs
+// that were measured. The times of the play carry their spread with them (point.go). So an estimate is a range, and
+// four of five ends lie in it.
 package queue
 
 import (
@@ -47,16 +47,16 @@ type Entry struct {
 	Kind  events.RequestKind
 	State events.RequestState
 	Suite events.SuiteName
-	// Tag is empty while it is not known.
+	// Tag is empty while it is unknown.
 	Tag events.Tag
 	// Parent is the tag of the parent, in the same suite; empty when the request has none.
 	Parent events.Tag
 	// PR is the number of the pull request; 0 when there is none, and sorted as 0.
 	PR        int
 	CreatedAt time.Time
-	// StartedAt is when the request became in progress; zero before.
+	// StartedAt is when the request started; zero before.
 	StartedAt time.Time
-	// ReleasedOn is the date of a release, in UTC; zero when it is not known, and for other kinds.
+	// ReleasedOn is the date of a release, in UTC; zero when it is unknown, and for other kinds.
 	ReleasedOn time.Time
 }
 
@@ -65,26 +65,26 @@ type Place struct {
 	Entry
 	// Position counts from 1.
 	Position int
-	// Level is how many transitive parents are still not done. It counts up to the next unknown parent,
-	// parent without artifacts or member of a cycle, which are at level 0.
+	// Level is how many transitive parents are not done. The count starts at level 0 below the nearest unknown parent
+	// or parent without artifacts, or at a member of a cycle.
 	Level int
-	// Startable reports whether the request may start now: it is ready and nothing that it should wait for
-	// is ahead. As long as any request is ready, the first ready one is startable.
+	// Startable reports whether the request may start now: it is ready, and no request that it should wait for is
+	// ahead. As long as any request is ready, the first ready one is startable.
 	Startable bool
 	// Reason says in words why the request has this place.
 	Reason string
 }
 
-// Order returns the places of all pending requests, first to last, each request exactly once. The order of
-// the input does not matter.
+// Order returns the places of all pending requests, first to last, each request exactly once. The result does not
+// depend on the order of the input.
 //
-// done reports whether a request for the tag has ended, in whatever state; it is asked about parents only,
-// and may be nil. Entries that have ended may stand among pending: they get no place, and their tags count as
-// done. Where several requests have one tag, the tag is done as soon as one of them is.
+// done reports whether a request for the tag has ended, in any state. Order asks it about parents only; it may be nil.
+// pending may contain entries that have ended: they get no place, and their tags count as done. If several requests
+// have one tag, the tag is done as soon as one of them is.
 //
-// It costs O(n log n) time for n entries, however their parents hang together.
+// It takes O(n log n) time for n entries, whatever the graph of their parents.
 func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Place {
-	spots := settle(pending, done)
+	spots := findSpots(pending, done)
 	keys := make([]key, 0, len(pending))
 	first := tangled
 	for i := range pending {
@@ -97,7 +97,7 @@ func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Plac
 			first = min(first, s.turn)
 		}
 	}
-	// Releases never hold up masters whose parent is done, but they do hold up orphans.
+	// Releases never delay masters whose parent is done, but they do delay orphans.
 	first = max(first, ready)
 	slices.SortFunc(keys, func(a, b key) int { return compareKeys(pending, &a, &b) })
 
@@ -115,11 +115,11 @@ func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Plac
 	return places
 }
 
-// turn is the group in which a request takes its place; groups follow one another in this order.
+// turn is the group in which a request takes its place. The groups come in this order.
 type turn int8
 
 const (
-	ended turn = iota // no place at all
+	ended turn = iota // has no place
 	running
 	release
 	ready
@@ -128,8 +128,8 @@ const (
 	waiting
 )
 
-// newTurn returns the turn of a request as far as its state and kind decide. Master and try requests that
-// are ready begin as tangled, which is what they are unless a walk finds them.
+// newTurn returns the turn that follows from a request's state and kind. Ready master and try requests begin as
+// tangled, and stay so unless a walk reaches them.
 func newTurn(e *Entry) turn {
 	switch {
 	case e.State.Terminal():
@@ -144,15 +144,15 @@ func newTurn(e *Entry) turn {
 	return tangled
 }
 
-// key is what a request is sorted by: its numbers one after another, then version and id. Small keys are most
-// of what makes sorting fast.
+// key is what a request is sorted by: first its numbers, one after another, then version and id. Small keys are the
+// main reason why sorting is fast.
 type key struct {
 	numbers [4]int64
 	index   int32
 	turn    turn
 }
 
-// newKey writes the table of the package comment as numbers. The first holds turn and level.
+// newKey turns the table of the package comment into numbers. The first number holds turn and level.
 func newKey(index int, e *Entry, s spot) key {
 	first := int64(s.turn)<<32 | int64(s.level)
 	seconds, nanos := e.CreatedAt.Unix(), int64(e.CreatedAt.Nanosecond())

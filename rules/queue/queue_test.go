@@ -35,7 +35,7 @@ func releaseOf(tag events.Tag, on string) Entry {
 	return e
 }
 
-// started returns e in progress since so many minutes after the epoch.
+// started returns e in progress, started this many minutes after the epoch.
 func started(e Entry, minutes int) Entry {
 	e.State, e.StartedAt = events.StateInProgress, epoch.Add(time.Duration(minutes)*time.Minute)
 	return e
@@ -48,7 +48,7 @@ func in(e Entry, s events.RequestState) Entry {
 	return e
 }
 
-// made returns e created so many minutes after the epoch.
+// made returns e created this many minutes after the epoch.
 func made(e Entry, minutes int) Entry {
 	e.CreatedAt = epoch.Add(time.Duration(minutes) * time.Minute)
 	return e
@@ -248,7 +248,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// The last resorts are startable exactly when nothing better is left.
+// The last groups are startable exactly when no better request is left.
 func TestStartableLastResort(t *testing.T) {
 	startable := func(entries ...Entry) []events.RequestID {
 		list := []events.RequestID{}

@@ -13,14 +13,14 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// measured is a job of so many minutes that spreads by so many, of which the median is certain.
+// measured is a job of this length and spread in minutes; its median is certain.
 func measured(minutes, spread int) Expected {
 	e := expected(minutes)
 	e.Ranged, e.Spread = true, time.Duration(spread)*time.Minute
 	return e
 }
 
-// doubtful is a job whose median is off by so many minutes, as all others of its basis are.
+// doubtful is a job whose median is off by this many minutes, like that of all jobs with its basis.
 func doubtful(minutes, doubt, basis int) Expected {
 	e := measured(minutes, 0)
 	e.Doubt, e.Basis = time.Duration(doubt)*time.Minute, basis
@@ -184,8 +184,8 @@ func inOrder(t *rapid.T, id events.RequestID, earliest, median, latest *time.Tim
 	}
 }
 
-// With all else equal, more work makes nothing earlier, also where spreads are known; with three lanes and more
-// that is not quite true, as the last of two lanes is taken for normal.
+// All else equal, more work makes nothing earlier, with known spreads too. With three lanes and more that is not quite
+// true, because the last of two lanes is treated as normally distributed.
 func TestRangedEstimatesGrowWithTheWork(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenes(true).Draw(t, "scene")
@@ -205,7 +205,7 @@ func TestRangedEstimatesGrowWithTheWork(t *testing.T) {
 	})
 }
 
-// Durations and clocks that are absurd give estimates all the same, in order.
+// Absurd durations and clocks still give estimates, and in order.
 func TestRangesOfAbsurdLengths(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h History
@@ -249,11 +249,11 @@ func TestFourOfFiveEndInRange(t *testing.T) {
 		name            string
 		lanes, profiles int
 		spread          float64 // of a job, in proportion
-		least, most     float64 // of all ends that lie in range
+		least, most     float64 // the share of ends that lie in range
 	}{
 		{"one lane, one job each", 1, 1, 0.1, 0.75, 0.88},
 		{"two equal lanes of six jobs", 2, 6, 0.1, 0.75, 0.88},
-		// The last of eight lanes that are expected at one time is later than the best of guesses says.
+		// When eight lanes are expected at the same time, the last one is later than the estimate says.
 		{"eight equal lanes", 8, 3, 0.1, 0.70, 0.88},
 		{"jobs of which nobody knows much", 2, 4, 0.4, 0.70, 0.88},
 	} {
@@ -286,7 +286,7 @@ func TestFourOfFiveEndInRange(t *testing.T) {
 	}
 }
 
-// playFarm returns for each request whether it ended in its range. Lengths are log-normal: long tails upward.
+// playFarm returns for each request whether it ended in its range. Lengths are log-normal: some are much longer.
 func playFarm(r *rand.Rand, lanes, profiles int, spread float64, requests int) []bool {
 	var sorts []Sort
 	means := make(map[Sort]float64)

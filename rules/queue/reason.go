@@ -2,8 +2,7 @@ package queue
 
 import "strconv"
 
-// reason says in words why an entry has its place. Times are in UTC, so that the words do not depend on
-// where they are made.
+// reason says in words why an entry has its place. Times are in UTC, so the words do not depend on the machine.
 func reason(e *Entry, s spot) string {
 	switch s.turn {
 	case running:
@@ -20,7 +19,7 @@ func reason(e *Entry, s spot) string {
 		return "waits for its artifacts"
 	case ready, orphan, tangled, ended:
 	}
-	// One concatenation each: there is a reason for every place of a long queue.
+	// One concatenation each, for speed: every place of a long queue gets a reason.
 	const last = ": taken after all others that can start"
 	if s.level > 0 {
 		return "level " + strconv.Itoa(int(s.level)) + ": waits for parent `" + string(e.Parent) + "`"

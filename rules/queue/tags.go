@@ -2,9 +2,9 @@ package queue
 
 import "github.com/tachobench/tacho/events"
 
-// Tags tell of which artifacts a request has ended, so that children need not wait for them any more. An artifact is
-// done once a request for it was measured to its end. One whose requests were all withdrawn (cancelled, expired,
-// superseded) is done as long as no other request for it waits. The zero value knows none.
+// Tags says which artifacts are done, so that children need not wait for them any more. An artifact is done once a
+// request for it has completed or failed. An artifact whose requests were withdrawn (cancelled, expired, superseded) is
+// done while no other request for it is pending. The zero value knows no artifacts.
 type Tags struct {
 	tags map[artifactTag]tagState
 }
@@ -20,8 +20,8 @@ type tagState struct {
 	pending int
 }
 
-// Enter notes that a request for an artifact is in a state, Leave that it is in it no more. An artifact that is not known
-// yet has no tag, and nobody waits for it.
+// Enter records that a request for an artifact is now in this state. An empty tag is ignored: the artifact is not known
+// yet, and no request waits for it.
 func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.RequestState) {
 	t.change(suite, tag, func(s *tagState) {
 		switch {
@@ -35,7 +35,7 @@ func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.Reques
 	})
 }
 
-// Leave is what comes before another Enter of the same request.
+// Leave records that a request is no longer in this state. Call it before the next Enter of the same request.
 func (t *Tags) Leave(suite events.SuiteName, tag events.Tag, state events.RequestState) {
 	t.change(suite, tag, func(s *tagState) {
 		if state != "" && !state.Terminal() {
@@ -57,7 +57,7 @@ func (t *Tags) change(suite events.SuiteName, tag events.Tag, change func(*tagSt
 	t.tags[key] = s
 }
 
-// Done reports whether nobody needs to wait for an artifact.
+// Done reports whether children need not wait for the artifact.
 func (t *Tags) Done(suite events.SuiteName, tag events.Tag) bool {
 	s := t.tags[artifactTag{suite, tag}]
 	return s.measured || s.withdrawn && s.pending == 0

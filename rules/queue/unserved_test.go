@@ -21,7 +21,7 @@ func optional(w LaneWork) LaneWork {
 	return w
 }
 
-// then adds jobs behind those of a lane.
+// then adds jobs after those of a lane.
 func then(w, more LaneWork) LaneWork {
 	w.Queued = append(w.Queued, more.Queued...)
 	return w
@@ -32,7 +32,7 @@ func unmanned(w LaneWork) LaneWork {
 	return w
 }
 
-// lastMinute is an end in minutes after the epoch, or why there is none.
+// lastMinute is an end in minutes after the epoch, or the reason why there is none.
 type lastMinute struct {
 	ID    events.RequestID
 	End   int
@@ -130,7 +130,7 @@ func TestOptionalJobsAndUnmannedLanes(t *testing.T) {
 	}
 }
 
-// Optional jobs at the end of a lane change nothing about the first request, and make nothing earlier.
+// Optional jobs at the end of a lane do not change the first request, and make nothing earlier.
 func TestOptionalJobsDelayOthersAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenes(true).Draw(t, "scene")

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// compareVersions orders the names of releases as people read them, without knowing whose they are: numbers
-// by value (1.9.0 before 1.10.0, go1.9 before go1.25.3, beta-2025-06-01 before beta-2025-10-01), and what
-// comes before a release before it (go1.25rc1 before go1.25, 1.90.0-beta.2 before 1.90.0). It is a total
-// order: only equal names are equal.
+// compareVersions orders the names of releases as people read them, for any project. Numbers are ordered by value
+// (1.9.0 before 1.10.0, go1.9 before go1.25.3, beta-2025-06-01 before beta-2025-10-01), and a pre-release comes before
+// its release (go1.25rc1 before go1.25, 1.90.0-beta.2 before 1.90.0). It is a total order: only equal names are equal.
 func compareVersions(a, b string) int {
 	x, y := a, b
 	for x != "" || y != "" {

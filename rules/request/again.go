@@ -9,9 +9,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// decideAgain refuses a wish for a request that exists when the wish says something else than the request: it
-// would be dropped without a word. What a wish leaves out is no difference, except for parameters: no profiles
-// are the default ones.
+// decideAgain refuses to create a request that already exists if the command asks for something else: the difference
+// would be lost silently. A field that the command leaves out is no difference. Parameters are the exception: no
+// profiles means the default ones.
 func decideAgain(r Request, c Create) error {
 	if c.AsItIs {
 		return nil
@@ -28,7 +28,7 @@ func decideAgain(r Request, c Create) error {
 		r.ID, r.State, strings.Join(found, "; "), advice)
 }
 
-// differences says in words what a wish asks for that the request is not.
+// differences says in words where the command differs from the request.
 func differences(r Request, c Create) []string {
 	var out []string
 	differ := func(what, asked, is, none string) {
@@ -45,7 +45,7 @@ func differences(r Request, c Create) []string {
 	if c.Tag != "" {
 		differ("tag", string(c.Tag), string(r.Artifact.Tag), "none yet")
 	}
-	if c.Parent != "" && c.Parent != r.AskedParent { // its build may have named another one since
+	if c.Parent != "" && c.Parent != r.AskedParent { // its build may have named another parent since
 		differ("parent", string(c.Parent), string(r.Parent), "none")
 	}
 	if c.PR != 0 && c.PR != r.PR {
@@ -75,7 +75,7 @@ func date(t time.Time) string {
 	return t.Format(time.DateOnly)
 }
 
-// listed writes values in an order that does not depend on who wrote them down.
+// listed joins the values in sorted order, whatever order they were given in.
 func listed[T ~string](values []T) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Parameters that were asked for already are the same in any order. None are the defaults, which are others than any.
+// The order of parameters makes no difference. No parameters means the defaults, which differ from any given ones.
 func TestAskingAgainWithOtherParametersIsRefused(t *testing.T) {
 	for _, test := range []struct {
 		name       string

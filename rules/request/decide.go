@@ -9,11 +9,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// jobsPerEvent bounds the size of one JobsCreated event; more jobs are several events of one batch.
+// jobsPerEvent bounds the size of one JobsCreated event. More jobs become several events in one batch.
 const jobsPerEvent = 200
 
-// Decide returns the facts that follow from c for a request in state r, none when what is asked for
-// already is, or a *Refusal.
+// Decide returns the facts that follow from c for a request in state r, or a *Refusal. It returns no facts when the
+// request already is as asked.
 func Decide(r Request, c Command) ([]events.Fact, error) {
 	if create, ok := c.(Create); ok {
 		return decideCreate(r, create)
@@ -199,18 +199,18 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	return []events.Fact{events.RequestCompleted{RequestID: r.ID, Jobs: c.Jobs}}, nil
 }
 
-// maxWish bounds the words of a wish, selectAtMost how many jobs it names.
+// maxWish bounds the words of a wish in bytes, maxSelected the number of jobs that it names.
 const (
-	maxWish      = 256
-	selectAtMost = 1000
+	maxWish     = 256
+	maxSelected = 1000
 )
 
 func decideWant(r Request, c Want) ([]events.Fact, error) {
 	switch {
 	case c.Kind != events.GraphRepair:
 		return nil, refuse("unknown kind of graph %q: use repair", c.Kind)
-	case c.Key == "" || len(c.Key) > maxWish || len(c.Reason) > 4*maxWish || len(c.Select) > selectAtMost:
-		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, selectAtMost)
+	case c.Key == "" || len(c.Key) > maxWish || len(c.Reason) > 4*maxWish || len(c.Select) > maxSelected:
+		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, maxSelected)
 	case slices.Contains(r.Asked, c.Key):
 		return nil, nil
 	case r.StartedAt.IsZero():

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Evolve returns the state after f happened at the given time. Facts of other aggregates, and late facts
-// about a request that ended, change nothing.
+// Evolve returns the state after f happened at the given time. Facts of other aggregates and late facts about a request
+// that has ended change nothing, except wishes and the jobs made for them.
 func Evolve(r Request, f events.Fact, at time.Time) Request {
 	if created, ok := f.(events.RequestCreated); ok {
 		if r.Exists() {
@@ -19,7 +19,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	if !r.Exists() {
 		return r
 	}
-	// What is asked for and made later is no part of its own course, and changes no state.
+	// Wishes and the jobs made for them can come after the end. They do not change the request's state.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.GraphWanted:
@@ -73,7 +73,7 @@ func (r *Request) answered(key string) {
 }
 
 func fromCreated(f events.RequestCreated, at time.Time) Request {
-	// An unreadable date is no date: the decider refused it long before it was recorded.
+	// An unreadable date counts as none: Decide refuses such a date before it is recorded.
 	released, _ := time.Parse(time.DateOnly, f.ReleasedOn)
 	return Request{
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,

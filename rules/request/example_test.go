@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// Decide answers with facts, or with a refusal. Evolve makes the next state of them.
+// Decide returns facts or a refusal. Evolve makes the next state from the facts.
 func ExampleDecide() {
 	var r request.Request
 	for _, command := range []request.Command{

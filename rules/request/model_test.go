@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// sequences is how many sequences of commands one check draws; rapid makes a hundred checks.
+// sequences is how many sequences of commands one check draws; rapid runs a hundred checks.
 const sequences = 100
 
 // edges is the diagram of the package comment: which states may follow which.
@@ -22,8 +22,8 @@ var edges = map[events.RequestState][]events.RequestState{
 	events.StateInProgress:          {events.StateCompleted, events.StateFailed, events.StateCancelled},
 }
 
-// Whatever is asked of a request in whatever order, and asked again on the way: it moves along the diagram alone, an
-// end is the end, what is refused records nothing, and asking for what just happened records nothing more.
+// Any commands in any order, with repeats: the request moves only along the diagram, a terminal state never changes, a
+// refusal records nothing, and repeating a command records nothing more.
 func TestRequestsMoveAlongTheDiagram(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range sequences {
@@ -37,7 +37,7 @@ func walk(t *rapid.T) {
 	at := now
 	for range rapid.IntRange(1, 25).Draw(t, "steps") {
 		c := command(t)
-		// Clocks of whoever records jump, and decide nothing.
+		// The clocks of the writers may jump; they decide nothing.
 		at = at.Add(time.Duration(rapid.IntRange(-300, 300).Draw(t, "minutes")) * time.Minute)
 		before := r
 		facts, err := Decide(r, c)
@@ -66,9 +66,9 @@ func walk(t *rapid.T) {
 	}
 }
 
-// again asks for the same once more: only failures and further jobs are recorded as often as they are told.
+// again sends the same command once more. Only failures and further jobs are recorded each time they are sent.
 func again(t *rapid.T, r Request, c Command, facts []events.Fact) {
-	// The others are asked for once.
+	// All others must record nothing the second time.
 	//exhaustive:ignore
 	switch c.(type) {
 	case AddBackfill, FailExpansion, BuildFailed:

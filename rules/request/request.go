@@ -1,13 +1,13 @@
-// Package request decides the life of a request: what may happen to it, and what it is after it happened.
+// Package request decides the life of a request: what may happen to it, and its state after that.
 //
 //	                artifacts ready        jobs enqueued
 //	waiting_for_artifacts ──▶ artifacts_ready ──▶ in_progress ──┬──▶ completed
 //	        │                        │                 │        └──▶ failed
 //	        └─────────── cancelled / expired / superseded
 //
-// Decide answers with facts or a refusal; asking for what already is answers with nothing. Evolve cannot
-// fail: if the log says it, it happened. A terminal state never changes: a late fact is recorded by the
-// log and changes nothing here.
+// Decide returns facts or a refusal. It returns nothing when the request already is as asked. Evolve cannot fail: if
+// the log says it, it happened. A terminal state never changes: the log records a late fact, but it changes nothing
+// here.
 package request
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// QuarantineAfter is how often the expansion of a request may fail before it is taken out of the queue.
+// QuarantineAfter is how often the expansion of a request fails before the request leaves the queue as failed.
 const QuarantineAfter = 3
 
-// Request is the state of one request, folded from its events. The zero value does not exist yet.
+// Request is the state of one request, folded from its events. The zero value is a request that does not exist yet.
 type Request struct {
 	ID       events.RequestID    `json:",omitzero"`
 	Kind     events.RequestKind  `json:",omitzero"`
 	State    events.RequestState `json:",omitzero"`
 	Artifact events.Artifact     `json:",omitzero"`
 	Parent   events.Tag          `json:",omitzero"`
-	// AskedParent is the parent that it was created with; its artifact may have come with another one.
+	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
 	ReleasedOn  time.Time         `json:",omitzero"`
@@ -35,20 +35,20 @@ type Request struct {
 	CreatedAt   time.Time         `json:",omitzero"`
 	StartedAt   time.Time         `json:",omitzero"`
 	EndedAt     time.Time         `json:",omitzero"`
-	// Definitions is what its jobs were made with; empty before the start.
+	// Definitions are those that its jobs were made with; empty before the start.
 	Definitions events.Digest `json:",omitzero"`
 	// ExpansionFailures counts how often it could not be turned into jobs.
 	ExpansionFailures int `json:",omitzero"`
-	// ExpansionFailedAt is when it last could not, ExpansionError why.
+	// ExpansionFailedAt is when that last happened, ExpansionError why.
 	ExpansionFailedAt time.Time `json:",omitzero"`
 	ExpansionError    string    `json:",omitzero"`
-	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing.
+	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing is missing.
 	WaitsFor string `json:",omitzero"`
-	// Jobs are its own and those it asked of its parent, in the order they were made.
+	// Jobs are its own jobs and those of its parent that it asked for, in the order they were made.
 	Jobs []events.JobID `json:",omitzero"`
-	// Shared are jobs of its own that another request had made before.
+	// Shared are jobs that it needs and that another request made before.
 	Shared []events.JobID `json:",omitzero"`
-	// Asked are the keys of all that was wished for besides, Wishes those that have no answer yet.
+	// Asked are the keys of all its wishes for more jobs. Wishes are those without an answer yet.
 	Asked  []string             `json:",omitzero"`
 	Wishes []events.GraphWanted `json:",omitzero"`
 }
@@ -78,7 +78,7 @@ type Create struct {
 	PR         int
 	ReleasedOn string
 	Parameters events.Parameters
-	// AsItIs takes a request that exists already, however it differs.
+	// AsItIs accepts a request that already exists, even if it differs from this command.
 	AsItIs bool
 	// Waits says that the artifact is not there yet: the request waits for it.
 	Waits bool
@@ -87,7 +87,7 @@ type Create struct {
 // ArtifactsReady says that the artifact of a waiting request exists.
 type ArtifactsReady struct{ Tag, Parent events.Tag }
 
-// BuildFailed says that the try build failed that the request waits for. Another one may follow.
+// BuildFailed says that the try build that the request waits for failed. Another one may follow.
 type BuildFailed struct{ Reason, URL string }
 
 // Start makes the request's jobs and puts it in progress.
@@ -105,12 +105,12 @@ type AddBackfill struct{ Jobs []events.JobSpec }
 // FailExpansion says that the request could not be turned into jobs.
 type FailExpansion struct{ Reason string }
 
-// Hold says that the farm lacks what it takes to turn the request into jobs, which is not the request's fault: it waits.
-// Each lack is said once, whatever the detail: two programs may put that into different words, and would answer each
-// other for ever.
+// Hold says that the farm lacks something that it needs to turn the request into jobs. The request is not to blame: it
+// waits. Each lack is recorded once, whatever the detail: two programs may word the detail differently, and would then
+// answer each other for ever.
 type Hold struct{ Lack, Detail string }
 
-// Want wishes for more jobs of the request, whatever its state. One key is one wish.
+// Want asks for more jobs for the request, whatever its state. One key is one wish.
 type Want struct {
 	Key    string
 	Kind   events.GraphKind
@@ -127,7 +127,7 @@ type (
 	Refuse struct{ Key, Reason string }
 )
 
-// Complete ends a request whose required jobs all ended: Failed of Jobs of them as failures.
+// Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed.
 type Complete struct{ Jobs, Failed int }
 
 // Cancel withdraws the request.
@@ -136,7 +136,7 @@ type Cancel struct{ Reason string }
 // Expire ends a wait for artifacts that took longer than Limit.
 type Expire struct{ Limit time.Duration }
 
-// Supersede replaces a request that has not started by a newer one.
+// Supersede replaces a request that has not started with a newer one.
 type Supersede struct{ By events.RequestID }
 
 func (Create) command()         {}

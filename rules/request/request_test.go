@@ -29,7 +29,7 @@ func created(state events.RequestState) events.RequestCreated {
 func TestDecide(t *testing.T) {
 	waiting := fold(created(events.StateWaitingForArtifacts))
 	waiting.Artifact.Tag = ""
-	absent := fold(created(events.StateWaitingForArtifacts)) // its tag is known, and there is nothing by it yet
+	absent := fold(created(events.StateWaitingForArtifacts)) // its tag is known, but its artifact is not there yet
 	ready := fold(created(events.StateArtifactsReady))
 	running := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"})
 	done := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
@@ -157,7 +157,7 @@ func TestManyJobsAreSeveralEvents(t *testing.T) {
 	}
 }
 
-// Whatever happens in whatever order, a terminal state never changes, and only artifacts_ready starts.
+// Any facts in any order: a terminal state never changes, and only artifacts_ready starts.
 func TestTerminalIsFinal(t *testing.T) {
 	facts := []events.Fact{
 		created(events.StateArtifactsReady), created(events.StateWaitingForArtifacts),
@@ -180,14 +180,14 @@ func TestTerminalIsFinal(t *testing.T) {
 			before := r
 			r = Evolve(r, f, now.Add(time.Duration(i)*time.Second))
 			if before.State.Terminal() {
-				// What is asked for later, and made, is noted and changes nothing.
+				// Later wishes and the jobs made for them are noted, and change nothing else.
 				noted := r
 				noted.Jobs, noted.Asked, noted.Wishes = before.Jobs, before.Asked, before.Wishes
 				if diff := cmp.Diff(before, noted); diff != "" {
 					t.Fatalf("%T changed a %s request:\n%s", f, before.State, diff)
 				}
 			}
-			// What is decided must be foldable: deciding again right after gives nothing new to an end.
+			// Evolve must take in what Decide returns: to decide the same end again returns nothing.
 			for _, c := range []Command{Complete{Jobs: 1}, Cancel{}, Expire{}, FailExpansion{Reason: "x"}} {
 				decided, err := Decide(r, c)
 				if err != nil || len(decided) == 0 {

@@ -10,34 +10,37 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// BalanceWish says what is to be balanced.
+// BalanceWish says what to balance.
 type BalanceWish struct {
 	Target events.Target
-	// Sets is into how many sets the benchmarks are split; 0 keeps the number that the target has.
+	// Sets is the number of sets to split the benchmarks into; 0 keeps the target's number.
 	Sets int
-	// For is the kind of request whose benchmarks are balanced: the jobs of one request run at the same time.
+	// For is the kind of request whose benchmarks are balanced. Only one kind, because the jobs of one request run at
+	// the same time.
 	For events.RequestKind
-	// Tolerance is how much longer than the shortest possible the longest set may be, as a share (0.05 is 5 %).
+	// Tolerance is how much longer the longest set may be than in the shortest split, as a share (0.05 is 5 %).
 	Tolerance float64
-	// Timings are what was measured; a benchmark that is missing was not.
+	// Timings are the measured lengths. A benchmark that is not in it was not measured.
 	Timings map[events.Benchmark]Timing
 }
 
 // Balance is a proposal of sets for one target.
 type Balance struct {
 	Target events.Target
-	// Before and After are how long each set takes; Before has as many entries as there were sets.
+	// Before and After are how long each set takes. Before has an entry for every set that holds a benchmark now, at
+	// least as many as After.
 	Before, After []time.Duration
-	// Shortest is the shortest longest set that was found, Bound what no split can go below; when they are
-	// equal, or Optimal is set, there is no shorter one.
+	// Shortest is the length of the longest set in the best split that was found. No split can go below Bound. When
+	// they are equal, or Optimal is set, there is no shorter split.
 	Shortest, Bound time.Duration
 	Optimal         bool
-	// Fewest reports that no proposal within the tolerance has fewer moves, or as many and loses less. It is
-	// not set when the search ended before it had seen all.
+	// Fewest reports that no proposal within the tolerance has fewer moves, or as many moves and loses fewer results.
+	// It is not set when the search ended before it had seen all.
 	Fewest bool
 	// Shares are all benchmarks that count, in the order of the definitions.
 	Shares []Share
-	// Left are benchmarks that do not count and have no set, or one that is no more. They need a plan of their own.
+	// Left are benchmarks that do not count and have no set, or a set that no longer exists. They need a plan of their
+	// own.
 	Left []events.Benchmark
 }
 
@@ -45,16 +48,16 @@ type Balance struct {
 type Share struct {
 	Benchmark events.Benchmark
 	Category  Category
-	// Length is how long the set takes for it. Assumed says that it was not measured, and that the median of
-	// its category stands for it; such a benchmark stays where it is.
+	// Length is how long the benchmark takes. Assumed says that it was not measured and Length is the median of its
+	// category; such a benchmark stays in its set.
 	Length  time.Duration
 	Assumed bool
-	// From is the set that it has; nil when it has none. To is the one proposed.
+	// From is its present set; nil when it has none. To is the proposed set.
 	From *events.Set
 	To   events.Set
-	// Timing is what is known of it, and so what a move costs.
+	// Timing is what is known about it; it shows what a move costs.
 	Timing Timing
-	// Gain is how much longer the longest set would be if this move alone were left out.
+	// Gain is how much longer the longest set would be without this one move.
 	Gain time.Duration
 }
 
@@ -69,14 +72,14 @@ func (b Balance) Moves() []Share {
 	return slices.DeleteFunc(slices.Clone(b.Shares), func(s Share) bool { return !s.Moved() })
 }
 
-// Balance proposes sets for the benchmarks that requests of one kind measure on one target. The longest set
-// takes at most the tolerance more than the shortest that was found; among those the proposal has the fewest
-// moves, then loses the fewest measured results, then has the shortest longest set. It depends on nothing
-// but its input. The other benchmarks of the target keep their sets and count nothing.
+// Balance proposes sets for the benchmarks that requests of one kind measure on one target. The longest set takes at
+// most the tolerance more than in the shortest split that was found. Among such splits the proposal has the fewest
+// moves, then loses the fewest measured results, then has the shortest longest set. It depends only on its input. The
+// other benchmarks of the target keep their sets and do not count.
 //
-// Of small inputs the proposal is the best there is; of large ones the best that a search of fixed size has
-// found. It is never worse than what the definitions have, and leaves sets alone that are balanced already:
-// what it proposed it does not move again.
+// For small inputs the proposal is the best possible; for large ones it is the best that a search of fixed size has
+// found. It is never worse than the present sets, and does not change sets that are already balanced: Balance never
+// moves again what it proposed.
 func (d Definitions) Balance(w BalanceWish) (Balance, error) {
 	target, ok := d.Target(w.Target)
 	if !ok {
@@ -124,7 +127,7 @@ func (d Definitions) Balance(w BalanceWish) (Balance, error) {
 	return b, nil
 }
 
-// shares lists the benchmarks that count, with their lengths; To is where each stays unless it moves.
+// shares lists the benchmarks that count, with their lengths. To is their present set.
 func (d Definitions) shares(w BalanceWish) ([]Share, error) {
 	var shares []Share
 	measured := map[Category][]time.Duration{}
@@ -162,7 +165,8 @@ func (d Definitions) shares(w BalanceWish) ([]Share, error) {
 	return shares, nil
 }
 
-// others returns which of count sets hold benchmarks that do not count, and those that are in none of them.
+// others returns which of the count sets hold benchmarks that do not count, and the benchmarks among those that are in
+// none of the sets.
 func (d Definitions) others(w BalanceWish, count int) (held map[int]bool, left []events.Benchmark) {
 	held = map[int]bool{}
 	for _, b := range d.Benchmarks {
@@ -179,7 +183,7 @@ func (d Definitions) others(w BalanceWish, count int) (held map[int]bool, left [
 	return held, left
 }
 
-// lengthsBefore returns how long the sets take that there are; a benchmark without a set counts nowhere.
+// lengthsBefore returns how long the present sets take. A benchmark without a set is in none of them.
 func lengthsBefore(shares []Share, count int) []time.Duration {
 	lengths := make([]time.Duration, count)
 	for _, s := range shares {

@@ -14,8 +14,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// part is one benchmark of a test: how long it takes (0 is unknown), where it is (-1 is nowhere), and how many
-// results it has.
+// part is one benchmark of a test: how long it takes (0 is unknown), its set (-1 is none), and how many results it has.
 type part struct {
 	seconds, set, results int
 }
@@ -130,7 +129,7 @@ func TestBalancesThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// brute finds the best split by looking at all.
+// brute finds the best split by trying all.
 func brute(count int, tolerance float64, parts []part) (shortest time.Duration, best price) {
 	assigned := make([]int, len(parts))
 	shortest = time.Duration(1<<62 - 1)
@@ -202,7 +201,7 @@ func TestLargeBalancesKeepWhatTheyPromise(t *testing.T) {
 	})
 }
 
-// The search from the proposal found a shorter split than the search from where the benchmarks were.
+// Here the search from the proposal found a shorter split than the search from the old sets.
 func TestABalanceIsItsOwnBalance(t *testing.T) { keepsWhatItPromises(t, 7, 24, 0x30c) }
 
 func keepsWhatItPromises(t rapid.TB, count, size int, seed uint64) {
@@ -245,7 +244,7 @@ func keepsWhatItPromises(t rapid.TB, count, size int, seed uint64) {
 	case complete && longest > before:
 		t.Fatalf("worse than before: %s, not %s", longest, before)
 	}
-	// What was proposed is balanced: nothing moves again.
+	// A proposal is balanced: nothing moves again.
 	for i := range parts {
 		parts[i].set = int(b.Shares[i].To)
 	}

@@ -11,20 +11,21 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Limits that keep a slip of the pen from making a million jobs.
+// Limits that keep a typing error from making a million jobs.
 const (
 	maxIterations = 1000
 	maxSets       = 256
-	// maxTimeout is far above any measured command, and its multiples are durations still.
+	// maxTimeout is far above the time of any measured command, and low enough that multiples of it still fit a
+	// Duration.
 	maxTimeout = 24 * time.Hour
 )
 
-// checker collects what is wrong with definitions that could be decoded.
+// checker collects the problems of definitions that could be decoded.
 type checker struct {
 	file     string
 	places   positions
 	problems Problems
-	// draft leaves out what is said of sets that are not complete.
+	// draft leaves out the problems of incomplete sets.
 	draft bool
 }
 
@@ -60,7 +61,7 @@ func (c *checker) check(d Definitions) {
 	c.demo(d)
 }
 
-// commitHash is what a collector finds as the revision of a checkout.
+// commitHash matches the revision of a checkout as a collector reads it.
 var commitHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 func (c *checker) demo(d Definitions) {
@@ -164,7 +165,7 @@ func (c *checker) scenarios(d Definitions) {
 	}
 }
 
-// chain checks that every scenario finds the cache that it needs. It reports the first that does not.
+// chain checks that every scenario finds the cache that it needs. It reports the first scenario that does not.
 func (c *checker) chain(path, whose string, chain []Scenario) (ok bool) {
 	filled := false
 	for _, s := range chain {
@@ -199,8 +200,8 @@ func (c *checker) metrics(d Definitions) {
 	}
 }
 
-// entries checks the names of an array of tables: there are some, each is well-formed (form, or a token where
-// form is nil), none comes twice whatever its case.
+// entries checks the names of an array of tables: there is at least one, each is well-formed (it matches form, or is a
+// token if form is nil), and none comes twice. Case makes no difference.
 func (c *checker) entries(table string, form *regexp.Regexp, all []string) {
 	if len(all) == 0 {
 		c.report(table, "there is no [[%s]]: at least one is needed", table)
@@ -262,7 +263,7 @@ func (c *checker) reference(path, what string, value string, valid []string) {
 	}
 }
 
-// references checks a list of values that must each be one of valid, and be there once.
+// references checks a list of values: each must be one of valid and come only once.
 func (c *checker) references(path, what string, values, valid []string) {
 	for i, v := range values {
 		c.reference(index(path, i), what, v, valid)

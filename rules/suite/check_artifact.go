@@ -37,9 +37,9 @@ func (c *checker) artifact(d Definitions) {
 		{"build", ArtifactGit, len(a.Build) > 0, true},
 	} {
 		at := join("artifact", f.key)
-		local := f.key == "path" && a.Kind == ArtifactURL // what is on the machine already is not fetched
+		local := f.key == "path" && a.Kind == ArtifactURL // an artifact that is already on the machine is not fetched
 		if a.Kind != f.kind && f.given && !local {
-			c.report(at, "%s serves artifacts of kind %q only, and this is of kind %q: remove it", at, f.kind, a.Kind)
+			c.report(at, "%s is only for artifacts of kind %q, but this is of kind %q: remove it", at, f.kind, a.Kind)
 		}
 		if a.Kind == f.kind && f.needed && !f.given {
 			c.report(at, "%s is missing: artifacts of kind %q need it", at, f.kind)
@@ -71,11 +71,11 @@ func (c *checker) components(d Definitions) {
 
 func (c *checker) unneeded(path string, d Definitions, components []string) {
 	if len(components) > 0 && d.Artifact.Kind != ArtifactURL {
-		c.report(path, "components serve artifacts of kind %q only, and these are of kind %q: remove them", ArtifactURL, d.Artifact.Kind)
+		c.report(path, "components are only for artifacts of kind %q, but these are of kind %q: remove them", ArtifactURL, d.Artifact.Kind)
 	}
 }
 
-// url checks the address that a template yields for harmless values.
+// url checks the address that a template gives for plain values.
 func (c *checker) url(path, template string) {
 	u, err := url.Parse(field.ReplaceAllString(template, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
@@ -85,7 +85,7 @@ func (c *checker) url(path, template string) {
 
 var field = regexp.MustCompile(`\{[^{}]*\}`)
 
-// templates checks that texts hold no other fields in braces than the known ones.
+// templates checks that the only fields in braces in the texts are the known ones.
 func (c *checker) templates(path string, texts []string, known ...string) {
 	for i, text := range texts {
 		if text == "" {
@@ -97,7 +97,7 @@ func (c *checker) templates(path string, texts []string, known ...string) {
 			}
 		}
 		if rest := field.ReplaceAllString(text, ""); strings.ContainsAny(rest, "{}") {
-			c.report(index(path, i), "%q has a brace without its partner", text)
+			c.report(index(path, i), "%q has an unmatched brace", text)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (c *checker) placement(path string, d Definitions, b BenchmarkDef) {
 	}
 }
 
-// program checks what is run: paths, environment and command.
+// program checks what the collector runs: paths, environment and command.
 func (c *checker) program(path string, d Definitions, b BenchmarkDef) {
 	driver := cmp.Or(b.Driver, d.Artifact.Driver)
 	if b.Driver != "" {
@@ -104,9 +104,9 @@ func (c *checker) program(path string, d Definitions, b BenchmarkDef) {
 	case driver == DriverCommand && len(b.Command) == 0:
 		c.report(join(path, "command"), "benchmark %q has no command: driver %q needs one", b.Name, DriverCommand)
 	case driver != DriverCommand && len(b.Command) > 0:
-		c.report(join(path, "command"), "command serves driver %q only, and benchmark %q has driver %q", DriverCommand, b.Name, driver)
+		c.report(join(path, "command"), "command is only for driver %q, but benchmark %q has driver %q", DriverCommand, b.Name, driver)
 	case driver != DriverCommand && b.Parse != "":
-		c.report(join(path, "parse"), "parse serves driver %q only, and benchmark %q has driver %q", DriverCommand, b.Name, driver)
+		c.report(join(path, "parse"), "parse is only for driver %q, but benchmark %q has driver %q", DriverCommand, b.Name, driver)
 	}
 	c.templates(join(path, "command"), b.Command, "{artifact}", "{source}")
 }
@@ -141,7 +141,7 @@ func (c *checker) emptySets(d Definitions) {
 	}
 }
 
-// has reports whether the file gives a key that path names.
+// has reports whether the file has the key that path names.
 func (c *checker) has(path string) bool {
 	_, ok := c.places[path]
 	return ok

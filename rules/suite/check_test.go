@@ -31,7 +31,7 @@ func lineOf(t *testing.T, text, part string) int {
 	return strings.Count(before, "\n") + 1
 }
 
-// Each case changes one thing in a good file; the problem must stand on the changed line.
+// Each case changes one thing in a good file. The problem must be reported on the changed line.
 func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 	for _, c := range []struct {
 		old, with string
@@ -64,7 +64,7 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		{`kind = "go-toolchain"`, `kind = "docker"`, `unknown artifact.kind "docker": use go-toolchain, url, git or path`},
 		{`driver = "go-build"`, `driver = "make"`, `unknown driver "make": use go-build, rust or command`},
 		{`probe = ["bin/go", "version"]`, `probe = ["/bin/go"]`, `artifact.probe must begin with a command relative to the artifact, such as "bin/go"`},
-		{`probe = ["bin/go", "version"]`, `urls = ["https://x/{tag}"]`, `artifact.urls serves artifacts of kind "url" only, and this is of kind "go-toolchain": remove it`},
+		{`probe = ["bin/go", "version"]`, `urls = ["https://x/{tag}"]`, `artifact.urls is only for artifacts of kind "url", but this is of kind "go-toolchain": remove it`},
 		{`sets = 2`, `sets = 0`, `sets of target "linux-amd64" is 0: use 1 to 256`},
 		{`sets = 2`, `sets = 3`, `set 2 of target "linux-amd64" holds no benchmark: lower sets or move benchmarks to it`},
 		{`arch = "arm64"`, `arch = ""`, `arch is missing`},
@@ -73,7 +73,7 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		{`scenarios = ["full"]`, `scenarios = ["ful"]`, `unknown scenario "ful": use full, incr-full or incr-patched`},
 		{`scenarios = ["full"]`, `scenarios = ["full", "full"]`, `scenario "full" is there twice`},
 		{`scenarios = ["full"]`, `scenarios = ["full", "incr-patched"]`, `profile "race": scenario "incr-patched" needs a filled cache: a scenario with cache = "empty" must come before it`},
-		{`scenarios = ["full"]`, `components = ["race"]`, `components serve artifacts of kind "url" only, and these are of kind "go-toolchain": remove them`},
+		{`scenarios = ["full"]`, `components = ["race"]`, `components are only for artifacts of kind "url", but these are of kind "go-toolchain": remove them`},
 		{`cache = "patched"`, `cache = "hot"`, `unknown cache "hot": use none, empty, warm or patched`},
 		{`unit = "s"`, `unit = "ms"`, `unknown unit "ms": use s, bytes or count`},
 		{`class = "time"`, `class = ""`, `class is missing: use exact, count or time`},
@@ -96,10 +96,10 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		{`env = ["GOGC=off"]`, `env = ["GOGC"]`, `env "GOGC": use NAME=value`},
 		{`source = "generics"`, `source = "../generics"`, `source "../generics": use a relative path with slashes and without ".."`},
 		{`patches = ["0-println.patch"]`, `patches = ["a", "a"]`, `patch "a" is there twice: it can be applied only once`},
-		{`prepare = ["go", "run", "./generate"]`, `command = ["go"]`, `command serves driver "command" only, and benchmark "tables" has driver "go-build"`},
-		{`prepare = ["go", "run", "./generate"]`, `parse = "benchfmt"`, `parse serves driver "command" only, and benchmark "tables" has driver "go-build"`},
+		{`prepare = ["go", "run", "./generate"]`, `command = ["go"]`, `command is only for driver "command", but benchmark "tables" has driver "go-build"`},
+		{`prepare = ["go", "run", "./generate"]`, `parse = "benchfmt"`, `parse is only for driver "command", but benchmark "tables" has driver "go-build"`},
 		{`command = ["{artifact}/bin/go", "test", "-bench", "."]`, `command = ["{toolchain}/bin/go"]`, `unknown field {toolchain}: use {artifact} or {source}`},
-		{`command = ["{artifact}/bin/go", "test", "-bench", "."]`, `command = ["{artifact/bin/go"]`, `"{artifact/bin/go" has a brace without its partner`},
+		{`command = ["{artifact}/bin/go", "test", "-bench", "."]`, `command = ["{artifact/bin/go"]`, `"{artifact/bin/go" has an unmatched brace`},
 		{`parse = "benchfmt"`, `parse = "xml"`, `unknown parse "xml": use jsonlines, benchfmt or benchlib`},
 		{`driver = "command"`, `drover = "command"`, `unknown key "benchmark.drover"`},
 		{`kind = "runtime"`, `kind = "walltime"`, `unknown kind "walltime": use compile or runtime`},

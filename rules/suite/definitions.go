@@ -2,8 +2,8 @@ package suite
 
 import "github.com/tachobench/tacho/events"
 
-// Definitions is the content of one suite file: everything that Tacho knows about a project. It is data;
-// no toolchain is named in the code that reads it.
+// Definitions is the content of one suite file: everything that Tacho knows about a project. It is data: the code that
+// reads it names no toolchain.
 type Definitions struct {
 	// Version is the version of the file's form; 1.
 	Version     int              `toml:"version" json:"version"`
@@ -16,7 +16,7 @@ type Definitions struct {
 	// Categories says which categories of benchmarks a kind of request measures.
 	Categories map[events.RequestKind][]Category `toml:"categories" json:"categories"`
 	Artifact   Artifact                          `toml:"artifact" json:"artifact"`
-	// Demo is what a first run compares; nil for a suite that has none to show.
+	// Demo is what a first run compares; nil for a suite without a demo.
 	Demo *Demo `toml:"demo" json:"demo,omitempty"`
 
 	Targets    []Target       `toml:"target" json:"targets"`
@@ -40,16 +40,16 @@ const (
 
 // Sources says where the measured programs come from.
 type Sources struct {
-	// Root names a directory of programs: "shipped" is what the binary carries, "file" the directory of
-	// the suite file, any other name is a key of [sources] in the configuration of each collector.
+	// Root names a directory of programs: "shipped" is the one inside the binary, "file" the directory of the suite
+	// file. Any other name is a key of [sources] in the configuration of each collector.
 	Root string `toml:"root" json:"root"`
-	// Directory is where in the root the programs are; it is joined to each source on loading.
+	// Directory is where in the root the programs are. Load joins it to each source.
 	Directory string `toml:"directory" json:"-"`
-	// Revision is the git commit that a checkout must be at; empty accepts any and records what it was.
+	// Revision is the git commit that a checkout must be at; empty accepts any commit, and the collector records which.
 	Revision string `toml:"revision" json:"revision,omitempty"`
 }
 
-// Demo names two artifacts that everybody can fetch.
+// Demo names two artifacts that anybody can fetch.
 type Demo struct {
 	Parent events.Tag `toml:"parent" json:"parent"`
 	Child  events.Tag `toml:"child" json:"child"`
@@ -57,7 +57,7 @@ type Demo struct {
 	Benchmarks []string `toml:"benchmarks" json:"benchmarks,omitempty"`
 }
 
-// Defaults hold for every benchmark that does not say otherwise.
+// Defaults apply to every benchmark that does not set its own values.
 type Defaults struct {
 	Iterations int `toml:"iterations" json:"iterations"`
 	// Timeout is the limit of one measured command, as a Go duration ("5m").
@@ -67,13 +67,13 @@ type Defaults struct {
 // Target is one platform.
 type Target struct {
 	Name events.Target `toml:"name" json:"name"`
-	// Sets is into how many parts the compile benchmarks are split.
+	// Sets is the number of parts that the compile benchmarks are split into.
 	Sets int `toml:"sets" json:"sets"`
 	// Optional targets never block anything: neither their request nor its children wait for them.
 	Optional bool `toml:"optional" json:"optional,omitempty"`
 	// OnRequest targets are measured only when a request names them.
 	OnRequest bool `toml:"on_request" json:"on_request,omitempty"`
-	// OS and Arch are what a collector's host must be, in Go's words ("linux", "amd64").
+	// OS and Arch are what a collector's host must have, as Go names them ("linux", "amd64").
 	OS   string `toml:"os" json:"os"`
 	Arch string `toml:"arch" json:"arch"`
 }
@@ -81,15 +81,15 @@ type Target struct {
 // Kind is one suite: compile, runtime or bootstrap.
 type Kind struct {
 	Name events.JobKind `toml:"name" json:"name"`
-	// PerSet, PerBackend and PerProfile say over what a request is expanded; else the job has set 0, the
-	// default backend, or Profile.
+	// PerSet, PerBackend and PerProfile make one job for each set, backend and profile. Without them a job has set 0,
+	// the default backend, or Profile.
 	PerSet     bool           `toml:"per_set" json:"per_set,omitempty"`
 	PerBackend bool           `toml:"per_backend" json:"per_backend,omitempty"`
 	PerProfile bool           `toml:"per_profile" json:"per_profile,omitempty"`
 	Profile    events.Profile `toml:"profile" json:"profile,omitempty"`
-	// Primary kinds run on the primary target alone, whichever targets are asked for.
+	// Primary kinds run only on the primary target, whatever targets a request names.
 	Primary bool `toml:"primary" json:"primary,omitempty"`
-	// Requests are the kinds of request that it is made for; empty means all.
+	// Requests are the kinds of request that get jobs of this kind; empty means all.
 	Requests []events.RequestKind `toml:"requests" json:"requests,omitempty"`
 	// Backfill makes the same jobs for the parent of a request.
 	Backfill bool `toml:"backfill" json:"backfill,omitempty"`
@@ -100,11 +100,11 @@ type Profile struct {
 	Name events.Profile `toml:"name" json:"name"`
 	// OnRequest profiles are measured only when a request names them.
 	OnRequest bool `toml:"on_request" json:"on_request,omitempty"`
-	// Args are given to the driver, which knows what they mean.
+	// Args are passed to the driver, which knows what they mean.
 	Args []string `toml:"args" json:"args,omitempty"`
 	// Scenarios restricts the profile to some scenarios; empty means all.
 	Scenarios []events.Scenario `toml:"scenarios" json:"scenarios,omitempty"`
-	// Components are what an artifact needs besides for this profile.
+	// Components are what an artifact needs in addition for this profile.
 	Components []string `toml:"components" json:"components,omitempty"`
 }
 
@@ -113,7 +113,7 @@ type Backend struct {
 	Name      events.Backend `toml:"name" json:"name"`
 	OnRequest bool           `toml:"on_request" json:"on_request,omitempty"`
 	Args      []string       `toml:"args" json:"args,omitempty"`
-	// Components are what an artifact needs besides for this backend.
+	// Components are what an artifact needs in addition for this backend.
 	Components []string `toml:"components" json:"components,omitempty"`
 }
 
@@ -135,32 +135,32 @@ type MetricInfo struct {
 	Class string `toml:"class" json:"class"`
 	// Better is "lower" or "higher".
 	Better string `toml:"better" json:"better"`
-	// Floor is the smallest relative change that is ever significant; 0 is the class's own.
+	// Floor is the smallest relative change that can be significant; 0 means the floor of the class.
 	Floor float64 `toml:"floor" json:"floor,omitempty"`
 }
 
-// Artifact says where the measured thing comes from.
+// Artifact says where the measured artifact comes from.
 type Artifact struct {
 	// Kind is "go-toolchain", "url", "git" or "path".
 	Kind string `toml:"kind" json:"kind"`
-	// Path are templates for kind path, tried in order: a directory on the collector; {tag} and {target} are
-	// replaced, and a leading "~" is the home directory. For kind url they are looked at first: what is on
-	// the machine already is not fetched.
+	// Path are templates for kind path, tried in order: a directory on the collector; {tag} and {target} are replaced,
+	// and a leading "~" is the home directory. For kind url they are tried before the URLs: an artifact that is already
+	// on the machine is not fetched.
 	Path []string `toml:"path" json:"path,omitempty"`
 	// URLs are templates for kind url, tried in order: {tag} {component} {channel} {target}.
 	URLs []string `toml:"urls" json:"urls,omitempty"`
 	// Channels are the values of {channel}, tried in order.
 	Channels []string `toml:"channels" json:"channels,omitempty"`
-	// Components are the values of {component}; all are needed. Those of a backend or a profile are added.
+	// Components are the values of {component}; all are needed. The components of a backend or a profile are added.
 	Components []string `toml:"components" json:"components,omitempty"`
 	// NoTarget are components whose file name has no target.
 	NoTarget []string `toml:"no_target" json:"no_target,omitempty"`
-	// Repository and Build serve kind git: a commit is checked out and Build is run in it.
+	// Repository and Build are for kind git: the collector checks out a commit and runs Build in it.
 	Repository string   `toml:"repository" json:"repository,omitempty"`
 	Build      []string `toml:"build" json:"build,omitempty"`
 	// Probe is run once after fetching, relative to the artifact; its output is recorded as the version.
 	Probe []string `toml:"probe" json:"probe,omitempty"`
-	// Driver is what the benchmarks of this artifact are run with unless they say otherwise.
+	// Driver runs the benchmarks of this artifact unless they name another driver.
 	Driver string `toml:"driver" json:"driver"`
 }
 
@@ -173,7 +173,7 @@ type BenchmarkDef struct {
 	// Source is the program, relative to the root of the sources (in the file: to its directory); empty
 	// means the name.
 	Source string `toml:"source" json:"source"`
-	// SourceDigest names the content of a shipped source; computed when loading, never written by hand.
+	// SourceDigest names the content of a shipped source. Load computes it; it is never written by hand.
 	SourceDigest events.Digest `toml:"-" json:"source_digest,omitempty"`
 	// Driver overrides the artifact's.
 	Driver string `toml:"driver" json:"driver,omitempty"`
@@ -186,15 +186,15 @@ type BenchmarkDef struct {
 	Patches    []string `toml:"patches" json:"patches,omitempty"`
 	Iterations int      `toml:"iterations" json:"iterations,omitempty"`
 	Timeout    string   `toml:"timeout" json:"timeout,omitempty"`
-	// Touch is the file that an incremental build sees as changed, where a driver needs one.
+	// Touch is the file that an incremental build sees as changed, if a driver needs one.
 	Touch string `toml:"touch" json:"touch,omitempty"`
-	// Args are given to the build tool, CompilerArgs to the compiler, Env to both.
+	// Args are passed to the build tool, CompilerArgs to the compiler, Env to both.
 	Args         []string `toml:"args" json:"args,omitempty"`
 	CompilerArgs []string `toml:"compiler_args" json:"compiler_args,omitempty"`
 	Env          []string `toml:"env" json:"env,omitempty"`
-	// Prepare is run unmeasured in the source before anything else, such as a generator.
+	// Prepare is a command, such as a generator, that runs in the source before anything else. It is not measured.
 	Prepare []string `toml:"prepare" json:"prepare,omitempty"`
-	// Command serves the "command" driver: the measured argv; {artifact} and {source} are replaced.
+	// Command is for the "command" driver: the measured argv; {artifact} and {source} are replaced.
 	Command []string `toml:"command" json:"command,omitempty"`
 	// Parse says what the command prints: "" nothing, "jsonlines", "benchfmt" or "benchlib".
 	Parse string `toml:"parse" json:"parse,omitempty"`

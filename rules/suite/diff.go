@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Change is the closed set of ways in which a part of definitions differs.
+// Change is the closed set of ways in which a part of the definitions can differ.
 type Change string
 
 // The changes.
@@ -23,15 +23,15 @@ const (
 type Difference struct {
 	// What is the part, such as "benchmark helloworld" or "defaults".
 	What string `json:"what"`
-	// Key is what changed of it, such as "sets.x86_64" or "iterations"; empty when all of it came or went.
+	// Key is the changed key, such as "sets.x86_64" or "iterations"; empty when the whole part was added or removed.
 	Key    string `json:"key,omitempty"`
 	Change Change `json:"change"`
-	// From and To are the values as JSON; empty where there was or is none.
+	// From and To are the values as JSON; empty when there was or is none.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
 
-// String tells the difference in words.
+// String returns the difference in words.
 func (d Difference) String() string {
 	if d.Key == "" {
 		return fmt.Sprintf("%s: %s", d.What, d.Change)
@@ -50,9 +50,9 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s changed from %s to %s", d.What, d.Key, d.From, d.To)
 }
 
-// Diff lists how b differs from a, part by part: the head of the file first, then targets, kinds, profiles,
-// backends, scenarios, metrics and benchmarks, each in the order of b and then what only a had. It is empty
-// exactly when the digests are equal.
+// Diff lists how b differs from a, part by part: the head of the file first, then targets, kinds, profiles, backends,
+// scenarios, metrics and benchmarks, each in the order of b, then those that only a has. It is empty exactly when the
+// digests are equal.
 func Diff(a, b Definitions) []Difference {
 	headA, headB := tree(a), tree(b)
 	var lists []Difference
@@ -93,7 +93,7 @@ func diffLists(what string, a, b []entry) []Difference {
 	return all
 }
 
-// common returns the names of list that other has too, in order.
+// common returns the names in list that other has too, in order.
 func common(list, other []entry) []string {
 	var both []string
 	for _, e := range list {

@@ -21,7 +21,7 @@ func TestDiffTellsWhatChanged(t *testing.T) {
 	} {
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
-	// The benchmark that excludes nothing any more fills set 0 in place of the one that left it.
+	// The benchmark that no longer excludes anything fills set 0 instead of the one that left it.
 	text = strings.Replace(text, "source = \"generics\"\nsets = { linux-amd64 = 1", "source = \"generics\"\nsets = { linux-amd64 = 0", 1)
 	b, err := Load("b.toml", []byte(text), anyDigest)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package suite reads the definitions of a project, checks them, names them by digest and expands a request
-// into the jobs that they ask for.
+// Package suite reads the definitions of a project, checks them, names them by digest and expands a request into its
+// jobs.
 //
-// Definitions are data: one strict TOML file says which targets, kinds of job, profiles, backends, scenarios,
-// metrics and benchmarks exist (see Definitions). No toolchain is named here. The way of a file:
+// Definitions are data: one strict TOML file says which targets, kinds of job, profiles, backends, scenarios, metrics
+// and benchmarks exist (see Definitions). No toolchain is named here. A file goes this way:
 //
 //	file ──Load──▶ Definitions ──Canonical──▶ event ──Parse──▶ Definitions
 //	     Problems     │    │ Digest
@@ -11,11 +11,11 @@
 //	                  ├──Expand─────▶ jobs of the request, and those it wishes of its parent
 //	                  └──Plan───────▶ what one job measures, in order
 //
-// Load refuses a file with every problem that it finds, each with its line and column. Parse trusts what was
-// once published, so that a stricter checker never makes an old request unreadable. The canonical form is
-// JSON with sorted keys and no white space; the digest is its SHA-256. A field that is added to the structs
-// later must be left out of the JSON when it is empty, or every digest changes.
+// Load refuses a bad file and reports every problem in it, each with its line and column. Parse does not check again
+// what was published once, so a stricter checker never makes an old request unreadable. The canonical form is JSON with
+// sorted keys and no white space; the digest is its SHA-256. A new field in the structs must be left out of the JSON
+// when it is empty, or every digest changes.
 //
-// The chain of a benchmark is its scenarios in the order of the file: each begins where the one before it
-// ended, so a warm or patched scenario is only ever planned after one that filled the cache.
+// The chain of a benchmark is its scenarios in the order of the file. Each begins where the one before it ended, so a
+// warm or patched scenario is always planned after one that filled the cache.
 package suite

@@ -9,16 +9,16 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Draft is a suite file whose sets need not be complete: benchmarks may have none yet, and sets may be empty.
-// It serves planning only; Load refuses it.
+// Draft is a suite file whose sets may be incomplete: benchmarks may have no set yet, and sets may be empty. It is only
+// for planning; Load refuses it.
 type Draft struct {
 	Definitions
 	File  string
 	lines positions
 }
 
-// LoadDraft reads and checks a suite file as Load does, but for the sets of its benchmarks, and without looking
-// at the programs.
+// LoadDraft reads and checks a suite file like Load, except for the sets of its benchmarks. It does not read the
+// programs.
 func LoadDraft(file string, data []byte) (Draft, error) {
 	d, err := loadChecked(file, data, nil, true)
 	if err != nil {
@@ -27,9 +27,9 @@ func LoadDraft(file string, data []byte) (Draft, error) {
 	return Draft{Definitions: d, File: file, lines: locate(data)}, nil
 }
 
-// Edit is one line of a suite file to be changed.
+// Edit is a change of one line of a suite file.
 type Edit struct {
-	// Line counts from 1. Insert says that Text is to stand behind it instead of replacing what it has.
+	// Line counts from 1. Insert says that Text goes after the line instead of replacing it.
 	Line   int
 	Insert bool
 	// Whose is the table that the line belongs to, such as `benchmark "json"`.
@@ -37,7 +37,7 @@ type Edit struct {
 	Text  string
 }
 
-// Edits returns what to change in the file so that it has the proposed sets, in the order of its lines.
+// Edits returns the changes that give the file the proposed sets, in the order of its lines.
 func (d Draft) Edits(b Balance) []Edit {
 	var edits []Edit
 	for i, t := range d.Targets {
@@ -67,7 +67,7 @@ func (d Draft) Edits(b Balance) []Edit {
 	return edits
 }
 
-// edit replaces the sets of the table at path, or adds them behind its name.
+// edit replaces the sets of the table at path, or adds them after its name.
 func (d Draft) edit(path, whose, text string) Edit {
 	if at, ok := d.lines[join(path, "sets")]; ok {
 		return Edit{Line: at.line, Whose: whose, Text: text}

@@ -7,20 +7,20 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Request is what Expand must know of a request.
+// Request is what Expand must know about a request.
 type Request struct {
 	ID       events.RequestID
 	Artifact events.Artifact
 	// Parent is the artifact that the results are compared with; nil while it is unknown.
 	Parent     *events.Artifact
 	Parameters events.Parameters
-	// Definitions is the digest of the definitions that expand it, for a caller that knows it; empty computes it.
+	// Definitions is the digest of the definitions that expand it, if the caller knows it. Empty: Expand computes it.
 	Definitions events.Digest
 }
 
-// Expand turns a request into jobs: own measures its artifact, backfill is the complete wish of the same jobs
-// for its parent, whoever of them exists already. Both are in the order in which lanes run them; on each lane
-// backfill comes first. No two jobs have one id. The error names what the definitions do not know.
+// Expand turns a request into jobs: own measures its artifact, backfill are all the same jobs for its parent, including
+// those that already exist. Both are in the order in which lanes run them; on each lane backfill comes first. No two
+// jobs have the same id. An error names what the definitions do not know.
 func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err error) {
 	p, err := d.Normalise(r.Parameters)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err erro
 
 func (d Definitions) checkArtifact(a events.Artifact) error {
 	if a.Suite != d.Name {
-		return fmt.Errorf("artifact %s belongs to suite %q and not to %q", a.Tag, a.Suite, d.Name)
+		return fmt.Errorf("artifact %s belongs to suite %q, not to %q", a.Tag, a.Suite, d.Name)
 	}
 	if _, err := events.ParseRequestKind(string(a.Kind)); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (d Definitions) checkArtifact(a events.Artifact) error {
 	return events.CheckTag(a.Tag)
 }
 
-// asComparedWith returns the artifact as a backfill measures it: with the categories of the request that asks.
+// asComparedWith returns the parent as a backfill measures it: with the categories of the child's request.
 func (d Definitions) asComparedWith(parent events.Artifact, kind events.RequestKind) events.Artifact {
 	if !slices.Equal(d.Categories[parent.Kind], d.Categories[kind]) {
 		parent.Kind = kind
@@ -68,7 +68,7 @@ func (d Definitions) asComparedWith(parent events.Artifact, kind events.RequestK
 	return parent
 }
 
-// unlikeMaster returns the categories that an artifact is measured with; nil when they are those of a master.
+// unlikeMaster returns the categories that an artifact is measured with; nil when they are the same as a master's.
 func (d Definitions) unlikeMaster(a events.Artifact) []string {
 	if slices.Equal(d.Categories[a.Kind], d.Categories[events.Master]) {
 		return nil

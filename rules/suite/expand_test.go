@@ -22,7 +22,7 @@ func request(d Definitions, kind events.RequestKind, p events.Parameters) Reques
 	}
 }
 
-// census counts jobs by kind, and says which block.
+// census counts jobs by kind, and says which are optional.
 func census(jobs []events.JobSpec) map[string]int {
 	n := map[string]int{}
 	for _, j := range jobs {
@@ -151,8 +151,8 @@ func TestUnknownParametersAreAnsweredWithTheKnownOnes(t *testing.T) {
 		{events.Parameters{Profiles: []events.Profile{"chekc", "opt"}}, `unknown profile "chekc": use debug, opt or race`},
 		{events.Parameters{Backends: []events.Backend{"llvm"}}, `unknown backend "llvm": use gc`},
 		{events.Parameters{Benchmarks: []string{"nope*"}}, `benchmarks "nope*" matches nothing: use tables, Generics, json or sort, or patterns with *`},
-		{events.Parameters{Benchmarks: []string{"[a"}}, `benchmarks "[a" is no pattern: use names with *, ? and [a-z]`},
-		{events.Parameters{Benchmarks: []string{"t[a,b]*"}}, `benchmarks "t[a,b]*" is no pattern: use names with *, ? and [a-z]`},
+		{events.Parameters{Benchmarks: []string{"[a"}}, `benchmarks "[a" is not a pattern: use names with *, ? and [a-z]`},
+		{events.Parameters{Benchmarks: []string{"t[a,b]*"}}, `benchmarks "t[a,b]*" is not a pattern: use names with *, ? and [a-z]`},
 		{
 			events.Parameters{Targets: []events.Target{"a"}, Backends: []events.Backend{"b"}},
 			"unknown target \"a\": use linux-amd64 or linux-arm64\nunknown backend \"b\": use gc",
@@ -242,7 +242,7 @@ func TestExpandMakesEachJobOnceAndCoversWhatWasAsked(t *testing.T) {
 	})
 }
 
-// checkBackfillMirrorsOwn: the wish for the parent is exactly the own jobs of the kinds with backfill.
+// checkBackfillMirrorsOwn: the jobs for the parent are exactly the own jobs of the kinds with backfill.
 func checkBackfillMirrorsOwn(t *rapid.T, d Definitions, own, backfill []events.JobSpec) {
 	key := func(j events.JobSpec) string {
 		return fmt.Sprint(j.Kind, j.Target, j.Set, j.Backend, j.Profile)

@@ -10,7 +10,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Whatever the bytes, Load answers with problems or with definitions that every other function can use.
+// For any bytes, Load returns problems or definitions that every other function can use.
 func FuzzLoad(f *testing.F) {
 	text := small(f)
 	f.Add([]byte(text))
@@ -32,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// What Parse accepts has one canonical form, and no job of it brings the program down.
+// Definitions that Parse accepts have one canonical form, and no job of theirs makes the program panic.
 func FuzzParse(f *testing.F) {
 	golden, err := os.ReadFile("testdata/small.canonical.json")
 	if err != nil {
@@ -45,14 +45,14 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// It was never checked: a plan may fail, as long as it says so.
+		// Parse does not check: a plan may fail, if it returns an error.
 		if err := use(t, d); err != nil && !strings.HasPrefix(err.Error(), "plan job") {
 			t.Fatal(err)
 		}
 	})
 }
 
-// use calls everything that takes definitions and returns the error of the first job that cannot be planned.
+// use calls every function that takes definitions and returns the error of the first job that cannot be planned.
 func use(t *testing.T, d Definitions) error {
 	t.Helper()
 	canonical := d.Canonical()

@@ -20,16 +20,16 @@ import (
 // FormVersion is the version of the form of suite files that this program reads.
 const FormVersion = 1
 
-// The roots of sources whose content belongs to the definitions; any other root is a key of the collectors'
-// configuration.
+// The roots of sources whose content belongs to the definitions. Any other root is a key in the configuration of the
+// collectors.
 const (
 	SourcesShipped = "shipped"
 	SourcesFile    = "file"
 )
 
-// Load reads and checks a suite file. file is its name, for messages only. sourceDigest returns the digest of
-// the content of a benchmark's source; it is asked once per benchmark when the sources belong to the
-// definitions (root "shipped" or "file"), and may be nil. The error is Problems, all of them in one go.
+// Load reads and checks a suite file. file is its name, for messages only. sourceDigest returns the digest of the
+// content of a benchmark's source; it may be nil. Load calls it once per benchmark if the sources belong to the
+// definitions (root "shipped" or "file"). The error is Problems, with all of them at once.
 func Load(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error)) (Definitions, error) {
 	return loadChecked(file, data, sourceDigest, false)
 }
@@ -100,7 +100,7 @@ func explain(e *toml.DecodeError) string {
 	return text
 }
 
-// complete writes out what a file may leave to be understood, so that equal definitions have one form.
+// complete fills in what a file may leave out, so that equal definitions have one form.
 func (d *Definitions) complete() {
 	for i := range d.Benchmarks {
 		b := &d.Benchmarks[i]
@@ -136,7 +136,7 @@ func (d Definitions) Canonical() []byte {
 		}
 	}
 	if err != nil {
-		// Only a NaN or infinite floor cannot be written, which Load and Parse refuse.
+		// Only a NaN or infinite floor cannot be written. Load and Parse refuse it.
 		panic(fmt.Sprintf("suite: canonical form of %s: %v", d.Name, err))
 	}
 	return first
@@ -148,9 +148,9 @@ func (d Definitions) Digest() events.Digest {
 	return events.Digest(hex.EncodeToString(sum[:]))
 }
 
-// Parse reads definitions as they were published (see Canonical). It does not check them again: what was
-// published stays readable. A field that this program does not know is an error, because leaving it out
-// would measure something else.
+// Parse reads definitions as they were published (see Canonical). It does not check them again, so published
+// definitions stay readable. A field that this program does not know is an error: without it the program would measure
+// something else.
 func Parse(canonical []byte) (Definitions, error) {
 	var d Definitions
 	dec := json.NewDecoder(bytes.NewReader(canonical))

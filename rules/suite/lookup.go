@@ -27,7 +27,7 @@ func (d Definitions) Backend(name events.Backend) (Backend, bool) {
 	return find(d.Backends, func(b Backend) bool { return b.Name == name })
 }
 
-// DefaultBackend is the backend of the kinds that are not made per backend: the first that needs no asking.
+// DefaultBackend returns the backend of jobs whose kind is not per backend: the first one that is not on request only.
 func (d Definitions) DefaultBackend() events.Backend {
 	b, _ := find(d.Backends, func(b Backend) bool { return !b.OnRequest })
 	return b.Name
@@ -44,8 +44,8 @@ func (d Definitions) Category(name events.Benchmark) (Category, bool) {
 	return b.Category, ok
 }
 
-// Metric returns how a metric is compared and shown. The user-only form of a metric ("page-faults:u") is
-// described like the metric itself unless the definitions name it.
+// Metric returns how a metric is compared and shown. The user-only form of a metric ("page-faults:u") has the
+// description of the metric itself unless the definitions name it.
 func (d Definitions) Metric(name events.Metric) (MetricInfo, bool) {
 	if m, ok := find(d.Metrics, func(m MetricInfo) bool { return m.Name == name }); ok {
 		return m, true

@@ -10,15 +10,15 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// CheckParameters reports everything in p that d does not know: one sentence for each, listing what it does
-// know. It is asked when a request is made, so that the answer reaches the person who made it.
+// CheckParameters reports everything in p that d does not know, one sentence each, with a list of what d knows. Call it
+// when a request is made, so that the answer reaches the person who asked.
 func (d Definitions) CheckParameters(p events.Parameters) error {
 	_, err := d.Normalise(p)
 	return err
 }
 
-// Normalise returns p as d spells it: targets, backends and profiles whatever their case, each value once and
-// in the order of d, benchmark globs sorted. Empty values count as not given. It refuses what
+// Normalise returns p as d spells it: it ignores the case of targets, backends and profiles, and returns each value
+// once, in the order of d, and the benchmark globs sorted. Empty values count as not given. It refuses what
 // CheckParameters refuses.
 func (d Definitions) Normalise(p events.Parameters) (events.Parameters, error) {
 	targets, err1 := closed("target", p.Targets, names(d.Targets, func(t Target) events.Target { return t.Name }))
@@ -31,7 +31,7 @@ func (d Definitions) Normalise(p events.Parameters) (events.Parameters, error) {
 	return events.Parameters{Targets: targets, Backends: backends, Profiles: profiles, Benchmarks: globs}, nil
 }
 
-// closed returns those of valid that are asked for. It names every asked value that is not valid.
+// closed returns the valid values that are asked for. Its error names every asked value that is not valid.
 func closed[T ~string](what string, asked, valid []T) ([]T, error) {
 	var errs []error
 	wanted := map[T]bool{}
@@ -65,9 +65,9 @@ func (d Definitions) globs(asked []string) ([]string, error) {
 		if g == "" {
 			continue
 		}
-		// A comma separates values where people write them, and in the identity of a job.
+		// No commas: a comma separates values on the command line and in the identity of a job.
 		if _, err := path.Match(g, ""); err != nil || strings.Contains(g, ",") {
-			errs = append(errs, fmt.Errorf("benchmarks %q is no pattern: use names with *, ? and [a-z]", g))
+			errs = append(errs, fmt.Errorf("benchmarks %q is not a pattern: use names with *, ? and [a-z]", g))
 			continue
 		}
 		if !slices.ContainsFunc(d.Benchmarks, func(b BenchmarkDef) bool { return matches(g, b.Name) }) {
@@ -95,7 +95,7 @@ func names[T any, N ~string](list []T, name func(T) N) []N {
 	return all
 }
 
-// either lists values as a sentence does: "a, b or c".
+// either lists values as in a sentence: "a, b or c".
 func either[T ~string](values []T) string {
 	words := make([]string, len(values))
 	for i, v := range values {

@@ -15,7 +15,7 @@ const (
 	CacheNone = "none"
 	// CacheEmpty: the compiler finds an empty cache and fills it.
 	CacheEmpty = "empty"
-	// CacheWarm: the compiler finds what the scenario before left.
+	// CacheWarm: the compiler finds the cache that the scenario before it left.
 	CacheWarm = "warm"
 	// CachePatched: warm, and the program was changed by its patches.
 	CachePatched = "patched"
@@ -28,24 +28,23 @@ const (
 	DriverCommand = "command"
 )
 
-// BenchmarkPlan is what a job measures of one benchmark.
+// BenchmarkPlan says what a job measures of one benchmark.
 type BenchmarkPlan struct {
 	Benchmark BenchmarkDef
 	Profile   Profile
 	Backend   Backend
-	// Chain is the scenarios in the order in which one iteration runs them. Cases is parallel to it: a
-	// patched scenario is one test case, however many patches it applies.
+	// Chain is the scenarios in the order in which one iteration runs them. Cases has the test case of each: a patched
+	// scenario is one test case, however many patches it applies.
 	Chain []Scenario
 	Cases []events.TestCase
-	// Iterations is how often the chain is run, Timeout the limit of one measured command.
+	// Iterations is how often the chain runs, Timeout the limit of one measured command.
 	Iterations int
 	Timeout    time.Duration
 	Driver     string
 }
 
-// Plan lists what a job measures, in the order of the definitions. An empty plan is no error: the job has
-// nothing to do and succeeds. The error names what the definitions do not have; the job was then made with
-// others.
+// Plan lists what a job measures, in the order of the definitions. An empty plan is no error: the job has nothing to do
+// and succeeds. An error names what the definitions lack: the job was then made with other definitions.
 func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 	kind, ok := d.Kind(job.Kind)
 	if !ok {
@@ -85,8 +84,8 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 	return plans, nil
 }
 
-// Covers reports whether a job that was made with one version of the definitions measures every test case that another
-// one would with its own. Where one of them cannot be planned, nothing speaks against it.
+// Covers reports whether haveJob, with its definitions, measures every test case that wantJob would measure with its
+// own. It is true if one of the two jobs cannot be planned.
 func Covers(have Definitions, haveJob events.JobSpec, want Definitions, wantJob events.JobSpec) bool {
 	measured, err := have.Plan(haveJob)
 	if err != nil {
@@ -111,7 +110,7 @@ func (d Definitions) foreign(job events.JobSpec, what, name string) error {
 	return fmt.Errorf("plan job %s: suite %s has no %s %q: the job was made with other definitions", job.ID, d.Name, what, name)
 }
 
-// measures reports whether b is in the set, the category, the profile and the filter of the job.
+// measures reports whether b is in the set, the categories, the profile and the filter of the job.
 func (d Definitions) measures(job events.JobSpec, kind Kind, b BenchmarkDef) bool {
 	set, placed := b.Sets[job.Target]
 	switch {
@@ -127,7 +126,7 @@ func (d Definitions) measures(job events.JobSpec, kind Kind, b BenchmarkDef) boo
 	return slices.ContainsFunc(job.Benchmarks, func(g string) bool { return matches(g, b.Name) })
 }
 
-// chain returns the scenarios that are measured of b under p.
+// chain returns the scenarios of b that are measured under p.
 func (d Definitions) chain(p Profile, b BenchmarkDef) []Scenario {
 	var chain []Scenario
 	for _, s := range d.Scenarios {

@@ -22,7 +22,7 @@ func job(d Definitions, kind events.RequestKind, change func(*events.JobSpec)) e
 	return j
 }
 
-// outline tells a plan in a line per benchmark.
+// outline describes a plan in one line per benchmark.
 func outline(t *testing.T, d Definitions, j events.JobSpec) []string {
 	t.Helper()
 	plans, err := d.Plan(j)
@@ -103,7 +103,7 @@ func TestAJobOfOtherDefinitionsIsNotPlanned(t *testing.T) {
 	}
 }
 
-// The jobs of a request measure every benchmark of its categories once under each profile that has it.
+// Together the jobs of a request measure every benchmark of its categories once under each profile that has it.
 func TestTheJobsOfARequestTogetherMeasureEverything(t *testing.T) {
 	d := rustc(t)
 	for kind, want := range map[events.RequestKind]int{events.Master: 59, events.Release: 9} {

@@ -11,7 +11,7 @@ import (
 type position struct{ line, column int }
 
 // positions maps the path of each key of a TOML document to its place. Paths look like
-// "benchmark[2].exclude_profiles[0]"; keys are in lower case, as the decoder folds them too.
+// "benchmark[2].exclude_profiles[0]". Keys are in lower case, because the decoder ignores case too.
 type positions map[string]position
 
 // locate finds the places of all keys in data, which must be valid TOML.
@@ -55,8 +55,8 @@ type locator struct {
 	arrays map[string]int
 }
 
-// key notes the place of a dotted key under prefix and returns its path. A table that stands in an array of
-// tables belongs to the last one.
+// key notes the place of a dotted key under prefix and returns its path. A table inside an array of tables belongs to
+// the last entry.
 func (l *locator) key(prefix string, key unstable.Iterator) string {
 	path := prefix
 	for key.Next() {
@@ -107,7 +107,7 @@ func (l *locator) value(path string, v *unstable.Node) {
 	}
 }
 
-// note records where node stands, unless its path is known: a table may be opened in several places.
+// note records the place of node, unless its path is already known: a table may be opened in several places.
 func (l *locator) note(path string, node *unstable.Node) {
 	if _, known := l.found[path]; known || node.Raw.Length == 0 {
 		return

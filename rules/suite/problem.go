@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a suite file.
+// Problem is one problem of a suite file.
 type Problem struct {
 	File string
 	// Line and Column count from 1; both are 0 when the problem concerns the file as a whole.
 	Line, Column int
-	// Message is a clear sentence that names the key, the value and what would be right.
+	// Message is a clear sentence with the key, the value and what would be right.
 	Message string
 }
 
@@ -22,7 +22,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems are all that is wrong with a suite file, in the order of its lines.
+// Problems are all problems of a suite file, in the order of its lines.
 type Problems []Problem
 
 // Error implements error: one problem a line.

@@ -9,10 +9,11 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// searched bounds each search for a better split. Up to a dozen benchmarks or so are searched to the end.
-const searched = 200_000
+// maxSteps bounds the steps of each search for a better split. A search with up to about a dozen benchmarks runs to its
+// end.
+const maxSteps = 200_000
 
-// unplaced is the home of a piece that has no set, or whose set is no more.
+// unplaced is the home of a piece that has no set, or whose set no longer exists.
 const unplaced = -1
 
 // piece is a benchmark that may move.
@@ -20,20 +21,20 @@ type piece struct {
 	share  int // its index among the shares
 	length time.Duration
 	home   int
-	// lost is how many results become incomparable when it moves.
+	// lost is how many results become incomparable when the piece moves.
 	lost int
 }
 
-// split divides pieces among sets. Pieces without a home come first, then the long before the short, which is
-// the order in which searches look at them. An assignment holds the set of each piece.
+// split divides pieces among sets. Its pieces are in the order in which searches take them: those without a home first,
+// then the longest first. An assignment holds the set of each piece.
 type split struct {
 	pieces []piece
-	// base is what stays in each set, whatever is decided; held says which sets hold something that stays.
+	// base is the length that stays in each set in any case. held says which sets hold something that stays.
 	base []time.Duration
 	held []bool
 }
 
-// newSplit returns the split of shares into count sets. What was not measured stays where it is.
+// newSplit returns the split of shares into count sets. Benchmarks that were not measured stay in their sets.
 func newSplit(shares []Share, others map[int]bool, count int) *split {
 	s := &split{base: make([]time.Duration, count), held: make([]bool, count)}
 	for set := range count {
@@ -57,7 +58,7 @@ func newSplit(shares []Share, others map[int]bool, count int) *split {
 	return s
 }
 
-// fillable refuses a split in which a set would hold nothing.
+// fillable returns an error if some set would have to stay empty.
 func (s *split) fillable() error {
 	empty := 0
 	for _, held := range s.held {
@@ -97,7 +98,7 @@ func (s *split) without(assigned []int, i int) time.Duration {
 	return s.longest(back) - s.longest(assigned)
 }
 
-// bound returns what the longest set cannot be shorter than.
+// bound returns a lower bound for the length of the longest set.
 func (s *split) bound() time.Duration {
 	total, longest := time.Duration(0), slices.Max(s.base)
 	for _, b := range s.base {
@@ -112,7 +113,7 @@ func (s *split) bound() time.Duration {
 	return max(longest, (total+count-1)/count)
 }
 
-// shortest returns an assignment whose longest set is the shortest that is found, and whether none is shorter.
+// shortest returns the assignment with the shortest longest set that it finds, and whether no shorter one exists.
 func (s *split) shortest() (best []int, optimal bool) {
 	for _, start := range [][]int{s.longestFirst(false), s.longestFirst(true)} {
 		s.improve(start)
@@ -121,16 +122,16 @@ func (s *split) shortest() (best []int, optimal bool) {
 		}
 	}
 	search := &shortestSearch{
-		split: s, best: best, longest: s.longest(best), bound: s.bound(), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: searched,
+		split: s, best: best, longest: s.longest(best), bound: s.bound(), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: maxSteps,
 	}
 	search.order = sortedIndexes(len(s.pieces), func(a, b int) int { return cmp.Compare(s.pieces[b].length, s.pieces[a].length) })
 	search.from(0)
 	return search.best, search.left > 0
 }
 
-// shorterFrom looks again for the shortest longest set, with the pieces where assigned puts them, and returns
-// an assignment that is so much shorter that a balance of those sets would move something; nil when there is
-// none. A search of fixed size finds more from one start than from another.
+// shorterFrom searches again for the shortest longest set, starting from assigned: a search of fixed size finds more
+// from one start than from another. It returns an assignment if that is shorter by more than the tolerance, because
+// balancing assigned again would then move something; else nil.
 func (s *split) shorterFrom(assigned []int, shares []Share, others map[int]bool, tolerance float64) []int {
 	proposed := slices.Clone(shares)
 	for i, p := range s.pieces {
@@ -149,7 +150,7 @@ func (s *split) shorterFrom(assigned []int, shares []Share, others map[int]bool,
 	}
 	shorter := slices.Clone(assigned)
 	for i, p := range s.pieces {
-		// What has no known length stays where the first proposal put it.
+		// A piece without a known length stays where the first proposal put it.
 		if set, found := sets[p.share]; found {
 			shorter[i] = set
 		}
@@ -157,8 +158,8 @@ func (s *split) shorterFrom(assigned []int, shares []Share, others map[int]bool,
 	return shorter
 }
 
-// longestFirst puts one piece after the other into the set that is the shortest so far. With stay, those that
-// have a home stay there.
+// longestFirst puts one piece after the other, longest first, into the set that is the shortest so far. With stay,
+// pieces that have a home stay there.
 func (s *split) longestFirst(stay bool) []int {
 	assigned := make([]int, len(s.pieces))
 	loads := slices.Clone(s.base)
@@ -181,8 +182,8 @@ func (s *split) longestFirst(stay bool) []int {
 	return assigned
 }
 
-// improve moves pieces out of the longest set, or exchanges them for shorter ones, while that makes the longer
-// of the two sets shorter.
+// improve moves pieces out of the longest set, or swaps them with shorter ones, while that makes the longer of the two
+// sets shorter.
 func (s *split) improve(assigned []int) {
 	loads := s.lengths(assigned)
 	for s.improveOnce(assigned, loads) {
@@ -250,7 +251,7 @@ func (s *shortestSearch) from(n int) {
 	i := s.order[n]
 	length := s.pieces[i].length
 	for set := range s.loads {
-		// Of sets that are equally long one is as good as the other.
+		// Sets of equal length are interchangeable: try only the first.
 		if s.loads[set]+length >= s.longest || slices.Contains(s.loads[:set], s.loads[set]) {
 			continue
 		}
@@ -261,7 +262,7 @@ func (s *shortestSearch) from(n int) {
 	}
 }
 
-// sortedIndexes returns 0 to n-1 in the order of compare; equal ones keep theirs.
+// sortedIndexes returns 0 to n-1 in the order of compare. The sort is stable.
 func sortedIndexes(n int, compare func(a, b int) int) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// price is what an assignment costs; the fields count in their order.
+// price is what an assignment costs. Fields are compared in their order.
 type price struct {
 	moves, lost int
 	longest     time.Duration
@@ -27,8 +27,8 @@ func (s *split) priceOf(assigned []int) price {
 	return p
 }
 
-// fewest returns the cheapest assignment that is found whose longest set is within the limit, and whether none
-// has fewer moves, or as many and loses less. short is any assignment within the limit.
+// fewest returns the cheapest assignment within the limit that it finds, and whether none has fewer moves, or as many
+// moves and loses fewer results. short is any assignment whose longest set is within the limit.
 func (s *split) fewest(limit time.Duration, short []int) (assigned []int, proven bool) {
 	best := s.fill(short)
 	s.takeBack(best, limit)
@@ -39,7 +39,7 @@ func (s *split) fewest(limit time.Duration, short []int) (assigned []int, proven
 			best = mended
 		}
 	}
-	search := &fewestSearch{split: s, limit: limit, best: best, price: s.priceOf(best), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: searched}
+	search := &fewestSearch{split: s, limit: limit, best: best, price: s.priceOf(best), loads: slices.Clone(s.base), assigned: make([]int, len(s.pieces)), left: maxSteps}
 	for i, p := range s.pieces {
 		search.assigned[i] = p.home
 		if p.home != unplaced {
@@ -52,11 +52,11 @@ func (s *split) fewest(limit time.Duration, short []int) (assigned []int, proven
 		search.from(0, price{})
 		search.most++
 	}
-	// A search that was cut off in its last round has seen that fewer moves do not do.
+	// A search that was cut off in its last round has shown that fewer moves are not enough.
 	return search.best, search.left > 0 || search.most > search.price.moves && search.price.lost == 0
 }
 
-// fill gives every set something: of what can be spared the piece that loses least.
+// fill gives every empty set a piece: of the sets with more than one, the piece that loses the fewest results.
 func (s *split) fill(assigned []int) []int {
 	filled := slices.Clone(assigned)
 	for !s.full(filled) {
@@ -80,7 +80,7 @@ func (s *split) fill(assigned []int) []int {
 	return filled
 }
 
-// takeBack takes moves back that the limit does not need, those first that lose most.
+// takeBack takes back moves that the limit does not need, those that lose the most results first.
 func (s *split) takeBack(assigned []int, limit time.Duration) {
 	order := sortedIndexes(len(s.pieces), func(a, b int) int { return cmp.Compare(s.pieces[b].lost, s.pieces[a].lost) })
 	for _, i := range order {
@@ -94,8 +94,8 @@ func (s *split) takeBack(assigned []int, limit time.Duration) {
 	}
 }
 
-// mend moves and exchanges pieces until no set is over the limit, each time the step that takes most off per
-// move. It reports whether it came to that.
+// mend moves and swaps pieces until no set is over the limit. Each step is the one that reduces the excess most per
+// move. It reports whether it succeeded.
 func (s *split) mend(assigned []int, limit time.Duration) bool {
 	loads := s.lengths(assigned)
 	over := func(load time.Duration) time.Duration { return max(load-limit, 0) }
@@ -135,8 +135,8 @@ func (s *split) mend(assigned []int, limit time.Duration) bool {
 	return true
 }
 
-// fewestSearch looks for the cheapest assignment within the limit that has at most so many moves. It begins
-// with every piece at home and decides one after the other.
+// fewestSearch looks for the cheapest assignment within the limit that has at most this many moves. It begins with
+// every piece at home and decides one piece after the other.
 type fewestSearch struct {
 	*split
 	limit time.Duration
@@ -144,7 +144,7 @@ type fewestSearch struct {
 	best  []int
 	price price // of best
 	found bool
-	// loads and assigned have undecided pieces at home. The first homeless pieces have none.
+	// loads and assigned have undecided pieces at home. The first homeless pieces have no home.
 	loads    []time.Duration
 	assigned []int
 	homeless int
@@ -200,7 +200,7 @@ func (s *fewestSearch) put(n, set int, p piece) {
 	s.loads[set] += p.length
 }
 
-// worse reports whether whatever follows cannot be cheaper than the best.
+// worse reports whether the branch already costs more than the best.
 func (s *fewestSearch) worse(soFar price) bool {
 	return soFar.moves > s.price.moves || soFar.moves == s.price.moves && soFar.lost > s.price.lost
 }
@@ -215,8 +215,8 @@ func (s *fewestSearch) take(p price) {
 	}
 }
 
-// needed returns how many of the pieces from index n must leave their sets at least, and false when even all
-// would not do.
+// needed returns how many of the pieces from index n must at least leave their sets, and false when even moving all of
+// them is not enough.
 func (s *fewestSearch) needed(n int) (moves int, ok bool) {
 	for set, load := range s.loads {
 		if load <= s.limit {
@@ -235,7 +235,7 @@ func (s *fewestSearch) needed(n int) (moves int, ok bool) {
 	return moves, true
 }
 
-// shortestSets returns the sets, the shortest first.
+// shortestSets returns the sets, shortest first.
 func (s *fewestSearch) shortestSets() []int {
 	return sortedIndexes(len(s.loads), func(a, b int) int { return cmp.Compare(s.loads[a], s.loads[b]) })
 }

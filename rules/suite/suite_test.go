@@ -122,7 +122,7 @@ func TestTheDigestSurvivesEveryFormOfTheDefinitions(t *testing.T) {
 	}
 }
 
-// The golden file freezes the canonical form itself: a digest that is on record must stay computable.
+// The golden file freezes the canonical form itself: recorded digests must stay computable.
 func TestTheCanonicalFormIsFrozen(t *testing.T) {
 	want, err := os.ReadFile("testdata/small.canonical.json")
 	if err != nil {

@@ -16,29 +16,29 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Timing is what was measured of one benchmark on one target.
+// Timing says how long one benchmark takes on one target.
 type Timing struct {
 	// Length is how long all its test cases of one artifact take; 0 is unknown.
 	Length time.Duration
-	// Cases of Of test cases were measured; those that were not are taken to be as long as the others. Both are
-	// 0 when the length comes from a file.
+	// Cases of Of test cases were measured. The others are assumed to be as long. Both are 0 when the length comes from
+	// a file.
 	Cases, Of int
-	// Artifacts and Results are how much was measured on the machine that measured it last: the history that
-	// nothing can be compared with once another machine measures it.
+	// Artifacts and Results say how much the benchmark's present machine has measured. This history becomes
+	// incomparable once another machine measures the benchmark.
 	Artifacts, Results int
 }
 
-// CaseTiming is what was measured of one test case.
+// CaseTiming says how long one test case takes.
 type CaseTiming struct {
 	events.TestCase
-	// Length is how long all iterations of it take; 0 is unknown.
+	// Length is how long all its iterations take; 0 is unknown.
 	Length time.Duration
-	// Artifacts is of how many artifacts the present machine of the benchmark has measured it.
+	// Artifacts is for how many artifacts the benchmark's present machine has measured it.
 	Artifacts int
 }
 
-// Timings adds up what was measured of the test cases that a request of that kind has on a target unless its
-// parameters say otherwise. A benchmark of which no length is known is left out.
+// Timings adds up the timings of the test cases that a request of that kind without parameters has on a target. It
+// leaves out a benchmark without any known length.
 func (d Definitions) Timings(target events.Target, kind events.RequestKind, cases []CaseTiming) map[events.Benchmark]Timing {
 	known := make(map[events.TestCase]CaseTiming, len(cases))
 	for _, c := range cases {
@@ -63,8 +63,8 @@ func (d Definitions) Timings(target events.Target, kind events.RequestKind, case
 	return timings
 }
 
-// defaultCases returns the test cases of b that a request of that kind has on a target when it names nothing;
-// none when its job kind is not split into sets.
+// defaultCases returns the test cases of b that a request of that kind without parameters has on a target; none when
+// b's job kind is not split into sets.
 func (d Definitions) defaultCases(b BenchmarkDef, target events.Target, kind events.RequestKind) []events.TestCase {
 	k, ok := d.Kind(b.Kind)
 	switch {
@@ -151,7 +151,7 @@ func parseTimingsCSV(data []byte) (map[events.Benchmark]Timing, error) {
 	return timings, nil
 }
 
-// maxLength keeps sums of lengths far from the end of what a Duration can hold.
+// maxLength keeps sums of lengths far below the largest Duration.
 const maxLength = 365 * 24 * time.Hour
 
 func lengthOf(seconds float64) (time.Duration, error) {

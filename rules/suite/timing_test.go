@@ -24,7 +24,7 @@ func TestTimingsAddUpTheTestCasesOfARequest(t *testing.T) {
 		}
 		return all
 	}
-	// Three profiles of four scenarios and two of one.
+	// Three profiles with four scenarios and two with one.
 	whole := cases(events.Master, "serde-1.0.219")
 	if len(whole) != 14 {
 		t.Fatalf("%d test cases", len(whole))

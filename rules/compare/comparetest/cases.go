@@ -1,4 +1,4 @@
-// Package comparetest has a report of every kind with the words for it, for tests of everything that says a judgement.
+// Package comparetest holds a report of every kind with its words, for the tests of everything that shows a judgement.
 package comparetest
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// Case is a report and what is to be said of it everywhere.
+// Case is a report and the words that every output must use for it.
 type Case struct {
 	Name   string
 	Report compare.Report
 	Want   compare.Words
 }
 
-// Cases returns a report of every kind. None of them needs words of others to be quoted.
+// Cases returns a report of every kind. No name in them needs escaping.
 func Cases() []Case {
 	failed := compared(kinds{same: 3})
 	failed.Failure = "1 of 2 required jobs failed"
@@ -83,7 +83,7 @@ func Cases() []Case {
 	}
 }
 
-// kinds is how many test cases of the headline metric have which change. The category of little is secondary.
+// kinds is how many test cases of the headline metric have each change. The category of little is secondary.
 type kinds struct{ better, little, worse, same, unclear, elsewhere, gone int }
 
 func compared(k kinds, more ...compare.Series) compare.Report {
@@ -110,7 +110,7 @@ func compared(k kinds, more ...compare.Series) compare.Report {
 	return compare.Report{A: "a", B: "b", Comparison: &c}
 }
 
-// times is a test case of another metric, which changes by a factor.
+// times is a test case of another metric that changes by a factor.
 func times(metric events.Metric, factor float64, undeclared bool) compare.Series {
 	return compare.Series{
 		Case: named("same-0"), Category: compare.Primary, Metric: compare.MetricInfo{Name: metric, Class: compare.Time, Undeclared: undeclared},
