@@ -53,7 +53,7 @@ func (v *view) unreachable(now time.Time) (events.AlertRaised, time.Time, bool) 
 func (o outage) recorded() (events.AlertRaised, string) {
 	return events.AlertRaised{
 		Key: events.NewAlertKey(events.AlertUnreachable, ""), Kind: events.AlertUnreachable,
-		Message: fmt.Sprintf("The log did not answer, or took no events, from %s to %s (%s).", phrase.Moment(o.from), phrase.Moment(o.to), span(o.to.Sub(o.from))),
+		Message: fmt.Sprintf("The log did not answer, or took no events, from %s to %s (%s).", phrase.Moment(o.from), phrase.Moment(o.to), phrase.Duration(o.to.Sub(o.from))),
 		Action:  unreachableAction,
 	}, "the log answers again since " + phrase.Moment(o.to)
 }

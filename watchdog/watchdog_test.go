@@ -381,7 +381,7 @@ func TestALogThatIsAwayIsSaidAtOnceAndRecordedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := history[0].Fact.(events.AlertRaised).Message
-		if !strings.Contains(said, "from "+phrase.Moment(from)) && !strings.Contains(said, "from "+phrase.Moment(from.Add(time.Second))) || !strings.Contains(said, "(1m") {
+		if !strings.Contains(said, "from "+phrase.Moment(from)) && !strings.Contains(said, "from "+phrase.Moment(from.Add(time.Second))) || !strings.Contains(said, "(1 min") {
 			t.Errorf("the outage from %s is told as: %s", phrase.Moment(from), said)
 		}
 		y.log.set(true, false)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
@@ -98,7 +97,7 @@ func (j *judgement) overrun() {
 		j.want(job.Token, events.AlertRaised{
 			Kind: events.AlertOverrun, About: string(job.ID),
 			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
-				j.describe(job), job.Collector, phrase.Moment(job.Since), overrunTimes, span(expected.Length)),
+				j.describe(job), job.Collector, phrase.Moment(job.Since), overrunTimes, phrase.Duration(expected.Length)),
 			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
 				"request with `tacho request cancel %s`.", job.ID, job.Spec().RequestID),
 		})
@@ -247,6 +246,3 @@ func sentence(reason string) string {
 	}
 	return reason + "."
 }
-
-// span says a length to people.
-func span(d time.Duration) string { return d.Round(time.Second).String() }

@@ -21,7 +21,7 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 		"due":     func(t time.Time) string { return due(t.Sub(clock())) },
 		"startOf": func(q readmodel.QueueEntry) estimate { return startOf(q, clock()) },
 		"endOf":   func(q readmodel.QueueEntry) estimate { return endOf(q, clock()) },
-		"ms":      func(n int64) string { return duration(time.Duration(n) * time.Millisecond) },
+		"ms":      func(n int64) string { return phrase.Duration(time.Duration(n) * time.Millisecond) },
 		"plus":    func(a, b int) int { return a + b },
 		"short":   func(v any) string { return short(fmt.Sprint(v)) },
 		"words":   func(v any) string { return said(fmt.Sprint(v)) },
@@ -51,9 +51,9 @@ func ago(d time.Duration) string {
 	case d == 0:
 		return "now"
 	case d < 0:
-		return duration(-d) + " ago"
+		return phrase.Duration(-d) + " ago"
 	}
-	return "in " + duration(d)
+	return "in " + phrase.Duration(d)
 }
 
 // due says when something is expected. An estimate that was missed says nothing about when.
@@ -98,9 +98,9 @@ func window(earliest, latest *time.Time, now time.Time) string {
 	case high < time.Second || low == high:
 		return ""
 	case low == 0:
-		return "within " + duration(high)
+		return "within " + phrase.Duration(high)
 	}
-	return duration(low) + " to " + duration(high)
+	return phrase.Duration(low) + " to " + phrase.Duration(high)
 }
 
 // whole cuts a length of time to what matters of it: whole minutes from one minute on, whole seconds below.
@@ -113,30 +113,6 @@ func whole(d time.Duration) time.Duration {
 
 // said is how a state is said to people.
 func said(s string) string { return strings.ReplaceAll(s, "_", " ") }
-
-// duration says a length of time in the two largest units that matter.
-func duration(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second && d%time.Second != 0:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return pairOf(int(d/time.Minute), "min", int(d%time.Minute/time.Second), "s")
-	case d < 48*time.Hour:
-		return pairOf(int(d/time.Hour), "h", int(d%time.Hour/time.Minute), "min")
-	}
-	return pairOf(int(d/(24*time.Hour)), "d", int(d%(24*time.Hour)/time.Hour), "h")
-}
-
-func pairOf(n int, unit string, rest int, smaller string) string {
-	if rest == 0 {
-		return fmt.Sprintf("%d %s", n, unit)
-	}
-	return fmt.Sprintf("%d %s %d %s", n, unit, rest, smaller)
-}
 
 // short cuts what looks like a hash; names of releases stay whole.
 func short(s string) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/node"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -159,7 +160,7 @@ func (p *Program) collectorTable(list []client.Collector, keys bool) error {
 		}
 		row := []string{string(c.Name), c.Lane().String(), state, beat, doing, c.Version}
 		if keys {
-			row = append(row, days(p.Clock().Sub(c.KeySince)))
+			row = append(row, phrase.Duration(max(p.Clock().Sub(c.KeySince), 0)))
 		}
 		rows = append(rows, row)
 	}

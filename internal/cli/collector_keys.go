@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
@@ -134,17 +133,4 @@ func (c *collectorRemoveCmd) Help() string {
 // Run removes the collector.
 func (c *collectorRemoveCmd) Run(ctx context.Context, p *Program) error {
 	return c.run(p, "removed", func(cl *client.Client) (control.Answer, error) { return cl.RemoveCollector(ctx, c.Name, c.Reason) })
-}
-
-// days says how old something is, as exactly as it matters.
-func days(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "new"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -199,10 +199,5 @@ func TestRemovedCollectorsAndAgesOfKeysAreListed(t *testing.T) {
 	if code != ExitDone {
 		t.Fatal(errs)
 	}
-	contains(t, "the list", out, "KEY", "3d", "removed", "1h")
-	for d, want := range map[time.Duration]string{0: "new", time.Minute: "1m", 47 * time.Hour: "47h", 48 * time.Hour: "2d", 400 * 24 * time.Hour: "400d"} {
-		if got := days(d); got != want {
-			t.Errorf("%s is %s, want %s", d, got, want)
-		}
-	}
+	contains(t, "the list", out, "KEY", "3 d", "removed", "1 h 30 min")
 }

@@ -90,9 +90,7 @@ func window(earliest, latest *time.Time) string {
 	return low.Format("2006-01-02 "+clock) + " – " + high.Format(layout)
 }
 
-func duration(ms int64) string {
-	return (time.Duration(ms) * time.Millisecond).Round(100 * time.Millisecond).String()
-}
+func duration(ms int64) string { return phrase.Duration(time.Duration(ms) * time.Millisecond) }
 
 // when returns the text if it is so, and nothing else.
 func when(so bool, text string) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/website/client"
@@ -169,21 +170,21 @@ func (c *planSetsCmd) print(p *Program, d suite.Draft, b suite.Balance) error {
 	for set := range max(len(b.Before), len(b.After)) {
 		row := []string{fmt.Sprint(set), "-", "-"}
 		if set < len(b.Before) {
-			row[1] = length(b.Before[set])
+			row[1] = phrase.Duration(b.Before[set])
 		}
 		if set < len(b.After) {
-			row[2] = length(b.After[set])
+			row[2] = phrase.Duration(b.After[set])
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, []string{"longest", length(slices.Max(b.Before)), length(slices.Max(b.After))})
+	rows = append(rows, []string{"longest", phrase.Duration(slices.Max(b.Before)), phrase.Duration(slices.Max(b.After))})
 	if err := table(p.Stdout, []string{"SET", "BEFORE", "AFTER"}, rows); err != nil {
 		return err
 	}
 	if b.Optimal {
-		fmt.Fprintf(p.Stdout, "No split has a longest set below %s.\n", length(b.Shortest))
+		fmt.Fprintf(p.Stdout, "No split has a longest set below %s.\n", phrase.Duration(b.Shortest))
 	} else {
-		fmt.Fprintf(p.Stdout, "The best split found has a longest set of %s; none has one below %s.\n", length(b.Shortest), length(b.Bound))
+		fmt.Fprintf(p.Stdout, "The best split found has a longest set of %s; none has one below %s.\n", phrase.Duration(b.Shortest), phrase.Duration(b.Bound))
 	}
 	if err := printMoves(p, b); err != nil {
 		return err
@@ -215,7 +216,7 @@ func printMoves(p *Program, b suite.Balance) error {
 		if s.Timing.Of > 0 {
 			lost = fmt.Sprintf("%d results of %d artifacts", s.Timing.Results, s.Timing.Artifacts)
 		}
-		rows = append(rows, []string{string(s.Benchmark), length(s.Length), fmt.Sprintf("%d → %d", *s.From, s.To), length(s.Gain), lost})
+		rows = append(rows, []string{string(s.Benchmark), phrase.Duration(s.Length), fmt.Sprintf("%d → %d", *s.From, s.To), phrase.Duration(s.Gain), lost})
 	}
 	fmt.Fprintln(p.Stdout)
 	if err := table(p.Stdout, []string{"MOVE", "TAKES", "SET", "GAINS", "HISTORY THAT ENDS"}, rows); err != nil {
@@ -234,7 +235,7 @@ func printUnknown(p *Program, b suite.Balance) {
 	for _, s := range b.Shares {
 		switch {
 		case s.Assumed:
-			assumed = append(assumed, fmt.Sprintf("%s (%s)", s.Benchmark, length(s.Length)))
+			assumed = append(assumed, fmt.Sprintf("%s (%s)", s.Benchmark, phrase.Duration(s.Length)))
 		case s.Timing.Cases < s.Timing.Of:
 			partly = append(partly, fmt.Sprintf("%s (%d of %d)", s.Benchmark, s.Timing.Cases, s.Timing.Of))
 		}
@@ -252,5 +253,3 @@ func printUnknown(p *Program, b suite.Balance) {
 		fmt.Fprintf(p.Stdout, "\nTest cases that were never measured are taken to be as long as the others: %s.\n", strings.Join(partly, ", "))
 	}
 }
-
-func length(d time.Duration) string { return duration(d.Milliseconds()) }

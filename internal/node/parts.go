@@ -73,7 +73,7 @@ func (p *parts) run(f func(context.Context) error) {
 
 // background runs what a core needs whichever parts it has.
 func (p *parts) background() {
-	p.run(p.guard)
+	p.run(p.verifyLog)
 	p.core.guard.Learn(p.shell)
 	p.shell.Tell(p.core.guard.Told)
 	p.run(p.shell.Run)
@@ -148,9 +148,9 @@ func (p *parts) open(ctx context.Context) error {
 	return p.core.guard.Ready(ctx)
 }
 
-// guard looks at the log's configuration from time to time: an immutable log that somebody made mutable is
+// verifyLog looks at the log's configuration from time to time: an immutable log that somebody made mutable is
 // an alarm.
-func (p *parts) guard(ctx context.Context) error {
+func (p *parts) verifyLog(ctx context.Context) error {
 	for ctx.Err() == nil {
 		retry.Sleep(ctx, time.Minute)
 		if ctx.Err() != nil {

@@ -18,6 +18,31 @@ func Count(n int, noun string) string {
 // Moment returns a time in UTC, to the second.
 func Moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// Duration returns a length of time in the two largest units that matter: "350 ms", "3.5 s", "12 s", "2 min 5 s", "1 h",
+// "3 d 4 h". What is smaller is cut off; d is not negative.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second && d%time.Second != 0:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return pairOf(int(d/time.Minute), "min", int(d%time.Minute/time.Second), "s")
+	case d < 48*time.Hour:
+		return pairOf(int(d/time.Hour), "h", int(d%time.Hour/time.Minute), "min")
+	}
+	return pairOf(int(d/(24*time.Hour)), "d", int(d%(24*time.Hour)/time.Hour), "h")
+}
+
+func pairOf(n int, unit string, rest int, smaller string) string {
+	if rest == 0 {
+		return fmt.Sprintf("%d %s", n, unit)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, unit, rest, smaller)
+}
+
 // Short returns the first 10 digits of a commit's SHA. Other names stay as they are.
 func Short[T ~string](name T) string {
 	if s := string(name); len(s) != 40 || strings.Trim(s, "0123456789abcdef") != "" {

@@ -17,6 +17,25 @@ func ExampleMoment() {
 	// Output: 2026-11-22 17:04:05 UTC
 }
 
+func ExampleDuration() {
+	for _, d := range []time.Duration{
+		0, 350 * time.Millisecond, 3500 * time.Millisecond, 9 * time.Second, 12700 * time.Millisecond, 125 * time.Second,
+		time.Hour, 47*time.Hour + 59*time.Minute, 76 * time.Hour,
+	} {
+		fmt.Println(phrase.Duration(d))
+	}
+	// Output:
+	// 0 ms
+	// 350 ms
+	// 3.5 s
+	// 9 s
+	// 12 s
+	// 2 min 5 s
+	// 1 h
+	// 47 h 59 min
+	// 3 d 4 h
+}
+
 func ExampleShort() {
 	fmt.Println(phrase.Short("323f521bc6d8f2b966ba7838a3f3ee364e760b7e"), phrase.Short("go1.26.0"), phrase.Short("323f521bc6d8"))
 	// Output: 323f521bc6 go1.26.0 323f521bc6d8

@@ -2,7 +2,7 @@
 //
 //	comment ──visible──▶ lines ──mentions──▶ command | refusal | nothing for us
 //
-// The package reads what a reader of the rendered comment sees as said by its author. It ignores quoted lines, code
+// Grammar.Read does all of it. The package reads what a reader of the rendered comment sees as said by its author. It ignores quoted lines, code
 // (fenced, indented or in backticks) and HTML comments. It differs from the rendering in one case: a line without ">"
 // right below a quote belongs to the author, who answered the quote; Markdown makes it part of the quote. goldmark
 // parses the CommonMark.
