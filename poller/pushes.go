@@ -32,7 +32,7 @@ type Pushes struct {
 // Run tells the pollers until ctx ends. Pushes that the ledger reads before it has caught up with the log are old: they
 // are left out.
 func (p Pushes) Run(ctx context.Context) error {
-	if p.Facts.Wait(ctx, 0) == nil {
+	if len(p.Branches) > 0 && p.Facts.Wait(ctx, 0) == nil {
 		p.Facts.Tell(p.take)
 	}
 	return nil
