@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// A real server goes away and comes back: the webhook and the memory know at once, the log afterwards.
+// A real server goes away and comes back: the webhook and the alerts in memory know at once, the log afterwards.
 func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	conf := natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true}
 	server, err := natsserver.Start(conf)
