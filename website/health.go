@@ -18,7 +18,7 @@ const probeWithin = 2 * time.Second
 type readiness struct {
 	Ready  bool    `json:"ready"`
 	Checks []check `json:"checks"`
-	// Alerts are those that this process knows of and that tables may not show.
+	// Alerts are those that this process knows and that the tables may not show.
 	Alerts []readmodel.Alert `json:"alerts,omitempty"`
 }
 
@@ -29,14 +29,15 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-// healthz says that the process serves, and what it knows to be wrong around it: to start it anew would not help.
+// healthz says that the process serves. It also lists the alerts that it knows, but stays ok: a restart of this process
+// would not end them.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	text := "ok\n"
 	for _, a := range s.local() {
 		text += string(a.Kind) + ": " + a.Message + "\n"
 	}
-	_, _ = io.WriteString(w, text) // whoever asked may have left
+	_, _ = io.WriteString(w, text) // the caller may have left
 }
 
 // readyz says what works and what does not.
