@@ -94,8 +94,8 @@ func TestWhatFailedIsRepaired(t *testing.T) {
 	})
 }
 
-// A job that failed because the artifact was not there is measured again for a request that comes an hour later or more.
-// A sooner request shares the failed job.
+// A job that failed because its artifact was not there is run again for a request that comes an hour later. A request that
+// comes sooner shares the failed job.
 func TestWhatFailedByAFaultIsMeasuredForALaterRequest(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		there := false
