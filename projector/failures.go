@@ -27,8 +27,8 @@ var (
 	ErrTablesOutdated = errors.New("the tables were filled by another version of the projector; run `tacho replay` to fill them anew")
 )
 
-// lasting reports whether it is useless to try again.
-func lasting(err error) bool {
+// permanent reports whether it is useless to try again.
+func permanent(err error) bool {
 	var gap *eventlog.GapError
 	for _, reason := range []error{
 		events.ErrUnknownType, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
@@ -60,8 +60,8 @@ func missing(err error) bool {
 	return errors.As(err, &answer) && (answer.Code == "42P01" || answer.Code == "3F000")
 }
 
-// divided reports whether move_cursor divided by zero, which means that it hit no row.
-func divided(err error) bool {
+// cursorMissed reports whether move_cursor divided by zero, which means that it hit no row.
+func cursorMissed(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == "22012"
 }

@@ -49,7 +49,7 @@ func (s *state) fold(e fact) {
 			Suite: f.Suite, Digest: f.Digest, Content: f.Content, Current: true, PublishedAt: m.at, Seq: m.seq,
 		})
 	}
-	if m.at.Sub(s.asOf) >= aMoment || s.movesEstimates(e.Fact) {
+	if m.at.Sub(s.asOf) >= estimateMaxAge || s.movesEstimates(e.Fact) {
 		s.touchQueue(m)
 	}
 }
@@ -68,9 +68,9 @@ func (s *state) movesEstimates(f events.Fact) bool {
 	return false
 }
 
-// aMoment is how far estimates may lag behind an event that does not change the queue itself. Time passes while a
+// estimateMaxAge is how far estimates may lag behind an event that does not change the queue itself. Time passes while a
 // job runs, and any event shows how much: the longer a job overruns, the later the rest ends.
-const aMoment = time.Minute
+const estimateMaxAge = time.Minute
 
 // touchQueue notes that the queue may look different after this event. The estimates start at the time of the
 // newest such event, so they depend on the log alone. Clocks of writers may step back; this time does not.

@@ -122,7 +122,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
 		if countsAsDuration(j) {
-			s.tookSoLong(m, j)
+			s.recordDuration(m, j)
 		}
 	}
 	s.touchQueue(m)

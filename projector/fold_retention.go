@@ -69,9 +69,9 @@ func (s *state) queueRetirements(b *pgx.Batch) {
 	}
 }
 
-// tookSoLong remembers how long a job took, for estimates, and forgets the oldest of its sort beyond
+// recordDuration remembers how long a job took, for estimates, and forgets the oldest of its sort beyond
 // maxDurations. The rows of the jobs themselves leave the tables some day.
-func (s *state) tookSoLong(m moment, j *jobRow) {
+func (s *state) recordDuration(m moment, j *jobRow) {
 	sort := j.sort()
 	d := s.lengths[sort]
 	if d == nil {

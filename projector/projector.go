@@ -80,7 +80,7 @@ func (p *Projector) Run(ctx context.Context) error {
 			}
 			wait.Reset()
 		})
-		if err != nil && lasting(err) {
+		if err != nil && permanent(err) {
 			return backoff.Permanent(err)
 		}
 		return err

@@ -47,7 +47,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	} else {
 		err = s.conn.SendBatch(ctx, statements).Close()
 	}
-	if divided(err) {
+	if cursorMissed(err) {
 		return errFence
 	}
 	return wrap(fmt.Sprintf("write events %d to %d", s.at.seq+1, b.head.Seq), err)

@@ -29,9 +29,9 @@ const (
 	queryCanceled = "57014"
 	// longConnections is how many connections long reads have unless Pools says otherwise.
 	longConnections = 4
-	// longWithin is how long one query of a long read may take. Without this bound four queries that search a huge
+	// longTimeout is how long one query of a long read may take. Without this bound four queries that search a huge
 	// archive would keep all others out.
-	longWithin = 10 * time.Second
+	longTimeout = 10 * time.Second
 )
 
 // Open returns a Reader of the live tables at the database URL. ctx bounds only the opening. Call Close at the
@@ -74,7 +74,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 		apart.MaxConns = int32(min(p.Long, math.MaxInt32))
 	}
 	apart.ConnConfig.RuntimeParams["max_parallel_workers_per_gather"] = "0" // one connection, one processor
-	apart.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(longWithin.Milliseconds(), 10)
+	apart.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt(longTimeout.Milliseconds(), 10)
 	long, err := pgxpool.NewWithConfig(ctx, apart)
 	if err != nil {
 		pool.Close()

@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// postWithin bounds one post; pauses between posts that fail grow up to maxPause.
-	postWithin = 10 * time.Second
-	firstPause = time.Second
-	maxPause   = time.Minute
+	// postTimeout bounds one post; pauses between posts that fail grow up to maxPause.
+	postTimeout = 10 * time.Second
+	firstPause  = time.Second
+	maxPause    = time.Minute
 	// saveEvery is how many events without an alert are read before the place is saved.
 	saveEvery = 10_000
 )
@@ -50,13 +50,13 @@ type Hook struct {
 	Place string
 
 	urgent chan Notice
-	// within bounds one post; first is the pause after the first failed post.
-	within, first time.Duration
+	// timeout bounds one post; pause is the pause after the first failed post.
+	timeout, pause time.Duration
 }
 
 // NewHook returns a hook that posts to a URL and keeps in the file place how far it has come.
 func NewHook(url, link, place string) *Hook {
-	return &Hook{URL: url, Link: link, Place: place, urgent: make(chan Notice, 1), within: postWithin, first: firstPause}
+	return &Hook{URL: url, Link: link, Place: place, urgent: make(chan Notice, 1), timeout: postTimeout, pause: firstPause}
 }
 
 // Notice is what the hook posts, as JSON.
@@ -142,7 +142,7 @@ func (d *delivery) begin(ctx context.Context) error {
 	}
 	var head eventlog.Head
 	err = d.again(ctx, "ask for the head of the log", func() error {
-		asking, cancel := context.WithTimeout(ctx, askWithin)
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		head, err = d.log.Head(asking)
 		return err
@@ -254,7 +254,7 @@ func (d *delivery) deliver(ctx context.Context) error {
 
 // again calls f until it succeeds or ctx ends.
 func (d *delivery) again(ctx context.Context, what string, f func() error) error {
-	pause := retry.Pauses(d.first, maxPause)
+	pause := retry.Pauses(d.pause, maxPause)
 	return backoff.RetryNotify(f, backoff.WithContext(pause, ctx), func(err error, pause time.Duration) {
 		if ctx.Err() == nil {
 			d.logger.WarnContext(ctx, "trying again", "what", what, "error", err, "pause", pause)
@@ -268,7 +268,7 @@ func (d *delivery) post(ctx context.Context, n Notice) error {
 	if err != nil {
 		return backoff.Permanent(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.within)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
 	if err != nil {

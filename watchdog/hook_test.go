@@ -94,7 +94,7 @@ func newBox(t *testing.T) *box {
 // hook starts a hook; the returned function ends it.
 func (b *box) hook(url string) (h *Hook, stop func()) {
 	h = NewHook(url, "https://tacho.example", b.place)
-	h.within, h.first = 200*time.Millisecond, time.Millisecond
+	h.timeout, h.pause = 200*time.Millisecond, time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	var task sync.WaitGroup
 	task.Go(func() {

@@ -73,7 +73,7 @@ func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	server.Shutdown()
 	gone := time.Now()
 	until("memory knows", func() bool { return len(w.Local()) == 1 })
-	if took := time.Since(gone); took < unreachableAfter-time.Second || took > unreachableAfter+2*askWithin {
+	if took := time.Since(gone); took < unreachableAfter-time.Second || took > unreachableAfter+2*askTimeout {
 		t.Errorf("it was said after %s", took)
 	}
 	if n := r.got(t); n.Kind != events.AlertUnreachable || n.State != "raised" || n.Seq != 0 {

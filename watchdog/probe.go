@@ -12,7 +12,7 @@ import (
 func (w *Watchdog) probeLog(ctx context.Context) error {
 	for {
 		asked := w.Clock()
-		asking, cancel := context.WithTimeout(ctx, askWithin)
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		head, err := w.Log.Head(asking)
 		cancel()
 		if ctx.Err() != nil {
@@ -53,7 +53,7 @@ func (w *Watchdog) probeTables(ctx context.Context) error {
 
 func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	asked := w.Clock()
-	asking, cancel := context.WithTimeout(ctx, askWithin)
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	cursor, err := w.Tables.Cursor(asking)
 	if ctx.Err() != nil {

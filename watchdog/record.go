@@ -86,7 +86,7 @@ func (w *Watchdog) noteAppend(asked time.Time, err error) {
 }
 
 func (w *Watchdog) carryOut(ctx context.Context, d deed) (events.Seq, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	by := control.By{Actor: source, Source: source, Root: source, Cause: d.cause}
 	if d.clear != "" {

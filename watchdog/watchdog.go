@@ -47,8 +47,8 @@ import (
 
 const (
 	source = "watchdog"
-	// askWithin bounds each question to the log or the tables, and each append.
-	askWithin = 5 * time.Second
+	// askTimeout bounds each question to the log or the tables, and each append.
+	askTimeout = 5 * time.Second
 	// settle is the least time that an alert stands: two watchdogs do not see everything at the same moment.
 	settle = 5 * time.Second
 )

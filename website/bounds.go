@@ -70,7 +70,7 @@ func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 		quick:  newTurns(max(r.Connections()-1, 1)), // one connection is for common reads
 		long:   newTurns(atOnce), parts: newTurns(atOnce),
 	}
-	b.long.after, b.parts.after = b.quick, b.quick
+	b.long.yieldTo, b.parts.yieldTo = b.quick, b.quick
 	return b
 }
 
@@ -218,7 +218,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, status int, con
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	// An error means that the connection has no deadlines, as in tests.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin + time.Duration(len(text)/slowest)*time.Second))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(len(text)/slowest)*time.Second))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the reader may have left
 }

@@ -164,7 +164,7 @@ func TestLinesAreServedInTurn(t *testing.T) {
 func TestLongReadsPauseWhilePagesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages, long := newTurns(1), newTurns(1)
-		long.after = pages
+		long.yieldTo = pages
 		read := func(lasts time.Duration) {
 			t.Helper()
 			done, err := long.take(t.Context(), address(1))

@@ -11,8 +11,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// probeWithin bounds each check of readiness.
-const probeWithin = 2 * time.Second
+// probeTimeout bounds each check of readiness.
+const probeTimeout = 2 * time.Second
 
 // readiness is the answer of /readyz.
 type readiness struct {
@@ -43,7 +43,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 // readyz says what works and what does not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	checks, err := s.probed.get(r.Context(), func() ([]check, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
 		return s.probe(ctx), nil
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// writeWithin bounds the sending of one message. A reader that does not read is dropped.
-const writeWithin = 30 * time.Second
+// writeTimeout bounds the sending of one message. A reader that does not read is dropped.
+const writeTimeout = 30 * time.Second
 
 // stream is an answer that continues until its reader leaves or the server stops.
 type stream struct {
@@ -56,7 +56,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 
 // send writes text and flushes it. An error means that the reader has left or does not read.
 func (st *stream) send(text []byte) error {
-	if err := st.to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+	if err := st.to.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := st.w.Write(text); err != nil {

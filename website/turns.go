@@ -20,9 +20,9 @@ type turns struct {
 	// waiting is the number of requests in all lines.
 	waiting int
 
-	// after are turns that go first: while a request waits there, each turn here is followed by a pause as long as the
+	// yieldTo are turns that go first: while a request waits there, each turn here is followed by a pause as long as the
 	// turn was, at most longestPause. It is set before the first turn; nil means none.
-	after *turns
+	yieldTo *turns
 }
 
 // longestPause bounds the pause after a turn.
@@ -39,7 +39,7 @@ func (t *turns) take(ctx context.Context, who netip.Addr) (done func(), err erro
 	}
 	began := time.Now()
 	return func() {
-		if t.after == nil || t.after.length() == 0 {
+		if t.yieldTo == nil || t.yieldTo.length() == 0 {
 			t.give()
 			return
 		}
