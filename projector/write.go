@@ -18,7 +18,7 @@ import (
 )
 
 // errFence means that the cursor was not where this session left it.
-var errFence = errors.New("the cursor of the tables was moved by somebody else")
+var errFence = errors.New("another projector moved the cursor of the tables")
 
 // write stores a batch and its effects in one transaction: all or nothing, and only if the cursor is still
 // where it was. All statements are sent together, without a BEGIN: Postgres makes one transaction of the statements

@@ -21,10 +21,10 @@ func (j *judgement) lag() {
 		raise("The tables could not be read since "+phrase.Moment(t.failing)+": Postgres does not answer. Pages and the API show nothing. The log still takes all events, and jobs continue.",
 			"Start Postgres again, or correct database.url (TACHO_DATABASE_URL). Then the tables catch up by themselves.")
 	case j.passed(t.still, j.limits.LagFor):
-		raise(fmt.Sprintf("The tables have stood at event %d since %s while the log goes on: what pages and the API show is old.", t.at, phrase.Moment(t.still)),
+		raise(fmt.Sprintf("The tables have been at event %d since %s, and the log has newer events: pages and the API show old data.", t.at, phrase.Moment(t.still)),
 			"Check that a projector runs, and look at its output: it says why it stopped. `tacho replay` can always rebuild the tables.")
 	case j.passed(t.far, farFor):
-		raise(fmt.Sprintf("The tables have been more than %d events behind the log since %s: what pages and the API show is old.", j.limits.LagEvents, phrase.Moment(t.far)),
+		raise(fmt.Sprintf("The tables have been more than %d events behind the log since %s: pages and the API show old data.", j.limits.LagEvents, phrase.Moment(t.far)),
 			"If the projector was only away, they catch up by themselves. If this lasts, look at the disk and the load of Postgres.")
 	case !t.failing.IsZero() || !t.still.IsZero() || !t.far.IsZero():
 		j.unsureKinds[events.AlertLag] = true

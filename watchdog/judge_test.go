@@ -458,7 +458,7 @@ func TestLagIsSaid(t *testing.T) {
 		"never asked":                {nil, []string{"lag?"}, ""},
 		"up to date":                 {[]look{{0, 50, 50, nil}, {time.Hour, 50, 50, nil}}, nil, ""},
 		"a little behind":            {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 50, nil}}, []string{"lag?"}, ""},
-		"stands still":               {[]look{{0, 60, 50, nil}, {30 * time.Second, 61, 50, nil}}, []string{"lag"}, "stood at event 50"},
+		"stands still":               {[]look{{0, 60, 50, nil}, {30 * time.Second, 61, 50, nil}}, []string{"lag"}, "been at event 50"},
 		"behind and moves":           {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 55, nil}, {29 * time.Second, 66, 60, nil}}, []string{"lag?"}, ""},
 		"far behind for a moment":    {[]look{{0, 50, 50, nil}, {time.Second, 500, 60, nil}}, []string{"lag?"}, ""},
 		"far behind":                 {[]look{{0, 500, 60, nil}, {5 * time.Second, 900, 100, nil}}, []string{"lag"}, "more than 100 events"},

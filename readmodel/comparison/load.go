@@ -148,7 +148,7 @@ func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag,
 		return s, err
 	}
 	if len(found) == 0 {
-		s.Note = fmt.Sprintf("%s was measured only as far as its children asked.", tag)
+		s.Note = fmt.Sprintf("Only what its children needed was measured for %s.", tag)
 		return s, nil
 	}
 	r := found[0]

@@ -126,7 +126,7 @@ func TestAlertsFitEveryScreen(t *testing.T) {
 		Message: "Nothing has moved since 2026-11-21 08:30:00 UTC, and there is work: request r1234567890abcdef for go1.25 waits for collector amd-1, which has job j1234567890abcdef and is not heard.",
 		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
 	})
-	s.tell(events.AlertRaised{Key: "lag", Kind: events.AlertLag, Message: "The tables have stood at event 50 since 2026-11-21 08:30:00 UTC while the log goes on.", Action: "Wait."})
+	s.tell(events.AlertRaised{Key: "lag", Kind: events.AlertLag, Message: "The tables have been at event 50 since 2026-11-21 08:30:00 UTC, and the log has newer events.", Action: "Wait."})
 	s.clock.advance(4 * time.Minute)
 	s.tell(events.AlertCleared{Key: "lag", Reason: "the tables are up to date again"})
 	s.machines()
