@@ -77,7 +77,7 @@ func operation(rt route, answered *schemas) object {
 	if rt.effort != unbounded {
 		busy := object{"schema": object{"type": "integer"}, "description": "How many seconds to wait before trying again"}
 		for status, about := range map[string]string{
-			"429": "Your address has too much under way; for a stream, all readers together may have",
+			"429": "Your address has too much under way, or, for a stream, all readers together have",
 			"503": "Too many read at this moment, or something that is needed is away",
 		} {
 			responses[status] = object{"description": about, "content": no["content"], "headers": object{"Retry-After": busy}}
