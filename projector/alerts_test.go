@@ -16,7 +16,7 @@ func TestAlertsStandUntilTheyAreCleared(t *testing.T) {
 	}
 	s := newStory(t)
 	s.tell(raised(offline, "it is offline"))
-	s.tell(raised(offline, "it is offline")) // says nothing new
+	s.tell(raised(offline, "it is offline")) // the same words again
 	s.tell(raised(offline, "it is still offline"))
 	s.tell(raised(lag, "the tables are late"))
 	s.tell(events.AlertCleared{Key: offline, Reason: "it is back"})

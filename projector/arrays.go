@@ -10,7 +10,7 @@ import (
 )
 
 // rowsJSON returns rows as a JSON list that Postgres takes, with the names of the columns. A row is the struct of the
-// table, or a pointer to it. It is the quickest way for the few rows of a batch, and knows every type of a column.
+// table, or a pointer to it. This is the quickest way for a few rows, and it can encode every type of column.
 func rowsJSON[T any](table string, rows []T) ([]byte, error) {
 	all, columns, b := reflect.ValueOf(rows), columnsOf[T](table), []byte{'['}
 	for n := range rows {
@@ -47,8 +47,9 @@ func columnsOf[T any](table string) []readmodel.Column {
 	return readmodel.ColumnsOf(table, row)
 }
 
-// arrays returns rows as one array for each column (see readmodel.Fill), which is the quickest way for many of them. It
-// knows the types that events and results have. Texts become texts that Postgres takes, but for JSON, which is one.
+// arrays returns rows as one array for each column (see readmodel.Fill). This is the quickest way for many rows. It
+// can encode only the types that events and results have. It cleans texts so that Postgres takes them; JSON is clean
+// already.
 func arrays[T any](table string, rows []T) []any {
 	columns := columnsOf[T](table)
 	list := make([]any, len(columns))
@@ -75,7 +76,7 @@ func arrays[T any](table string, rows []T) []any {
 	return list
 }
 
-// arrayOf makes an array of values, or of pointers to them where the column may be NULL.
+// arrayOf makes an array of values, or of pointers to them if the column may be NULL.
 func arrayOf[V any](c readmodel.Column, fields []reflect.Value, value func(reflect.Value) V) any {
 	if !c.Nullable {
 		list := make([]V, len(fields))

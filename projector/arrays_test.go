@@ -27,7 +27,7 @@ func tables(t *testing.T) *pgx.Conn {
 	return conn
 }
 
-// TestEveryStatementFitsTheTables has Postgres read each statement.
+// TestEveryStatementFitsTheTables lets Postgres parse each statement.
 func TestEveryStatementFitsTheTables(t *testing.T) {
 	conn := tables(t)
 	for name, text := range statements() {
@@ -37,10 +37,10 @@ func TestEveryStatementFitsTheTables(t *testing.T) {
 	}
 }
 
-// awkward is what texts are made of.
+// awkward is part of every text: it has the characters that need quoting.
 const awkward = `a "b" \c\\ {d,e} NULL é` + "\n"
 
-// filled sets a field to something that is not its zero value, different for each n.
+// filled sets a field to a value that is not its zero value, and is different for each n.
 func filled(v reflect.Value, n int, kind string) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -129,8 +129,8 @@ func many[T any](name string) func(*pgx.Batch, string, []T) error {
 	}
 }
 
-// TestEveryRowIsReadAsItWasWritten holds what the folds rely on: a state that was loaded is the one that was stored. The
-// cursor has statements of its own.
+// TestEveryRowIsReadAsItWasWritten checks what the folds rely on: a loaded state is the one that was stored. The
+// cursor is left out: it has statements of its own.
 func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	conn := tables(t)
 	written(t, conn, "benchmark_request", add[requestRow])
@@ -152,7 +152,7 @@ func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	written(t, conn, "event", many[eventRow]("put_events"))
 }
 
-// TestOtherColumnsAreRefused reads a result that has other columns than the table, and rows into a struct of another one.
+// TestOtherColumnsAreRefused reads a result that has other columns than the table, and rows into another table's struct.
 func TestOtherColumnsAreRefused(t *testing.T) {
 	conn := tables(t)
 	if _, err := conn.Exec(t.Context(), `INSERT INTO retired_job VALUES ('j', 'r', 'success', now(), 1)`); err != nil {
@@ -190,7 +190,7 @@ func TestARowTakesThePlaceOfAnother(t *testing.T) {
 	}
 }
 
-// A place of the queue that differs in any column is another one.
+// A place of the queue that differs in any column counts as changed.
 func TestEveryColumnOfThePlaceCounts(t *testing.T) {
 	columns := readmodel.Columns("queue")
 	for i, c := range columns {

@@ -18,8 +18,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// TestPostgresIsKilled kills a server under a projector and starts it again: the projector says that it waits,
-// and goes on without losing or doubling anything.
+// TestPostgresIsKilled kills the server of a projector and starts it again: the projector says that it waits,
+// and continues without losing or repeating anything.
 func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "tacho-pg-")
@@ -81,7 +81,7 @@ func killServer(t *testing.T, dir string) {
 	}
 }
 
-// reach waits until the tables hold the event, over a connection of its own.
+// reach waits until the tables hold the event. It uses a connection of its own.
 func reach(t *testing.T, p *running, url string, seq events.Seq) {
 	t.Helper()
 	p.await(t, open(t, url), seq)

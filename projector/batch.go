@@ -13,24 +13,24 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// forever is the end of a following that has none.
+// forever is the last event to follow to, if there is no end.
 const forever events.Seq = math.MaxUint64
 
-// batch is what one transaction will hold: events, decoded and made ready for the archive.
+// batch is what one transaction stores: events, decoded and encoded for the archive.
 type batch struct {
 	facts  []fact
 	parked int
-	// events are the rows of the archive, and archive is the same as arrays.
+	// events are the rows of the archive; archive holds the same as arrays.
 	events  []eventRow
 	archive []any
 	// head and chain are the last event of the batch and its link.
 	head  events.Stored
 	chain Hash
-	// err ends the following after this batch, whose events came before it.
+	// err ends the following after this batch. The events of the batch came before it.
 	err error
 }
 
-// fact is an event with what can be made of it before its fold: the samples of its test cases as columns.
+// fact is an event together with the samples of its test cases, encoded as columns before its fold.
 type fact struct {
 	events.Recorded
 	samples []samples
@@ -54,7 +54,7 @@ func newFact(e events.Recorded) fact {
 	return f
 }
 
-// reader turns the log into batches. It runs ahead of the transactions, one batch at most.
+// reader turns the log into batches. It runs at most one batch ahead of the transactions.
 type reader struct {
 	cursor eventlog.Cursor
 	events *events.Reader
@@ -65,8 +65,8 @@ type reader struct {
 	room   []byte
 }
 
-// next waits for events and returns what is there, up to the size of a batch. What ends the following, such
-// as a gap or a type that is not known, comes with the batch of what was before it.
+// next waits for events and returns those that are there, at most one batch. If a gap or an unknown type ends the
+// following, the batch holds the events before it and the error.
 func (r *reader) next(ctx context.Context) batch {
 	stored, err := r.cursor.Next(ctx, int(min(uint64(r.size), uint64(r.until-r.at))))
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 	link := r.chain
 
 	b.head, b.chain = s, link
-	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // what cannot be read has no cause
+	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // 0, no cause, if it cannot be read
 	row := eventRow{
 		Seq: s.Seq, Subject: s.Subject, Type: strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix),
 		ID: s.Header[events.HeaderID], Source: s.Header[events.HeaderSource], Actor: events.Actor(s.Header[events.HeaderActor]),

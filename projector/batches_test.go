@@ -51,7 +51,7 @@ func TestTablesAreTheSameAtEveryBatchSize(t *testing.T) {
 	}
 }
 
-// TestWalkReachesEveryTable keeps the property above from being true of nothing.
+// TestWalkReachesEveryTable makes sure that the property above is tested on rows of every table.
 func TestWalkReachesEveryTable(t *testing.T) {
 	rows := map[string]int{}
 	for seed := range uint64(3) {

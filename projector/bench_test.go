@@ -70,7 +70,7 @@ func samples(j events.JobSpec, token events.Seq, b events.Benchmark) events.Test
 	return f
 }
 
-// server is a log as it runs in production, with everything that a benchmark tells in it.
+// server is a log as it runs in production, filled with the events that a benchmark tells.
 func server(b *testing.B, unsynced bool, told []events.Stored) *jetstream.Log {
 	b.Helper()
 	s, err := natsserver.Start(natsserver.Config{Dir: b.TempDir(), Unsynced: unsynced})
@@ -107,8 +107,8 @@ func appendTo(b *testing.B, log eventlog.Log, versions map[events.Subject]events
 }
 
 // BenchmarkCatchUp compares the folding of a log into an empty database with the reading and decoding of the
-// same log in the same run, one after the other, several times: the machine may have other work. The share
-// must be 0.5 at least; for a log in memory it is of the decoding alone.
+// same log in the same run. It does both several times in turn, because the machine may have other work. The ratio
+// must be at least 0.5. For a log in memory it compares with the decoding alone.
 func BenchmarkCatchUp(b *testing.B) {
 	told := runs(b, 300)
 	b.Run("jetstream", func(b *testing.B) { catchUp(b, server(b, true, told), len(told)) })
@@ -159,8 +159,8 @@ func decodeAll(b *testing.B, log projector.Source, n int) {
 	}
 }
 
-// BenchmarkVisible measures from the wish to append an event until a reader knows that its row is committed,
-// with a log and a database that sync each write to the disk. The median must be under 5 ms.
+// BenchmarkVisible measures the time from the call that appends an event until a reader knows that its row is committed.
+// Log and database sync each write to the disk. The median must be under 5 ms.
 func BenchmarkVisible(b *testing.B) {
 	dir, err := os.MkdirTemp("", "tacho-pg-")
 	if err != nil {
@@ -193,7 +193,7 @@ func BenchmarkVisible(b *testing.B) {
 }
 
 // BenchmarkDeepQueue measures one event that changes the queue while 20,000 requests are pending, from the log to
-// a visible row: all are ordered and estimated anew, and those that look different are written. A new request at
+// a visible row. All requests are ordered and estimated anew, and the rows that differ are written. A new request at
 // the end changes one row; a request that ends early changes all of them.
 func BenchmarkDeepQueue(b *testing.B) {
 	const crowd = 20_000
@@ -231,7 +231,7 @@ func BenchmarkDeepQueue(b *testing.B) {
 		}
 	})
 	b.Run("all-move", func(b *testing.B) {
-		s.at = at.Add(time.Hour) // it overruns, and all that follow move back
+		s.at = at.Add(time.Hour) // it overruns, and all requests behind it move back
 		for b.Loop() {
 			one(created(sha(next), sha(next-1), 7))
 			next++

@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// A job of which no history is known is estimated by its test cases, and the definitions that it was made with say how
-// many there are. They are counted when the job is made: its row holds the number.
+// A job without known history is estimated by the number of its test cases. The definitions that it was made with say
+// how many it has. They are counted when the job is made, and its row holds the number.
 
 type definitionKey struct {
 	suite  events.SuiteName
@@ -21,7 +21,7 @@ func definitionsOf(spec events.JobSpec) definitionKey {
 	return definitionKey{suite: spec.Artifact.Suite, digest: spec.Definitions}
 }
 
-// maxPlans bounds the definitions that are kept for jobs to come.
+// maxPlans bounds the definitions that are kept for later jobs.
 const maxPlans = 16
 
 func (s *state) forgetPlans() {
@@ -30,8 +30,8 @@ func (s *state) forgetPlans() {
 	}
 }
 
-// wantsPlan returns the definitions that a job to be made needs, and whether they have to be read. What is known of
-// its duration stays known, so they are wanted for every job that countCases will be asked about.
+// wantsPlan returns the definitions that a new job needs, and whether they must be read. A duration that is known stays
+// known, so every job for which countCases is called later has its definitions read here.
 func (s *state) wantsPlan(spec events.JobSpec) (definitionKey, bool) {
 	key := definitionsOf(spec)
 	_, here := s.plansOf[key]
@@ -59,7 +59,7 @@ func parsed(content []byte) *suite.Definitions {
 	return &d
 }
 
-// countCases returns how many test cases a job has; 0 when nobody knows, because its definitions were not published
+// countCases returns how many test cases a job has; 0 if that is unknown, because its definitions were not published
 // before it or cannot be read.
 func (s *state) countCases(spec events.JobSpec) int {
 	key := definitionsOf(spec)

@@ -13,14 +13,14 @@ import (
 // Hash is one link of the chain: a SHA-256 over all events up to one of them.
 type Hash [sha256.Size]byte
 
-// Chain returns the link of an event behind the link before it; the first event follows the zero Hash. It
+// Chain returns the link of an event, given the link before it; the first event follows the zero Hash. The link
 // covers everything that the log keeps of the event: sequence, subject, time to the microsecond, headers by
-// name, data. Each part stands with its length, so that no two events give the same bytes.
+// name, data. The length of each part is hashed too, so that no two events give the same bytes.
 func Chain(before Hash, s events.Stored) Hash {
 	return chain(nil, before, s, slices.Sorted(maps.Keys(s.Header)))
 }
 
-// chain is Chain with room to work in and with the names of the headers, sorted.
+// chain is Chain with a buffer to work in and with the sorted names of the headers.
 func chain(room []byte, before Hash, s events.Stored, names []string) Hash {
 	b := append(room[:0], before[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(s.Seq))

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// A lane is served by one of its collectors, and what takes a collector out is told with its reason until a person
-// ends it.
+// A lane is served by one of its collectors. A collector that is taken out shows the reason until a person ends that
+// state.
 func TestWhoServesALaneAndWhoIsOut(t *testing.T) {
 	f := newFarm(t)
 	lane, regular := lanes[0], collectorOf(lanes[0])

@@ -13,8 +13,8 @@ import (
 
 const replacement = "\uFFFD"
 
-// cleanText returns s as Postgres takes it: valid UTF-8 without the character 0. The archive keeps the data
-// of events as bytes, so nothing is lost.
+// cleanText returns s as Postgres takes it: valid UTF-8 without the character 0. Nothing is lost: the archive keeps the
+// data of events as bytes.
 func cleanText(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", replacement)
@@ -27,7 +27,8 @@ func cleanText(s string) string {
 
 var escapedZero = []byte(`\u0000`)
 
-// cleanJSON returns JSON as Postgres takes it. It replaces each escaped character 0, which is one with an even number of backslashes before it.
+// cleanJSON returns JSON as Postgres takes it. It replaces each escaped character 0: a \u0000 with an even number of
+// backslashes before it.
 func cleanJSON(b []byte) []byte {
 	for from := 0; ; {
 		at := bytes.Index(b[from:], escapedZero)
@@ -46,7 +47,7 @@ func cleanJSON(b []byte) []byte {
 	}
 }
 
-// headerJSON returns the headers as a JSON object, by name.
+// headerJSON returns the headers as a JSON object, in the order of names.
 func headerJSON(header map[string]string, names []string) string {
 	b := make([]byte, 0, 512)
 	b = append(b, '{')
@@ -61,7 +62,7 @@ func headerJSON(header map[string]string, names []string) string {
 	return string(append(b, '}'))
 }
 
-// appendJSONText appends s in quotes. Nearly all texts need no more than that.
+// appendJSONText appends s as a JSON string. Nearly all texts need only quotes.
 func appendJSONText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -77,13 +78,13 @@ func appendJSONText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// statistics returns the samples of a test case by metric: {"wall-time":[1.5,1.4]}, with null where an
-// iteration does not have the metric. Metrics come in the order of their names.
+// statistics returns the samples of a test case by metric: {"wall-time":[1.5,1.4]}. It has null for an
+// iteration without the metric. Metrics are in the order of their names.
 func statistics(iterations []events.Iteration) string {
 	var names []events.Metric
 	for i, it := range iterations {
 		for metric := range it.Metrics {
-			if i == 0 || !has(iterations[i-1], metric) { // mostly all iterations have the same
+			if i == 0 || !has(iterations[i-1], metric) { // most iterations have the same metrics
 				names = append(names, metric)
 			}
 		}
@@ -121,7 +122,7 @@ func has(it events.Iteration, metric events.Metric) bool {
 	return ok
 }
 
-// interference returns what disturbed which iteration, by index; nil when all are clean.
+// interference returns what disturbed each iteration, by its index; nil if all are clean.
 func interference(iterations []events.Iteration) *string {
 	var b []byte
 	for i, it := range iterations {

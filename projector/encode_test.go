@@ -42,7 +42,7 @@ func TestHeadersAreTheSameAfterJSON(t *testing.T) {
 	})
 }
 
-// FuzzClean feeds foreign bytes: what comes out is what Postgres takes, and nothing else is touched.
+// FuzzClean feeds arbitrary bytes: the output is what Postgres takes, and nothing else is changed.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"", "plain", "a\x00b", "\xff", `\u0000`, `\\u0000`, `\\\u0000`, "\\\x00"} {
 		f.Add(s)

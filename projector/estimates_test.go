@@ -43,7 +43,7 @@ func (s *story) queueOf() []readmodel.QueueEntry {
 	return q
 }
 
-// takes returns how long the request at a place is expected to take.
+// takes returns the expected duration of the request at a place.
 func takes(q readmodel.QueueEntry) time.Duration {
 	if q.EstimatedEnd == nil || q.EstimatedStart == nil {
 		return -1
@@ -58,7 +58,7 @@ func (s *story) begin(f events.RequestCreated, jobs ...events.JobSpec) {
 	s.tell(events.JobsCreated{RequestID: f.RequestID, Jobs: jobs})
 }
 
-// run executes a job that takes so long.
+// run executes a job that takes the time took.
 func (s *story) run(j events.JobSpec, took time.Duration) {
 	f := finished(j, s.tell(dequeued(j, 1, 0)), events.Success)
 	f.DurationMS = took.Milliseconds()
@@ -126,7 +126,7 @@ func TestARequestIsExpectedToBeGivenWhatOneLikeItWas(t *testing.T) {
 			t.Errorf("a request for profiles %q is expected to take %v, want %v", want.asked.Parameters.Profiles, got, want.takes)
 		}
 	}
-	// One that shares nearly all its jobs with another is no model.
+	// A request that shares nearly all its jobs with another one is no model for the next.
 	id := requestID("next1")
 	s.tell(events.RequestStarted{RequestID: id, Definitions: "d1", Jobs: 0, Shared: []events.JobID{"j1", "j2"}})
 	s.tell(events.RequestCompleted{RequestID: id, Jobs: 2})
@@ -180,7 +180,7 @@ func TestWithoutACollectorThereIsNoEnd(t *testing.T) {
 	}
 }
 
-// A collector that takes no more jobs ends the one in hand; one that is gone does not.
+// A collector that takes no more jobs still ends its running job. A collector that is gone does not.
 func TestTheEndOfAJobNeedsItsCollector(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[0])
@@ -198,7 +198,7 @@ func TestTheEndOfAJobNeedsItsCollector(t *testing.T) {
 	}
 }
 
-// Of the first request of a suite nothing is known but what it has done itself.
+// For the first request of a suite only its own progress is known.
 func TestTheFirstRequestIsEstimatedByWhatItHasDone(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[:]...)
@@ -231,7 +231,7 @@ func TestTheFirstRequestIsEstimatedByWhatItHasDone(t *testing.T) {
 	}
 }
 
-// Whatever moves the estimates, they are the same in batches of any size, and after a restart at any event.
+// The estimates are the same in batches of any size, and after a restart at any event.
 func TestEstimatesComeFromTheLogAlone(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[0])

@@ -27,8 +27,8 @@ var (
 	ErrTablesOutdated = errors.New("the tables were filled by another version of the projector; run `tacho replay` to fill them anew")
 )
 
-// lasting reports whether trying again cannot help.
-func lasting(err error) bool {
+// permanent reports whether it is useless to try again.
+func permanent(err error) bool {
 	var gap *eventlog.GapError
 	for _, reason := range []error{
 		events.ErrUnknownType, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
@@ -40,8 +40,8 @@ func lasting(err error) bool {
 	return errors.As(err, &gap) || refusedByPostgres(err)
 }
 
-// refusedByPostgres reports an answer of Postgres that is the same each time: wrong data, a constraint, a
-// statement or a right. That the server is full, starting or going down is none of them.
+// refusedByPostgres reports whether Postgres answers the same each time: it refuses the data, a constraint, the
+// statement or a right. A server that is full, starting or going down is not such an answer.
 func refusedByPostgres(err error) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) || len(answer.Code) != 5 {
@@ -54,19 +54,19 @@ func refusedByPostgres(err error) bool {
 	return false
 }
 
-// missing reports that a schema or table was not there: a replay swapped the generations.
+// missing reports whether a schema or table was not there, because a replay swapped the generations.
 func missing(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && (answer.Code == "42P01" || answer.Code == "3F000")
 }
 
-// divided reports the division by zero by which move_cursor says that it hit no row.
-func divided(err error) bool {
+// cursorMissed reports whether move_cursor divided by zero, which means that it hit no row.
+func cursorMissed(err error) bool {
 	var answer *pgconn.PgError
 	return errors.As(err, &answer) && answer.Code == "22012"
 }
 
-// check compares the log with the cursor as far as its extent tells.
+// check compares version, identity and extent of the log with the cursor.
 func check(head eventlog.Head, at position) error {
 	switch {
 	case at.version != Version:

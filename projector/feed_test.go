@@ -13,8 +13,8 @@ import (
 	rules "github.com/tachobench/tacho/rules/job"
 )
 
-// feed is a log that lies ready: the projector only follows, so it needs no appending with versions, and the
-// tests may put events there that no honest writer would.
+// feed is a log of prepared events. The projector only follows, so the feed needs no appending with versions, and
+// tests can put events there that no honest writer would write.
 type feed struct {
 	mu       sync.Mutex
 	identity string
@@ -71,7 +71,7 @@ func (c *feedCursor) Next(ctx context.Context, limit int) ([]events.Stored, erro
 
 func (c *feedCursor) Close() {}
 
-// story writes facts as a log would keep them, a second apart.
+// story writes facts as a log keeps them, one second apart.
 type story struct {
 	t      testing.TB
 	stored []events.Stored
@@ -79,7 +79,7 @@ type story struct {
 	work   map[events.Lane]*tale
 }
 
-// tale is what the story knows of a lane: where its work is, and what was dispatched to it.
+// tale is what the story knows of a lane: the state of its work, and what was dispatched to it.
 type tale struct {
 	rules.Lane
 	places []events.JobID

@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// moment is where a fact stands in the log: what its fold may use besides the fact itself.
+// moment is the place of a fact in the log: what its fold may use besides the fact itself.
 type moment struct {
 	seq   events.Seq
 	at    time.Time
@@ -15,11 +15,11 @@ type moment struct {
 }
 
 // fold changes the state by one event. It cannot fail: if the log says it, it happened. Facts that contradict
-// what came before (a terminal state that would change, a report of an attempt that is not current) change
-// nothing but a counter.
+// earlier ones (they would change a terminal state, or report of an attempt that is not current) change
+// only a counter.
 func (s *state) fold(e fact) {
 	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
-	// The others tell nothing that a table has.
+	// No table holds what the others tell.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.RequestFact:
@@ -49,13 +49,13 @@ func (s *state) fold(e fact) {
 			Suite: f.Suite, Digest: f.Digest, Content: f.Content, Current: true, PublishedAt: m.at, Seq: m.seq,
 		})
 	}
-	if m.at.Sub(s.asOf) >= aMoment || s.movesEstimates(e.Fact) {
+	if m.at.Sub(s.asOf) >= estimateMaxAge || s.movesEstimates(e.Fact) {
 		s.touchQueue(m)
 	}
 }
 
-// movesEstimates reports whether the estimates look at what a fact has changed, although the order of the queue does
-// not: who serves a lane, and how far a job is of which no history is known.
+// movesEstimates reports whether a fact changes the estimates, although it does not change the order of the queue: who
+// serves a lane, or how far a job without known history is.
 func (s *state) movesEstimates(f events.Fact) bool {
 	if measured, ok := f.(events.TestCasesMeasured); ok {
 		j := s.jobOn(measured.Lane, measured.JobID)
@@ -68,12 +68,12 @@ func (s *state) movesEstimates(f events.Fact) bool {
 	return false
 }
 
-// aMoment is how far estimates may be behind an event that does not change the queue itself. Time passes while a
-// job runs, and whoever reports anything shows how much: the longer a job overruns, the later is the rest.
-const aMoment = time.Minute
+// estimateMaxAge is how far estimates may lag behind an event that does not change the queue itself. Time passes while a
+// job runs, and any event shows how much: the longer a job overruns, the later the rest ends.
+const estimateMaxAge = time.Minute
 
-// touchQueue notes that the queue may look different after this event. The estimates are seen from the
-// newest such event, so that they depend on the log alone; clocks of writers may step back, this does not.
+// touchQueue notes that the queue may look different after this event. The estimates start at the time of the
+// newest such event, so they depend on the log alone. Clocks of writers may step back; this time does not.
 func (s *state) touchQueue(m moment) {
 	s.queueChanged = true
 	if m.at.After(s.asOf) {

@@ -12,10 +12,10 @@ func (s *state) foldAlert(m moment, f events.AlertFact) {
 	}
 }
 
-// alertRaised begins an alert, or gives the one that stands other words. The state holds those that stand: a
-// row that is over is replaced whole, so it need not be read.
+// alertRaised begins an alert, or changes the words of one that stands. The state holds only the alerts that stand:
+// the row of a cleared one is replaced whole, so it need not be read.
 func (s *state) alertRaised(m moment, f events.AlertRaised) {
-	// As the table has them: a row that was read back must compare like the one that was written.
+	// The texts are as the table has them, so that a row that was read back compares equal to the written one.
 	f.About, f.Message, f.Action = cleanText(f.About), cleanText(f.Message), cleanText(f.Action)
 	a := s.alerts[f.Key]
 	if a == nil || a.ClearedAt != nil {
@@ -29,7 +29,7 @@ func (s *state) alertRaised(m moment, f events.AlertRaised) {
 	s.dirtyAlerts[f.Key] = true
 }
 
-// alertCleared ends an alert; one that does not stand is refused.
+// alertCleared ends an alert. It counts a fact about an alert that does not stand as refused.
 func (s *state) alertCleared(m moment, f events.AlertCleared) {
 	a := s.alerts[f.Key]
 	if a == nil || a.ClearedAt != nil {
@@ -40,7 +40,7 @@ func (s *state) alertCleared(m moment, f events.AlertCleared) {
 	s.dirtyAlerts[f.Key] = true
 }
 
-// forgetAlerts drops what is over.
+// forgetAlerts drops the alerts that this batch cleared.
 func (s *state) forgetAlerts() {
 	for key := range s.dirtyAlerts {
 		if a := s.alerts[key]; a != nil && a.ClearedAt != nil {

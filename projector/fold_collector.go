@@ -8,9 +8,9 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// foldCollector applies an event about a collector. What it means for the standing, job.Stand says; the rest of the
-// row is what people read: what it told of itself, and since when. Nothing is said of one that is not registered, or
-// was removed, and no name is registered twice.
+// foldCollector applies an event about a collector. job.Stand says what the event means for the standing. The rest of
+// the row is for people: what the collector told of itself, and since when. An event about a collector that is not
+// registered or was removed is refused, and so is a second registration of a name.
 func (s *state) foldCollector(m moment, f events.CollectorFact) {
 	name := f.Whose()
 	c := s.collectors[name]
@@ -35,7 +35,7 @@ func (s *state) foldCollector(m moment, f events.CollectorFact) {
 	s.dirtyCollectors[name] = true
 }
 
-// standing is what the log said of the collector until here, as far as job.Stand goes on from it.
+// standing returns what the log has said of the collector so far, for job.Stand to continue from.
 func (c *collectorRow) standing() job.Standing {
 	if c.RegisteredAt.IsZero() {
 		return job.Standing{}
@@ -47,7 +47,7 @@ func (c *collectorRow) standing() job.Standing {
 	}
 }
 
-// stand writes a standing back.
+// stand writes a standing back into the row.
 func (c *collectorRow) stand(m moment, s job.Standing) {
 	if c.RegisteredAt.IsZero() {
 		c.RegisteredAt, c.KeySince = m.at, m.at
@@ -67,8 +67,8 @@ func (c *collectorRow) stand(m moment, s job.Standing) {
 	}
 }
 
-// newer is the time that a standing tells. Copies tell it to the second: the one that is known more exactly stays, and
-// so does the one before where a copy has none.
+// newer returns the time that a standing tells. Copies tell it to the second only: known stays if it is the same
+// second more exactly, and if the copy has no time.
 func newer(told, known time.Time) time.Time {
 	if told.Year() < 1970 || told.Year() > 9999 || told.Equal(known.Truncate(time.Second)) {
 		return known
@@ -76,9 +76,9 @@ func newer(told, known time.Time) time.Time {
 	return told.UTC()
 }
 
-// tell notes what an event tells of a collector beside its standing.
+// tell notes what an event tells of a collector besides its standing.
 func (c *collectorRow) tell(m moment, f events.Fact, wasOnline bool) {
-	// The others change the standing alone.
+	// The others change only the standing.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.CollectorOnline:
@@ -101,7 +101,7 @@ func (c *collectorRow) leave(m moment, presence readmodel.Presence, reason strin
 	c.Presence, c.OfflineAt, c.PresenceReason = presence, pointer(m.at), reason
 }
 
-// leaver is the process that an event says has left, and whether it says so of any.
+// leaver returns the process that an event says has left; left is false if the event says this of none.
 func leaver(f events.Fact) (instance string, left bool) {
 	// The others are about no process, or about one that has come.
 	//exhaustive:ignore
@@ -137,7 +137,7 @@ func (s *state) foldAssignment(m moment, f events.AssignmentFact) {
 	}
 }
 
-// assign tells of a lane's collectors which one serves it after one event of its assignment.
+// assign marks the collector that serves a lane after an event of its assignment.
 func (s *state) assign(lane events.Lane, f events.Fact) {
 	before := job.Assignment{Collectors: map[events.CollectorName]bool{}}
 	for key, row := range s.assignments {

@@ -45,7 +45,7 @@ func (s *state) foldOutbox(m moment, f events.OutboxFact) {
 	}
 }
 
-// deliveryReceived begins a row: the first event of a delivery counts, for a redelivery is the same one.
+// deliveryReceived begins the row of a delivery. Only its first event counts: a redelivery is the same delivery.
 func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
 	key := deliveryKey{f.Hook, f.Delivery}
 	if s.deliveries[key] != nil || !storable(f.Hook) || !storable(f.Delivery) {
@@ -58,7 +58,7 @@ func (s *state) deliveryReceived(m moment, f events.DeliveryReceived) {
 	s.dirtyDeliveries[key] = true
 }
 
-// deliveryHandled says what came of a delivery, once.
+// deliveryHandled stores what came of a delivery, once.
 func (s *state) deliveryHandled(m moment, f events.DeliveryHandled) {
 	key := deliveryKey{f.Hook, f.Delivery}
 	d := s.deliveries[key]
@@ -96,8 +96,8 @@ func (s *state) commentWanted(m moment, f events.CommentWanted) {
 	s.commentChanged(m, c)
 }
 
-// comment returns the comment if the report is about its newest revision; nil when it is about none that is known,
-// or about one that has been replaced.
+// comment returns the comment if a report is about its newest revision. It returns nil, and counts, if the comment or
+// revision is unknown, or if the revision was replaced.
 func (s *state) comment(key events.OutboxKey, revision int) *outboxRow {
 	c := s.outbox[key]
 	switch {
@@ -123,7 +123,8 @@ func (s *state) commentAttempted(m moment, f events.CommentAttempted) {
 	}
 }
 
-// commentPosted counts for a revision that was replaced meanwhile, too: the comment stands, with an older text.
+// commentPosted stores that a comment is on GitHub. This counts for a replaced revision too: the comment is there, with
+// an older text.
 func (s *state) commentPosted(m moment, f events.CommentPosted) {
 	c := s.outbox[f.Key]
 	if c == nil || f.Revision > c.Revision || f.Revision <= c.PostedRevision {
@@ -137,7 +138,8 @@ func (s *state) commentPosted(m moment, f events.CommentPosted) {
 	s.commentChanged(m, c)
 }
 
-// commentPostponed leaves a comment that stands as it is: it is its labels, or its folding away, that wait.
+// commentPostponed stores that a comment waits. One whose newest text is on GitHub keeps its state: only its labels, or
+// the folding away, wait.
 func (s *state) commentPostponed(m moment, f events.CommentPostponed) {
 	c := s.comment(f.Key, f.Revision)
 	if c == nil || c.State == readmodel.CommentMinimised {
@@ -150,7 +152,8 @@ func (s *state) commentPostponed(m moment, f events.CommentPostponed) {
 	s.commentChanged(m, c)
 }
 
-// commentRefused gives a comment up; one that stands says why the rest of it was given up.
+// commentRefused gives a comment up. One whose newest text is on GitHub keeps its state, and says why the rest was
+// given up.
 func (s *state) commentRefused(m moment, f events.CommentRefused) {
 	c := s.comment(f.Key, f.Revision)
 	if c == nil || c.State == readmodel.CommentMinimised {
@@ -167,13 +170,13 @@ func (s *state) labelsSet(m moment, f events.LabelsSet) {
 	if c := s.comment(f.Key, f.Revision); c != nil {
 		c.LabelsRevision = f.Revision
 		if c.State == readmodel.CommentPosted {
-			c.Reason, c.Until = "", nil // why the labels had to wait
+			c.Reason, c.Until = "", nil // they said why the labels had to wait
 		}
 		s.commentChanged(m, c)
 	}
 }
 
-// commentMinimised folds a comment away, or says why it stays as it is.
+// commentMinimised stores that a comment is folded away, or why it is not.
 func (s *state) commentMinimised(m moment, f events.CommentMinimised) {
 	c := s.outbox[f.Key]
 	if c == nil || c.PostedRevision == 0 || c.State == readmodel.CommentMinimised {
@@ -187,7 +190,7 @@ func (s *state) commentMinimised(m moment, f events.CommentMinimised) {
 	s.commentChanged(m, c)
 }
 
-// instant reads a time that a writer gave; nil when it is none that a table can hold.
+// instant reads a time that a writer gave; nil if a table cannot hold it.
 func instant(text string) *time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.UTC().Year() < 1970 || t.UTC().Year() > 9999 {
@@ -196,14 +199,13 @@ func instant(text string) *time.Time {
 	return pointer(t.UTC().Truncate(time.Microsecond))
 }
 
-// forgetGitHub drops what the batch has read and written: no row is kept for the next batch, which reads those
-// that it names.
+// forgetGitHub drops the rows that the batch read and wrote. The next batch reads the rows that it names.
 func (s *state) forgetGitHub() {
 	clear(s.deliveries)
 	clear(s.outbox)
 }
 
-// wantedGitHub are the rows that a batch of facts names.
+// wantedGitHub names the rows of GitHub that a batch needs.
 type wantedGitHub struct {
 	hooks      []events.HookID
 	deliveries []events.DeliveryID

@@ -6,15 +6,15 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// report says who reports: the attempt of a job on a lane.
+// report names the attempt that reports: of a job, on a lane.
 type report struct {
 	lane  events.Lane
 	job   events.JobID
 	token events.Seq
 }
 
-// current returns the attempt that reports if it is the lane's current one. Everything else is the word of
-// somebody who lost the job, however sincere: it is counted and changes nothing.
+// current returns the attempt that reports if it is the lane's current one, else nil. Any other report comes from a
+// collector that lost the job and changes nothing.
 func (s *state) current(r report) *attemptRow {
 	a := s.lanes[r.lane]
 	if a == nil || a.Token != r.token || a.JobID != r.job {
@@ -23,7 +23,7 @@ func (s *state) current(r report) *attemptRow {
 	return a
 }
 
-// jobOn returns the job if it belongs to the lane.
+// jobOn returns the job if it belongs to the lane, else nil.
 func (s *state) jobOn(lane events.Lane, id events.JobID) *jobRow {
 	j := s.jobs[id]
 	if j == nil || j.lane() != lane {
@@ -32,8 +32,8 @@ func (s *state) jobOn(lane events.Lane, id events.JobID) *jobRow {
 	return j
 }
 
-// work applies a fact to the work of its lane, and reports whether it counts. One that does not follows from nothing: a
-// collector wrote more than it may (job.Counts). It is counted and changes nothing.
+// work applies a fact to the work of its lane, and reports whether it counts (job.Counts). A fact that does not count
+// follows from nothing: a collector wrote more than it may. It adds to a counter and changes nothing else.
 func (s *state) work(m moment, f events.WorkFact) bool {
 	row := s.works[f.Where()]
 	if row == nil {
@@ -53,7 +53,7 @@ func (s *state) work(m moment, f events.WorkFact) bool {
 	return true
 }
 
-// live applies a fact to the life of a job, and reports whether it counts.
+// live applies a fact to the life of a job, and reports whether it counts. If not, it changes only a counter.
 func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
 	life, counts := job.Live(j.life(), f, m.seq, m.at)
 	if !counts {
@@ -81,7 +81,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	}
 }
 
-// foldWork applies a fact on the work of a lane: to the lane, to the attempt that it concerns, and to its job.
+// foldWork applies a fact about the work of a lane: to the lane, to its attempt, and to its job.
 func (s *state) foldWork(m moment, f events.WorkFact) {
 	if !s.work(m, f) {
 		return
@@ -95,7 +95,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.AttemptReleased:
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptReleased, f.Reason)
 	case events.JobFinished:
-		// Without an attempt ends a job that was cancelled before it ran, or that is out of attempts.
+		// There is no attempt if the job was cancelled before it ran, or has no attempts left.
 		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
 			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
 		}
@@ -111,18 +111,18 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	if !s.live(m, j, f) || over {
 		return
 	}
-	// The others change no more than the life itself.
+	// The others change only the life.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDequeued:
 		j.DequeuedAt, j.Measured = pointer(m.at), 0
 	case events.JobFinished:
-		if f.Outcome != events.Cancelled { // who cancels does not know what was measured by then
+		if f.Outcome != events.Cancelled { // a cancellation does not know what was measured by then
 			j.Measured = f.Measured
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
 		if countsAsDuration(j) {
-			s.tookSoLong(m, j)
+			s.recordDuration(m, j)
 		}
 	}
 	s.touchQueue(m)
@@ -154,13 +154,13 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 	delete(s.lanes, a.lane())
 }
 
-// countsAsDuration reports whether the job tells how long one like it will take: no-ops and failures do not, and a
-// length that a clock which was set back made unknown is not 0.
+// countsAsDuration reports whether the job shows how long one like it will take. No-ops and failures do not. A length
+// of 0 means unknown, because a clock was set back.
 func countsAsDuration(j *jobRow) bool {
 	return j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
 }
 
-// foldResult applies a fact on the results of a job: what is stored counts, whatever became of the job meanwhile,
+// foldResult applies a fact about the results of a job. It counts, whatever became of the job meanwhile,
 // unless its attempt was closed (job.Results).
 func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 	j := s.jobOn(f.Where(), f.Which())
@@ -205,5 +205,5 @@ func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasur
 	}
 }
 
-// maxCase bounds the name of a test case, which has to fit into an index entry.
+// maxCase bounds the length of a test case's name, which must fit into an index entry.
 const maxCase = 1024

@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// orderQueue computes the places and estimates as they are after the newest event that could change them,
-// and returns the rows that differ from before and the number of rows there are now. It is called once per
+// orderQueue computes the places and estimates as they are after the newest event that could change them.
+// It returns the rows that differ from before, and the number of rows now. It is called once per
 // batch: the rows depend on the state alone and not on where batches end.
 func (s *state) orderQueue() (changed []queueRow, length int) {
 	entries := make([]queue.Entry, 0, len(s.requests))
@@ -75,8 +75,8 @@ func equal[T any](columns []readmodel.Column, a, b *T) bool {
 
 func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
 
-// cut returns a time as the tables have it. What lies beyond their calendar, because of a clock or a duration that
-// is absurd, is as good as unknown.
+// cut returns a time as the tables hold it. It returns nil, unknown, for a time after the year 9999, which an absurd
+// clock or duration can give.
 func cut(t *time.Time) *time.Time {
 	if t == nil || t.UTC().Year() > 9999 {
 		return nil
@@ -84,7 +84,7 @@ func cut(t *time.Time) *time.Time {
 	return pointer(t.UTC().Truncate(time.Microsecond))
 }
 
-// cutBoth returns both bounds of a range, or none.
+// cutBoth cuts both bounds of a range. It returns both or neither.
 func cutBoth(earliest, latest *time.Time) (*time.Time, *time.Time) {
 	if low, high := cut(earliest), cut(latest); low != nil && high != nil {
 		return low, high

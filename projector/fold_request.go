@@ -45,7 +45,7 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 	}
 }
 
-// openRequest returns the request if it can still change, and marks it as changed.
+// openRequest returns the request and marks it as changed; nil if it is unknown or has ended.
 func (s *state) openRequest(id events.RequestID) *requestRow {
 	r := s.requests[id]
 	if r == nil || r.State.Terminal() {
@@ -87,7 +87,7 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 	}
 	s.tags.Leave(r.Suite, r.Tag, r.State)
 	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt = events.StateArtifactsReady, f.Tag, f.Parent, pointer(m.at)
-	r.Reason = "" // that an earlier build failed
+	r.Reason = "" // it said that an earlier build failed
 	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
 }
@@ -118,7 +118,7 @@ func (s *state) backfillAdmitted(f events.BackfillAdmitted) {
 	}
 }
 
-// endRequest puts a request that has not ended into a terminal state, and returns it; nil when it had ended.
+// endRequest ends a request and returns it; nil if it had ended before.
 func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState, reason string) *requestRow {
 	r := s.openRequest(id)
 	if r == nil {
@@ -131,8 +131,8 @@ func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState
 	return r
 }
 
-// cancelledWithJobs ends a request as earlier versions did: the jobs that were made for it and are on no lane end with
-// it. Those on a lane end there.
+// cancelledWithJobs ends a request as earlier versions did: its own jobs that are on no lane end with it. Those on a
+// lane end there.
 func (s *state) cancelledWithJobs(m moment, f events.RequestCancelledWithJobs) {
 	if s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason) == nil {
 		return
@@ -165,7 +165,7 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 	for i, spec := range f.Jobs {
 		j := pointer(newJob(spec, f.RequestID))
 		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
-		// The same job is never made twice, by whatever id.
+		// The same job is never made twice, not even under another id.
 		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] || j.Round < 0 {
 			s.refused++
 			continue
@@ -175,14 +175,14 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		}
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
-		if f.Key == "" { // what is run again says nothing of what the next request is given
+		if f.Key == "" { // jobs that a repair runs again say nothing about the jobs of the next request
 			s.growTemplate(j)
 		}
 	}
 	s.touchQueue(m)
 }
 
-// newJob returns the row of a job that nothing has happened to.
+// newJob returns the row of a job to which nothing has happened yet.
 func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 	list := func(names []string) []string { return append([]string{}, names...) }
 	return jobRow{

@@ -11,19 +11,19 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// retirement is what one JobsRetired takes out of the tables. Most jobs that it means are rows that no state
-// holds, so the statement finds them; the rows that the state holds too are named.
+// retirement is what one JobsRetired takes out of the tables. The state does not hold most of these jobs, so the
+// statement finds their rows. The jobs that the state holds are named.
 type retirement struct {
 	seq    events.Seq
 	before time.Time
-	// current are the jobs that have the current attempt of a lane: they stay until it is over.
+	// current are the jobs with the current attempt of a lane. They stay until it is over.
 	current []events.JobID
 	// jobs are those that the state held.
 	jobs []*jobRow
 }
 
-// jobsRetired takes jobs that ended before a time out of the tables, with their attempts. From here on the
-// job is unknown: whatever is reported of it is stale, however the state came by its rows. Only its id is
+// jobsRetired takes jobs that ended before a time out of the tables, with their attempts. From here on such a
+// job is unknown: every report of it is stale. Only its id is
 // remembered, so that it is never made again. What estimates are made from stays (see durations).
 func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 	before, err := time.Parse(time.RFC3339, f.EndedBefore)
@@ -56,7 +56,8 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 	s.retirements = append(s.retirements, r)
 }
 
-// queueRetirements must come before the statements for jobs and attempts: one id may be on both sides.
+// queueRetirements adds the statements that remove jobs. They must come before those that store jobs and attempts: both
+// may concern the same id.
 func (s *state) queueRetirements(b *pgx.Batch) {
 	for _, r := range s.retirements {
 		current := append([]events.JobID{}, r.current...)
@@ -68,9 +69,9 @@ func (s *state) queueRetirements(b *pgx.Batch) {
 	}
 }
 
-// tookSoLong remembers how long a job took that counts for estimates, and forgets the one of its sort that
-// no longer does. The rows of the jobs themselves leave the tables some day.
-func (s *state) tookSoLong(m moment, j *jobRow) {
+// recordDuration remembers how long a job took, for estimates, and forgets the oldest of its sort beyond
+// maxDurations. The rows of the jobs themselves leave the tables some day.
+func (s *state) recordDuration(m moment, j *jobRow) {
 	sort := j.sort()
 	d := s.lengths[sort]
 	if d == nil {
@@ -85,7 +86,7 @@ func (s *state) tookSoLong(m moment, j *jobRow) {
 	s.durations.Add(sort, time.Duration(j.DurationMS)*time.Millisecond)
 }
 
-// addDurations fills the history as it was: by the order in which the jobs finished.
+// addDurations fills the history as it was, in the order in which the jobs finished.
 func (s *state) addDurations(rows []*durationsRow) {
 	type one struct {
 		*durationsRow

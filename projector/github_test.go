@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// deliver has something delivered, again and again, and says what came of it, whether it came or not.
+// deliver tells a delivery, sometimes again, or what came of one, even of one that never came.
 func (w *walker) deliver() {
 	hook, id := events.HookID("7"), events.DeliveryID(fmt.Sprintf("d%d", w.r.IntN(6)))
 	switch w.r.IntN(4) {
@@ -32,7 +32,7 @@ func (w *walker) deliver() {
 	}
 }
 
-// comment tells anything about one of a few comments, mostly about the newest revisions.
+// comment tells a random fact about one of a few comments, mostly about their newest revisions.
 func (w *walker) comment() {
 	key := events.OutboxKey(fmt.Sprintf("answer-%d", w.r.IntN(4)))
 	revision := w.r.IntN(5)
@@ -51,7 +51,7 @@ func (w *walker) comment() {
 	w.tell(facts[w.r.IntN(len(facts))])
 }
 
-// everywhere runs a check on the tables of the first n events, whatever the batches were.
+// everywhere runs a check on the tables of the first n events, for different sizes of batches.
 func everywhere(t *testing.T, s *story, n int, check func(t *testing.T, r *readmodel.Reader)) {
 	t.Helper()
 	for _, size := range []int{1, 7} {
@@ -124,7 +124,7 @@ func TestACommentGoesThroughItsStates(t *testing.T) {
 	posted := events.CommentPosted{Key: key, Revision: 1, CommentID: 77, URL: "https://github.com/o/n/pull/14#issuecomment-77"}
 	tell(posted, seen{State: readmodel.CommentPosted, Revision: 1, Posted: 1, Attempts: 1, Body: "no change"})
 	tell(posted, seen{State: readmodel.CommentPosted, Revision: 1, Posted: 1, Attempts: 1, Body: "no change"})
-	// It stands; its labels have to wait.
+	// The comment is on GitHub; its labels have to wait.
 	tell(events.CommentPostponed{Key: key, Revision: 1, Attempt: 2, Reason: "slow down", Until: until},
 		seen{State: readmodel.CommentPosted, Revision: 1, Posted: 1, Attempts: 2, Reason: "slow down", Body: "no change", Waits: true})
 	tell(events.LabelsSet{Key: key, Revision: 1}, seen{State: readmodel.CommentPosted, Revision: 1, Posted: 1, Attempts: 2, Labels: 1, Body: "no change"})
@@ -160,7 +160,7 @@ func TestACommentGoesThroughItsStates(t *testing.T) {
 	}
 }
 
-// A build that failed is what the request waits under, until there is one that did not.
+// A request shows the reason of a failed build until a build succeeds.
 func TestAFailedBuildIsForgottenWithTheNextOne(t *testing.T) {
 	s := newStory(t)
 	f := created("t1", "", 14)

@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// Ledger, door and collector have the same test: whatever collectors write, all come to the same.
+// Ledger, door and collector have the same test: whatever collectors write, all come to the same result.
 func TestTheProjectorAgrees(t *testing.T) {
 	hostile.Agree(t, func() hostile.Fold {
 		s, litter := newState(1), 0

@@ -29,8 +29,8 @@ func child() int {
 	return 1
 }
 
-// TestKilledInTheMiddleOfBatches kills a projector again and again, at whatever it is doing, and compares the
-// tables at the end with those of one that was left alone.
+// TestKilledInTheMiddleOfBatches kills a projector again and again at random moments. At the end it compares the
+// tables with those of a projector that was not killed.
 func TestKilledInTheMiddleOfBatches(t *testing.T) {
 	t.Parallel()
 	log := killed(t)
@@ -49,7 +49,7 @@ func TestKilledInTheMiddleOfBatches(t *testing.T) {
 			t.Logf("killed %d times", kills)
 			break
 		}
-		// Far enough that it works, then a little further by chance: the kill falls anywhere in a transaction.
+		// It waits until the child works, and then for a random time: the kill hits any point of a transaction.
 		var said strings.Builder
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), childURL+"="+url)

@@ -24,7 +24,7 @@ type position struct {
 	asOf     *time.Time
 }
 
-// loadPosition returns the cursor of the tables, after making it where there is none.
+// loadPosition returns the cursor of the tables. It makes one if there is none.
 func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
 	var zero Hash
 	if _, err := conn.Exec(ctx, statement("begin_cursor"), Version, zero[:]); err != nil {
@@ -38,8 +38,8 @@ func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
 	return p, wrap("load the cursor", err)
 }
 
-// loadReader returns a reader of events that goes on behind the position: what was opened and copied before is in the
-// archive.
+// loadReader returns a reader of events that continues behind the position. The archive tells whether the registry was
+// opened before it, and which collectors were copied.
 func loadReader(ctx context.Context, conn *pgx.Conn, p position) (*events.Reader, error) {
 	var opened events.Seq
 	var copied []events.CollectorName
@@ -134,7 +134,8 @@ func collect[T any](rows pgx.Rows, table string, f func(*T)) error {
 	return rows.Err()
 }
 
-// loadTags tells which artifacts are done, from the requests that have ended and those that have not, which are loaded.
+// loadTags fills in which artifacts are done: from the loaded requests, which have not ended, and from the rows of those
+// that have.
 func (s *state) loadTags(ctx context.Context, conn *pgx.Conn) error {
 	for _, r := range s.requests {
 		s.tags.Enter(r.Suite, r.Tag, r.State)

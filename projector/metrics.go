@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Metrics are what the projector counts of itself.
+// Metrics are what the projector measures about itself.
 type Metrics struct {
 	Events      prometheus.Counter
 	Batch       prometheus.Histogram
@@ -18,7 +18,7 @@ type Metrics struct {
 	Retries     prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them; with a nil registerer nobody collects them.
+// NewMetrics makes the metrics and registers them. With a nil registerer they are not registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Events: prometheus.NewCounter(prometheus.CounterOpts{

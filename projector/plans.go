@@ -9,22 +9,22 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// planning is what the plans of one order of the queue are made from.
+// planning holds what the plans for one order of the queue are made from.
 type planning struct {
 	*state
-	// manned are the lanes with a collector that begins jobs.
+	// manned are the lanes with a collector that begins jobs (see mannedLanes).
 	manned map[events.Lane]bool
 	// own is what the requests in progress have done, by suite.
 	own map[events.SuiteName]*queue.Own
 }
 
-// plans returns the work that is left of each pending request: of one in progress its own jobs, of one that has not
-// started what one like it was given. left is what requests that have ended have left.
+// plans returns the work that is left of each pending request. For a request in progress these are its own jobs; for
+// one that has not started, the jobs that a request like it was given. left holds jobs of requests that have ended.
 func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan) {
 	p := planning{state: s, manned: s.mannedLanes(), own: make(map[events.SuiteName]*queue.Own)}
 	open, behind := p.openJobs()
 	plans = make(map[events.RequestID]queue.Plan)
-	usual := make(map[*made]queue.Plan) // of requests whose parameters leave out no job: mostly all
+	usual := make(map[*made]queue.Plan) // for requests whose parameters leave out no job, which are most
 	for _, r := range s.requests {
 		switch {
 		case r.State == events.StateInProgress:
@@ -49,8 +49,8 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 	return plans, p.remaining(behind)
 }
 
-// mannedLanes returns the lanes with a collector that begins jobs and is not known to be offline. One of which
-// nothing was heard yet is taken to come.
+// mannedLanes returns the lanes with a collector that begins jobs and is not known to be offline. A collector that was
+// not heard yet is expected to come.
 func (s *state) mannedLanes() map[events.Lane]bool {
 	manned := make(map[events.Lane]bool)
 	for key := range s.assignments {
@@ -67,8 +67,8 @@ func (c *collectorRow) takes() bool {
 	}.Takes()
 }
 
-// openJobs returns the jobs that have not ended, by request, and those of requests that have ended. It notes what the
-// requests in progress have done.
+// openJobs returns the jobs that have not ended: open has those of requests in progress, behind those of requests that
+// have ended. It notes what the requests in progress have done.
 func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jobRow) {
 	open = make(map[events.RequestID][]*jobRow)
 	for _, j := range p.jobs {
@@ -89,7 +89,7 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 	return open, behind
 }
 
-// tells reports whether a job that has ended tells how long others of its request will take. Jobs that ended before
+// tells reports whether an ended job shows how long others of its request will take. Jobs that ended before
 // their request started do not: they are in the state by chance.
 func (s *state) tells(j *jobRow) bool {
 	r := s.requests[j.RequestID]
@@ -99,8 +99,8 @@ func (s *state) tells(j *jobRow) bool {
 
 func (s *state) elapsed(j *jobRow) time.Duration { return max(s.asOf.Sub(*j.DequeuedAt), 0) }
 
-// remaining returns the plan of jobs that have not ended. A job that was in the hands of a collector that is offline
-// waits for another one where there is none.
+// remaining returns the plan of jobs that have not ended. A running job whose collector is offline counts as waiting
+// if its lane has no other collector.
 func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 	var list planner
 	for _, j := range jobs {
@@ -123,7 +123,7 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 	return list.plan
 }
 
-// expected returns the plan of jobs that are not made yet.
+// expected returns the plan of jobs that do not exist yet.
 func (p *planning) expected(suite events.SuiteName, jobs []madeJob) queue.Plan {
 	var list planner
 	for _, j := range jobs {
@@ -136,7 +136,7 @@ func (p *planning) expected(suite events.SuiteName, jobs []madeJob) queue.Plan {
 	return list.plan
 }
 
-// wait adds a job that has not begun. An optional one where nobody begins jobs is left out.
+// wait adds a job that has not begun. It leaves out an optional job on a lane where no collector begins jobs.
 func (p *planning) wait(list *planner, lane events.Lane, j queue.Job) {
 	manned := p.manned[lane]
 	if !manned && j.Optional {
@@ -155,13 +155,13 @@ func (p *planning) ownOf(suite events.SuiteName) *queue.Own {
 	return own
 }
 
-// planner collects the work of one plan by lane, in the order in which lanes first come.
+// planner collects the work of one plan by lane, in the order in which the lanes first appear.
 type planner struct {
 	plan  queue.Plan
 	index map[events.Lane]int
 }
 
-// work returns the work of a lane; the pointer is good until the next call.
+// work returns the work of a lane. The pointer is valid until the next call.
 func (p *planner) work(l events.Lane) *queue.LaneWork {
 	if p.index == nil {
 		p.index = make(map[events.Lane]int)

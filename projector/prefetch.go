@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// wanted are the rows that a batch names and that the state does not hold: ended ones, those of GitHub, or none
-// at all.
+// wanted names the rows that a batch needs and the state does not hold: rows that have ended, those of GitHub, or rows
+// that do not exist.
 type wanted struct {
 	requests map[events.RequestID]bool
 	jobs     map[events.JobID]bool
@@ -23,7 +23,7 @@ type wanted struct {
 func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) error {
 	w, queries := s.wants(facts), &pgx.Batch{}
 	guestJob := func(j *jobRow) {
-		if s.jobs[j.ID] == nil { // a job that can change is here already, and newer than its row
+		if s.jobs[j.ID] == nil { // a job that can still change is in the state already, newer than its row
 			s.addJob(j)
 		}
 	}
@@ -60,7 +60,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 	return wrap("read the rows that a batch names", conn.SendBatch(ctx, queries).Close())
 }
 
-// guests adds a statement whose rows are given to f.
+// guests adds a statement and gives its rows to f.
 func guests[T any](queries *pgx.Batch, name, table string, f func(*T), args ...any) {
 	queries.Queue(statement(name), args...).Query(func(rows pgx.Rows) error { return collect(rows, table, f) })
 }
@@ -78,7 +78,7 @@ func (s *state) wants(facts []fact) wanted {
 		}
 	}
 	for _, e := range facts {
-		// The rows of the others are in the state, or no fold reads them.
+		// For the others the state has the rows, or no fold reads them.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.RequestFact:
@@ -115,9 +115,9 @@ func (s *state) wants(facts []fact) wanted {
 	return w
 }
 
-// wantsJobs notes the jobs that a fact of a request names.
+// wantsJobs notes the jobs that a fact about a request names.
 func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID)) {
-	// The others name none.
+	// The others name no jobs.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobsCreated:
@@ -135,7 +135,7 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 	}
 }
 
-// keys returns the names that can be those of a row.
+// keys returns the names that a row can have (see storable).
 func keys[K ~string](m map[K]bool) []K {
 	list := make([]K, 0, len(m))
 	for k := range m {
@@ -146,6 +146,6 @@ func keys[K ~string](m map[K]bool) []K {
 	return list
 }
 
-// storable reports whether a table can hold a name as it is. One that it cannot is nobody's: Postgres would not
-// even look for it, and whoever writes such a name must not stop the projector.
+// storable reports whether a table can hold a name as it is. No row has another name. Postgres refuses even to look for
+// one, and a writer of such names must not stop the projector.
 func storable[K ~string](name K) bool { return cleanText(string(name)) == string(name) }

@@ -15,11 +15,11 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// Version is that of the folds: it grows when they give other rows for the same log, and the tables of
-// another version have to be filled anew.
+// Version is the version of the folds. It grows when they give other rows for the same log. Tables of
+// another version must be filled anew.
 const Version = 4
 
-// maxBatch is how many events one transaction holds at most, unless the configuration says otherwise.
+// maxBatch is the default for the number of events in one transaction.
 const maxBatch = 1000
 
 // Source is what the projector needs of the log.
@@ -34,22 +34,22 @@ type Source interface {
 type Config struct {
 	// Log is followed; required.
 	Log Source
-	// URL is that of the database; required. Its user owns the tables.
+	// URL is the URL of the database; required. Its user owns the tables.
 	URL string
-	// MaxInProgress is how many requests the scheduler lets be in progress at once; 0 means 1. The estimates
-	// of the queue depend on it, so a replay must be given the same number.
+	// MaxInProgress is how many requests the scheduler keeps in progress at once; 0 means 1. The estimates
+	// of the queue depend on it, so give a replay the same number.
 	MaxInProgress int
 	// BatchSize bounds the events of one transaction; 0 means 1,000.
 	BatchSize int
 	// Shared says that projectors of other processes may write the same tables: Keep waits for its turn.
 	Shared bool
-	// Logger gets what an operator wants to know; nil discards it.
+	// Logger receives what an operator wants to know; nil discards it.
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 }
 
-// Projector keeps the tables up with the log. Make it with New.
+// Projector keeps the tables up to date with the log. Make it with New.
 type Projector struct {
 	config Config
 }
@@ -68,9 +68,9 @@ func New(c Config) *Projector {
 	return &Projector{config: c}
 }
 
-// Run migrates the tables and folds the log into them until ctx ends, which is no error. A database or a log
-// that is away is waited for. It returns early, with an error that says why, when going on would make wrong
-// tables: see the errors of this package, events.ErrUnknownType and eventlog.GapError.
+// Run migrates the tables and folds the log into them until ctx ends, which is no error. It waits for a database or a
+// log that is away. It returns early, with an error that says why, if it would make wrong tables: see the errors of
+// this package, events.ErrUnknownType and eventlog.GapError.
 func (p *Projector) Run(ctx context.Context) error {
 	wait := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	away := false
@@ -82,7 +82,7 @@ func (p *Projector) Run(ctx context.Context) error {
 			}
 			wait.Reset()
 		})
-		if err != nil && lasting(err) {
+		if err != nil && permanent(err) {
 			return backoff.Permanent(err)
 		}
 		return err
@@ -101,7 +101,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	return nil
 }
 
-// follow runs one session after another, until one fails for a reason other than a swap of the generations.
+// follow runs one session after another. It returns when one fails for another reason than a swap of the generations.
 func (p *Projector) follow(ctx context.Context, started func()) error {
 	if err := readmodel.Migrate(ctx, p.config.URL); err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m))
 }
 
-// patience bounds what a test waits for; it is never how long it waits.
+// patience bounds each wait of a test. A test that passes never waits that long.
 const patience = time.Minute
 
 func database(t testing.TB) string {
@@ -80,7 +80,7 @@ func open(t testing.TB, url string) *readmodel.Reader {
 	return r
 }
 
-// await waits until the tables hold the event, or fails when the projector stops before.
+// await waits until the tables hold the event. It fails the test if the projector stops before.
 func (r *running) await(t testing.TB, tables *readmodel.Reader, seq events.Seq) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

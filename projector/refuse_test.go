@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// TestLogThatIsNotTheOne starts a projector on tables that were filled from a log, with another log.
+// TestLogThatIsNotTheOne starts a projector with another log than the one that filled the tables.
 func TestLogThatIsNotTheOne(t *testing.T) {
 	log := walk(t, 1, 120)
 	changed := func(i int, change func(*events.Stored)) []events.Stored {
@@ -62,8 +62,8 @@ func TestGapStopsTheProjector(t *testing.T) {
 	checkSeq(t, r, 30)
 }
 
-// TestUnknownTypeStopsTheProjector: of what only the core writes, a type that is not known stops it. Everything before
-// the event is in the tables, nothing after.
+// TestUnknownTypeStopsTheProjector: an unknown type on a subject that only the core writes stops the projector. The tables
+// have everything before the event, and nothing after it.
 func TestUnknownTypeStopsTheProjector(t *testing.T) {
 	for _, on := range []events.Subject{events.RequestSubject("r1"), events.RegistrySubject("eider-0"), events.LaneSubject(lanes[0]), events.AlertSubject("a")} {
 		t.Run(on.Family(), func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// earlier tells a fact about the standing of a collector as versions before the registry did.
+// earlier tells a fact about the standing of a collector as versions before the registry wrote it.
 func (s *story) earlier(f events.Fact) events.Seq {
 	s.t.Helper()
 	m, err := eventlogtest.Earlier(events.Event{
@@ -39,8 +39,8 @@ func collectors(t *testing.T, url string) map[events.CollectorName]readmodel.Col
 	return out
 }
 
-// A log of an earlier version is opened. What a collector says of its standing afterwards is archived and counts for
-// nothing, also for a projector that starts anywhere behind the opening, or between the copies and the opening.
+// The registry of an earlier log is opened. What a collector says of its own standing afterwards is archived and does not
+// count. This also holds for a projector that starts anywhere behind the opening, or between the copies and the opening.
 func TestTheRegistryOfAnEarlierLogIsReadFromAnyPlace(t *testing.T) {
 	s := newStory(t)
 	lane := lanes[0]
@@ -116,8 +116,8 @@ func TestKeysHaveAnAgeAndRemovedIsForEver(t *testing.T) {
 	}
 }
 
-// TestWhatCollectorsWriteStopsNoProjector: what a collector writes and this program does not understand is archived as
-// litter, and what follows is folded.
+// TestWhatCollectorsWriteStopsNoProjector: events of collectors that this program does not understand are archived as
+// litter, and the events after them are folded.
 func TestWhatCollectorsWriteStopsNoProjector(t *testing.T) {
 	f := newFarm(t)
 	unknown := func(on events.Subject) events.Stored {

@@ -15,31 +15,31 @@ import (
 
 // ReplayOptions say what a replay is for.
 type ReplayOptions struct {
-	// Verify compares the rebuilt tables with the live ones and keeps neither changes nor copy.
+	// Verify compares the rebuilt tables with the live ones. It changes nothing and drops the rebuilt tables.
 	Verify bool
 	// To ends the replay at this event; 0 is the end of the log. Without Verify the copy is kept beside the
-	// live tables, which stay as they are: it shows the past (readmodel.OpenSchema), and whoever asked for it
+	// live tables, which stay as they are. The copy shows the past (readmodel.OpenSchema); the caller
 	// drops it (readmodel.Drop). With Verify the live tables must be at this event.
 	To events.Seq
-	// MaxInProgress must be the number that the projector has (see Config).
+	// MaxInProgress must be the same as the projector's (see Config).
 	MaxInProgress int
 	// BatchSize bounds the events of one transaction; 0 means 1,000.
 	BatchSize int
 	// Logger may be nil.
 	Logger *slog.Logger
-	// Progress is told how far the replay is, of how many events; nil tells nobody.
+	// Progress is called with the event that the replay has reached and the one it ends at; it may be nil.
 	Progress func(at, of events.Seq)
 }
 
 // Report says what a replay did.
 type Report struct {
-	// Seq is the event that the rebuilt tables end at.
+	// Seq is the last event in the rebuilt tables.
 	Seq events.Seq `json:"seq"`
-	// Schema holds the rebuilt tables; empty when they were dropped after they had been compared.
+	// Schema holds the rebuilt tables; empty if they were dropped after the comparison.
 	Schema readmodel.Schema `json:"schema,omitempty"`
 	// Live says that readers see the rebuilt tables now.
 	Live bool `json:"live"`
-	// Tables are compared one by one when the replay verifies.
+	// Tables has the comparison of each table if the replay verifies.
 	Tables []TableReport `json:"tables,omitempty"`
 }
 
@@ -53,12 +53,12 @@ func (r Report) Identical() bool {
 	return true
 }
 
-// ErrElsewhere says that the live tables are not at the event that they should be compared at.
+// ErrElsewhere means that the live tables are not at the event at which they should be compared.
 var ErrElsewhere = errors.New("the live tables can be compared only at the event they have reached; leave the sequence out")
 
 // Replay rebuilds all tables from the log, in a generation beside the live one. Then it compares the two
-// (Verify), or keeps the new one beside (To), or makes it the live one: in one transaction the views change
-// and the old generation goes. A projector that runs meanwhile goes on with the new tables by itself.
+// (Verify), or keeps the new one beside the live one (To), or makes it the live one: one transaction changes the views
+// and drops the old generation. A projector that runs meanwhile continues with the new tables by itself.
 func Replay(ctx context.Context, log Source, url string, o ReplayOptions) (Report, error) {
 	r, err := newReplay(ctx, log, url, o)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *replay) run(ctx context.Context) (Report, error) {
 	}
 }
 
-// build goes on with the rebuilt tables up to the event to.
+// build continues the rebuilt tables up to the event to.
 func (r *replay) build(ctx context.Context, to events.Seq) error {
 	conn, err := connect(ctx, r.url, r.scratch)
 	if err != nil {
@@ -161,8 +161,8 @@ func (r *replay) build(ctx context.Context, to events.Seq) error {
 	return nil
 }
 
-// swap makes the rebuilt tables the live ones, unless the live ones are ahead; then it says how far. The lock
-// lets a running projector end its transaction, and finds its next one without tables.
+// swap makes the rebuilt tables the live ones. If the live ones are ahead, it changes nothing and returns in behind how
+// far they are. The lock lets a running projector end its transaction; its next one finds the old tables gone.
 func (r *replay) swap(ctx context.Context, conn *pgx.Conn) (swapped bool, behind events.Seq, err error) {
 	err = readmodel.Exclusively(ctx, conn, func(tx pgx.Tx) error {
 		cursor := pgx.Identifier{string(r.live), "projection_cursor"}.Sanitize()

@@ -90,7 +90,7 @@ func TestVerifyFindsEachChangedRow(t *testing.T) {
 	}
 }
 
-// TestReplaySwapsUnderARunningProjector: readers keep reading, the projector goes on with the new tables.
+// TestReplaySwapsUnderARunningProjector: readers keep reading, and the projector continues with the new tables.
 func TestReplaySwapsUnderARunningProjector(t *testing.T) {
 	all := walk(t, 4, 400)
 	url := database(t)

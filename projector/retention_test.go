@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// retire tells that the jobs that ended before now have to leave.
+// retire tells that the jobs that ended before now leave the tables.
 func (s *story) retire() { s.tell(events.JobsRetired{EndedBefore: s.at.Format(time.RFC3339Nano)}) }
 
 func rows(t testing.TB, url, table string) int { return len(contents(t, url)[table]) }
@@ -46,7 +46,7 @@ func TestFinishedJobsLeaveAndTheirResultsStay(t *testing.T) {
 	if want := (readmodel.JobCounts{Total: 1, Success: 1, Retired: 1}); found.Jobs != want {
 		t.Errorf("its jobs: %+v, want %+v", found.Jobs, want)
 	}
-	// Estimates are made from what left, as before.
+	// Estimates are still made from the jobs that left.
 	was, err := before.Queue(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestLateReportsOfRetiredJobsAreStale(t *testing.T) {
 	}
 }
 
-// withdrawn ends a job at the first place of its lane, where it was not begun.
+// withdrawn ends a job at the first place of its lane before it was begun.
 func withdrawn(j events.JobSpec) events.JobFinished {
 	f := finished(j, 0, events.Cancelled)
 	f.Place, f.Collector = 1, ""
@@ -120,7 +120,7 @@ func TestJobsStayWhileTheyAreExecuted(t *testing.T) {
 	}
 }
 
-// TestRestartsChangeNothing: a state that was loaded from the tables folds on like the one that was folded.
+// TestRestartsChangeNothing: a state that was loaded from the tables continues like the one that was never stored.
 func TestRestartsChangeNothing(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestRestartsChangeNothing(t *testing.T) {
 	}
 }
 
-// While a job runs, whatever is reported shows how time passes, and that the job overruns.
+// While a job runs, any event shows how time passes, and that the job overruns.
 func TestEstimatesMoveWithTheLog(t *testing.T) {
 	f := newFarm(t)
 	queue := func() []readmodel.QueueEntry {
@@ -173,7 +173,7 @@ func TestEstimatesMoveWithTheLog(t *testing.T) {
 	}
 }
 
-// Clocks and durations that are absurd make no estimate that no table could hold.
+// Absurd clocks and durations do not make estimates that a table cannot hold.
 func TestAbsurdTimesAreSurvived(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[0])
@@ -205,7 +205,7 @@ func TestAbsurdTimesAreSurvived(t *testing.T) {
 	}
 }
 
-// Three jobs alike tell how far they spread.
+// Three jobs of one sort are enough for a range.
 func TestEstimatesAreRanges(t *testing.T) {
 	s := newStory(t)
 	s.man(lanes[0])

@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// The rows are those of package readmodel. Here they get what the folds ask of them. A row that was read back equals the
-// row that was written, which is why every time is cut to microseconds (see fold).
+// The rows are those of package readmodel, with the methods that the folds need. A row that is read back equals the
+// row that was written; this is why every time is cut to microseconds (see fold).
 type (
 	requestRow    = readmodel.Request
 	jobRow        readmodel.Job
@@ -30,7 +30,7 @@ type (
 	eventRow      = readmodel.EventRow
 )
 
-// life returns what the row says of the job's life. Of its results those of the last attempt alone are open.
+// life returns the job's life as the row tells it. Only the results of the last attempt are open.
 func (j *jobRow) life() job.Life {
 	l := job.Life{
 		State: j.State, Place: j.Place, Attempt: j.Attempts, Lost: j.Lost, Collector: j.Collector, Token: j.Token,
@@ -42,7 +42,7 @@ func (j *jobRow) life() job.Life {
 	return l
 }
 
-// put takes a life over that a fact has made at a moment.
+// put stores in the row the life that a fact made at a moment.
 func (j *jobRow) put(l job.Life, m moment) {
 	if l.State.Terminal() && !j.State.Terminal() {
 		j.FinishedAt, j.FinishedSeq = pointer(m.at), pointer(m.seq)
@@ -53,7 +53,7 @@ func (j *jobRow) put(l job.Life, m moment) {
 
 func (j *jobRow) lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
 
-// sort is what the job is like as far as its duration is concerned.
+// sort returns what the job's expected duration depends on.
 func (j *jobRow) sort() queue.Sort {
 	return queue.Sort{Suite: j.Suite, Lane: j.lane(), Kind: j.Kind, Backend: j.Backend, Profile: j.Profile}
 }
@@ -71,7 +71,7 @@ func (a assignmentRow) key() assignmentKey {
 	return assignmentKey{lane: events.Lane{Target: a.Target, Set: a.Set}, name: a.Name}
 }
 
-// maxDurations is as many as the history remembers of a sort.
+// maxDurations is how many durations the history remembers of each sort.
 const maxDurations = queue.Recent
 
 func (d *durationsRow) sort() queue.Sort {

@@ -13,8 +13,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// session is one connection that writes one generation of the tables. After any error it is over, and its
-// state with it: the next one begins from what was committed.
+// session is one connection that writes one generation of the tables. Any error ends it and its
+// state. The next session begins from what was committed.
 type session struct {
 	source   Source
 	conn     *pgx.Conn
@@ -40,8 +40,8 @@ func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Con
 	config.RuntimeParams["search_path"] = string(schema)
 	config.RuntimeParams["timezone"] = "UTC"
 	// Statements are planned once, when the tables are empty and a scan of all rows looks cheapest. All of them
-	// look up rows by key, so the planner is told to use the indexes
-	// from the start (and not to compile what it then takes for expensive).
+	// look up rows by key, so the planner must use the indexes from the start. It must not compile statements either,
+	// which then look expensive to it.
 	for _, way := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
 		config.RuntimeParams[way] = "off"
 	}
@@ -53,7 +53,7 @@ func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Con
 	return conn, nil
 }
 
-// run follows the log up to the event until, or until something fails or ctx ends.
+// run follows the log up to the event until. It returns early if something fails or ctx ends.
 func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) error {
 	err := readmodel.Check(ctx, s.conn)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) 
 	return s.follow(ctx, r)
 }
 
-// open places the reader behind the cursor, over the event at the cursor, which must be the archived one.
+// open places the reader behind the cursor. It reads the event at the cursor on the way: this must be the archived one.
 func (s *session) open(ctx context.Context, r *reader) (err error) {
 	if s.at.seq == 0 {
 		r.cursor, err = s.source.Follow(ctx, 0)
@@ -120,7 +120,7 @@ func (s *session) open(ctx context.Context, r *reader) (err error) {
 	return nil
 }
 
-// follow reads one batch ahead of the transactions. Both ends stop together.
+// follow folds and writes batches, and reads one batch ahead. The reading and the writing stop together.
 func (s *session) follow(ctx context.Context, r *reader) error {
 	batches := make(chan batch, 1)
 	group, ctx := errgroup.WithContext(ctx)

@@ -13,8 +13,8 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// statements are the embedded ones, and for each table those that are made of its columns: "load" and its name reads all
-// rows, "add" stores rows, and "put" stores rows in the place of those that have the same keys.
+// statements holds the embedded statements, and three for each table that are made from its columns: "load TABLE" reads
+// all rows, "add TABLE" stores rows, and "put TABLE" stores rows and replaces those with the same keys.
 var statements = sync.OnceValue(func() map[string]string {
 	texts := readmodel.Statements(files)
 	for _, t := range readmodel.Tables() {
@@ -25,7 +25,7 @@ var statements = sync.OnceValue(func() map[string]string {
 	return texts
 })
 
-// replace says how a row takes the place of another.
+// replace returns the clause by which a row replaces another.
 func replace(t readmodel.Table) string {
 	var sets []string
 	for _, c := range readmodel.Columns(t.Name) {
@@ -36,8 +36,8 @@ func replace(t readmodel.Table) string {
 	return fmt.Sprintf(` ON CONFLICT ("%s") DO UPDATE SET %s`, strings.Join(t.Key, `", "`), strings.Join(sets, ", "))
 }
 
-// statement returns the text of one statement. The names are constants of this package, and the tests run each
-// statement, so a missing one is a fault of the program.
+// statement returns the text of one statement. It panics if there is none: the names are constants of this package and
+// the tests run each statement, so this is a fault of the program.
 func statement(name string) string {
 	text, known := statements()[name]
 	if !known {

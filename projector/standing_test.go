@@ -51,7 +51,7 @@ func aboutACollector() *rapid.Generator[events.Fact] {
 	})
 }
 
-// shownStanding is what a row and a standing must have in common.
+// shownStanding is the part of a standing that its row must have too.
 type shownStanding struct {
 	Target                                         events.Target
 	Set                                            events.Set
@@ -61,8 +61,8 @@ type shownStanding struct {
 	Reason, Instance                               string
 }
 
-// TestTheRowOfACollectorIsItsStanding: whatever is told of a collector, its row says what job.Stand makes of it, and
-// so does a projector that read the row from the tables.
+// TestTheRowOfACollectorIsItsStanding: whatever is told of a collector, its row says the same as job.Stand. This also holds
+// for a projector that read the row from the tables.
 func TestTheRowOfACollectorIsItsStanding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, want := newState(1), job.Standing{}

@@ -9,13 +9,13 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// state is what the folds need to know of the tables, and what they changed. The rows that can still change
-// are all in it: requests and jobs that have not ended, running attempts, collectors and assignments. Jobs that have
-// ended stay as long as their request is in progress, for its estimates. Other ended requests and jobs are in it only
+// state is what the folds need to know of the tables, and what they changed. It holds all rows that can still change:
+// requests and jobs that have not ended, running attempts, collectors and assignments. It keeps jobs that have ended
+// while their request is in progress, for its estimates. Other ended requests and jobs are in it only
 // while a batch names them (see prefetch).
 //
 // It is a copy of the tables and no second truth: it is filled from them at the start and thrown away when a
-// transaction fails. Its owner is the session.
+// transaction fails. The session owns it.
 type state struct {
 	maxInProgress int
 
@@ -27,15 +27,15 @@ type state struct {
 	collectors  map[events.CollectorName]*collectorRow
 	assignments map[assignmentKey]assignmentRow
 	alerts      map[events.AlertKey]*alertRow // those that stand
-	deliveries  map[deliveryKey]*deliveryRow  // those that the batch names, as of the outbox
+	deliveries  map[deliveryKey]*deliveryRow  // those that the batch names; the same for outbox
 	outbox      map[events.OutboxKey]*outboxRow
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	tags      queue.Tags
 	durations queue.History
-	lengths   map[queue.Sort]*durationsRow // what durations was told
+	lengths   map[queue.Sort]*durationsRow // the same as durations, as rows
 	templates map[template]*made
-	plansOf   map[definitionKey]*suite.Definitions // the last that were needed; nil where they cannot be read
+	plansOf   map[definitionKey]*suite.Definitions // those needed lately; nil if they cannot be read
 	asOf      time.Time
 	queue     []queueRow
 
@@ -65,7 +65,7 @@ type changes struct {
 
 	// Rows that were read for this batch only.
 	guestRequests []events.RequestID
-	// retired are the ids of this batch that are those of jobs which have left the tables.
+	// retired are the jobs of this batch that have left the tables.
 	retired map[events.JobID]bool
 }
 
@@ -108,7 +108,7 @@ func (s *state) begin() {
 	}
 }
 
-// forget drops what has ended, after it was written.
+// forget drops rows that have ended, after they were written.
 func (s *state) forget() {
 	s.forgetAlerts()
 	s.forgetGitHub()
@@ -156,7 +156,7 @@ func (j *jobRow) identity() identity {
 	}
 }
 
-// joined makes one text of a list, such that different lists give different texts.
+// joined makes one text of a list. Different lists give different texts.
 func joined(list []string) string {
 	var b []byte
 	for _, s := range list {

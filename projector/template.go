@@ -11,12 +11,12 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// template is a sort of request; made are the jobs that the newest started one of them was given. What has
-// not started yet is expected to get the same.
+// template is a sort of request. Its made holds the jobs that the newest started request of the sort was given. A
+// request of the sort that has not started is expected to get the same.
 type template struct {
 	suite events.SuiteName
 	kind  events.RequestKind
-	// parameters is empty for requests without any, and else names what they ask for.
+	// parameters is a hash of what the requests ask for; empty for requests without parameters.
 	parameters string
 }
 
@@ -33,8 +33,8 @@ type madeJob struct {
 
 func (j *jobRow) made() madeJob { return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases} }
 
-// newTemplate returns what sort of request one with these parameters is. Benchmarks choose what jobs measure, and not
-// which jobs there are. The name has one length, whatever the parameters are.
+// newTemplate returns the sort of a request with these parameters. It ignores benchmarks: they choose what jobs measure,
+// and not which jobs there are. The hash has one length, whatever the parameters are.
 func newTemplate(suite events.SuiteName, kind events.RequestKind, p events.Parameters) template {
 	t := template{suite: suite, kind: kind}
 	if len(p.Targets)+len(p.Backends)+len(p.Profiles) > 0 {
@@ -46,14 +46,14 @@ func newTemplate(suite events.SuiteName, kind events.RequestKind, p events.Param
 
 func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// startTemplate makes a request that starts the template of its sort, with the jobs that it has already. One that
-// shares jobs which others had made before is given fewer than the next: it is taken where there is no other.
+// startTemplate makes a request that starts the template of its sort, with the jobs that it has already. A request that
+// shares jobs of others is given fewer jobs than the next one will be, so it is used only if the sort has no template.
 func (s *state) startTemplate(r *requestRow, f events.RequestStarted) {
 	key := newTemplate(r.Suite, r.Kind, r.Parameters)
 	if len(f.Shared) > 0 && s.templates[key] != nil {
 		return
 	}
-	// Jobs that came before the start in the same batch belong to the template too. What has ended does not: it is
+	// Jobs that came before the start in the same batch belong to the template too. Ended jobs do not: they are
 	// in the state by chance.
 	var jobs []*jobRow
 	for _, j := range s.jobs {
@@ -78,9 +78,10 @@ func (s *state) growTemplate(j *jobRow) {
 	}
 }
 
-// template returns the template of a request and those of its jobs that the request is expected to be given; nil when
-// nothing like it was ever started. Requests of the same kind and parameters come first, then what fits the parameters
-// of those without any, then other kinds in the same way, and at last whatever was given the most jobs.
+// template returns the template of a request and those of its jobs that the request is expected to be given; nil if no
+// request of the suite was given jobs yet. It prefers the template of the same kind and parameters, then the one of the
+// same kind without parameters, with the jobs that fit. It looks at the other kinds in the same way, and at last takes
+// the template with the most jobs.
 func (s *state) template(r *requestRow) (*made, []madeJob) {
 	key := newTemplate(r.Suite, r.Kind, r.Parameters)
 	for _, kind := range []events.RequestKind{r.Kind, events.Master, events.Try, events.Release} {
@@ -109,7 +110,7 @@ func (s *state) template(r *requestRow) (*made, []madeJob) {
 	return largest, largest.jobs
 }
 
-// larger orders templates by their number of jobs.
+// larger orders templates by their number of jobs, then by their request's id.
 func (t *made) larger(o *made) bool {
 	return cmp.Or(cmp.Compare(len(t.jobs), len(o.jobs)), cmp.Compare(t.owner, o.owner)) > 0
 }

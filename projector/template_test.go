@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// What is run again is no part of what the next request of the sort is expected to be given.
+// Jobs that are run again do not count for what the next request of the sort is expected to be given.
 func TestARepairIsNoTemplate(t *testing.T) {
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s := newState(1)

@@ -36,7 +36,7 @@ type Side struct {
 	Digest events.Digest `json:"digest"`
 }
 
-// Difference is one row that is not the same; a side without the row is empty.
+// Difference is one row that is not the same on both sides. A side that lacks the row is empty.
 type Difference struct {
 	Key     string `json:"key"`
 	Live    string `json:"live,omitempty"`
@@ -46,8 +46,8 @@ type Difference struct {
 // Identical reports whether the table is the same row for row.
 func (t TableReport) Identical() bool { return t.Differing == 0 && t.Live == t.Rebuilt }
 
-// verify rebuilds the tables as of the live cursor and compares. The live side is one snapshot, so that a
-// projector may go on meanwhile.
+// verify rebuilds the tables up to the live cursor and compares them. It reads the live side as one snapshot, so a
+// projector may run meanwhile.
 func (r *replay) verify(ctx context.Context, conn *pgx.Conn) (Report, error) {
 	if _, err := conn.Exec(ctx, "SET search_path TO "+pgx.Identifier{string(r.live)}.Sanitize()); err != nil {
 		return Report{}, fmt.Errorf("look at schema %s: %w", r.live, err)
@@ -93,7 +93,7 @@ func compareTables(ctx context.Context, live, rebuilt rowSource) ([]TableReport,
 	return reports, nil
 }
 
-// compareTable walks both sides in the order of their keys, like the merging of two sorted lists.
+// compareTable walks both sides in the order of their keys, like a merge of two sorted lists.
 func compareTable(ctx context.Context, t readmodel.Table, live, rebuilt rowSource) (TableReport, error) {
 	a, err := walk(ctx, t, live)
 	if err != nil {
@@ -147,7 +147,7 @@ type walker struct {
 	err   error
 }
 
-// walk begins at the first row. Keys come as texts that sort by their bytes as the rows do.
+// walk begins at the first row of a table. The keys are texts whose bytes sort as the rows do.
 func walk(ctx context.Context, t readmodel.Table, from rowSource) (*walker, error) {
 	parts := make([]string, len(t.Key))
 	for i, column := range t.Key {

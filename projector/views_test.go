@@ -43,7 +43,7 @@ func newFarm(t testing.TB) *farm {
 	f.startRequest("sha2", f.child, f.second)
 	f.token = f.tell(dequeued(f.child, 1, 0))
 	f.tell(measured(f.child, f.token, "gob"))
-	f.tell(measured(f.child, f.token-1, "json")) // of nobody
+	f.tell(measured(f.child, f.token-1, "json")) // of no attempt
 	f.tell(created("sha3", "sha2", 0))
 	return f
 }
@@ -266,11 +266,11 @@ func TestArchiveAndChain(t *testing.T) {
 	}
 }
 
-// TestTerminalStatesStay: what comes after the end of a request or a job is archived and changes nothing.
+// TestTerminalStatesStay: facts after the end of a request or a job are archived and change nothing.
 func TestTerminalStatesStay(t *testing.T) {
 	f := newFarm(t)
 	f.tell(events.RequestCancelled{RequestID: requestID("sha2"), Reason: "asked"})
-	f.tell(measured(f.child, f.token, "json")) // the attempt goes on, and what is stored counts
+	f.tell(measured(f.child, f.token, "json")) // the attempt continues, and what is stored counts
 	f.tell(finished(f.child, f.token, events.Cancelled))
 	f.tell(events.ResultsClosed{Lane: f.child.Lane(), JobID: f.child.ID, Attempt: 1, Token: f.token})
 	f.tell(measured(f.child, f.token, "late"))

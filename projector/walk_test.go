@@ -121,12 +121,12 @@ func (w *walker) start() {
 			jobs = append(jobs, j)
 		}
 	}
-	if w.r.IntN(3) == 0 { // the same job by another name
+	if w.r.IntN(3) == 0 { // the same job with another id
 		again := jobs[0]
 		again.ID += "x"
 		jobs = append(jobs, again)
 	}
-	if w.r.IntN(3) == 0 { // jobs of its parent that went with a request before
+	if w.r.IntN(3) == 0 { // jobs of its parent that were made with an earlier request
 		next := jobs[1].Again()
 		jobs = append(jobs, next, next.Again())
 	}
@@ -161,7 +161,7 @@ func (w *walker) dispatch() {
 	}
 }
 
-// dequeue begins mostly what its lane has next: the job that waits again, or the next one.
+// dequeue mostly begins the job that is next on its lane: the one that waits again, or the next one.
 func (w *walker) dequeue() {
 	j, ok := w.job()
 	if !ok {
@@ -194,7 +194,7 @@ func (w *walker) dequeue() {
 	w.tell(events.AttemptBegan{Lane: j.Lane(), JobID: j.ID, Collector: collectorOf(j.Lane()), Attempt: 1})
 }
 
-// attempt is mostly the current one of a lane.
+// attempt returns an attempt of a lane, mostly the current one.
 func (w *walker) attempt() (events.JobSpec, events.Seq, bool) {
 	l := lanes[w.r.IntN(len(lanes))]
 	token, j := w.token[l], w.current[l]
@@ -283,7 +283,7 @@ func (w *walker) collector() {
 			Active:              true, Draining: w.r.IntN(2) == 0, KeySince: "2026-02-28T12:00:00Z", RegisteredAt: "yesterday",
 		},
 	}
-	if w.r.IntN(4) == 0 { // as versions before the registry said it, or as a collector says it of itself afterwards
+	if w.r.IntN(4) == 0 { // as versions before the registry wrote it, or as a collector says it of itself afterwards
 		w.earlier(facts[w.r.IntN(len(facts))])
 		return
 	}
@@ -299,7 +299,7 @@ func (w *walker) publish() {
 	w.tell(events.DefinitionsPublished{Suite: suite, Digest: d, Content: []byte(`{"note":"a\u0000b"}`)})
 }
 
-// alert raises alerts, in the same words or others, and clears them whether they stand or not.
+// alert raises alerts, in the same or other words, and clears alerts whether they stand or not.
 func (w *walker) alert() {
 	kind := []events.AlertKind{events.AlertStalled, events.AlertOffline}[w.r.IntN(2)]
 	key := events.NewAlertKey(kind, "eider-0")
@@ -312,7 +312,7 @@ func (w *walker) alert() {
 	})
 }
 
-// retire takes out most of what has ended, or all of it, and then asks for one of those jobs again.
+// retire takes most or all ended jobs out, and then asks for one of them again.
 func (w *walker) retire() {
 	before := w.at.Add(-time.Duration(w.r.IntN(30)) * time.Minute).Format(time.RFC3339Nano)
 	if w.r.IntN(8) == 0 {
@@ -325,7 +325,7 @@ func (w *walker) retire() {
 	}
 }
 
-// earlier tells a fact about the standing of a collector on the collector's own subject; others as they are told now.
+// earlier tells a fact about the standing of a collector on the collector's own subject. It tells other facts as today.
 func (w *walker) earlier(f events.Fact) {
 	m, err := eventlogtest.Earlier(events.Event{
 		ID: fmt.Sprintf("e%06d", len(w.stored)+1), Time: w.at, Source: "test", Actor: "test:story", Root: "story", Fact: f,
@@ -340,7 +340,7 @@ func (w *walker) earlier(f events.Fact) {
 // again repeats an earlier event as it was.
 func (w *walker) again() { w.put(w.stored[w.r.IntN(len(w.stored))]) }
 
-// junk appends what only a broken or hostile writer would.
+// junk appends what only a broken or hostile writer would append.
 func (w *walker) junk() {
 	s := w.stored[w.r.IntN(len(w.stored))]
 	header := map[string]string{"odd": "\xff\x00\""}

@@ -17,18 +17,17 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// errFence says that the cursor was not where this session left it.
-var errFence = errors.New("the cursor of the tables was moved by somebody else")
+// errFence means that the cursor was not where this session left it.
+var errFence = errors.New("another projector moved the cursor of the tables")
 
-// write stores a batch and what it did in one transaction: all or nothing, and only if the cursor is still
-// where it was. All statements travel together, without a BEGIN: Postgres makes one transaction of what comes
+// write stores a batch and its effects in one transaction: all or nothing, and only if the cursor is still
+// where it was. All statements are sent together, without a BEGIN: Postgres makes one transaction of the statements
 // before one Sync. That costs one round trip instead of three.
 //
-// Many events are another matter: then COPY is the faster way into the archive, and its round trips do not
-// count.
+// Many events go into the archive by COPY. It is faster, and its extra round trips do not matter then.
 func (s *session) write(ctx context.Context, b batch) error {
 	statements := &pgx.Batch{}
-	// The cursor comes first: its row is what a second projector has to wait for, and what tells it.
+	// The cursor comes first: a second projector has to wait for its row, and then learns from it that it is second.
 	last := b.events[len(b.events)-1]
 	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf))
@@ -48,14 +47,14 @@ func (s *session) write(ctx context.Context, b batch) error {
 	} else {
 		err = s.conn.SendBatch(ctx, statements).Close()
 	}
-	if divided(err) {
+	if cursorMissed(err) {
 		return errFence
 	}
 	return wrap(fmt.Sprintf("write events %d to %d", s.at.seq+1, b.head.Seq), err)
 }
 
-// queueChanges adds the statements for everything that the folds changed, in an order that keeps each
-// constraint true at each statement.
+// queueChanges adds the statements for everything that the folds changed. Their order keeps every
+// constraint true after each statement.
 func (s *state) queueChanges(b *pgx.Batch) error {
 	attempts := slices.SortedFunc(maps.Values(s.dirtyAttempts), func(a, b *attemptRow) int {
 		return cmp.Compare(a.Token, b.Token)
@@ -64,7 +63,7 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 	err := errors.Join(
 		s.queueDefinitions(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
-		// They come in the order of their tokens: an attempt ends before the next one of its lane begins.
+		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
 		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.queueAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
@@ -84,7 +83,7 @@ func (s *state) queueChanges(b *pgx.Batch) error {
 	return put(b, "queue", places)
 }
 
-// changed returns the rows of keys.
+// changed returns the rows that have the keys.
 func changed[K comparable, V any](rows map[K]V, keys map[K]bool) []V {
 	list := make([]V, 0, len(keys))
 	for k := range keys {
@@ -93,17 +92,17 @@ func changed[K comparable, V any](rows map[K]V, keys map[K]bool) []V {
 	return list
 }
 
-// put adds the statement that stores rows of a table in the place of those with the same keys.
+// put adds the statement that stores rows of a table. They replace rows with the same keys.
 func put[T any](b *pgx.Batch, table string, rows []T) error {
 	return queueRows(b, "put "+table, table, rows)
 }
 
-// add adds the statement that stores rows of a table, which must have no other with the same keys.
+// add adds the statement that stores rows of a table. The table must have no rows with the same keys.
 func add[T any](b *pgx.Batch, table string, rows []T) error {
 	return queueRows(b, "add "+table, table, rows)
 }
 
-// queueRows adds a statement that takes rows of a table; none for no rows.
+// queueRows adds a statement that takes rows of a table. Without rows it adds none.
 func queueRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if len(rows) == 0 {
 		return nil
@@ -136,7 +135,8 @@ func (s *state) queueAssignments(b *pgx.Batch) error {
 	return add(b, "assignment", rows)
 }
 
-// queueDefinitions makes the newest of each suite the current one, before any row is added.
+// queueDefinitions makes the newest definitions of each suite the current ones. The old ones lose that mark before any
+// row is added.
 func (s *state) queueDefinitions(b *pgx.Batch) error {
 	if len(s.newDefinitions) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (s *state) queueDefinitions(b *pgx.Batch) error {
 	for _, d := range s.newDefinitions {
 		current[d.Suite] = d.Digest
 		if before, ok := newest[key{d.Suite, d.Digest}]; ok {
-			d.Content = before.Content // the first content of a digest is the one that stays, in the table too
+			d.Content = before.Content // the first content of a digest stays, as in the table
 		}
 		newest[key{d.Suite, d.Digest}] = d
 	}
@@ -164,10 +164,10 @@ func (s *state) queueDefinitions(b *pgx.Batch) error {
 	return put(b, "definition", rows)
 }
 
-// copyFrom is how many events are worth a COPY.
+// copyFrom is the number of events from which COPY is used.
 const copyFrom = 200
 
-// copyAndSend runs the statements and copies the archive, in one transaction.
+// copyAndSend runs the statements and copies the events into the archive, in one transaction.
 func (s *session) copyAndSend(ctx context.Context, b batch, statements *pgx.Batch) error {
 	columns := readmodel.Columns("event")
 	names, arrays := make([]string, len(columns)), make([]reflect.Value, len(columns))
@@ -176,7 +176,7 @@ func (s *session) copyAndSend(ctx context.Context, b batch, statements *pgx.Batc
 	}
 	row := make([]any, len(columns))
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		// The cursor first, as above.
+		// The cursor comes first, as in write.
 		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// TestBatchIsOneTransaction holds what the writing relies on: the statements of one pgx.Batch take effect
-// together or not at all, and an error that only the commit finds is reported by Close.
+// TestBatchIsOneTransaction checks what the writing relies on: the statements of one pgx.Batch take effect
+// together or not at all, and Close reports an error that only the commit finds.
 func TestBatchIsOneTransaction(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), database(t))
 	if err != nil {
@@ -45,7 +45,7 @@ func TestBatchIsOneTransaction(t *testing.T) {
 	}
 }
 
-// unspeakable names what no table can hold.
+// unspeakable tells facts with names that no table can hold.
 func (w *walker) unspeakable() {
 	facts := []events.Fact{
 		events.JobFinished{Lane: lanes[0], JobID: "j\x00", Outcome: events.Success},

@@ -13,15 +13,15 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// EventFilter selects a page of the archive; what is left zero selects all.
+// EventFilter selects a page of the archive; a zero field selects all.
 type EventFilter struct {
-	// After selects events behind this sequence, oldest first.
+	// After selects events after this sequence, oldest first.
 	After events.Seq
-	// Before selects events ahead of this sequence, newest first. With neither, the newest come first.
+	// Before selects events before this sequence, newest first. With neither of the two, the newest come first.
 	Before events.Seq
 	// Type is the stored name, such as "request.created.v1".
 	Type string
-	// Subject selects one aggregate; SubjectPrefix all that begin so.
+	// Subject selects one aggregate; SubjectPrefix selects all whose subject begins with it.
 	Subject       events.Subject
 	SubjectPrefix events.Subject
 	Root          string
@@ -38,7 +38,7 @@ type EventRow struct {
 	Type   string `db:"type"`
 	ID     string `db:"event_id"`
 	Source string `db:"source"`
-	// Time is nil when the event is parked.
+	// Time is nil if the event is parked.
 	Time     *time.Time   `db:"time"`
 	Actor    events.Actor `db:"actor"`
 	Cause    events.Seq   `db:"cause"`
@@ -48,7 +48,7 @@ type EventRow struct {
 	Headers string `db:"headers,json"`
 	Data    []byte `db:"data"`
 	Chain   Link   `db:"chain"`
-	// Parked says why no fold took the event; else it is empty.
+	// Parked says why no fold took the event; it is empty if one did.
 	Parked string `db:"parked"`
 }
 
@@ -80,16 +80,16 @@ func (r *Reader) Events(ctx context.Context, f EventFilter) ([]Event, error) {
 	return r.events(ctx, name, f, Extent{})
 }
 
-// Extent bounds what one read of the archive takes, whatever the filter; what is 0 bounds nothing.
+// Extent bounds one read of the archive, whatever its filter; 0 is no bound.
 type Extent struct {
-	// Bytes ends the page with the event whose data fill so many.
+	// Bytes ends the page with the event whose data make it this large.
 	Bytes int
-	// Span ends it so many sequences behind its beginning: events that the filter drops are read, too.
+	// Span ends the page this many sequences after its beginning. It bounds the reading of events that the filter drops.
 	Span uint64
 }
 
-// Page returns the oldest events that the filter selects, from behind f.After, which may be 0. Full reports that the
-// limit or the bytes ended the page, so that there may be more within the span.
+// Page returns the oldest events after f.After, which may be 0, that the filter selects. full reports that the
+// limit or the bytes ended the page, so there may be more within the span.
 func (r *Reader) Page(ctx context.Context, f EventFilter, e Extent) (list []Event, full bool, err error) {
 	if e.Bytes == 0 {
 		e.Bytes = math.MaxInt
@@ -144,7 +144,7 @@ func (r *Reader) CurrentDefinition(ctx context.Context, suite events.SuiteName) 
 	return d, nil
 }
 
-// Definition returns the definitions of that digest, or ErrNotFound.
+// Definition returns the definitions with that digest, or ErrNotFound.
 func (r *Reader) Definition(ctx context.Context, digest events.Digest) (Definition, error) {
 	d, err := one[Definition](ctx, r.pool, "definition", digest)
 	if err != nil {

@@ -37,7 +37,7 @@ func (r *Reader) KeyHolder(ctx context.Context, key string) (events.CollectorNam
 	return list[i].Name, nil
 }
 
-// farm is what is read of all collectors. It belongs in a snapshot: it is of three tables.
+// farm is what is read about all collectors. Read it in one snapshot: it comes from three tables.
 type farm struct {
 	rows     []Collector
 	attempts []Attempt
@@ -77,7 +77,7 @@ func (f *farm) collectors() []Collector {
 	return list
 }
 
-// reason says why the collector is as its state says.
+// reason returns why the collector is in its state.
 func (c Collector) reason() string {
 	if c.RemovedAt != nil || !c.Active || c.Quarantined || c.Draining && c.Presence == PresenceOnline {
 		return c.Reason
@@ -85,7 +85,7 @@ func (c Collector) reason() string {
 	return c.PresenceReason
 }
 
-// medianDuration returns the median of the attempts that finished their jobs, 0 without any.
+// medianDuration returns the median of the attempts that finished their jobs; 0 if there are none.
 func medianDuration(attempts []Attempt) int64 {
 	var durations []int64
 	for _, a := range attempts {

@@ -15,18 +15,18 @@ import (
 // Column is one column of a table, and the field of its rows that holds it.
 type Column struct {
 	Name string
-	// Type is what Postgres calls it. A column of type json may be jsonb.
+	// Type is the name of the type in Postgres. A column of type json may be jsonb.
 	Type string
 	// Field is the number of the field in its struct.
 	Field int
-	// Nullable columns have a pointer, which is nil for NULL.
+	// Nullable says that the field is a pointer, which is nil for NULL.
 	Nullable bool
-	// Kept columns stay as they were written first.
+	// Kept says that the first value of a row stays when the row is replaced.
 	Kept bool
 }
 
-// columnsOf returns the columns that the tags of a struct name: `db:"name"`, then the type where the field does not
-// tell it, and "kept". A field with "query" is no column: the queries that return it make it.
+// columnsOf returns the columns that the tags of a struct name: `db:"name"`, then the type if the field does not
+// tell it, and "kept". A field with "query" is no column: queries compute it.
 func columnsOf(row reflect.Type) []Column {
 	var list []Column
 	for i := range row.NumField() {
@@ -51,7 +51,7 @@ func columnsOf(row reflect.Type) []Column {
 	return list
 }
 
-// typeOf returns the type of the column that a field of a type has.
+// typeOf returns the type of the column for a field of type t.
 func typeOf(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
@@ -79,7 +79,7 @@ func typeOf(t reflect.Type) string {
 	return "json"
 }
 
-// shape is what the statements need to know of a table.
+// shape is what the statements need to know about a table.
 type shape struct {
 	row     reflect.Type
 	columns []Column
@@ -93,8 +93,8 @@ var shapes = sync.OnceValue(func() map[string]shape {
 	return of
 })
 
-// Columns returns the columns of a table in the order of the fields of its rows. The names of tables are constants of
-// the program, so one that does not exist is a fault of it.
+// Columns returns the columns of a table in the order of the fields of its rows. It panics if there is no such table:
+// the names of tables are constants, so this is a fault of the program.
 func Columns(table string) []Column {
 	s, known := shapes()[table]
 	if !known {
@@ -103,7 +103,7 @@ func Columns(table string) []Column {
 	return s.columns
 }
 
-// ColumnsOf is Columns for whoever has the rows in a type of its own, which must be made of the struct of the table.
+// ColumnsOf is Columns for rows of another type. It panics unless that type converts to the struct of the table.
 func ColumnsOf(table string, row reflect.Type) []Column {
 	list := Columns(table)
 	if !row.ConvertibleTo(shapes()[table].row) {
@@ -114,12 +114,12 @@ func ColumnsOf(table string, row reflect.Type) []Column {
 
 var placeholder = regexp.MustCompile(`\{(\w+)(\[\])?(?: (\w+))?(?: but (\w+))?\}`)
 
-// Fill puts the columns of tables into a statement, where it says so:
+// Fill replaces these placeholders in a statement by the columns of tables:
 //
 //	{alert}              all columns of the table
-//	{alert a}            the same of the table that the statement calls a
-//	{alert but message}  all but one
-//	{alert[]}            many rows, which come as one array for each column, the first of them as $1
+//	{alert a}            all columns of the table with the alias a
+//	{alert but message}  all columns but one
+//	{alert[]}            many rows, given as one array for each column, the first of them as $1
 func Fill(statement string) string {
 	return placeholder.ReplaceAllStringFunc(statement, func(found string) string {
 		parts := placeholder.FindStringSubmatch(found)
@@ -140,7 +140,7 @@ func Fill(statement string) string {
 	})
 }
 
-// arrays returns the query that makes rows of arrays.
+// arrays returns the query that makes rows from arrays.
 func arrays(table []Column) string {
 	var values, parameters, names []string
 	for i, c := range table {
@@ -155,8 +155,8 @@ func arrays(table []Column) string {
 		strings.Join(values, ", "), strings.Join(parameters, ", "), strings.Join(names, ", "))
 }
 
-// Statements returns the texts of all files sql/*.sql by name, filled. The files are embedded and the tests run each of
-// them, so one that cannot be read is a fault of the program.
+// Statements returns the texts of all files sql/*.sql by name, with their placeholders filled (see Fill). It panics if
+// one cannot be read: the files are embedded and the tests run each of them, so this is a fault of the program.
 func Statements(files fs.FS) map[string]string {
 	texts := make(map[string]string)
 	names, err := fs.Glob(files, "sql/*.sql")

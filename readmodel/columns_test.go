@@ -11,10 +11,10 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// TestEveryRowIsItsTable holds each struct against the migrated table: names, types, and what may be NULL.
+// TestEveryRowIsItsTable compares each struct with the migrated table: names, types, and what may be NULL.
 func TestEveryRowIsItsTable(t *testing.T) {
 	url, conn := begun(t)
-	schema, err := readmodel.CreateNext(t.Context(), url) // without views, which hold columns fast
+	schema, err := readmodel.CreateNext(t.Context(), url) // without views: a view keeps columns from being changed
 	if err != nil {
 		t.Fatal(err)
 	}

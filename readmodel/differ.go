@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrOtherTables says that the tables are not those that this program knows.
+// ErrOtherTables means that the tables are not those that this program knows.
 var ErrOtherTables = errors.New("the tables have other columns than this version of Tacho knows; start the version that made them, or a newer one")
 
-// Check compares the tables of the schema that a connection looks at with the structs of their rows: each column must
-// have a field, and each field a column, of one type. Errors: ErrOtherTables, with what differs.
+// Check compares the tables in the schema of a connection with the structs of their rows: each column must
+// have a field of its type, and each field a column. Errors: ErrOtherTables, with what differs.
 func Check(ctx context.Context, conn *pgx.Conn) error {
 	var names, rows, cols, types []string
 	var nullable []bool

@@ -27,7 +27,7 @@ func TestDurationsAreMediansOfWhatTheIterationsTook(t *testing.T) {
 	for i, sum := range []string{"[1,1]", "[2,2]", "[30,30]"} {
 		measure(t, conn, 10+i, string(rune('a'+i)), "json", "full", "m1", `{"wall-time":`+sum+`,"max-rss":[5,5]}`)
 	}
-	// The machine changed, and one artifact was measured before that.
+	// The machine changed after one artifact was measured.
 	measure(t, conn, 20, "a", "sort", "full", "m1", `{"wall-time":[4,null]}`)
 	measure(t, conn, 21, "b", "sort", "full", "m2", `{"wall-time":[6,0]}`)
 	measure(t, conn, 22, "b", "sort", "incr", "m2", `{"latency":[1,1]}`)

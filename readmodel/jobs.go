@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// JobFilter selects jobs; what is left zero selects all.
+// JobFilter selects jobs; a zero field selects all.
 type JobFilter struct {
 	ID      events.JobID
 	Request events.RequestID
@@ -25,7 +25,7 @@ type JobFilter struct {
 	Limit int
 }
 
-// everything is the limit of lists that must not be cut.
+// everything is the limit for lists that must not be cut.
 const everything = math.MaxInt32
 
 // Jobs returns the jobs that the filter selects, in the order of their creation.
@@ -35,7 +35,7 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 	return all[Job](ctx, q, "jobs", jobArgs(f))
 }
 
-// jobArgs are what the query for jobs is given.
+// jobArgs returns the arguments of the query for jobs.
 func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "target": "", "set": 0, "limit": limit(f.Limit),
@@ -46,14 +46,14 @@ func jobArgs(f JobFilter) pgx.NamedArgs {
 	return args
 }
 
-// RetiredError says that a job ended long ago and has left the tables: one row of retired_job. It is an ErrNotFound.
+// RetiredError means that a job ended long ago and has left the tables. It is one row of retired_job, and an ErrNotFound.
 type RetiredError struct {
 	JobID     events.JobID     `db:"job_id"`
 	RequestID events.RequestID `db:"request_id"`
 	// State is how the job ended, at a time before EndedBefore.
 	State       events.JobState `db:"state"`
 	EndedBefore time.Time       `db:"ended_before"`
-	// Seq is the event that took it out.
+	// Seq is the event that took the job out of the tables.
 	Seq events.Seq `db:"seq"`
 }
 
@@ -62,10 +62,10 @@ func (e *RetiredError) Error() string {
 		e.JobID, e.RequestID, e.EndedBefore.UTC().Format("2006-01-02 15:04 MST"), e.State)
 }
 
-// Is reports that there is no such job.
+// Is makes the error an ErrNotFound.
 func (e *RetiredError) Is(target error) bool { return target == ErrNotFound }
 
-// missing says why there is no such job in the tables.
+// missing returns why the tables have no such job: RetiredError or ErrNotFound.
 func missing(ctx context.Context, tx pgx.Tx, id events.JobID) error {
 	retired, err := one[RetiredError](ctx, tx, "retired", id)
 	switch {
@@ -98,13 +98,13 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 	return found, err
 }
 
-// Errors returns what went wrong in the jobs of one request, oldest first. Stale reports are not among them.
+// Errors returns the errors of the jobs of one request, oldest first, without stale ones.
 func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
 }
 
-// ErrorsOf returns what went wrong while an artifact was measured, whoever asked for it, oldest first. Stale reports
-// are not among them.
+// ErrorsOf returns the errors of all jobs that measured an artifact, of whatever request, oldest first, without stale
+// ones.
 func (r *Reader) ErrorsOf(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors_of_artifact", suite, tag)
 }

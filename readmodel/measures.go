@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Result is one row of result: a test case of an artifact with its samples.
+// Result is one row of table result: a test case of an artifact with its samples.
 type Result struct {
 	Suite events.SuiteName `json:"suite"`
 	Tag   events.Tag       `json:"tag"`
@@ -24,12 +24,12 @@ type Result struct {
 	Seq         events.Seq       `json:"seq"`
 }
 
-// Series is the history of one metric of one test case on one machine: what the noise is judged by.
+// Series is the history of one metric of one test case on one machine. It shows how large the noise is.
 type Series struct {
 	events.TestCase
 	Metric      events.Metric `json:"metric"`
 	Environment events.Digest `json:"environment"`
-	// Tags and Minima belong together, newest first: the smallest value over the iterations of each tag.
+	// Tags and Minima belong together, newest first: Minima has the smallest value over the iterations of each tag.
 	Tags   []events.Tag `json:"tags"`
 	Minima []float64    `json:"minima"`
 }
@@ -37,14 +37,14 @@ type Series struct {
 // CaseDuration is how long a test case takes.
 type CaseDuration struct {
 	events.TestCase
-	// Seconds is the wall time of all its iterations, the median over the last artifacts; nil when none was
-	// recorded. What a job does around the iterations is not in it.
+	// Seconds is the wall time of all its iterations, as the median over the last artifacts; nil if none was
+	// recorded. It does not include what a job does around the iterations.
 	Seconds *float64 `db:"seconds" json:"seconds"`
-	// Artifacts is of how many artifacts it was measured on the machine that measured its benchmark last.
+	// Artifacts counts the artifacts for which the machine that measured its benchmark last has a result.
 	Artifacts int `db:"artifacts" json:"artifacts"`
 }
 
-// Event is an EventRow as people read it: a message of the log as it came, at its place in the chain of hashes.
+// Event is an EventRow in the form for people: a message of the log as it came, with its link of the chain of hashes.
 type Event struct {
 	Seq     events.Seq     `json:"seq"`
 	Subject events.Subject `json:"subject"`
@@ -59,15 +59,15 @@ type Event struct {
 	Root     string            `json:"root"`
 	StoredAt time.Time         `json:"stored_at"`
 	Headers  map[string]string `json:"headers"`
-	// Data is the JSON of the fact; a JSON text where the stored bytes are no JSON.
+	// Data is the JSON of the fact. Stored bytes that are no JSON are here as a JSON string.
 	Data events.RawJSON `json:"data"`
-	// Chain is the SHA-256, in hex, over everything up to and with this event.
+	// Chain is the SHA-256, in hex, over everything up to and including this event.
 	Chain events.Digest `json:"chain"`
-	// Parked says why no table took the event; empty for all but malformed ones.
+	// Parked says why no table took the event; it is empty unless the event is malformed.
 	Parked string `json:"parked,omitempty"`
 }
 
-// Link is a link of the chain of hashes. Its text is hexadecimal.
+// Link is a link of the chain of hashes. As text it is hexadecimal.
 type Link []byte
 
 // MarshalText returns the link in hexadecimal.
@@ -81,9 +81,9 @@ func (l *Link) UnmarshalText(text []byte) (err error) {
 
 // Cursor is the row of projection_cursor: how far the log has been folded into the tables.
 type Cursor struct {
-	// One is always set: there is one row.
+	// One is always true: it is the key, so there is one row.
 	One bool `db:"one" json:"-"`
-	// Version is that of the folds.
+	// Version is the version of the folds.
 	Version   int        `db:"version" json:"version"`
 	Seq       events.Seq `db:"seq" json:"seq"`
 	EventID   string     `db:"event_id" json:"event_id"`
@@ -91,16 +91,16 @@ type Cursor struct {
 	Chain     Link       `db:"chain" json:"chain"`
 	// Identity names the log; empty before the first event.
 	Identity string `db:"identity" json:"identity"`
-	// DuplicateResults counts test cases that were reported again and ignored, StaleReports what attempts
-	// said that were no longer current, ParkedEvents what was malformed.
+	// DuplicateResults counts test cases that were reported again and ignored; StaleReports, reports of attempts
+	// that were not the current ones; ParkedEvents, malformed and refused events.
 	DuplicateResults int64 `db:"duplicate_results" json:"duplicate_results"`
 	StaleReports     int64 `db:"stale_reports" json:"stale_reports"`
 	ParkedEvents     int64 `db:"parked_events" json:"parked_events"`
-	// QueueAsOf is the time from which the estimates of the queue are seen.
+	// QueueAsOf is the time at which the estimates of the queue were made.
 	QueueAsOf *time.Time `db:"queue_as_of" json:"-"`
 }
 
-// Status is everything that a status page shows, all of it seen at one moment.
+// Status is everything that a status page shows, read in one snapshot.
 type Status struct {
 	Cursor Cursor       `json:"cursor"`
 	Queue  []QueueEntry `json:"queue"`
@@ -112,7 +112,7 @@ type Status struct {
 	Collectors []Collector `json:"collectors"`
 	// Definitions are the current ones, without their content.
 	Definitions []Definition `json:"definitions"`
-	// Alerts are those that stand, oldest first; PastAlerts the last that are over, newest first.
+	// Alerts are those that stand, oldest first; PastAlerts are the last cleared ones, newest first.
 	Alerts     []Alert `json:"alerts"`
 	PastAlerts []Alert `json:"past_alerts"`
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// People name things by what lists and pages print: the id of a request or job, the tag or key of a request, the tag
-// of an artifact, or the beginning of an id or tag, as lists cut the hashes of commits.
+// People use the names that lists and pages print: the id of a request or job, the tag or key of a request, the tag
+// of an artifact, or the beginning of an id or tag, because lists cut the hashes of commits.
 
 const (
-	// shortest is how long a beginning must be at least: a shorter one would become another's too soon.
+	// shortest is the least length of a beginning: a shorter one would soon be the beginning of another name too.
 	shortest = 4
-	// candidatesShown is how many things an ambiguous name is answered with.
+	// candidatesShown is how many things an AmbiguousError names at most.
 	candidatesShown = 10
 )
 
-// AmbiguousError says that a name is that of several things.
+// AmbiguousError means that several things have the name.
 type AmbiguousError struct {
-	// What they are: "requests", "jobs" or "artifacts".
+	// What says what they are: "requests", "jobs" or "artifacts".
 	What, Name string
-	// Candidates says some of them, in a way that names one alone; More is set when there are others.
+	// Candidates has some of them, each with a name of its own; More is set if there are others.
 	Candidates []string
 	More       bool
 }
@@ -59,8 +59,9 @@ func (r namedRequest) String() string {
 	return fmt.Sprintf("%s (%s %s of suite %s, %s)", r.ID, r.Kind, of, r.Suite, r.State)
 }
 
-// FindRequest returns the request that a name means: that of the id, or else the newest of the tag, or else of the
-// key, or else the newest of the only tag, or that of the only id, that begins so. Errors: AmbiguousError, ErrNotFound.
+// FindRequest returns the request that a name means. It tries in this order: the request of that id; the newest request
+// of that tag; the newest of that key; the newest of the only tag, or the request of the only id, that begins with the
+// name. Errors: AmbiguousError, ErrNotFound.
 func (r *Reader) FindRequest(ctx context.Context, name string) (RequestJobs, error) {
 	id, err := r.FindRequestID(ctx, name)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *Reader) FindRequest(ctx context.Context, name string) (RequestJobs, err
 	return r.Request(ctx, id)
 }
 
-// FindRequestID is FindRequest for whoever needs the id alone.
+// FindRequestID is FindRequest for callers that need only the id.
 func (r *Reader) FindRequestID(ctx context.Context, name string) (events.RequestID, error) {
 	named, err := r.requestsNamed(ctx, name)
 	if err != nil {
@@ -78,8 +79,8 @@ func (r *Reader) FindRequestID(ctx context.Context, name string) (events.Request
 	return named[0].ID, nil
 }
 
-// RequestToChange returns the id of the request that FindRequest returns, for whoever wants to change it: the name is
-// ambiguous as well when an older request of it has not ended.
+// RequestToChange is FindRequestID for callers that want to change the request: the name is also ambiguous
+// if an older request of that name has not ended.
 func (r *Reader) RequestToChange(ctx context.Context, name string) (events.RequestID, error) {
 	named, err := r.requestsNamed(ctx, name)
 	if err != nil {
@@ -133,8 +134,8 @@ func asTexts(list []namedRequest) []string {
 	return out
 }
 
-// FindJob returns the job of the id, or else of the only id that begins so, with its attempts and errors. Errors:
-// AmbiguousError, RetiredError, ErrNotFound.
+// FindJob returns the job of that id, or else of the only id that begins with the name, with its attempts and errors.
+// Errors: AmbiguousError, RetiredError, ErrNotFound.
 func (r *Reader) FindJob(ctx context.Context, name string) (JobHistory, error) {
 	found, missing := r.Job(ctx, events.JobID(name))
 	var retired *RetiredError
@@ -153,9 +154,9 @@ func (r *Reader) FindJob(ctx context.Context, name string) (JobHistory, error) {
 	return JobHistory{}, ambiguous("jobs", name, ids)
 }
 
-// FindTag returns the tag of the artifact that a name means: itself, or else the only tag that begins so, of a request
-// or of the parent of one. Where none begins so it is itself: whoever looks for it says what is missing. Errors:
-// AmbiguousError.
+// FindTag returns the tag of the artifact that a name means: the name itself, or else the only tag of a request or of its
+// parent that begins with the name. If no tag begins with it, FindTag returns the name: the caller says what is missing.
+// Errors: AmbiguousError.
 func (r *Reader) FindTag(ctx context.Context, name events.Tag) (events.Tag, error) {
 	if len(name) < shortest {
 		return name, nil

@@ -18,14 +18,14 @@ import (
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// ErrNotFound is returned by the queries for one thing when there is none of that name.
+// ErrNotFound is returned by the queries for one thing if nothing has that name.
 var ErrNotFound = errors.New("not found")
 
-// Reader reads the tables. All methods may be called at once from any number of goroutines.
+// Reader reads the tables. Its methods are safe for concurrent use.
 type Reader struct {
-	// pool carries the reads of this Reader, long those of the Reader that Long returns.
+	// pool is for the reads of this Reader, long for those of the Reader that Long returns.
 	pool, long *pgxpool.Pool
-	// news is what was heard of the tables; a Reader and its Long share it.
+	// news is how far the tables are; a Reader and its Long share it.
 	news *news
 
 	stop   context.CancelFunc
@@ -35,12 +35,12 @@ type Reader struct {
 // news is how far the tables are known to be.
 type news struct {
 	mu sync.Mutex
-	// seq is the newest cursor that was heard of; moved is closed and made anew when it grows. Guarded by mu.
+	// seq is the last cursor that was heard; moved is closed and made anew when seq grows. mu guards both.
 	seq   events.Seq
 	moved chan struct{}
 }
 
-// check tells a database that is not there from one without tables.
+// check fails if the database does not answer or has no tables; its errors differ.
 func check(ctx context.Context, pool *pgxpool.Pool) error {
 	if err := pool.Ping(ctx); err != nil {
 		return unreachable(err)
@@ -49,14 +49,14 @@ func check(ctx context.Context, pool *pgxpool.Pool) error {
 	return err
 }
 
-// InUTC makes all times that a connection reads be in UTC.
+// InUTC makes a connection return all times in UTC.
 func InUTC(conn *pgx.Conn) {
 	conn.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 	})
 }
 
-// prepare makes a session one of a reader: times in UTC, and no rights but to read where the role exists.
+// prepare makes a session fit for a reader: times in UTC and, if the role exists, only the right to read.
 func prepare(ctx context.Context, conn *pgx.Conn, s Schema) error {
 	InUTC(conn)
 	if s != viewSchema {
@@ -66,7 +66,7 @@ func prepare(ctx context.Context, conn *pgx.Conn, s Schema) error {
 	return err
 }
 
-// Close ends the listening and all connections, and returns when both are done.
+// Close ends the listening and all connections, and waits for their end.
 func (r *Reader) Close() {
 	r.stop()
 	r.listen.Wait()
@@ -79,8 +79,8 @@ func (r *Reader) Cursor(ctx context.Context) (Cursor, error) {
 	return one[Cursor](ctx, r.pool, "cursor")
 }
 
-// WaitFor returns as soon as the tables hold everything up to seq, or with the error of ctx. Whoever
-// appended an event waits with its sequence to read what it wrote.
+// WaitFor returns as soon as the tables hold everything up to seq, or with the error of ctx. A caller that
+// appended an event waits with its sequence before it reads what it wrote.
 func (r *Reader) WaitFor(ctx context.Context, seq events.Seq) error {
 	for {
 		at, moved := r.news.heard()
@@ -95,8 +95,8 @@ func (r *Reader) WaitFor(ctx context.Context, seq events.Seq) error {
 	}
 }
 
-// Changed returns a channel that is closed when the tables move beyond seq. Pages that follow the tables
-// wait on it; it is closed at once when they are there already.
+// Changed returns a channel that is closed when the tables move beyond seq. It is closed at once if they are beyond it
+// already. Pages that follow the tables wait on it.
 func (r *Reader) Changed(seq events.Seq) <-chan struct{} {
 	r.news.mu.Lock()
 	defer r.news.mu.Unlock()
@@ -108,8 +108,8 @@ func (r *Reader) Changed(seq events.Seq) <-chan struct{} {
 	return r.news.moved
 }
 
-// Heard returns how far the tables are known to be without asking them: what Changed goes by. It is 0 until the
-// first word of them has come.
+// Heard returns how far the tables are, as far as the listener knows. Changed uses the same. It is 0 until the listener
+// has read the cursor for the first time.
 func (r *Reader) Heard() events.Seq {
 	at, _ := r.news.heard()
 	return at
@@ -121,7 +121,7 @@ func (n *news) heard() (events.Seq, <-chan struct{}) {
 	return n.seq, n.moved
 }
 
-// hear wakes all who wait when the cursor has grown. A rebuild may set it back, which wakes nobody.
+// hear notes the cursor, and wakes all who wait if it has grown. A rebuild may set it back; this wakes nobody.
 func (n *news) hear(seq events.Seq) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +132,7 @@ func (n *news) hear(seq events.Seq) {
 	n.seq = seq
 }
 
-// follow listens until ctx ends, and makes the connection anew whenever it breaks.
+// follow listens until ctx ends. It makes a new connection whenever one breaks.
 func (r *Reader) follow(ctx context.Context) {
 	wait := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	// The error is that of ctx: nothing else ends the retries.
@@ -140,7 +140,7 @@ func (r *Reader) follow(ctx context.Context) {
 }
 
 // hearAll listens on one connection until it breaks. It reads the cursor after it began to listen, so that
-// nothing falls between the two.
+// it misses no change between the two.
 func (r *Reader) hearAll(ctx context.Context, connected func()) error {
 	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig)
 	if err != nil {
@@ -163,7 +163,7 @@ func (r *Reader) hearAll(ctx context.Context, connected func()) error {
 		}
 		seq, err := strconv.ParseUint(n.Payload, 10, 64)
 		if err != nil {
-			continue // not from a projector; anybody may notify
+			continue // not from a projector: any user may notify
 		}
 		r.news.hear(events.Seq(seq))
 	}
@@ -179,7 +179,7 @@ func (r *Reader) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
 }
 
-// all returns the rows of the named query as structs; no rows are an empty list, not nil.
+// all returns the rows of the named query as structs. Without rows the list is empty, not nil.
 func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query(name), args...)
 	if err != nil {

@@ -74,8 +74,8 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 	}
 }
 
-// A reader in the middle of its transaction holds one view and wants another, while a migration takes them all. Neither
-// may fail; the migration waits. One that has nothing to change does not.
+// A reader in the middle of its transaction holds one view and wants another, while a migration takes all views. Neither
+// may fail: the migration waits. A migration that has nothing to change does not wait.
 func TestMigrateLetsReadersEnd(t *testing.T) {
 	url, watch := begun(t)
 	reader := connect(t, url)
@@ -87,7 +87,7 @@ func TestMigrateLetsReadersEnd(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "SELECT FROM tacho."+tables[len(tables)-1].Name); err != nil {
 		t.Fatal(err)
 	}
-	// The views are right, so nobody waits.
+	// The views are right already, so this does not wait.
 	if err := readmodel.Migrate(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 }
 
 // TestReaderCannotWrite tries to write in the session of a reader, which has the role tacho_reader and may
-// look at the live tables only.
+// read only the live tables.
 func TestReaderCannotWrite(t *testing.T) {
 	_, conn := begun(t)
 	if _, err := conn.Exec(t.Context(), `SET ROLE tacho_reader`); err != nil {
@@ -156,7 +156,7 @@ func TestReaderCannotWrite(t *testing.T) {
 	}
 }
 
-// Long reads that all wait for Postgres leave the pages theirs.
+// Long reads that all wait for Postgres leave the connections of the pages free.
 func TestLongReadsHaveConnectionsOfTheirOwn(t *testing.T) {
 	url, other := begun(t)
 	r, err := readmodel.OpenPools(t.Context(), url, readmodel.Pools{Long: 2})
@@ -270,7 +270,7 @@ func TestWaitForWakesWithTheNotification(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The listener may begin after these: then it reads the cursor, which has to say the same.
+	// The listener may begin after these writes. Then it reads the cursor, which must say the same.
 	if _, err := conn.Exec(t.Context(), `UPDATE tacho_g1.projection_cursor SET seq = 5`); err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestWaitForWakesWithTheNotification(t *testing.T) {
 	}
 }
 
-// TestListenerComesBack: the connection that listens is cut, and who waits is woken all the same.
+// TestListenerComesBack: the connection that listens is cut, and waiting callers are woken nevertheless.
 func TestListenerComesBack(t *testing.T) {
 	url, conn := begun(t)
 	r := open(t, url)
@@ -308,7 +308,7 @@ func TestListenerComesBack(t *testing.T) {
 	}
 }
 
-// TestInvariantsOfTheTables writes what no fold would, to see the constraints refuse it.
+// TestInvariantsOfTheTables writes what no fold would write, and checks that the constraints refuse it.
 func TestInvariantsOfTheTables(t *testing.T) {
 	_, conn := begun(t)
 	if _, err := conn.Exec(t.Context(), `SET search_path TO tacho_g1`); err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// RequestFilter selects requests; what is left zero selects all.
+// RequestFilter selects requests; a zero field selects all.
 type RequestFilter struct {
 	ID events.RequestID
-	// ids selects these; nil selects all.
+	// ids selects the requests of these ids; nil selects all.
 	ids   []string
 	Suite events.SuiteName
 	Tag   events.Tag
 	State events.RequestState
 	Kind  events.RequestKind
 	PR    int
-	// Before selects requests created before the event of this sequence: pages go backwards with it.
+	// Before selects requests created before the event of this sequence. Use it to page backwards.
 	Before events.Seq
 	// Limit bounds the list; 0 means 100.
 	Limit int
@@ -34,8 +34,8 @@ func limit(n int) int {
 	return n
 }
 
-// Queue returns the pending requests in the order in which they will be benchmarked, with the estimates of the
-// last time that something happened; see Seen.
+// Queue returns the pending requests in the order in which they will be benchmarked. The estimates are from the
+// last event that changed them; see Seen.
 func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
 	return all[QueueEntry](ctx, r.pool, "queue")
 }

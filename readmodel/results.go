@@ -15,10 +15,10 @@ import (
 // HistoryDepth is how many ancestors a comparison looks at.
 const HistoryDepth = 30
 
-// durationDepth is of how many artifacts the duration of a test case is the median.
+// durationDepth is over how many artifacts the median duration of a test case is taken.
 const durationDepth = 10
 
-// ResultRow is one row of result: values by metric instead of by iteration.
+// ResultRow is one row of table result. It has values by metric instead of by iteration.
 type ResultRow struct {
 	Suite     events.SuiteName `db:"suite"`
 	Tag       events.Tag       `db:"tag"`
@@ -27,10 +27,10 @@ type ResultRow struct {
 	Scenario  events.Scenario  `db:"scenario"`
 	Backend   events.Backend   `db:"backend"`
 	Target    events.Target    `db:"target"`
-	// Statistics is JSON: the values of each metric, null where an iteration has none.
+	// Statistics is JSON: the values of each metric, with null for an iteration without one.
 	Statistics string `db:"statistics,json"`
 	Iterations int    `db:"iterations"`
-	// Interference is JSON: what disturbed an iteration, by its index; nil when all are clean.
+	// Interference is JSON: what disturbed an iteration, by its index; nil if all are clean.
 	Interference *string              `db:"interference,json"`
 	Collector    events.CollectorName `db:"collector"`
 	Environment  events.Digest        `db:"environment"`
@@ -48,7 +48,7 @@ func (r ResultRow) TestCase() events.TestCase {
 	return events.TestCase{Benchmark: r.Benchmark, Profile: r.Profile, Scenario: r.Scenario, Backend: r.Backend, Target: r.Target}
 }
 
-// result gives the iterations back as they were measured.
+// result returns the row with its values by iteration, as they were measured.
 func (r ResultRow) result() (Result, error) {
 	var statistics map[events.Metric][]*float64
 	if err := json.Unmarshal([]byte(r.Statistics), &statistics); err != nil {
@@ -99,8 +99,8 @@ func (r *Reader) Measured(ctx context.Context, suite events.SuiteName, n int) ([
 }
 
 // History returns, for each metric of each test case on each machine, the minima of the last n master
-// artifacts before the tag, newest first: the parents of the tag, one behind the other, as far as they are
-// known. n is HistoryDepth at most; a metric may be named to read that one only.
+// artifacts before the tag, newest first. These are the parent of the tag, the parent of that, and so on, as far as they
+// are known. n is at most HistoryDepth. If metric is not empty, only that one is read.
 func (r *Reader) History(ctx context.Context, suite events.SuiteName, before events.Tag, n int, metric events.Metric) ([]Series, error) {
 	list, err := all[Series](ctx, r.pool, "history", pgx.NamedArgs{
 		"suite": suite, "before": before, "n": min(n, HistoryDepth), "metric": metric,
@@ -111,8 +111,8 @@ func (r *Reader) History(ctx context.Context, suite events.SuiteName, before eve
 	return list, nil
 }
 
-// Durations returns how long each test case of a suite takes on a target: the median over the last artifacts of
-// the wall time of all its iterations.
+// Durations returns how long each test case of a suite takes on a target: the wall time of all its iterations, as the
+// median over the last artifacts.
 func (r *Reader) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]CaseDuration, error) {
 	return all[CaseDuration](ctx, r.pool, "durations", pgx.NamedArgs{"suite": suite, "target": target, "n": durationDepth})
 }

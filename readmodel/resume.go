@@ -7,10 +7,10 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// These rows the projector alone reads: the folds go on from them.
+// Only the projector reads these rows: its folds continue from them.
 
-// LaneRow is one row of lane: what decides on the work of a lane which facts count, and the jobs that were dispatched
-// to it.
+// LaneRow is one row of lane: the state of a lane's work, which decides which facts count, and the jobs that were
+// dispatched to it.
 type LaneRow struct {
 	Target     events.Target           `db:"target"`
 	Set        events.Set              `db:"set"`
@@ -54,7 +54,7 @@ type ExpectedRow struct {
 	Jobs       []ExpectedJob      `db:"jobs"`
 }
 
-// ExpectedJob is a job in the suite of its row.
+// ExpectedJob is one job of an ExpectedRow.
 type ExpectedJob struct {
 	Target   events.Target  `json:"target"`
 	Set      events.Set     `json:"set"`

@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Request is one row of benchmark_request, with what its jobs add up to.
+// Request is one row of benchmark_request, with the counts of its jobs and errors.
 type Request struct {
 	ID    events.RequestID   `db:"request_id" json:"request_id"`
 	Kind  events.RequestKind `db:"kind" json:"kind"`
@@ -33,15 +33,16 @@ type Request struct {
 	// DurationMS is the time from the start to the end; nil before the end, and when it never started.
 	DurationMS  *int64        `db:"duration_ms,query" json:"duration_ms"`
 	Definitions events.Digest `db:"definitions" json:"definitions"`
-	// JobsPlanned and BackfillPlanned are what the request started with.
+	// JobsPlanned and BackfillPlanned are how many jobs the request started with; BackfillPlanned grows if its parent
+	// appears later.
 	JobsPlanned       int              `db:"jobs" json:"jobs_planned"`
 	BackfillPlanned   int              `db:"backfill_jobs" json:"backfill_planned"`
 	FailedJobs        int              `db:"failed_jobs" json:"-"`
 	ExpansionFailures int              `db:"expansion_failures" json:"expansion_failures"`
 	SupersededBy      events.RequestID `db:"superseded_by" json:"superseded_by"`
-	// Jobs counts the jobs that were made for the request, its own and those it asked of its parent.
+	// Jobs counts the jobs that were made for the request: its own and those of its parent.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
-	// Errors counts what was recorded while its jobs ran.
+	// Errors counts the errors that its jobs recorded.
 	Errors int `db:"errors,query" json:"errors"`
 }
 
@@ -53,11 +54,11 @@ type JobCounts struct {
 	Success    int `json:"success"`
 	Failure    int `json:"failure"`
 	Cancelled  int `json:"cancelled"`
-	// Retired are those, among all of them, that ended long ago and have left the tables.
+	// Retired are the jobs in Total that ended long ago and have left the tables.
 	Retired int `json:"retired"`
 }
 
-// QueueEntry is one row of queue, with what its page says of the request.
+// QueueEntry is one row of queue, with what the page shows of its request.
 type QueueEntry struct {
 	// Position counts from 1.
 	Position  int                `db:"position" json:"position"`
@@ -65,7 +66,7 @@ type QueueEntry struct {
 	Kind      events.RequestKind `db:"kind,query" json:"kind"`
 	Suite     events.SuiteName   `db:"suite,query" json:"suite"`
 	Tag       events.Tag         `db:"tag,query" json:"tag"`
-	// Key is what the request was asked for with; it tells apart those that have no tag yet.
+	// Key is the key that the request was made with. It tells apart requests that have no tag yet.
 	Key       string     `db:"key,query" json:"key"`
 	ParentTag events.Tag `db:"parent_tag,query" json:"parent_tag"`
 	// PR is nil when there is no pull request.
@@ -78,20 +79,21 @@ type QueueEntry struct {
 	Startable bool       `db:"startable" json:"startable"`
 	CreatedAt time.Time  `db:"created_at,query" json:"created_at"`
 	StartedAt *time.Time `db:"started_at,query" json:"started_at"`
-	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
+	// EstimatedStart and EstimatedEnd are nil if they are unknown.
 	EstimatedStart *time.Time `db:"estimated_start" json:"estimated_start"`
 	EstimatedEnd   *time.Time `db:"estimated_end" json:"estimated_end"`
-	// Four times of five it starts and ends between these; nil when nobody knows, and for a start that is known.
+	// Four times of five the request starts and ends between these. They are nil if unknown, and for a start that has
+	// happened.
 	StartEarliest *time.Time `db:"estimated_start_earliest" json:"estimated_start_earliest,omitempty"`
 	StartLatest   *time.Time `db:"estimated_start_latest" json:"estimated_start_latest,omitempty"`
 	EndEarliest   *time.Time `db:"estimated_end_earliest" json:"estimated_end_earliest,omitempty"`
 	EndLatest     *time.Time `db:"estimated_end_latest" json:"estimated_end_latest,omitempty"`
-	// Overrun: it is in progress and runs longer than expected.
+	// Overrun says that the request is in progress and runs longer than expected.
 	Overrun bool `db:"overrun" json:"overrun"`
-	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
+	// Guessed says that no job like its own was ever measured, so the estimate takes it to last an hour.
 	Guessed bool `db:"guessed" json:"guessed"`
-	// NoEnd says in words why it has no estimated end: nobody serves a lane that it, or one ahead of it, needs. Empty
-	// where it has one, and while it waits for artifacts.
+	// NoEnd says in words why the request has no estimated end: no collector serves a lane that it, or a request ahead
+	// of it, needs. It is empty if there is an end, and while the request waits for artifacts.
 	NoEnd string `db:"no_end" json:"no_end,omitempty"`
 }
 
@@ -108,9 +110,9 @@ type Job struct {
 	Backend      events.Backend     `db:"backend" json:"backend"`
 	Profile      events.Profile     `db:"profile" json:"profile"`
 	Benchmarks   []string           `db:"benchmarks" json:"benchmarks"`
-	// Measures are the categories of benchmarks that it measures; empty where they are those of a master.
+	// Measures are the categories of benchmarks that the job measures; empty if they are those of a master.
 	Measures []string `db:"measures" json:"measures"`
-	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
+	// Fault is the kind of error that ended the whole job; empty if all its test cases were tried.
 	Fault events.ErrorKind `db:"fault" json:"fault"`
 	// Round counts the jobs of the same identity that were made before this one.
 	Round       int             `db:"round" json:"round"`
@@ -130,18 +132,18 @@ type Job struct {
 	DequeuedAt *time.Time           `db:"dequeued_at" json:"dequeued_at"`
 	Collector  events.CollectorName `db:"collector" json:"collector"`
 	Token      events.Seq           `db:"token" json:"token"`
-	// Attempts counts the executions, Lost those that ended by crash or silence.
+	// Attempts counts the executions; Lost, those that ended by a crash or silence.
 	Attempts    int         `db:"attempts" json:"attempts"`
 	Lost        int         `db:"lost" json:"lost"`
 	FinishedAt  *time.Time  `db:"finished_at" json:"finished_at"`
 	FinishedSeq *events.Seq `db:"finished_seq" json:"-"`
-	// Measured, Skipped and Failed count test cases; while the job runs, Measured counts those that its attempt
+	// Measured, Skipped and Failed count test cases. While the job runs, Measured counts those that its attempt
 	// has reported so far, and the others are 0.
 	Measured   int   `db:"measured" json:"measured"`
 	Skipped    int   `db:"skipped" json:"skipped"`
 	Failed     int   `db:"failed" json:"failed"`
 	DurationMS int64 `db:"duration_ms" json:"duration_ms"`
-	// Cases is how many test cases it has, where no job like it was measured when it was made; else 0.
+	// Cases is how many test cases the job has. It is 0 if a job like it had been measured before it was made.
 	Cases int `db:"cases" json:"-"`
 	// Closed is the newest attempt whose results are closed.
 	Closed events.Seq `db:"closed" json:"-"`
@@ -202,46 +204,46 @@ type JobError struct {
 	// Case is nil when the error concerns the whole job.
 	Case    *events.TestCase `db:"test_case" json:"case"`
 	Message string           `db:"message" json:"message"`
-	// Stale errors were reported by an attempt that was no longer the current one.
+	// Stale says that the attempt that reported the error was not the current one any more.
 	Stale bool      `db:"stale" json:"stale"`
 	Time  time.Time `db:"time" json:"time"`
 }
 
-// CollectorState is the closed set of states of a collector as far as the log knows it. Silence is seen
-// earlier by whoever watches the heartbeats.
+// CollectorState is the closed set of states of a collector, as the log tells them. Package presence, which hears the
+// heartbeats, notices silence earlier.
 type CollectorState string
 
 // The states of a collector.
 const (
-	// CollectorRegistered: no process of it was ever seen.
+	// CollectorRegistered means that no process of it was ever seen.
 	CollectorRegistered   CollectorState = "registered"
 	CollectorInactive     CollectorState = "inactive"
 	CollectorOffline      CollectorState = "offline"
 	CollectorIdle         CollectorState = "idle"
 	CollectorBenchmarking CollectorState = "benchmarking"
 	CollectorDraining     CollectorState = "draining"
-	// CollectorUpdating: its process left for another version, which has not started yet.
+	// CollectorUpdating means that its process left for another version, which has not started yet.
 	CollectorUpdating CollectorState = "updating"
-	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
+	// CollectorQuarantined means that it failed several jobs in a row and takes none until a person activates it.
 	CollectorQuarantined CollectorState = "quarantined"
-	// CollectorRemoved: it is gone for good, and its name is never used again.
+	// CollectorRemoved means that it is gone for good; its name is never used again.
 	CollectorRemoved CollectorState = "removed"
 )
 
-// Presence is the closed set of what is known of the process of a collector.
+// Presence is the closed set of what the log tells about the process of a collector.
 type Presence string
 
-// Whether a process of a collector is known to run.
+// The values of Presence.
 const (
-	// PresenceRegistered: none ever came.
+	// PresenceRegistered means that no process ever came.
 	PresenceRegistered Presence = "registered"
 	PresenceOnline     Presence = "online"
 	PresenceOffline    Presence = "offline"
-	// PresenceUpdating: it left for another version, which has not come yet.
+	// PresenceUpdating means that it left for another version, which has not come yet.
 	PresenceUpdating Presence = "updating"
 )
 
-// Collector is one row of collector_config with what it does and did.
+// Collector is one row of collector_config, with its current job and last attempts.
 type Collector struct {
 	Name     events.CollectorName `db:"name" json:"name"`
 	Target   events.Target        `db:"target" json:"target"`
@@ -252,23 +254,23 @@ type Collector struct {
 	Active   bool                 `db:"active" json:"active"`
 	Online   bool                 `db:"-" json:"online"`
 	Draining bool                 `db:"draining" json:"draining"`
-	// Quarantined is set until a person activates it.
+	// Quarantined stays set until a person activates the collector.
 	Quarantined bool `db:"quarantined" json:"quarantined"`
-	// Serving is set when it executes the jobs of its lane; else it stands by for the one that does.
+	// Serving is set if the collector executes the jobs of its lane; else it stands by for the one that does.
 	Serving bool `db:"serving,query" json:"serving"`
-	// Presence says whether a process of it is known to run, and PresenceReason why it left or did not update.
+	// Presence says whether its process runs; PresenceReason, why that left or did not update.
 	Presence       Presence `db:"presence" json:"-"`
 	PresenceReason string   `db:"presence_reason" json:"-"`
-	// Reason says why it is removed, inactive, quarantined or draining. A Reader says there also why it is offline or
-	// updating.
+	// Reason says why the collector is removed, inactive, quarantined or draining. In the rows of a Reader it also says
+	// why the collector is offline or updating.
 	Reason   string `db:"reason" json:"reason"`
 	Instance string `db:"instance" json:"instance"`
 	Version  string `db:"version" json:"version"`
 	PID      int    `db:"pid" json:"pid"`
-	// Environment is nil until the collector was online once.
+	// Environment is nil before the collector was online for the first time.
 	Environment  *events.Environment `db:"environment" json:"environment"`
 	RegisteredAt time.Time           `db:"registered_at" json:"registered_at"`
-	// KeySince is when it got the key that it has. RemovedAt is nil unless it was removed.
+	// KeySince is when the collector got its present key. RemovedAt is nil unless it was removed.
 	KeySince      time.Time  `db:"key_since" json:"key_since"`
 	RemovedAt     *time.Time `db:"removed_at" json:"removed_at"`
 	OnlineAt      *time.Time `db:"online_at" json:"online_at"`
@@ -276,11 +278,11 @@ type Collector struct {
 	LastEventSeq  events.Seq `db:"last_event_seq" json:"last_event_seq"`
 	LastEventType string     `db:"last_event_type" json:"last_event_type"`
 	LastEventAt   time.Time  `db:"last_event_at" json:"last_event_at"`
-	// CurrentJob is nil when no attempt of the collector is running.
+	// CurrentJob is nil if no attempt of the collector is running.
 	CurrentJob *Job `db:"-" json:"current_job"`
 	// LastAttempts are the newest attempts, newest first, with their durations.
 	LastAttempts []Attempt `db:"-" json:"last_attempts"`
-	// MedianJobMS is the median duration of its last finished attempts; 0 without any.
+	// MedianJobMS is the median duration of its last finished attempts; 0 if there are none.
 	MedianJobMS int64 `db:"-" json:"median_job_ms"`
 }
 
@@ -294,6 +296,6 @@ type Definition struct {
 	Current     bool             `db:"current" json:"current"`
 	PublishedAt time.Time        `db:"published_at" json:"published_at"`
 	Seq         events.Seq       `db:"seq" json:"seq"`
-	// Content is the canonical JSON that the digest names, byte for byte; lists leave it out.
+	// Content is the canonical JSON that the digest is made from, byte for byte. Lists leave it out.
 	Content events.RawJSON `db:"content,text,kept" json:"content,omitempty"`
 }

@@ -25,7 +25,7 @@ const (
 
 	viewSchema = "tacho"
 	readerRole = "tacho_reader"
-	// migrationLock keeps two programs from migrating at once; the number means nothing.
+	// migrationLock is the lock that lets only one program migrate at a time; the number means nothing.
 	migrationLock = 0x7461_6368_6f01
 )
 
@@ -69,11 +69,11 @@ type Schema string
 
 func generation(number int64) Schema { return Schema(fmt.Sprintf("%s_g%d", viewSchema, number)) }
 
-// ErrNotMigrated says that the database holds no tables of Tacho yet.
+// ErrNotMigrated means that the database holds no tables of Tacho yet.
 var ErrNotMigrated = errors.New("the database has no tables of Tacho yet: start the projector once, it makes them")
 
-// Migrate makes or upgrades the live generation, its views and the role of the readers. It may be called by
-// any number of programs at once, and waits for no reader where the views are right already.
+// Migrate makes or upgrades the live generation, its views and the role of the readers. Any number of
+// programs may call it at once. It waits for no reader if the views are right already.
 func Migrate(ctx context.Context, url string) error {
 	return locked(ctx, url, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, query("control")); err != nil {
@@ -146,8 +146,9 @@ func CreateNext(ctx context.Context, url string) (Schema, error) {
 }
 
 // Exclusively runs f in a transaction that takes tables and views away from their readers for a moment. A reader that
-// holds one and wants another is not to wait for f while f waits for it: then f gives up what it has, and is run again
-// until ctx ends. Postgres would find the two after a second and end either of them with an error.
+// holds one view and wants another must not wait for f while f waits for the reader. If they do, f gives up what it has
+// and runs again, until ctx ends. Otherwise Postgres would find the deadlock after a second and end one of them with an
+// error.
 func Exclusively(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) error {
 	again := backoff.WithContext(retry.Pauses(20*time.Millisecond, 200*time.Millisecond), ctx)
 	return backoff.Retry(func() error {
@@ -158,7 +159,7 @@ func Exclusively(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) erro
 			return f(tx)
 		})
 		var answer *pgconn.PgError
-		if err == nil || errors.As(err, &answer) && (answer.Code == "55P03" || answer.Code == "40P01") { // not within the time; a deadlock
+		if err == nil || errors.As(err, &answer) && (answer.Code == "55P03" || answer.Code == "40P01") { // no lock in time; a deadlock
 			return err
 		}
 		return backoff.Permanent(err)
@@ -166,7 +167,7 @@ func Exclusively(ctx context.Context, conn *pgx.Conn, f func(pgx.Tx) error) erro
 }
 
 // Publish makes the views show the schema, in the caller's transaction. The generation that was live before
-// stays; whoever publishes drops it.
+// stays; the caller drops it.
 func Publish(ctx context.Context, tx pgx.Tx, s Schema) error {
 	var number int64
 	if _, err := fmt.Sscanf(string(s), viewSchema+"_g%d", &number); err != nil {
@@ -197,7 +198,7 @@ func grant(ctx context.Context, db execer) error {
 	return nil
 }
 
-// Drop removes a generation with all its rows; it is no error when it is gone.
+// Drop removes a generation with all its rows. It is no error if the generation does not exist.
 func Drop(ctx context.Context, tx execer, s Schema) error {
 	if _, err := tx.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{string(s)}.Sanitize()+" CASCADE"); err != nil {
 		return fmt.Errorf("drop schema %s: %w", s, err)
@@ -211,7 +212,7 @@ func locked(ctx context.Context, url string, f func(*pgx.Conn) error) error {
 	if err != nil {
 		return unreachable(err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) // gives the lock back, whatever happened
+	defer conn.Close(context.WithoutCancel(ctx)) // gives the lock back in any case
 	if _, err := conn.Exec(ctx, `SET client_min_messages = warning`); err != nil {
 		return fmt.Errorf("prepare the migration: %w", err)
 	}
@@ -247,7 +248,7 @@ func migrate(ctx context.Context, url string, conn *pgx.Conn, s Schema) error {
 	return nil
 }
 
-// unreachable says what to do about a database that does not answer.
+// unreachable adds to an error what to do if the database does not answer.
 func unreachable(err error) error {
 	return fmt.Errorf("reach Postgres: check that it runs and that the database URL is right: %w", err)
 }

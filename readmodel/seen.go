@@ -6,10 +6,10 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Seen returns the queue as it looks at a later time at which nothing else has happened. Estimates are projected
-// when something happens, and between two events time alone passes: a request that should have ended by now, and
-// has not, ends now at the earliest, and what should have started by now moves back with all that follows it.
-// What is late by an hour may take another: queue.Estimate has the same rule.
+// Seen returns the queue as it looks at a later time, if nothing happened since. The projector computes estimates
+// when something happens; between two events only time passes. A request that should have ended by now
+// ends now at the earliest. One that should have started by now moves back, with all requests behind it.
+// What is late by an hour may take another hour: queue.Estimate has the same rule.
 func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
 	list := make([]QueueEntry, len(queue))
 	delay := time.Duration(0)

@@ -14,8 +14,8 @@ var migrations embed.FS
 
 var texts = sync.OnceValue(func() map[string]string { return Statements(queries) })
 
-// query returns the text of one embedded query. The names are constants of this package, and a test runs
-// each query, so a missing one is a fault of the program.
+// query returns the text of one embedded query. It panics if there is none: the names are constants of this package and
+// a test runs each query, so this is a fault of the program.
 func query(name string) string {
 	text, known := texts()[name]
 	if !known {

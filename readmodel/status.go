@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// completedShown is how many ended requests a status shows, pastAlertsShown how many alerts that are over.
+	// completedShown is how many ended requests a status shows; pastAlertsShown, how many cleared alerts.
 	completedShown  = 10
 	pastAlertsShown = 5
 )
 
-// Status returns everything that a status page shows, all of it seen at one moment. What heartbeats tell is
-// not in it: whoever shows them asks for them.
+// Status returns everything that a status page shows, read in one snapshot. It does not have what heartbeats tell: the
+// website asks for that itself.
 func (r *Reader) Status(ctx context.Context) (Status, error) {
 	var s Status
 	err := r.snapshot(ctx, func(tx pgx.Tx) (err error) {
-		// What does not depend on one another travels together: each way to Postgres and back is felt when it is busy.
+		// Queries that do not depend on each other are sent together: a busy Postgres makes each round trip slow.
 		var cursors []Cursor
 		var farm farm
 		var ended []ended
@@ -50,7 +50,7 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// also adds the named query to a batch; its rows are in list when the batch was sent.
+// also adds the named query to a batch. Its rows are in list once the batch was sent.
 func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
 	b.Queue(query(name), args...).Query(func(rows pgx.Rows) (err error) {
 		*list, err = collect[T](rows, name)
@@ -58,7 +58,7 @@ func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
 	})
 }
 
-// inProgress returns the requests in progress, which stand at the head of the queue.
+// inProgress returns the requests in progress, which are at the head of the queue.
 func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJobs, error) {
 	list := []RequestJobs{}
 	for _, e := range queue {
@@ -85,7 +85,7 @@ type ended struct {
 	ID string `db:"request_id"`
 }
 
-// completed returns the last requests that ended after they had started, in the order in which they are named.
+// completed returns the named requests with their errors, in the order of the names.
 func completed(ctx context.Context, tx pgx.Tx, named []ended) ([]EndedRequest, error) {
 	ids := make([]string, len(named))
 	for i, row := range named {

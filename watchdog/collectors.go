@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// offline: a collector that should be there is not heard.
+// offline judges collectors that should be there and are not heard.
 func (j *judgement) offline() {
 	if !j.hears() {
 		j.unsureKinds[events.AlertOffline] = true
@@ -29,14 +29,14 @@ func (j *judgement) offline() {
 		}
 		j.want(j.LastAbout(name), events.AlertRaised{
 			Kind: events.AlertOffline, About: string(name), Message: absence(name, c),
-			Action: fmt.Sprintf("Start it on its machine with `tacho collector run %s`, or say that it is not to be expected with "+
+			Action: fmt.Sprintf("Start it on its machine with `tacho collector run %s`. If it is not coming back, say so with "+
 				"`tacho collector deactivate %s`.", name, name),
 		})
 	}
 }
 
-// absence says in words that a collector is not there. It holds nothing that one watchdog knows and another
-// does not.
+// absence returns in words that a collector is not there. It uses only what every watchdog knows, so all use the same
+// words.
 func absence(name events.CollectorName, c *ledger.Collector) string {
 	role := "Collector"
 	if c.Registered != nil && c.Registered.Standby {
@@ -66,7 +66,7 @@ func (j *judgement) offlineOver(name events.CollectorName) string {
 	return "it is online"
 }
 
-// quarantine: collectors and requests that were taken out of service.
+// quarantine judges collectors and requests that were taken out of service.
 func (j *judgement) quarantine() {
 	for name, c := range j.Collectors {
 		if !c.Quarantined || !c.Active {
@@ -87,7 +87,7 @@ func (j *judgement) quarantine() {
 			Kind: events.AlertQuarantine, About: string(id),
 			Message: fmt.Sprintf("Request %s failed because it could not be turned into jobs %d times: %s", named(id, p.Tag), request.QuarantineAfter, sentence(p.Reason)),
 			Action: fmt.Sprintf("Correct what the reason names and publish the definitions with `tacho suite publish`, then ask again. "+
-				"Nothing else waits for it; it is said for a day, or until suite %s has new definitions.", p.Suite),
+				"Nothing else waits for it. This alert stands for a day, or until suite %s has new definitions.", p.Suite),
 		})
 	}
 }
@@ -108,7 +108,7 @@ func (j *judgement) quarantineOver(about string) string {
 	return "it was activated"
 }
 
-// update: a collector came up and said that it could not get the version that is wanted.
+// update judges collectors that started and said that they could not get the wanted version.
 func (j *judgement) update() {
 	for name, c := range j.Collectors {
 		if c.Unfetched == "" || !c.Active {
@@ -116,8 +116,8 @@ func (j *judgement) update() {
 		}
 		j.want(j.LastAbout(name), events.AlertRaised{
 			Kind: events.AlertUpdate, About: string(name),
-			Message: fmt.Sprintf("Collector %s could not be updated and works on with the version that it has: %s", name, sentence(c.Unfetched)),
-			Action:  "Look at the output of its supervisor on its machine; it tries again by itself, at least once an hour. `tacho collector want` names another version.",
+			Message: fmt.Sprintf("Collector %s could not be updated and continues with the version that it has: %s", name, sentence(c.Unfetched)),
+			Action:  "Look at the output of its supervisor on its machine. It tries again by itself, at least once an hour. `tacho collector want` names another version.",
 		})
 	}
 }

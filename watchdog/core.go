@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// lag: the tables do not follow the log. Without a way to ask the tables nothing is said of them.
+// lag judges whether the tables follow the log. If there is no way to ask the tables, there is no alert.
 func (j *judgement) lag() {
 	t := &j.view.tables
 	raise := func(message, action string) {
@@ -18,38 +18,39 @@ func (j *judgement) lag() {
 	case !t.asked || !j.view.log.silent.IsZero():
 		j.unsureKinds[events.AlertLag] = true
 	case j.passed(t.failing, j.limits.LagFor):
-		raise("The tables cannot be read since "+phrase.Moment(t.failing)+": Postgres does not answer. Pages and the API show nothing; the log takes everything, and jobs run on.",
-			"Start Postgres again, or correct database.url (TACHO_DATABASE_URL). The tables then catch up by themselves.")
+		raise("The tables could not be read since "+phrase.Moment(t.failing)+": Postgres does not answer. Pages and the API show nothing. The log still takes all events, and jobs continue.",
+			"Start Postgres again, or correct database.url (TACHO_DATABASE_URL). Then the tables catch up by themselves.")
 	case j.passed(t.still, j.limits.LagFor):
-		raise(fmt.Sprintf("The tables have stood at event %d since %s while the log goes on: what pages and the API show is old.", t.at, phrase.Moment(t.still)),
-			"Check that a projector runs, and its output: it says why it stopped. The tables can always be made anew with `tacho replay`.")
+		raise(fmt.Sprintf("The tables have been at event %d since %s, and the log has newer events: pages and the API show old data.", t.at, phrase.Moment(t.still)),
+			"Check that a projector runs, and look at its output: it says why it stopped. `tacho replay` can always rebuild the tables.")
 	case j.passed(t.far, farFor):
-		raise(fmt.Sprintf("The tables are more than %d events behind the log since %s: what pages and the API show is old.", j.limits.LagEvents, phrase.Moment(t.far)),
-			"They catch up by themselves if the projector only was away. If it lasts, look at the disk and the load of Postgres.")
+		raise(fmt.Sprintf("The tables have been more than %d events behind the log since %s: pages and the API show old data.", j.limits.LagEvents, phrase.Moment(t.far)),
+			"If the projector was only away, they catch up by themselves. If this lasts, look at the disk and the load of Postgres.")
 	case !t.failing.IsZero() || !t.still.IsZero() || !t.far.IsZero():
 		j.unsureKinds[events.AlertLag] = true
 	}
 }
 
-const unreachableAction = "Check that NATS runs and that it is reached from here, and the room on its disk. Nothing that was recorded is lost, and collectors go on with " +
-	"the jobs that they have; nothing new is taken until the log is back."
+const unreachableAction = "Check that NATS runs, that it can be reached from here, and that its disk has room. Nothing that was recorded is lost, and collectors continue " +
+	"the jobs that they have. Nothing new is taken until the log is back."
 
-// unreachable is said while it lasts by this process alone: the log cannot be told.
+// unreachable returns the alert that the log is away, since when it is, and whether it is. Only this process can say so
+// meanwhile: the log takes nothing.
 func (v *view) unreachable(now time.Time) (events.AlertRaised, time.Time, bool) {
 	since := v.log.failing()
 	if since.IsZero() || now.Sub(since) < unreachableAfter {
 		return events.AlertRaised{}, since, false
 	}
-	message := "The log does not answer since " + phrase.Moment(since) + "."
+	message := "The log has not answered since " + phrase.Moment(since) + "."
 	if v.log.silent.IsZero() {
-		message = "The log takes no events since " + phrase.Moment(since) + ": " + sentence(v.log.why)
+		message = "The log has taken no events since " + phrase.Moment(since) + ": " + sentence(v.log.why)
 	}
 	return events.AlertRaised{
 		Key: events.NewAlertKey(events.AlertUnreachable, ""), Kind: events.AlertUnreachable, Message: message, Action: unreachableAction,
 	}, since, true
 }
 
-// recorded is what the log is told of an outage when it is back.
+// recorded returns what is recorded about an outage when the log is back: the alert, and the reason of its clearing.
 func (o outage) recorded() (events.AlertRaised, string) {
 	return events.AlertRaised{
 		Key: events.NewAlertKey(events.AlertUnreachable, ""), Kind: events.AlertUnreachable,

@@ -21,45 +21,45 @@ import (
 )
 
 const (
-	// postWithin bounds one post; pauses between posts that fail grow up to maxPause.
-	postWithin = 10 * time.Second
-	firstPause = time.Second
-	maxPause   = time.Minute
-	// saveEvery is how many events are read before their end is noted although none was an alert.
+	// postTimeout bounds one post; pauses between posts that fail grow up to maxPause.
+	postTimeout = 10 * time.Second
+	firstPause  = time.Second
+	maxPause    = time.Minute
+	// saveEvery is how many events without an alert are read before the place is saved.
 	saveEvery = 10_000
 )
 
-// hookBatch is how many events the webhook is told of at once.
+// hookBatch is how many events are read from the log at once.
 const hookBatch = 1000
 
-// fatal reports whether nothing helps against an error of reading the log.
+// fatal reports whether an error of reading the log is not worth retrying.
 func fatal(err error) bool {
 	var gap *eventlog.GapError
 	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
 }
 
-// Hook posts every alert that is raised or cleared, whoever did it, to a URL: in the order of the log, each
-// again and again until the receiver answers 2xx. It has a cursor of its own, kept in a file: what was raised
-// while it did not run is delivered later, and the past before its first start never.
+// Hook posts every alert that is raised or cleared, by whatever part, to a URL. It posts in the order of the log, and
+// each one again and again until the receiver answers 2xx. It keeps its own place in the log in a file: what was raised
+// while it did not run is delivered later. What was raised before its first start is never delivered.
 type Hook struct {
 	// URL is where to post. It may hold a token, and is never logged.
 	URL string
-	// Link is the address of the pages, for whoever reads the message; may be empty.
+	// Link is the address of the pages, for the reader of the message; may be empty.
 	Link string
-	// Place is the file that remembers how far it came.
+	// Place is the file that holds how far the hook has come.
 	Place string
 
 	urgent chan Notice
-	// within bounds one post; first is the pause after the first one that fails.
-	within, first time.Duration
+	// timeout bounds one post; pause is the pause after the first failed post.
+	timeout, pause time.Duration
 }
 
-// NewHook returns a hook that posts to a URL and remembers in a file how far it came.
+// NewHook returns a hook that posts to a URL and keeps in the file place how far it has come.
 func NewHook(url, link, place string) *Hook {
-	return &Hook{URL: url, Link: link, Place: place, urgent: make(chan Notice, 1), within: postWithin, first: firstPause}
+	return &Hook{URL: url, Link: link, Place: place, urgent: make(chan Notice, 1), timeout: postTimeout, pause: firstPause}
 }
 
-// Notice is what is posted, as JSON.
+// Notice is what the hook posts, as JSON.
 type Notice struct {
 	Key     events.AlertKey  `json:"key"`
 	Kind    events.AlertKind `json:"kind"`
@@ -70,7 +70,7 @@ type Notice struct {
 	State  string    `json:"state"`
 	Reason string    `json:"reason,omitempty"`
 	Time   time.Time `json:"time"`
-	// Seq is the event in the log; 0 when the log could not be told yet.
+	// Seq is the event in the log; 0 if the log does not have it yet.
 	Seq events.Seq `json:"seq"`
 	URL string     `json:"url,omitempty"`
 }
@@ -79,7 +79,7 @@ func newNotice(a events.AlertRaised, at time.Time) Notice {
 	return Notice{Key: a.Key, Kind: a.Kind, About: a.About, Message: a.Message, Action: a.Action, State: "raised", Time: at.UTC()}
 }
 
-// tell posts what is not in the log as soon as it can. A nil hook tells nobody.
+// tell posts a notice that is not in the log, as soon as possible. A nil hook does nothing.
 func (h *Hook) tell(n Notice) {
 	if h == nil {
 		return
@@ -97,9 +97,9 @@ type delivery struct {
 	logger  *slog.Logger
 	metrics *Metrics
 	place   place
-	// reader tells what is litter.
+	// reader recognises litter.
 	reader events.Reader
-	// logged are the notices of the log in order; a notice without key says how far was read.
+	// logged carries the notices of the log in order. A notice without key only says how far the log was read.
 	logged chan Notice
 }
 
@@ -114,7 +114,7 @@ func (h *Hook) run(ctx context.Context, log eventlog.Log, logger *slog.Logger, m
 	return nil
 }
 
-// read passes on the alerts of the log behind the place that was kept.
+// read passes on the alerts of the log behind the saved place.
 func (d *delivery) read(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (d *delivery) read(ctx context.Context) error {
 	}
 }
 
-// begin finds the place to go on from: the one that was kept, or the end of the log at the first start and for
+// begin finds the place to start from: the saved one, or the end of the log at the first start and for
 // another log.
 func (d *delivery) begin(ctx context.Context) error {
 	kept, err := readPlace(d.Place)
@@ -142,7 +142,7 @@ func (d *delivery) begin(ctx context.Context) error {
 	}
 	var head eventlog.Head
 	err = d.again(ctx, "ask for the head of the log", func() error {
-		asking, cancel := context.WithTimeout(ctx, askWithin)
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		defer cancel()
 		head, err = d.log.Head(asking)
 		return err
@@ -185,7 +185,7 @@ func (d *delivery) readAfter(ctx context.Context, after *events.Seq) error {
 	}
 }
 
-// notices returns what to post of an event.
+// notices returns what to post for an event.
 func (d *delivery) notices(ctx context.Context, m events.Stored) ([]Notice, error) {
 	if m.Subject.Family() != "alert" {
 		if m.Seq%saveEvery == 0 {
@@ -197,7 +197,7 @@ func (d *delivery) notices(ctx context.Context, m events.Stored) ([]Notice, erro
 	if err != nil || litter != "" {
 		return nil, err
 	}
-	// The aggregate has these two facts alone.
+	// The aggregate has only these two facts.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.AlertRaised:
@@ -211,7 +211,7 @@ func (d *delivery) notices(ctx context.Context, m events.Stored) ([]Notice, erro
 	return nil, nil
 }
 
-// cleared says of what an alert is over: the event has its key alone.
+// cleared returns the notice for an alert that is over. The event has only the key, so the rest is read from the log.
 func (d *delivery) cleared(ctx context.Context, f events.AlertCleared, e events.Recorded) (Notice, error) {
 	n := Notice{Key: f.Key}
 	history, err := d.log.Read(ctx, f.Subject())
@@ -246,15 +246,15 @@ func (d *delivery) deliver(ctx context.Context) error {
 			continue
 		}
 		d.place.Seq = n.Seq
-		if err := d.place.write(d.Place); err != nil { // then what follows may be delivered twice
+		if err := d.place.write(d.Place); err != nil { // after a restart this may be delivered twice
 			d.logger.WarnContext(ctx, "the webhook of alerts cannot keep its place", "error", err)
 		}
 	}
 }
 
-// again does f until it succeeds or ctx ends.
+// again calls f until it succeeds or ctx ends.
 func (d *delivery) again(ctx context.Context, what string, f func() error) error {
-	pause := retry.Pauses(d.first, maxPause)
+	pause := retry.Pauses(d.pause, maxPause)
 	return backoff.RetryNotify(f, backoff.WithContext(pause, ctx), func(err error, pause time.Duration) {
 		if ctx.Err() == nil {
 			d.logger.WarnContext(ctx, "trying again", "what", what, "error", err, "pause", pause)
@@ -268,7 +268,7 @@ func (d *delivery) post(ctx context.Context, n Notice) error {
 	if err != nil {
 		return backoff.Permanent(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.within)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(body))
 	if err != nil {
@@ -278,7 +278,7 @@ func (d *delivery) post(ctx context.Context, n Notice) error {
 	req.Header.Set("User-Agent", "tacho-watchdog")
 	resp, err := http.DefaultClient.Do(req)
 	if err == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // lets the connection be used again
 		err = resp.Body.Close()
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
 			err = fmt.Errorf("it answers %s", resp.Status)

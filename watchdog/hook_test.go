@@ -22,7 +22,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// patience bounds what a test waits for.
+// patience bounds each wait of a test.
 const patience = 30 * time.Second
 
 // receiver is the other end of a webhook, which may fail a number of times.
@@ -31,7 +31,7 @@ type receiver struct {
 	notices chan Notice
 
 	mu      sync.Mutex
-	answers []int // of the next posts; then 204
+	answers []int // to the next posts; later ones get 204
 	posts   int
 }
 
@@ -67,7 +67,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// got returns the next notice that was taken.
+// got returns the next notice that the receiver took.
 func (r *receiver) got(t *testing.T) Notice {
 	t.Helper()
 	select {
@@ -94,7 +94,7 @@ func newBox(t *testing.T) *box {
 // hook starts a hook; the returned function ends it.
 func (b *box) hook(url string) (h *Hook, stop func()) {
 	h = NewHook(url, "https://tacho.example", b.place)
-	h.within, h.first = 200*time.Millisecond, time.Millisecond
+	h.timeout, h.pause = 200*time.Millisecond, time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	var task sync.WaitGroup
 	task.Go(func() {
@@ -192,7 +192,7 @@ func TestTheWebhookGoesOnWhereItWas(t *testing.T) {
 	b.raise("while it was away")
 	b.clear("over")
 	_, stop = b.hook(r.URL)
-	// What was delivered may come once more, when the end came between the answer and the file.
+	// A notice may come twice, if the end came between the answer and the writing of the file.
 	next := r.got(t)
 	if words(next) == "raised one " {
 		next = r.got(t)

@@ -7,33 +7,34 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// Limits say how long something may last before it is said.
+// Limits say how long something may last before the watchdog raises an alert.
 type Limits struct {
 	// OfflineAfter is how long a collector may be silent. It is also how long the watchdog listens before it
-	// calls anybody silent.
+	// calls any collector silent.
 	OfflineAfter time.Duration
 	// StalledAfter is how long nothing may move while there is work.
 	StalledAfter time.Duration
-	// LagEvents is how far the tables may be behind the log, LagFor how long they may stand still or be unreadable.
+	// LagEvents is how many events the tables may be behind the log; LagFor, how long they may stand still or be
+	// unreadable.
 	LagEvents uint64
 	LagFor    time.Duration
 }
 
-// What nobody has to choose.
+// The limits that are not configured.
 const (
-	// unservedAfter is how long jobs may be queued on a lane without a collector: a person registers them one
+	// unservedAfter is how long jobs may be queued on a lane without a collector: a person registers collectors one
 	// after the other.
 	unservedAfter = time.Minute
-	// farFor is how long the tables may be far behind: a burst of events is no alert.
+	// farFor is how long the tables may be far behind: a burst of events needs no alert.
 	farFor = 5 * time.Second
-	// unreachableAfter is how long the log may be away: an election of a leader is no alert.
+	// unreachableAfter is how long the log may be away: the election of a leader needs no alert.
 	unreachableAfter = 10 * time.Second
 	// updateFor is how long a collector may take to fetch, build and start another version.
 	updateFor = 15 * time.Minute
-	// overrunTimes and overrunAfter: a job overruns when it takes so many times its expected length, and so long.
+	// A job overruns when it takes at least overrunTimes its expected length, and at least overrunAfter.
 	overrunTimes = 3
 	overrunAfter = 10 * time.Minute
-	// poisonFor is how long a quarantined request is said.
+	// poisonFor is how long the alert about a quarantined request stands.
 	poisonFor = 24 * time.Hour
 )
 
@@ -43,8 +44,8 @@ type finding struct {
 	cause events.Seq
 }
 
-// judgement is what should be said at one moment. Of each alert it holds that it should stand, or that this
-// cannot be told yet; all others should not.
+// judgement is what should be said at one moment. It holds the alerts that should stand, and those that it cannot
+// decide yet. All other alerts should not stand.
 type judgement struct {
 	*ledger.Ledger
 	view   *view
@@ -52,12 +53,12 @@ type judgement struct {
 	now    time.Time
 
 	wanted map[events.AlertKey]finding
-	// unsure are alerts that stay as they are, unsureKinds whole kinds of them.
+	// unsure are alerts that stay as they are; unsureKinds, whole kinds of alerts.
 	unsure      map[events.AlertKey]bool
 	unsureKinds map[events.AlertKind]bool
 }
 
-// judge is the whole decision: a pure function of what the log says, what is perceived, and the time.
+// judge makes the whole decision. It is a pure function of the ledger, the view and the time.
 func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j := &judgement{
 		Ledger: s, view: v, limits: l, now: now, wanted: map[events.AlertKey]finding{}, unsure: map[events.AlertKey]bool{},
@@ -74,18 +75,18 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	return j
 }
 
-// want says that an alert should stand.
+// want notes that an alert should stand.
 func (j *judgement) want(cause events.Seq, a events.AlertRaised) {
 	a.Key = events.NewAlertKey(a.Kind, a.About)
 	j.wanted[a.Key] = finding{a, cause}
 }
 
-// doubt says that it cannot be told yet whether an alert should stand.
+// doubt notes that it cannot be decided yet whether an alert should stand.
 func (j *judgement) doubt(kind events.AlertKind, about string) {
 	j.unsure[events.NewAlertKey(kind, about)] = true
 }
 
-// over returns why a ledger.Alert alert is over; false when it is not, or is nothing to the watchdog.
+// over returns why an alert is over; false if it is not, or if the watchdog does not raise alerts of its kind.
 func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 	if _, wanted := j.wanted[a.Key]; wanted || j.unsure[a.Key] || j.unsureKinds[a.Kind] {
 		return "", false
@@ -110,17 +111,17 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 	case events.AlertOverrun:
 		return "the attempt has ended", true
 	case events.AlertSource, events.AlertReport, events.AlertRefused:
-		// Whoever raised them clears them.
+		// The part that raised them clears them.
 	}
 	return "", false
 }
 
-// hears reports whether silence means something: all heartbeats have been heard for long enough.
+// hears reports whether silence means something: all heartbeats have been listened to for long enough.
 func (j *judgement) hears() bool {
 	return j.view.hears >= j.limits.OfflineAfter && j.view.log.silent.IsZero()
 }
 
-// passed reports whether a time is known and lies so far back.
+// passed reports whether a time is known and lies back by limit or more.
 func (j *judgement) passed(since time.Time, limit time.Duration) bool {
 	return !since.IsZero() && j.now.Sub(since) >= limit
 }

@@ -22,7 +22,7 @@ var limits = Limits{OfflineAfter: time.Minute, StalledAfter: 30 * time.Minute, L
 
 var lane = events.Lane{Target: "linux-amd64", Set: 1}
 
-// world is a log and what is perceived besides it, told step by step.
+// world is a log and what the watchdog perceives besides it. A test tells it step by step.
 type world struct {
 	t     *testing.T
 	state *ledger.Ledger
@@ -39,7 +39,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// ears hear by the clock of a test. Who was heard beats on, until it leaves.
+// ears hear by the clock of a test. A collector that was heard goes on beating until it leaves.
 type ears struct {
 	now *time.Time
 	// since is when they began to hear; zero while they do not.
@@ -87,8 +87,8 @@ func (w *world) tell(facts ...events.Fact) {
 	}
 }
 
-// placed fills in what a fact about the work of a lane leaves out, as whoever decided on the state of the lane would
-// have. A job is dispatched before it is begun.
+// placed fills in what a fact about the work of a lane leaves out, from the state of the lane. It dispatches a job
+// before it is begun.
 func placed(s *ledger.Ledger, f events.Fact) []events.Fact {
 	on := func(l events.Lane) job.Work {
 		if known, ok := s.Lanes[l]; ok {
@@ -153,7 +153,7 @@ func (w *world) judge() *judgement {
 	return judge(w.state, w.view, limits, w.now)
 }
 
-// wanted are the keys of the alerts that should stand; those of which it cannot be told have a "?".
+// wanted returns the keys of the alerts that should stand. Those that cannot be decided yet have a "?".
 func (w *world) wanted() []string {
 	j := w.judge()
 	var out []string
@@ -180,7 +180,7 @@ func (w *world) expect(when string, want ...string) {
 	}
 }
 
-// message returns the words of the alert of a key.
+// message returns the words of the alert with a key.
 func (w *world) message(key string) string {
 	w.t.Helper()
 	f, ok := w.judge().wanted[events.AlertKey(key)]
@@ -200,7 +200,7 @@ func (w *world) says(key string, words ...string) {
 	}
 }
 
-// why is why a ledger.Alert alert is over; empty when it is not.
+// why returns why an alert is over; empty if it is not.
 func (w *world) why(a events.AlertRaised) string {
 	reason, _ := w.judge().over(ledger.Alert{AlertRaised: a})
 	return reason
@@ -277,7 +277,7 @@ func TestACollectorThatIsNotHeardIsOffline(t *testing.T) {
 	}
 }
 
-// Who is silent is no matter of the watchdog's clock, which may be set.
+// Silence does not depend on the watchdog's clock, which may be set.
 func TestAClockThatIsSetCallsNobodyOffline(t *testing.T) {
 	w := newWorld(t)
 	w.tell(registered(), online())
@@ -458,7 +458,7 @@ func TestLagIsSaid(t *testing.T) {
 		"never asked":                {nil, []string{"lag?"}, ""},
 		"up to date":                 {[]look{{0, 50, 50, nil}, {time.Hour, 50, 50, nil}}, nil, ""},
 		"a little behind":            {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 50, nil}}, []string{"lag?"}, ""},
-		"stands still":               {[]look{{0, 60, 50, nil}, {30 * time.Second, 61, 50, nil}}, []string{"lag"}, "stood at event 50"},
+		"stands still":               {[]look{{0, 60, 50, nil}, {30 * time.Second, 61, 50, nil}}, []string{"lag"}, "been at event 50"},
 		"behind and moves":           {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 55, nil}, {29 * time.Second, 66, 60, nil}}, []string{"lag?"}, ""},
 		"far behind for a moment":    {[]look{{0, 50, 50, nil}, {time.Second, 500, 60, nil}}, []string{"lag?"}, ""},
 		"far behind":                 {[]look{{0, 500, 60, nil}, {5 * time.Second, 900, 100, nil}}, []string{"lag"}, "more than 100 events"},
@@ -493,8 +493,7 @@ func TestAlertsOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// However a log goes, the counts of the lanes are those of the jobs, and unserved lanes have jobs and nobody.
-// What the farm lacks is said once, and no longer than somebody waits for it.
+// What the farm lacks is said once, and only while a request waits for it.
 func TestWhatTheFarmLacksIsSaid(t *testing.T) {
 	w := newWorld(t)
 	other := events.RequestCreated{RequestID: "r2", Suite: "go", Kind: events.Master, Tag: "c1", State: events.StateArtifactsReady}

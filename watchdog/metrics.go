@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// Metrics are what the watchdog tells a Prometheus.
+// Metrics are the metrics of the watchdog.
 type Metrics struct {
 	standing *standingMetric
 	raised   prometheus.Counter
@@ -16,7 +16,7 @@ type Metrics struct {
 	posts    *prometheus.CounterVec
 }
 
-// NewMetrics makes the metrics and registers them; with a nil registerer nobody collects them.
+// NewMetrics makes the metrics and registers them. With a nil registerer they are not registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		standing: &standingMetric{desc: prometheus.NewDesc("tacho_alert", "1 for each alert that stands: something needs a person.", []string{"kind", "about"}, nil)},
@@ -36,7 +36,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// standingMetric is made of the alerts that stand when it is collected: one that is over leaves no series.
+// standingMetric is made from the alerts that stand when it is collected: a cleared alert leaves no series.
 type standingMetric struct {
 	desc *prometheus.Desc
 	// mu guards list.
@@ -62,7 +62,7 @@ func (s *standingMetric) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	type series struct{ kind, about string }
-	told := map[series]bool{} // two keys may be of one kind and about one thing
+	told := map[series]bool{} // two keys may have the same kind and be about the same thing
 	for _, a := range list() {
 		if n := (series{string(a.Kind), a.About}); !told[n] {
 			told[n] = true

@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// A real server goes away and comes back: the webhook and the memory know at once, the log afterwards.
+// A real server goes away and comes back: the webhook and the alerts in memory know at once, the log afterwards.
 func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	conf := natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true}
 	server, err := natsserver.Start(conf)
@@ -73,7 +73,7 @@ func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 	server.Shutdown()
 	gone := time.Now()
 	until("memory knows", func() bool { return len(w.Local()) == 1 })
-	if took := time.Since(gone); took < unreachableAfter-time.Second || took > unreachableAfter+2*askWithin {
+	if took := time.Since(gone); took < unreachableAfter-time.Second || took > unreachableAfter+2*askTimeout {
 		t.Errorf("it was said after %s", took)
 	}
 	if n := r.got(t); n.Kind != events.AlertUnreachable || n.State != "raised" || n.Seq != 0 {

@@ -13,12 +13,12 @@ import (
 
 // place is how far the webhook was told of a log.
 type place struct {
-	// Identity is that of the log; empty when nothing was kept.
+	// Identity is the identity of the log; empty if no place was saved.
 	Identity string     `json:"identity"`
 	Seq      events.Seq `json:"seq"`
 }
 
-// readPlace returns what was kept in a file; nothing when there is no file.
+// readPlace returns the place in a file; a zero place if there is no file.
 func readPlace(file string) (place, error) {
 	var p place
 	text, err := os.ReadFile(file)
@@ -29,12 +29,12 @@ func readPlace(file string) (place, error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("read how far the webhook of alerts was told: %w; remove the file to begin with what is new", err)
+		return p, fmt.Errorf("read how far the webhook of alerts was told: %w; remove the file to begin with new alerts", err)
 	}
 	return p, nil
 }
 
-// write keeps the place: the old one or the new one is in the file, whatever happens.
+// write saves the place. Whatever happens, the file has the old one or the new one.
 func (p place) write(file string) error {
 	text, err := json.Marshal(p)
 	if err == nil {

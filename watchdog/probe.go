@@ -12,7 +12,7 @@ import (
 func (w *Watchdog) probeLog(ctx context.Context) error {
 	for {
 		asked := w.Clock()
-		asking, cancel := context.WithTimeout(ctx, askWithin)
+		asking, cancel := context.WithTimeout(ctx, askTimeout)
 		head, err := w.Log.Head(asking)
 		cancel()
 		if ctx.Err() != nil {
@@ -31,7 +31,7 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 	}
 }
 
-// noteLog takes what came of asking the log. The caller holds mu.
+// noteLog takes the result of a question to the log. The caller holds mu.
 func (w *Watchdog) noteLog(since *time.Time, asked time.Time, err error) {
 	w.view.log.note(since, asked, w.Clock(), err, unreachableAfter)
 }
@@ -53,7 +53,7 @@ func (w *Watchdog) probeTables(ctx context.Context) error {
 
 func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	asked := w.Clock()
-	asking, cancel := context.WithTimeout(ctx, askWithin)
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	cursor, err := w.Tables.Cursor(asking)
 	if ctx.Err() != nil {
@@ -65,7 +65,7 @@ func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	w.view.tables.note(asked, head, cursor.Seq, err, w.Limits.LagEvents)
 }
 
-// complain counts a probe that failed, and says so when the one before did not fail.
+// complain counts a failed probe, and logs it if the one before did not fail.
 func (w *Watchdog) complain(ctx context.Context, probe string, since time.Time, err error) {
 	if err == nil {
 		return

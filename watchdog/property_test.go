@@ -16,7 +16,7 @@ type pair struct {
 	now  time.Time
 	seq  events.Seq
 	dogs []*Watchdog
-	// known is what both have read.
+	// known is the ledger that both have read.
 	known *ledger.Ledger
 	ears  []*ears
 	log   []events.Recorded
@@ -39,14 +39,14 @@ func (p *pair) tell(f events.Fact) {
 	}
 }
 
-// settleAll lets both do what they want, until they want nothing.
+// settleAll lets both record what they want, until they want nothing more.
 func (p *pair) settleAll(t *rapid.T) {
 	for range 4 {
 		quiet := true
 		for _, w := range p.dogs {
 			for _, d := range w.decide(p.known, p.now) {
 				quiet = false
-				// As the log has it: what stands in the same words, and what does not stand, is not told again.
+				// Like the log: raising an alert in its present words, or clearing one that does not stand, records nothing.
 				if stands, ok := p.known.Alerts[d.clear]; d.clear != "" && ok {
 					if p.now.Sub(stands.At) < settle {
 						t.Fatalf("%s is cleared %s after it was raised", d.clear, p.now.Sub(stands.At))
@@ -105,7 +105,7 @@ func vocabulary() []events.Fact {
 	return facts
 }
 
-// Whatever happens, the watchdogs come to an end, and what stands is then what both of them want or doubt.
+// Whatever happens, both watchdogs come to want nothing more. Then the standing alerts are those that both want or doubt.
 func TestWatchdogsAgree(t *testing.T) {
 	facts := vocabulary()
 	rapid.Check(t, func(t *rapid.T) {

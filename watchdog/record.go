@@ -16,7 +16,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// what says in words what a deed is.
+// what returns a deed in words.
 func (d deed) what() string {
 	if d.clear != "" {
 		return "clear " + string(d.clear)
@@ -30,7 +30,7 @@ type deed struct {
 	clear  events.AlertKey
 	reason string
 	cause  events.Seq
-	// done is called, with mu held, when the log has it.
+	// done is called, with mu held, once the log has it.
 	done func()
 }
 
@@ -58,7 +58,7 @@ func (w *Watchdog) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 	return steps
 }
 
-// look keeps the alerts that stand for whoever asks, and counts those that are new.
+// look keeps the alerts that stand, for the metrics, and counts the new ones.
 func (w *Watchdog) look(l *ledger.Ledger) {
 	w.standing = w.standing[:0:0]
 	for _, key := range slices.Sorted(maps.Keys(l.Alerts)) {
@@ -71,7 +71,7 @@ func (w *Watchdog) look(l *ledger.Ledger) {
 	w.at, w.counted = l.Seq, true
 }
 
-// noteAppend takes what came of an append. A conflict and a refusal are answers of a log that works. The caller
+// noteAppend takes the result of an append. A conflict or a refusal is the answer of a log that works. The caller
 // holds mu.
 func (w *Watchdog) noteAppend(asked time.Time, err error) {
 	var conflict *eventlog.ConflictError
@@ -86,7 +86,7 @@ func (w *Watchdog) noteAppend(asked time.Time, err error) {
 }
 
 func (w *Watchdog) carryOut(ctx context.Context, d deed) (events.Seq, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	by := control.By{Actor: source, Source: source, Root: source, Cause: d.cause}
 	if d.clear != "" {
@@ -103,7 +103,7 @@ func (w *Watchdog) carryOut(ctx context.Context, d deed) (events.Seq, error) {
 	return answer.Seq, err
 }
 
-// decide judges and returns what the log has to be told.
+// decide judges, and returns what must be recorded.
 func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,13 +133,13 @@ func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 		}
 	}
 	w.local = w.localOf(j, now)
-	if len(deeds) == 0 { // nothing has to be written, so nothing is known to fail
+	if len(deeds) == 0 { // nothing must be written, so no write is known to fail
 		w.noteLog(&w.view.log.refusing, now, nil)
 	}
 	return deeds
 }
 
-// outages returns what to tell the log of those that are over, unless another watchdog did. The caller holds mu.
+// outages returns what to record about outages that are over, unless another watchdog did. The caller holds mu.
 func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 	for _, o := range w.view.log.outages {
 		forget := func() {
@@ -155,7 +155,7 @@ func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 	return deeds
 }
 
-// speak tells of a log that is away where it can be told: in memory, and to the webhook once. The caller holds mu.
+// speak says that the log is away, if it is: in memory, and once to the webhook. The caller holds mu.
 func (w *Watchdog) speak(now time.Time) {
 	alert, since, away := w.view.unreachable(now)
 	w.local = slices.DeleteFunc(w.local, func(a readmodel.Alert) bool { return a.Kind == events.AlertUnreachable })

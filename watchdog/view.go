@@ -8,15 +8,15 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// view is what the watchdog perceives besides the log: heartbeats, and whether log and tables answer. It is
-// its own and ends with it.
+// view is what the watchdog perceives besides the log: heartbeats, and whether log and tables answer. Each process
+// has its own, in memory only.
 type view struct {
-	// hears is for how long everybody has been heard without a break, voices what is heard of each collector.
+	// hears is for how long all heartbeats have been heard without a break; voices, what is heard of each collector.
 	hears  time.Duration
 	voices map[events.CollectorName]presence.Voice
-	// told is when the log last spoke of each collector's being there or not.
+	// told is when the log last said of each collector that it is there or not.
 	told map[events.CollectorName]time.Time
-	// grew is when a beat told of progress, sighted when one told of a job for the first time.
+	// grew is when a beat last told of progress; sighted, when one last told of a job for the first time.
 	grew, sighted time.Time
 
 	log    logView
@@ -27,7 +27,8 @@ func newView() *view {
 	return &view{voices: map[events.CollectorName]presence.Voice{}, told: map[events.CollectorName]time.Time{}}
 }
 
-// listen takes what is heard of all collectors. What the log has just said of one lets its silence begin.
+// listen takes what is heard of all collectors. When the log says something new about the presence of one, its silence
+// is counted from that moment.
 func (v *view) listen(h presence.Hearing, collectors map[events.CollectorName]*ledger.Collector, now time.Time) {
 	v.hears = h.Hears()
 	for name, c := range collectors {
@@ -58,25 +59,25 @@ func (v *view) there(name events.CollectorName, limit time.Duration) bool {
 	return voice.Heard && !voice.Left && voice.Silence < limit
 }
 
-// logView is whether the log answers.
+// logView says whether the log answers.
 type logView struct {
-	// head is the last event that the log told of; answered is set once it told.
+	// head is the last event of the log as it answered; answered is set after the first answer.
 	head     events.Seq
 	answered bool
-	// silent is since when it does not answer, refusing since when it takes no event, with the reason. Zero
-	// when that is not so.
+	// silent is since when the log does not answer; refusing, since when it takes no event, for the reason why. They are
+	// zero while it does.
 	silent, refusing time.Time
 	why              string
-	// told is set once somebody was told of the outage.
+	// told is set once the webhook was told of the outage.
 	told bool
-	// outages are over, and not recorded yet.
+	// outages are the outages that are over and not recorded yet.
 	outages []outage
 }
 
 // outage is a time in which the log did not answer, or took nothing.
 type outage struct{ from, to time.Time }
 
-// failing returns since when the log cannot be read or written; zero when it can.
+// failing returns since when the log cannot be read or written; zero if it can.
 func (l *logView) failing() time.Time {
 	if l.silent.IsZero() || !l.refusing.IsZero() && l.refusing.Before(l.silent) {
 		return l.refusing
@@ -84,8 +85,8 @@ func (l *logView) failing() time.Time {
 	return l.silent
 }
 
-// note takes what came of asking the log at a time; since is silent or refusing, whichever was asked about. It keeps an
-// outage that is over and lasted for as long as the limit.
+// note takes the result of a question that was put to the log at asked. since is the field in question: silent or
+// refusing. When an outage is over and lasted at least limit, note keeps it in outages.
 func (l *logView) note(since *time.Time, asked, now time.Time, err error, limit time.Duration) {
 	from := l.failing()
 	if err != nil {
@@ -104,17 +105,17 @@ func (l *logView) note(since *time.Time, asked, now time.Time, err error, limit 
 	}
 }
 
-// tablesView is how far the tables are.
+// tablesView says how far the tables are.
 type tablesView struct {
-	// asked is set once they were asked, or could not be.
+	// asked is set after the first question to them, even a failed one.
 	asked bool
 	at    events.Seq
-	// failing is since when they cannot be read, far since when they are far behind, still since when they are
-	// behind and have not moved. Zero when that is not so.
+	// failing is since when the tables cannot be read; far, since when they are far behind; still, since when they are
+	// behind and have not moved. Each is zero if that is not so.
 	failing, far, still time.Time
 }
 
-// note takes what came of asking the tables for their place when the log was at head.
+// note takes the result of asking the tables for their place when the log was at head.
 func (t *tablesView) note(now time.Time, head, at events.Seq, err error, limit uint64) {
 	begin := func(since *time.Time, holds bool) {
 		switch {

@@ -1,30 +1,29 @@
 // Package watchdog tells people what stands still, is gone or is late, and when that is over.
 //
-//	log ────────▶ fold (state.go, fold.go) ─┐
+//	log ────────▶ ledger (of the shell) ────┐
 //	presence ───▶ view (view.go) ───────────┼─▶ judge, a pure decision ─▶ AlertRaised, AlertCleared ─▶ log
 //	log's head, tables' cursor: probes ─────┘        once a tick                                        │
 //	                                                                            webhook (hook.go) ◀─────┘
 //
 // # Raising and clearing
 //
-// The judgement names the alerts that should stand now, and those of which it cannot be told yet; all others of
-// its kinds should not stand. What the log has otherwise is put right. To raise what stands and to clear what
-// does not records nothing, so any number of watchdogs may run, and one that is started finds its own alerts in the
-// log, keeps those that go on and clears those that are over.
+// The judgement names the alerts that should stand now, and those that it cannot decide yet. All other alerts of
+// its kinds should not stand. The watchdog raises and clears until the log says the same. Raising an alert that stands
+// and clearing one that does not records nothing, so any number of watchdogs may run. A watchdog that starts finds its
+// own alerts in the log, keeps those that still hold and clears those that are over.
 //
-// Two watchdogs may see a thing differently for a moment, and say it in other words. So an alert that stands is
-// raised in other words only when this watchdog itself says it otherwise than a moment ago, and is cleared only
-// after it stood for a few seconds.
+// Two watchdogs may see a thing differently for a moment, and use other words for it. So a watchdog gives a standing
+// alert other words only when its own words have changed, and clears an alert only after it stood for a few seconds.
 //
-// Who is silent package presence tells. Nobody is called silent while the log is being read or is away, and before
-// everybody was heard for OfflineAfter. What is unknown (the length of a job the
-// like of which never ended, the tables where there is no way to ask them) is compared with nothing.
+// Package presence tells who is silent. No collector is called silent while the log is being read or is away, or before
+// all were listened to for OfflineAfter. Unknown values are not judged: the length of a job if none like it has ended,
+// and the tables if there is no way to ask them.
 //
 // # When the log itself is away
 //
-// Then nothing can be recorded. The alert stands in memory, where pages and metrics of the same process see it
-// (Local), and the webhook hears of it at once, with sequence 0. When the log is back, both its events are
-// recorded, with the true times in their words.
+// Nothing can be recorded then. The alert stands in memory, where pages and metrics of the same process see it
+// (Local). The webhook gets it at once, with sequence 0. When the log is back, the watchdog records both events of the
+// alert, with the true times in their words.
 package watchdog
 
 import (
@@ -48,13 +47,13 @@ import (
 
 const (
 	source = "watchdog"
-	// askWithin bounds each question to the log or the tables, and each append.
-	askWithin = 5 * time.Second
-	// settle is how long an alert stands at least: two watchdogs do not see everything at the same moment.
+	// askTimeout bounds each question to the log or the tables, and each append.
+	askTimeout = 5 * time.Second
+	// settle is the least time that an alert stands: two watchdogs do not see everything at the same moment.
 	settle = 5 * time.Second
 )
 
-// Tables are asked how far they are.
+// Tables tell how far they are.
 type Tables interface {
 	Cursor(ctx context.Context) (readmodel.Cursor, error)
 }
@@ -62,16 +61,16 @@ type Tables interface {
 // Config is what a Watchdog needs.
 type Config struct {
 	Log eventlog.Log
-	// Hearing tells who is silent; nil calls nobody silent.
+	// Hearing tells who is silent; with nil no collector is called silent.
 	Hearing presence.Hearing
-	// Tables may be nil: then nothing is said of them.
+	// Tables may be nil: then they are not judged.
 	Tables Tables
 	// Control records the alerts.
 	Control *control.Control
 	Limits  Limits
-	// Hook is told of every alert, whoever raised it; nil tells nobody.
+	// Hook posts every alert, whoever raised it; nil posts none.
 	Hook *Hook
-	// Tick is how often everything is looked at. 0 is one second.
+	// Tick is the time between two probes, and between two looks at whether the log is away. 0 means one second.
 	Tick    time.Duration
 	Clock   func() time.Time
 	Logger  *slog.Logger
@@ -84,17 +83,17 @@ type Watchdog struct {
 	// mu guards everything below: the decisions and the probes come from goroutines of their own.
 	mu   sync.Mutex
 	view *view
-	// standing are the alerts that the log said last, up to the event at; counted is set once they were looked at.
+	// standing are the alerts that stand according to the log, up to the event at. counted is set after the first look.
 	standing []ledger.Alert
 	at       events.Seq
 	counted  bool
-	// said are the words of the alerts that this watchdog wants.
+	// said holds the words of the alerts that this watchdog wants.
 	said map[events.AlertKey]string
-	// local are the alerts that tables may not show.
+	// local are the alerts that the tables may not show.
 	local []readmodel.Alert
 }
 
-// New returns a watchdog; it does nothing before Run.
+// New returns a watchdog. It does nothing before Run.
 func New(c Config) *Watchdog {
 	if c.Tick == 0 {
 		c.Tick = time.Second
@@ -110,7 +109,8 @@ func New(c Config) *Watchdog {
 	return w
 }
 
-// Run asks whether log and tables answer, and tells the webhook, until ctx ends. The shell has the watchdog judge.
+// Run probes log and tables and posts to the webhook, until ctx ends. The judging is done by Decide, which the shell
+// calls.
 func (w *Watchdog) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.probeLog(running) })
@@ -127,7 +127,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	return nil
 }
 
-// Local returns the alerts that stand and that tables may not show: that they are late, and that the log is away.
+// Local returns the standing alerts that the tables may not show: the tables are late, or the log is away.
 func (w *Watchdog) Local() []readmodel.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +154,7 @@ func row(a ledger.Alert) readmodel.Alert {
 	}
 }
 
-// tick tells of a log that is away where it can be told.
+// tick looks again and again whether the log is away, and says so in memory and to the webhook.
 func (w *Watchdog) tick(ctx context.Context) error {
 	for retry.Sleep(ctx, w.Tick) {
 		w.mu.Lock()

@@ -26,7 +26,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// cut is a log that can be away, or take nothing.
+// cut is a log that can be away, or refuse every event.
 type cut struct {
 	*memory.Log
 	mu         sync.Mutex
@@ -72,7 +72,7 @@ func (c *cut) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq,
 	return c.Log.Append(ctx, parts...)
 }
 
-// tables are as far as they are told to be.
+// tables are as far as the test says.
 type tables struct {
 	mu   sync.Mutex
 	log  *memory.Log
@@ -364,7 +364,7 @@ func TestALogThatIsAwayIsSaidAtOnceAndRecordedLater(t *testing.T) {
 		y.pass(6*time.Second, here)
 		l := w.Local()
 		if len(l) != 1 || l[0].Key != "unreachable" || l[0].RaisedSeq != 0 || from.Sub(l[0].RaisedAt).Abs() > time.Second ||
-			!strings.Contains(l[0].Message, "does not answer since") || l[0].Action == "" {
+			!strings.Contains(l[0].Message, "has not answered since") || l[0].Action == "" {
 			t.Errorf("local alerts %+v", l)
 		}
 		y.shows("tacho_alert", "about= kind=unreachable 1")
@@ -400,7 +400,7 @@ func TestALogThatTakesNothingIsSaid(t *testing.T) {
 		defer stop()
 		y.log.set(false, true)
 		y.pass(80*time.Second, eventlog.Beat{})
-		if l := w.Local(); len(l) != 1 || !strings.Contains(l[0].Message, "takes no events") || !strings.Contains(l[0].Message, "the log is full") {
+		if l := w.Local(); len(l) != 1 || !strings.Contains(l[0].Message, "has taken no events") || !strings.Contains(l[0].Message, "the log is full") {
 			t.Errorf("local alerts %+v", l)
 		}
 		y.log.set(false, false)

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/rules/ledger"
 )
 
-// unserved: jobs are queued where nobody takes them.
+// unserved judges lanes where jobs are queued and no collector takes them.
 func (j *judgement) unserved() {
 	for l, lane := range j.Lanes {
 		if lane.Unserved.IsZero() {
@@ -34,7 +34,7 @@ func (j *judgement) unserved() {
 	}
 }
 
-// nobody says why a lane has no collector.
+// nobody returns in words why no collector takes the jobs of a lane.
 func (j *judgement) nobody(l events.Lane) string {
 	var why []string
 	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
@@ -64,7 +64,8 @@ func (j *judgement) unservedOver(about string) string {
 	return "no job is queued there any more"
 }
 
-// lacking: requests wait for what the farm lacks to start them. They are not to blame, and none of them fails.
+// lacking judges requests that wait because the farm lacks something to start them. It is not their fault, and none
+// of them fails.
 func (j *judgement) lacking() {
 	for _, id := range slices.Sorted(maps.Keys(j.Pending)) {
 		r := j.Pending[id]
@@ -77,13 +78,13 @@ func (j *judgement) lacking() {
 		j.want(j.Versions[events.RequestSubject(id)], events.AlertRaised{
 			Kind: events.AlertLacking, About: string(r.Artifact.Suite),
 			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.Artifact.Suite, sentence(r.WaitsFor)),
-			Action:  "Publish definitions that this version reads with `tacho suite publish`, or update the core. The requests start by themselves then.",
+			Action:  "Publish definitions that this version reads with `tacho suite publish`, or update the core. Then the requests start by themselves.",
 		})
 	}
 }
 
-// overrun: a job takes much longer than jobs like it took. Where none like it has ended, nothing is known and
-// nothing is said.
+// overrun judges jobs that take much longer than jobs like them took. If no job like it has ended, nothing is known and
+// there is no alert.
 func (j *judgement) overrun() {
 	for _, lane := range j.Lanes {
 		job := j.Executed(lane)
@@ -96,15 +97,15 @@ func (j *judgement) overrun() {
 		}
 		j.want(job.Token, events.AlertRaised{
 			Kind: events.AlertOverrun, About: string(job.ID),
-			Message: fmt.Sprintf("Job %s runs on collector %s since %s, more than %d times as long as the last ones like it (%s).",
+			Message: fmt.Sprintf("Job %s has run on collector %s since %s, more than %d times as long as the last jobs like it (%s).",
 				j.describe(job), job.Collector, phrase.Moment(job.Since), overrunTimes, phrase.Duration(expected.Length)),
-			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`; if it hangs, stop its collector, which gives the job back, or cancel the "+
+			Action: fmt.Sprintf("See what it does with `tacho logs %s -f`. If it hangs, stop its collector, which gives the job back, or cancel the "+
 				"request with `tacho request cancel %s`.", job.ID, job.Spec().RequestID),
 		})
 	}
 }
 
-// stalled: there is work, and nothing has moved for too long.
+// stalled judges whether there is work and nothing has moved for too long.
 func (j *judgement) stalled() {
 	if !j.Able() {
 		return
@@ -114,7 +115,7 @@ func (j *judgement) stalled() {
 		return
 	}
 	moved := later(later(j.Moved, j.Idle), j.view.grew)
-	// A job that is seen for the first time may have moved just before: that is known when it was watched.
+	// A job that is seen for the first time may have moved just before. That is known only after it was watched.
 	if !j.passed(later(moved, j.view.sighted), j.limits.StalledAfter) {
 		if a, stands := j.Alerts[events.NewAlertKey(events.AlertStalled, "")]; stands && !moved.After(a.At) {
 			j.doubt(events.AlertStalled, "")
@@ -124,7 +125,7 @@ func (j *judgement) stalled() {
 	j.want(0, events.AlertRaised{
 		Kind:    events.AlertStalled,
 		Message: fmt.Sprintf("Nothing has moved since %s, and there is work: %s.", phrase.Moment(moved), strings.Join(j.waits(), "; ")),
-		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
+		Action:  "See what it waits for with `tacho status` and in the output of the part or collector that is named. Then start, activate or replace that one.",
 	})
 }
 
@@ -135,7 +136,8 @@ func (j *judgement) stalledOver() string {
 	return "work goes on"
 }
 
-// waits says what each request in progress waits for; without one, what the first of the others waits for.
+// waits returns in words what each request in progress waits for. If there is none, it returns what the first ready
+// request waits for.
 func (j *judgement) waits() []string {
 	open := map[events.RequestID][]*ledger.Job{}
 	for _, lane := range j.Lanes {
@@ -169,7 +171,7 @@ func (j *judgement) waits() []string {
 	return out
 }
 
-// hindrance says what the jobs of a request wait for, lane by lane.
+// hindrance returns in words what the jobs of a request wait for, lane by lane.
 func (j *judgement) hindrance(jobs []*ledger.Job) string {
 	if len(jobs) == 0 {
 		return "a scheduler to end it, as all its jobs have ended, or for jobs that it shares with another request"
@@ -188,7 +190,7 @@ func (j *judgement) hindrance(jobs []*ledger.Job) string {
 	return strings.Join(out, ", for ")
 }
 
-// executor returns who executes the job now; empty for nobody.
+// executor returns the collector that executes the job now; empty if there is none.
 func executor(job *ledger.Job) events.CollectorName {
 	if job.State != events.JobInProgress {
 		return ""
@@ -196,7 +198,7 @@ func executor(job *ledger.Job) events.CollectorName {
 	return job.Collector
 }
 
-// holdup says what a lane waits for; first is the running job of it, or else any.
+// holdup returns in words what a lane waits for. first is its running job, or else any of its jobs.
 func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	if first.State == events.JobInProgress {
 		if !j.view.there(first.Collector, j.limits.OfflineAfter) {
@@ -220,13 +222,13 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 	return fmt.Sprintf("the collector of lane %s, which is offline", l)
 }
 
-// describe names a job so that a person knows which it is.
+// describe names a job so that a person knows which one it is.
 func (j *judgement) describe(job *ledger.Job) string {
 	spec := job.Spec()
 	return fmt.Sprintf("%s (%s %s/%s of %s)", spec.ID, spec.Kind, spec.Backend, spec.Profile, phrase.Short(spec.Artifact.Tag))
 }
 
-// named names a request by its tag where it has one.
+// named names a request, with its tag if it has one.
 func named(id events.RequestID, tag events.Tag) string {
 	if tag == "" {
 		return string(id)
@@ -234,7 +236,7 @@ func named(id events.RequestID, tag events.Tag) string {
 	return fmt.Sprintf("%s for %s", id, phrase.Short(tag))
 }
 
-// sentence ends a reason as a sentence, and cuts one that is too long to be read.
+// sentence returns the first line of a reason as a sentence, cut if it is too long to read.
 func sentence(reason string) string {
 	const enough = 300
 	reason, _, _ = strings.Cut(strings.TrimSpace(reason), "\n")

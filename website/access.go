@@ -28,14 +28,14 @@ func (s *Server) permitted(r *http.Request) error {
 	return nil
 }
 
-// sameSecret compares in a time that depends on neither.
+// sameSecret compares two secrets in a time that does not depend on them.
 func sameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// by says on whose behalf a permitted write is done. Callers name themselves as people do; the names of
-// Tacho's own parts are not theirs to take.
+// by returns on whose behalf a permitted write is done. Callers choose their own name, but they cannot take the name of
+// one of Tacho's parts.
 func by(r *http.Request) (control.By, error) {
 	actor := r.Header.Get(client.ActorHeader)
 	if actor == "" {
@@ -50,9 +50,9 @@ func by(r *http.Request) (control.By, error) {
 	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String()}, nil
 }
 
-// addressed refuses who reaches this machine from itself by a name that is not its own: a page elsewhere may have
-// its own name point here, and its reader's browser would read for it what others cannot reach. Names without a dot
-// are nobody's to give away.
+// addressed refuses calls from this machine to itself by a foreign name. Otherwise the owner of a page elsewhere could
+// point its own name to this machine, and the browser of its reader would read for it what others cannot reach. Names
+// without a dot are allowed: nobody can register them.
 func (s *Server) addressed(next http.Handler) http.Handler {
 	site := ""
 	if u, err := url.Parse(s.Site); err == nil {
@@ -69,8 +69,8 @@ func (s *Server) addressed(next http.Handler) http.Handler {
 	})
 }
 
-// secured sets the headers that keep a browser from doing with a page what it is not meant for. Scripts and
-// styles come from this server's files alone; nothing is inline.
+// secured sets the headers that keep a browser from misusing a page. Scripts and styles come only from this server's
+// files; nothing is inline.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -11,10 +11,10 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// pastShownFor is how long the status page shows an alert that is over.
+// pastShownFor is how long the status page shows a cleared alert.
 const pastShownFor = 24 * time.Hour
 
-// local returns the alerts that this process knows of and that tables may not show.
+// local returns the alerts that this process knows and that the tables may not show.
 func (s *Server) local() []readmodel.Alert {
 	if s.Alerts == nil {
 		return nil
@@ -22,7 +22,7 @@ func (s *Server) local() []readmodel.Alert {
 	return s.Alerts()
 }
 
-// joined adds the local alerts to those of the tables, ahead of them: they say whether the rest can be trusted.
+// joined puts the local alerts ahead of those of the tables: they say whether the others can be trusted.
 func (s *Server) joined(rows []readmodel.Alert) []readmodel.Alert {
 	local := s.local()
 	list := slices.Clone(local)
@@ -52,14 +52,14 @@ func (s *Server) alerts(_ http.ResponseWriter, r *http.Request, p *params) (any,
 	return s.joined(rows), nil
 }
 
-// lately returns the alerts that were over not long ago.
+// lately returns the alerts that were cleared within pastShownFor.
 func lately(past []readmodel.Alert, now time.Time) []readmodel.Alert {
 	return slices.DeleteFunc(slices.Clone(past), func(a readmodel.Alert) bool {
 		return a.ClearedAt == nil || now.Sub(*a.ClearedAt) > pastShownFor
 	})
 }
 
-// signature changes when the local alerts do.
+// signature returns a text that changes when the local alerts change.
 func (s *Server) signature() string {
 	var b strings.Builder
 	for _, a := range s.local() {
@@ -68,7 +68,7 @@ func (s *Server) signature() string {
 	return b.String()
 }
 
-// prose shows what stands between backticks as code.
+// prose returns a text as HTML, with the parts between backticks as code.
 func prose(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
@@ -81,7 +81,7 @@ func prose(text string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// alertTitle says in two words what kind of alert it is.
+// alertTitle returns the kind of an alert in one or two words.
 func alertTitle(k events.AlertKind) string {
 	switch k {
 	case events.AlertStalled:

@@ -22,19 +22,19 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// maxBody bounds the body of a command, maxDefinitions that of definitions.
+// maxBody bounds the body of a command; maxDefinitions, that of definitions.
 const (
 	maxBody        = 64 << 10
 	maxDefinitions = 4 << 20
 )
 
-// wrong is an error that says no with a status, in words for the caller.
+// wrong returns an error with a status and with words for the caller.
 func wrong(status int, next, format string, args ...any) error {
 	return &client.Error{Status: status, Message: fmt.Sprintf(format, args...), Next: next}
 }
 
-// explain turns any error into what the caller is told. What it does not know is a fault: the caller learns
-// nothing of its inside, and known is false.
+// explain turns any error into what the caller is told. known is false for an error that has to be logged as a fault:
+// the caller is not told its details.
 func explain(err error) (e *client.Error, known bool) {
 	var refused *control.RefusedError
 	var notConnected *pgconn.ConnectError
@@ -86,7 +86,7 @@ func explain(err error) (e *client.Error, known bool) {
 	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
 }
 
-// hungUp reports whether Postgres left in the middle of a query, as it does when it stops or is started again.
+// hungUp reports whether Postgres left in the middle of a query, as it does when it stops or restarts.
 func hungUp(err error) bool {
 	var said *pgconn.PgError
 	if errors.As(err, &said) {
@@ -107,7 +107,7 @@ func refusalStatus(kind control.RefusalKind) int {
 	return http.StatusBadRequest
 }
 
-// fault logs an error that the caller is not told the whole of.
+// fault logs an error of which the caller is told only a part.
 func (s *Server) fault(r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the caller has left
@@ -128,7 +128,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, r, e.Status, e)
 }
 
-// write answers with JSON, one value and a line feed.
+// write answers with one JSON value and a line feed.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, status int, answer any) {
 	data, err := json.Marshal(answer)
 	if err != nil {
@@ -147,7 +147,7 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 	return decodeStrict(data, v)
 }
 
-// rawBody reads a body of JSON, bounded.
+// rawBody reads a body of JSON, at most limit bytes.
 func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
@@ -160,7 +160,7 @@ func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error
 	if err != nil {
 		return nil, wrong(http.StatusBadRequest, "send it again", "the body broke off")
 	}
-	// What the command does may take longer than its body.
+	// The command may take longer than its body took to arrive.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(data) > 0 && (err != nil || kind != "application/json") {
 		return nil, wrong(http.StatusUnsupportedMediaType, "send the header Content-Type: application/json", "the body is not declared as JSON")

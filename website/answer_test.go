@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Who reads while Postgres is started again is told to come back, and not that Tacho is at fault.
+// A reader who asks while Postgres restarts is told to come back, and not that Tacho has a fault.
 func TestAPostgresThatLeavesIsAway(t *testing.T) {
 	for want, list := range map[int][]error{
 		http.StatusServiceUnavailable:  {&pgconn.PgError{Code: "57P01"}, &pgconn.PgError{Code: "57P03"}, io.ErrUnexpectedEOF},

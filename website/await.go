@@ -10,10 +10,10 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// errWaitedLong ends the wait of a read for an event.
+// errWaitedLong is the cause when the wait of a read for an event ends.
 var errWaitedLong = errors.New("the tables did not get there in time")
 
-// awaited waits until the tables hold the event that a read names, for a bounded time.
+// awaited waits, for a bounded time, until the tables hold the event that a read names.
 func (s *Server) awaited(r *http.Request, p *params) error {
 	seq := p.seq("wait_for")
 	if p.err != nil || seq == 0 {
@@ -36,7 +36,7 @@ func (s *Server) awaited(r *http.Request, p *params) error {
 	return wrong(http.StatusGatewayTimeout, "see /readyz: the projector is slow or does not run, or the log has no such event", "%s", lag)
 }
 
-// seqNow asks the tables how far they are: at 0 when no projector ever began.
+// seqNow asks the tables how far they are; 0 if no projector ever began.
 func (s *Server) seqNow(r *http.Request) (events.Seq, error) {
 	at, err := s.Reader.Cursor(r.Context())
 	if errors.Is(err, readmodel.ErrNotFound) {

@@ -12,7 +12,7 @@ import (
 // beats joins what the log says of collectors with what is heard of them.
 type beats struct {
 	hearing presence.Hearing
-	// offlineAfter is how long one may be silent before it is shown as offline.
+	// offlineAfter is how long a collector may be silent before it is shown as offline.
 	offlineAfter time.Duration
 }
 
@@ -26,7 +26,7 @@ func (b beats) join(rows []readmodel.Collector) []client.Collector {
 		if known && voice.Heard && !gone {
 			c.Heartbeat = &client.Heartbeat{Beat: voice.Beat, AgeMS: voice.Age.Milliseconds()}
 		}
-		// One of which nothing was heard yet, neither a beat nor silence, is what the log says.
+		// If nothing was heard of a collector yet, neither a beat nor silence, the log's word stands.
 		c.State = shownState(row, c.Heartbeat, known && (voice.Heard || gone))
 		if c.State == client.CollectorOffline && (c.Reason == "" || row.Online) {
 			c.Reason = silence(row, voice.Heard)
@@ -36,8 +36,8 @@ func (b beats) join(rows []readmodel.Collector) []client.Collector {
 	return out
 }
 
-// shownState joins what the log says of a collector with its heartbeat. Where it is not known whether there is one, the
-// log's word stands.
+// shownState joins what the log says of a collector with its heartbeat. If it is not known whether there is a
+// heartbeat, the log's word stands.
 func shownState(row readmodel.Collector, h *client.Heartbeat, known bool) client.CollectorState {
 	online, busy := row.Online, row.CurrentJob != nil
 	if known {
@@ -68,7 +68,7 @@ func present(rows []readmodel.Collector) (there []readmodel.Collector, removed i
 	return there, len(rows) - len(there)
 }
 
-// silence says in words why a collector is offline of which the log does not say why. seen is set when its heartbeat was
+// silence returns in words why a collector is offline, if the log does not say why. seen is set if its heartbeat was
 // ever heard.
 func silence(row readmodel.Collector, seen bool) string {
 	switch {

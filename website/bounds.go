@@ -16,47 +16,47 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// effort says what a route takes of the server, and so which bounds it has.
+// effort says how much of the server a route takes, and so which bounds it has.
 type effort int
 
 const (
-	// quick reads a few rows, by the connections of the pages.
+	// quick reads a few rows, over the connections of the pages.
 	quick effort = iota
-	// long reads much, or the log, by connections of its own.
+	// long reads much, or the log, over connections of its own.
 	long
 	// common is read once for all who ask at the same time.
 	common
-	// lasting goes on until its reader leaves.
+	// lasting continues until its reader leaves.
 	lasting
-	// unbounded is for commands, which have a token, and for what costs nothing.
+	// unbounded is for commands, which need a token, and for answers that cost nothing.
 	unbounded
 )
 
 const (
-	// memoryForAll bounds the large answers that are held until slow readers have taken them, memoryForOne those of
-	// one address, and largeAnswer is what counts as one.
+	// memoryForAll bounds the bytes of large answers that are held until slow readers have taken them; memoryForOne,
+	// those of one address. An answer larger than largeAnswer counts as large.
 	memoryForAll = 256 << 20
 	memoryForOne = 64 << 20
 	largeAnswer  = 64 << 10
-	// slowest is the pace, in bytes a second, below which a reader of a large answer is left.
+	// slowest is the least pace, in bytes a second, for reading a large answer. A slower reader is dropped.
 	slowest = 64 << 10
-	// fewPlaces is what an address may always have when others have three quarters of everything.
+	// fewPlaces is how many places an address may have once three quarters of all places are taken.
 	fewPlaces = 4
 )
 
-// bounds is what all readers may have at once. See Readers of package config.
+// bounds is what all readers may have at once. See config.Readers.
 type bounds struct {
 	config.Readers
 	trusted []netip.Prefix
-	// answers and streams are what is under way, memory the bytes of large answers that are being sent.
+	// answers and streams count those under way; memory, the bytes of large answers that are being sent.
 	answers, streams, memory *places
-	// quick, long and parts are the turns of reading: for pages, for what takes long, and for the parts of the log that
-	// streams read, which are small and would wait long behind the long ones. The last two cost more of the processors
-	// than of Postgres, so each leaves one processor to the pages.
+	// quick, long and parts are the turns of reading: for pages, for long reads, and for the parts of the log that
+	// streams read. Parts are small and would wait long behind the long reads. The last two load the processors more
+	// than Postgres, so each leaves one processor to the pages.
 	quick, long, parts *turns
 }
 
-// newBounds panics when the configuration was never checked.
+// newBounds returns the bounds of a configuration. It panics if the configuration is wrong: it should have been checked.
 func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 	trusted, err := c.Trusted()
 	if err != nil {
@@ -67,35 +67,35 @@ func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 		Readers: c, trusted: trusted,
 		answers: newPlaces(c.Answers, c.AnswersPerAddress, fewPlaces), streams: newPlaces(c.Streams, c.StreamsPerAddress, fewPlaces),
 		memory: newPlaces(memoryForAll, memoryForOne, memoryForOne/16),
-		quick:  newTurns(max(r.Connections()-1, 1)), // common reads have one
+		quick:  newTurns(max(r.Connections()-1, 1)), // one connection is for common reads
 		long:   newTurns(atOnce), parts: newTurns(atOnce),
 	}
-	b.long.after, b.parts.after = b.quick, b.quick
+	b.long.yieldTo, b.parts.yieldTo = b.quick, b.quick
 	return b
 }
 
-// errNoTurn ends the wait of a read for its turn.
+// errNoTurn is the cause when the wait of a read for its turn ends.
 var errNoTurn = errors.New("no turn came")
 
-// visit is one request with what it has of the bounds.
+// visit is one request and what it has taken of the bounds.
 type visit struct {
 	who netip.Addr
-	// line is where it takes its turn; nil needs none.
+	// line is where it takes its turn; nil if it needs none.
 	line *turns
-	// done ends its turn; nil while it has none.
+	// done ends its turn; nil while it has no turn.
 	done func()
 }
 
 type visitKey struct{}
 
-// visitOf returns the visit of a request; one without bounds has none.
+// visitOf returns the visit of a request; nil if the route has no bounds.
 func visitOf(ctx context.Context) *visit {
 	v, _ := ctx.Value(visitKey{}).(*visit)
 	return v
 }
 
-// bounded keeps a route within what its visitors may have at once. Whoever asks for more is told to come back; refuse
-// says so in the form of the route.
+// bounded keeps a route within what its visitors may have at once. A visitor that asks for more is told when to come
+// back; refuse says so in the form of the route.
 func (s *Server) bounded(e effort, refuse func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
 	kind, of := "answer", s.bounds.answers
 	var line *turns
@@ -122,7 +122,8 @@ func (s *Server) bounded(e effort, refuse func(http.ResponseWriter, *http.Reques
 	})
 }
 
-// begin waits until it is the turn of a request to read, for a bounded time. The turn ends when its answer is sent.
+// begin waits until a request has its turn to read, for a bounded time. The turn ends before the answer is sent (see
+// deliver).
 func (s *Server) begin(r *http.Request) error {
 	v := visitOf(r.Context())
 	if v == nil || v.line == nil || v.done != nil {
@@ -146,7 +147,7 @@ func (v *visit) rest() {
 	}
 }
 
-// readPart does one read of a stream, when it is its turn. Streams wait for it as long as they last.
+// readPart does one read of a stream when it has its turn. It waits for the turn until ctx ends.
 func (s *Server) readPart(ctx context.Context, who netip.Addr, read func(*readmodel.Reader) error) error {
 	done, err := s.bounds.parts.take(ctx, who)
 	if err != nil {
@@ -156,7 +157,7 @@ func (s *Server) readPart(ctx context.Context, who netip.Addr, read func(*readmo
 	return read(s.long)
 }
 
-// tooMany says no to a reader, what is reached, and what to do.
+// tooMany returns the error that refuses a reader. It says which bound is reached and what to do.
 func (s *Server) tooMany(kind string, reached bound) error {
 	s.metrics.refused.WithLabelValues(kind, string(reached)).Inc()
 	e := &client.Error{Status: http.StatusTooManyRequests, RetryAfter: time.Second}
@@ -168,23 +169,23 @@ func (s *Server) tooMany(kind string, reached bound) error {
 			most, e.RetryAfter = s.bounds.StreamsPerAddress, 10*time.Second
 			e.Next = "close some of them"
 		}
-		e.Message = fmt.Sprintf("your address has %s under way, which is all that one address may have", phrase.Count(most, kind))
+		e.Message = fmt.Sprintf("your address has %s under way, and one address may not have more", phrase.Count(most, kind))
 	case ofAll:
 		most := s.bounds.Answers
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 5*time.Second
 		if kind == "stream" {
 			most, e.Status, e.RetryAfter = s.bounds.Streams, http.StatusTooManyRequests, 30*time.Second
 		}
-		e.Message = fmt.Sprintf("all readers together have about %s under way, which is all that there may be", phrase.Count(most, kind))
+		e.Message = fmt.Sprintf("all readers together have about %s under way, and there may not be more", phrase.Count(most, kind))
 	case ofTurn:
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 5*time.Second
 		e.Message = fmt.Sprintf("too many read at this moment: your turn did not come within %s", s.bounds.Wait.Std())
 	case ofMemory:
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 10*time.Second
-		e.Message = "too many large answers wait for readers who take them slowly"
+		e.Message = "too many large answers wait for slow readers"
 		e.Next = "ask for less with limit=…"
 	}
-	again := fmt.Sprintf("come again in %d s", int(e.RetryAfter.Seconds()))
+	again := fmt.Sprintf("try again in %d s", int(e.RetryAfter.Seconds()))
 	if e.Next != "" {
 		again = e.Next + ", or " + again
 	}
@@ -192,15 +193,15 @@ func (s *Server) tooMany(kind string, reached bound) error {
 	return e
 }
 
-// later tells a reader who was refused when to come back.
+// later tells a refused reader when to come back, in a header.
 func later(h http.Header, e *client.Error) {
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 }
 
-// deliver sends an answer that is made, and ends the turn in which it was made: whoever reads slowly keeps nobody
-// from reading. An answer that is not taken within half a minute, or more if it is large, is given up.
+// deliver ends the turn of a request and sends its answer. The turn ends first, so a slow reader keeps no other
+// from reading. An answer that is not taken within half a minute, or longer if it is large, is given up.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, status int, contentType string, text []byte) {
 	if v := visitOf(r.Context()); v != nil {
 		v.rest()
@@ -216,16 +217,16 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, status int, con
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
-	// Where there are no deadlines, nobody is slow.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin + time.Duration(len(text)/slowest)*time.Second))
+	// An error means that the connection has no deadlines, as in tests.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(len(text)/slowest)*time.Second))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // whoever asked may have left
+	_, _ = w.Write(text) // the reader may have left
 }
 
-// unhurried takes the deadline back that the answer before on the same connection had.
+// unhurried removes the deadline that the previous answer on the same connection had set.
 func unhurried(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // where there are none, there is nothing to take back
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // an error means that there are no deadlines
 		next.ServeHTTP(w, r)
 	})
 }

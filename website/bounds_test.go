@@ -30,7 +30,7 @@ func TestAVisitorIsTheNearestAddressThatIsNoProxy(t *testing.T) {
 		want      string
 	}{
 		{peer: "192.0.2.1:7", want: "192.0.2.1"},
-		{peer: "192.0.2.1:7", forwarded: []string{"198.51.100.1"}, want: "192.0.2.1"}, // anybody can write that
+		{peer: "192.0.2.1:7", forwarded: []string{"198.51.100.1"}, want: "192.0.2.1"}, // any client can write that
 		{peer: "10.0.0.1:7", want: "10.0.0.1"},
 		{peer: "10.0.0.1:7", forwarded: []string{"198.51.100.1"}, want: "198.51.100.1"},
 		{peer: "10.0.0.1:7", forwarded: []string{"203.0.113.9, 198.51.100.1, 10.2.2.2"}, want: "198.51.100.1"},
@@ -53,7 +53,7 @@ func TestAVisitorIsTheNearestAddressThatIsNoProxy(t *testing.T) {
 	}
 }
 
-// However places are taken and given back, nobody has more than the bounds and nothing is left over.
+// However places are taken and given back, no address has more than the bounds allow, and no place is lost.
 func TestPlacesAreNeverMoreThanTheBoundsAndNeverLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		each := rapid.IntRange(1, 8).Draw(t, "each")
@@ -98,7 +98,7 @@ func TestPlacesAreNeverMoreThanTheBoundsAndNeverLost(t *testing.T) {
 	})
 }
 
-// Many come at once, and many leave before their turn: never more than there are turns, and none is lost.
+// Many come at once, and many leave before their turn: there are never more turns than allowed, and none is lost.
 func TestTurnsAreNeverMoreAndNeverLost(t *testing.T) {
 	const atOnce, many = 3, 400
 	line := newTurns(atOnce)
@@ -164,7 +164,7 @@ func TestLinesAreServedInTurn(t *testing.T) {
 func TestLongReadsPauseWhilePagesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages, long := newTurns(1), newTurns(1)
-		long.after = pages
+		long.yieldTo = pages
 		read := func(lasts time.Duration) {
 			t.Helper()
 			done, err := long.take(t.Context(), address(1))

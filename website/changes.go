@@ -11,13 +11,13 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// halfBar is how long the bar of the largest change is.
+// halfBar is the length of the bar of the largest change.
 const halfBar = 50
 
 // changeTable is one metric of a comparison as its page shows it.
 type changeTable struct {
 	compare.Summary
-	// Shared is what all test cases have in common and their names leave out; empty for nothing.
+	// Shared is what all test cases have in common and their names leave out; may be empty.
 	Shared string
 	Rows   []changeRow
 }
@@ -27,11 +27,11 @@ type changeRow struct {
 	compare.Change
 	Name              string
 	From, To, Percent string
-	// X and Width are those of the bar; no width, no bar.
+	// X and Width place the bar; there is no bar if Width is 0.
 	X, Width float64
 }
 
-// changeTables makes a table of each metric. What is significant comes first, the largest change first.
+// changeTables makes a table for each metric. Significant changes come first, the largest of them first.
 func changeTables(c comparison.Comparison) []changeTable {
 	tables := make([]changeTable, len(c.Summaries))
 	for i, s := range c.Summaries {
@@ -75,8 +75,8 @@ func newChangeRow(m compare.MetricInfo, ch compare.Change, name string, largest 
 	return row
 }
 
-// naming returns how to name test cases so that they stay apart, without the backend and the target that all
-// of them have, and those.
+// naming returns a function that gives each test case its own name, and the shared part: names leave out the backend
+// and the target if all test cases have the same.
 func naming(rows []compare.Change) (name func(events.TestCase) string, shared string) {
 	backend, target := true, true
 	for _, ch := range rows {
@@ -101,7 +101,7 @@ func naming(rows []compare.Change) (name func(events.TestCase) string, shared st
 	}, shared
 }
 
-// dotted joins what is not empty.
+// dotted joins the parts that are not empty.
 func dotted(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
 }

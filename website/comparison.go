@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// tables is where comparisons come from. They read much.
+// tables returns what makes comparisons. They read much, so they use the long reader.
 func (s *Server) tables() comparison.Tables {
 	return comparison.Tables{Reader: s.long, Site: s.Site}
 }
@@ -44,7 +44,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	return nil
 }
 
-// report answers the report as text for a terminal, or as the Markdown that a pull request would get; all has it show
+// report answers the report as text for a terminal, or as the Markdown that a pull request would get. With all it shows
 // everything, at any length.
 func (s *Server) report(w http.ResponseWriter, r *http.Request, q comparison.Query, format string, all bool) error {
 	made, err := s.tables().Report(r.Context(), q)

@@ -7,43 +7,43 @@
 //
 // # Reading
 //
-// Every page and every answer is one read of the tables, in one snapshot where parts belong together. The
-// tables trail the log by milliseconds; whoever has just written adds `wait_for` with the sequence that the
-// write answered and sees its effect.
+// Every page and every answer is one read of the tables, in one snapshot if parts belong together. The
+// tables trail the log by milliseconds. A caller that has just written adds `wait_for` with the sequence that the
+// write answered, and then sees its effect.
 //
 // # Many readers
 //
-// Anybody may read, so what readers have at once is bounded, per address and in all (places.go). Few read at the same
-// time; the others wait in lines that are served in turn, address by address (turns.go). A request has its turn from
-// its first read until its answer is made, and not while that is sent:
+// Anybody may read, so what readers have at once is bounded, per address and in total (places.go). Few read at the same
+// time. The others wait in one line per address, and the lines are served in turn (turns.go). A request has its turn
+// from its first read until its answer is made, and not while the answer is sent:
 //
 //	place ──▶ wait_for ──▶ turn ──▶ read, make the answer ──▶ end of the turn ──▶ send ──▶ end of the place
 //
-// A stream has a place as long as it is open, and a turn for each part of the log that it reads. What takes long uses
-// connections of its own and leaves one processor to the pages. Whoever finds no place, or gets no turn in time, is
-// told when to come back.
+// A stream has a place as long as it is open, and a turn for each part of the log that it reads. Long reads use
+// connections of their own and leave one processor to the pages. A reader that finds no place, or gets no turn in time,
+// is told when to come back.
 //
 // # Live
 //
-// Pages are whole HTML and work without JavaScript. The script listens to /events, which pings when the
-// tables or a heartbeat moved, at most once a second, fetches the page again and swaps the regions that
-// changed. So there is one way to render a page and no second one in the browser. A page whose stream is refused
+// Pages are complete HTML and work without JavaScript. The script listens to /events, which pings when the
+// tables or a heartbeat moved, at most once a second. After a ping the script fetches the page again and changes what
+// differs. So a page is rendered in one way only, by the server. A page whose stream is refused
 // stays as it is and asks again later.
 //
 // # Collectors
 //
-// The log knows that a collector went offline once somebody has decided so; a heartbeat that ceased is known
-// here at once. What is shown joins the two (see shownState).
+// The log knows that a collector went offline once a part has recorded it. The website knows at once that a heartbeat
+// has stopped. What it shows joins the two (see shownState).
 //
 // # Alerts
 //
-// What needs a person comes from the tables, and from the watchdog of the same process where there is one: that
-// the tables are late, or that the log is away, is what tables cannot tell.
+// Alerts come from the tables, and from the watchdog of the same process if there is one: the tables cannot tell that
+// they are late, or that the log is away.
 //
 // # Writing
 //
-// Commands need the bearer token of the configuration; without one there, all are refused. The token is
-// compared in constant time, never logged and on no page; there are no cookies, so no other site can write in
-// a visitor's name. Reading needs no token; so that no other site reads through a visitor of this machine, a name
-// that is not its own is refused there (see addressed).
+// Commands need the bearer token of the configuration. If it has none, all commands are refused. The token is
+// compared in constant time, never logged and on no page. There are no cookies, so no other site can write in
+// a visitor's name. Reading needs no token. To keep other sites from reading through a browser on this machine, calls
+// from this machine by a foreign name are refused (see addressed).
 package website

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// eventFilter reads what selects events.
+// eventFilter reads which events are wanted.
 func eventFilter(p *params) (readmodel.EventFilter, error) {
 	f := readmodel.EventFilter{
 		After: p.seq("after"), Before: p.seq("before"), Type: p.text("type"), Root: p.text("root"), Cause: p.seq("cause"), Limit: p.limit(),
@@ -33,7 +33,7 @@ func eventFilter(p *params) (readmodel.EventFilter, error) {
 	return f, p.err
 }
 
-// eventStream sends events as they come. A browser that comes back names in Last-Event-ID where it was.
+// eventStream sends events as they come. A browser that reconnects says in Last-Event-ID where it was.
 func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) error {
 	f, err := eventFilter(p)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 	}
 	var after events.Seq
 	who := visitOf(r.Context()).who
-	if after, err = s.now(r); err != nil { // also where a place is named: without tables there is nothing to follow
+	if after, err = s.now(r); err != nil { // even if a place is named: without tables there is nothing to follow
 		return err
 	}
 	if p.text("after") != "" {
@@ -57,13 +57,13 @@ func (s *Server) eventStream(w http.ResponseWriter, r *http.Request, p *params) 
 	}
 	f.After, f.Limit = after, stretchEvents
 	if err := s.follow(st, who, f); err != nil && st.ctx.Err() == nil {
-		s.fault(r, err) // the answer has begun: the reader sees it break off and comes back
+		s.fault(r, err) // the answer has begun: the reader sees it break off, and reconnects
 	}
 	return nil
 }
 
-// follow sends what f selects until the stream ends, a bounded part at a time. It has its turn while a part is read, and
-// neither while that is sent nor while it waits for more.
+// follow sends the events that f selects until the stream ends, a bounded part at a time. It has a turn only while it
+// reads a part, not while it sends the part or waits for more.
 func (s *Server) follow(st *stream, who netip.Addr, f readmodel.EventFilter) error {
 	alive := time.NewTicker(s.AliveEvery)
 	defer alive.Stop()
@@ -87,13 +87,14 @@ func (s *Server) follow(st *stream, who netip.Addr, f readmodel.EventFilter) err
 	}
 }
 
-// stretch returns the next part of what f selects: as another stream had it a moment ago, or read from the tables.
+// stretch returns the next part of the events that f selects: a part that another stream read a moment ago, or one read
+// from the tables.
 func (s *Server) stretch(ctx context.Context, who netip.Addr, f readmodel.EventFilter) (part *stretch, err error) {
 	if part = s.recent.find(f, s.Reader.Heard()); part != nil {
 		return part, nil
 	}
 	err = s.readPart(ctx, who, func(tables *readmodel.Reader) error {
-		// How far the tables are is heard before the events are read: what comes between is seen the next time.
+		// heard is read before the events: events that come between the two are read the next time.
 		heard := s.Reader.Heard()
 		if part = s.recent.find(f, heard); part != nil {
 			return nil // read while this one waited for its turn
@@ -115,7 +116,7 @@ func (s *Server) stretch(ctx context.Context, who netip.Addr, f readmodel.EventF
 	return part, err
 }
 
-// waitChanged returns when the tables have moved beyond a sequence.
+// waitChanged waits until the tables have moved beyond a sequence.
 func (s *Server) waitChanged(st *stream, seq events.Seq, alive <-chan time.Time) error {
 	changed := s.Reader.Changed(seq)
 	for {
@@ -132,15 +133,15 @@ func (s *Server) waitChanged(st *stream, seq events.Seq, alive <-chan time.Time)
 	}
 }
 
-// ping is what pages hear: when something that they may show has changed, and every AliveEvery. A page that hears
-// nothing for longer is not live.
+// ping is sent to pages when something that they may show has changed, and every AliveEvery. A page that hears
+// nothing for longer shows that it is not live.
 type ping struct {
 	Seq     events.Seq `json:"seq"`
 	AliveMS int64      `json:"alive_ms"`
 }
 
 // pings tells pages that the tables or a heartbeat moved, at most once in PingEvery. The first ping comes at
-// once: a page may have been read just before.
+// once, because something may have changed since the page was read.
 func (s *Server) pings(w http.ResponseWriter, r *http.Request) {
 	st, closed := s.open(w, r, "text/event-stream")
 	defer closed()
@@ -174,7 +175,7 @@ func (s *Server) pingAll(st *stream) error {
 				moved = true
 			case <-alive.C:
 				moved = s.signature() != known
-				if err := st.message("alive", 0, now); err != nil { // a comment would not reach the page
+				if err := st.message("alive", 0, now); err != nil { // the page would not see a comment
 					return err
 				}
 			case <-st.ctx.Done():

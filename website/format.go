@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// words are the functions of the templates: how values are said to people. Ages are counted from clock.
+// words returns the functions of the templates: how values are shown to people. Ages are counted from clock.
 func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 	return template.FuncMap{
 		"asset": asset, "nav": navigation,
@@ -29,7 +29,7 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 	}
 }
 
-// moment returns the time of a time.Time or *time.Time; nil where there is none.
+// moment returns the time in a time.Time or *time.Time; nil if there is none.
 func moment(v any) *time.Time {
 	switch t := v.(type) {
 	case time.Time:
@@ -45,7 +45,7 @@ func moment(v any) *time.Time {
 func rfc(t time.Time) string       { return t.UTC().Format(time.RFC3339) }
 func timeOfDay(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
-// ago says a distance in time from now, in whole minutes from one minute on: "3 min ago", "in 2 h 5 min".
+// ago returns a distance in time from now in words, from one minute on in whole minutes: "3 min ago", "in 2 h 5 min".
 func ago(d time.Duration) string {
 	switch d = whole(d); {
 	case d == 0:
@@ -56,7 +56,7 @@ func ago(d time.Duration) string {
 	return "in " + phrase.Duration(d)
 }
 
-// due says when something is expected. An estimate that was missed says nothing about when.
+// due returns in words when something is expected. If that time has passed, it says "any moment".
 func due(d time.Duration) string {
 	if d < time.Second {
 		return "any moment"
@@ -67,12 +67,12 @@ func due(d time.Duration) string {
 // estimate is when something is expected, and how sure that is.
 type estimate struct {
 	At *time.Time
-	// Window says in words between when and when; empty when nobody knows.
+	// Window says in words between which times it is expected; empty if that is unknown.
 	Window string
-	// From and To are its bounds; nil when nobody knows.
+	// From and To are these times; nil if they are unknown.
 	From, To *time.Time
 	Guessed  bool
-	// NoEnd says why there is no such time; empty when there is, or nobody knows.
+	// NoEnd says why there is no such time; empty if there is one, or if that is unknown.
 	NoEnd string
 }
 
@@ -87,8 +87,8 @@ func endOf(q readmodel.QueueEntry, now time.Time) estimate {
 	}
 }
 
-// window says between when and when something is expected: "10 min to 2 h 5 min". Bounds that are said alike
-// say nothing.
+// window returns in words between which times something is expected: "10 min to 2 h 5 min". It returns nothing if both
+// bounds read the same.
 func window(earliest, latest *time.Time, now time.Time) string {
 	if earliest == nil || latest == nil {
 		return ""
@@ -103,7 +103,7 @@ func window(earliest, latest *time.Time, now time.Time) string {
 	return phrase.Duration(low) + " to " + phrase.Duration(high)
 }
 
-// whole cuts a length of time to what matters of it: whole minutes from one minute on, whole seconds below.
+// whole cuts a duration to what matters: whole minutes from one minute on, whole seconds below.
 func whole(d time.Duration) time.Duration {
 	if d.Abs() >= time.Minute {
 		return d.Truncate(time.Minute)
@@ -111,10 +111,10 @@ func whole(d time.Duration) time.Duration {
 	return d.Truncate(time.Second)
 }
 
-// said is how a state is said to people.
+// said returns a state as people read it.
 func said(s string) string { return strings.ReplaceAll(s, "_", " ") }
 
-// short cuts what looks like a hash; names of releases stay whole.
+// short cuts a text that looks like a hash. Names of releases stay whole.
 func short(s string) string {
 	const enough = 10
 	if len(s) < 32 || strings.Trim(s, "0123456789abcdef") != "" {
@@ -146,7 +146,7 @@ func byteSize(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/gib)
 }
 
-// signed writes a relative change in percent, with its sign.
+// signed returns a relative change in percent, with its sign.
 func signed(change *float64) string {
 	if change == nil {
 		return "–"

@@ -72,19 +72,19 @@ func (s *Server) comment(_ http.ResponseWriter, r *http.Request, _ *params) (any
 	return s.Reader.Comment(r.Context(), events.OutboxKey(r.PathValue("key")))
 }
 
-// The page shows so many of each; further ones are a page of their own.
+// How many of each the page shows. Older ones are on further pages.
 const (
 	commentsShown   = 20
 	deliveriesShown = 50
 )
 
-// githubView is the page of what was said and what was heard.
+// githubView is the page of comments and deliveries.
 type githubView struct {
 	Comments   []readmodel.Comment
 	Deliveries []readmodel.Delivery
-	// OlderComments and OlderDeliveries are where the next page begins; 0 when there is none.
+	// OlderComments and OlderDeliveries are where the next page begins; 0 if there is none.
 	OlderComments, OlderDeliveries events.Seq
-	// Untried is set when the newest comments wait and none was ever attempted, as without credentials.
+	// Untried is set if the newest comments wait and none was ever attempted, as without credentials.
 	Untried bool
 }
 
@@ -114,7 +114,7 @@ func (s *Server) githubPage(r *http.Request) (view, error) {
 	return view{template: "github", title: "GitHub", data: v}, nil
 }
 
-// patience is how long a comment may wait for its first attempt before the page wonders.
+// patience is how long a comment may wait for its first attempt before the page points it out.
 const patience = 20 * time.Second
 
 // untried reports whether comments wait, and none of them was ever attempted.
@@ -174,8 +174,8 @@ func indented(body []byte) string {
 	return out.String()
 }
 
-// secure returns a link to where a comment stands, unless it is none that a page should lead to: what GitHub
-// answered is a foreign text.
+// secure returns the link to a comment on GitHub; nothing if it is not a web address. The text came from GitHub, so it
+// is not trusted.
 func secure(url string) string {
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
 		return url
@@ -183,10 +183,10 @@ func secure(url string) string {
 	return ""
 }
 
-// marked finds what Markdown shows by other means than words: the address of a link, and the marks of code.
+// marked finds the address of a link and the marks of code in Markdown.
 var marked = regexp.MustCompile("\\]\\([^)]*\\)|[`\\[]")
 
-// opening is the first line of a Markdown text that says something, without its marks.
+// opening returns the first line of a Markdown text that is not empty, without its marks.
 func opening(text string) string {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(strings.TrimLeft(line, "# >*_"))
@@ -198,7 +198,7 @@ func opening(text string) string {
 	return ""
 }
 
-// excerpt cuts a line that is too long for a table.
+// excerpt returns a line, cut if it is too long for a table.
 func excerpt(line string) string {
 	const most = 120
 	if letters := []rune(line); len(letters) > most {

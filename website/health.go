@@ -11,14 +11,14 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// probeWithin bounds each check of readiness.
-const probeWithin = 2 * time.Second
+// probeTimeout bounds each check of readiness.
+const probeTimeout = 2 * time.Second
 
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready  bool    `json:"ready"`
 	Checks []check `json:"checks"`
-	// Alerts are those that this process knows of and that tables may not show.
+	// Alerts are those that this process knows and that the tables may not show.
 	Alerts []readmodel.Alert `json:"alerts,omitempty"`
 }
 
@@ -29,20 +29,21 @@ type check struct {
 	Detail string `json:"detail"`
 }
 
-// healthz says that the process serves, and what it knows to be wrong around it: to start it anew would not help.
+// healthz says that the process serves. It also lists the alerts that it knows, but stays ok: a restart of this process
+// would not end them.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	text := "ok\n"
 	for _, a := range s.local() {
 		text += string(a.Kind) + ": " + a.Message + "\n"
 	}
-	_, _ = io.WriteString(w, text) // whoever asked may have left
+	_, _ = io.WriteString(w, text) // the caller may have left
 }
 
 // readyz says what works and what does not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	checks, err := s.probed.get(r.Context(), func() ([]check, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), probeWithin)
+		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
 		return s.probe(ctx), nil
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// jobLog writes the output of a job as text. A line of its own tells where another attempt begins.
+// jobLog writes the output of a job as text. A separate line shows where another attempt begins.
 func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error {
 	follow := p.flag("follow")
 	if p.err != nil {
@@ -39,8 +39,8 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	}
 	if err != nil && st.ctx.Err() == nil {
 		s.fault(r, err)
-		// The answer has begun; its end is the one place left to say so.
-		_ = st.send([]byte("\n--- the output cannot be read on: see the log of the server ---\n"))
+		// The answer has begun: the error can only be told at its end.
+		_ = st.send([]byte("\n--- the rest of the output cannot be read: see the log of the server ---\n"))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.Job, out *l
 	}()
 	err := s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, true, out.chunk)
 	if ctx.Err() == nil {
-		cancel() // the log broke, not the wait
+		cancel() // reading the log failed, not the wait
 		<-ended
 		return err
 	}
@@ -66,7 +66,8 @@ func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.Job, out *l
 	return st.ctx.Err()
 }
 
-// jobNow reads a job for a stream of its output, of which there may be many: not by the connections of the pages.
+// jobNow reads a job for a stream of its output. There may be many such streams, so it does not use the connections of
+// the pages.
 func (s *Server) jobNow(ctx context.Context, who netip.Addr, name string) (job readmodel.JobHistory, err error) {
 	err = s.readPart(ctx, who, func(tables *readmodel.Reader) (err error) {
 		job, err = tables.FindJob(ctx, name)
@@ -75,7 +76,7 @@ func (s *Server) jobNow(ctx context.Context, who netip.Addr, name string) (job r
 	return job, err
 }
 
-// jobEnded returns when the tables say that the job has ended.
+// jobEnded waits until the tables say that the job has ended.
 func (s *Server) jobEnded(ctx context.Context, who netip.Addr, id events.JobID) error {
 	for {
 		at := s.Reader.Heard()
@@ -91,7 +92,7 @@ func (s *Server) jobEnded(ctx context.Context, who netip.Addr, id events.JobID) 
 	}
 }
 
-// restOfLog writes what is stored and was not written yet.
+// restOfLog writes the stored output that was not written yet.
 func (s *Server) restOfLog(ctx context.Context, job readmodel.Job, out *logWriter) error {
 	skip := out.chunks
 	return s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, false, func(c eventlog.LogChunk) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the website counts of itself.
+// metrics are what the website measures about itself.
 type metrics struct {
 	answers *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -37,7 +37,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// watch shows how many wait for their turns.
+// watch registers metrics of how many reads wait for their turns.
 func (m *metrics) watch(r prometheus.Registerer, b *bounds) {
 	for line, t := range map[string]*turns{"pages": b.quick, "long": b.long, "streams": b.parts} {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -72,8 +72,7 @@ func (f *first) Write(b []byte) (int, error) {
 	return f.ResponseWriter.Write(b)
 }
 
-// measured counts the answers of a route. Streams last as long as they are wanted, so it is the first byte
-// that is timed.
+// measured counts the answers of a route and times their first byte: streams last as long as their readers want.
 func (s *Server) measured(route string, next http.Handler) http.Handler {
 	seconds := s.metrics.seconds.WithLabelValues(route)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +81,7 @@ func (s *Server) measured(route string, next http.Handler) http.Handler {
 		next.ServeHTTP(f, r)
 		method := r.Method
 		if method != http.MethodGet && method != http.MethodPost && method != http.MethodHead {
-			method = "other" // callers choose methods; series must stay few
+			method = "other" // callers may send any method, but the series must stay few
 		}
 		s.metrics.answers.WithLabelValues(route, method, strconv.Itoa(max(f.status, http.StatusOK))).Inc()
 	})

@@ -11,9 +11,9 @@ import (
 	"github.com/tachobench/tacho/readmodel/comparison"
 )
 
-// requestToChange returns the id of the request that the path of a command names. An id that is in the log is that
-// request, whatever the tables know. Anything else means what it means to readers, once the tables hold all that was
-// said before the command.
+// requestToChange returns the id of the request that the path of a command names. If the name is an id in the log, it
+// is that request, even if the tables do not have it yet. Any other name is looked up as for readers, once the tables
+// hold everything that was recorded before the command.
 func (s *Server) requestToChange(r *http.Request) (events.RequestID, error) {
 	name := r.PathValue("request")
 	if id := events.RequestID(name); events.CheckToken("request", name) == nil {
@@ -31,7 +31,7 @@ func (s *Server) requestToChange(r *http.Request) (events.RequestID, error) {
 	return id, err
 }
 
-// caughtUp waits until the tables hold what the log holds now, for a bounded time.
+// caughtUp waits, for a bounded time, until the tables hold what the log holds now.
 func (s *Server) caughtUp(ctx context.Context) error {
 	head, err := s.Log.Head(ctx)
 	if err != nil {
@@ -46,7 +46,8 @@ func (s *Server) caughtUp(ctx context.Context) error {
 	return err
 }
 
-// requestNamed returns the id of the request that a parameter names. A name that no request has selects nothing.
+// requestNamed returns the id of the request that a parameter names. If no request has the name, it returns the name,
+// which then selects nothing.
 func (s *Server) requestNamed(r *http.Request, p *params, parameter string) (events.RequestID, error) {
 	name := p.text(parameter)
 	if name == "" || p.err != nil {
@@ -68,7 +69,7 @@ func (s *Server) artifactNamed(r *http.Request, p *params, parameter string) (ev
 	return s.Reader.FindTag(r.Context(), name)
 }
 
-// comparisonOf reads which artifacts are compared, and how.
+// comparisonOf reads which artifacts to compare, and how.
 func (s *Server) comparisonOf(r *http.Request, p *params) (q comparison.Query, err error) {
 	q = wantedOf(p)
 	for _, tag := range []*events.Tag{&q.A, &q.B} {
@@ -79,8 +80,8 @@ func (s *Server) comparisonOf(r *http.Request, p *params) (q comparison.Query, e
 	return q, err
 }
 
-// abbreviated writes the hash of a commit in full where it is cut, as lists print it, and the artifact is known. Other
-// tags stay as they are: whoever asks for an artifact may name one that is new.
+// abbreviated replaces the cut hash of a commit, as lists print it, by the full one if that artifact is known. Other
+// tags stay as they are: a caller may ask for an artifact that is new.
 func (s *Server) abbreviated(ctx context.Context, tags ...*events.Tag) error {
 	for _, tag := range tags {
 		if n := len(*tag); n < shortHash || n >= fullHash || !isHex(*tag) {
@@ -97,12 +98,12 @@ func (s *Server) abbreviated(ctx context.Context, tags ...*events.Tag) error {
 	return nil
 }
 
-// fullHash is how long the hash of a commit is, shortHash how much of it is shown at least, here and by Git.
+// fullHash is the length of the hash of a commit; shortHash, the least length that Tacho and Git show.
 const fullHash, shortHash = 40, 7
 
 func isHex(tag events.Tag) bool { return strings.Trim(string(tag), "0123456789abcdef") == "" }
 
-// onlySuite is the suite of a call that names none.
+// onlySuite returns the suite for a call that names none. It fails if there are several.
 func (s *Server) onlySuite(ctx context.Context) (events.SuiteName, error) {
 	suites, err := s.tables().Suites(ctx, "")
 	if err != nil {

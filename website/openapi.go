@@ -12,7 +12,7 @@ import (
 // object is a JSON object of the OpenAPI document.
 type object = map[string]any
 
-// openAPI serves the description of the API, made once of the table of routes.
+// openAPI serves the description of the API, which is made once from the table of routes.
 func (s *Server) openAPI(table []route) http.Handler {
 	document := describe(table, s.Version)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.write(w, r, http.StatusOK, document) })
@@ -75,10 +75,10 @@ func operation(rt route, answered *schemas) object {
 		o["security"] = []object{{"token": []string{}}}
 	}
 	if rt.effort != unbounded {
-		busy := object{"schema": object{"type": "integer"}, "description": "Come again after so many seconds"}
+		busy := object{"schema": object{"type": "integer"}, "description": "How many seconds to wait before trying again"}
 		for status, about := range map[string]string{
-			"429": "Your address, or all readers together in the case of a stream, have as much under way as they may",
-			"503": "Too many read at this moment, or what is needed is away",
+			"429": "Your address has too much under way, or, for a stream, all readers together have",
+			"503": "Too many read at this moment, or something that is needed is away",
 		} {
 			responses[status] = object{"description": about, "content": no["content"], "headers": object{"Retry-After": busy}}
 		}
@@ -94,7 +94,7 @@ func operation(rt route, answered *schemas) object {
 	return o
 }
 
-// operationID is a name of its own for each route, such as "get_requests_request".
+// operationID returns a unique name for a route, such as "get_requests_request".
 func operationID(rt route) string {
 	return strings.ToLower(rt.method) + "_" + strings.NewReplacer("/", "_", "{", "", "}", "", "-", "_").Replace(rt.path)
 }
@@ -108,7 +108,7 @@ func pathParameters(path string) []string {
 	return names
 }
 
-// titled names a schema; types of different packages with one name are told apart by their package.
+// titled returns the name of a schema. The package is part of it where types of two packages have the same name.
 func titled(pkg, name string) string {
 	if pkg == "suite" || pkg == "compare" {
 		return fmt.Sprintf("%s.%s", pkg, name)

@@ -27,7 +27,7 @@ var staticFiles embed.FS
 type asset struct {
 	content     []byte
 	contentType string
-	// version is made of the content: a changed file has another address.
+	// version is a hash of the content: a changed file has another address.
 	version string
 }
 
@@ -37,7 +37,7 @@ type pages struct {
 	assets map[string]asset
 }
 
-// newPages reads what is embedded. A file that cannot be read is a fault of the program.
+// newPages reads the embedded files. It panics if one cannot be read: this is a fault of the program.
 func newPages(clock func() time.Time) *pages {
 	p := &pages{byName: map[string]*template.Template{}, assets: map[string]asset{}}
 	static, err := fs.ReadDir(staticFiles, "static")
@@ -65,7 +65,7 @@ func (p *pages) address(name string) string {
 	return "/static/" + name + "?v=" + p.assets[name].version
 }
 
-// static serves the files. An address with a version never changes its content.
+// static serves the files. The content at an address with a version never changes.
 func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 	a, ok := s.pages.assets[r.PathValue("file")]
 	if !ok {
@@ -86,11 +86,11 @@ func (s *Server) static(w http.ResponseWriter, r *http.Request) {
 type view struct {
 	template, title string
 	data            any
-	// status is that of the answer; 0 is 200.
+	// status is the status of the answer; 0 means 200.
 	status int
 }
 
-// sheet is a page as it is sent.
+// sheet is a rendered page.
 type sheet struct {
 	status int
 	html   []byte
@@ -103,8 +103,8 @@ type framed struct {
 	Data                any
 }
 
-// page makes a handler of a function that reads what a page shows. A common page is made once for all who ask for it at
-// the same time.
+// page makes a handler from a function that reads what a page shows. A common page is made once for all who ask for it
+// at the same time.
 func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Handler {
 	printed := func(r *http.Request) (sheet, error) {
 		v, err := read(r)
@@ -125,7 +125,7 @@ func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Han
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			s.refusePage(w, r, wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "%s cannot be done to a page", r.Method))
+			s.refusePage(w, r, wrong(http.StatusMethodNotAllowed, "commands go to the API, see /openapi.json", "a page does not take %s", r.Method))
 			return
 		}
 		var page sheet
@@ -141,7 +141,7 @@ func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Han
 	})
 }
 
-// inCommon has many who ask at the same time share one read. Such reads wait for no turn: there is one of each at most.
+// inCommon lets all who ask at the same time share one read. Such reads need no turn: at most one of each runs.
 func inCommon[T any](read func(*http.Request) (T, error)) func(*http.Request) (T, error) {
 	all := newShared[T]()
 	return func(r *http.Request) (T, error) {
@@ -165,20 +165,20 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	s.deliver(w, r, page.status, "text/html; charset=utf-8", page.html)
 }
 
-// errorView is an error as its page shows it, with what is known to be wrong.
+// errorView is an error as its page shows it, with the local alerts.
 type errorView struct {
 	Heading, Message, Next string
 	Alerts                 []readmodel.Alert
 }
 
-// refusal is the page that says an error.
+// refusal returns the page for an error.
 func (s *Server) refusal(err error) view {
 	e, _ := explain(err)
 	heading := http.StatusText(e.Status)
 	return view{template: "error", title: heading, status: e.Status, data: errorView{heading, e.Message, e.Next, s.local()}}
 }
 
-// print renders a page whole before its first byte is sent, so that a fault is no half page.
+// print renders a whole page before its first byte is sent, so that a fault leaves no half page.
 func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	var out bytes.Buffer
 	err := s.pages.byName[v.template].ExecuteTemplate(&out, "layout", framed{
@@ -187,7 +187,7 @@ func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	return sheet{max(v.status, http.StatusOK), out.Bytes()}, err
 }
 
-// section is the entry of the navigation that a path belongs to.
+// section returns the entry of the navigation that a path belongs to; "" if there is none.
 func section(urlPath string) string {
 	for _, p := range navigation() {
 		if p.Path != "/" && strings.HasPrefix(urlPath, p.Path) {

@@ -15,14 +15,14 @@ import (
 // maxLimit bounds every list that a caller may ask for.
 const maxLimit = 1000
 
-// params reads the query of a call and remembers the first thing that is wrong with it.
+// params reads the query of a call and remembers the first error in it.
 type params struct {
 	values url.Values
 	err    error
 }
 
-// query returns the parameters of a call; names are those that the route knows, and any other is refused, so
-// that a misspelt filter does not select everything.
+// query returns the parameters of a call. It refuses parameters that the route does not know: otherwise a misspelt
+// filter would select everything.
 func query(r *http.Request, known []parameter) *params {
 	p := &params{}
 	var err error
@@ -43,18 +43,18 @@ func query(r *http.Request, known []parameter) *params {
 		case len(values) > 1:
 			p.fail("parameter %q is given %d times", name, len(values))
 		case !legible(values[0]):
-			p.fail("parameter %q is no text: send UTF-8 without the character 0", name)
+			p.fail("parameter %q is not a valid text: send UTF-8 without the character 0", name)
 		}
 	}
 	return p
 }
 
-// legible reports whether the tables can hold a text: Postgres takes neither what is no UTF-8 nor the character 0,
-// and would answer with a fault.
+// legible reports whether the tables can hold a text. Postgres takes only UTF-8 without the character 0, and would
+// answer with a fault.
 func legible(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 func illegible() error {
-	return wrong(http.StatusBadRequest, "send UTF-8 without the character 0", "the path of the URL is no text")
+	return wrong(http.StatusBadRequest, "send UTF-8 without the character 0", "the path of the URL is not a valid text")
 }
 
 func orNone(names []string) string {
@@ -72,7 +72,7 @@ func (p *params) fail(format string, args ...any) {
 
 func (p *params) text(name string) string { return p.values.Get(name) }
 
-// number returns a whole number from 0, or 0 when it is not given.
+// number returns a whole number, 0 or more; 0 if it is not given.
 func (p *params) number(name string) uint64 {
 	text := p.values.Get(name)
 	if text == "" {
@@ -80,7 +80,7 @@ func (p *params) number(name string) uint64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		p.fail("parameter %s is %q and has to be a whole number", name, text)
+		p.fail("parameter %s is %q and must be a whole number", name, text)
 	}
 	return n
 }
@@ -99,12 +99,12 @@ func (p *params) small(name string) int {
 func (p *params) limit() int {
 	n := p.number("limit")
 	if n > maxLimit {
-		p.fail("parameter limit is %d and may be %d at most: ask for further pages", n, maxLimit)
+		p.fail("parameter limit is %d and must be at most %d: ask for further pages", n, maxLimit)
 	}
 	return int(min(n, maxLimit))
 }
 
-// flag is set by "1" or "true".
+// flag reports whether a parameter is "1", "true" or the like; false if it is not given.
 func (p *params) flag(name string) bool {
 	text := p.values.Get(name)
 	if text == "" {
@@ -112,12 +112,12 @@ func (p *params) flag(name string) bool {
 	}
 	on, err := strconv.ParseBool(text)
 	if err != nil {
-		p.fail("parameter %s is %q and has to be 1 or 0", name, text)
+		p.fail("parameter %s is %q and must be 1 or 0", name, text)
 	}
 	return on
 }
 
-// lane reads "target/set".
+// lane reads a lane in the form "target/set"; nil if it is not given or wrong.
 func (p *params) lane(name string) *events.Lane {
 	text := p.values.Get(name)
 	if text == "" {
@@ -126,13 +126,13 @@ func (p *params) lane(name string) *events.Lane {
 	target, set, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseUint(set, 10, 31)
 	if err != nil || events.CheckToken("target", target) != nil {
-		p.fail("parameter %s is %q and has to be target/set, such as linux-amd64/0", name, text)
+		p.fail("parameter %s is %q and must be target/set, such as linux-amd64/0", name, text)
 		return nil
 	}
 	return &events.Lane{Target: events.Target(target), Set: events.Set(n)}
 }
 
-// choice returns a value of a closed set, or "" when it is not given.
+// choice returns a value of a closed set; "" if it is not given.
 func choice[T ~string](p *params, name string, valid []T) T {
 	v := T(p.values.Get(name))
 	if v != "" && !slices.Contains(valid, v) {
@@ -140,7 +140,7 @@ func choice[T ~string](p *params, name string, valid []T) T {
 		for i, w := range valid {
 			words[i] = string(w)
 		}
-		p.fail("parameter %s is %q and has to be one of %s", name, v, strings.Join(words, ", "))
+		p.fail("parameter %s is %q and must be one of %s", name, v, strings.Join(words, ", "))
 	}
 	return v
 }

@@ -9,19 +9,19 @@ import (
 type bound string
 
 const (
-	// ofAddress is what one address may have, ofAll what all may have together.
+	// ofAddress bounds what one address may have; ofAll, what all may have together.
 	ofAddress bound = "address"
 	ofAll     bound = "all"
-	// ofTurn is how long a read may wait for its turn, ofMemory how much is kept for those who read slowly.
+	// ofTurn bounds how long a read waits for its turn; ofMemory, how much is kept for slow readers.
 	ofTurn   bound = "turn"
 	ofMemory bound = "memory"
 )
 
-// places counts what each address has of something that is bounded, and what all have.
+// places counts how much each address, and all together, have of something that is bounded.
 type places struct {
 	all, each int
-	// few is how much an address may have in the last quarter, so that some addresses with much do not keep out
-	// all others.
+	// few is how much an address may have while more than three quarters are taken. It keeps a few greedy addresses from
+	// keeping out all others.
 	few int
 
 	// mu guards the rest.
@@ -34,7 +34,7 @@ func newPlaces(all, each, few int) *places {
 	return &places{all: all, each: each, few: few, by: map[netip.Addr]int{}}
 }
 
-// take takes n places, or says which bound keeps it from that. Whoever got them gives them back.
+// take takes n places. If it cannot, it returns the bound that is reached. The caller gives its places back.
 func (p *places) take(who netip.Addr, n int) (reached bound, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// progress is how much of something is done; Total is 0 when nobody knows.
+// progress is how much of something is done; Total is 0 if it is unknown.
 type progress struct {
 	Done, Total int
-	// What is counted, and Label the same for those who hear the page.
+	// What says what is counted; Label says it to people who have the page read to them.
 	What, Label string
 }
 
@@ -24,17 +24,17 @@ func progressOf(r readmodel.Request) progress {
 	return progress{j.Success + j.Failure + j.Cancelled, j.Total, "jobs", "jobs done"}
 }
 
-// jobView is a job with what is known of it at this moment.
+// jobView is a job with its progress at this moment.
 type jobView struct {
 	Job readmodel.Job
-	// Progress is nil unless it is running.
+	// Progress is nil unless the job is running.
 	Progress *progress
-	// Benchmark is what is being measured; empty when not known.
+	// Benchmark is what is being measured; empty if unknown.
 	Benchmark events.Benchmark
 }
 
-// newJobView looks for the heartbeat of the collector that runs the job. Without one it is known what was
-// reported, and not of how many.
+// newJobView takes the progress from the heartbeat of the collector that runs the job. Without one it knows how many
+// test cases were reported, but not the total.
 func newJobView(j readmodel.Job, machines []client.Collector) jobView {
 	v := jobView{Job: j}
 	if j.State != events.JobInProgress {
@@ -54,7 +54,7 @@ func newJobView(j readmodel.Job, machines []client.Collector) jobView {
 // machineView is a collector with its running job.
 type machineView struct {
 	client.Collector
-	// Current is nil when it runs none.
+	// Current is nil if it runs no job.
 	Current *jobView
 }
 
@@ -70,16 +70,16 @@ func newMachines(machines []client.Collector) []machineView {
 	return list
 }
 
-// queueShown is how many places of the queue a page shows; the API has them all.
+// queueShown is how many places of the queue a page shows; the API has all.
 const queueShown = 200
 
 // statusView is the status as its page shows it.
 type statusView struct {
 	client.Status
 	Running []runningView
-	// Lately are the alerts of the last day that are over.
+	// Lately are the alerts that were cleared in the last day.
 	Lately []readmodel.Alert
-	// Places are the first of the queue, Further how many follow.
+	// Places are the first places of the queue; Further is how many follow.
 	Places   []readmodel.QueueEntry
 	Further  int
 	Machines []machineView
@@ -91,11 +91,11 @@ type runningView struct {
 	Link     link
 	Progress progress
 	Lanes    []laneView
-	// Place is that of the request in the queue; its estimate is empty when it has none.
+	// Place is the request's place in the queue; it is zero if there is none.
 	Place readmodel.QueueEntry
 }
 
-// laneView is what one lane has to do for a request.
+// laneView is the work of one lane for a request.
 type laneView struct {
 	Lane       events.Lane
 	Key        string
@@ -107,7 +107,7 @@ type laneView struct {
 	Failed     int
 }
 
-// Left is how many jobs have not ended.
+// Left returns how many jobs have not ended.
 func (l laneView) Left() int { return l.Total - l.Done }
 
 func newStatusView(s client.Status) statusView {

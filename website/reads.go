@@ -16,7 +16,7 @@ func (s *Server) status(_ http.ResponseWriter, r *http.Request, _ *params) (any,
 	return s.statuses(r)
 }
 
-// statusText is the status as JSON.
+// statusText returns the status as JSON.
 func (s *Server) statusText(r *http.Request) (json.RawMessage, error) {
 	status, err := s.seen(r)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Server) statusText(r *http.Request) (json.RawMessage, error) {
 	return json.Marshal(status)
 }
 
-// seen is the status with the heartbeats of now.
+// seen returns the status with the heartbeats of this moment.
 func (s *Server) seen(r *http.Request) (client.Status, error) {
 	rows, err := s.Reader.Status(r.Context())
 	if errors.Is(err, readmodel.ErrNotFound) {
@@ -71,7 +71,7 @@ func requestKinds() []events.RequestKind {
 	return []events.RequestKind{events.Master, events.Try, events.Release}
 }
 
-// requestFilter reads what selects requests, for the API and the page alike.
+// requestFilter reads which requests are wanted, for the API and the page.
 func (s *Server) requestFilter(r *http.Request, p *params) (readmodel.RequestFilter, error) {
 	tag, err := s.artifactNamed(r, p, "tag")
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// stretchEvents and stretchBytes bound what a stream reads at once, and so what it holds of memory: the data of the
-	// events, to which their envelopes come. One event may be larger.
+	// stretchEvents and stretchBytes bound what a stream reads at once, and so its memory. The bytes are the data of the
+	// events without their envelopes. One event may be larger.
 	stretchEvents = 500
 	stretchBytes  = 64 << 10
-	// stretchSpan bounds how many events a stream looks through at once for those that it wants.
+	// stretchSpan bounds how many events a stream searches at once for those that it wants.
 	stretchSpan = 20_000
-	// recentFor and recentBytes bound how long and how much of the log is kept as it was sent.
+	// recentFor bounds how long pages of the log are kept; recentBytes, how much of them.
 	recentFor   = 5 * time.Second
 	recentBytes = 16 << 20
 )
@@ -25,7 +25,7 @@ const (
 // stretch is a page of the log as streams send it.
 type stretch struct {
 	text []byte
-	// next is where to go on. ended says that there was no more when the tables were known to be at heard.
+	// next is the sequence to continue after. ended says that there was no more when the tables were at heard.
 	next, heard events.Seq
 	ended       bool
 	read        time.Time
@@ -47,9 +47,9 @@ func newStretch(list []readmodel.Event) (*stretch, error) {
 	return p, nil
 }
 
-// recent keeps what streams sent a moment ago. Many streams want the same at about the same time: those that wait for
-// what is new, and those that begin at the beginning. What is stored does not change; what was the end of the log is
-// good until there is more.
+// recent keeps the pages that streams sent a moment ago. Many streams want the same page at about the same time: those
+// that wait for new events, and those that begin at the beginning. Stored events do not change. A page at the end of
+// the log is valid until there are more events.
 type recent struct {
 	// mu guards the rest.
 	mu   sync.Mutex
@@ -61,7 +61,8 @@ type recent struct {
 
 func newRecent() *recent { return &recent{kept: map[readmodel.EventFilter]*stretch{}} }
 
-// find returns what was read of a filter when the tables were known to be as far as now; nil when nobody did.
+// find returns the kept page of a filter; nil if there is none, it is too old, or it ended before the tables were at
+// heard.
 func (k *recent) find(f readmodel.EventFilter, heard events.Seq) *stretch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,7 +73,7 @@ func (k *recent) find(f readmodel.EventFilter, heard events.Seq) *stretch {
 	return p
 }
 
-// keep adds what was read, and forgets the oldest while there is too much or it is too old.
+// keep adds a page, and forgets the oldest ones while there is too much or they are too old.
 func (k *recent) keep(f readmodel.EventFilter, p *stretch) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// answerEvery is how often the log is asked whether a scheduler has answered, answerWithin for how long.
+// answerEvery is how often the log is asked whether a scheduler has answered; answerTimeout, for how long.
 const (
-	answerEvery  = 50 * time.Millisecond
-	answerWithin = 5 * time.Second
+	answerEvery   = 50 * time.Millisecond
+	answerTimeout = 5 * time.Second
 )
 
-// repairRequest wishes for the next rounds of jobs, and waits a moment for what the scheduler makes of it.
+// repairRequest records the wish for the next rounds of jobs, and waits a moment for the scheduler's answer.
 func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
 	var repair control.Repair
 	who, err := commanded(w, r, &repair)
@@ -39,7 +39,7 @@ func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params
 		return nil, err
 	}
 	out := client.RepairAnswer{RequestAnswer: requestAnswer(wished, answer), Key: repair.Key, Jobs: []events.JobID{}}
-	giveUp, again := time.NewTimer(answerWithin), time.NewTicker(answerEvery)
+	giveUp, again := time.NewTimer(answerTimeout), time.NewTicker(answerEvery)
 	defer giveUp.Stop()
 	defer again.Stop()
 	for {
@@ -63,7 +63,7 @@ func (s *Server) repairRequest(w http.ResponseWriter, r *http.Request, _ *params
 	}
 }
 
-// jobsNamed writes the ids of jobs in full.
+// jobsNamed replaces the names of jobs by their full ids.
 func (s *Server) jobsNamed(r *http.Request, names []events.JobID) error {
 	if len(names) == 0 {
 		return nil

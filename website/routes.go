@@ -20,18 +20,17 @@ const apiPrefix = "/api/v1/"
 // parameter is one parameter of the query of a route.
 type parameter struct {
 	name, about string
-	// number says that it is a whole number.
+	// number says that the parameter is a whole number.
 	number bool
 }
 
-// route is one operation of the API. The table of routes is what the server serves and what /openapi.json
-// says.
+// route is one operation of the API. The server serves the table of routes, and /openapi.json describes it.
 type route struct {
 	method, path, summary string
 	parameters            []parameter
-	// body and answer are values of the types that travel as JSON; nil means none.
+	// body and answer are values of the types that are sent as JSON; nil means none.
 	body, answer any
-	// other is a content type that the answer may have instead of JSON.
+	// other are content types that the answer may have instead of JSON.
 	other []string
 	// json answers a value as JSON; stream writes the answer itself. One of them is set.
 	json   func(w http.ResponseWriter, r *http.Request, p *params) (any, error)
@@ -50,7 +49,7 @@ func (rt route) known() []parameter {
 	}
 	return append(rt.parameters[:len(rt.parameters):len(rt.parameters)], parameter{
 		name: "wait_for", number: true,
-		about: "answer when the tables hold this event: the seq that a write answered; 504 when they do not get there in time",
+		about: "wait until the tables hold this event, which is the seq that a write answered; 504 if they do not get there in time",
 	})
 }
 
@@ -59,16 +58,16 @@ func number(name, about string) parameter { return parameter{name: name, about: 
 
 // api is the table of routes of the API, in the order of the documentation.
 func (s *Server) api() []route {
-	limit := number("limit", "at most so many, 100 unless given, 1000 at most")
+	limit := number("limit", "how many at most; 100 by default, no more than 1000")
 	eventFilter := []parameter{
 		text("type", "the stored name, such as request.created.v1"),
-		text("subject", "one aggregate, such as request.r1; all that begin so when it ends in a dot"),
+		text("subject", "one aggregate, such as request.r1; with a dot at the end, all that begin with it"),
 	}
 	compared := []parameter{
-		text("a", "the tag to compare with; the parent of b unless given"), text("b", "the tag that is judged"),
-		text("suite", "may be left out when one suite alone has results of both"), text("metric", "compare this metric only"),
-		text("format", "json (unless given), text, markdown or csv"),
-		text("all", "1: as text, show the test cases of every metric and not only of the headline metric; as markdown, those that are unchanged, at any length"),
+		text("a", "the tag to compare with; by default the parent of b"), text("b", "the tag that is judged"),
+		text("suite", "may be left out if only one suite has results of both"), text("metric", "compare only this metric"),
+		text("format", "json (the default), text, markdown or csv"),
+		text("all", "1: as text, show the test cases of every metric and not only of the headline metric; as markdown, show the unchanged ones too, at any length"),
 	}
 	reads := []route{
 		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status, effort: common},
@@ -77,20 +76,20 @@ func (s *Server) api() []route {
 			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag, or its beginning"),
 			number("pr", "a pull request"), number("before", "created before the event of this sequence"), limit,
 		}},
-		{path: "requests/{request}", summary: "The request of an id, or the newest of a tag or key, with its jobs; the beginning of an id or tag will do, where no other begins so", answer: readmodel.RequestJobs{}, json: s.request},
+		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
-			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: those that have not ended"),
+			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,
 		}},
 		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
-			text("follow", "1: go on until the job ends"),
+			text("follow", "1: continue until the job ends"),
 		}},
 		{path: "alerts", summary: "What needs a person: the alerts that stand", answer: []readmodel.Alert{}, json: s.alerts, parameters: []parameter{
-			number("past", "also so many of those that are over, newest first; 0 unless given"),
+			number("past", "how many cleared alerts to add, newest first; 0 by default"),
 		}},
 		{path: "collectors", summary: "The collectors", answer: []client.Collector{}, json: s.collectors, parameters: []parameter{
-			text("all", "1: also those that were removed"),
+			text("all", "1: with those that were removed"),
 		}},
 		{
 			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, effort: long, parameters: compared,
@@ -98,26 +97,26 @@ func (s *Server) api() []route {
 		},
 		{path: "wanted-version", summary: "The version that supervised collectors should run", answer: client.WantedVersion{}, json: s.wantedVersion},
 		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, effort: long, parameters: []parameter{
-			text("suite", "may be left out when there is one suite alone"), text("tag", "the tag"),
+			text("suite", "may be left out if only one suite has results of it"), text("tag", "the tag"),
 		}},
 		{path: "durations", summary: "How long each test case of a suite takes on a target", answer: []readmodel.CaseDuration{}, json: s.durations, effort: long, parameters: []parameter{
-			text("suite", "may be left out when there is one suite alone"), text("target", "the target"),
+			text("suite", "may be left out if there is only one suite"), text("target", "the target"),
 		}},
 		{path: "events", summary: "The log: newest first, or oldest first with after", answer: []readmodel.Event{}, json: s.events, effort: long, parameters: append([]parameter{
-			number("after", "behind this sequence, oldest first; 0 is the beginning"), number("before", "ahead of this sequence, newest first"),
-			text("root", "all that began there"), number("cause", "what this event led to"), limit,
+			number("after", "only events after this sequence, oldest first; 0 is the beginning"), number("before", "only events before this sequence, newest first"),
+			text("root", "only events with this root, where it all began"), number("cause", "only events that this one led to"), limit,
 		}, eventFilter...)},
 		{
 			path: "events/stream", summary: "New events as server-sent events, with their sequences as ids", other: []string{"text/event-stream"},
-			stream: s.eventStream, effort: lasting, parameters: append([]parameter{number("after", "begin behind this sequence; with what is new unless given")}, eventFilter...),
+			stream: s.eventStream, effort: lasting, parameters: append([]parameter{number("after", "begin after this sequence; by default with new events")}, eventFilter...),
 		},
 		{path: "events/{seq}", summary: "The event of one sequence", answer: readmodel.Event{}, json: s.event, effort: long},
 		{path: "deliveries", summary: "What GitHub delivered and what came of it, newest first", answer: []readmodel.Delivery{}, json: s.deliveries, parameters: []parameter{
-			text("id", "an id of a delivery"), text("outcome", "accepted, refused, forbidden, ignored or malformed"), text("waiting", "1: those that are not handled yet"),
+			text("id", "an id of a delivery"), text("outcome", "accepted, refused, forbidden, ignored or malformed"), text("waiting", "1: only those that are not handled yet"),
 			number("pr", "a pull request"), number("before", "received before the event of this sequence"), limit,
 		}},
 		{path: "deliveries/{hook}/{id}", summary: "One delivery with its body", answer: client.DeliveryWithBody{}, json: s.delivery, effort: long},
-		{path: "outbox", summary: "What is to stand on GitHub, wanted last first", answer: []readmodel.Comment{}, json: s.outbox, parameters: []parameter{
+		{path: "outbox", summary: "The comments that Tacho wants on GitHub, the last wanted first", answer: []readmodel.Comment{}, json: s.outbox, parameters: []parameter{
 			text("state", "wanted, postponed, posted, refused or minimised"), number("pr", "a pull request"), text("request", "a request, by id, tag or key"),
 			number("before", "first wanted before the event of this sequence"), limit,
 		}},
@@ -126,7 +125,7 @@ func (s *Server) api() []route {
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 	}
 	writes := []route{
-		{path: "requests", summary: "Ask for an artifact to be benchmarked, with the only suite unless one is named", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
+		{path: "requests", summary: "Ask for an artifact to be benchmarked; the suite may be left out if there is only one", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
 		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
 		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
@@ -181,7 +180,8 @@ func (s *Server) routes() http.Handler {
 func (s *Server) serve(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rt.writes() {
-			// Who sends a body slowly would hold the connection for ever. Where there are no deadlines, nobody is slow.
+			// Otherwise a caller that sends its body slowly would hold the connection for ever. An error means that the
+			// connection has no deadlines.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.BodyWithin))
 		}
 		p := query(r, rt.known())
@@ -213,7 +213,7 @@ func (s *Server) serve(rt route) http.Handler {
 	})
 }
 
-// inTurn has a handler begin when it is its turn.
+// inTurn runs a handler when the request has its turn.
 func (s *Server) inTurn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.begin(r); err != nil {
@@ -224,7 +224,7 @@ func (s *Server) inTurn(next http.Handler) http.Handler {
 	})
 }
 
-// statusOf tells a write that recorded something from one that found it there.
+// statusOf returns the status of an answer: 201 if a write recorded something new, else 200.
 func statusOf(rt route, answer any) int {
 	if !rt.writes() {
 		return http.StatusOK
@@ -247,7 +247,7 @@ func created(a control.Answer) int {
 	return http.StatusCreated
 }
 
-// unknown answers what no route of the API has: the wrong method, or no such path.
+// unknown answers calls that no route of the API takes: the method is wrong, or there is no such path.
 func (s *Server) unknown(table []route) http.Handler {
 	probe := http.NewServeMux()
 	for _, rt := range table {
@@ -264,7 +264,7 @@ func (s *Server) unknown(table []route) http.Handler {
 		}
 		if len(allowed) > 0 {
 			w.Header().Set("Allow", strings.Join(allowed, ", "))
-			s.refuse(w, r, wrong(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "), "%s cannot be done to %s", r.Method, r.URL.Path))
+			s.refuse(w, r, wrong(http.StatusMethodNotAllowed, "use "+strings.Join(allowed, " or "), "%s is not a method of %s", r.Method, r.URL.Path))
 			return
 		}
 		s.refuse(w, r, wrong(http.StatusNotFound, "see /openapi.json for what there is", "there is no %s in the API", r.URL.Path))

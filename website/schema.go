@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// schemas makes JSON Schemas of the Go types that travel as JSON. Structs are named once and referred to.
+// schemas makes JSON Schemas from the Go types that are sent as JSON. Each struct is described once and referred to.
 type schemas struct {
 	named object
-	// sent is set for what callers send: they may leave fields out, which answers do not.
+	// sent is set for what callers send: they may leave fields out, while answers have all fields.
 	sent bool
 }
 
@@ -81,7 +81,7 @@ func (s *schemas) structure(t reflect.Type) object {
 	return ref
 }
 
-// collect gathers the fields of a struct as encoding/json sees them: what is embedded is laid open, and an
+// collect gathers the fields of a struct as encoding/json sees them: the fields of embedded structs count, and an
 // outer field hides an inner one of the same name.
 func collect(t reflect.Type, fields map[string]reflect.StructField) {
 	var embedded []reflect.Type

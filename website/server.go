@@ -24,54 +24,54 @@ type Log interface {
 	Head(ctx context.Context) (eventlog.Head, error)
 }
 
-// Config is what the website is made of. Its fields are set once, before New.
+// Config says what the website uses. Its fields are set once, before New.
 type Config struct {
 	// Reader reads the tables; required.
 	Reader *readmodel.Reader
 	// Control carries out commands; nil refuses them all.
 	Control *control.Control
-	// Log is asked for its head by /readyz; required.
+	// Log tells its head, for /readyz and waiting reads; required.
 	Log Log
-	// Hearing tells who is heard; without it collectors are shown as the log knows them.
+	// Hearing tells which collectors are heard. Without it collectors are shown as the log knows them.
 	Hearing presence.Hearing
-	// OfflineAfter is how long a collector may be silent before it is shown as offline: as long as the scheduler
-	// waits (scheduler.offline_after). 0 is the default of the configuration.
+	// OfflineAfter is how long a collector may be silent before it is shown as offline. It should be as long as the
+	// scheduler waits (scheduler.offline_after). 0 means the default of the configuration.
 	OfflineAfter time.Duration
-	// JobLogs holds the output of jobs; without it there is none to show.
+	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
-	// Ledger returns how far this process has read the log for what it decides, and whether it has caught up; nil where
-	// nothing is decided here.
+	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
+	// this process decides nothing.
 	Ledger func() (at events.Seq, current bool)
-	// Alerts returns those that this process knows of and that the tables may not show: that they are late, that
-	// the log is away. nil knows of none.
+	// Alerts returns the alerts that this process knows and that the tables may not show: the tables are late, or
+	// the log is away. It may be nil.
 	Alerts func() []readmodel.Alert
 	// Token is the bearer token of writes; empty refuses them.
 	Token string
-	// Verify rebuilds the tables from the log and compares them; the report is passed on as JSON. nil says
-	// that this process cannot.
+	// Verify rebuilds the tables from the log and compares them. The report is passed on as JSON. It is nil if this
+	// process cannot do that.
 	Verify func(ctx context.Context) (report any, err error)
 	// Site is the URL by which others reach the website, for the links of reports; empty leaves them out.
 	Site string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Clock tells the time that ages are counted from; nil is time.Now.
+	// Clock tells the time from which ages are counted; nil means time.Now.
 	Clock func() time.Time
-	// Logger gets faults; nil discards them.
+	// Logger receives faults; nil discards them.
 	Logger *slog.Logger
-	// Registry is what /metrics shows, and gets the website's own metrics; nil makes one.
+	// Registry is shown by /metrics, and New adds the website's own metrics to it; nil makes a new one.
 	Registry *prometheus.Registry
 	// MaxLag is how many events the tables may trail the log and still be ready; 0 means 1,000.
 	MaxLag uint64
-	// WaitFor bounds how long a read waits for an event that it named; 0 means 10 s.
+	// WaitFor bounds how long a read waits for the event that it names; 0 means 10 s.
 	WaitFor time.Duration
 	// BodyWithin bounds how long the body of a command may take to arrive; 0 means 30 s.
 	BodyWithin time.Duration
 	// PingEvery is the shortest time between two pings of /events; 0 means 1 s.
 	PingEvery time.Duration
-	// AliveEvery is how often an idle stream says that it is alive: for proxies that close silent ones, and for pages,
-	// which say that they are not live when they have not heard it for a while. 0 means 15 s.
+	// AliveEvery is how often an idle stream says that it is alive. Proxies close silent streams, and pages show that
+	// they are not live when they have not heard it for a while. 0 means 15 s.
 	AliveEvery time.Duration
-	// Readers bounds what readers may ask for at once; what is 0 there is as in config.DefaultReaders.
+	// Readers bounds what readers may ask for at once; a field that is 0 gets its value from config.DefaultReaders.
 	Readers config.Readers
 }
 
@@ -79,15 +79,15 @@ type Config struct {
 type Server struct {
 	Config
 
-	// long reads by connections of its own what takes long; Reader is for the pages.
+	// long is the reader for long reads, with connections of its own; Reader is for the pages.
 	long    *readmodel.Reader
 	bounds  *bounds
 	beats   beats
 	metrics *metrics
-	// recent are pages of the log that streams sent a moment ago.
+	// recent holds pages of the log that streams sent a moment ago.
 	recent *recent
-	// statuses, now and probed read the status, how far the tables are, and the readiness: once for all who ask at the
-	// same time.
+	// statuses, now and probed read the status, the place of the tables, and the readiness, each once for all who ask at
+	// the same time.
 	statuses func(*http.Request) (json.RawMessage, error)
 	now      func(*http.Request) (events.Seq, error)
 	probed   *shared[[]check]
@@ -95,11 +95,11 @@ type Server struct {
 	handler  http.Handler
 	// verifying lets one verification run at a time.
 	verifying sync.Mutex
-	// stopped is closed when Run ends: streams, which have no end of their own, end with it.
+	// stopped is closed when Run ends. Streams have no end of their own and end with it.
 	stopped chan struct{}
 }
 
-// New returns a website. Its Handler may serve at once; its streams end with Run. It panics when the
+// New returns a website. Its Handler may serve at once; its streams end with Run. New panics if the
 // registry has the metrics of a website already.
 func New(c Config) *Server {
 	if c.Clock == nil {
@@ -163,7 +163,7 @@ func orDefault(r config.Readers) config.Readers {
 // Handler returns the whole website: pages, API, streams, health and metrics.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Run waits until ctx ends, which is no error, and then ends all streams. It may be called once.
+// Run waits until ctx ends, which is no error, and then ends all streams. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	defer close(s.stopped)
 	<-ctx.Done()

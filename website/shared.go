@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// shared answers all who ask for the same thing at about the same time with one read. Each answer was read after it was
-// asked for, so nobody sees what was there before.
+// shared gives all who ask for the same thing at about the same time the answer of one read. Each caller gets a read
+// that began after it asked, so no answer is older than its question.
 type shared[T any] struct {
-	// turn holds a value while somebody reads.
+	// turn holds a value while a caller reads.
 	turn chan struct{}
 
 	// mu guards the rest.
 	mu sync.Mutex
-	// begun counts the reads that began; done is the number of the one that value and err are of.
+	// begun counts the reads that began; done is the number of the read that gave value and err.
 	begun, done uint64
 	value       T
 	err         error
@@ -21,8 +21,8 @@ type shared[T any] struct {
 
 func newShared[T any]() *shared[T] { return &shared[T]{turn: make(chan struct{}, 1)} }
 
-// get returns what read returns, called by this caller or by another since get was called. A read that ended because
-// its own caller left answers nobody else.
+// get returns the result of read, called by this caller or by another one after this call of get. If the caller of a
+// read leaves, its result is given to no other.
 func (s *shared[T]) get(ctx context.Context, read func() (T, error)) (T, error) {
 	s.mu.Lock()
 	fresh := s.begun + 1

@@ -10,10 +10,10 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// writeWithin is how long one message may take to be taken: a reader that does not read is left.
-const writeWithin = 30 * time.Second
+// writeTimeout bounds the sending of one message. A reader that does not read is dropped.
+const writeTimeout = 30 * time.Second
 
-// stream is an answer that goes on until its reader leaves or the server stops.
+// stream is an answer that continues until its reader leaves or the server stops.
 type stream struct {
 	w  http.ResponseWriter
 	to *http.ResponseController
@@ -21,7 +21,7 @@ type stream struct {
 	ctx context.Context
 }
 
-// open begins a stream; close must be called.
+// open begins a stream. The caller must call closed at its end.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string) (st *stream, closed func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	released := make(chan struct{})
@@ -35,7 +35,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 		}
 	}()
 	if r.Method == http.MethodHead {
-		cancel() // the header is the whole answer, and the next call waits behind it on the same connection
+		cancel() // the header is the whole answer, and the next call on the same connection waits for its end
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -49,14 +49,14 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string
 		close(released)
 		<-watched
 		cancel()
-		// The connection may carry other answers later. Where it has no deadlines there is none to take back.
+		// The connection may carry other answers later. An error means that it has no deadlines.
 		_ = to.SetWriteDeadline(time.Time{})
 	}
 }
 
-// send writes text and pushes it out. An error says that the reader has left, or does not read.
+// send writes text and flushes it. An error means that the reader has left or does not read.
 func (st *stream) send(text []byte) error {
-	if err := st.to.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+	if err := st.to.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return err
 	}
 	if _, err := st.w.Write(text); err != nil {
@@ -65,7 +65,7 @@ func (st *stream) send(text []byte) error {
 	return st.to.Flush()
 }
 
-// message writes one server-sent event; id is left out when it is 0.
+// message writes one server-sent event. It leaves id out if it is 0.
 func (st *stream) message(name string, id events.Seq, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -78,5 +78,5 @@ func (st *stream) message(name string, id events.Seq, value any) error {
 	return st.send([]byte(text + "data: " + string(data) + "\n\n"))
 }
 
-// alive is a comment, which readers pass over.
+// alive sends a comment, which readers skip.
 func (st *stream) alive() error { return st.send([]byte(": alive\n\n")) }

@@ -22,13 +22,13 @@ func decodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// inWords says a fault of decoding without the names of Go types.
+// inWords returns an error of decoding in words, without the names of Go types.
 func inWords(err error) string {
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
 		if mistyped.Field == "" {
-			return "it has to be a JSON object and not a " + mistyped.Value
+			return "it must be a JSON object and not a " + mistyped.Value
 		}
 		return "field \"" + mistyped.Field + "\" cannot be a " + mistyped.Value
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// turns lets so many do something at once. The others wait, each address in a line of its own, and the lines are served
-// in turn: who asks for one thing waits for one of each other address, however many those ask for.
+// turns lets a bounded number of requests do something at once. The others wait, each address in a line of its own.
+// The lines are served in turn: a single request waits for one request of each other address, however many those have.
 type turns struct {
 	// mu guards the rest.
 	mu   sync.Mutex
 	free int
-	// lines are those who wait, the longest first. order has the address of each line, the one to serve next first.
+	// lines are the waiting requests, oldest first. order has the address of each line, the one to serve next first.
 	lines map[netip.Addr][]chan struct{}
 	order []netip.Addr
-	// waiting is how many there are in all lines.
+	// waiting is the number of requests in all lines.
 	waiting int
 
-	// after has others go first: while somebody waits there, each turn is followed by a pause as long as it was, up to
-	// longestPause. It is set before the first turn; nil is nobody.
-	after *turns
+	// yieldTo are turns that go first: while a request waits there, each turn here is followed by a pause as long as the
+	// turn was, at most longestPause. It is set before the first turn; nil means none.
+	yieldTo *turns
 }
 
 // longestPause bounds the pause after a turn.
@@ -32,14 +32,14 @@ func newTurns(atOnce int) *turns {
 	return &turns{free: atOnce, lines: map[netip.Addr][]chan struct{}{}}
 }
 
-// take waits for a turn, or returns the cause of the end of ctx. Whoever got one ends it by calling done, once.
+// take waits for a turn, or returns the cause of the end of ctx. The caller ends its turn by calling done, once.
 func (t *turns) take(ctx context.Context, who netip.Addr) (done func(), err error) {
 	if err := t.wait(ctx, who); err != nil {
 		return nil, err
 	}
 	began := time.Now()
 	return func() {
-		if t.after == nil || t.after.length() == 0 {
+		if t.yieldTo == nil || t.yieldTo.length() == 0 {
 			t.give()
 			return
 		}
@@ -72,7 +72,7 @@ func (t *turns) wait(ctx context.Context, who netip.Addr) error {
 	return context.Cause(ctx)
 }
 
-// leave takes one out of its line; false says that its turn has come.
+// leave takes a request out of its line. It returns false if its turn has come.
 func (t *turns) leave(who netip.Addr, called chan struct{}) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *turns) leave(who netip.Addr, called chan struct{}) bool {
 	return true
 }
 
-// give ends a turn: the next line has its first one called.
+// give ends a turn: the first request of the next line gets it.
 func (t *turns) give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,7 +109,7 @@ func (t *turns) give() {
 	t.order = append(t.order, who)
 }
 
-// length returns how many wait.
+// length returns how many requests wait.
 func (t *turns) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,29 +50,29 @@ func (s *Server) requestsPage(r *http.Request) (view, error) {
 	return view{template: "requests", title: "Requests", data: v}, err
 }
 
-// requestsShown is how many requests a page shows unless its reader says otherwise.
+// requestsShown is how many requests a page shows by default.
 const requestsShown = 100
 
 // requestsView is a page of requests.
 type requestsView struct {
 	List []readmodel.Request
-	// Older is the query of the next page; empty when there is none.
+	// Older is the query of the next page; empty if there is none.
 	Older template.URL
 }
 
 // requestView is a request as its page shows it.
 type requestView struct {
 	readmodel.RequestJobs
-	// Place is nil when it is not in the queue.
+	// Place is nil if the request is not in the queue.
 	Place     *readmodel.QueueEntry
 	Progress  progress
 	Rows      []jobView
 	ErrorList []readmodel.JobError
-	// Comments are those about it, newest first.
+	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
 }
 
-// Repairable reports whether jobs of the request did not succeed in their newest round, and none is being run again.
+// Repairable reports whether the newest round of some job of the request failed or was cancelled.
 func (v requestView) Repairable() bool {
 	newest := map[string]readmodel.Job{}
 	for _, j := range v.JobList {
@@ -143,14 +143,14 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	return view{template: "job", title: "Job " + string(found.ID), data: v}, nil
 }
 
-// collectorsView are the collectors; Removed counts those that were removed and are not among them.
+// collectorsView holds the collectors; Removed counts those that were removed and are not shown.
 type collectorsView struct {
 	Machines []machineView
 	Removed  int
 }
 
 func (s *Server) collectorsPage(r *http.Request) (view, error) {
-	p := query(r, []parameter{text("all", "1: also those that were removed")})
+	p := query(r, []parameter{text("all", "1: with those that were removed")})
 	all := p.flag("all")
 	if p.err != nil {
 		return view{}, p.err
@@ -167,7 +167,7 @@ func (s *Server) collectorsPage(r *http.Request) (view, error) {
 	return view{template: "collectors", title: "Collectors", data: v}, nil
 }
 
-// compareView is the form and, when it was filled in, the comparison.
+// compareView is the form and, once it is filled in, the comparison.
 type compareView struct {
 	Query   comparison.Query
 	Suites  []events.SuiteName

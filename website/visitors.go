@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// visitor returns the address that a request counts for: that of the other end of the connection, or, where that is a
-// trusted proxy, the nearest one in X-Forwarded-For that is none. What stands further to the left was said by the
-// client itself. What has no address, such as a socket of this machine, counts as one.
+// visitor returns the address that a request counts for. This is the other end of the connection. If that is a trusted
+// proxy, it is the rightmost address in X-Forwarded-For that is not a trusted proxy: addresses further to the left may
+// be invented by the client. All connections without an address, such as a socket of this machine, count as one.
 func visitor(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -44,7 +44,7 @@ func within(networks []netip.Prefix, who netip.Addr) bool {
 	return false
 }
 
-// household makes one of all addresses that a network gives to one place: of IPv6 a /64.
+// household returns one address for all that a network gives to one place: for IPv6 the /64.
 func household(a netip.Addr) netip.Addr {
 	if !a.Is6() {
 		return a

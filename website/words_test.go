@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/rules/compare/comparetest"
 )
 
-// TestPageAndJSONSayTheWords: heading, chips and JSON say of every kind of judgement what one function says of it.
+// TestPageAndJSONSayTheWords: heading, chips and JSON use the words of one function for every kind of judgement.
 func TestPageAndJSONSayTheWords(t *testing.T) {
 	pages := newPages(time.Now)
 	for _, test := range comparetest.Cases() {

@@ -17,7 +17,7 @@ func requestAnswer(r request.Request, a control.Answer) client.RequestAnswer {
 	}
 }
 
-// commanded reads the body of a command and says on whose behalf it is.
+// commanded reads the body of a command into v and returns on whose behalf it is done.
 func commanded(w http.ResponseWriter, r *http.Request, v any) (control.By, error) {
 	if err := body(w, r, v); err != nil {
 		return control.By{}, err
@@ -35,7 +35,7 @@ func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params
 		return nil, wrong(http.StatusBadRequest, "", "%s", err)
 	}
 	if n.Suite == "" {
-		// One that was published a moment ago counts, too.
+		// A suite that was published a moment ago counts too.
 		if err := s.caughtUp(r.Context()); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s *Server) takeLaneOver(w http.ResponseWriter, r *http.Request, _ *params)
 	return s.toCollector(w, r, s.Control.TakeLaneOver)
 }
 
-// toCollector gives a command that may say why to the collector that the path names.
+// toCollector carries out a command with an optional reason on the collector that the path names.
 func (s *Server) toCollector(w http.ResponseWriter, r *http.Request,
 	command func(context.Context, control.By, events.CollectorName, string) (control.Answer, error),
 ) (any, error) {
@@ -132,7 +132,7 @@ func (s *Server) toCollector(w http.ResponseWriter, r *http.Request,
 	})
 }
 
-// aboutCollector reads the body and the name of the collector, and gives the command.
+// aboutCollector reads the body and the name of the collector, and carries out the command.
 func aboutCollector(w http.ResponseWriter, r *http.Request, v any,
 	command func(context.Context, control.By, events.CollectorName) (control.Answer, error),
 ) (any, error) {

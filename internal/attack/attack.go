@@ -1,9 +1,9 @@
-// Package attack tries everything that the key of a collector reaches, and looks for what it must not have done.
+// Package attack tries everything that the key of a collector can reach, and checks that it did no harm.
 //
-// Run is given a key and its server: the one inside `tacho up`, a cluster of three, the one of the compose file. It asks
-// on every subject of the key (Rights) and on those of JetStream that a key once had, with every reply subject, every
-// header and every shape that an attacker would try. After each group of attacks the farm must be whole. A test
-// compares Rights with what the door offers, so that no right comes without its attacks.
+// Run gets a key and its server: the one inside `tacho up`, a cluster of three, or the one of the compose file. It asks
+// on every subject of the key (Rights) and on the subjects of JetStream that keys once had, with every reply subject,
+// every header and every form of body that an attacker would try. After each group of attacks the farm must be whole. A
+// test compares Rights with what the door offers, so no right is added without its attacks.
 package attack
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Site is what is attacked, with the key of one collector.
 type Site struct {
-	// Name and Lane are those of the key.
+	// Name and Lane belong to the key.
 	Name events.CollectorName
 	Lane events.Lane
 	// Victim is another collector, of another lane.
@@ -32,12 +32,12 @@ type Site struct {
 	VictimLane events.Lane
 	// Dial connects with the key.
 	Dial func(opts ...nats.Option) (*nats.Conn, error)
-	// Whole fails the test unless the farm is as it was: nothing in the log that is not the key's to say, nothing
-	// deleted, other lanes go on.
+	// Whole fails the test unless the farm is as it was: the log has nothing that the key may not say, nothing
+	// is deleted, and other lanes work.
 	Whole func(t *testing.T)
 }
 
-// Rights returns the bodies that are tried on each verb of the door, by its name.
+// Rights returns the bodies that are tried on each verb of the door, by the verb's name.
 func (s Site) Rights() map[string][]any {
 	at := time.Now().UTC()
 	event := func(typ string, data any) map[string]any {
@@ -112,7 +112,7 @@ func (s Site) beat(name events.CollectorName, what string) any {
 	return map[string]any{"v": 1, what: true, "beat": map[string]any{"name": name, "instance": "x", "time": "9998-01-01T00:00:00Z"}}
 }
 
-// replies are where an attacker has others answer.
+// replies returns the reply subjects to which an attacker directs the answers of others.
 func (s Site) replies() []string {
 	return []string{
 		string(events.RequestSubject("forged")), string(events.LaneSubject(s.Lane)), string(events.LaneSubject(s.VictimLane)), string(events.WorkSubject(s.Lane)),
@@ -122,7 +122,7 @@ func (s Site) replies() []string {
 	}
 }
 
-// headers are those that JetStream, the server or Tacho read.
+// headers returns the headers that JetStream, the server or Tacho read.
 func (s Site) headers() []nats.Header {
 	var out []nats.Header
 	for name, value := range map[string]string{
@@ -141,8 +141,8 @@ func (s Site) headers() []nats.Header {
 		nats.Header{"Nats-Batch-Id": {"forged"}, "Nats-Batch-Sequence": {"2"}, "Nats-Batch-Commit": {"1"}})
 }
 
-// past are subjects that keys had before collectors lived in accounts of their own, and those that the server has for
-// everybody.
+// past returns subjects that keys could use before collectors had accounts of their own, and those that the server has
+// for everybody.
 func (s Site) past() []string {
 	stream, own, victim := "EVENTS", lane(s.Lane), lane(s.VictimLane)
 	out := []string{
@@ -166,13 +166,13 @@ func (s Site) past() []string {
 	return out
 }
 
-// Run attacks. Each group is a subtest, after which the site must be whole.
+// Run attacks. Each group of attacks is a subtest, and after it the site must be whole.
 func Run(t *testing.T, s Site) {
 	groups := []struct {
 		name   string
 		attack func(t *testing.T, a *attacker)
 	}{
-		// First: later it would hear late answers to what it asks itself.
+		// This group is first: later it would hear late answers to its own questions.
 		{"listening", func(t *testing.T, a *attacker) { a.listen(t) }},
 		{"replies to what the key may ask", func(t *testing.T, a *attacker) { a.replies(t) }},
 		{"headers", func(t *testing.T, a *attacker) { a.headers(t) }},
@@ -189,7 +189,7 @@ func Run(t *testing.T, s Site) {
 	}
 }
 
-// attacker is a connection with the key. It goes slowly enough not to be cut off: floods are tested elsewhere.
+// attacker is a connection with the key. It is slow enough not to be cut off: Flooded tests floods.
 type attacker struct {
 	Site
 	nc   *nats.Conn
@@ -222,7 +222,7 @@ func (a *attacker) send(t *testing.T, m *nats.Msg) {
 	}
 }
 
-// pace waits for an answer of the door, so that an attack goes as fast as the door works.
+// pace waits for an answer of the door, so that an attack is no faster than the door.
 func (a *attacker) pace(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -287,7 +287,7 @@ func (a *attacker) past(t *testing.T) {
 	}
 }
 
-// listen hears nothing of others, whatever it subscribes to.
+// listen checks that the key hears nothing of others, whatever it subscribes to.
 func (a *attacker) listen(t *testing.T) {
 	heard := make(chan *nats.Msg, 1000)
 	for _, subject := range []string{">", "tacho.>", "$JS.>", "$KV.>", "$SYS.>", "_INBOX.>", "_R_.>", "$SRV.>", door.Prefix + ".*.*", door.ReadPrefix + ".>", string(events.LaneSubject(a.VictimLane))} {

@@ -23,7 +23,7 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// A right of a collector comes with its attacks.
+// Every right of a collector has its attacks.
 func TestEveryRightIsAttacked(t *testing.T) {
 	var offered []string
 	for v := range door.Verbs("eider") {
@@ -185,7 +185,7 @@ func TestAClusterOfThree(t *testing.T) {
 	f, site := attack.NewFarm(t, attack.Server{
 		Core: core, Replicas: 3, Guard: guard, Keys: public,
 		Dial: func(name events.CollectorName, opts ...nats.Option) (*nats.Conn, error) {
-			// The attacker comes to each node, the core stays where it is.
+			// The attacker connects to each node in turn; the core stays where it is.
 			urls = append(urls[1:], urls[0])
 			return nats.Connect(urls[0], append(opts, natsserver.KeyOption(all[name]))...)
 		},
@@ -194,7 +194,7 @@ func TestAClusterOfThree(t *testing.T) {
 	f.Whole(t)
 }
 
-// On a cluster the door cuts through the system account, and names who floods.
+// On a cluster the door cuts connections through the system account, and names the collector that floods.
 func TestFloodsOfACluster(t *testing.T) {
 	all, public := newKeys(t)
 	urls := cluster(t, public)
@@ -220,7 +220,7 @@ func TestFloodsOfACluster(t *testing.T) {
 	f.Whole(t)
 }
 
-// A configuration in which a collector imports another's part of the door does not load.
+// The server refuses a configuration in which a collector imports another collector's part of the door.
 func TestAConfigurationThatMixesNamesIsRefused(t *testing.T) {
 	_, public := newKeys(t)
 	mixed := strings.ReplaceAll(door.Conf(attack.Eider, public[attack.Eider], "CORE"), door.Prefix+".eider.", door.Prefix+".teal.")
@@ -234,8 +234,8 @@ func TestAConfigurationThatMixesNamesIsRefused(t *testing.T) {
 	}
 }
 
-// A new account does not reach the core after one reload of the server's configuration, and does after the second, as
-// `tacho collector add` and the docs say.
+// A new account reaches the core only after the second reload of the server's configuration, as `tacho collector add`
+// and the docs say.
 func TestANewAccountNeedsTwoReloads(t *testing.T) {
 	all, public := newKeys(t)
 	file := filepath.Join(t.TempDir(), "nats.conf")

@@ -20,8 +20,8 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// Farm is a core with its log and one door on some server, and two collectors: Eider, whose key is the attacker's,
-// and Teal, whose lane must go on.
+// Farm is a core with its log and one door on a server, and two collectors: Eider, whose key the attacker has,
+// and Teal, whose lane must continue to work.
 type Farm struct {
 	t *testing.T
 	// eider and teal are the names that the two have on this server.
@@ -31,9 +31,9 @@ type Farm struct {
 	place       uint64
 
 	mu sync.Mutex
-	// own are the ids of what the farm and Teal appended.
+	// own are the ids of the events that the farm and Teal appended.
 	own map[string]bool
-	// alerts are what the door told, by collector.
+	// alerts are the messages of the door's alerts, by collector.
 	alerts map[events.CollectorName]string
 }
 
@@ -53,15 +53,15 @@ type Server struct {
 	Replicas int
 	Guard    *door.Guard
 	Wall     door.Wall
-	// Keys are the public keys of the two, where the server asks the guard for them.
+	// Keys are the public keys of the two collectors, if the server asks the guard for them.
 	Keys map[events.CollectorName]string
-	// Names are what the two are called where the server's configuration knows others; empty for none.
+	// Names are other names of the two, if the server's configuration has such; else nil.
 	Names map[events.CollectorName]events.CollectorName
-	// Dial connects as one of them, by the name that it has on the server.
+	// Dial connects as one of the two, by its name on the server.
 	Dial func(name events.CollectorName, opts ...nats.Option) (*nats.Conn, error)
 }
 
-// Unhurried are bounds that let an attack go on: what cuts it off is tested by floods.
+// Unhurried returns bounds that do not cut an attack off: Flooded tests the cuts.
 func Unhurried() door.Bounds {
 	b := door.DefaultBounds()
 	b.Requests, b.Burst, b.Excess, b.AtOnce, b.Messages, b.Bytes = 1e6, 1e6, 1e9, 64, 1e9, 1<<40
@@ -94,7 +94,7 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 		f.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: s.Keys[name]})
 		f.append(events.LaneAssigned{Lane: lane, Name: name})
 	}
-	// One event of the attacker's lane waits, for whoever would take it away.
+	// One job waits on the attacker's lane, so that an attack could take it away.
 	f.append(events.JobDispatched{Place: 1, Job: job(eiderLane, "j1")})
 	f.run(f.door(s).Run)
 	dial := func(name events.CollectorName) door.Dial {
@@ -166,7 +166,7 @@ func (f *Farm) append(fact events.Fact) events.Seq {
 	return f.as(ctx, f.log, fact)
 }
 
-// as records a fact through a view of the log, after whatever is there.
+// as records a fact through a view of the log, after the last event of its subject.
 func (f *Farm) as(ctx context.Context, log eventlog.Aggregates, fact events.Fact) events.Seq {
 	f.t.Helper()
 	last, _, err := log.Last(ctx, fact.Subject())
@@ -192,7 +192,7 @@ func (f *Farm) Whole(t *testing.T) {
 	if err := f.log.Verify(ctx); err != nil {
 		t.Errorf("the log: %v", err)
 	}
-	// The farm keeps no snapshot: whoever could write one would have the next start believe it.
+	// The farm keeps no snapshots. An attacker that could write one would make the next start believe it.
 	whole, damaged, err := f.log.ReadSnapshots(ctx, shell.Fold, ledger.Shape())
 	if err != nil || len(whole)+len(damaged) > 0 {
 		t.Errorf("%d snapshots, damaged %v, %v", len(whole), damaged, err)
@@ -204,7 +204,7 @@ func (f *Farm) Whole(t *testing.T) {
 	}
 }
 
-// read reads the whole log: what is neither the farm's nor Eider's own word about itself does not belong there.
+// read reads the whole log. It must have only events of the farm, of Teal, and what Eider may say about itself.
 func (f *Farm) read(ctx context.Context, t *testing.T) {
 	t.Helper()
 	head, err := f.log.Head(ctx)
@@ -241,7 +241,7 @@ func (f *Farm) read(ctx context.Context, t *testing.T) {
 	}
 }
 
-// work has Teal do a job, as it would any other, and measures how long its lane takes for that.
+// work lets Teal do an ordinary job, and measures how long its lane takes.
 func (f *Farm) work(ctx context.Context, t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -267,8 +267,8 @@ func (f *Farm) work(ctx context.Context, t *testing.T) time.Duration {
 	return took
 }
 
-// Flooded floods the core with the key until it is cut off, on each subject in turn, and returns how long the other
-// lane took for a job meanwhile, at most. Without a wall there are no cuts: each flood lasts for a while then.
+// Flooded floods the core with the key until it is cut off, on each subject in turn. It returns the longest time that
+// the other lane took for a job meanwhile. Without a wall there are no cuts, and each flood ends after lasting.
 func (f *Farm) Flooded(t *testing.T, s Site, lasting time.Duration) (worst time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -287,7 +287,7 @@ func (f *Farm) Flooded(t *testing.T, s Site, lasting time.Duration) (worst time.
 		go func() {
 			defer close(over)
 			for flooding.Err() == nil && !nc.IsClosed() {
-				_ = nc.PublishRequest(subject, "$JS.API.STREAM.DELETE.EVENTS", garbage) // it ends by being cut
+				_ = nc.PublishRequest(subject, "$JS.API.STREAM.DELETE.EVENTS", garbage) // the flood ends when it is cut off
 			}
 		}()
 		for flooding.Err() == nil && !nc.IsClosed() {
@@ -300,7 +300,7 @@ func (f *Farm) Flooded(t *testing.T, s Site, lasting time.Duration) (worst time.
 	return worst
 }
 
-// Told returns what the door told about a collector.
+// Told returns the message of the door's alert about a collector.
 func (f *Farm) Told(name events.CollectorName) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,7 +20,7 @@ type Bench struct {
 	Fails func(events.TestCase) bool
 
 	mu sync.Mutex
-	// Measured counts by artifact and test case.
+	// Measured counts the measurements by artifact and test case.
 	Measured map[events.Artifact]map[events.TestCase]int
 }
 

@@ -92,7 +92,7 @@ func BenchmarkFreeToReceived(b *testing.B) {
 	b.ReportMetric(perJob.Seconds()*1000, "ms/job")
 }
 
-// stopwatch tells how long each wait for a job was.
+// stopwatch measures how long each wait for a job was.
 type stopwatch struct {
 	eventlog.Jobs
 	received chan time.Duration
@@ -155,7 +155,7 @@ func median(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// manyJobs returns definitions of n profiles on one lane, with nothing to measure.
+// manyJobs returns definitions with n profiles on one lane and nothing to measure.
 func manyJobs(n int) suite.Definitions {
 	d := suite.Definitions{
 		Version: 1, Name: "many", PrimaryTarget: "here", Sources: suite.Sources{Root: "file"},

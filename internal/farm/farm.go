@@ -19,8 +19,8 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// Farm is a log in memory with a scheduler, a listener and any number of collectors. It is made for synctest bubbles:
-// all time is the bubble's.
+// Farm is a log in memory with a scheduler, a listener and any number of collectors. It is made for synctest bubbles
+// and uses only their time.
 type Farm struct {
 	T       testing.TB
 	Log     *memory.Log
@@ -33,10 +33,10 @@ type Farm struct {
 	tasks   sync.WaitGroup
 }
 
-// By is who asks in tests.
+// By is on whose behalf tests give commands.
 var By = control.By{Actor: "test", Source: "test", Root: "test"}
 
-// New returns a farm with the definitions published and a scheduler at work.
+// New returns a farm with published definitions and a running scheduler.
 func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 	t.Helper()
 	log := memory.New(memory.Config{})
@@ -107,10 +107,10 @@ func (f *Farm) add(n control.NewCollector) {
 type Process struct {
 	// Kill ends it like kill -9: nothing more is recorded.
 	Kill func()
-	// Pause stops it like SIGSTOP, as far as anybody else can see: nothing of it reaches the log or comes from
-	// there until Wake.
+	// Pause stops it like SIGSTOP as others see it: nothing from it reaches the log, and nothing from the log reaches it,
+	// until Wake.
 	Pause, Wake func()
-	// Stop ends it softly; Ended is closed when it has ended, with Err.
+	// Stop ends it gracefully. Ended is closed when it has ended; then Err is what it returned.
 	Stop  func()
 	Ended chan struct{}
 	Err   error

@@ -80,7 +80,7 @@ func (f *Farm) awaitEnd(id events.RequestID) events.Fact {
 	}).Fact
 }
 
-// check looks for what must never happen in the whole log: see domain 18.
+// check looks in the whole log for what must never happen: see domain 18.
 func check(t *testing.T, f *Farm) {
 	t.Helper()
 	c := newChecker(t, policy.MaxInProgress)
@@ -215,7 +215,7 @@ func TestJobCountsOfTheRustcDefinitions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFarm(t, func(t *testing.T, f *Farm) {
-				// While another request is in progress it cannot start, and make jobs of its own, before it is cancelled.
+				// Another request is in progress, so this one cannot start and make jobs before it is cancelled.
 				busy := f.master("busy", "")
 				f.awaitStart(busy)
 				known := f.request(control.NewRequest{Kind: events.Try, Key: "known", Tag: "known"})
@@ -373,8 +373,8 @@ func TestACancelStopsTheJobAndTheNextStarts(t *testing.T) {
 	})
 }
 
-// The jobs of an artifact are made once. When a request is cancelled that shares them with another one, they go on for
-// that one, the running ones as well as those that wait.
+// The jobs of an artifact are made once. When one of two requests that share them is cancelled, both the running and
+// the waiting jobs continue for the other request.
 func TestACancelSparesJobsThatOthersWant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		two := policy
@@ -466,7 +466,7 @@ func TestALateParentIsBackfilledBeforeTheChildCompletes(t *testing.T) {
 	})
 }
 
-// A job that is made again after a cancel goes on where the cancelled one stopped.
+// A job that is made again after a cancel continues where the cancelled one stopped.
 func TestWhatWasMeasuredBeforeACancelIsNotMeasuredAgain(t *testing.T) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		bench := &Bench{Each: time.Minute}
@@ -487,7 +487,7 @@ func TestWhatWasMeasuredBeforeACancelIsNotMeasuredAgain(t *testing.T) {
 				skipped += done.Skipped
 			}
 		}
-		// A process that is told to stop loses the test case at hand, on each of the two lanes.
+		// On each of the two lanes the stopped process loses the test case that it was measuring.
 		if skipped < 16 || skipped > 22 {
 			t.Errorf("%d test cases were not measured again, want about 20", skipped)
 		}

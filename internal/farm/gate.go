@@ -15,8 +15,8 @@ import (
 // errKilled is what a killed process gets from the log.
 var errKilled = errors.New("this process is dead")
 
-// gate is the log as one process sees it. Once shut it takes nothing more, so that a process can be killed
-// between any two steps; while paused whoever comes to it waits.
+// gate is the log as one process sees it. Once it is shut, every call fails, so a process can be killed
+// between any two steps. While it is paused, every call waits.
 type gate struct {
 	*memory.Log
 	// mu guards the rest.
@@ -50,7 +50,7 @@ func (g *gate) wake() {
 	close(g.open)
 }
 
-// pass waits while the process is paused. A dead one does not get through.
+// pass waits while the process is paused. It fails if the process is dead.
 func (g *gate) pass(ctx context.Context) error {
 	g.mu.Lock()
 	open := g.open
@@ -120,7 +120,7 @@ func (g *gate) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery
 	return &gatedDelivery{Delivery: d, gate: g}, nil
 }
 
-// gatedDelivery is a delivery in the hands of one process.
+// gatedDelivery is a delivery that one process has.
 type gatedDelivery struct {
 	eventlog.Delivery
 	gate *gate

@@ -13,8 +13,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Whatever happens to the three collectors of a lane, killed, stopped, woken, taken out, given the lane, in whatever
-// order: what must never happen does not, and when all is quiet the work is done. A failure names its seed;
+// The three collectors of a lane are killed, stopped, woken, taken out and given the lane, in random
+// order. What must never happen does not happen, and in the end the work is done. A failure names its seed;
 // TACHO_SEED repeats it.
 func TestRandomLivesOfASharedLane(t *testing.T) {
 	first, count := uint64(time.Now().UnixNano()), lives
@@ -125,13 +125,13 @@ func (s *sharing) wake(name events.CollectorName) {
 	}
 }
 
-// calm has everybody come back.
+// calm brings all collectors back.
 func (s *sharing) calm() {
 	for _, name := range s.names {
 		s.wake(name)
 		s.do(s.Control.ActivateCollector(s.ctx, By, name))
 	}
-	// Who was to leave may still leave; a heartbeat of the dead may still be fresh.
+	// A collector that was told to leave may still leave, and the heartbeat of a dead one may still be fresh.
 	s.Pass(3 * time.Minute)
 	for _, name := range s.names {
 		if ended(s.running[name]) {

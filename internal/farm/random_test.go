@@ -20,8 +20,8 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// Whatever is asked for, killed, paused, drained, started again and cancelled, in whatever order, and whatever the
-// clocks of schedulers and processes say: what must never happen does not, and when all is quiet every request has
+// Requests are asked for and cancelled, processes are killed, paused, drained and started again, in random order, with
+// wrong clocks of schedulers and processes. What must never happen does not happen, and in the end every request has
 // ended. A failure names its seed; TACHO_SEED repeats it. Package scheduler has many more lives of a simpler kind.
 func TestRandomLivesOfAFarm(t *testing.T) {
 	first, count := uint64(time.Now().UnixNano()), lives
@@ -52,7 +52,7 @@ type life struct {
 	paused    []*Process
 	instances int
 	requests  []events.RequestID
-	// clocks are by how much the clocks of schedulers and processes are wrong.
+	// clocks are the errors of the clocks of schedulers and processes.
 	clocks []*atomic.Int64
 }
 
@@ -82,7 +82,7 @@ func live(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// settle has everybody come back and go on until nothing is left.
+// settle brings all processes back and lets them work until nothing is left.
 func (l *life) settle() {
 	for _, p := range l.paused {
 		p.Wake()
@@ -146,12 +146,12 @@ func (l *life) step() {
 			<-p.Ended
 		}
 	case 7, 8:
-		// A process whose predecessor's heartbeat is still fresh ends at once; another comes later.
+		// A process ends at once if its predecessor's heartbeat is still fresh; another one is started later.
 		if ended(p) || slices.Contains(l.paused, p) {
 			l.start(lane)
 		}
 	case 9:
-		// Nothing is heard of it until it wakes up, and then it goes on with what it was doing.
+		// Nothing is heard of it until it wakes up. Then it continues what it was doing.
 		if !ended(p) && !slices.Contains(l.paused, p) {
 			p.Pause()
 			l.paused = append(l.paused, p)
@@ -183,7 +183,7 @@ func (l *life) command(lane events.Lane) {
 	}
 }
 
-// onRequest cancels a request, or says that its artifact is ready, if it is there to be said.
+// onRequest cancels a request, or says that its artifact is ready if there is one to report.
 func (l *life) onRequest() {
 	if len(l.requests) == 0 {
 		return
@@ -202,8 +202,8 @@ func (l *life) onRequest() {
 
 func (l *life) tag() events.Tag { return events.Tag(fmt.Sprintf("t%d", l.r.IntN(12))) }
 
-// ask creates a request; sometimes one that is there already, as it is or otherwise, or with a parent that comes later, or whose
-// artifact does.
+// ask creates a request. Sometimes it exists already, with the same or other contents, or its parent or its artifact
+// comes later.
 func (l *life) ask() {
 	n := control.NewRequest{Suite: l.Suite.Name, Kind: events.Master, Tag: l.tag(), PR: l.r.IntN(3)}
 	if parent := l.tag(); parent != n.Tag {

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// A collector is removed in the middle of a job, also one that hangs and so cannot give its job back. Its standby goes on
-// at once, and no attempt is spent.
+// A collector is removed in the middle of a job; in one case it hangs and cannot give its job back. Its standby continues
+// the job at once, and no attempt is spent.
 func TestTheJobOfARemovedCollectorGoesOnWithItsStandby(t *testing.T) {
 	for name, hangs := range map[string]bool{"it works": false, "it hangs": true} {
 		t.Run(name, func(t *testing.T) {

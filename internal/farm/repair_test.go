@@ -13,12 +13,12 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// notThere is what a collector finds while an artifact is not there yet.
+// notThere is the error of a collector while an artifact is not there yet.
 func notThere() error {
 	return &collector.PermanentError{Kind: events.ErrorArtifact, Err: errors.New("the server has no such artifact")}
 }
 
-// repair asks for the jobs of a request again, and returns what the scheduler made of it.
+// repair asks for the jobs of a request again. It returns the new jobs, or why the scheduler refused.
 func (f *Farm) repair(id events.RequestID, key string, jobs ...events.JobID) ([]events.JobID, string) {
 	f.T.Helper()
 	if _, _, err := f.Control.RepairRequest(f.ctx, By, id, control.Repair{Key: key, Jobs: jobs}); err != nil {
@@ -35,7 +35,7 @@ func (f *Farm) repair(id events.RequestID, key string, jobs ...events.JobID) ([]
 	return made, refused
 }
 
-// askAgain asks for the artifact t1 by another key.
+// askAgain asks for the artifact t1 with another key.
 func (f *Farm) askAgain(key string) events.RequestID {
 	f.T.Helper()
 	r, _, err := f.Control.CreateRequest(f.ctx, By, control.NewRequest{Suite: f.Suite.Name, Kind: events.Try, Key: key, Tag: "t1"})
@@ -45,8 +45,8 @@ func (f *Farm) askAgain(key string) events.RequestID {
 	return r.ID
 }
 
-// An artifact was not there yet when it was asked for. A person repairs the request once it is; the request stays as it
-// ended, every job has another round, and what was asked twice is done once.
+// An artifact was not there yet when it was asked for. Once it is, a person repairs the request. The request stays as it
+// ended, every job has another round, and a repair that is asked for twice is done once.
 func TestWhatFailedIsRepaired(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		there := false
@@ -94,8 +94,8 @@ func TestWhatFailedIsRepaired(t *testing.T) {
 	})
 }
 
-// What failed because it was not there is measured for the next request that needs it, an hour later; sooner it is
-// shared as it is, and not for ever.
+// A job that failed because its artifact was not there is run again for a request that comes an hour later. A request that
+// comes sooner shares the failed job.
 func TestWhatFailedByAFaultIsMeasuredForALaterRequest(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		there := false
@@ -124,7 +124,7 @@ func TestWhatFailedByAFaultIsMeasuredForALaterRequest(t *testing.T) {
 	})
 }
 
-// However often it is asked for, what fails by a fault is tried four times by itself in all.
+// However often it is asked for, a job that fails by a fault gets at most four rounds without a repair.
 func TestAFaultIsNotTriedForEver(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		f.Start("first", here, "a1", &Bench{Err: func(events.JobSpec) error { return notThere() }})
@@ -144,7 +144,7 @@ func TestAFaultIsNotTriedForEver(t *testing.T) {
 	})
 }
 
-// A release measures its own benchmarks only. Whoever asks for the same artifact as a master has the others measured.
+// A release measures only its own benchmarks. A master request for the same artifact has the others measured.
 func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := rustc(t)
@@ -192,8 +192,7 @@ func TestARequestIsCompleteWithAllItsBenchmarksAlone(t *testing.T) {
 	})
 }
 
-// A suite has another benchmark since an artifact was measured. Whoever asks for the artifact again has that one measured,
-// and nothing else.
+// A suite has a new benchmark since an artifact was measured. A new request for the artifact measures only that one.
 func TestANewBenchmarkIsMeasuredForOldArtifacts(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		f.Start("first", here, "a1", &Bench{})
@@ -253,7 +252,7 @@ func TestAnArtifactHasOneBudgetOfTransientErrors(t *testing.T) {
 	})
 }
 
-// Definitions that nobody can read are not a request's fault: it waits, which is said once, and starts when there are others.
+// Unreadable definitions are not a request's fault: it waits, says so once, and starts when there are readable ones.
 func TestARequestWaitsForDefinitions(t *testing.T) {
 	inLane(t, func(t *testing.T, f *Farm) {
 		f.Start("first", here, "a1", &Bench{Each: 5 * time.Minute})

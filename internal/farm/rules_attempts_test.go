@@ -10,12 +10,12 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// missing is how a job ends whose artifact is not on the server.
+// missing is the error of a job whose artifact is not on the server.
 func missing(spec events.JobSpec) error {
 	return &collector.PermanentError{Kind: events.ErrorArtifact, Err: fmt.Errorf("%s is not on the server", spec.Artifact.Tag)}
 }
 
-// down says that the artifact server cannot be reached for a while from now on.
+// down makes the artifact server unreachable for a while from now on.
 func down(d time.Duration) func(events.JobSpec) error {
 	since := time.Now()
 	return func(events.JobSpec) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// Domain 8: who takes jobs, who is there, and who is told from whom.
+// Domain 8: which collectors take jobs, which are there, and how processes are told apart.
 func TestRulesOfCollectors(t *testing.T) {
 	runRules(t, []rule{
 		{

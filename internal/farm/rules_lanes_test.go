@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Domain 3 and 4: who goes first, in the queue and on a lane.
+// Domains 3 and 4: the order in the queue and on a lane.
 func TestRulesOfTheOrder(t *testing.T) {
 	runRules(t, []rule{
 		{
@@ -192,7 +192,7 @@ func TestRulesOfTheOrder(t *testing.T) {
 	})
 }
 
-// Domain 6 and 7: when a request ends, and what it asks of its parent.
+// Domains 6 and 7: when a request ends, and what it asks of its parent.
 func TestRulesOfCompletionAndBackfill(t *testing.T) {
 	x := events.Parameters{Profiles: []events.Profile{"x"}}
 	both := events.Parameters{Targets: []events.Target{"here", "maybe"}}
@@ -346,7 +346,7 @@ func TestRulesOfCompletionAndBackfill(t *testing.T) {
 	})
 }
 
-// breakDefinitions publishes what this program cannot read.
+// breakDefinitions publishes definitions that this program cannot read.
 func (s *story) breakDefinitions() {
 	s.T.Helper()
 	last, _, err := s.Log.Last(s.ctx, events.SuiteSubject(s.Suite.Name))

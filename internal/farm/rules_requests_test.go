@@ -251,7 +251,7 @@ func (s *story) poison() events.RequestID {
 	return id
 }
 
-// Domain 2 again: a request can be cancelled in every state that is not the end.
+// Domain 2 again: a request can be cancelled in every state but its end.
 func TestRulesOfCancelling(t *testing.T) {
 	runRules(t, []rule{
 		{

@@ -17,7 +17,7 @@ import (
 
 const aarch64 = events.Target("aarch64-unknown-linux-gnu")
 
-// sort is what a test counts jobs by.
+// sort is the sort of job that a test counts.
 type sort struct {
 	kind     events.JobKind
 	target   events.Target
@@ -39,7 +39,7 @@ func (f *Farm) jobsOf(id events.RequestID) map[sort]int {
 	return jobs
 }
 
-// folded returns a request as its events make it.
+// folded returns a request as its events tell it.
 func (f *Farm) folded(id events.RequestID) request.Request {
 	f.T.Helper()
 	history, err := f.Log.Read(f.ctx, events.RequestSubject(id))
@@ -53,7 +53,7 @@ func (f *Farm) folded(id events.RequestID) request.Request {
 	return r
 }
 
-// awaitJobs waits until so many jobs have ended that are of the kind that counts.
+// awaitJobs waits until n jobs that count have ended.
 func (f *Farm) awaitJobs(what string, n int, counts func(events.JobFinished) bool) {
 	f.T.Helper()
 	f.Await(what, func(fact events.Fact) bool {
@@ -129,8 +129,8 @@ func TestABackfillBlocksTheChildUntilItFails(t *testing.T) {
 	backfillBlocks(t, &collector.PermanentError{Kind: events.ErrorArtifact, Err: errors.New("c1 is not on the server")})
 }
 
-// backfillBlocks lets all jobs of a child end while the backfill of its parent, which appeared late, is being
-// executed on one lane. The backfill then ends in the given way.
+// backfillBlocks lets all jobs of a child end while the backfill of its parent, which appeared late, runs
+// on one lane. Then the backfill ends in the given way.
 func backfillBlocks(t *testing.T, outcome error) {
 	inFarm(t, func(t *testing.T, f *Farm) {
 		held := make(chan struct{})

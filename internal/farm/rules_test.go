@@ -15,19 +15,19 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// rule is one row of the table of rules: what is done, what is then in the log, and how it ends. The table is
-// spread over the files rules_*_test.go by theme.
+// rule is one row of the table of rules: what is done, what the log then has, and how it ends. The files
+// rules_*_test.go hold the table by theme.
 type rule struct {
 	name string
 	// sets is how many lanes the target "here" has; 0 is one. atOnce is max_in_progress; 0 is one.
 	sets, atOnce int
 	play         func(s *story)
-	// of restricts log to these kinds of lines: words that lines begin with. Empty is all.
+	// of restricts log to lines that begin with one of these words. Empty means all lines.
 	of string
-	// log is what must be recorded, one line an event, in this order.
+	// log is what must be recorded, one line for each event, in this order.
 	log string
-	// end is the state of every request and then of every job afterwards, in the order they were made; it is left
-	// out where log says as much.
+	// end is the state of every request and then of every job afterwards, in the order they were made. It is left
+	// out if log says the same.
 	end string
 }
 
@@ -35,7 +35,7 @@ type rule struct {
 type story struct {
 	*Farm
 	bench *Bench
-	// names are what requests are called in the lines: by their tag, or the key of a try.
+	// names are the names of requests in the lines: their tag, or the key of a try.
 	names map[events.RequestID]string
 }
 
@@ -46,7 +46,7 @@ var (
 	laneMaybe = events.Lane{Target: "maybe", Set: 0}
 )
 
-// artifactsDue is how long tries wait for their artifacts here: time is simulated, but not for nothing.
+// artifactsDue is how long tries wait for their artifacts here. It is short because even simulated time costs something.
 const artifactsDue = 6 * time.Hour
 
 // minute is how long each test case takes in these stories, unless they say something else.
@@ -82,7 +82,7 @@ func runRules(t *testing.T, rules []rule) {
 	}
 }
 
-// ruleSuite has one benchmark a set, the profile a, the profile x on request, and an optional target on request.
+// ruleSuite has one benchmark per set, the profile a, the profile x on request, and an optional target on request.
 func ruleSuite(sets int) suite.Definitions {
 	d := smallSuite()
 	d.Name = "rules"
@@ -97,7 +97,7 @@ func ruleSuite(sets int) suite.Definitions {
 	return d
 }
 
-// create asks for a request; what is left out is a master request.
+// create asks for a request; by default a master request.
 func (s *story) create(n control.NewRequest) events.RequestID {
 	s.T.Helper()
 	n.Suite = s.Suite.Name
@@ -122,7 +122,7 @@ func (s *story) try(key string, pr int, tag, parent events.Tag) events.RequestID
 	return s.create(control.NewRequest{Kind: events.Try, Key: key, PR: pr, Tag: tag, Parent: parent})
 }
 
-// work starts the collector of the first lane and lets so much time pass.
+// work starts the collector of the first lane and lets the time d pass.
 func (s *story) work(d time.Duration) *Process {
 	p := s.Start("c0", laneHere, "p0", s.bench)
 	s.Pass(d)
@@ -164,7 +164,7 @@ func lines(text string) []string {
 	return out
 }
 
-// tell renders the log, one line an event, without what says nothing about the rules.
+// tell renders the log, one line for each event, without what says nothing about the rules.
 func (s *story) tell(recorded []events.Recorded, of []string) []string {
 	var out []string
 	for _, e := range recorded {
@@ -243,7 +243,7 @@ func jobName(spec events.JobSpec) string {
 	return name + strings.Repeat(" again", spec.Round)
 }
 
-// outcome is the state of every request and of every job at the end.
+// outcome returns the state of every request and of every job at the end.
 func (s *story) outcome(recorded []events.Recorded) []string {
 	var out []string
 	names, jobs := map[events.JobID]string{}, map[events.JobID]string{}

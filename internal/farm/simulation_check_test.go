@@ -12,16 +12,16 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// patience is how long the farm may do nothing while it could do something: the time between two ticks, in
+// patience is how long the farm may do nothing although it could do something. It is the time between two ticks, after
 // which a scheduler that missed its turn takes it.
 const patience = 30 * time.Second
 
 // observer folds the log for itself and looks at what the scheduler did.
 //
-// What must hold: the request that is admitted is the first startable one of the queue; a lane gets the jobs
-// of the requests in the order in which those started, and of one request in the order in which they were
-// made; while a request could start or a collector that is free could get a job, something happens within
-// the patience above; at the end every request has ended.
+// What must hold: the admitted request is the first startable one of the queue. A lane gets the jobs
+// of the requests in the order in which these started, and the jobs of one request in the order in which they were
+// made. While a request could start or a free collector could get a job, something happens within
+// the patience above. At the end every request has ended.
 type observer struct {
 	t             *testing.T
 	maxInProgress int
@@ -30,12 +30,12 @@ type observer struct {
 	running       map[events.RequestID]bool
 	ready         int
 	tags          queue.Tags
-	// jobs are those that have not ended, lanes what is on each lane.
+	// jobs are the jobs that have not ended; lanes, what is on each lane.
 	jobs  map[events.JobID]*observedJob
 	lanes map[events.Lane]*observedLane
 	now   time.Time
-	// before are the queues since the last moment at which anything happened: what is decided at one moment
-	// may not have seen all of it.
+	// before are the queues since the last moment at which anything happened: a decision at this moment
+	// may not have seen all of its events.
 	before               []observedQueue
 	admitted, dispatched int
 	deepest              int // the most requests that were ready at once
@@ -88,7 +88,7 @@ func checkSimulation(t *testing.T, d suite.Definitions, recorded []events.Record
 	o.report(t)
 }
 
-// look judges an event by what was before it, and then folds it.
+// look judges an event by the state before it, and then folds it.
 func (o *observer) look(e events.Recorded) {
 	if e.Time.After(o.now) {
 		o.noStall(e.Time)
@@ -108,7 +108,7 @@ func (o *observer) look(e events.Recorded) {
 	o.fold(e)
 }
 
-// noStall fails when nothing happened until then, although something could have.
+// noStall fails if nothing happened until then although something could have happened.
 func (o *observer) noStall(until time.Time) {
 	if until.Sub(o.now) <= patience {
 		return
@@ -157,7 +157,7 @@ func (q observedQueue) places() []queue.Place {
 	return queue.Order(q.entries, q.done)
 }
 
-// first returns the request that has to start next.
+// first returns the request that must start next.
 func (q observedQueue) first() events.RequestID {
 	for _, p := range q.places() {
 		if p.State == events.StateArtifactsReady && p.Startable {
@@ -186,7 +186,7 @@ func startsBefore(a, b request.Request) bool {
 	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.PR, b.PR), cmp.Compare(a.ID, b.ID)) < 0
 }
 
-// fold takes an event in.
+// fold applies an event to the observer's state.
 func (o *observer) fold(e events.Recorded) {
 	// The other facts change neither requests nor jobs.
 	//exhaustive:ignore

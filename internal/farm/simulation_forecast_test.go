@@ -11,14 +11,14 @@ import (
 	"github.com/tachobench/tacho/rules/request"
 )
 
-// tolerated is how wrong half of the estimates may be, as a share of the time until the end, where nothing came in
+// tolerated is how wrong half of the estimates may be, as a share of the time until the end, if nothing came in
 // between. The jobs of the simulation vary by a fifth.
 const tolerated = 0.25
 
-// every is of how many requests one is sampled.
+// every says that one of this many requests is sampled.
 const every = 20
 
-// forecasts compares estimates with what came, for a sample of the requests.
+// forecasts compares estimates with what happened, for a sample of the requests.
 type forecasts struct {
 	history queue.History
 	// templates are the jobs that the last request of each kind made for itself.
@@ -27,7 +27,7 @@ type forecasts struct {
 	sampled   map[events.RequestID]*sample
 }
 
-// sample is what was expected of one request when it became ready, and when it was first among the startable.
+// sample is what was expected of one request when it became ready, and when it became the first startable one.
 type sample struct {
 	ready, startable moment
 	end              time.Time
@@ -36,7 +36,7 @@ type sample struct {
 type moment struct {
 	at, end time.Time
 	guessed bool
-	// ahead are those that were ahead of it; overtaken is set once another one starts before it does.
+	// ahead are the requests that were ahead of it; overtaken is set once another one starts before it.
 	ahead     map[events.RequestID]bool
 	overtaken bool
 }
@@ -67,7 +67,7 @@ func (f *forecasts) made(jobs events.JobsCreated) {
 	}
 }
 
-// follow chooses the sample, and learns what became of it.
+// follow chooses the sample, and notes what became of it.
 func (f *forecasts) follow(o *observer, r request.Request) {
 	if r.State == events.StateArtifactsReady {
 		if f.created++; f.created%every == 0 {
@@ -85,7 +85,7 @@ func (f *forecasts) follow(o *observer, r request.Request) {
 	}
 }
 
-// foresee estimates what became ready or startable at a moment at which requests changed, when all of it is over.
+// foresee estimates the requests that became ready or startable at a moment, after all events of that moment.
 func (f *forecasts) foresee(o *observer) {
 	waiting := false
 	for id, s := range f.sampled {
@@ -117,7 +117,7 @@ func (f *forecasts) foresee(o *observer) {
 	}
 }
 
-// overtake notes which samples the start of a request came before without having been ahead of them.
+// overtake notes the samples that a starting request overtakes: it was not ahead of them.
 func (f *forecasts) overtake(o *observer, starting events.RequestID) {
 	for id, s := range f.sampled {
 		if id == starting || !o.open[id] || o.running[id] {
@@ -174,8 +174,8 @@ func (f *forecasts) plans(o *observer) map[events.RequestID]queue.Plan {
 	return plans
 }
 
-// report tells how far the estimates were off. Nobody can foresee who will be asked for and come first: those
-// that were overtaken are told apart.
+// report logs how far the estimates were off. No estimate can foresee requests that come later and go first, so
+// overtaken samples are counted separately.
 func (f *forecasts) report(t *testing.T) {
 	for _, name := range []string{"ready", "startable"} {
 		var all, undisturbed errs
@@ -210,7 +210,7 @@ func (f *forecasts) report(t *testing.T) {
 	}
 }
 
-// wrong is by how much an estimate of the end was off, and how long it was until then.
+// wrong is how far an estimate of the end was off, and how long the wait for the end was.
 type wrong struct{ off, wait time.Duration }
 
 func (w wrong) share() float64 { return w.off.Seconds() / w.wait.Seconds() }

@@ -22,14 +22,14 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Collectors are played
-// by actors that keep to the rules of package job. Afterwards the whole log is read by somebody who knows
-// nothing of the scheduler: see simulation_check_test.go for what must hold. Under the race detector it is three days.
+// A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Actors play the collectors
+// by the rules of package job. Afterwards an observer that does not know the scheduler
+// reads the whole log: see simulation_check_test.go for what must hold. Under the race detector it is three days.
 func TestTenThousandRequestsInThirtyDays(t *testing.T) {
 	simulate(t, simulated, simulated*(30*24*time.Hour/10_000), 1)
 }
 
-// The same with three requests at once, whose jobs meet on the lanes.
+// The same with three requests in progress at once, whose jobs share the lanes.
 func TestRequestsOfWhichThreeAreInProgress(t *testing.T) {
 	simulate(t, simulated/10, simulated/10*(3*24*time.Hour/1000), 3)
 }
@@ -139,7 +139,7 @@ func runSimulation(t *testing.T, d suite.Definitions, count int, span time.Durat
 	return f.Events()
 }
 
-// live does what is planned, and then waits until nothing has happened for longer than a request may wait.
+// live does everything that is planned. Then it waits until nothing has happened for longer than a request may wait.
 func (h *farmhand) live(ctx context.Context) {
 	for h.later.Len() > 0 {
 		next := heap.Pop(&h.later).(act)
@@ -163,7 +163,7 @@ func (h *farmhand) in(at time.Duration, do func(ctx context.Context)) {
 	heap.Push(&h.later, act{at, do})
 }
 
-// chance is true so many times of a hundred.
+// chance is true in percent of a hundred cases.
 func (h *farmhand) chance(percent int) bool { return h.r.IntN(100) < percent }
 
 // upTo returns a random duration.
@@ -193,7 +193,7 @@ func (h *farmhand) plan(count int, span time.Duration) {
 
 func masterTag(n int) events.Tag { return events.Tag(fmt.Sprintf("m%d", n)) }
 
-// master asks for the next commit of the branch. Some are heard of late, and some never: their children must
+// master asks for the next commit of the branch. Some are asked for late, and some never: their children must
 // not wait for ever.
 func (h *farmhand) master(at time.Duration, n int) {
 	wish := control.NewRequest{Kind: events.Master, Tag: masterTag(n), PR: 10_000 + n}
@@ -201,7 +201,7 @@ func (h *farmhand) master(at time.Duration, n int) {
 		wish.Parent = masterTag(n - 1)
 	}
 	if h.chance(1) {
-		wish.Tag += "-forced" // what the next one names as its parent is not there
+		wish.Tag += "-forced" // the parent that the next one names does not exist
 	}
 	if h.chance(2) {
 		at += h.upTo(20 * time.Minute)
@@ -209,7 +209,7 @@ func (h *farmhand) master(at time.Duration, n int) {
 	h.ask(at, wish)
 }
 
-// try asks for a pull request; its artifact comes later, or never, or is there at once.
+// try asks for a pull request. Its artifact comes later, never, or is there at once.
 func (h *farmhand) try(at time.Duration, n, masters int) {
 	wish := control.NewRequest{Kind: events.Try, Key: fmt.Sprint("try-", n), PR: 1 + h.r.IntN(1500)}
 	tag, parent := events.Tag(fmt.Sprintf("t%d", n)), events.Tag("")
@@ -240,7 +240,7 @@ func (h *farmhand) release(at time.Duration, n int) {
 	h.ask(at, control.NewRequest{Kind: events.Release, Tag: events.Tag(fmt.Sprintf("1.%d.0", n)), ReleasedOn: on})
 }
 
-// ask plans a request, and sometimes that it is withdrawn.
+// ask plans a request, and sometimes its cancellation.
 func (h *farmhand) ask(at time.Duration, wish control.NewRequest) events.RequestID {
 	wish.Suite = h.suite.Name
 	key := wish.Key
@@ -265,7 +265,7 @@ func (h *farmhand) ask(at time.Duration, wish control.NewRequest) events.Request
 	return id
 }
 
-// refusedAtMost takes a refusal: what was asked for came too late.
+// refusedAtMost accepts a refusal: the command came too late.
 func (h *farmhand) refusedAtMost(err error) {
 	var refused *control.RefusedError
 	if err != nil && !errors.As(err, &refused) {
@@ -273,7 +273,7 @@ func (h *farmhand) refusedAtMost(err error) {
 	}
 }
 
-// stop returns what is closed when a request is cancelled.
+// stop returns a channel that is closed when a request is cancelled.
 func (h *farmhand) stop(id events.RequestID) chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -283,7 +283,7 @@ func (h *farmhand) stop(id events.RequestID) chan struct{} {
 	return h.stops[id]
 }
 
-// collect executes the jobs of a lane one after the other, as collectors do.
+// collect executes the jobs of a lane one after the other, like a collector.
 func (h *farmhand) collect(ctx context.Context, name events.CollectorName, lane events.Lane, r *rand.Rand) {
 	w := &worker{farmhand: h, lane: lane}
 	for {
@@ -331,12 +331,12 @@ func (h *farmhand) collect(ctx context.Context, name events.CollectorName, lane 
 type worker struct {
 	*farmhand
 	lane events.Lane
-	// state is what it knows of the lane, at version.
+	// state is the lane as the worker knows it, at version.
 	state   job.Lane
 	version events.Seq
 }
 
-// do records a command and returns its sequence; 0 when the log took another course.
+// do records a command and returns its sequence; 0 if another event came first.
 func (w *worker) do(ctx context.Context, c job.Command) events.Seq {
 	subject := events.WorkSubject(w.lane)
 	for {
@@ -361,7 +361,7 @@ func (w *worker) do(ctx context.Context, c job.Command) events.Seq {
 	}
 }
 
-// look reads where the lane is.
+// look reads the state of the lane.
 func (w *worker) look(ctx context.Context) error {
 	last, known, err := w.log.Last(ctx, events.WorkSubject(w.lane))
 	if known && err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// here is the one lane of these tests, "spare" the standby of "first" on it.
+// here is the only lane of these tests; "spare" is the standby of "first" on it.
 var here = events.Lane{Target: "here", Set: 0}
 
 // inLane runs a test in a bubble with a farm of one lane, a collector and a standby.
@@ -44,8 +44,8 @@ func (f *Farm) ask(tag events.Tag) events.RequestID {
 	return r.ID
 }
 
-// checkTurns makes sure that only the collector that serves a lane begins jobs there. The one before it may begin
-// one more when both happen at once.
+// checkTurns makes sure that only the collector that serves a lane begins jobs there. Its predecessor may begin
+// one more job at the same moment.
 func (f *Farm) checkTurns() {
 	f.T.Helper()
 	serving := map[events.Lane]events.CollectorName{}
@@ -122,7 +122,7 @@ func TestAStandbyTakesOverWithinAMinute(t *testing.T) {
 		if d := next.Fact.(events.JobDequeued); d.Attempt != 2 || d.Lost != 1 {
 			t.Errorf("attempt %d after %d lost ones, want the second after one", d.Attempt, d.Lost)
 		}
-		// The first returns, and does not interfere: checkTurns looks at every job from here on.
+		// The first one returns and does not interfere: checkTurns looks at every job from here on.
 		f.Start("first", here, "a2", bench)
 		if _, ok := f.awaitEnd(id).(events.RequestCompleted); !ok {
 			t.Error("the request did not complete")
@@ -188,7 +188,7 @@ func TestALaneIsGivenBackByAPersonBetweenJobs(t *testing.T) {
 		f.Pass(10 * time.Second)
 		f.do(f.Control.TakeLaneOver(f.ctx, By, "first", ""))
 		f.awaitEnd(id)
-		// What the standby had in hand it finished, and the rest went back.
+		// The standby finished its running job, and the rest went back.
 		last := events.CollectorName("")
 		for _, e := range f.Events() {
 			switch e := e.Fact.(type) {
@@ -211,7 +211,7 @@ func TestALaneIsGivenBackByAPersonBetweenJobs(t *testing.T) {
 func TestACollectorThatIsTakenOutHandsItsLaneOverAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		how control.Deactivation
-		// finishes is whether the job in hand is finished by the one that goes.
+		// finishes says whether the collector that goes finishes its running job.
 		finishes bool
 	}{
 		"after its job": {control.Deactivation{Reason: "new disk"}, true},
@@ -242,7 +242,7 @@ func TestACollectorThatIsTakenOutHandsItsLaneOverAtOnce(t *testing.T) {
 					t.Errorf("the job was continued after %s", within)
 				}
 				f.awaitEnd(id)
-				// Activated again it stands by: the lane has changed its machine once, and not twice.
+				// Activated again it stands by: the lane changes its machine only once.
 				f.do(f.Control.ActivateCollector(f.ctx, By, "first"))
 				f.Start("first", here, "a2", bench)
 				f.awaitEnd(f.ask("t2"))
@@ -271,8 +271,8 @@ func TestADrainedCollectorHandsItsLaneOverWhenItHasLeft(t *testing.T) {
 	})
 }
 
-// A paused process is silent and not dead. Its lane goes on without it, and when it wakes up the log takes
-// nothing of it; it says that it is there and stands by.
+// A paused process is silent but not dead. Its lane continues without it. When it wakes up, the log takes
+// nothing of its old job; it says that it is there, and stands by.
 func TestAPausedCollectorWakesUpAndDisturbsNobody(t *testing.T) {
 	for name, withSpare := range map[string]bool{"its standby did the job": true, "it continues after it was taken for dead": false} {
 		t.Run(name, func(t *testing.T) {

@@ -61,8 +61,8 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	})
 }
 
-// checkVersions makes sure that each request was measured by one version on lane0, that the last job of the one before
-// the update ended right before it, and that nothing was spent or given back for it.
+// checkVersions makes sure that each request was measured by one version on lane0, that the last job before the update
+// ended right before it, and that the update spent no attempt and gave back no job.
 func (f *Farm) checkVersions(want map[events.RequestID]string, updating events.Recorded) {
 	f.T.Helper()
 	var lastEnd events.Recorded
@@ -181,7 +181,7 @@ func TestWhereOneRequestEndsAndTheNextBegins(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		lane func(f *fed) []events.Fact
-		// after is when it leaves; 0 is never.
+		// after is when it leaves; 0 means never.
 		after time.Duration
 	}{
 		"nothing was ever dispatched": {func(*fed) []events.Fact { return nil }, 5 * time.Second},
@@ -233,7 +233,7 @@ func TestWhereOneRequestEndsAndTheNextBegins(t *testing.T) {
 	}
 }
 
-// slow is a dispatch whose deliveries take a while, and arrive also when nobody waits any more.
+// slow is a dispatch whose deliveries take a while. They arrive even if nobody waits for them any more.
 type slow struct{ eventlog.Jobs }
 
 // NextJob implements eventlog.Jobs.
@@ -268,7 +268,7 @@ func TestADeliveryThatArrivesAsItLeavesIsGivenBack(t *testing.T) {
 	})
 }
 
-// What the scheduler writes into a dispatch is compared with what a second fold of the log says.
+// What the scheduler writes into a dispatch must be what a second fold of the log says.
 func TestTheLastJobOfBegunRequestsClosesTheLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := policy

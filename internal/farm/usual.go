@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/scheduler"
 )
 
-// Usual is the policy of a farm with one request at a time, for tests of parts that know no scheduler.
+// Usual returns the policy of a farm with one request at a time, for tests of parts that do not import the scheduler.
 func Usual() scheduler.Policy {
 	return scheduler.Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: 30 * time.Second}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// A process is paused in its attempt, which others end meanwhile, and wakes up at the worst of times: it measures on, and
-// nothing that it says is stored. Whatever is stored is measured once, and counts.
+// A process is paused in its attempt, others end the attempt meanwhile, and the process wakes up at the worst moment. It
+// continues to measure, but nothing that it says is stored. What is stored was measured once, and counts.
 func TestAProcessThatWakesUpTooLateAddsNothing(t *testing.T) {
 	ends := func(outcome events.Outcome) func(*Farm) {
 		return func(f *Farm) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Years writes the log of a farm that has measured for years: masters, one after the other, each with 12 jobs on 4 lanes
-// of a target of their own. Make it with NewYears; nobody else may write meanwhile.
+// Years writes the log of a farm that has measured for years: one master after the other, each with 12 jobs on 4 lanes
+// of a target that only they use. Make it with NewYears. Nothing else may write to the log meanwhile.
 type Years struct {
 	log      eventlog.Log
 	versions map[events.Subject]events.Seq
@@ -29,7 +29,7 @@ func NewYears(t testing.TB, log eventlog.Log) *Years {
 		t.Fatal(err)
 	}
 	y := &Years{log: log, versions: map[events.Subject]events.Seq{}, now: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), Last: head.Last}
-	admission := events.RequestAdmitted{}.Subject() // the one subject that it shares with others
+	admission := events.RequestAdmitted{}.Subject() // the only subject that it shares with other writers
 	last, _, err := log.Last(t.Context(), admission)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func NewYears(t testing.TB, log eventlog.Log) *Years {
 // atOnce is how many masters are written at once: an append may have 1,000 events.
 const atOnce = 8
 
-// Until writes masters until the log has at least so many events.
+// Until writes masters until the log has at least last events.
 func (y *Years) Until(t testing.TB, last events.Seq) {
 	t.Helper()
 	for y.Last < last {
@@ -64,7 +64,7 @@ func (y *Years) say(facts ...events.Fact) {
 	}
 }
 
-// append writes what was said. One subject is in an append once.
+// append writes the batch. Each subject is in it once.
 func (y *Years) append(t testing.TB) {
 	t.Helper()
 	if last, err := y.log.Append(t.Context(), y.batch...); err != nil || last != y.Last {
@@ -73,7 +73,7 @@ func (y *Years) append(t testing.TB) {
 	y.batch = nil
 }
 
-// write writes some masters from their beginning to their end.
+// write writes atOnce masters from their beginning to their end.
 func (y *Years) write(t testing.TB) {
 	t.Helper()
 	const lanes, perLane, cases = 4, 3, 5

@@ -11,36 +11,36 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Fold is what a part knows of a log. What it knows nothing of is nil.
+// Fold is what a part knows of a log. A function is nil if the part does not know what it asks for.
 type Fold struct {
 	// Take folds one event.
 	Take func(events.Recorded)
-	// Job returns what a job is. A part that forgets jobs which have ended says over for them.
+	// Job returns the state of a job. A part that forgets ended jobs returns over for them.
 	Job func(events.JobID) (state events.JobState, over bool)
 	// Lane returns the place of a lane, whether an attempt runs there, and whether its job has ended.
 	Lane func(events.Lane) (place uint64, running, over bool)
-	// Cases returns how many test cases of a job are measured. Only in honest stories is it asked when Trusting is set:
-	// such a part reads what is stored as results alone, which nobody but the attempt's collector can write.
+	// Cases returns how many test cases of a job are measured. If Trusting is set, it is asked only in honest stories:
+	// such a part relies on stored results alone, which only the attempt's collector can write.
 	Cases    func(events.JobID) int
 	Trusting bool
-	// Collector returns how a collector stands, Takes whether it may begin jobs.
+	// Collector returns how a collector stands; Takes, whether it may begin jobs.
 	Collector func(events.CollectorName) Collector
 	Takes     func(events.CollectorName) bool
 	// Litter counts the facts that changed nothing.
 	Litter func() int
 }
 
-// events of one story.
+// length is the number of events in one story.
 const length = 70
 
-// Agree holds a fold against the truth, after every event of many stories. A failure names the seed of the story:
+// Agree compares a fold with the truth after every event of many stories. A failure names the seed of the story:
 // TACHO_SEED repeats it.
 func Agree(t *testing.T, begin func() Fold) {
 	t.Helper()
 	agree(t, stories, begin)
 }
 
-// AgreeOnFewer is Agree for a fold that takes its time: a fifth of the stories.
+// AgreeOnFewer is Agree for a slow fold: it tells a fifth of the stories.
 func AgreeOnFewer(t *testing.T, begin func() Fold) {
 	t.Helper()
 	agree(t, stories/5, begin)
@@ -73,7 +73,7 @@ func agree(t *testing.T, count uint64, begin func() Fold) {
 	}
 }
 
-// differs says what a fold knows otherwise; empty when it knows what is true.
+// differs returns in words where a fold differs from the truth; empty if it does not.
 func (s *Story) differs(f Fold) string {
 	for id, want := range s.Jobs {
 		if f.Job != nil {

@@ -1,9 +1,10 @@
-// Package hostile tells random stories of a farm on which collectors write what they like, and what is true after each
-// event: what every job is, what of it is measured, what every lane holds, and how every collector stands.
+// Package hostile tells random stories of a farm on which collectors write what they like. It also says what is true
+// after each event: the state of every job, what of it is measured, what every lane holds, and how every collector stands.
 //
-// Every part that folds the log must come to the same: a part that believes a collector more than another one does, or
-// reads a cancel or a late result otherwise, makes the farm show what it does not do, or lose what it has measured. The
-// truth here shares no code with the parts, so that all of them would have to be wrong alike. Only tests use it.
+// Every part that folds the log must come to the same result. If one part believes a collector more than another part
+// does, or reads a cancel or a late result differently, the farm shows what it does not do, or loses what it has
+// measured. The truth here shares no code with the parts: a fault stays hidden only if both are wrong in the same way.
+// Only tests use this package.
 package hostile
 
 import (
@@ -13,20 +14,20 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Request is the one that all jobs of a story belong to.
+// Request is the request that all jobs of a story belong to.
 const Request events.RequestID = "r1"
 
-// Story is what happens, told one event after the other. A seed tells it again.
+// Story is what happens, told one event after the other. The same seed tells the same story.
 type Story struct {
 	*Truth
 	r *rand.Rand
-	// honest is set for a story in which nobody forges anything, old for one that an earlier version tells: who ends the
-	// attempt of another does not close its results.
+	// honest is set for a story without forged facts. old is set for the log of an earlier version: a part that ends
+	// the attempt of a collector does not close its results.
 	honest, old bool
-	// specs are the jobs of each lane, in the order in which they are dispatched; next is how many are.
+	// specs are the jobs of each lane, in the order of their dispatch; next is how many were dispatched.
 	specs map[events.Lane][]events.JobSpec
 	next  map[events.Lane]int
-	// owed are facts that belong to the append of the one before.
+	// owed are facts that belong to the same append as the previous one.
 	owed []events.Fact
 }
 
@@ -36,7 +37,7 @@ var (
 	benchmarks = [...]events.Benchmark{"b0", "b1", "b2", "b3"}
 )
 
-// Tell begins the story of a seed. A third of the stories are honest, and half are of an earlier version.
+// Tell begins the story of a seed. A third of the stories are honest, and half are logs of an earlier version.
 func Tell(seed uint64) *Story {
 	s := &Story{
 		Truth: newTruth(), r: rand.New(rand.NewPCG(seed, 2)), specs: map[events.Lane][]events.JobSpec{}, next: map[events.Lane]int{},
@@ -46,7 +47,7 @@ func Tell(seed uint64) *Story {
 	return s
 }
 
-// Next returns what happens next, and makes it true.
+// Next returns the next event, and updates the truth.
 func (s *Story) Next() events.Recorded {
 	var f events.Fact
 	for f == nil {
@@ -86,7 +87,7 @@ func (s *Story) begin() {
 		events.RequestStarted{RequestID: Request, Definitions: "d1", Jobs: len(made.Jobs)}, made)
 }
 
-// happen returns what the scheduler, a person or the collector of a lane could say next; nil for nothing.
+// happen returns what the scheduler, a person or the collector of a lane could say next; nil if it chose nothing.
 func (s *Story) happen(name events.Lane) events.Fact {
 	l := s.Lanes[name]
 	place, id, waits := l.turn()
@@ -94,7 +95,7 @@ func (s *Story) happen(name events.Lane) events.Fact {
 	case n < 6 && s.next[name] < len(s.specs[name]):
 		s.next[name]++
 		return events.JobDispatched{Place: l.places + 1, Job: s.specs[name][s.next[name]-1]}
-	case n == 6 && !l.Running && waits: // nobody wants it any more, or its attempts are spent
+	case n == 6 && !l.Running && waits: // no request wants it any more, or its attempts are spent
 		outcome := []events.Outcome{events.Failure, events.Cancelled}[s.r.IntN(2)]
 		return events.JobFinished{Lane: name, Place: place, JobID: id, RequestID: Request, Outcome: outcome, Fault: events.ErrorExhausted}
 	case n < 12 && !l.Running && waits:
@@ -117,7 +118,7 @@ func (s *Story) happen(name events.Lane) events.Fact {
 	return nil
 }
 
-// end ends the attempt of a lane: its collector does, or somebody else, who closes its results.
+// end ends the attempt of a lane. Either its collector ends it, or another part, which also closes its results.
 func (s *Story) end(name events.Lane, l *Lane, n int) events.Fact {
 	j := s.Jobs[l.Job]
 	byOther := func(f events.Fact) events.Fact {
@@ -147,7 +148,7 @@ func (s *Story) end(name events.Lane, l *Lane, n int) events.Fact {
 	return finished
 }
 
-// report returns a result or an error of the job that a lane has, or had: a process may report until it is told that
+// report returns a result or an error of the job that a lane has or had. A process may report until it knows that
 // its attempt is over, or the log refuses it.
 func (s *Story) report(name events.Lane, l *Lane) events.Fact {
 	j, known := s.Jobs[l.Job]
@@ -169,7 +170,7 @@ func (s *Story) measured(name events.Lane, id events.JobID, by events.CollectorN
 	}
 }
 
-// cancel withdraws the request, in the way of its version, or some of its jobs.
+// cancel withdraws the request, as its version does it, or some of its jobs.
 func (s *Story) cancel() events.Fact {
 	switch {
 	case !s.stopped && s.r.IntN(3) > 0:
@@ -246,7 +247,7 @@ func (s *Story) spec(l events.Lane, id events.JobID) events.JobSpec {
 	return events.JobSpec{ID: id, Target: l.Target, Set: l.Set, RequestID: Request}
 }
 
-// forge returns a fact on the work or the results of a lane that is true only by chance.
+// forge returns a fact about the work or the results of a lane that is true only by chance.
 func (s *Story) forge(name events.Lane) events.Fact {
 	all := append(s.specs[lanes[0]][:len(s.specs[lanes[0]]):len(s.specs[lanes[0]])], s.specs[lanes[1]]...)
 	spec := all[s.r.IntN(len(all))]
@@ -254,7 +255,7 @@ func (s *Story) forge(name events.Lane) events.Fact {
 	token := events.Seq(s.r.IntN(int(s.seq) + 3))
 	by := append([]events.CollectorName{""}, collectors[:2]...)[s.r.IntN(3)]
 	outcome := []events.Outcome{events.Success, events.Failure, events.Cancelled, "", "odd"}[s.r.IntN(5)]
-	// Often all but one thing is right.
+	// Often all fields but one are right.
 	l := s.Lanes[name]
 	if wrong := s.r.IntN(6); l.Running && wrong > 0 {
 		if wrong != 1 {

@@ -6,7 +6,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Truth is what is true after a story so far.
+// Truth is what is true after the story so far.
 type Truth struct {
 	Jobs       map[events.JobID]*Job
 	Lanes      map[events.Lane]*Lane
@@ -29,14 +29,14 @@ type Job struct {
 	attempts, lost int
 	collector      events.CollectorName
 	token, closed  events.Seq
-	// flushed is set once its own collector has ended its last attempt: it reports nothing more of it.
+	// flushed is set once its own collector has ended its last attempt: the collector reports nothing more of it.
 	flushed bool
 }
 
 // Lane is what one lane holds.
 type Lane struct {
 	Place uint64
-	// Running is set while an attempt runs, Over when the job of the place has ended.
+	// Running is set while an attempt runs; Over, once the job of the place has ended.
 	Running, Over bool
 	Job           events.JobID
 	Collector     events.CollectorName
@@ -51,7 +51,7 @@ type Collector struct {
 	instance                                       string
 }
 
-// Takes reports whether it may begin jobs.
+// Takes reports whether the collector may begin jobs.
 func (c Collector) Takes() bool { return c.Active && !c.Draining && !c.Quarantined && !c.Removed }
 
 func newTruth() *Truth {
@@ -73,9 +73,9 @@ func (t *Truth) tell(f events.Fact) events.Recorded {
 	return events.Recorded{Seq: t.seq, Event: events.Event{Time: noon.Add(time.Duration(t.seq) * time.Second), Fact: f}}
 }
 
-// happens applies a fact, and reports whether it changed anything where collectors write.
+// happens applies a fact. It returns false if the fact is one that collectors write and it changed nothing.
 func (t *Truth) happens(f events.Fact) bool {
-	// A story tells no others that change anything.
+	// The other facts of a story change nothing.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobsCreated:
@@ -181,14 +181,14 @@ func (l *Lane) turn() (place uint64, id events.JobID, waits bool) {
 }
 
 // begins reports whether a job may begin at a place: it waits there, nothing runs, and it is the place's turn. Before
-// the first one every place has its turn.
+// the first job any place may begin.
 func (l *Lane) begins(place uint64, id events.JobID) bool {
 	turn := l.Place == 0 || l.Over && place == l.Place+1 || !l.Over && place == l.Place
 	waits, known := l.waiting[place]
 	return known && waits == id && !l.Running && turn
 }
 
-// held reports whether an attempt is the one that runs.
+// held reports whether this attempt is the running one.
 func (l *Lane) held(place uint64, id events.JobID, by events.CollectorName, token events.Seq) bool {
 	return l.Running && place == l.Place && id == l.Job && by == l.Collector && token == l.Token
 }
@@ -222,7 +222,7 @@ func (t *Truth) stands(f events.CollectorFact) {
 	case events.CollectorQuarantined:
 		c.Quarantined = true
 	case events.CollectorOnline:
-		// One that says so again is still to leave.
+		// A process that says it again must still leave.
 		if c.instance != f.Instance {
 			c.Draining = false
 		}

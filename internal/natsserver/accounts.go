@@ -15,28 +15,27 @@ import (
 )
 
 // Service is something that the core answers. The account "eider" sees "<prefix>.eider.>" of it, and nothing else of
-// the server: a reply subject that it names is one of its own, wherever the answer comes from.
+// the server: a reply subject that it names is always in its own account, whoever answers.
 type Service struct {
 	Prefix string
-	// Old is what clients of an earlier version ask, up to and without a last ">"; it reaches the core as
-	// "<prefix>.<account>.old.>". Empty for none.
+	// Old is the subject that clients of an earlier version ask, without a final ".>". Such questions reach the core as
+	// "<prefix>.<account>.old.>". It may be empty.
 	Old string
-	// Streamed is set when a request may have several answers.
+	// Streamed is set if a request may have several answers.
 	Streamed bool
-	// Within is how long after the request the last answer may come. A request without an answer costs some
-	// memory for so long.
+	// Within is how long after the request the last answer may come. For this long a request without an answer costs
+	// some memory.
 	Within time.Duration
 }
 
-// Limits bound what one account may take of the server; zero values are no limit.
+// Limits bound what one account may take of the server; zero means no limit.
 type Limits struct {
 	Connections, Subscriptions int64
 	// Payload is the largest message in bytes.
 	Payload int64
 }
 
-// accounts makes the accounts of clients: each has one service import per service, and neither JetStream nor
-// anything else.
+// accounts makes the accounts of clients. Each has one service import per service and nothing else, not even JetStream.
 type accounts struct {
 	ns       *server.Server
 	services []Service
@@ -46,7 +45,7 @@ type accounts struct {
 	made map[string]*server.Account
 }
 
-// export lets every account import its own part of the services, once, when the server has started.
+// export lets every account import its own part of the services. It is called once, after the server has started.
 func (a *accounts) export(ns *server.Server) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,8 +56,8 @@ func (a *accounts) export(ns *server.Server) error {
 		if s.Streamed {
 			kind = server.Streamed
 		}
-		// The export is public, because the server scans named ones at each import. Only this process can make an
-		// import, and it makes those of an account's own name.
+		// The export is public, because the server scans restricted ones at each import. Only this process can make an
+		// import, and it makes only those with the account's own name.
 		err := core.AddServiceExportWithResponse(subject, kind, nil)
 		if err == nil {
 			err = core.SetServiceExportResponseThreshold(subject, s.Within)
@@ -110,7 +109,7 @@ func (a *accounts) open(name string) (*server.Account, error) {
 	return account, nil
 }
 
-// Door returns what the accounts of collectors have of the server.
+// Door returns the services and limits of the accounts of collectors.
 func Door() ([]Service, Limits) {
 	return []Service{
 		{Prefix: door.Prefix, Old: door.OldQuestions, Within: door.AnswerWithin},

@@ -16,27 +16,27 @@ import (
 
 // Authenticator admits clients by their public key. It is asked at each connection and must not block.
 type Authenticator interface {
-	// Account returns the name of the account that the holder of the public key belongs to, or why the connection is
-	// refused. With door.ErrReading the client is told to come again (ErrNotYet).
+	// Account returns the name of the account that the public key belongs to, or why the connection is
+	// refused. With door.ErrReading the client is told to try again (ErrNotYet).
 	Account(publicKey string) (name string, err error)
 }
 
-// ErrNotYet is what nats.Connect returns when the server cannot tell yet whether it knows the client's key. The text is
-// one that a NATS server has, and that clients do not take for a final refusal: they go on reconnecting.
+// ErrNotYet is what nats.Connect returns while the server cannot tell yet whether it knows the client's key. The text is
+// one of the NATS server's own. Clients do not take it for a final refusal, and continue to reconnect.
 var ErrNotYet = errors.New("nats: failed account registration")
 
-// tellEvery is how often the log says that clients have to wait: each of them comes again and again.
+// tellEvery is the least time between two log messages that clients have to wait: each client tries again and again.
 const tellEvery = 10 * time.Second
 
 // gate checks that a client holds the key that it names, and then asks the Authenticator. The core's own
-// key lives as long as the process and is known to nobody else.
+// key lives as long as the process, and no one else knows it.
 type gate struct {
 	who        Authenticator
 	accounts   *accounts
 	core       nkeys.KeyPair
 	corePublic string
 	log        *slog.Logger
-	// waits tells of clients that have to wait.
+	// waits limits the log messages about clients that have to wait.
 	waits rate.Sometimes
 }
 
@@ -68,7 +68,8 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 		g.waits.Do(func() {
 			g.log.Info("NATS clients have to wait", slog.Any("reason", err), slog.Any("address", c.RemoteAddress()), slog.String("key", opts.Nkey))
 		})
-		// The server has one text for all whom Check refuses. An account that is none has it say another one before.
+		// The server has one text for all clients that Check refuses. An account that does not exist makes it send another
+		// text first.
 		c.RegisterUser(&server.User{Account: server.NewAccount("")})
 		return false
 	}

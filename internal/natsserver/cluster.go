@@ -11,15 +11,15 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Cluster is three servers in this process that replicate among themselves over loopback. It is for
+// Cluster is three servers in this process that replicate to each other over loopback. It is for
 // tests: a cluster that ends with one process protects nothing.
 type Cluster struct {
 	Servers [3]*Server
 	configs [3]Config
 }
 
-// StartCluster starts three unauthenticated members, one in each directory, and waits until they have
-// elected a leader. With unsynced set they leave syncing to the operating system.
+// StartCluster starts three members without authentication, one in each directory, and waits until they have
+// elected a leader. With unsynced they leave syncing to the operating system.
 func StartCluster(ctx context.Context, dirs [3]string, unsynced bool) (*Cluster, error) {
 	addrs, err := freeAddresses(len(dirs))
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *Cluster) ready() bool {
 	return led && current == len(c.Servers)
 }
 
-// freeAddresses returns n loopback addresses that nobody listens on now.
+// freeAddresses returns n loopback addresses on which nothing listens now.
 func freeAddresses(n int) (addrs []string, err error) {
 	var listeners []net.Listener
 	for range n {

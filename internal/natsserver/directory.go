@@ -11,7 +11,7 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// kind says what a directory was first used for. It is written into it and never changes.
+// kind says what a directory was first used for. It is written into the directory and never changes.
 type kind string
 
 const (
@@ -31,7 +31,7 @@ const (
 	kindName = "kind"
 )
 
-// takeDirectory makes and locks the directory and checks its kind. While the lock is held, this process alone uses it.
+// takeDirectory makes and locks the directory and checks its kind. While the lock is held, only this process uses it.
 func takeDirectory(path string, k kind) (*filelock.Lock, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the NATS directory: %w", err)
@@ -50,8 +50,8 @@ func takeDirectory(path string, k kind) (*filelock.Lock, error) {
 	return lock, nil
 }
 
-// checkKind refuses a directory of the other kind. One with a store and without the mark was written by
-// some other program: it is taken as stand-alone, the kind that a cluster would destroy.
+// checkKind fails for a directory of the other kind. A directory with a store and without the mark was written by
+// another program. It is taken as stand-alone, the kind that a cluster would destroy.
 func checkKind(path string, want kind) error {
 	file := filepath.Join(path, kindName)
 	data, err := os.ReadFile(file)

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// slogger passes the server's messages on, as they are: their text is the server's own.
+// slogger passes the server's messages on unchanged.
 type slogger struct {
 	log *slog.Logger
-	// gated is set when a gate refuses clients. It tells of each, with the reason.
+	// gated is set if a gate refuses clients. The gate itself logs each refusal with its reason.
 	gated bool
 }
 
@@ -29,13 +29,13 @@ func (l *slogger) Errorf(format string, v ...any) {
 	l.log.LogAttrs(context.Background(), level, "nats", message(format, v))
 }
 
-// refusal reports whether a part of a message is what the server finds wrong with a client whom Check refused.
+// refusal reports whether a part of a message is the server's error about a client that Check refused.
 func refusal(part any) bool {
 	err, ok := part.(error)
 	return ok && (errors.Is(err, server.ErrAuthentication) || errors.Is(err, server.ErrBadAccount))
 }
 
-// Fatalf is only logged: whether the process ends is not the server's to say.
+// Fatalf only logs: the server does not decide whether the process ends.
 func (l *slogger) Fatalf(format string, v ...any) { l.log.Error("nats fatal", message(format, v)) }
 func (l *slogger) Debugf(format string, v ...any) { l.log.Debug("nats", message(format, v)) }
 func (l *slogger) Tracef(format string, v ...any) { l.log.Debug("nats", message(format, v)) }

@@ -1,18 +1,18 @@
 // Package natsserver runs a NATS server with JetStream inside this process.
 //
-// The server keeps the log, so it is set up for that: it syncs to disk before it acknowledges, it owns its
-// directory alone (the NATS server itself takes no lock, and two of them on one directory destroy it), and
-// a directory of a stand-alone server is never started as a member of a cluster or the other way round
-// (the cluster would delete the stand-alone streams as orphans).
+// The server keeps the log and is set up for that. It syncs to disk before it acknowledges. It alone uses its
+// directory: the NATS server itself takes no lock, and two of them on one directory destroy it. It
+// never starts the directory of a stand-alone server as a member of a cluster, nor the other way round:
+// the cluster would delete the stand-alone streams as orphans.
 //
-// The core of Tacho connects inside the process (Connect). Others come over the network when Listen is
-// set; they prove a key (nkeys: the server sends a nonce, the client signs it), and the Authenticator says
-// at that moment which account the key belongs to. A collector that was registered a second ago is let in
+// The core of Tacho connects inside the process (Connect). Other clients connect over the network if Listen is
+// set. They prove a key (nkeys: the server sends a nonce, the client signs it), and the Authenticator says
+// at that moment which account the key belongs to. So a collector that was registered a second ago is let in
 // without any configuration file.
 //
 // Each such account sees its own part of the core's Services and nothing else, not even JetStream. Permissions
-// would not do: a client names the reply subject of what it asks, and whoever answers, the core or the server
-// itself, answers there with rights of its own. Between accounts the server replaces the reply.
+// would not be enough: a client names the reply subject of its question, and the core or the server
+// answers there with its own rights. Between accounts the server replaces the reply subject.
 package natsserver
 
 import (
@@ -33,37 +33,37 @@ import (
 // MaxPayload is the largest message in bytes that the server takes.
 const MaxPayload = 8 << 20
 
-// readyTimeout bounds the start: the recovery of a large log after a crash reads all of it.
+// readyTimeout bounds the start. It is long because the recovery of a large log after a crash reads all of it.
 const readyTimeout = 2 * time.Minute
 
 // Config says how to run the server.
 type Config struct {
 	// Dir is the store directory; it is created. One process at a time can use it.
 	Dir string
-	// Listen is "host:port" for clients of other processes; port 0 chooses a free one. Empty: no port at
-	// all, only Connect works. An address that other machines reach needs Auth.
+	// Listen is "host:port" for clients of other processes; port 0 chooses a free one. If it is empty, there is no port,
+	// and only Connect works. An address that other machines reach needs Auth.
 	Listen string
-	// TLS, if set, is required of every client that comes over the network.
+	// TLS, if set, is required of every client that connects over the network.
 	TLS *tls.Config
-	// Auth admits the clients of other processes. Nil admits every one, with all rights.
+	// Auth admits the clients of other processes. Nil admits every client, with all rights.
 	Auth Authenticator
-	// Services are what the admitted clients reach, Limits what each of their accounts may take.
+	// Services are what the admitted clients reach; Limits, what each of their accounts may take.
 	Services []Service
 	Limits   Limits
-	// Unsynced leaves syncing to the operating system: an event that was acknowledged can be lost with
-	// the power. For tests only.
+	// Unsynced leaves syncing to the operating system: a power failure can lose an acknowledged event.
+	// For tests only.
 	Unsynced bool
-	// Cluster makes the server a member of a cluster. Nil: it stands alone.
+	// Cluster makes the server a member of a cluster. With nil it stands alone.
 	Cluster *Membership
-	// Log takes the server's own messages; nil discards them.
+	// Log receives the server's own messages; nil discards them.
 	Log *slog.Logger
 }
 
 // Membership is a server's place in a cluster.
 type Membership struct {
-	// Cluster is the name that all members share, Server the name of this one.
+	// Cluster is the name that all members share; Server is the name of this one.
 	Cluster, Server string
-	// Listen is "host:port" for the other members, Routes their URLs ("nats://host:port").
+	// Listen is "host:port" for the other members; Routes are their URLs ("nats://host:port").
 	Listen string
 	Routes []string
 }
@@ -76,8 +76,8 @@ type Server struct {
 	auth *gate
 }
 
-// Start starts the server and waits until it is ready. The errors say what to do: the directory belongs to
-// another process, or to the other kind of server, or the address is taken.
+// Start starts the server and waits until it is ready. Its errors say what to do if the directory belongs to
+// another process or to the other kind of server, or if the address is taken.
 func Start(cfg Config) (_ *Server, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -124,12 +124,12 @@ func Start(cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// options turns the configuration into that of the NATS server.
+// options returns the options of the NATS server for a configuration.
 func options(cfg Config) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: "tacho", NoSigs: true, NoLog: true, DontListen: cfg.Listen == "",
 		JetStream: true, StoreDir: cfg.Dir, MaxPayload: MaxPayload,
-		// The stream has a limit in bytes of its own; a second one here would only refuse its creation.
+		// The stream has its own limit in bytes. A second limit here would only refuse its creation.
 		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 1 << 30,
 		SyncAlways:      !cfg.Unsynced,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
@@ -196,7 +196,7 @@ func (s *Server) Options() []nats.Option { return s.defaults() }
 func (s *Server) defaults() []nats.Option {
 	opts := []nats.Option{
 		nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond),
-		// A refused publish is told only here: the caller sees a timeout.
+		// Only this handler learns of a refused publish: the caller sees a timeout.
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			s.log.Warn("NATS connection", slog.Any("error", err))
 		}),
@@ -207,7 +207,7 @@ func (s *Server) defaults() []nats.Option {
 	return opts
 }
 
-// KeyOption proves the key to a server.
+// KeyOption makes a connection prove the key to its server.
 func KeyOption(key nkeys.KeyPair) nats.Option {
 	return func(o *nats.Options) error {
 		public, err := key.PublicKey()
@@ -218,7 +218,7 @@ func KeyOption(key nkeys.KeyPair) nats.Option {
 	}
 }
 
-// URL returns where clients of other processes connect; empty when the server does not listen.
+// URL returns where clients of other processes connect; empty if the server does not listen.
 func (s *Server) URL() string {
 	if s.ns.Addr() == nil {
 		return ""
@@ -226,7 +226,7 @@ func (s *Server) URL() string {
 	return s.ns.ClientURL()
 }
 
-// Shutdown stops the server, writes out its indexes and frees the directory. Close connections before.
+// Shutdown stops the server, writes its indexes and frees the directory. Close connections before.
 func (s *Server) Shutdown() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()

@@ -89,7 +89,7 @@ func TestWithoutListenThereIsNoPort(t *testing.T) {
 type book struct {
 	mu   sync.Mutex
 	keys map[string]string
-	// reading is set while keys may be missing; turned counts those who had to wait.
+	// reading is set while keys may be missing; turned counts the clients that had to wait.
 	reading bool
 	turned  int
 }
@@ -217,7 +217,7 @@ func TestOnlyKnownKeysAreAdmitted(t *testing.T) {
 	}
 }
 
-// An unknown key is told to come again while keys are being read, and its client does. After that it is refused.
+// While keys are being read, a client with an unknown key is told to try again, and does. After that it is refused.
 func TestAKeyThatIsNotKnownYetComesAgain(t *testing.T) {
 	f := newFarm(t, natsserver.Limits{})
 	f.keys.read(true)
@@ -265,7 +265,7 @@ func TestAnAccountReachesItsOwnPartOfAServiceAlone(t *testing.T) {
 			t.Errorf("%s: %v, %v", subject, m, err)
 		}
 	}
-	// JetStream answers every account, and says no more than that it is not for this one.
+	// JetStream answers every account, but says only that it is not enabled for this one.
 	for _, subject := range []string{"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.EVENTS"} {
 		if m, err := a.Request(subject, nil, 5*time.Second); err != nil || !strings.Contains(string(m.Data), "JetStream not enabled for account") {
 			t.Errorf("%s: %v, %v", subject, m, err)
@@ -280,7 +280,7 @@ func TestAnAccountReachesItsOwnPartOfAServiceAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What it says itself, and where it has others answer, stays in its account.
+	// What it publishes, and the answers to reply subjects that it names, stay in its account.
 	for _, subject := range []string{"stolen.1", "ask.b.x", "_INBOX.x"} {
 		if err := errors.Join(a.Publish(subject, nil), a.PublishRequest("ask.a.x", subject, nil)); err != nil {
 			t.Fatal(err)
@@ -318,7 +318,7 @@ func TestAccountsAreBounded(t *testing.T) {
 		nc.Close()
 		t.Error("a third connection was let in")
 	}
-	f.client(t, "b") // the bound is each account's own
+	f.client(t, "b") // each account has its own bound
 	if first.MaxPayload() != 1000 {
 		t.Errorf("messages may have %d bytes", first.MaxPayload())
 	}

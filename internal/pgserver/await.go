@@ -20,8 +20,8 @@ const (
 	explainAfter = 3 * time.Second
 )
 
-// await returns when the database takes connections. The first start makes the database; a crash before that
-// is made good by the next start, because the question is always whether it is there.
+// await waits until the database takes connections. It makes the database if there is none, so the next start
+// also repairs a crash before the first one made it.
 func (s *Server) await(ctx context.Context, progress func(string)) error {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
@@ -46,7 +46,7 @@ func (s *Server) await(ctx context.Context, progress func(string)) error {
 	}
 }
 
-// openDatabase asks once; it makes the database when the server answers that there is none.
+// openDatabase tries once to connect. It makes the database if the server answers that there is none.
 func (s *Server) openDatabase(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.URL())
 	if code(err) == codeNoDatabase {
@@ -70,14 +70,14 @@ func (s *Server) createDatabase(ctx context.Context) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// permanent tells an answer that will not change from a server that is still on its way up: before the socket
-// exists there is no answer at all, and then one with its own code.
+// permanent reports whether err is an answer that will not change. A server that is still starting first gives no
+// answer, because its socket does not exist, and then one with its own code.
 func permanent(err error) bool {
 	c := code(err)
 	return c != "" && c != codeStarting
 }
 
-// code is the code of PostgreSQL's answer, or "" when PostgreSQL did not answer.
+// code returns the code of PostgreSQL's answer; "" if PostgreSQL did not answer.
 func code(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code

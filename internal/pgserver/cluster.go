@@ -24,7 +24,7 @@ const unfinished = "data.new-"
 
 func (c cluster) data() string { return filepath.Join(c.dir, "data") }
 
-// checkVersion refuses binaries of another major version than the cluster's: they cannot read it.
+// checkVersion fails if the binaries have another major version than the cluster: they cannot read it.
 func (c cluster) checkVersion() error {
 	b, err := os.ReadFile(filepath.Join(c.data(), "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,8 +42,8 @@ func (c cluster) checkVersion() error {
 	return nil
 }
 
-// make runs initdb when there is no cluster yet. PG_VERSION would be written in the middle of initdb, so the
-// cluster is made under another name and takes its place in one rename.
+// make runs initdb if there is no cluster yet. initdb writes PG_VERSION before it is done, so the
+// cluster is made under another name and put in its place by one rename.
 func (c cluster) make(ctx context.Context, progress func(string)) error {
 	if err := c.removeUnfinished(); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c cluster) make(ctx context.Context, progress func(string)) error {
 	return syncDir(c.dir)
 }
 
-// removeUnfinished removes what a start left that died inside initdb. The lock is held: nobody works there.
+// removeUnfinished removes what a start left that died during initdb. The caller holds the lock, so nobody works there.
 func (c cluster) removeUnfinished() error {
 	left, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), unfinished+"*"))
 	if err != nil {
@@ -88,7 +88,7 @@ func (c cluster) removeUnfinished() error {
 	return nil
 }
 
-// arguments are those of the server process. They win over postgresql.conf, so no file has to be edited.
+// arguments returns the arguments of the server process. They override postgresql.conf, so no file must be edited.
 func (c cluster) arguments(socket socketDir) []string {
 	args := []string{"-D", c.data(), "-p", port, "-k", string(socket)}
 	set := []string{
@@ -96,7 +96,7 @@ func (c cluster) arguments(socket socketDir) []string {
 		"log_checkpoints=off", "timezone=UTC", "log_timezone=UTC",
 	}
 	if c.fast {
-		// synchronous_commit stays on: without fsync it is cheap, and what was committed outlives a killed server.
+		// synchronous_commit stays on: without fsync it is cheap, and committed data survives the kill of the server.
 		set = append(set, "fsync=off", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0")
 	}
 	for _, s := range set {

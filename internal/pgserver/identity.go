@@ -19,11 +19,11 @@ import (
 // identity says who runs PostgreSQL, which refuses to run as root.
 //
 //   - A caller who is not root runs it as itself.
-//   - Root runs it as the owner of the directory, when that is somebody else.
-//   - Root on its own directory runs it in a user namespace where root's id has another name. To the rest of
-//     the system its files still belong to root: it works below a private home, and nothing changes owner.
-//   - Where the kernel refuses user namespaces (as in many containers), root gives the directory to the user
-//     nobody and runs it as that; the directory must then lie where nobody may pass.
+//   - Root runs it as the owner of the directory, if that is another user.
+//   - Root on its own directory runs it in a user namespace where root's id has another name. For the rest of
+//     the system its files still belong to root: this works below a private home, and no owner changes.
+//   - If the kernel refuses user namespaces (as in many containers), root gives the directory to the user
+//     nobody and runs it as that user. The user nobody must then be able to reach the directory.
 type identity struct {
 	how      how
 	uid, gid int // of another user
@@ -82,13 +82,13 @@ func owner(dir string) (uid, gid int, err error) {
 	return int(sys.Uid), int(sys.Gid), nil
 }
 
-// refused tells that the kernel made no namespace from a program that failed.
+// refused reports whether the kernel refused to make a namespace; false if the program itself failed.
 func refused(err error) bool {
 	no := []error{syscall.EPERM, syscall.ENOSPC, syscall.EUSERS, syscall.ENOSYS, syscall.EINVAL}
 	return slices.ContainsFunc(no, func(e error) bool { return errors.Is(err, e) })
 }
 
-// giveToNobody makes nobody the owner of dir and all that is in it. From then on it runs as the owner.
+// giveToNobody makes the user nobody the owner of dir and all that is in it. From then on PostgreSQL runs as that user.
 func giveToNobody(dir string) (identity, error) {
 	for at := filepath.Dir(dir); ; at = filepath.Dir(at) {
 		st, err := os.Stat(at)
@@ -117,7 +117,7 @@ func giveToNobody(dir string) (identity, error) {
 	return who, nil
 }
 
-// give makes who the owner of a path that the caller has made.
+// give makes who the owner of a path that the caller made.
 func (who identity) give(path string) error {
 	if who.how != asOther {
 		return nil
@@ -136,7 +136,7 @@ func (who identity) run(ctx context.Context, program string, args ...string) (st
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = environment()
-	cmd.Dir = "/" // the caller's may be closed to who
+	cmd.Dir = "/" // who may not be able to enter the caller's
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	cmd.SysProcAttr = who.attributes(syscall.SIGKILL)
 	cmd.WaitDelay = time.Second
@@ -149,7 +149,7 @@ func (who identity) run(ctx context.Context, program string, args ...string) (st
 	return out.String(), nil
 }
 
-// environment is ours without what would steer PostgreSQL past its arguments, and with English messages.
+// environment returns ours without the variables that would override PostgreSQL's arguments, and with English messages.
 func environment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PG") || strings.HasPrefix(v, "LC_") || strings.HasPrefix(v, "LANG")

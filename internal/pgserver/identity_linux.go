@@ -11,8 +11,8 @@ const (
 	nobody = 65534
 )
 
-// attributes start a child as who, in a process group of its own (a Ctrl-C at the terminal is for us, and we
-// stop the child in order), which gets the signal death when the forking thread ends.
+// attributes start a child as who, in a process group of its own: a Ctrl-C at the terminal reaches only us, and we
+// stop the child in order. The child gets the signal death when the forking thread ends.
 func (who identity) attributes(death syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: death}
 	switch who.how {

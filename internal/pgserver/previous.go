@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// goSoon is how long an orphan gets to end by itself before it is killed, and then to be gone.
+	// goSoon is how long an orphan may take to end after SIGQUIT, and again after SIGKILL.
 	goSoon    = 5 * time.Second
 	lookEvery = 10 * time.Millisecond
 )
 
-// endPrevious makes way on a data directory whose owner has died: it ends the server that may still live
-// there and waits until none of its processes is left, because a second server beside them would ruin the
-// cluster. The caller holds the lock of the directory, so whatever runs there has no owner.
+// endPrevious clears a data directory whose owner has died: it ends the server that may still live
+// there and waits until none of its processes is left. A second server beside them would ruin the
+// cluster. The caller holds the lock of the directory, so a server that runs there has no owner.
 //
-// It also removes a pid file that would keep PostgreSQL from starting: PostgreSQL takes any living process of
-// that number, such as a stranger's after a reboot, for the previous server.
+// It also removes a pid file that would keep PostgreSQL from starting: PostgreSQL takes any living process with
+// that number, such as an unrelated one after a reboot, for the previous server.
 func endPrevious(ctx context.Context, data string, log *slog.Logger) error {
 	pidFile := filepath.Join(data, "postmaster.pid")
 	b, err := os.ReadFile(pidFile)
@@ -56,7 +56,7 @@ func endAll(ctx context.Context, data string, named int, log *slog.Logger) error
 	for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
 		log.Info("ending the previous postgres", "data", data, "pids", left, "signal", sig.String())
 		for _, pid := range left {
-			_ = syscall.Kill(pid, sig) // it may have ended meanwhile; whether it is gone is looked at below
+			_ = syscall.Kill(pid, sig) // it may have ended meanwhile; the loop below checks that it is gone
 		}
 		for late := time.After(goSoon); ; {
 			if left = previous(data, named); len(left) == 0 {
@@ -75,7 +75,7 @@ func endAll(ctx context.Context, data string, named int, log *slog.Logger) error
 	return fmt.Errorf("the previous PostgreSQL in %s does not end even when killed: end the processes %v and start again", data, left)
 }
 
-// previous lists the processes of a server on data: its pid file's, if that one is verifiably ours, and
+// previous lists the processes of a server on data: the one in its pid file, if that is verifiably ours, and
 // all that work in the directory, as every process of a server does.
 func previous(data string, named int) []int {
 	pids := residents(data)
@@ -96,5 +96,5 @@ func parsePID(pidFile []byte) int {
 	return int(max(pid, -pid, 0))
 }
 
-// alive tells whether a process of this number exists and we may signal it; PostgreSQL asks the same way.
+// alive reports whether a process with this number exists and we may signal it. PostgreSQL checks it in the same way.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

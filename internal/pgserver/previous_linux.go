@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// runsOn tells from its arguments whether a process is a server that was started on data.
+// runsOn reports whether a process is a server that was started on data, by its arguments.
 func runsOn(pid int, data string) bool {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
 	if err != nil {
@@ -19,9 +19,9 @@ func runsOn(pid int, data string) bool {
 		string(args[1]) == "-D" && string(args[2]) == data
 }
 
-// residents lists the processes of PostgreSQL that work in data. It sees those that the caller may look into;
-// a process that is gone or a stranger's has no readable directory. PostgreSQL's own look at its shared memory
-// covers the rest.
+// residents lists the processes of PostgreSQL that work in data. It sees only those that the caller may inspect:
+// the directory of a process that is gone or belongs to another user cannot be read. PostgreSQL's own check of its
+// shared memory covers the rest.
 func residents(data string) []int {
 	home, err := os.Stat(data)
 	if err != nil {

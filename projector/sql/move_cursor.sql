@@ -1,5 +1,5 @@
--- Must hit one row: else somebody else moved the cursor, the division by zero ends the transaction, and nothing of
--- it stays.
+-- Must hit one row. If another projector moved the cursor, it hits none: the division by zero ends the transaction, and
+-- nothing of it is stored.
 WITH moved AS (
     UPDATE projection_cursor
     SET seq = $2, event_id = $3, event_time = $4, chain = $5, identity = $6, stale_reports = stale_reports + $7,

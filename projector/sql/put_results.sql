@@ -1,4 +1,4 @@
--- A test case that is there already stays as it is; of those that came, the ones that were not inserted are counted.
+-- A test case that is there already stays as it is. Those that were not inserted are counted as duplicates.
 WITH inserted AS (
     INSERT INTO result ({result})
     SELECT {result}

@@ -1,6 +1,6 @@
--- The jobs that ended before $1 leave with their attempts, and a line of each stays. It comes before the jobs
--- and attempts of the batch are written. $3 to $5 are the jobs that the state knows, some of which have no row
--- yet, or an older one; of the others the rows decide. $2 have an attempt that is still the current one of its lane.
+-- The jobs that ended before $1 leave with their attempts, and a line of each stays. This runs before the jobs
+-- and attempts of the batch are written. $3 to $5 are the jobs that the state knows; some have no row
+-- yet, or an older one. For the others their rows decide. The jobs $2 stay: their attempt is the current one of a lane.
 WITH known AS (
     SELECT * FROM unnest($3::text[], $4::text[], $5::text[]) AS k (job_id, request_id, state)
 ), gone AS (

@@ -10,9 +10,9 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// Error says why there is nothing to compare, in words for whoever asked.
+// Error says why there is nothing to compare, in words for the person who asked.
 type Error struct {
-	// Wrong is set when the question is at fault, and not what the tables hold.
+	// Wrong is set if the question itself is wrong, and not what the tables hold.
 	Wrong bool
 	// Message says what is wrong, Next what to do about it.
 	Message, Next string
@@ -24,8 +24,8 @@ func refuse(next, format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...), Next: next}
 }
 
-// Unmeasured returns the error that says that a tag has no results in any of the suites: what became of the request for
-// it, else which tags have some.
+// Unmeasured returns the error for a tag without results in any of the suites. The error says what became of the
+// request for it; without a request, which tags have results.
 func (t Tables) Unmeasured(ctx context.Context, suites []events.SuiteName, tag events.Tag) error {
 	for _, name := range suites {
 		found, err := t.Reader.Requests(ctx, readmodel.RequestFilter{Suite: name, Tag: tag, Limit: 1})

@@ -13,20 +13,20 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// Tables compare what a Reader finds.
+// Tables compares artifacts by what a Reader finds.
 type Tables struct {
 	Reader *readmodel.Reader
 	// Site is the URL of the website, for the links of reports; empty leaves them out.
 	Site string
 }
 
-// measured is a comparison with the results that it rests on.
+// measured is a comparison with the results that it is based on.
 type measured struct {
 	Comparison
 	a, b []readmodel.Result
 }
 
-// Compare loads both artifacts and judges b against a. It fails with an *Error when there is nothing to compare.
+// Compare loads both artifacts and judges b against a. It fails with an *Error if there is nothing to compare.
 func (t Tables) Compare(ctx context.Context, q Query) (Comparison, error) {
 	r, c, err := t.report(ctx, q)
 	if err != nil {
@@ -39,7 +39,7 @@ func (t Tables) Compare(ctx context.Context, q Query) (Comparison, error) {
 func (t Tables) compare(ctx context.Context, q Query) (measured, error) {
 	var none measured
 	if q.B == "" {
-		return none, &Error{Wrong: true, Message: "which artifacts are to be compared?", Next: "add a=… and b=…, or b alone to compare it with its parent"}
+		return none, &Error{Wrong: true, Message: "which artifacts do you want to compare?", Next: "add a=… and b=…, or b alone to compare it with its parent"}
 	}
 	suites, err := t.Suites(ctx, q.Suite)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t Tables) compare(ctx context.Context, q Query) (measured, error) {
 }
 
 // Suites returns the suites in question: the named one, or all that have definitions, sorted. It fails with an
-// *Error when there are none.
+// *Error if there are none.
 func (t Tables) Suites(ctx context.Context, named events.SuiteName) ([]events.SuiteName, error) {
 	if named != "" {
 		return []events.SuiteName{named}, nil
@@ -140,7 +140,7 @@ func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b
 	return c, nil
 }
 
-// side says what is known of one artifact besides its results.
+// side returns what is known about one artifact besides its results.
 func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag, results []readmodel.Result) (Side, error) {
 	s := Side{Tag: tag, Cases: len(results)}
 	found, err := t.Reader.Requests(ctx, readmodel.RequestFilter{Suite: name, Tag: tag, Limit: 1})
@@ -148,7 +148,7 @@ func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag,
 		return s, err
 	}
 	if len(found) == 0 {
-		s.Note = fmt.Sprintf("%s was measured only as far as its children asked.", tag)
+		s.Note = fmt.Sprintf("Only what its children needed was measured for %s.", tag)
 		return s, nil
 	}
 	r := found[0]

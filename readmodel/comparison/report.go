@@ -12,13 +12,13 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// Report returns everything that a report on b says. It fails with an *Error when there is nothing to compare.
+// Report returns everything that a report on b says. It fails with an *Error if there is nothing to compare.
 func (t Tables) Report(ctx context.Context, q Query) (compare.Report, error) {
 	r, _, err := t.report(ctx, q)
 	return r, err
 }
 
-// report returns a comparison with the report on it.
+// report returns a comparison and the report on it.
 func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison, error) {
 	m, err := t.compare(ctx, q)
 	if err != nil {
@@ -40,8 +40,8 @@ func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison
 	return r, m.Comparison, t.addFailures(ctx, &r, m)
 }
 
-// ReportOf returns everything that a report on a request says, even when there is nothing to compare its results
-// with, or no result. It fails with readmodel.ErrNotFound when there is no such request.
+// ReportOf returns everything that a report on a request says, even if it has no results, or nothing to compare them
+// with. It fails with readmodel.ErrNotFound if there is no such request.
 func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Report, error) {
 	found, err := t.Reader.Request(ctx, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 		r, err := t.Report(ctx, Query{Suite: found.Suite, A: found.ParentTag, B: found.Tag})
 		var nothing *Error
 		if !errors.As(err, &nothing) {
-			// There may be a newer request for the same artifact; this report is about this one.
+			// There may be a newer request for the same artifact, but this report is about the given one.
 			t.addRequest(&r, found)
 			return r, err
 		}
@@ -89,7 +89,7 @@ func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 	}
 }
 
-// addFailures adds the test cases of b that could not be measured, and which of them could be for a.
+// addFailures adds the test cases of b that could not be measured. Those that did not fail for a are marked as new.
 func (t Tables) addFailures(ctx context.Context, r *compare.Report, m measured) error {
 	failed, err := t.failures(ctx, m.Suite, m.B.Tag, m.b)
 	if err != nil || len(failed) == 0 {
@@ -131,7 +131,7 @@ func (t Tables) comparisonPage(name events.SuiteName, a, b events.Tag) string {
 	return t.page("/compare?" + url.Values{"suite": {string(name)}, "a": {string(a)}, "b": {string(b)}}.Encode())
 }
 
-// page returns the URL of a page, or nothing when nobody knows where the website is.
+// page returns the URL of a page, or nothing if the URL of the website is not known.
 func (t Tables) page(path string) string {
 	if t.Site == "" {
 		return ""

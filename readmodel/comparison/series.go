@@ -19,8 +19,8 @@ type historyKey struct {
 	environment events.Digest
 }
 
-// pair joins the results of two artifacts by test case and metric, with what the definitions say of both and
-// the history of a on the machine that measured it. A metric, unless empty, is the only one.
+// pair joins the results of two artifacts by test case and metric. It adds what the definitions say about both, and
+// the history of a on the machine that measured it. If only is not empty, it takes that metric alone.
 func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, history []readmodel.Series) []compare.Series {
 	past := make(map[historyKey][]float64, len(history))
 	for _, h := range history {
@@ -66,7 +66,7 @@ func metricsOf(r readmodel.Result) map[events.Metric]bool {
 	return names
 }
 
-// metricInfo says of a metric what the definitions do, and of one that they do not name what is usual.
+// metricInfo returns what the definitions say about a metric; if they do not name it, what is usual for it.
 func metricInfo(d suite.Definitions, name events.Metric) compare.MetricInfo {
 	m, ok := d.Metric(name)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// TestUsualMetricsAreThoseOfTheShippedSuites: what is usual of a metric is what the shipped definitions say of it.
+// TestUsualMetricsAreThoseOfTheShippedSuites: what is usual for a metric is what the shipped definitions say about it.
 func TestUsualMetricsAreThoseOfTheShippedSuites(t *testing.T) {
 	for _, name := range definitions.Names() {
 		d, err := definitions.Shipped(name)
@@ -29,8 +29,8 @@ func TestUsualMetricsAreThoseOfTheShippedSuites(t *testing.T) {
 	}
 }
 
-// TestUndeclaredMetricsComeLast: metrics that the definitions do not name are judged by what is usual, and take neither
-// headline nor verdict from those that they name.
+// TestUndeclaredMetricsComeLast: metrics that the definitions do not name are judged by what is usual. They take neither
+// headline nor verdict from metrics that the definitions name.
 func TestUndeclaredMetricsComeLast(t *testing.T) {
 	d := suite.Definitions{Metrics: []suite.MetricInfo{
 		{Name: "latency", Unit: "s", Class: "time", Better: "lower"}, {Name: "allocations", Unit: "count", Class: "count", Better: "lower"},

@@ -1,5 +1,5 @@
--- The machine of a benchmark is the one that measured it last: what it measured is one series. Of each test
--- case the newest artifacts tell how long all iterations take, with whatever machine.
+-- The machine of a benchmark is the one that measured it last: what it measured is one series. For each test
+-- case the newest artifacts tell how long all iterations take, on any machine.
 WITH seen AS (
     SELECT tag, benchmark, profile, scenario, backend, environment,
            row_number() OVER (PARTITION BY benchmark, profile, scenario, backend ORDER BY seq DESC, tag) AS age,

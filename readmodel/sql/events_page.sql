@@ -1,4 +1,4 @@
--- The length of data is known without reading it: what is beyond the bytes stays where it is.
+-- The length of data is known without reading it, so data beyond the bytes is not read.
 SELECT {event}
 FROM (
     SELECT page.*, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS ahead

@@ -1,4 +1,4 @@
--- One more than the highest generation that exists, live or left behind by a rebuild that was killed.
+-- One more than the highest generation that exists: the live one, or one that a killed rebuild left behind.
 SELECT 1 + max(number)
 FROM (
     SELECT number FROM tacho.generation

@@ -1,11 +1,11 @@
--- The role of everybody who only reads. A connection that may not make roles goes on without it.
+-- The role of all who only read. A connection that may not make roles continues without it.
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'tacho_reader') THEN
         CREATE ROLE tacho_reader NOLOGIN;
     END IF;
 EXCEPTION
-    -- Somebody else made it at this moment, in another database of the server.
+    -- Another connection made it at this moment, in another database of the server.
     WHEN duplicate_object OR unique_violation THEN NULL;
     WHEN insufficient_privilege THEN NULL;
 END

@@ -16,20 +16,20 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// apiPath stands before every path of the API.
+// apiPath is the beginning of every path of the API.
 const apiPath = "/api/v1/"
 
-// ActorHeader names in a write who asks, such as "cli:alice".
+// ActorHeader is the header of a write that names the caller, such as "cli:alice".
 const ActorHeader = "Tacho-Actor"
 
-// Client calls one Tacho. Its methods may be called at once from any number of goroutines.
+// Client calls one Tacho. Its methods are safe for concurrent use.
 type Client struct {
-	// HTTP carries the calls; New sets http.DefaultClient, Secure another. It must not bound the whole call by a
-	// timeout, since streams last; bound calls by their contexts.
+	// HTTP carries the calls; New sets http.DefaultClient, Secure another one. It must have no timeout for a whole call,
+	// because streams last; bound calls by their contexts.
 	HTTP *http.Client
-	// Actor is who asks, on record with each write; empty leaves it to the server.
+	// Actor is the caller, recorded with each write; if it is empty, the server chooses one.
 	Actor events.Actor
-	// Waits is told of each error that a stream is taken up again after, and when; nil tells nobody.
+	// Waits is called with each error after which a stream is resumed, and with the pause before that; it may be nil.
 	Waits func(err error, pause time.Duration)
 
 	base    *url.URL
@@ -52,7 +52,7 @@ func New(baseURL, token string) (*Client, error) {
 	return &Client{HTTP: http.DefaultClient, base: base, token: token}, nil
 }
 
-// Secure has the client look at the server's certificate as conf says.
+// Secure makes the client check the server's certificate as conf says.
 func (c *Client) Secure(conf *tls.Config) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = conf
@@ -62,14 +62,14 @@ func (c *Client) Secure(conf *tls.Config) {
 // URL returns the address of a page or path of the server, such as "/requests/r1".
 func (c *Client) URL(path string) string { return c.base.JoinPath(path).String() }
 
-// After returns a client whose reads wait until the tables hold the event seq, which a write answered.
+// After returns a client whose reads wait until the tables hold the event seq, which is the answer of a write.
 func (c *Client) After(seq events.Seq) *Client {
 	later := *c
 	later.waitFor = seq
 	return &later
 }
 
-// call sends one request and returns the answer, whose body the caller closes.
+// call sends one request and returns the answer. The caller closes its body.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
 	u := c.base.JoinPath(apiPath, path)
 	if query == nil {
@@ -137,7 +137,7 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return ask[T](ctx, c, http.MethodGet, path, query, nil)
 }
 
-// copyText calls and copies the body of the answer as it comes.
+// copyText calls and copies the body of the answer to w as it comes.
 func (c *Client) copyText(ctx context.Context, path string, query url.Values, w io.Writer) error {
 	resp, err := c.call(ctx, http.MethodGet, path, query, nil)
 	if err != nil {

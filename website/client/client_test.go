@@ -203,7 +203,7 @@ func FuzzMessagesOfAStream(f *testing.F) {
 	})
 }
 
-// A write that is sent on becomes a read, whose answer must not be taken for that of the write.
+// A write that is redirected becomes a read. Its answer must not be taken for the answer of the write.
 func TestACommandThatIsSentOnWasNotCarriedOut(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -218,7 +218,7 @@ func TestACommandThatIsSentOnWasNotCarriedOut(t *testing.T) {
 	}
 }
 
-// A stream that broke is taken up again, and a server that has too many readers says when.
+// A stream that broke is resumed, and a server that has too many readers says when.
 func TestAStreamWaitsAsLongAsItIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0

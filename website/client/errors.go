@@ -15,17 +15,17 @@ import (
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
-// Error is an answer of Tacho that says no. Its JSON form is the body of such an answer.
+// Error is an answer by which Tacho refuses. Its JSON form is the body of such an answer.
 type Error struct {
 	// Status is the status code: 400 wrong usage, 401 and 403 not permitted, 404 not found, 409 conflict, 410 not
 	// in the tables any more, 429 too many at once, 500 and above a fault.
 	Status int `json:"-"`
-	// Message says what is wrong, Next what to do about it; Next may be empty.
+	// Message says what is wrong; Next says what to do about it and may be empty.
 	Message string `json:"error"`
 	Next    string `json:"next,omitempty"`
-	// RetryAfter is how long to wait before asking again, where the answer says so (429 too many at once, 503); else 0.
+	// RetryAfter is how long to wait before asking again, if the answer says so (429 too many at once, 503); else 0.
 	RetryAfter time.Duration `json:"-"`
-	// JobID and RequestID are those of a job that is not in the tables any more; else empty.
+	// JobID and RequestID name a job that is not in the tables any more; else they are empty.
 	JobID     events.JobID     `json:"job_id,omitempty"`
 	RequestID events.RequestID `json:"request_id,omitempty"`
 }
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Next
 }
 
-// UnreachableError says that no Tacho answered.
+// UnreachableError means that no Tacho answered.
 type UnreachableError struct {
 	// URL is the base URL that was tried, without a password.
 	URL string
@@ -48,10 +48,10 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no Tacho answers at %s: start one with `tacho up` (%v)", e.URL, e.Err)
 }
 
-// Unwrap returns the fault of the connection.
+// Unwrap returns the error of the connection.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// unreachable tells a server that cannot be trusted from one that is not there.
+// unreachable returns an error of trust if the server's certificate is not trusted, else an UnreachableError.
 func (c *Client) unreachable(err error) error {
 	var failed *url.Error
 	if errors.As(err, &failed) {
@@ -64,10 +64,10 @@ func (c *Client) unreachable(err error) error {
 	return &UnreachableError{URL: c.base.Redacted(), Err: err}
 }
 
-// maxErrorBody bounds what is read of an answer that says no.
+// maxErrorBody bounds what is read of a refusal.
 const maxErrorBody = 64 << 10
 
-// refused reads the answer that says no. What is not Tacho's form of an error came from something between.
+// refused reads an answer that refuses. An answer in another form than Tacho's errors came from something between.
 func (c *Client) refused(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Client) refused(resp *http.Response) error {
 	return e
 }
 
-// retryAfter reads for how long the server asks its caller to wait; 0 when it does not say so in seconds.
+// retryAfter reads how long the server asks its caller to wait; 0 if it does not say so in seconds.
 func retryAfter(h http.Header) time.Duration {
 	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
 	if err != nil {
@@ -98,17 +98,17 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// redirected says that something between sent a command elsewhere, where it arrived as a read: nothing was done.
+// redirected returns the error for a command that was redirected and arrived as a read: nothing was done.
 func (c *Client) redirected(resp *http.Response) error {
 	return &Error{
 		Status:  http.StatusMisdirectedRequest,
-		Message: fmt.Sprintf("%s sends commands on to %s, and this one was not carried out", c.base.Redacted(), resp.Request.URL.Redacted()),
-		Next:    "name the server by the URL that it is sent on to",
+		Message: fmt.Sprintf("%s redirects commands to %s, and this one was not carried out", c.base.Redacted(), resp.Request.URL.Redacted()),
+		Next:    "use the server URL that it redirects to",
 	}
 }
 
-// passing reports whether a stream that broke is worth asking for again: nobody answers, or who answers says that
-// what is behind it is away, or that too many ask.
+// passing reports whether a broken stream is worth asking for again: no server answers, or a server answers that
+// something behind it is away, or that too many ask.
 func passing(err error) bool {
 	var lost *UnreachableError
 	var no *Error

@@ -21,7 +21,7 @@ func (c *Client) Queue(ctx context.Context) ([]QueuePlace, error) {
 	return get[[]QueuePlace](ctx, c, "queue", nil)
 }
 
-// RequestQuery selects requests; what is left zero selects all.
+// RequestQuery selects requests; a zero field selects all.
 type RequestQuery struct {
 	State events.RequestState
 	Kind  events.RequestKind
@@ -47,12 +47,12 @@ func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Requ
 	return get[[]readmodel.Request](ctx, c, "requests", query)
 }
 
-// Request returns the request of that id, or the newest of that tag, with its jobs.
+// Request returns the request with that id, or the newest with that tag or key, with its jobs.
 func (c *Client) Request(ctx context.Context, name string) (readmodel.RequestJobs, error) {
 	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(name), nil)
 }
 
-// JobQuery selects jobs; what is left zero selects all.
+// JobQuery selects jobs; a zero field selects all.
 type JobQuery struct {
 	Request events.RequestID
 	State   events.JobState
@@ -82,25 +82,25 @@ func (c *Client) Job(ctx context.Context, id events.JobID) (readmodel.JobHistory
 	return get[readmodel.JobHistory](ctx, c, "jobs/"+url.PathEscape(string(id)), nil)
 }
 
-// Collectors returns the collectors by name: without those that were removed, unless all are asked for.
+// Collectors returns the collectors by name. With all it includes those that were removed.
 func (c *Client) Collectors(ctx context.Context, all bool) ([]Collector, error) {
 	query := url.Values{}
 	set(query, "all", all)
 	return get[[]Collector](ctx, c, "collectors", query)
 }
 
-// Alerts returns the alerts that stand, and so many of those that are over, newest first.
+// Alerts returns the alerts that stand, and then at most past cleared ones, newest first.
 func (c *Client) Alerts(ctx context.Context, past int) ([]readmodel.Alert, error) {
 	query := url.Values{}
 	set(query, "past", past)
 	return get[[]readmodel.Alert](ctx, c, "alerts", query)
 }
 
-// DeliveryQuery selects deliveries of GitHub; what is left zero selects all.
+// DeliveryQuery selects deliveries of GitHub; a zero field selects all.
 type DeliveryQuery struct {
 	ID      events.DeliveryID
 	Outcome events.DeliveryOutcome
-	// Waiting selects those that are not handled yet.
+	// Waiting selects the deliveries that are not handled yet.
 	Waiting bool
 	PR      int
 	// Before selects deliveries that came before the event of this sequence.
@@ -126,7 +126,7 @@ func (c *Client) Delivery(ctx context.Context, hook events.HookID, id events.Del
 	return get[DeliveryWithBody](ctx, c, "deliveries/"+url.PathEscape(string(hook))+"/"+url.PathEscape(string(id)), nil)
 }
 
-// CommentQuery selects comments of the outbox; what is left zero selects all.
+// CommentQuery selects comments of the outbox; a zero field selects all.
 type CommentQuery struct {
 	State   readmodel.CommentState
 	PR      int
@@ -137,7 +137,7 @@ type CommentQuery struct {
 	Limit int
 }
 
-// Outbox returns the comments that q selects, those that were wanted last first.
+// Outbox returns the comments that q selects, the last wanted first.
 func (c *Client) Outbox(ctx context.Context, q CommentQuery) ([]readmodel.Comment, error) {
 	query := url.Values{}
 	set(query, "state", q.State)
@@ -155,14 +155,14 @@ func (c *Client) Comment(ctx context.Context, key events.OutboxKey) (readmodel.C
 
 // CompareQuery names what is compared.
 type CompareQuery struct {
-	// A is compared with; empty means the parent of B. B is judged.
+	// B is judged against A. An empty A means the parent of B.
 	A, B events.Tag
-	// Suite may be empty when one suite alone has results of both.
+	// Suite may be empty: the first suite with results of both is used.
 	Suite events.SuiteName
 	// Metric restricts the comparison to one metric; empty compares all.
 	Metric events.Metric
-	// All has text show the test cases of every metric, and not only of the headline metric, and Markdown those that
-	// are unchanged, however long it becomes.
+	// All makes text show the test cases of every metric and not only of the headline metric. It makes Markdown show
+	// the unchanged ones too, at any length.
 	All bool
 }
 
@@ -206,15 +206,15 @@ func (c *Client) Durations(ctx context.Context, suite events.SuiteName, target e
 	return get[[]readmodel.CaseDuration](ctx, c, "durations", query)
 }
 
-// EventQuery selects events; what is left zero selects all.
+// EventQuery selects events; a zero field selects all.
 type EventQuery struct {
-	// After selects events behind this sequence, oldest first; nil shows the newest first.
+	// After selects events after this sequence, oldest first; nil selects the newest first.
 	After *events.Seq
-	// Before selects events ahead of this sequence, newest first.
+	// Before selects events before this sequence, newest first.
 	Before events.Seq
 	// Type is the stored name, such as "request.created.v1".
 	Type string
-	// Subject is one aggregate ("request.r1"), or all that begin so when it ends in ".".
+	// Subject is one aggregate ("request.r1"). With "." at the end it selects all that begin with it.
 	Subject string
 	Root    string
 	Cause   events.Seq
@@ -256,7 +256,7 @@ func (c *Client) Definitions(ctx context.Context) ([]readmodel.Definition, error
 	return get[[]readmodel.Definition](ctx, c, "definitions", nil)
 }
 
-// Definition returns the definitions of that digest.
+// Definition returns the definitions with that digest.
 func (c *Client) Definition(ctx context.Context, digest events.Digest) (readmodel.Definition, error) {
 	return get[readmodel.Definition](ctx, c, "definitions/"+url.PathEscape(string(digest)), nil)
 }

@@ -18,7 +18,7 @@ type QueuePlace struct {
 	Kind      events.RequestKind `json:"kind"`
 	// Tag is empty while a try request waits for its artifact.
 	Tag events.Tag `json:"tag"`
-	// Key is what the request was asked for with; it tells apart those that have no tag yet.
+	// Key is the key that the request was made with. It tells apart requests that have no tag yet.
 	Key       string     `json:"key"`
 	ParentTag events.Tag `json:"parent_tag"`
 	// PR is nil when there is no pull request.
@@ -27,46 +27,48 @@ type QueuePlace struct {
 	// Reason says in words why the request has this place.
 	Reason    string    `json:"reason"`
 	CreatedAt time.Time `json:"created_at"`
-	// EstimatedStart and EstimatedEnd are nil when nothing can be said.
+	// EstimatedStart and EstimatedEnd are nil if they are unknown.
 	EstimatedStart *time.Time `json:"estimated_start"`
 	EstimatedEnd   *time.Time `json:"estimated_end"`
-	// Four times of five it starts and ends between these; nil when nobody knows, and for a start that is known.
+	// Four times of five the request starts and ends between these. They are nil if unknown, and for a start that has
+	// happened.
 	StartEarliest *time.Time `json:"estimated_start_earliest,omitempty"`
 	StartLatest   *time.Time `json:"estimated_start_latest,omitempty"`
 	EndEarliest   *time.Time `json:"estimated_end_earliest,omitempty"`
 	EndLatest     *time.Time `json:"estimated_end_latest,omitempty"`
-	// Overrun: it is in progress and runs longer than expected.
+	// Overrun says that the request is in progress and runs longer than expected.
 	Overrun bool `json:"overrun"`
-	// Guessed: no job like its own was ever measured, and it was taken to last an hour.
+	// Guessed says that no job like its own was ever measured, so the estimate takes it to last an hour.
 	Guessed bool `json:"guessed"`
-	// NoEnd says in words why it has no estimated end: nobody serves a lane that it, or one ahead of it, needs.
+	// NoEnd says in words why the request has no estimated end: no collector serves a lane that it, or a request ahead
+	// of it, needs.
 	NoEnd string `json:"no_end,omitempty"`
 }
 
-// CollectorState is the closed set of states of a collector as they are shown: what the log says, and what
-// the heartbeats say since.
+// CollectorState is the closed set of states of a collector as they are shown. They join what the log says with what
+// the heartbeats say since then.
 type CollectorState string
 
 // The states of a collector.
 const (
-	// CollectorInactive: it takes no jobs until it is activated.
+	// CollectorInactive means that it takes no jobs until it is activated.
 	CollectorInactive CollectorState = "inactive"
-	// CollectorOffline: it was never seen, has left, or sends no heartbeat.
+	// CollectorOffline means that it was never seen, has left, or sends no heartbeat.
 	CollectorOffline CollectorState = "offline"
 	CollectorIdle    CollectorState = "idle"
-	// CollectorBenchmarking: it executes a job.
+	// CollectorBenchmarking means that it executes a job.
 	CollectorBenchmarking CollectorState = "benchmarking"
-	// CollectorDraining: it finishes its job and takes no other.
+	// CollectorDraining means that it finishes its job and takes no other.
 	CollectorDraining CollectorState = "draining"
-	// CollectorUpdating: its process left for the version that is wanted, which has not started yet.
+	// CollectorUpdating means that its process left for the wanted version, which has not started yet.
 	CollectorUpdating CollectorState = "updating"
-	// CollectorQuarantined: it failed several jobs in a row and takes none until a person activates it.
+	// CollectorQuarantined means that it failed several jobs in a row and takes none until a person activates it.
 	CollectorQuarantined CollectorState = "quarantined"
-	// CollectorRemoved: it is gone for good, and its name is never used again.
+	// CollectorRemoved means that it is gone for good; its name is never used again.
 	CollectorRemoved CollectorState = "removed"
 )
 
-// Heartbeat is the newest sign of life of a collector's process.
+// Heartbeat is the newest heartbeat of a collector's process.
 type Heartbeat struct {
 	eventlog.Beat
 	// AgeMS is how old it was when the answer was made.
@@ -76,15 +78,15 @@ type Heartbeat struct {
 // Collector is a registered collector with what its heartbeat tells.
 type Collector struct {
 	readmodel.Collector
-	// State is what to show; it knows of silence before the log does.
+	// State is the state to show; it knows of silence before the log does.
 	State CollectorState `json:"state"`
-	// Heartbeat is nil when there is none.
+	// Heartbeat is nil if there is none.
 	Heartbeat *Heartbeat `json:"heartbeat"`
 }
 
 // Status is everything that the status page shows, seen at one moment.
 type Status struct {
-	// Version is that of the program that answers, Now its clock.
+	// Version is the version of the program that answers; Now is its clock.
 	Version string    `json:"version"`
 	Now     time.Time `json:"now"`
 	readmodel.Status
@@ -93,7 +95,7 @@ type Status struct {
 	RemovedCollectors int         `json:"removed_collectors"`
 }
 
-// RequestAnswer is what a command to a request came to.
+// RequestAnswer is the result of a command to a request.
 type RequestAnswer struct {
 	control.Answer
 	RequestID events.RequestID    `json:"request_id"`
@@ -104,17 +106,17 @@ type RequestAnswer struct {
 	State     events.RequestState `json:"state"`
 }
 
-// RepairAnswer is what the wish to repair a request came to.
+// RepairAnswer is the result of the wish to repair a request.
 type RepairAnswer struct {
 	RequestAnswer
-	// Key names the wish: asking again with it is the same wish.
+	// Key names the wish: asking again with the same key is the same wish.
 	Key string `json:"key"`
-	// Jobs are the new rounds; Answered is not set while no scheduler has answered, which it will.
+	// Jobs are the new rounds. Answered is not set if no scheduler has answered yet; one will answer later.
 	Jobs     []events.JobID `json:"jobs"`
 	Answered bool           `json:"answered"`
 }
 
-// DefinitionsAnswer is what publishing definitions came to.
+// DefinitionsAnswer is the result of publishing definitions.
 type DefinitionsAnswer struct {
 	control.Answer
 	Suite  events.SuiteName `json:"suite"`
@@ -124,17 +126,17 @@ type DefinitionsAnswer struct {
 // DeliveryWithBody is something that GitHub delivered, with what it sent.
 type DeliveryWithBody struct {
 	readmodel.Delivery
-	// Body is what was delivered when that is JSON, Text when it is not. One of them is left out.
+	// Body is what was delivered if that is JSON; Text, if it is not. The other one is left out.
 	Body json.RawMessage `json:"body,omitempty"`
 	Text string          `json:"text,omitempty"`
 }
 
 // WantedVersion is the version that supervised collectors should run.
 type WantedVersion struct {
-	// Version is empty when none was ever wanted.
+	// Version is empty if none was ever wanted.
 	Version string `json:"version"`
 	Reason  string `json:"reason"`
-	// Seq is the event that said so, Actor who did, Since when; 0, empty and nil when nobody did.
+	// Seq is the event that said so, Actor who said it, Since when. They are 0, empty and nil if none was ever wanted.
 	Seq   events.Seq   `json:"seq"`
 	Actor events.Actor `json:"actor"`
 	Since *time.Time   `json:"since"`
@@ -147,7 +149,7 @@ type Reason struct {
 
 // NewKey is the body of the command that gives a collector another key.
 type NewKey struct {
-	// NKey is the public key that the collector will prove itself with.
+	// NKey is the public key of the collector from now on.
 	NKey   string `json:"nkey"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// StreamStart is the first message of a stream of events: what follows comes behind Seq.
+// StreamStart is the first message of a stream of events. The events of the stream come after Seq.
 type StreamStart struct {
 	Seq events.Seq `json:"seq"`
 }
 
 const (
-	// reconnectFor is how long FollowEvents tries to find the server again after a stream broke.
+	// reconnectFor is how long FollowEvents tries to reach the server again after a stream broke.
 	reconnectFor = time.Minute
 	// maxLine bounds one line of a stream: the largest event and its envelope.
 	maxLine = 64 << 20
 )
 
-// JobLog writes the output of a job. With follow it goes on until the job ends.
+// JobLog writes the output of a job to w. With follow it continues until the job ends.
 func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.Writer) error {
 	query := url.Values{}
 	if follow {
@@ -41,8 +41,8 @@ func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.
 }
 
 // FollowEvents calls f with each event that q selects, in order, as they come, until ctx ends or f returns an
-// error. A nil q.After begins with what is new. A stream that breaks is taken up again where it was, for as
-// long as the server comes back within a minute.
+// error. A nil q.After begins with new events. A stream that breaks is resumed where it was, if the server
+// comes back within a minute.
 func (c *Client) FollowEvents(ctx context.Context, q EventQuery, f func(readmodel.Event) error) error {
 	wait := retry.Pauses(100*time.Millisecond, 5*time.Second)
 	wait.MaxElapsedTime = reconnectFor
@@ -112,7 +112,7 @@ func (o *obliging) NextBackOff() time.Duration {
 	return next
 }
 
-// began notes where a stream of what is new begins, so that nothing is lost when it breaks before the first event.
+// began notes where a stream of new events begins, so that nothing is lost if it breaks before the first event.
 func began(q *EventQuery, data string) error {
 	var start StreamStart
 	if err := json.Unmarshal([]byte(data), &start); err != nil {
@@ -127,7 +127,7 @@ func began(q *EventQuery, data string) error {
 // message is one message of a stream of server-sent events.
 type message struct{ name, data string }
 
-// scan reads messages until f returns an error or the stream ends, which is an error too: streams have no end
+// scan reads messages until f returns an error or the stream ends. The end is an error too: streams have no end
 // of their own.
 func scan(r io.Reader, f func(message) error) error {
 	lines := bufio.NewScanner(r)

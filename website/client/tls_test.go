@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/internal/tlstest"
 )
 
-// A server that cannot be trusted is no server that is away: nobody is told to start one.
+// A server that is not trusted is not away: the user is not told to start one.
 func TestTrust(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := ca.Issue(tlstest.Leaf{Name: "server"})

@@ -14,7 +14,7 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 	return ask[T](ctx, c, http.MethodPost, path, nil, body)
 }
 
-// CreateRequest records a wish once, however often it is asked.
+// CreateRequest asks for a request. Asking again for the same records nothing new.
 func (c *Client) CreateRequest(ctx context.Context, n control.NewRequest) (RequestAnswer, error) {
 	return post[RequestAnswer](ctx, c, "requests", n)
 }
@@ -24,7 +24,7 @@ func (c *Client) CancelRequest(ctx context.Context, id events.RequestID, reason 
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/cancel", Reason{reason})
 }
 
-// RepairRequest asks for the next rounds of jobs of a request that did not succeed; id may be whatever names it.
+// RepairRequest asks for the next rounds of jobs of a request that did not succeed. id may be any name of the request.
 func (c *Client) RepairRequest(ctx context.Context, id events.RequestID, r control.Repair) (RepairAnswer, error) {
 	return post[RepairAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/repair", r)
 }
@@ -44,18 +44,17 @@ func (c *Client) ActivateCollector(ctx context.Context, name events.CollectorNam
 	return c.collector(ctx, name, "activate", "")
 }
 
-// DeactivateCollector stops the dispatch to a collector; its running job ends, or is given back, and its history
-// stays.
+// DeactivateCollector stops the dispatch to a collector. Its running job ends or is given back. Its history stays.
 func (c *Client) DeactivateCollector(ctx context.Context, name events.CollectorName, how control.Deactivation) (control.Answer, error) {
 	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/deactivate", how)
 }
 
-// TakeLaneOver has a collector serve its lane instead of the one that does.
+// TakeLaneOver lets a collector serve its lane instead of the one that serves it now.
 func (c *Client) TakeLaneOver(ctx context.Context, name events.CollectorName, reason string) (control.Answer, error) {
 	return c.collector(ctx, name, "take-over", reason)
 }
 
-// RotateKey gives a collector another key; the one before is refused from then on.
+// RotateKey gives a collector another key. The previous key is refused from then on.
 func (c *Client) RotateKey(ctx context.Context, name events.CollectorName, key NewKey) (control.Answer, error) {
 	return post[control.Answer](ctx, c, "collectors/"+url.PathEscape(string(name))+"/rotate", key)
 }
@@ -84,7 +83,7 @@ func (c *Client) Publish(ctx context.Context, canonical []byte) (DefinitionsAnsw
 	return post[DefinitionsAnswer](ctx, c, "definitions", json.RawMessage(canonical))
 }
 
-// VerifyReplay has the server rebuild all tables from the log beside the live ones and compare them; it
+// VerifyReplay makes the server rebuild all tables from the log beside the live ones and compare them. It
 // returns the report as the server made it.
 func (c *Client) VerifyReplay(ctx context.Context) (json.RawMessage, error) {
 	return post[json.RawMessage](ctx, c, "replay/verify", struct{}{})

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/website"
 )
 
-// known are the alerts that the process knows of by itself.
+// known are the alerts that the process knows by itself.
 type known struct {
 	mu   sync.Mutex
 	list []readmodel.Alert
@@ -41,7 +41,7 @@ func offlineAlert() events.AlertRaised {
 
 func away(s *site) readmodel.Alert {
 	return readmodel.Alert{
-		Key: "unreachable", Kind: events.AlertUnreachable, Message: "The log does not answer since 2026-11-21 09:05:00 UTC.",
+		Key: "unreachable", Kind: events.AlertUnreachable, Message: "The log has not answered since 2026-11-21 09:05:00 UTC.",
 		Action: "Check that NATS runs.", RaisedAt: s.clock.read(),
 	}
 }
@@ -96,8 +96,8 @@ func TestAnAlertThatTheLogCannotBeToldIsShownEverywhere(t *testing.T) {
 	b.do(t, chromedp.Navigate(s.http.URL), chromedp.WaitVisible(chromedp.CSS(".live.on")))
 	local.set(away(s))
 	for path, want := range map[string]string{
-		"/healthz": "unreachable: The log does not answer", "/readyz": "The log does not answer", "/api/v1/alerts": "The log does not answer",
-		"/api/v1/status": "The log does not answer", "/": "known to this process alone", "/requests/none": "The log does not answer",
+		"/healthz": "unreachable: The log has not answered", "/readyz": "The log has not answered", "/api/v1/alerts": "The log has not answered",
+		"/api/v1/status": "The log has not answered", "/": "only this process knows it", "/requests/none": "The log has not answered",
 	} {
 		if _, body := s.get(path); !strings.Contains(body, want) {
 			t.Errorf("%s does not say %q: %.300s", path, want, body)
@@ -126,7 +126,7 @@ func TestAlertsFitEveryScreen(t *testing.T) {
 		Message: "Nothing has moved since 2026-11-21 08:30:00 UTC, and there is work: request r1234567890abcdef for go1.25 waits for collector amd-1, which has job j1234567890abcdef and is not heard.",
 		Action:  "Look at what it waits for, with `tacho status` and the output of the part or collector that is named; then start, activate or replace that.",
 	})
-	s.tell(events.AlertRaised{Key: "lag", Kind: events.AlertLag, Message: "The tables have stood at event 50 since 2026-11-21 08:30:00 UTC while the log goes on.", Action: "Wait."})
+	s.tell(events.AlertRaised{Key: "lag", Kind: events.AlertLag, Message: "The tables have been at event 50 since 2026-11-21 08:30:00 UTC, and the log has newer events.", Action: "Wait."})
 	s.clock.advance(4 * time.Minute)
 	s.tell(events.AlertCleared{Key: "lag", Reason: "the tables are up to date again"})
 	s.machines()

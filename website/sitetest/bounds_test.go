@@ -18,7 +18,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// bounded opens a website with these bounds.
+// bounded opens a website with the given bounds.
 func bounded(t *testing.T, r config.Readers) *story {
 	t.Helper()
 	s := open(t, func(c *website.Config) { c.Readers = r })
@@ -27,7 +27,7 @@ func bounded(t *testing.T, r config.Readers) *story {
 	return st
 }
 
-// reach sends a read by a client of an address; close ends it.
+// reach sends a read by a client of an address. The caller calls closed to end it.
 func (s *site) reach(c *http.Client, path string, header ...string) (resp *http.Response, closed func()) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -48,7 +48,7 @@ func (s *site) reach(c *http.Client, path string, header ...string) (resp *http.
 	}
 }
 
-// status sends a read and returns how it is answered, and the body of a refusal.
+// status sends a read and returns the status of its answer, and the body of a refusal.
 func (s *site) status(c *http.Client, path string, header ...string) (int, string, http.Header) {
 	s.t.Helper()
 	resp, closed := s.reach(c, path, header...)
@@ -63,7 +63,7 @@ func (s *site) status(c *http.Client, path string, header ...string) (int, strin
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// metric returns the value of a metric as it stands in /metrics; empty when it is not there.
+// metric returns the value of a metric as /metrics shows it; empty if it is not there.
 func (s *site) metric(name string) string {
 	_, body := s.get("/metrics")
 	for line := range strings.Lines(body) {
@@ -84,7 +84,7 @@ func TestTooManyStreamsOfOneAddressAreRefused(t *testing.T) {
 		status, body, header := s.status(one, path)
 		e := refusal(t, body)
 		if status != http.StatusTooManyRequests || header.Get("Retry-After") != "10" ||
-			e.Message != "your address has 2 streams under way, which is all that one address may have" || e.Next != "close some of them, or come again in 10 s" {
+			e.Message != "your address has 2 streams under way, and one address may not have more" || e.Next != "close some of them, or try again in 10 s" {
 			t.Errorf("%s: %d, after %q: %s", path, status, header.Get("Retry-After"), body)
 		}
 		if status, body, _ := s.status(other, path); status != http.StatusOK {
@@ -121,7 +121,7 @@ func TestAllStreamsTogetherAreBounded(t *testing.T) {
 	}
 }
 
-// However streams end, and however many come and go at once, their places are there again.
+// However streams end, and however many come and go at once, their places are free again afterwards.
 func TestClosedStreamsGiveTheirPlacesBack(t *testing.T) {
 	const each = 5
 	s := bounded(t, config.Readers{StreamsPerAddress: each})
@@ -157,7 +157,7 @@ func TestClosedStreamsGiveTheirPlacesBack(t *testing.T) {
 	for a := range 4 {
 		visitor := from(t, fmt.Sprintf("127.0.5.%d", a+1))
 		for i := range each {
-			// The place is given back just after the stream ceases to count as open.
+			// The place is given back just after the stream stops counting as open.
 			s.until(func() bool {
 				resp, closed := s.reach(visitor, "/events")
 				if resp.StatusCode == http.StatusOK {
@@ -200,7 +200,7 @@ func TestTooManyReadsOfOneAddressAreRefused(t *testing.T) {
 		return status == http.StatusTooManyRequests
 	})
 	status, body, header := s.status(one, "/api/v1/compare?b=x")
-	if e := refusal(t, body); status != http.StatusTooManyRequests || header.Get("Retry-After") != "1" || e.Next != "wait for some of them, and read fewer at once, or come again in 1 s" {
+	if e := refusal(t, body); status != http.StatusTooManyRequests || header.Get("Retry-After") != "1" || e.Next != "wait for some of them, and read fewer at once, or try again in 1 s" {
 		t.Errorf("the API: %d, after %q: %s", status, header.Get("Retry-After"), body)
 	}
 	status, body, header = s.status(one, "/requests")
@@ -212,7 +212,7 @@ func TestTooManyReadsOfOneAddressAreRefused(t *testing.T) {
 			t.Errorf("%s is no answer of that kind: %d %s", path, status, body)
 		}
 	}
-	// The place of an answer is free a moment after the answer has come.
+	// The place of an answer becomes free a moment after the answer arrived.
 	for _, path := range []string{"/", "/requests", "/api/v1/queue"} {
 		s.until(func() bool { status, _, _ := s.status(other, path); return status == http.StatusOK })
 	}
@@ -247,7 +247,7 @@ func TestATrustedProxyTellsItsClientsApart(t *testing.T) {
 	}
 }
 
-// A filter that selects little of a long log has it looked through in parts, and misses nothing.
+// With a filter that selects little, a stream searches a long log in parts, and misses nothing.
 func TestAStreamFindsWhatIsRareAndWhatIsNew(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -269,7 +269,7 @@ func TestAStreamFindsWhatIsRareAndWhatIsNew(t *testing.T) {
 	}
 }
 
-// A browser does not come back by itself to a stream that was refused.
+// A browser does not reconnect by itself to a stream that was refused.
 func TestThePageIsLiveAgainWhenThereAreFewerReaders(t *testing.T) {
 	s := bounded(t, config.Readers{StreamsPerAddress: 1})
 	_, closed := s.reach(from(t, "127.0.0.1"), "/events")

@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// from returns a client that has an address of its own, as a machine elsewhere would.
+// from returns a client with an address of its own, like another machine.
 func from(t testing.TB, address string) *http.Client {
 	t.Helper()
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
@@ -26,23 +26,23 @@ func from(t testing.TB, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// crowd is a load: clients at many addresses that ask until it ends.
+// crowd is a load: clients at many addresses that ask until the crowd ends.
 type crowd struct {
 	*site
 	ctx   context.Context
 	tasks sync.WaitGroup
 
-	// streams counts those that were accepted, listeners those of them that got an event, bytes what all of them got.
+	// streams counts the accepted streams; listeners, those of them that got an event; bytes, what all of them got.
 	streams, listeners, bytes atomic.Int64
-	// lists counts the pages of events that readers got, refused the answers 429 and 503.
+	// lists counts the pages of events that readers got; refused, the answers 429 and 503.
 	lists, refused atomic.Int64
 
 	mu sync.Mutex
-	// flood are the times that the pages of the flood took.
+	// flood has the times that the pages of the flood took.
 	flood []time.Duration
 }
 
-// gather returns a crowd that nobody is in yet, and what ends it.
+// gather returns an empty crowd and a function that ends it.
 func (s *site) gather() (c *crowd, end func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	c = &crowd{site: s, ctx: ctx}
@@ -52,7 +52,7 @@ func (s *site) gather() (c *crowd, end func()) {
 	}
 }
 
-// join has clients at each of so many addresses do the same.
+// join adds clients, each of them at every address, that all do the same.
 func (c *crowd) join(network, addresses, each int, do func(*http.Client)) {
 	c.t.Helper()
 	for a := range addresses {
@@ -63,7 +63,7 @@ func (c *crowd) join(network, addresses, each int, do func(*http.Client)) {
 	}
 }
 
-// ask sends one read; it returns nil when the crowd has ended.
+// ask sends one read. It returns nil if the crowd has ended.
 func (c *crowd) ask(client *http.Client, path string) *http.Response {
 	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, c.http.URL+path, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *crowd) list(client *http.Client) {
 	}
 }
 
-// visit asks for pages, again and again and without a pause.
+// visit asks for pages again and again, without a pause.
 func (c *crowd) visit(client *http.Client) {
 	for c.ctx.Err() == nil {
 		for _, path := range []string{"/", "/requests", "/collectors", "/requests/" + string(sha("c"))} {
@@ -158,7 +158,7 @@ func (c *crowd) visit(client *http.Client) {
 	}
 }
 
-// visits returns how long each of n visits of a page took, by one visitor who does one thing at a time.
+// visits returns how long each of n visits of a page took, one after the other, by one visitor.
 func (s *site) visits(visitor *http.Client, path string, n int) []time.Duration {
 	s.t.Helper()
 	took := make([]time.Duration, n)
@@ -187,7 +187,7 @@ func share(took []time.Duration, of float64) time.Duration {
 	return sorted[min(int(of*float64(len(sorted))), len(sorted)-1)].Round(100 * time.Microsecond)
 }
 
-// fill tells about n more events, reports of what a job measured, and waits until the tables hold them.
+// fill adds about n events to the log, reports of what a job measured, and waits until the tables hold them.
 func (st *story) fill(n int) {
 	st.t.Helper()
 	report := st.results(st.work, "amd-0", st.token, 1)
@@ -199,7 +199,7 @@ func (st *story) fill(n int) {
 		st.tell(batch...)
 		n -= len(batch)
 	}
-	// The projector has other work beside it on a busy machine, and the race detector.
+	// The projector is slow on a busy machine and under the race detector.
 	st.untilWithin(6*patience, func() bool { _, err := st.now().Status(st.ctx); return err == nil })
 	e, err := st.client.Event(st.ctx, st.head())
 	if err != nil {
@@ -212,7 +212,7 @@ func (st *story) fill(n int) {
 	st.t.Logf("the log has %d events, the last of %d bytes as JSON", st.head(), len(text))
 }
 
-// A crowd of this many is there while a page is measured.
+// The size of the crowd while a page is measured.
 const (
 	crowdStreams  = 500
 	crowdReaders  = 500
@@ -238,9 +238,9 @@ func crowded(t testing.TB) (s *site, visitor *http.Client, alone []time.Duration
 	return s, visitor, alone, c
 }
 
-// Pages are there for people, whatever programs read: neither long reads nor many of them take what a page needs. Other
-// work on the machine makes a round slow and none quick, so one quick round will do. Under the race detector this looks
-// for races, and the time is that of the detector.
+// Pages stay quick for people, whatever programs read: neither long reads nor many of them take what a page needs. Other
+// work on the machine can make a round slow but not quick, so one quick round is enough. Under the race detector this
+// test only looks for races, and does not judge the time.
 func TestAPageIsQuickBesideAThousandReaders(t *testing.T) {
 	const rounds = 5
 	quick, visits := 500*time.Millisecond, 200
@@ -270,7 +270,7 @@ func TestAPageIsQuickBesideAThousandReaders(t *testing.T) {
 	}
 }
 
-// BenchmarkPageBesideAThousandReaders tells what the crowd makes of the status page.
+// BenchmarkPageBesideAThousandReaders measures how much the crowd slows the status page.
 func BenchmarkPageBesideAThousandReaders(b *testing.B) {
 	s, visitor, alone, _ := crowded(b)
 	var busy []time.Duration

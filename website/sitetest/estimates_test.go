@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// retire takes what has ended by now out of the tables.
+// retire takes the jobs that have ended by now out of the tables.
 func (st *story) retire() {
 	st.t.Helper()
 	st.clock.advance(time.Minute)

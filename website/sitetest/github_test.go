@@ -29,11 +29,11 @@ const (
 | Regressions ❌ (primary) | +4.00% | [+3.90%, +4.10%] | 3 |
 | Improvements ✅ (primary) | – | – | 0 |
 `
-	// hostile is what somebody writes who tries to be more than text.
+	// hostile is a text that tries to become more than text.
 	hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\u202e" + `{{.}} ](javascript:alert(3))`
 )
 
-// github tells what was heard from GitHub and said there about a request of pull request 14.
+// github tells what GitHub delivered, and what Tacho said there, about a request of pull request 14.
 func (st *story) github() (report events.OutboxKey) {
 	st.t.Helper()
 	payload := fmt.Sprintf(`{"action":"created","comment":{"body":%q,"user":{"login":"alice"}},"issue":{"number":14}}`, "@tacho queue\n"+hostile)
@@ -136,7 +136,7 @@ func TestGitHubInTheAPI(t *testing.T) {
 	}
 }
 
-// A body that is too large for an event is put together again.
+// A body that is too large for one event is put together again.
 func TestALargeDeliveryIsWhole(t *testing.T) {
 	s := open(t, nil)
 	text := `{"text":"` + strings.Repeat("long ", 60_000) + `"}`
@@ -149,7 +149,7 @@ func TestALargeDeliveryIsWhole(t *testing.T) {
 	if d, err := s.now().Delivery(s.ctx, "7", "big"); err != nil || string(d.Body) != text {
 		t.Errorf("%d of %d bytes, %v", len(d.Body), len(text), err)
 	}
-	if _, page := s.get("/github/deliveries/7/big"); !strings.Contains(page, "This is the beginning") || len(page) > 200_000 {
+	if _, page := s.get("/github/deliveries/7/big"); !strings.Contains(page, "This is only the beginning") || len(page) > 200_000 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 }
@@ -157,7 +157,7 @@ func TestALargeDeliveryIsWhole(t *testing.T) {
 func TestThePagesOfGitHubSayWhatWasSaid(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
-	if _, page := s.get("/github"); !strings.Contains(page, "GitHub has delivered nothing yet") || !strings.Contains(page, "Nothing was to be said yet") {
+	if _, page := s.get("/github"); !strings.Contains(page, "GitHub has delivered nothing yet") || !strings.Contains(page, "Tacho had nothing to say yet") {
 		t.Error("an empty page says nothing")
 	}
 	report := st.github()
@@ -235,12 +235,12 @@ func TestPagesOfManyCommentsAndDeliveries(t *testing.T) {
 	}
 }
 
-// foreignElements finds what no page of ours has.
+// foreignElements finds elements that no page of ours has.
 const foreignElements = `[...document.querySelectorAll("*")].filter(e => e.localName == "img" || e.localName == "iframe" ||
 	e.localName == "script" && !e.getAttribute("src").startsWith("/static/live.js") ||
 	[...e.attributes].some(a => a.name.startsWith("on") || /^\s*javascript:/i.test(a.value))).map(e => e.outerHTML).join("\n")`
 
-// What comes from GitHub is text, whatever it looks like: no page gets an element, an attribute or a link of it.
+// What comes from GitHub is text, whatever it looks like: it adds no element, attribute or link to a page.
 func TestWhatIsForeignStaysText(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()

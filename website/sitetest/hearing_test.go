@@ -28,7 +28,7 @@ func newEars(c *clock) *ears {
 	}
 }
 
-// take is what a watcher tells.
+// take takes what a watcher tells.
 func (e *ears) take(s eventlog.Sound) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

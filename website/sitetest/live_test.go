@@ -20,7 +20,7 @@ func at(table string, id events.RequestID) string {
 	return table + ` a[href="/requests/` + string(id) + `"]`
 }
 
-// A reader of a page keeps the place where they are, whatever comes in, moves or goes around it.
+// A reader of a page keeps their place, whatever appears, moves or disappears around it.
 func TestAnUpdateLeavesAReaderWhereTheyAre(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -49,7 +49,7 @@ func TestAnUpdateLeavesAReaderWhereTheyAre(t *testing.T) {
 		return true;
 	})()`)
 
-	// One goes away ahead of it, one comes, and another is ahead of it from now on.
+	// One ahead of it goes away, one is added, and another one moves ahead of it.
 	if _, err := s.client.CancelRequest(s.ctx, older, "not needed"); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestAnUpdateLeavesAReaderWhereTheyAre(t *testing.T) {
 	b.isAsSent(t)
 }
 
-// A row is the row of its request in every list.
+// A row stays the row of its request in every list.
 func TestARowStaysThatOfItsRequest(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -90,7 +90,7 @@ func TestARowStaysThatOfItsRequest(t *testing.T) {
 	b.isAsSent(t)
 }
 
-// isAsSent insists that a page is what the server sends, however it became so; what the reader opened is theirs.
+// isAsSent fails unless the page is what the server sends, except for what the reader opened.
 func (b *browser) isAsSent(t *testing.T) {
 	t.Helper()
 	differs, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`(async () => {
@@ -109,7 +109,7 @@ func (b *browser) isAsSent(t *testing.T) {
 	}
 }
 
-// The badge says that a page is live as long as the server says that it is there, and no longer.
+// The badge says that a page is live only while the server says that it is there.
 func TestTheBadgeOfASilentStreamIsNotLive(t *testing.T) {
 	s := open(t, func(c *website.Config) { c.AliveEvery = 100 * time.Millisecond })
 	st := s.story()
@@ -134,7 +134,7 @@ func TestTheBadgeOfASilentStreamIsNotLive(t *testing.T) {
 	b.do(t, chromedp.WaitVisible(chromedp.CSS(".live.on")), chromedp.WaitVisible(chromedp.CSS(at("#queue", newer))))
 }
 
-// hush swallows what is written, as a network does that has forgotten a connection.
+// hush drops what is written, like a network that has forgotten a connection.
 type hush struct {
 	http.ResponseWriter
 	silent *atomic.Bool

@@ -15,7 +15,7 @@ import (
 // cut is the hash of a commit as lists and pages print it.
 func cut(tag events.Tag) string { return string(tag)[:10] }
 
-// Whatever a list or a page prints for a request, a job or an artifact names it wherever one is read.
+// What a list or a page prints for a request, a job or an artifact works as its name in every read.
 func TestWhatIsPrintedNamesTheThing(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -59,7 +59,7 @@ func TestWhatIsPrintedNamesTheThing(t *testing.T) {
 			t.Errorf("%s: %s", path, resp.Status)
 		}
 	}
-	st.master("go1.99.0.1", "go1.9", 0) // nobody asked for its parent, which is an artifact for all that
+	st.master("go1.99.0.1", "go1.9", 0) // nobody asked for its parent, which is an artifact nevertheless
 	s.machines()
 	for _, name := range []string{"bbbc", "bbb", "r", "nothing", "go1.9"} {
 		if resp, _ := s.get("/api/v1/requests/" + name); resp.StatusCode != http.StatusNotFound {
@@ -68,7 +68,7 @@ func TestWhatIsPrintedNamesTheThing(t *testing.T) {
 	}
 }
 
-// Commands take the same names, also of what was asked for a moment ago. The suite is the only one there is.
+// Commands take the same names, even of what was asked for a moment ago. The only suite need not be named.
 func TestCommandsTakeWhatIsPrinted(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -95,7 +95,7 @@ func TestCommandsTakeWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// A name of several things is answered with them.
+// A name of several things is refused with a list of them.
 func TestAnAmbiguousNameIsAnsweredWithTheCandidates(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
@@ -138,7 +138,7 @@ func TestAnAmbiguousNameIsAnsweredWithTheCandidates(t *testing.T) {
 			}
 		}
 	}
-	// Once the older one has ended, the tag means the newer one alone.
+	// Once the older one has ended, the tag means only the newer one.
 	if _, err := s.client.CancelRequest(s.ctx, twice[0], ""); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestAnAmbiguousNameIsAnsweredWithTheCandidates(t *testing.T) {
 	}
 }
 
-// Where there are several suites, a call that names none is told them.
+// If there are several suites, a call that names none is told their names.
 func TestSeveralSuitesAreNamed(t *testing.T) {
 	s := open(t, nil)
 	s.story()

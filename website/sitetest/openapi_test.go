@@ -14,7 +14,7 @@ import (
 
 func jsonNumber(n events.Seq) string { return strconv.FormatUint(uint64(n), 10) }
 
-// document is what the tests need of an OpenAPI document.
+// document is the part of an OpenAPI document that the tests need.
 type document struct {
 	Paths map[string]map[string]struct {
 		Parameters  []struct{ Name, In string }
@@ -29,7 +29,7 @@ type document struct {
 
 type described struct{ Schema *jsonschema.Schema }
 
-// readDocument reads the document as one of JSON Schema. A field that is not described is a fault.
+// readDocument reads the document with its JSON Schemas. A field that is not described is an error.
 func readDocument(t *testing.T, text string) (d document) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(text, "#/components/schemas/", "#/$defs/")), &d); err != nil {
@@ -43,7 +43,7 @@ func readDocument(t *testing.T, text string) (d document) {
 	return d
 }
 
-// check says where a value is not what the schema says.
+// check returns an error that says where a value does not match the schema.
 func (d document) check(s *jsonschema.Schema, v any) error {
 	root := &jsonschema.Schema{Defs: d.Components.Schemas, AllOf: []*jsonschema.Schema{s}}
 	resolved, err := root.CloneSchemas().Resolve(nil)
@@ -70,7 +70,7 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 			t.Errorf("%s is not of the API", path)
 		}
 		if _, writes := methods["post"]; writes {
-			// Without a token every write that exists is refused for that.
+			// Without a token every existing write is refused as not permitted.
 			if resp, _ := s.do(http.MethodPost, fill.Replace(path), "", nil); resp.StatusCode != http.StatusUnauthorized {
 				t.Errorf("POST %s is described and answers %s", path, resp.Status)
 			}
@@ -99,13 +99,13 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 			if p.In != "query" {
 				continue
 			}
-			// A parameter that is described is known: it is not refused as unknown.
+			// A described parameter is not refused as unknown.
 			if resp, body := s.get(fill.Replace(path) + "?" + p.Name + "=1"); strings.Contains(body, "unknown parameter") {
 				t.Errorf("GET %s with %s: %s", path, p.Name, resp.Status)
 			}
 		}
 	}
-	// What is accepted is described as such: fields may be left out.
+	// The description accepts what the server accepts: fields may be left out.
 	wish := map[string]any{"suite": "go", "kind": "master", "tag": "go1.50", "parameters": map[string]any{"profiles": []any{"debug"}}}
 	if err := d.check(d.Paths["/api/v1/requests"]["post"].RequestBody.Content["application/json"].Schema, wish); err != nil {
 		t.Errorf("a wish: %v", err)

@@ -26,7 +26,7 @@ import (
 
 var write = flag.Bool("write-golden", false, "write the golden files anew")
 
-// golden compares an answer with a file; what differs from run to run is blanked.
+// golden compares an answer with a file. It blanks what differs from run to run.
 func golden(t *testing.T, name, answer string) {
 	t.Helper()
 	for pattern, blank := range map[string]string{
@@ -203,7 +203,7 @@ func TestACollectorsStateJoinsLogAndHeartbeat(t *testing.T) {
 	})
 }
 
-// Whoever sends a heartbeat is there for as long as the configuration says, and was seen.
+// A collector that sent a heartbeat counts as there for as long as the configuration says, and was seen.
 func TestACollectorIsOfflineWhenTheConfigurationSaysSo(t *testing.T) {
 	s := open(t, func(c *website.Config) { c.OfflineAfter = 5 * time.Minute })
 	s.story()
@@ -278,7 +278,7 @@ func TestAnUnknownTagNamesThoseWithResults(t *testing.T) {
 	}
 }
 
-// Page by page every request is shown once, with the filter that the first page had.
+// Page by page every request is shown once, with the filter of the first page.
 func TestOlderRequestsAreAPageFurther(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()

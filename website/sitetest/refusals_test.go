@@ -35,7 +35,7 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		"unknown parameter":   {path: "/api/v1/requests?stat=completed", status: 400, says: `unknown parameter "stat": use state, kind`},
 		"parameter twice":     {path: "/api/v1/requests?kind=try&kind=master", status: 400, says: "2 times"},
 		"unknown state":       {path: "/api/v1/requests?state=done", status: 400, says: "waiting_for_artifacts, artifacts_ready, in_progress"},
-		"limit too large":     {path: "/api/v1/jobs?limit=5000", status: 400, says: "1000 at most"},
+		"limit too large":     {path: "/api/v1/jobs?limit=5000", status: 400, says: "at most 1000"},
 		"no lane":             {path: "/api/v1/jobs?lane=amd64", status: 400, says: "target/set"},
 		"no number":           {path: "/api/v1/events?after=x", status: 400, says: "whole number"},
 		"after and before":    {path: "/api/v1/events?after=1&before=3", status: 400, says: "not both"},
@@ -60,9 +60,9 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		"unknown kind":        {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"nightly","tag":"x"}`, header: permitted(), status: 400, says: "use master, try or release"},
 		"unknown suite":       {method: "POST", path: "/api/v1/requests", body: `{"suite":"c","kind":"master","tag":"x"}`, header: permitted(), status: 404, says: "tacho suite publish"},
 		"unknown profile":     {method: "POST", path: "/api/v1/requests", body: `{"suite":"go","kind":"master","tag":"x","parameters":{"profiles":["fast"]}}`, header: permitted(), status: 400, says: "fast"},
-		"no text in a path":   {path: "/api/v1/requests/a%00b", status: 400, says: "the path of the URL is no text"},
-		"no text in a log":    {path: "/api/v1/jobs/%ff/log", status: 400, says: "the path of the URL is no text"},
-		"no text in a query":  {path: "/api/v1/results?tag=%ff", status: 400, says: `parameter "tag" is no text`},
+		"no text in a path":   {path: "/api/v1/requests/a%00b", status: 400, says: "the path of the URL is not a valid text"},
+		"no text in a log":    {path: "/api/v1/jobs/%ff/log", status: 400, says: "the path of the URL is not a valid text"},
+		"no text in a query":  {path: "/api/v1/results?tag=%ff", status: 400, says: `parameter "tag" is not a valid text`},
 		"tag is a path":       {method: "POST", path: "/api/v1/requests/" + string(st.try) + "/artifacts-ready", body: `{"tag":"../x"}`, header: permitted(), status: 400, says: "starting with a letter or digit"},
 		"parent is a path":    {method: "POST", path: "/api/v1/requests/" + string(st.try) + "/artifacts-ready", body: `{"tag":"x","parent_tag":"../x"}`, header: permitted(), status: 400, says: "starting with a letter or digit"},
 		"cancel nothing":      {method: "POST", path: "/api/v1/requests/r0/cancel", header: permitted(), status: 404, says: "there is no request r0"},
@@ -141,7 +141,7 @@ func TestReadinessSaysWhatIsNotReady(t *testing.T) {
 	}
 }
 
-// ending is a log of which nothing is known but its end.
+// ending is a log that tells only its end.
 type ending struct{ atomic.Pointer[eventlog.Head] }
 
 func (e *ending) Head(context.Context) (eventlog.Head, error) { return *e.Load(), nil }
@@ -186,7 +186,7 @@ func TestTablesNobodyFillsAreNotReady(t *testing.T) {
 	}
 }
 
-// A page elsewhere whose name is made to point to this machine reads nothing through its visitor's browser.
+// A page elsewhere whose owner points its name to this machine reads nothing through its visitor's browser.
 func TestAForeignNameForThisMachineIsRefused(t *testing.T) {
 	s := open(t, func(c *website.Config) { c.Site = "https://Perf.example/tacho" })
 	for host, status := range map[string]int{

@@ -137,7 +137,7 @@ func definitions(t testing.TB) suite.Definitions {
 	return d
 }
 
-// tell appends facts in one batch, each aggregate at its version, and returns the sequence of the first.
+// tell appends facts in one batch, each aggregate at its version, and returns the sequence of the first fact.
 func (s *site) tell(facts ...events.Fact) events.Seq {
 	s.t.Helper()
 	var parts []eventlog.Append
@@ -173,7 +173,7 @@ func (s *site) head() events.Seq {
 // now returns a client whose reads see all that was told.
 func (s *site) now() *client.Client { return s.client.After(s.head()) }
 
-// do sends one request as it stands and returns status, header and body.
+// do sends one request as it is, and returns the response and its body.
 func (s *site) do(method, path, body string, header map[string]string) (*http.Response, string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
@@ -207,7 +207,7 @@ func permitted() map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json"}
 }
 
-// refusal reads the body of an answer that says no.
+// refusal reads the body of a refusal.
 func refusal(t *testing.T, body string) client.Error {
 	t.Helper()
 	var e client.Error

@@ -24,15 +24,15 @@ func environment(n string) events.Environment {
 	}
 }
 
-// story is what all tests begin with: two finished master requests, one in progress, a release that waits.
+// story is the start of all tests: two finished master requests, one in progress, a release that waits.
 type story struct {
 	*site
-	// parent and child are done; running has one job finished and one at work.
+	// parent and child are done; running has one finished job and one that runs.
 	parent, child, running, release, try events.RequestID
-	// work is the job that amd-0 is at.
+	// work is the job that amd-0 executes.
 	work  events.JobSpec
 	token events.Seq
-	// places are how many jobs were dispatched to each lane.
+	// places counts the jobs that were dispatched to each lane.
 	places map[events.Lane]uint64
 }
 
@@ -109,7 +109,7 @@ func (s *site) until(condition func() bool) {
 	s.untilWithin(patience, condition)
 }
 
-// untilWithin is until with another patience.
+// untilWithin is until with a patience of its own.
 func (s *site) untilWithin(patience time.Duration, condition func() bool) {
 	s.t.Helper()
 	deadline := time.NewTimer(patience)
@@ -179,8 +179,7 @@ func fingerprint(name events.CollectorName) events.Digest {
 	return environment("2").Fingerprint
 }
 
-// results makes up what a job measures; factor is how many instructions its first benchmark needs, in terms
-// of the usual number.
+// results makes up what a job measures. Its first benchmark needs factor times the usual number of instructions.
 func (st *story) results(j events.JobSpec, name events.CollectorName, token events.Seq, factor float64) events.TestCasesMeasured {
 	st.t.Helper()
 	plans, err := st.suite.Plan(j)

@@ -82,7 +82,7 @@ func (s *site) stream(path string, header map[string]string) (*http.Response, *b
 	return resp, bufio.NewScanner(resp.Body)
 }
 
-// nextLine returns the next line that begins so.
+// nextLine returns the next line that begins with a text.
 func nextLine(t *testing.T, lines *bufio.Scanner, begins string) string {
 	t.Helper()
 	for lines.Scan() {
@@ -168,7 +168,7 @@ func TestTheOutputOfAJobIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// A HEAD of a stream has no end that a reader would see, and the next call on the connection waits behind it.
+// If the answer to a HEAD of a stream did not end, the next call on the connection would wait for it.
 func TestTheHeaderOfAStreamIsAnAnswer(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()

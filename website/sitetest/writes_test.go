@@ -78,7 +78,7 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 	}
 }
 
-// Who sends the body of a command slowly is told so, and holds nothing for ever: with the token or without it.
+// A caller that sends the body of a command too slowly is told so, and holds nothing for ever, with or without a token.
 func TestABodyHasToArriveInTime(t *testing.T) {
 	s := open(t, func(c *website.Config) { c.BodyWithin = 100 * time.Millisecond })
 	for given, want := range map[string]string{token: "HTTP/1.1 408", "wrong": "HTTP/1.1 401"} {

@@ -1,5 +1,5 @@
-// Keeps a page up to date: the server says that something changed, the page is fetched again, and what differs is
-// changed where it stands. Without this script the page is whole, and a reload shows what is new.
+// Keeps a page up to date. When the server says that something changed, the script fetches the page again and changes
+// in place what differs. Without this script the page is complete, and a reload shows what is new.
 (() => {
   "use strict";
   const regions = () => [...document.querySelectorAll("[data-live]")];
@@ -7,10 +7,10 @@
 
   // ---- Changing a page ----
   //
-  // An element that is still there stays the same one: focus, selection, scroll positions and what the reader opened
-  // belong to elements. What is still there is told by keys, and by place where there are none.
+  // An element that is still on the page is kept: focus, selection, scroll positions and what the reader opened belong
+  // to elements. Elements are recognised by their keys; those without keys, by their place.
 
-  // Between these, white space means nothing.
+  // White space directly inside these elements means nothing.
   const blocks = new Set(["ARTICLE", "DIV", "DL", "OL", "SECTION", "TABLE", "TBODY", "THEAD", "TR", "UL"]);
   const counts = (node) =>
     node.nodeType === Node.ELEMENT_NODE ||
@@ -20,11 +20,11 @@
     if (node.nodeType !== Node.ELEMENT_NODE) return "";
     const key = node.id || node.dataset.key || node.dataset.request || node.getAttribute("aria-labelledby");
     if (key) return node.nodeName + " " + key;
-    // A fact is told by its name.
+    // A fact is recognised by its name.
     return node.parentNode.nodeName === "DL" ? "fact " + node.firstElementChild?.textContent : "";
   };
 
-  // Returns for each wanted child the one that stands for it now, if any.
+  // Returns for each wanted child the present one that matches it, if any.
   const pair = (have, want) => {
     const keyed = new Map();
     const others = [];
@@ -49,7 +49,7 @@
     });
   };
 
-  // Only the middle that differs is replaced, so that a selection that ends in the text stays.
+  // Replaces only the middle that differs, so that a selection that ends in the text stays.
   const rewrite = (text, data) => {
     const old = text.data;
     if (old === data) return;
@@ -62,7 +62,7 @@
   };
 
   const attributes = (old, fresh) => {
-    // Whether details are open is the reader's.
+    // The reader decides whether details are open.
     const theirs = (name) => name === "open" && old.nodeName === "DETAILS";
     for (const { name } of [...old.attributes]) {
       if (!fresh.hasAttribute(name) && !theirs(name)) old.removeAttribute(name);
@@ -73,12 +73,12 @@
   };
 
   const put = (parent, node, before) => {
-    // Who can moves an element without taking it out: then it keeps the focus and its scroll positions.
+    // A browser that can moves an element without taking it out: then it keeps the focus and its scroll positions.
     if (parent.moveBefore && node.isConnected && node.ownerDocument === document) parent.moveBefore(node, before);
     else parent.insertBefore(node, before);
   };
 
-  // Puts children into their order. The one that the reader is at stands still, and the others go around it.
+  // Puts children into their order. The child where the reader is stays in place, and the others move around it.
   const arrange = (parent, nodes) => {
     const step = (node, way) => {
       while (node && !counts(node)) node = node[way];
@@ -126,7 +126,7 @@
     if (sign.textContent !== text) sign.textContent = text;
   };
 
-  // What is known: whether the stream was heard a moment ago, why it is not, and whether the page was read.
+  // Whether the stream was heard a moment ago, why not if not, and whether the last reading of the page succeeded.
   let heard = false;
   let why = "not live, reconnecting";
   let read = true;
@@ -138,7 +138,7 @@
 
   // ---- Reading the page again ----
 
-  // A server that has too many readers says when to come back. Nobody comes back at the same moment as all others.
+  // A server that has too many readers says when to come back. A random part keeps pages from all coming back at once.
   const soon = (seconds) => seconds * 1000 * (1 + Math.random() / 2);
 
   let busy = false;
@@ -183,9 +183,9 @@
 
   // ---- Listening ----
 
-  // A hidden page needs nothing; the browser comes back to the stream by itself when the connection breaks. When the
-  // stream is refused it does not, as too many are open: the page asks again after a pause, which grows to a minute.
-  // A stream that says nothing any more, though it is open, is left for another one.
+  // A hidden page needs no stream. When the connection breaks, the browser reconnects by itself. When the stream is
+  // refused because too many are open, the browser does not: the page asks again after a pause, which grows to a minute.
+  // A stream that is open but says nothing any more is replaced by another one.
   let source = null;
   let waiting = null;
   let pause = 2;
@@ -217,7 +217,7 @@
     source = opened;
     expect();
     const hear = (e) => {
-      // Two beats may be missed, and the third is given some time.
+      // Two beats may be missed, and the third may be a little late.
       const beat = JSON.parse(e.data).alive_ms;
       if (beat > 0) patience = 2.7 * beat;
       heard = true;
@@ -248,7 +248,7 @@
     });
   };
 
-  // Ages and estimates grow old when nothing happens, too.
+  // Ages and estimates become outdated even if nothing happens.
   setInterval(() => {
     if (!document.hidden) refresh();
   }, 60000);
