@@ -39,8 +39,8 @@ func (s *state) wantsPlan(spec events.JobSpec) (definitionKey, bool) {
 	return key, !here && storable(key.suite) && storable(key.digest) && !s.durations.Expect(j.sort()).Known
 }
 
-// queuePlans reads definitions that were published before the batch.
-func (s *state) queuePlans(queries *pgx.Batch, wanted map[definitionKey]bool) {
+// batchPlans reads definitions that were published before the batch.
+func (s *state) batchPlans(queries *pgx.Batch, wanted map[definitionKey]bool) {
 	var suites []events.SuiteName
 	var digests []events.Digest
 	for key := range wanted {

@@ -56,9 +56,9 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 	s.retirements = append(s.retirements, r)
 }
 
-// queueRetirements adds the statements that remove jobs. They must come before those that store jobs and attempts: both
+// batchRetirements adds the statements that remove jobs. They must come before those that store jobs and attempts: both
 // may concern the same id.
-func (s *state) queueRetirements(b *pgx.Batch) {
+func (s *state) batchRetirements(b *pgx.Batch) {
 	for _, r := range s.retirements {
 		current := append([]events.JobID{}, r.current...)
 		jobs, requests, states := []events.JobID{}, []events.RequestID{}, []events.JobState{}
@@ -105,8 +105,8 @@ func (s *state) addDurations(rows []*durationsRow) {
 	}
 }
 
-// queueExpectations adds the statements for what estimates are made from.
-func (s *state) queueExpectations(b *pgx.Batch) error {
+// batchExpectations adds the statements for what estimates are made from.
+func (s *state) batchExpectations(b *pgx.Batch) error {
 	if err := put(b, "job_duration", slices.Collect(maps.Keys(s.dirtyDurations))); err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		guests(queries, "guest_retired", "retired_job", func(r *readmodel.RetiredError) { s.retired[r.JobID] = true }, keys(w.jobs))
 	}
 	if len(w.plans) > 0 {
-		s.queuePlans(queries, w.plans)
+		s.batchPlans(queries, w.plans)
 	}
 	if len(w.github.hooks) > 0 {
 		guests(queries, "guest_deliveries", "delivery", func(d *deliveryRow) { s.deliveries[deliveryKey{d.Hook, d.ID}] = d },

@@ -35,7 +35,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	if !copies {
 		statements.Queue(statement("put_events"), b.archive...)
 	}
-	if err := s.state.queueChanges(statements); err != nil {
+	if err := s.state.batchChanges(statements); err != nil {
 		return err
 	}
 	if s.notify {
@@ -53,21 +53,21 @@ func (s *session) write(ctx context.Context, b batch) error {
 	return wrap(fmt.Sprintf("write events %d to %d", s.at.seq+1, b.head.Seq), err)
 }
 
-// queueChanges adds the statements for everything that the folds changed. Their order keeps every
+// batchChanges adds the statements for everything that the folds changed. Their order keeps every
 // constraint true after each statement.
-func (s *state) queueChanges(b *pgx.Batch) error {
+func (s *state) batchChanges(b *pgx.Batch) error {
 	attempts := slices.SortedFunc(maps.Values(s.dirtyAttempts), func(a, b *attemptRow) int {
 		return cmp.Compare(a.Token, b.Token)
 	})
-	s.queueRetirements(b)
+	s.batchRetirements(b)
 	err := errors.Join(
-		s.queueDefinitions(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
+		s.batchDefinitions(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
-		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.queueAssignments(b),
+		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.batchAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
-		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.queueExpectations(b),
+		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.batchExpectations(b),
 	)
 	if err != nil {
 		return err
@@ -94,16 +94,16 @@ func changed[K comparable, V any](rows map[K]V, keys map[K]bool) []V {
 
 // put adds the statement that stores rows of a table. They replace rows with the same keys.
 func put[T any](b *pgx.Batch, table string, rows []T) error {
-	return queueRows(b, "put "+table, table, rows)
+	return batchRows(b, "put "+table, table, rows)
 }
 
 // add adds the statement that stores rows of a table. The table must have no rows with the same keys.
 func add[T any](b *pgx.Batch, table string, rows []T) error {
-	return queueRows(b, "add "+table, table, rows)
+	return batchRows(b, "add "+table, table, rows)
 }
 
-// queueRows adds a statement that takes rows of a table. Without rows it adds none.
-func queueRows[T any](b *pgx.Batch, name, table string, rows []T) error {
+// batchRows adds a statement that takes rows of a table. Without rows it adds none.
+func batchRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func queueRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	return nil
 }
 
-func (s *state) queueAssignments(b *pgx.Batch) error {
+func (s *state) batchAssignments(b *pgx.Batch) error {
 	if len(s.dirtyAssignments) == 0 {
 		return nil
 	}
@@ -135,9 +135,9 @@ func (s *state) queueAssignments(b *pgx.Batch) error {
 	return add(b, "assignment", rows)
 }
 
-// queueDefinitions makes the newest definitions of each suite the current ones. The old ones lose that mark before any
+// batchDefinitions makes the newest definitions of each suite the current ones. The old ones lose that mark before any
 // row is added.
-func (s *state) queueDefinitions(b *pgx.Batch) error {
+func (s *state) batchDefinitions(b *pgx.Batch) error {
 	if len(s.newDefinitions) == 0 {
 		return nil
 	}
