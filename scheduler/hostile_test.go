@@ -15,7 +15,10 @@ import (
 	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/ledger"
 )
+
+func newState() *state { return &state{ledger.New()} }
 
 // stored returns a fact in its stored form.
 func stored(t *testing.T, seq events.Seq, f events.Fact) events.Stored {

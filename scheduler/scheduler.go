@@ -56,8 +56,6 @@ type Scheduler struct {
 // state is the ledger with the scheduler's own questions.
 type state struct{ *ledger.Ledger }
 
-func newState() *state { return &state{ledger.New()} }
-
 // New returns a scheduler. It decides when the shell asks it.
 func New(c Config) *Scheduler {
 	c.OfflineAfter, c.TakeoverAfter = cmp.Or(c.OfflineAfter, time.Minute), cmp.Or(c.TakeoverAfter, 30*time.Second)
