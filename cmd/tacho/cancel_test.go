@@ -34,7 +34,7 @@ func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 		}
 		return len(at) == 0
 	})
-	if _, said, code := s.run("request", "try", "v1", "--profiles", "quick,slow"); code != cli.ExitDone || !strings.Contains(said, "cancelled (asked for already)") || !strings.Contains(said, "tacho request try v1 --key") {
+	if _, said, code := s.run("request", "try", "v1", "--profiles", "quick,slow"); code != cli.ExitDone || !strings.Contains(said, "cancelled (already requested)") || !strings.Contains(said, "tacho request try v1 --key") {
 		t.Errorf("asking for the same says (%d) %q, want the way to have it measured after all", code, said)
 	}
 	s.must("request", "try", "v1", "--key", "again", "--profiles", "slow,quick", "--wait")

@@ -137,7 +137,7 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 		fmt.Sprintf("process %d", first.cmd.Process.Pid), "stop it")
 
 	// Registered elsewhere: the key is not here, and the log keeps the one that it has.
-	s.refused(cli.ExitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
+	s.refused(cli.ExitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "copy the credentials")
 	s.stranger(other, "near")
 	s.refused(cli.ExitRefused, []string{"collector", "run", "near", "--data", other},
 		"does not know this collector's key", "never registered there", "`tacho collector add near --target here --set 0`")

@@ -17,7 +17,7 @@ func TestGitHubOnTheCommandLine(t *testing.T) {
 	if out := g.must("github", "deliveries"); out != "GitHub has delivered nothing yet.\n" {
 		t.Errorf("%q", out)
 	}
-	if out := g.must("github", "outbox"); out != "Nothing is to stand on GitHub yet.\n" {
+	if out := g.must("github", "outbox"); out != "There is no comment for GitHub yet.\n" {
 		t.Errorf("%q", out)
 	}
 	if out := g.must("github", "outbox", "--pr", "14"); out != "There is no such comment.\n" {
