@@ -11,7 +11,7 @@ import (
 )
 
 // errWaitedLong ends the wait of a read for an event.
-var errWaitedLong = errors.New("the tables did not get there in time")
+var errWaitedLong = errors.New("the tables did not catch up with the log in time")
 
 // awaited waits until the tables hold the event that a read names, for a bounded time.
 func (s *Server) awaited(r *http.Request, p *params) error {

@@ -16,7 +16,7 @@ func TestNothingStartsWithoutKnowingItself(t *testing.T) {
 	g := onGitHub(t)
 	up := words("up --listen 127.0.0.1:0")
 	broken := g.server.Break(fakegithub.Fault{Path: "/user", Do: fakegithub.Status(503)})
-	g.refused(cli.ExitFailed, up, "which account comments are written as is not known", "status 503", "check github.api")
+	g.refused(cli.ExitFailed, up, "it is not known which account comments are written as", "status 503", "check github.api")
 	if broken.Hits() < 2 {
 		t.Errorf("asked %d times", broken.Hits())
 	}

@@ -83,7 +83,7 @@ func TestEverythingOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL}, "subject CN=bench", "issued by CN=bench CA", "is not for 127.0.0.1 but for bench.example.org")
-	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "signed by nobody whom we believe", "TACHO_SERVER_CA")
+	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "not signed by a CA that Tacho trusts", "TACHO_SERVER_CA")
 	s.must("status", "--server-ca", ca.File)
 	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL, "--server-ca", ca.File}, "is not for 127.0.0.1 but for bench.example.org")
 	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
@@ -106,11 +106,11 @@ func TestEverythingOverTLS(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		"wrong CA":      {[]string{"--nats-ca", foreign.File}, cli.ExitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "signed by nobody whom we believe", "TACHO_NATS_CA"}},
+		"wrong CA":      {[]string{"--nats-ca", foreign.File}, cli.ExitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "not signed by a CA that Tacho trusts", "TACHO_NATS_CA"}},
 		"another name":  {[]string{"--nats-server-name", "elsewhere.example.org"}, cli.ExitFailed, []string{"is not for elsewhere.example.org but for bench.example.org", "TACHO_NATS_SERVER_NAME"}},
 		"no CA at all":  {[]string{"--nats-ca", files.Cert + "x"}, cli.ExitUsage, []string{"TACHO_NATS_CA", "does not exist"}},
 		"half a pair":   {[]string{"--nats-client-cert", files.Cert}, cli.ExitUsage, []string{"--nats-client-cert, --nats-client-key"}},
-		"expired pair":  {nil, cli.ExitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "has expired on"}},
+		"expired pair":  {nil, cli.ExitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "expired on"}},
 		"pair and more": {[]string{"--nats-client-cert", files.Cert, "--nats-client-key", foreign.File}, cli.ExitUsage, []string{`holds no private key but "CERTIFICATE"`}},
 	} {
 		if tc.flags == nil {
@@ -208,7 +208,7 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
 	far, run := s.elsewhere("far")
 	far.env = bare
-	far.refused(cli.ExitFailed, run, "wants a certificate of its clients, and we show none", "TACHO_NATS_CLIENT_CERT")
+	far.refused(cli.ExitFailed, run, "requires a certificate from its clients, and Tacho shows none", "TACHO_NATS_CLIENT_CERT")
 	far.refused(cli.ExitFailed, append(run, "--nats-client-cert", stranger.Cert, "--nats-client-key", stranger.Key),
 		"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "TACHO_NATS_CLIENT_CERT")
 	far.begin(append(run, "--nats-client-cert", mine.Cert, "--nats-client-key", mine.Key)...)
@@ -262,7 +262,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	expired := show(tlstest.Leaf{Name: "old", From: -2 * time.Hour, To: -time.Hour})
 	plain := natsWith(t, server.Options{})
 	for address, want := range map[string][]string{
-		expired: {"subject CN=old", "has expired on", "its operator must renew it"},
+		expired: {"subject CN=old", "expired on", "its operator must renew it"},
 		plain:   {"does not speak TLS", "nats.ca"},
 	} {
 		at := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CA="+ca.File)
@@ -270,7 +270,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	}
 	good := show(tlstest.Leaf{Name: "good"})
 	at := s.with("TACHO_NATS_URL=nats://" + good)
-	at.refused(cli.ExitFailed, words("serve scheduler"), "signed by nobody whom we believe", "TACHO_NATS_CA")
+	at.refused(cli.ExitFailed, words("serve scheduler"), "not signed by a CA that Tacho trusts", "TACHO_NATS_CA")
 	s.with("TACHO_NATS_URL=tls://"+good, "TACHO_NATS_CA="+ca.File).begin("serve", "scheduler").says(s, "serving    scheduler")
 	// A port that is free again is no matter of TLS.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -301,7 +301,7 @@ func TestAPartServesOverTLS(t *testing.T) {
 	}
 
 	out, _, _ := s.run("doctor")
-	if !strings.Contains(out, "note  TLS of the website") || !strings.Contains(out, "it ends in 0 days") {
+	if !strings.Contains(out, "note  TLS of the website") || !strings.Contains(out, "it expires in 0 days") {
 		t.Error(out)
 	}
 	out, _, code := s.with("TACHO_NATS_CA="+files.Key, "TACHO_TLS_KEY="+ca.File).run("doctor")
