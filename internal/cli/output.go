@@ -13,8 +13,8 @@ import (
 	"github.com/tachobench/tacho/internal/visible"
 )
 
-// cleanly sends all later output through writers that show control characters, so that a terminal does not obey them. Call end
-// when all is written. Commands that need the exact bytes use exactly.
+// cleanly sends all later output through writers that show control characters, so that a terminal does not obey them. Call
+// end when all is written. Commands that need the exact bytes use exactly.
 func (p *Program) cleanly() (end func()) {
 	stdout, stderr := visible.NewWriter(p.Stdout), visible.NewWriter(p.Stderr)
 	p.raw, p.Stdout, p.Stderr = p.Stdout, stdout, stderr
@@ -73,8 +73,8 @@ func moment(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// window returns a range of times. The second one has no day if both are on the same day. They have seconds if they are less than
-// a minute apart.
+// window returns a range of times. The second one has no day if both are on the same day. They have seconds if they are less
+// than a minute apart.
 func window(earliest, latest *time.Time) string {
 	if earliest == nil || latest == nil {
 		return "-"

@@ -67,8 +67,8 @@ func flagsFit(c config.Config) error {
 	return nil
 }
 
-// applyTLS applies the flags. It returns wrong usage if collectors run on this machine, the log's server requires a certificate of
-// them, and they have none.
+// applyTLS applies the flags. It returns wrong usage if collectors run on this machine, the log's server requires a
+// certificate of them, and they have none.
 func (c *upCmd) applyTLS(conf *config.Config) error {
 	if err := c.TLS.apply(conf); err != nil {
 		return err

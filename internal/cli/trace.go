@@ -104,8 +104,8 @@ func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.
 	return list[0], keep, nil
 }
 
-// causes returns the tree of everything that has the same first cause as the event. If that cause is a request, later commands
-// about it (a cancel, a repair) are below it, too, with what came of them.
+// causes returns the tree of everything that has the same first cause as the event. If that cause is a request, later
+// commands about it (a cancel, a repair) are below it, too, with what came of them.
 func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect, error) {
 	for e.Cause > 0 {
 		cause, err := cl.Event(ctx, e.Cause)
