@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/internal/cli"
 )
 
-// A request is cancelled while two collectors work on it. They stop, and when somebody asks again the artifact is
-// measured after all: what had been measured by then is not measured twice.
+// A request is cancelled while two collectors work on it. They stop. A new request for the artifact measures it after all,
+// and measures nothing twice.
 func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSite(t)
@@ -23,7 +23,7 @@ func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 	s.eventually("the collectors stop", 30*time.Second, func() bool {
 		at := map[events.Lane]bool{}
 		for _, e := range s.events() {
-			// Only these two begin and end what is executed here.
+			// Only these two events begin and end an execution here.
 			//exhaustive:ignore
 			switch f := e.Fact.(type) {
 			case events.JobDequeued:

@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/internal/fakegithub"
 )
 
-// The program does not start where it cannot know itself: neither all of it nor the parts that need it. The doctor
-// says why, and who it is where all is well.
+// The program does not start if it cannot learn its own account: neither `tacho up` nor the parts that need the account. The
+// doctor says why or, if all is well, which account it is.
 func TestNothingStartsWithoutKnowingItself(t *testing.T) {
 	g := onGitHub(t)
 	up := words("up --listen 127.0.0.1:0")

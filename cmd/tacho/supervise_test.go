@@ -93,7 +93,7 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	s.listed("far-0", "offline")
 }
 
-// listed waits until the line of a collector has a word.
+// listed waits until the collector's line in the list has a word.
 func (s *site) listed(name, word string) {
 	s.t.Helper()
 	s.eventually(name+" is listed with "+word, 60*time.Second, func() bool {

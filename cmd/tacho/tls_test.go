@@ -22,7 +22,7 @@ import (
 	"github.com/tachobench/tacho/internal/tlstest"
 )
 
-// here is what the running Tacho announces.
+// here returns what the running Tacho announces.
 func (s *site) here() (r datadir.Running) {
 	s.t.Helper()
 	text, err := os.ReadFile(s.data("running.json"))
@@ -63,8 +63,8 @@ func (s *site) idle(name string) {
 	})
 }
 
-// Website and log speak TLS with a certificate that is not for 127.0.0.1. Commands and collectors of this machine
-// and of another one need nothing said, and whoever believes another CA is told why it does not work.
+// Website and log speak TLS with a certificate that is not for 127.0.0.1. Commands and collectors on this machine and on
+// another one need no settings. A client with another CA is told why it does not work.
 func TestEverythingOverTLS(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := ca.Issue(tlstest.Leaf{Name: "bench", Hosts: []string{"bench.example.org"}})
@@ -89,7 +89,7 @@ func TestEverythingOverTLS(t *testing.T) {
 	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
 	s.refused(cli.ExitUsage, []string{"status", "--server", r.URL, "--server-ca", files.Key}, "TACHO_SERVER_CA", `holds no certificate but "PRIVATE KEY"`)
 
-	// A collector of another machine: what was made for it is all that it needs.
+	// A collector on another machine needs only the credentials that were made for it.
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
 	far, run := s.elsewhere("far")
 	far.begin(run...)
@@ -120,7 +120,7 @@ func TestEverythingOverTLS(t *testing.T) {
 		t.Run(name, func(*testing.T) { further.refused(tc.code, append(run, tc.flags...), tc.want...) })
 	}
 
-	// A new pair is shown to whoever comes next, a broken one to nobody, and what is connected stays so.
+	// New connections get a new pair and never a broken one. Open connections stay open.
 	keep := dialWeb(t, u.Host, ca)
 	for _, name := range []string{"renewed", "renewed again"} {
 		ca.IssueTo(files, tlstest.Leaf{Name: name, Hosts: []string{"bench.example.org"}})
@@ -190,7 +190,7 @@ func (w *webConn) shown() string {
 	return w.c.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-// With a CA of clients, only they come in: those of this machine, too.
+// With a CA of clients, only clients with its certificates come in. That includes the collectors of this machine.
 func TestCollectorsShowCertificates(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := tlstest.SelfSigned(t, tlstest.In(t.TempDir()), tlstest.Leaf{Name: "bench"})
@@ -215,7 +215,7 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	s.idle("far")
 }
 
-// A pair or a CA that cannot work keeps a Tacho from starting, and says what to do. Nothing is made before.
+// With a pair or a CA that cannot work, Tacho does not start. It says what to do, and makes nothing before that.
 func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	good, other := ca.Issue(tlstest.Leaf{Name: "good"}), ca.Issue(tlstest.Leaf{Name: "other"})
@@ -247,7 +247,7 @@ func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// What NATS servers of others show is judged in the same words, by collectors and by the core.
+// Collectors and the core explain what is wrong with the TLS of other people's NATS servers in the same words.
 func TestServersOfOthersOverTLS(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	show := func(l tlstest.Leaf) string {
@@ -272,7 +272,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	at := s.with("TACHO_NATS_URL=nats://" + good)
 	at.refused(cli.ExitFailed, words("serve scheduler"), "not signed by a CA that Tacho trusts", "TACHO_NATS_CA")
 	s.with("TACHO_NATS_URL=tls://"+good, "TACHO_NATS_CA="+ca.File).begin("serve", "scheduler").says(s, "serving    scheduler")
-	// A port that is free again is no matter of TLS.
+	// An error of a port without a server says nothing about TLS.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	s.with("TACHO_NATS_URL=tls://"+l.Addr().String(), "TACHO_NATS_CA="+ca.File).refused(cli.ExitFailed, words("serve scheduler"), "connection refused")
 }
 
-// A part of its own takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
+// `tacho serve` takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
 func TestAPartServesOverTLS(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	files := ca.Issue(tlstest.Leaf{Name: "hook"})

@@ -10,7 +10,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// What GitHub delivered and what is said there is to be seen from the command line, with whatever words.
+// The command line shows deliveries and comments, whatever words are in them.
 func TestGitHubOnTheCommandLine(t *testing.T) {
 	g := onGitHub(t)
 	g.start()

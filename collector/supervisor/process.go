@@ -97,8 +97,8 @@ func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
 	return cmd.Run()
 }
 
-// command runs a program that ends by itself and returns what it printed on stdout. output takes stdout and stderr; an error has
-// the last line of both. When ctx ends, or after limit, command kills the program and all that it started.
+// command runs a program that ends by itself and returns what it printed on stdout. output takes stdout and stderr; an error
+// has the last line of both. When ctx ends, or after limit, command kills the program and all that it started.
 func command(ctx context.Context, limit time.Duration, cmd func(context.Context) *exec.Cmd, bind func(*exec.Cmd), output io.Writer) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
