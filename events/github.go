@@ -65,7 +65,7 @@ func ByDelivery(root string) bool       { return strings.HasPrefix(root, byDeliv
 // BuiltWord begins the command of a delivery that reported a finished try build; the commit follows.
 const BuiltWord = "built "
 
-// PushWord begins the command of a delivery that reported a push; the branch follows.
+// PushWord begins DeliveryHandled.Command for a push. The name of the branch follows it.
 const PushWord = "push "
 
 // DeliveryHandled: what came of a delivery. It is appended in one batch with all events that came of it.

@@ -50,7 +50,7 @@ func releases(ctx context.Context, c *http.Client, url string, parse func([]byte
 	}
 	found, err := parse(text)
 	if err == nil && len(found) == 0 {
-		err = errors.New("it names no release: is it the right list")
+		err = errors.New("it names no release: check that it is a list of releases")
 	}
 	if err != nil {
 		return one(fmt.Errorf("read %s: %w", clean(url), err))

@@ -56,7 +56,7 @@ func (p *Poller) action(err error) string {
 	case errors.As(err, &refused) && refused.Kind == control.NotFound:
 		return fmt.Sprintf("Publish the definitions with `tacho suite publish`, or correct the suite of poller %s.", p.Name)
 	}
-	return fmt.Sprintf("Look at it with `tacho poller look %s`; correct its [[poller]] if it is wrong, else wait: it is polled on.", p.Name)
+	return fmt.Sprintf("Look at it with `tacho poller look %s`. Correct its [[poller]] if it is wrong; otherwise wait: Tacho keeps polling it.", p.Name)
 }
 
 // userInfo matches names and passwords in URLs.

@@ -13,7 +13,7 @@ import (
 )
 
 func expiry(r Rules) string {
-	return fmt.Sprintf("No try build came in all this time, so I wait no longer. Write `@%s queue` again before the next one, or `@%s build <commit>` after it.", r.Bot, r.Bot)
+	return fmt.Sprintf("No try build came in time, so I have stopped waiting. Write `@%s queue` again before the next one, or `@%s build <commit>` after it.", r.Bot, r.Bot)
 }
 
 // sentence makes a sentence of a reason: a capital first, a full stop last.
@@ -61,7 +61,7 @@ func buildFailed(id events.RequestID, said build, r Rules) string {
 	if u, err := url.Parse(said.url); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
 		reason = fmt.Sprintf("%s See [its log](%s).", reason, u.String())
 	}
-	return fmt.Sprintf("%s I go on waiting for another try build, until somebody writes `@%s cancel`: %s.", reason, r.Bot, requestPage(r, id))
+	return fmt.Sprintf("%s I keep waiting for another try build until someone writes `@%s cancel`: %s.", reason, r.Bot, requestPage(r, id))
 }
 
 func announcement(q request.Request, place Place, known bool, r Rules, now time.Time) string {

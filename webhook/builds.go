@@ -77,13 +77,13 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 ) (why string, err error) {
 	commit, err := b.GitHub.Commit(ctx, b.Rules.Repo, string(sha))
 	if githubapi.IsMissing(err) {
-		return fmt.Sprintf("the try build of commit `%s` finished, and there is no such commit in %s", sha, b.Rules.Repo), nil
+		return fmt.Sprintf("the try build of commit `%s` finished, but there is no such commit in %s", sha, b.Rules.Repo), nil
 	}
 	if err != nil {
 		return "", err
 	}
 	if len(commit.Parents) != 2 {
-		return fmt.Sprintf("the try build of commit `%s` finished, and it is no merge: it has %d parents and not 2", sha, len(commit.Parents)), nil
+		return fmt.Sprintf("the try build of commit `%s` finished, but it is not a merge: it has %d parents instead of 2", sha, len(commit.Parents)), nil
 	}
 	newest, err := definitions(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 		if b.Clock().Sub(at) < artifactGrace {
 			return "", fmt.Errorf("%s for %s: %w", sha, missing, errNotThere)
 		}
-		return fmt.Sprintf("the try build of commit `%s` finished, and its artifacts for `%s` are not on their server: build it again", sha, missing), nil
+		return fmt.Sprintf("the try build of commit `%s` finished, but its artifacts for `%s` are not on their server: build it again", sha, missing), nil
 	}
 	return "", give(commit)
 }

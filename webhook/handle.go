@@ -277,7 +277,7 @@ func login(name string) string {
 	return kept[:min(len(kept), 64)]
 }
 
-// pushed handles a push: whoever polls the branch looks at it now.
+// pushed handles a push: the poller of the branch looks at it now.
 func (d *delivered) pushed(ctx context.Context) error {
 	var p pushed
 	if err := parse(d.Body, &p); err != nil {

@@ -59,7 +59,7 @@ type run struct {
 	HTMLURL    string     `json:"html_url"`
 }
 
-// pushed is the event push.
+// pushed is the payload of the event push.
 type pushed struct {
 	Ref        string     `json:"ref"`
 	Repository repository `json:"repository"`

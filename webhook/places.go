@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// Place is where a request stands in the queue.
+// Place is the place of a request in the queue.
 type Place struct {
 	RequestID events.RequestID
 	Position  int

@@ -11,7 +11,7 @@ import (
 )
 
 // errWaitedLong is the cause when the wait of a read for an event ends.
-var errWaitedLong = errors.New("the tables did not get there in time")
+var errWaitedLong = errors.New("the tables did not catch up with the log in time")
 
 // awaited waits, for a bounded time, until the tables hold the event that a read names.
 func (s *Server) awaited(r *http.Request, p *params) error {

@@ -32,8 +32,8 @@ func (s *site) thief(name events.CollectorName, opts ...nats.Option) (*nats.Conn
 	return nats.Connect(s.here().NATSURL, append(opts, natsserver.KeyOption(key))...)
 }
 
-// TestAStolenKeyHurtsNobody floods and forges with the key of one collector of a running Tacho: pages answer, requests
-// are admitted and the other lane goes on, nothing foreign is in the log, and the alert names the key's collector.
+// TestAStolenKeyHurtsNobody floods and forges with the key of one collector of a running Tacho. Pages still answer, requests
+// are admitted, the other lane continues, nothing foreign is in the log, and the alert names the key's collector.
 func TestAStolenKeyHurtsNobody(t *testing.T) {
 	s := newSite(t)
 	s.start("--collectors", "0")
@@ -54,7 +54,7 @@ func TestAStolenKeyHurtsNobody(t *testing.T) {
 				door.Prefix + ".eider.append", door.ReadPrefix + ".eider.read", door.Prefix + ".eider.next",
 				string(events.RequestSubject("forged")), "$JS.API.STREAM.DELETE.EVENTS",
 			} {
-				// It ends by being cut off, and comes back when it may.
+				// The core cuts it off, and it comes back when it may.
 				_ = nc.PublishRequest(subject, "$JS.API.STREAM.DELETE.EVENTS", garbage)
 				_ = nc.PublishRequest(subject, string(events.RequestSubject("forged")), garbage)
 			}
@@ -110,7 +110,7 @@ func TestAStolenKeyHurtsNobody(t *testing.T) {
 	s.checkLog()
 }
 
-// TestAKeyIsRotatedWhileAJobRuns: the job goes on under the new key, in the same attempt, and the old key opens nothing.
+// TestAKeyIsRotatedWhileAJobRuns: the job continues under the new key, in the same attempt, and the old key opens nothing.
 func TestAKeyIsRotatedWhileAJobRuns(t *testing.T) {
 	s, _, _ := newLane(t)
 	s.must("request", "master", "v1")

@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/internal/cli"
 )
 
-// A request is cancelled while two collectors work on it. They stop, and when somebody asks again the artifact is
-// measured after all: what had been measured by then is not measured twice.
+// A request is cancelled while two collectors work on it. They stop. A new request for the artifact measures it after all,
+// and measures nothing twice.
 func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSite(t)
@@ -23,7 +23,7 @@ func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 	s.eventually("the collectors stop", 30*time.Second, func() bool {
 		at := map[events.Lane]bool{}
 		for _, e := range s.events() {
-			// Only these two begin and end what is executed here.
+			// Only these two events begin and end an execution here.
 			//exhaustive:ignore
 			switch f := e.Fact.(type) {
 			case events.JobDequeued:
@@ -34,7 +34,7 @@ func TestACancelledArtifactIsMeasuredWhenAskedForAgain(t *testing.T) {
 		}
 		return len(at) == 0
 	})
-	if _, said, code := s.run("request", "try", "v1", "--profiles", "quick,slow"); code != cli.ExitDone || !strings.Contains(said, "cancelled (asked for already)") || !strings.Contains(said, "tacho request try v1 --key") {
+	if _, said, code := s.run("request", "try", "v1", "--profiles", "quick,slow"); code != cli.ExitDone || !strings.Contains(said, "cancelled (already requested)") || !strings.Contains(said, "tacho request try v1 --key") {
 		t.Errorf("asking for the same says (%d) %q, want the way to have it measured after all", code, said)
 	}
 	s.must("request", "try", "v1", "--key", "again", "--profiles", "slow,quick", "--wait")

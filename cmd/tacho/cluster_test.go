@@ -25,10 +25,10 @@ import (
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
-// nodeVariable names the configuration file of the NATS server that this test program is to be.
+// nodeVariable names the variable with the configuration file of the NATS server that this test program becomes.
 const nodeVariable = "TACHO_TEST_NATS_NODE"
 
-// runNode is a NATS server until it is killed.
+// runNode runs a NATS server until it is killed.
 func runNode(file string) error {
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func runNode(file string) error {
 	return nil
 }
 
-// nodes are three processes of NATS that are one cluster.
+// nodes are three processes of NATS that form one cluster.
 type nodes struct {
 	t       *testing.T
 	files   [3]string
@@ -85,7 +85,7 @@ func newNodes(t *testing.T, collectors ...events.CollectorName) *nodes {
 	return n
 }
 
-// awaitQuorum waits until the three can keep something together.
+// awaitQuorum waits until the three can store something together.
 func (n *nodes) awaitQuorum() {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
@@ -104,14 +104,14 @@ func (n *nodes) awaitQuorum() {
 		if ctx.Err() != nil {
 			n.t.Fatalf("the cluster does not form: %v", err)
 		}
-		try, cancel := context.WithTimeout(ctx, time.Second) // who is asked without a leader never answers
+		try, cancel := context.WithTimeout(ctx, time.Second) // a node without a leader never answers
 		_, err = js.CreateStream(try, natsjs.StreamConfig{Name: "QUORUM", Replicas: 3, Storage: natsjs.MemoryStorage})
 		cancel()
 	}
-	_ = js.DeleteStream(ctx, "QUORUM") // one that stays is there for the next time
+	_ = js.DeleteStream(ctx, "QUORUM") // if the stream stays, the next call finds it
 }
 
-// url is where a user finds all of them.
+// url returns the URLs of all of them for a user.
 func (n *nodes) url(user, password string) string {
 	var all []string
 	for _, c := range n.clients {
@@ -133,16 +133,16 @@ func (n *nodes) start() {
 	}
 }
 
-// kill kills all at once.
+// kill kills all of them at once.
 func (n *nodes) kill() {
 	for _, cmd := range n.running {
 		if cmd != nil {
-			_ = cmd.Process.Kill() // one that has ended is as good
+			_ = cmd.Process.Kill() // it may have ended
 		}
 	}
 	for i, cmd := range n.running {
 		if cmd != nil {
-			_ = cmd.Wait() // it was killed, and says so
+			_ = cmd.Wait() // its error says that it was killed
 		}
 		n.running[i] = nil
 	}
@@ -155,11 +155,12 @@ func (n *nodes) signal(i int, sig syscall.Signal) {
 	}
 }
 
-// inCluster is a core in this process, whose clock can be set, on three nodes and with two collectors in processes of their own.
+// inCluster is a core in this process, with a clock that can be set, three nodes, and two collectors in processes of their
+// own.
 type inCluster struct {
 	*site
 	nodes *nodes
-	// ahead is how far the clock of the core is ahead of the others'.
+	// ahead is how far the core's clock is ahead of the other clocks.
 	ahead atomic.Int64
 }
 
@@ -167,7 +168,8 @@ const offlineInCluster = 15 * time.Second
 
 func newInCluster(t *testing.T) *inCluster {
 	c := &inCluster{site: newSite(t), nodes: newNodes(t, "left", "right")}
-	// Each of the two jobs of a request has 3 programs that nap twice: it lasts much longer than a collector may be silent.
+	// Each of the two jobs of a request has 3 programs that nap twice, so it lasts much longer than a collector may be
+	// silent.
 	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {
 		c.replace("naps.toml", nap, `"7"`)
 	}
@@ -228,7 +230,7 @@ func (c *inCluster) done(what string) {
 	})
 	lost, failed, attempts := 0, 0, map[events.JobID]int{}
 	for _, e := range c.events() {
-		// The rest is neither lost nor doubled.
+		// The other events cannot be lost or doubled.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.AttemptLost:
@@ -257,8 +259,8 @@ func (c *inCluster) done(what string) {
 	}
 }
 
-// Whatever happens to the way that heartbeats take and to the clock of whoever listens, under attempts that last longer
-// than a collector may be silent: none is lost, none is doubled, and nobody is called offline.
+// Attempts last longer than a collector may be silent. Whatever happens meanwhile to the path of heartbeats and to the clock
+// of the core, no attempt is lost or doubled, and no collector is called offline.
 func TestNobodyIsOfflineBecauseTheClusterIs(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	c := newInCluster(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// Whoever is killed with -9, and whenever: the requests complete, no job runs under two current attempts,
-// no test case is stored twice, none is lost, and what was measured is not measured again.
+// Processes are killed with -9 at any time. The requests still complete, no job runs under two current attempts, no test
+// case is stored twice or lost, and no result is measured again.
 func TestKillingAnythingAtAnyMomentLosesNothing(t *testing.T) {
 	s := newSite(t)
 	s.start()
@@ -121,7 +121,7 @@ func (s *site) killUp() {
 	s.start()
 }
 
-// checkLog looks for what must never happen in the log.
+// checkLog looks in the log for what must never happen.
 func (s *site) checkLog() {
 	s.t.Helper()
 	current := map[events.Lane]events.JobID{}
@@ -130,7 +130,7 @@ func (s *site) checkLog() {
 	measured := map[events.Tag]map[events.TestCase]bool{}
 	cancelled := map[events.RequestID]bool{}
 	for _, e := range s.events() {
-		// The rest cannot break these rules.
+		// The other events cannot break these rules.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.RequestCancelled:

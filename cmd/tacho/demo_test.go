@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Whoever interrupts a demo has it end softly: the collectors give their jobs back while the core is still there.
+// An interrupted demo ends softly: the collectors give their jobs back while the core still runs.
 func TestADemoThatIsInterruptedGivesItsJobsBack(t *testing.T) {
 	s := newSite(t)
 	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {

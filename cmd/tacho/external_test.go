@@ -28,8 +28,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// The parts run on servers that others run. A collector says who it is by its own key, by a user in the URL, or
-// by a key in a file, and a server that does not know it is told from one that does not answer.
+// The parts use servers that others run. A collector identifies itself by its own key, by a user in the URL, or by a key in a
+// file. Errors differ between a server that does not know it and a server that does not answer.
 func TestPartsOnServersOfOthers(t *testing.T) {
 	core, collector := newKey(t), newKey(t)
 	address := natsWith(t, natsConf(t, "{ user: core, password: s3cret }, { nkey: "+core.public+" }",
@@ -69,7 +69,7 @@ func TestPartsOnServersOfOthers(t *testing.T) {
 	s.with("TACHO_NATS_URL=nats://core:wrong@"+address).refused(cli.ExitRefused, words("serve scheduler"), "check the user and password in nats.url")
 	s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+newKey(t).file).refused(cli.ExitRefused, words("collector run near"), "does not know the key in")
 
-	// One who comes with the core's own user is no collector.
+	// The core's own user is no user for a collector.
 	s.refused(cli.ExitFailed, words("collector run near"), "an account of their own")
 	for _, how := range []*site{s.with("TACHO_NATS_URL=nats://near:n3ar@" + address), s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CREDS="+collector.file)} {
 		p := how.begin("collector", "run", "near")

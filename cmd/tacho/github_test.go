@@ -30,7 +30,7 @@ const (
 	pull        = 14
 )
 
-// github is a site with a GitHub in front of it.
+// github is a site that works with a fake GitHub.
 type github struct {
 	*site
 	server                    *fakegithub.Server
@@ -103,7 +103,7 @@ func (g *github) url() string {
 	return r.URL
 }
 
-// comments returns those of the bot; folded ones are in brackets.
+// comments returns the comments of the bot; folded ones are in brackets.
 func (g *github) comments() (all []string) {
 	for _, c := range g.repo.Comments(pull) {
 		if c.Author.ID != g.bot.ID {
@@ -139,7 +139,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 	g.awaitComments("the command is answered", func(c []string) bool { return len(c) == 1 && strings.HasPrefix(c[0], "Awaiting the try build") })
 	g.eventually("the waiting label is set", 10*time.Second, func() bool { return strings.Join(g.repo.Labels(pull), " ") == "S-waiting-on-perf" })
 
-	// Somebody writes what the report is found by before the report is there, and GitHub would let the bot write into it.
+	// A stranger writes a comment with the report's marker before the report, and GitHub would let the bot edit that comment.
 	g.repo.SetStanding(g.bot, "write", "MEMBER")
 	c, _ := g.client()
 	var asked []readmodel.Request
@@ -150,7 +150,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 	})
 	eve := g.server.AddUser("eve")
 	g.repo.Comment(pull, eve, "ha\n\n"+events.ReportKey(asked[0].ID).Marker())
-	// Somebody says that a build finished which is none.
+	// A stranger says that a build finished, but there was none.
 	g.repo.Comment(pull, g.mallory, built(otherSHA))
 	g.repo.Comment(pull, g.bors, built(mergeSHA))
 	g.awaitComments("the place in the queue is told", func(c []string) bool {
@@ -168,7 +168,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 			t.Errorf("the comment of somebody else was touched: %+v", c)
 		}
 	}
-	// The bot may ask for everything, and obeys itself in nothing.
+	// The bot's account may give every command, but the bot never obeys itself.
 	g.repo.Comment(pull, g.bot, "@tacho queue profiles=quick")
 	g.eventually("the bot's own command is ignored", 30*time.Second, func() bool {
 		return strings.Contains(g.must("github", "deliveries"), "the bot does not listen to itself")
@@ -204,8 +204,8 @@ func TestFromACommentToTheReport(t *testing.T) {
 	}
 }
 
-// The program is killed while deliveries come in and comments go out. What was answered 202 is in the log, GitHub is
-// asked again for what was not, and there is one report.
+// The program is killed while deliveries come in and comments go out. Deliveries that were answered 202 are in the log,
+// GitHub is asked again for the others, and there is one report.
 func TestKilledBetweenACommentAndItsReport(t *testing.T) {
 	g := onGitHub(t)
 	address := freePort(t)
@@ -231,7 +231,7 @@ func TestKilledBetweenACommentAndItsReport(t *testing.T) {
 	g.awaitComments("one report, and the rest folded away", func(c []string) bool {
 		return len(c) == 3 && strings.HasPrefix(c[0], "[") && strings.HasPrefix(c[1], "[") && strings.HasPrefix(c[2], "Finished benchmarking commit")
 	})
-	// Read before the log: GitHub goes on telling of what was just written.
+	// Read this before the log: GitHub continues to deliver what was just written.
 	delivered := g.hook.Deliveries()
 	inLog := map[events.DeliveryID]bool{}
 	// The export reads the archive, which is behind the log for a moment.
@@ -245,8 +245,8 @@ func TestKilledBetweenACommentAndItsReport(t *testing.T) {
 	})
 }
 
-// Deliveries come in by many connections while the program is killed. What was answered 202 is in the log; the rest
-// was not answered, and can be delivered again.
+// Deliveries come in over many connections while the program is killed. Those that were answered 202 are in the log. The
+// others were not answered, and can be delivered again.
 func TestWhatTheWebhookAnsweredIsInTheLog(t *testing.T) {
 	g := onGitHub(t)
 	address := freePort(t)

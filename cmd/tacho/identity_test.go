@@ -10,13 +10,13 @@ import (
 	"github.com/tachobench/tacho/internal/fakegithub"
 )
 
-// The program does not start where it cannot know itself: neither all of it nor the parts that need it. The doctor
-// says why, and who it is where all is well.
+// The program does not start if it cannot learn its own account: neither `tacho up` nor the parts that need the account. The
+// doctor says why or, if all is well, which account it is.
 func TestNothingStartsWithoutKnowingItself(t *testing.T) {
 	g := onGitHub(t)
 	up := words("up --listen 127.0.0.1:0")
 	broken := g.server.Break(fakegithub.Fault{Path: "/user", Do: fakegithub.Status(503)})
-	g.refused(cli.ExitFailed, up, "which account comments are written as is not known", "status 503", "check github.api")
+	g.refused(cli.ExitFailed, up, "it is not known which account comments are written as", "status 503", "check github.api")
 	if broken.Hits() < 2 {
 		t.Errorf("asked %d times", broken.Hits())
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// Every command that reads or asks prints JSON when it is asked to. The commands come from the model itself: one
-// that is new and has no example here fails the test.
+// Every command that reads or asks prints JSON with --json. The commands come from the command line's own model, so a new
+// command without an example here fails the test.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	s := onGitHub(t)
 	s.start()
@@ -35,7 +35,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		comments, errs[1] = c.Outbox(t.Context(), client.CommentQuery{})
 		return errors.Join(errs[:]...) == nil && len(deliveries) == 1 && len(comments) == 1
 	})
-	// Tacho has read its configuration: the commands see a source that it does not poll.
+	// The running Tacho has already read its configuration, so only the commands see this source; nothing polls it.
 	s.newCommits(filepath.Join(s.dir, "commits"))(1)
 	s.replace("quick.toml", "[scheduler]", fmt.Sprintf("[[poller]]\nname = \"commits\"\nkind = \"git-commits\"\nsuite = \"naps\"\nurl = %q\n[scheduler]", filepath.Join(s.dir, "commits")))
 	s.must("request", "master", "v1", "--wait", "--json")
@@ -45,7 +45,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		t.Error("an artifact was measured that does not exist")
 	}
 	naps := s.dir + "/naps.toml"
-	// In an order in which each works.
+	// The order matters: each command needs those before it.
 	examples := []string{
 		"version", "config", "doctor", "status", "queue", "alerts", "jobs", "request list", "request show v1", "collector list",
 		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
@@ -92,7 +92,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		has := slices.Contains(offered(t, append(words(name), "--")...), "--json")
 		switch name {
 		case "up", "serve", "collector run", "collector supervise", "completion", "events export", "snapshot":
-			// They run on, have one form alone, or are for a Tacho that does not run.
+			// These run until they are stopped, have only one form, or are for a Tacho that does not run.
 		default:
 			if !has || !shown[name] {
 				t.Errorf("tacho %s: has --json: %t, is tried here: %t", name, has, shown[name])
@@ -101,7 +101,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	}
 }
 
-// offered returns what a shell is offered in the place of the last word.
+// offered returns the words that a shell gets for the place of the last word.
 func offered(t *testing.T, line ...string) (list []string) {
 	t.Helper()
 	out, err := exec.Command(binary, append([]string{"__complete"}, line...)...).Output()
@@ -115,11 +115,11 @@ func offered(t *testing.T, line ...string) (list []string) {
 	return list
 }
 
-// commandsOf returns all commands that have none below them, as a shell is offered them.
+// commandsOf returns all commands without commands below them, as a shell gets them.
 func commandsOf(t *testing.T, above ...string) (all []string) {
 	t.Helper()
 	below := offered(t, append(slices.Clone(above), "")...)
-	if len(above) > 0 && (len(below) == 0 || above[0] == "completion") { // what that one is offered are shells
+	if len(above) > 0 && (len(below) == 0 || above[0] == "completion") { // for completion, the words are shells
 		return []string{strings.Join(above, " ")}
 	}
 	for _, name := range below {

@@ -18,8 +18,8 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// A core that starts on a long log reads a snapshot and what came after it: collectors are let in and go on with their
-// jobs at once. TACHO_EVENTS says how long the log is; -v tells how long a start takes, also from the first event.
+// A core that starts on a long log reads a snapshot and the events after it, so collectors continue their jobs at once.
+// TACHO_EVENTS is the length of the log; -v tells how long a start takes, also from the first event.
 func TestALongLogIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	want := events.Seq(5_000)
@@ -82,7 +82,7 @@ func (s *site) interrupt() {
 	s.eventually("tacho up ends", 60*time.Second, func() bool { return syscall.Kill(s.up.Process.Pid, 0) != nil })
 }
 
-// first waits for an event of a type that was stored after a time, and returns when it was.
+// first waits for an event of a type that was stored after a time, and returns when it was stored.
 func (s *site) first(kind string, after time.Time) (at time.Time) {
 	s.t.Helper()
 	s.eventually(kind, 2*time.Minute, func() bool {
@@ -101,7 +101,7 @@ func (s *site) first(kind string, after time.Time) (at time.Time) {
 	return at
 }
 
-// withLog opens the log of a Tacho that does not run.
+// withLog calls a function with the log of a Tacho that does not run.
 func (s *site) withLog(use func(l eventlog.Log)) {
 	s.t.Helper()
 	services, limits := natsserver.Door()
@@ -122,7 +122,7 @@ func (s *site) withLog(use func(l eventlog.Log)) {
 	use(l)
 }
 
-// resident returns how much memory a process has, as the kernel says it; nothing where there is no such kernel.
+// resident returns the resident memory of a process as Linux reports it; "" on other systems.
 func resident(t *testing.T, pid int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

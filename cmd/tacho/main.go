@@ -12,11 +12,11 @@ import (
 	"github.com/tachobench/tacho/internal/cli"
 )
 
-// version is set by the build; without one the module's own is shown.
+// version is set by the build. If it is empty, the program reports the version of the module.
 var version = ""
 
 func main() {
-	// A benchmark is started through this same program, which then is not tacho but what stands between.
+	// Collectors start benchmarks, and cargo the compiler, through this same program. It then does only that.
 	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
 		return
 	}

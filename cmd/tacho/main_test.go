@@ -149,7 +149,7 @@ func (s *site) start(flags ...string) {
 		case err := <-ended:
 			s.t.Fatalf("tacho up ended: %v\n%s", err, s.log.String())
 		default:
-			if time.Now().After(deadline) { // its log then says where it hangs
+			if time.Now().After(deadline) { // the log of the process then shows where it hangs
 				if err := up.Process.Signal(syscall.SIGQUIT); err != nil {
 					s.t.Log(err)
 				}
@@ -188,7 +188,7 @@ func (s *site) client() (*client.Client, bool) {
 	return c, err == nil
 }
 
-// eventually polls a condition of other processes, which send no signal.
+// eventually polls a condition. Other processes meet it, and send no signal when they do.
 func (s *site) eventually(what string, within time.Duration, ok func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
@@ -218,7 +218,7 @@ func (s *site) run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// must runs a command that has to succeed.
+// must runs a command that must succeed, and returns what it printed.
 func (s *site) must(args ...string) string {
 	s.t.Helper()
 	out, errs, code := s.run(args...)

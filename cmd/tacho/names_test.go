@@ -10,8 +10,8 @@ import (
 	"github.com/tachobench/tacho/internal/cli"
 )
 
-// What a command prints for a request or a job, another takes; and the suite of the server need not be named, whatever
-// the configuration here publishes.
+// Every command takes the names of requests and jobs that another command prints. The suite of the server need not be named,
+// whatever suites the configuration here names.
 func TestACommandTakesWhatAnotherPrints(t *testing.T) {
 	s := newSite(t)
 	s.start()

@@ -20,18 +20,18 @@ import (
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
-// outages are how long things are down. TACHO_OUTAGE=full is what a bad night looks like; `make outage` asks for it.
+// outages are how long things are down. `make outage` sets TACHO_OUTAGE=full, which is like a bad night.
 type outages struct{ artifacts, log, tables time.Duration }
 
 func lengths() outages {
 	if os.Getenv("TACHO_OUTAGE") == "full" {
 		return outages{90 * time.Second, 60 * time.Second, 60 * time.Second}
 	}
-	// The watchdog speaks of the log after ten seconds, and of the tables after two here.
+	// Here the watchdog reports the log after ten seconds, and the tables after two.
 	return outages{5 * time.Second, 14 * time.Second, 5 * time.Second}
 }
 
-// farm is everything that can be down, each by itself: the artifact server, NATS and Postgres.
+// farm is everything that can be down by itself: the artifact server, NATS and Postgres.
 type farm struct {
 	*site
 	shop    *shop
@@ -56,7 +56,7 @@ func newFarm(t *testing.T) *farm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Who comes back needs some seconds until it is heard again.
+	// A collector that comes back needs some seconds until it is heard again.
 	conf = []byte(strings.NewReplacer("max_attempts = 20", "max_attempts = 1", `offline_after = "3s"`, `offline_after = "20s"`).Replace(string(conf)))
 	if err := os.WriteFile(path, append(conf, "\n[watchdog]\nlag_for = \"2s\"\n"...), 0o644); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func (f *farm) busy(first, n int) {
 	f.eventually("a job runs", 60*time.Second, func() bool { return strings.Contains(f.must("collector", "list"), "benchmarking") })
 }
 
-// done waits until everything that was asked for has ended.
+// done waits until all requests have ended.
 func (f *farm) done(what string) {
 	f.t.Helper()
 	f.eventually("everything is done after "+what, 180*time.Second, func() bool {
@@ -140,8 +140,8 @@ func (f *farm) done(what string) {
 	})
 }
 
-// Each of the three goes down while jobs run. No job fails, no attempt is lost, nothing is measured twice or not at
-// all, and the watchdog speaks while it lasts and is silent afterwards. One lost attempt would fail its job here.
+// Each of the three goes down while jobs run. No job fails, no attempt is lost, and everything is measured exactly once. The
+// watchdog raises an alert during the outage and clears it afterwards. One lost attempt would fail its job here.
 func TestOutagesCostNobodyAJob(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	f, down := newFarm(t), lengths()
@@ -171,7 +171,7 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 	raised, cleared, measured := map[events.AlertKind]int{}, map[events.AlertKey]bool{}, map[string]bool{}
 	completed := 0
 	for _, e := range f.events() {
-		// The rest tells nothing of outages.
+		// The other events say nothing about outages.
 		//exhaustive:ignore
 		switch fact := e.Fact.(type) {
 		case events.AlertRaised:
@@ -217,8 +217,8 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 	}
 }
 
-// The core stands still under an attempt, for longer than a collector may be silent: nobody was heard, so nobody was
-// silent.
+// The core is stopped during an attempt, for longer than a collector may be silent. It heard no collector meanwhile, so it
+// calls none silent.
 func TestACoreThatStoodStillLosesNoAttempt(t *testing.T) {
 	s := newSite(t)
 	s.replace("naps.toml", `"0.1"`, `"1.5"`)
@@ -235,7 +235,7 @@ func TestACoreThatStoodStillLosesNoAttempt(t *testing.T) {
 	}
 	s.awaitDone("v1")
 	for _, e := range s.events() {
-		// The rest tells nothing of silence.
+		// The other events say nothing about silence.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.AttemptLost:

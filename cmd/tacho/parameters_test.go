@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// noted is a tool of a toolchain that notes its arguments, and is the real one.
+// noted is a tool of a toolchain that notes its arguments, and then runs the real tool.
 const noted = "#!/bin/sh\nprintf '%%s ' \"$@\" >> %s\necho >> %s\nexec %s \"$@\"\n"
 
 // Each parameter travels from a comment to the command line of the compiler: the target to the lane, the backend and

@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// newCommits makes a repository with a branch main, and returns what adds commits to it.
+// newCommits makes a repository with a branch main, and returns a function that adds commits to it.
 func (s *site) newCommits(dir string) func(n int) {
 	s.t.Helper()
 	git := func(args ...string) {
@@ -57,8 +57,8 @@ func (s *site) alert() (last events.Fact) {
 	return last
 }
 
-// New commits of a branch become requests by themselves, once, also over restarts; a source that cannot be polled is an
-// alert until it can.
+// New commits of a branch become requests by themselves, once, also over restarts. A source that cannot be polled raises an
+// alert until it can be polled again.
 func TestPollersOfAConfiguration(t *testing.T) {
 	s := newSite(t)
 	text, err := os.ReadFile(filepath.Join(s.dir, "quick.toml"))

@@ -18,7 +18,7 @@ type process struct {
 	ended chan struct{}
 }
 
-// begin starts a command that goes on. It is ended with the test.
+// begin starts a command that keeps running. The end of the test ends it.
 func (s *site) begin(args ...string) *process {
 	s.t.Helper()
 	return s.beginAs(exec.Command(binary, slices.Concat(s.args, args)...))
@@ -35,7 +35,7 @@ func (s *site) beginAs(cmd *exec.Cmd) *process {
 	}
 	go func() {
 		defer close(p.ended)
-		// The exit code says how it went.
+		// The exit code says how it ended.
 		_ = cmd.Wait()
 	}()
 	s.t.Cleanup(func() {
@@ -50,7 +50,7 @@ func (s *site) beginAs(cmd *exec.Cmd) *process {
 // stop ends the process softly and returns its exit code.
 func (p *process) stop(t *testing.T) int {
 	t.Helper()
-	// A process that has ended cannot be asked to.
+	// An error says that the process has already ended.
 	_ = p.cmd.Process.Signal(syscall.SIGINT)
 	return p.wait(t)
 }
@@ -87,7 +87,7 @@ func (p *process) says(s *site, what string) {
 	})
 }
 
-// refused runs a command that must fail with an exit code, and say all of the parts.
+// refused runs a command that must fail with an exit code and print all the parts.
 func (s *site) refused(code int, args []string, parts ...string) {
 	s.t.Helper()
 	out, errs, got := s.run(args...)

@@ -12,8 +12,8 @@ import (
 	"github.com/tachobench/tacho/internal/fakegithub"
 )
 
-// A hundred commits are pushed, in four pushes and a force push. GitHub says so, and the pollers of the branch, two of
-// them that would else look once an hour, ask for each commit once, parents before children. Nothing stalls.
+// A hundred commits are pushed, in four pushes and a force push. GitHub reports the pushes. The two pollers of the branch,
+// which otherwise look once an hour, request each commit once, parents before children. Nothing stalls.
 func TestPushesArePolledAtOnce(t *testing.T) {
 	g := onGitHub(t)
 	path := filepath.Join(g.dir, "quick.toml")
@@ -52,7 +52,7 @@ func TestPushesArePolledAtOnce(t *testing.T) {
 		}
 	}
 	requests(101)
-	// The last three are replaced by two others.
+	// The force push replaces the last three by two others.
 	commit(101, 97)
 	commit(102, 101)
 	g.repo.Push("main", sha(102), g.bors)

@@ -13,8 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A process with all its parts reads the log three times: the shell for all that decide, the projector, and the webhook
-// of alerts, which have places of their own.
+// A process with all its parts reads the log three times: the shell for all parts that decide, the projector, and the
+// webhook of alerts. The last two have cursors of their own.
 func TestTheLogIsReadThreeTimes(t *testing.T) {
 	t.Parallel()
 	g := onGitHub(t)
@@ -47,7 +47,7 @@ func TestTheLogIsReadThreeTimes(t *testing.T) {
 	var readers []string
 	list := stream.ListConsumers(t.Context())
 	for c := range list.Info() {
-		if c.Config.Durable == "" { // the others hand jobs out
+		if c.Config.Durable == "" { // durable consumers hand out jobs
 			readers = append(readers, fmt.Sprintf("%s, of %v", c.Name, c.Config.FilterSubjects))
 		}
 	}

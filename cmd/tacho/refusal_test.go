@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// Whatever is asked wrongly is refused with one sentence that names the next step, and changes nothing.
+// Every wrong command is refused with one sentence that names the next step, and changes nothing.
 func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 	s := newSite(t)
 	s.start()
@@ -67,7 +67,7 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 		}
 	}
 	for _, e := range s.events() {
-		// What the start itself records may come at any moment.
+		// The start itself may record these at any moment.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.RequestCreated, events.RequestCancelled, events.CollectorDraining:
@@ -80,7 +80,7 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 	}
 	s.must("request", "master", "v1", "--wait")
 
-	// Asking again is asking once, and asking for something else is not: no word is dropped.
+	// The same request again changes nothing. A request that differs in any word is refused.
 	s.must("request", "master", "v1")
 	n := len(s.events())
 	s.refused(cli.ExitRefused, words("request master v1 --profiles slow"), "profiles slow instead of the default", "tacho request try TAG --key")
@@ -136,24 +136,24 @@ func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
 	s.refused(cli.ExitRefused, []string{"collector", "run", "near", "--credentials", s.home().CredentialsFile("near"), "--data", other},
 		fmt.Sprintf("process %d", first.cmd.Process.Pid), "stop it")
 
-	// Registered elsewhere: the key is not here, and the log keeps the one that it has.
-	s.refused(cli.ExitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "bring the credentials")
+	// The collector was registered elsewhere: its key is not here, and the log keeps the key that it has.
+	s.refused(cli.ExitRefused, []string{"collector", "add", "near", "--target", "here", "--data", other, "--server", s.url()}, "copy the credentials")
 	s.stranger(other, "near")
 	s.refused(cli.ExitRefused, []string{"collector", "run", "near", "--data", other},
 		"does not know this collector's key", "never registered there", "`tacho collector add near --target here --set 0`")
 	if code := first.stop(t); code != cli.ExitDone {
 		t.Errorf("the collector ends with exit code %d:\n%s", code, first.log.String())
 	}
-	// What was refused has not taken the name: the next process has it at once.
+	// The refused process has not taken the name, so the next process gets it at once.
 	s.online("near", s.begin("collector", "run", "near").cmd.Process.Pid)
 
-	// On another machine, whose configuration knows nothing of the core's.
+	// On another machine, whose configuration differs from the core's.
 	s.replace("quick.toml", `offline_after = "3s"`, `offline_after = "9s"`)
 	s.replace("quick.toml", `beat_every = "300ms"`, `beat_every = "3s"`)
 	s.refused(cli.ExitUsage, words("collector run near"), "beat_every is 3s", "for dead after 3s", "set beat_every here to 1s or less")
 }
 
-// stranger puts credentials into a data directory whose key nobody knows.
+// stranger puts credentials with an unknown key into a data directory.
 func (s *site) stranger(dir string, name events.CollectorName) {
 	s.t.Helper()
 	c, err := datadir.ReadCredentials(s.home().CredentialsFile(name))
@@ -179,7 +179,7 @@ func (s *site) url() string {
 	return r.URL
 }
 
-// online waits until that process is the collector, as the log says.
+// online waits until the log says that the process runs the collector.
 func (s *site) online(name events.CollectorName, pid int) {
 	s.t.Helper()
 	s.eventually(fmt.Sprintf("collector %s is process %d", name, pid), 30*time.Second, func() bool {
@@ -200,7 +200,7 @@ func (s *site) online(name events.CollectorName, pid int) {
 	})
 }
 
-// A second start on a directory is refused; a killed one leaves words behind that say what to do.
+// A second start on a directory is refused. After a kill, commands say what to do.
 func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSite(t)
@@ -230,7 +230,7 @@ func TestWhoeverFindsTheDirectoryInUseOrLeftIsTold(t *testing.T) {
 		t.Errorf("once more: %+v, %v", kept, err)
 	}
 
-	// A collector that is more patient waits, says so, and works as soon as there is a log.
+	// A collector with more patience says that it waits, and works as soon as the log is there.
 	s.replace("quick.toml", `start_wait = "2s"`, `start_wait = "60s"`)
 	waiting := s.begin("collector", "run", "near")
 	waiting.says(s, "waiting    NATS does not answer at nats://127.0.0.1:")

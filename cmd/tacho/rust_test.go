@@ -12,8 +12,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The program itself stands in for the compiler while cargo runs, so this needs the real binary: a shipped
-// Rust program is measured with the toolchain of this machine, from the request to the results.
+// A shipped Rust program is measured with the toolchain of this machine, from the request to the results. This needs the real
+// binary, which takes the compiler's place while cargo runs.
 func TestAShippedRustProgramIsMeasuredEndToEnd(t *testing.T) {
 	sysroot, err := exec.Command("rustc", "--print", "sysroot").Output()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // The scripts in testdata/script are command lines that need no running Tacho. `exits N COMMAND…` runs a command
-// that has to end with exit code N; $NATS is a server without users, $NOBODY a port on which nobody listens.
+// that must end with exit code N. $NATS is a server without users, $NOBODY a port without a listener.
 func TestScripts(t *testing.T) {
 	srv, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true})
 	if err != nil {
@@ -54,7 +54,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// natsWith starts a NATS server as somebody else runs it.
+// natsWith starts a NATS server with a configuration, as an operator would.
 func natsWith(t *testing.T, o server.Options) string {
 	t.Helper()
 	o.Host, o.Port, o.NoSigs, o.NoLog, o.JetStream, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, true, true, t.TempDir()

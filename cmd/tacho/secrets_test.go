@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/internal/fakegithub"
 )
 
-// secrets are words that nobody may ever read, by what they are.
+// secrets are words that must never be readable, by what they are.
 type secrets map[string]string
 
 // found names the secrets that a text holds: as they are, or in the forms in which they travel.
@@ -43,10 +43,10 @@ func (s secrets) found(text string) (names []string) {
 	return names
 }
 
-// sources are texts that people and programs can read, by where they stand.
+// sources are texts that people and programs can read, by their place.
 type sources map[string]string
 
-// crawl adds what the server answers at path and at everything that its pages lead to.
+// crawl adds the server's answers for path and for everything that its pages link to.
 func (s sources) crawl(t *testing.T, base, path string) {
 	t.Helper()
 	if _, known := s[path]; known || len(s) > 500 {
@@ -71,8 +71,8 @@ func (s sources) crawl(t *testing.T, base, path string) {
 	}
 }
 
-// No secret stands in an event, on a page, in an answer, in an error or in what the program says about itself, while
-// everything works and while everything fails.
+// No secret is in an event, a page, an answer, an error or the program's own messages, neither while everything works nor
+// while everything fails.
 func TestNoSecretIsEverShown(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	for _, way := range []string{"token", "app"} {
@@ -90,18 +90,18 @@ func noSecretIsShown(t *testing.T, app bool) {
 	if app {
 		key := g.useApp()
 		for i, line := range strings.Split(key, "\n") {
-			if len(line) > 40 { // what stands around the lines of the key is no secret
+			if len(line) > 40 { // the lines around the key are not secret
 				hidden[fmt.Sprintf("line %d of the App's key", i)] = line
 			}
 		}
-		// Tokens of an installation are made while it runs; this is how they begin.
+		// Tokens of an installation are made at run time; they begin with this.
 		hidden["token of the installation"] = "ghs_0000"
 	}
 	g.start("--verbose")
 	g.listen()
 	base := g.url()
 
-	// A comment that is taken, one that is refused, and a delivery that nobody signed.
+	// A comment that is accepted, one that is refused, and a delivery without a signature.
 	g.repo.Comment(pull, g.alice, "@tacho queue foo=bar")
 	g.repo.Comment(pull, g.alice, "@tacho queue profiles=quick benchmarks=nap-a")
 	said := func() int { return len(g.repo.Comments(pull)) - 2 }
@@ -117,7 +117,7 @@ func noSecretIsShown(t *testing.T, app bool) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		t.Fatalf("%s, %v", resp.Status, err)
 	}
-	// GitHub fails in every way: what it is asked with must not stand in what is said about that.
+	// GitHub fails in every way. The messages about that must not have the credentials of the requests.
 	for _, f := range []fakegithub.Failure{fakegithub.Status(500), fakegithub.Status(401), fakegithub.Garbage(), fakegithub.Drop()} {
 		broken := g.server.Break(fakegithub.Fault{Do: f})
 		g.repo.Comment(pull, g.alice, "@tacho status")
@@ -172,7 +172,7 @@ func noSecretIsShown(t *testing.T, app bool) {
 			t.Errorf("%s shows %s", where, strings.Join(names, ", "))
 		}
 	}
-	// The test would see them, and there was something to look at.
+	// Make sure that the test finds secrets, and that it had something to read.
 	for name, secret := range hidden {
 		if got := hidden.found("xx" + secret + "xx"); !slices.Contains(got, name) {
 			t.Errorf("%s would not be found", name)
@@ -183,7 +183,7 @@ func noSecretIsShown(t *testing.T, app bool) {
 	}
 }
 
-// useApp has Tacho be a GitHub App instead of a user with a token, and returns its private key.
+// useApp makes Tacho a GitHub App instead of a user with a token, and returns its private key.
 func (g *github) useApp() (key string) {
 	g.t.Helper()
 	const id = 77

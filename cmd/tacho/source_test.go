@@ -24,7 +24,7 @@ import (
 type shop struct {
 	*httptest.Server
 	sizes map[string]int
-	// closed has every answer be 503, asked counts them.
+	// closed makes every answer a 503. asked counts the requests.
 	closed atomic.Bool
 	asked  atomic.Int64
 }
@@ -42,7 +42,7 @@ func newShop(t *testing.T, sizes map[string]int) *shop {
 			http.Error(w, "closed", http.StatusServiceUnavailable)
 		case r.Method == http.MethodGet:
 			if err := archive(w, size); err != nil {
-				// The one who asked has gone, as one without room does.
+				// The client has gone, as a collector without room does.
 				return
 			}
 		}
@@ -110,7 +110,7 @@ func (s *site) count(kind string) int {
 	return len(list)
 }
 
-// An artifact that does not exist ends its job at once. One whose server has a bad hour is asked for again.
+// An artifact that does not exist ends its job at once. An artifact whose server fails for a while is fetched again.
 func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
 	from := newShop(t, map[string]int{"v1": 1000})
 	s := newSiteOf(t, from)
@@ -157,7 +157,7 @@ func (s *site) checkLogOf(failing ...events.Tag) {
 	s.t.Helper()
 	current := map[events.Lane]events.JobID{}
 	for _, e := range s.events() {
-		// The rest cannot break these rules.
+		// The other events cannot break these rules.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.JobDequeued:

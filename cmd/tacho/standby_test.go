@@ -97,7 +97,7 @@ func TestAStandbyContinuesTheJobOfAKilledCollector(t *testing.T) {
 			break
 		}
 	}
-	s.begin("collector", "run", "first") // it returns, and does not interfere
+	s.begin("collector", "run", "first") // it returns and must not interfere
 	s.awaitDone("v1", "v2")
 	s.checkTurns()
 	s.checkLog()
@@ -123,7 +123,7 @@ func TestAStoppedCollectorThatWakesUpDisturbsNobody(t *testing.T) {
 	s.checkLog()
 	var lost events.Seq
 	for _, e := range s.events() {
-		// The rest is no part of an attempt's end.
+		// The other events are not part of an attempt's end.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.AttemptLost:
@@ -159,7 +159,7 @@ func (s *site) signal(p *process, sig syscall.Signal) {
 	}
 }
 
-// A collector of `tacho up` that was taken out is started again once it is activated.
+// A collector of `tacho up` that was deactivated starts again when it is activated.
 func TestACollectorOfUpReturnsWhenItIsActivated(t *testing.T) {
 	s := newSite(t)
 	s.start()

@@ -58,7 +58,7 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	p := s.begin(supervise...)
 	s.begin("collector", "run", "far-1")
 	s.listed("far-0", "idle")
-	s.refused(cli.ExitRefused, supervise, "far-0 is supervised already on this machine")
+	s.refused(cli.ExitRefused, supervise, "far-0 is already supervised on this machine")
 
 	s.must("request", "master", "v1")
 	s.must("request", "master", "v2", "--parent", "v1")
@@ -93,7 +93,7 @@ func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	s.listed("far-0", "offline")
 }
 
-// listed waits until the line of a collector has a word.
+// listed waits until the collector's line in the list has a word.
 func (s *site) listed(name, word string) {
 	s.t.Helper()
 	s.eventually(name+" is listed with "+word, 60*time.Second, func() bool {

@@ -22,7 +22,7 @@ import (
 	"github.com/tachobench/tacho/internal/tlstest"
 )
 
-// here is what the running Tacho announces.
+// here returns what the running Tacho announces.
 func (s *site) here() (r datadir.Running) {
 	s.t.Helper()
 	text, err := os.ReadFile(s.data("running.json"))
@@ -63,8 +63,8 @@ func (s *site) idle(name string) {
 	})
 }
 
-// Website and log speak TLS with a certificate that is not for 127.0.0.1. Commands and collectors of this machine
-// and of another one need nothing said, and whoever believes another CA is told why it does not work.
+// Website and log speak TLS with a certificate that is not for 127.0.0.1. Commands and collectors on this machine and on
+// another one need no settings. A client with another CA is told why it does not work.
 func TestEverythingOverTLS(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := ca.Issue(tlstest.Leaf{Name: "bench", Hosts: []string{"bench.example.org"}})
@@ -83,13 +83,13 @@ func TestEverythingOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL}, "subject CN=bench", "issued by CN=bench CA", "is not for 127.0.0.1 but for bench.example.org")
-	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "signed by nobody whom we believe", "TACHO_SERVER_CA")
+	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "not signed by a CA that Tacho trusts", "TACHO_SERVER_CA")
 	s.must("status", "--server-ca", ca.File)
 	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL, "--server-ca", ca.File}, "is not for 127.0.0.1 but for bench.example.org")
 	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
 	s.refused(cli.ExitUsage, []string{"status", "--server", r.URL, "--server-ca", files.Key}, "TACHO_SERVER_CA", `holds no certificate but "PRIVATE KEY"`)
 
-	// A collector of another machine: what was made for it is all that it needs.
+	// A collector on another machine needs only the credentials that were made for it.
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
 	far, run := s.elsewhere("far")
 	far.begin(run...)
@@ -106,11 +106,11 @@ func TestEverythingOverTLS(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		"wrong CA":      {[]string{"--nats-ca", foreign.File}, cli.ExitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "signed by nobody whom we believe", "TACHO_NATS_CA"}},
+		"wrong CA":      {[]string{"--nats-ca", foreign.File}, cli.ExitFailed, []string{"subject CN=bench", "issued by CN=bench CA", "not signed by a CA that Tacho trusts", "TACHO_NATS_CA"}},
 		"another name":  {[]string{"--nats-server-name", "elsewhere.example.org"}, cli.ExitFailed, []string{"is not for elsewhere.example.org but for bench.example.org", "TACHO_NATS_SERVER_NAME"}},
 		"no CA at all":  {[]string{"--nats-ca", files.Cert + "x"}, cli.ExitUsage, []string{"TACHO_NATS_CA", "does not exist"}},
 		"half a pair":   {[]string{"--nats-client-cert", files.Cert}, cli.ExitUsage, []string{"--nats-client-cert, --nats-client-key"}},
-		"expired pair":  {nil, cli.ExitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "has expired on"}},
+		"expired pair":  {nil, cli.ExitUsage, []string{"nats.client_cert and nats.client_key", "subject CN=old", "expired on"}},
 		"pair and more": {[]string{"--nats-client-cert", files.Cert, "--nats-client-key", foreign.File}, cli.ExitUsage, []string{`holds no private key but "CERTIFICATE"`}},
 	} {
 		if tc.flags == nil {
@@ -120,7 +120,7 @@ func TestEverythingOverTLS(t *testing.T) {
 		t.Run(name, func(*testing.T) { further.refused(tc.code, append(run, tc.flags...), tc.want...) })
 	}
 
-	// A new pair is shown to whoever comes next, a broken one to nobody, and what is connected stays so.
+	// New connections get a new pair and never a broken one. Open connections stay open.
 	keep := dialWeb(t, u.Host, ca)
 	for _, name := range []string{"renewed", "renewed again"} {
 		ca.IssueTo(files, tlstest.Leaf{Name: name, Hosts: []string{"bench.example.org"}})
@@ -190,7 +190,7 @@ func (w *webConn) shown() string {
 	return w.c.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
-// With a CA of clients, only they come in: those of this machine, too.
+// With a CA of clients, only clients with its certificates come in. That includes the collectors of this machine.
 func TestCollectorsShowCertificates(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := tlstest.SelfSigned(t, tlstest.In(t.TempDir()), tlstest.Leaf{Name: "bench"})
@@ -208,14 +208,14 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	s.must("collector", "add", "far", "--target", "here", "--set", "1")
 	far, run := s.elsewhere("far")
 	far.env = bare
-	far.refused(cli.ExitFailed, run, "wants a certificate of its clients, and we show none", "TACHO_NATS_CLIENT_CERT")
+	far.refused(cli.ExitFailed, run, "requires a certificate from its clients, and Tacho shows none", "TACHO_NATS_CLIENT_CERT")
 	far.refused(cli.ExitFailed, append(run, "--nats-client-cert", stranger.Cert, "--nats-client-key", stranger.Key),
 		"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "TACHO_NATS_CLIENT_CERT")
 	far.begin(append(run, "--nats-client-cert", mine.Cert, "--nats-client-key", mine.Key)...)
 	s.idle("far")
 }
 
-// A pair or a CA that cannot work keeps a Tacho from starting, and says what to do. Nothing is made before.
+// With a pair or a CA that cannot work, Tacho does not start. It says what to do, and makes nothing before that.
 func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	good, other := ca.Issue(tlstest.Leaf{Name: "good"}), ca.Issue(tlstest.Leaf{Name: "other"})
@@ -247,7 +247,7 @@ func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// What NATS servers of others show is judged in the same words, by collectors and by the core.
+// Collectors and the core explain what is wrong with the TLS of other people's NATS servers in the same words.
 func TestServersOfOthersOverTLS(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	show := func(l tlstest.Leaf) string {
@@ -262,7 +262,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	expired := show(tlstest.Leaf{Name: "old", From: -2 * time.Hour, To: -time.Hour})
 	plain := natsWith(t, server.Options{})
 	for address, want := range map[string][]string{
-		expired: {"subject CN=old", "has expired on", "its operator must renew it"},
+		expired: {"subject CN=old", "expired on", "its operator must renew it"},
 		plain:   {"does not speak TLS", "nats.ca"},
 	} {
 		at := s.with("TACHO_NATS_URL=nats://"+address, "TACHO_NATS_CA="+ca.File)
@@ -270,9 +270,9 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	}
 	good := show(tlstest.Leaf{Name: "good"})
 	at := s.with("TACHO_NATS_URL=nats://" + good)
-	at.refused(cli.ExitFailed, words("serve scheduler"), "signed by nobody whom we believe", "TACHO_NATS_CA")
+	at.refused(cli.ExitFailed, words("serve scheduler"), "not signed by a CA that Tacho trusts", "TACHO_NATS_CA")
 	s.with("TACHO_NATS_URL=tls://"+good, "TACHO_NATS_CA="+ca.File).begin("serve", "scheduler").says(s, "serving    scheduler")
-	// A port that is free again is no matter of TLS.
+	// An error of a port without a server says nothing about TLS.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 	s.with("TACHO_NATS_URL=tls://"+l.Addr().String(), "TACHO_NATS_CA="+ca.File).refused(cli.ExitFailed, words("serve scheduler"), "connection refused")
 }
 
-// A part of its own takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
+// `tacho serve` takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
 func TestAPartServesOverTLS(t *testing.T) {
 	ca := tlstest.NewCA(t, "bench CA")
 	files := ca.Issue(tlstest.Leaf{Name: "hook"})
@@ -301,7 +301,7 @@ func TestAPartServesOverTLS(t *testing.T) {
 	}
 
 	out, _, _ := s.run("doctor")
-	if !strings.Contains(out, "note  TLS of the website") || !strings.Contains(out, "it ends in 0 days") {
+	if !strings.Contains(out, "note  TLS of the website") || !strings.Contains(out, "it expires in 0 days") {
 		t.Error(out)
 	}
 	out, _, code := s.with("TACHO_NATS_CA="+files.Key, "TACHO_TLS_KEY="+ca.File).run("doctor")

@@ -12,7 +12,7 @@ import (
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
-// A program that folds the log in another way than the one before fills the tables anew by itself, from the log.
+// A new program that folds the log in another way than the old one fills the tables anew from the log, by itself.
 func TestAnUpgradeFillsTheTablesAnew(t *testing.T) {
 	s := newSite(t)
 	s.start()
@@ -30,7 +30,7 @@ func TestAnUpgradeFillsTheTablesAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What another version left: other rows, and its number.
+	// Another version left other rows, and its number.
 	for _, sql := range []string{"UPDATE tacho_g1.projection_cursor SET version = version - 1", "DELETE FROM tacho_g1.result", "DELETE FROM tacho_g1.queue"} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

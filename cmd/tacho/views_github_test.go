@@ -10,14 +10,14 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// What GitHub delivered and what is said there is to be seen from the command line, with whatever words.
+// The command line shows deliveries and comments, whatever words are in them.
 func TestGitHubOnTheCommandLine(t *testing.T) {
 	g := onGitHub(t)
 	g.start()
 	if out := g.must("github", "deliveries"); out != "GitHub has delivered nothing yet.\n" {
 		t.Errorf("%q", out)
 	}
-	if out := g.must("github", "outbox"); out != "Nothing is to stand on GitHub yet.\n" {
+	if out := g.must("github", "outbox"); out != "There is no comment for GitHub yet.\n" {
 		t.Errorf("%q", out)
 	}
 	if out := g.must("github", "outbox", "--pr", "14"); out != "There is no such comment.\n" {

@@ -14,11 +14,11 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// wicked is a text that clears the screen, asks the terminal for its title, hides what stood there and turns around.
+// wicked is a text that clears the screen, asks the terminal for its title, hides text and reverses its direction.
 const wicked = "\x1b[2J\x1b[21t\u009b31m\r\a\x7f\u202ereverse\u2066\ufeff"
 
-// A benchmark prints what a terminal would obey, and so do people in their reasons: no command passes it on, wherever
-// its output goes. The output of a job stays as it was for whoever redirects it.
+// A benchmark, and people in their reasons, write control characters. No command passes them on to a terminal, wherever its
+// output goes. If the output of a job is redirected, it is unchanged.
 func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 	s := newSite(t)
 	script := "printf '" + strings.NewReplacer("\x1b", `\033`, "\r", `\r`, "\a", `\a`, "\x7f", `\177`).Replace(wicked) + `\377\n' >&2` + "\nexit 1\n"
@@ -68,7 +68,7 @@ func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
 		}
 	}
 
-	// Bytes for programs stay what they are.
+	// Bytes for programs do not change.
 	if out := s.must("logs", string(job)); !strings.Contains(out, wicked) {
 		t.Errorf("the output of the job has changed: %q", out)
 	}

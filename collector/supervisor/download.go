@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// downloadWithin bounds one download, retryFor how long errors that may go away are tried again at once: the
-	// machine stands idle meanwhile.
+	// downloadWithin bounds one download. retryFor bounds the tries after errors that may go away: the machine is idle
+	// meanwhile.
 	downloadWithin = 10 * time.Minute
 	retryFor       = 30 * time.Second
 	// mostBytes bounds a download and what is unpacked from it.
 	mostBytes = 1 << 30
 )
 
-// Download fetches versions from a web server. Beside each file lies its SHA-256, under the same URL with ".sha256".
+// Download fetches versions from a web server. The SHA-256 of each file is at the same URL with ".sha256".
 type Download struct {
-	// Template is the URL with {version}, {os} and {arch}, the last two in Go's words. It leads to the program
-	// itself, or to a .tar.gz, .tgz or .zip that holds it as tacho.
+	// Template is the URL with {version}, {os} and {arch}, the last two as Go names them. The file is the program itself, or
+	// a .tar.gz, .tgz or .zip that holds it as tacho.
 	Template string
 	Client   *http.Client
 }
@@ -45,7 +45,7 @@ type Download struct {
 // String implements Source.
 func (d Download) String() string { return withoutSecrets(d.Template) }
 
-// withoutSecrets returns a URL as it may be shown: without user and password, and without its query.
+// withoutSecrets returns a URL that may be shown: without user and password, and without its query.
 func withoutSecrets(text string) string {
 	rest, _, _ := strings.Cut(text, "?")
 	scheme, after, ok := strings.Cut(rest, "://")
@@ -56,12 +56,12 @@ func withoutSecrets(text string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// CheckTemplate reports what is wrong with a template for a Download.
+// CheckTemplate returns what is wrong with a template for a Download.
 func CheckTemplate(template string) error {
 	u, err := url.Parse(strings.NewReplacer("{version}", "v", "{os}", "o", "{arch}", "a").Replace(template))
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("%s is no http or https URL", withoutSecrets(template))
+		return fmt.Errorf("%s is not an http or https URL", withoutSecrets(template))
 	case !strings.Contains(template, "{version}"):
 		return fmt.Errorf("%s does not contain {version}", withoutSecrets(template))
 	}
@@ -82,7 +82,7 @@ func (d Download) Get(ctx context.Context, version, work string) (string, error)
 	return unpack(from, file, filepath.Join(work, programName))
 }
 
-// fetch downloads one file and compares it with its checksum. An error that trying again cannot mend is permanent.
+// fetch downloads one file and compares it with its checksum. An error that another try cannot mend is permanent.
 func (d Download) fetch(ctx context.Context, from, file string) error {
 	want, err := d.checksum(ctx, checksum.URL(from))
 	if err != nil {
@@ -99,7 +99,7 @@ func (d Download) fetch(ctx context.Context, from, file string) error {
 	}
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, sum), io.LimitReader(body, mostBytes+1))
-	// What the disk refuses shows in the close, or in what is unpacked.
+	// An error of the disk shows in the close, or when the file is unpacked.
 	closed := f.Close()
 	switch {
 	case err != nil:
@@ -114,7 +114,7 @@ func (d Download) fetch(ctx context.Context, from, file string) error {
 	return nil
 }
 
-// checksum reads a file of checksums: the first word of it, as sha256sum writes it.
+// checksum returns the first word of a file of checksums, as sha256sum writes it.
 func (d Download) checksum(ctx context.Context, from string) (string, error) {
 	body, err := d.get(ctx, from)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d Download) get(ctx context.Context, from string) (io.ReadCloser, error) {
 	return nil, err
 }
 
-// unpack takes the program out of a downloaded file, whose form the URL tells, and returns its path.
+// unpack takes the program out of a downloaded file and returns its path. The URL tells the form of the file.
 func unpack(from, file, to string) (string, error) {
 	name, _, _ := strings.Cut(from, "?")
 	switch {
@@ -213,7 +213,7 @@ func fromZip(file, to string) error {
 
 var errNoProgram = errors.New("the archive holds no program tacho")
 
-// writeProgram writes a program that is not larger than it may be.
+// writeProgram writes a program of at most mostBytes.
 func writeProgram(to string, content io.Reader) error {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {

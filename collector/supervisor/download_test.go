@@ -196,7 +196,7 @@ func TestADownloadedVersionIsStarted(t *testing.T) {
 func TestTemplatesAreChecked(t *testing.T) {
 	for template, want := range map[string]string{
 		"https://x/{version}/tacho-{os}-{arch}.zip": "", "http://u:p@x:80/{version}": "",
-		"https://x/tacho": "does not contain {version}", "ftp://x/{version}": "no http or https URL", "{version}": "no http or https URL",
+		"https://x/tacho": "does not contain {version}", "ftp://x/{version}": "not an http or https URL", "{version}": "not an http or https URL",
 		"https://u:secret@x/tacho": "https://x/tacho does not contain",
 	} {
 		err := CheckTemplate(template)

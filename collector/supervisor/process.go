@@ -23,39 +23,40 @@ const ExitUpdate = 75
 // Variable is the variable of a collector's environment that holds its Orders.
 const Variable = "TACHO_SUPERVISED"
 
-// softly is how long a process may take to end once it was told to.
+// softly is how long a process may take to end after it was told to.
 const softly = 20 * time.Second
 
-// Orders are what a supervisor tells the collector that it starts. That there are any says that there is a supervisor.
+// Orders are what a supervisor tells the collector that it starts. A collector without Orders has no supervisor.
 type Orders struct {
-	// Hold is a version that cannot be had: the collector does not leave for it before Until.
+	// Hold is a version that could not be installed: the collector does not leave for it before Until.
 	Hold  string    `json:"hold,omitempty"`
 	Until time.Time `json:"until,omitzero"`
-	// Failed says why it cannot be had; the collector writes it into the log.
+	// Failed says why it could not be installed; the collector writes that into the log.
 	Failed string `json:"failed,omitempty"`
 }
 
-// ReadOrders reads the value of Variable. It returns nil when it is empty: nobody supervises.
+// ReadOrders reads the value of Variable. It returns nil if the value is empty: then there is no supervisor.
 func ReadOrders(value string) (*Orders, error) {
 	if value == "" {
 		return nil, nil
 	}
 	var o Orders
 	if err := json.Unmarshal([]byte(value), &o); err != nil {
-		return nil, fmt.Errorf("the variable %s is set by `tacho collector supervise` alone: unset it: %w", Variable, err)
+		return nil, fmt.Errorf("only `tacho collector supervise` may set the variable %s, so unset it: %w", Variable, err)
 	}
 	return &o, nil
 }
 
 // end is how a process ended.
 type end struct {
-	// code is -1 when it was killed or never began; err is set when it did not end with 0, said is its last line.
+	// code is -1 if the process was killed or never began. err is set unless it ended with 0. said is its last line of
+	// output.
 	code int
 	err  error
 	said string
 }
 
-// run runs the collector until it ends, softly when ctx does.
+// run runs the collector until it ends. When ctx ends, run interrupts the collector.
 func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 	told, err := json.Marshal(o)
 	if err != nil {
@@ -80,8 +81,8 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 	return end{code: code, err: err, said: said.LastLine()}
 }
 
-// attend runs a process, in a group of its own, and waits for it. The thread that starts it must live as long as it
-// does: where bind ties the two together, the kernel ends the process when that thread ends.
+// attend runs a process in a group of its own, and waits for it. The thread that starts the process must live as long as the
+// process: if bind ties the two together, the kernel kills the process when that thread ends.
 func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -96,8 +97,8 @@ func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
 	return cmd.Run()
 }
 
-// command runs a program that ends by itself and returns what it printed; output takes that, too. Its error has the
-// last line of that. With ctx, or after limit, it is ended with all that it started.
+// command runs a program that ends by itself and returns what it printed on stdout. output takes stdout and stderr; an error
+// has the last line of both. When ctx ends, or after limit, command kills the program and all that it started.
 func command(ctx context.Context, limit time.Duration, cmd func(context.Context) *exec.Cmd, bind func(*exec.Cmd), output io.Writer) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

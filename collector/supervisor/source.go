@@ -19,15 +19,15 @@ import (
 
 // Source makes the programs of versions.
 type Source interface {
-	// Get makes the program of a version in the empty directory work and returns its path. What it leaves there
-	// besides is removed. An error says in one sentence why the version cannot be had.
+	// Get makes the program of a version in the empty directory work and returns its path. The caller removes everything else
+	// there. An error says in one sentence why Get failed.
 	Get(ctx context.Context, version, work string) (path string, err error)
 	// String names the source for people, without secrets.
 	String() string
 }
 
 const (
-	// fetchWithin and buildWithin bound the two steps of a Git.
+	// fetchWithin and buildWithin bound the two steps of Git.Get.
 	fetchWithin = 10 * time.Minute
 	buildWithin = time.Hour
 )
@@ -42,7 +42,7 @@ type Git struct {
 	Build string
 	// Environ is the environment of git and the build.
 	Environ []string
-	// Output takes what it prints.
+	// Output takes what the build prints.
 	Output io.Writer
 	// Bind is as in Config.
 	Bind func(*exec.Cmd)
@@ -86,7 +86,7 @@ func (g Git) Get(ctx context.Context, version, work string) (string, error) {
 	return "", fmt.Errorf("the build command %q left neither bin/tacho nor tacho", g.Build)
 }
 
-// sha is what a commit may be called by.
+// sha matches the SHA of a commit, or the beginning of one.
 var sha = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 
 // resolve returns the commit that a version names.
@@ -118,7 +118,7 @@ func (g Git) git(ctx context.Context, dir string, args ...string) (string, error
 	return printed, err
 }
 
-// environ is the environment without what would lead git to another repository.
+// environ returns the environment without the variables that would lead git to another repository, and without Variable.
 func (g Git) environ() []string {
 	return slices.DeleteFunc(git.Neutral(g.Environ), func(v string) bool { return strings.HasPrefix(v, Variable+"=") })
 }

@@ -1,29 +1,29 @@
-// Package supervisor keeps a collector running on a machine that nobody looks after: it starts the collector again
-// when it ends, and replaces it by the version that is wanted.
+// Package supervisor keeps a collector running on a machine without an operator: it starts the collector again when it ends,
+// and replaces it by the wanted version.
 //
-// The collector is a process of its own. When it has ended the supervisor asks the log, with the collector's own
-// credentials, whether the collector may run: one that was drained, deactivated or quarantined is not started until a
-// person activates it. Then
+// The collector is a process of its own. When it has ended, the supervisor asks the log, with the collector's own
+// credentials, whether the collector may run. A drained, deactivated or quarantined collector is not started until a person
+// activates it. Then
 //
 //	it ended with          the supervisor
 //	code 75 (ExitUpdate)   gets the wanted version and starts that
 //	anything else          starts the same version again, after a pause that grows while it keeps ending
 //
-// Only code 75 changes the version, because only the collector knows when it is between two requests: a machine that
-// dies in the middle of a request goes on with the version that it began with. When the wanted version cannot be had
-// the one before goes on, is told not to leave for that version for a while, and says why in CollectorOnline, since
-// the log is the only place to which a collector's machine can write. Nothing is fetched or built while the collector
-// runs: it would disturb what is measured.
+// Only code 75 changes the version, because only the collector knows when it is between two requests: a machine that dies in
+// the middle of a request continues with the version that it began with. If the wanted version cannot be installed, the
+// supervisor starts the old one again, and tells it not to leave for the wanted version for a while. The collector says why
+// in CollectorOnline, because its machine can write only to the log. The supervisor fetches and builds nothing while the
+// collector runs: that would disturb what is measured.
 //
-// The directory of versions belongs to one supervisor, whose caller holds a lock on it:
+// The directory of versions belongs to one supervisor. Its caller holds a lock on the directory:
 //
 //	current           the name of the version that runs; missing: the program of the supervisor itself
 //	<version>/tacho   the program of a version, complete
 //	.new-*            what is being made
 //
-// What a crash means at each step: while a version is fetched, built or asked for its name, it lies in .new-*, which
-// the next start sweeps away; that start runs "current", whose collector leaves again. Once it is renamed to its name
-// it is complete, and is found there instead of fetched. "current" is replaced as a whole.
+// A crash is harmless at each step. While a version is fetched, built or asked for its name, it is in .new-*. The next start
+// removes that and runs "current", whose collector leaves again. Once a version has its own name it is complete, and is found
+// instead of fetched. "current" is replaced as a whole.
 package supervisor
 
 import (
@@ -49,9 +49,9 @@ type Config struct {
 	Name events.CollectorName
 	// Dir is the directory of versions. The caller holds a lock on it. Empty keeps the collector at the version of Own.
 	Dir string
-	// Own is the path of the program that the supervisor itself is.
+	// Own is the path of the supervisor's own program.
 	Own string
-	// Arguments start the collector; Environ is what its environment begins with.
+	// Arguments start the collector. Environ is its environment, without what the supervisor adds.
 	Arguments, Environ []string
 	Source             Source
 	// Open opens the log as the collector.
@@ -65,18 +65,18 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Pauses are the first pause and the longest of what is tried again less and less eagerly, with jitter, and how often
-// the log is asked whether the collector may run. Zero is the default.
+// Pauses are the pauses of a supervisor. Restart and Update grow from try to try, up to their Most, with jitter. Zero is the
+// default.
 type Pauses struct {
-	// Restart: after the collector has ended. Defaults: 1 s, 1 min.
+	// Restart is the pause after the collector has ended. Defaults: 1 s, 1 min.
 	Restart, RestartMost time.Duration
-	// Update: before a version is tried again that could not be had. Defaults: 1 min, 1 h.
+	// Update is the pause before the next try to install a version. Defaults: 1 min, 1 h.
 	Update, UpdateMost time.Duration
-	// Look: default 10 s.
+	// Look is the pause between two questions to the log whether the collector may run. Default: 10 s.
 	Look time.Duration
 }
 
-// lived is how long a collector must have run for its next end to be no repetition.
+// lived is how long a collector must run for the pause after its end to be the first one again.
 const lived = time.Minute
 
 // Supervisor keeps one collector running. Run it once.
@@ -84,12 +84,12 @@ type Supervisor struct {
 	Config
 	versions versions
 	restart  backoff.BackOff
-	// again paces the tries to get failed, the version that could not be had.
+	// again paces the tries to install failed, the version that could not be installed.
 	again  backoff.BackOff
 	failed string
 }
 
-// New returns a supervisor; it does nothing before Run.
+// New returns a supervisor. It does nothing before Run.
 func New(c Config) *Supervisor {
 	return &Supervisor{
 		Config: c, versions: versions{dir: c.Dir, own: c.Own, bind: c.Bind},
@@ -98,8 +98,8 @@ func New(c Config) *Supervisor {
 	}
 }
 
-// Run keeps the collector running until ctx ends, and then ends it softly. It returns an error only when it cannot
-// begin: its directory cannot be used, or there is no program to run.
+// Run keeps the collector running until ctx ends. Then it interrupts the collector and waits for it. It returns an error
+// only if it cannot begin: it cannot use its directory, or there is no program to run.
 func (s *Supervisor) Run(ctx context.Context) error {
 	program, err := s.begin(ctx)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	}
 	var orders Orders
 	for s.awaitWelcome(ctx) {
-		s.Logger.Info("the collector is started", "version", program.version, "program", program.path)
+		s.Logger.Info("starting the collector", "version", program.version, "program", program.path)
 		began := s.Clock()
 		end := s.run(ctx, program, orders)
 		if ctx.Err() != nil {
@@ -204,7 +204,7 @@ func unwelcome(name events.CollectorName, s job.Standing) string {
 	return fmt.Sprintf("it was %s: let it run again with `tacho collector activate %s`", what, name)
 }
 
-// ask opens the log for one question.
+// ask opens the log, asks one question and closes the log.
 func (s *Supervisor) ask(ctx context.Context, question func(eventlog.Aggregates) error) error {
 	log, closed, err := s.Open(ctx)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Supervisor) ask(ctx context.Context, question func(eventlog.Aggregates)
 	return question(log)
 }
 
-// update gets the wanted version. It returns the program that is to run next, and what to tell it.
+// update gets the wanted version. It returns the program to run next, and its orders.
 func (s *Supervisor) update(ctx context.Context, running program, orders Orders) (program, Orders) {
 	var wanted events.VersionWanted
 	err := s.ask(ctx, func(log eventlog.Aggregates) error {
@@ -243,14 +243,14 @@ func (s *Supervisor) update(ctx context.Context, running program, orders Orders)
 		s.again.Reset()
 	}
 	pause := s.again.NextBackOff()
-	s.Logger.Error("the wanted version cannot be had: the one before goes on", "wanted", wanted.Version, "error", err, "again in", pause.Round(time.Second))
+	s.Logger.Error("the wanted version could not be installed: the old one continues", "wanted", wanted.Version, "error", err, "again in", pause.Round(time.Second))
 	return running, Orders{
 		Hold: wanted.Version, Until: s.Clock().Add(pause),
 		Failed: fmt.Sprintf("version %s cannot be had: %v", wanted.Version, err),
 	}
 }
 
-// get makes a version the current one, and has its source make it unless it is here.
+// get makes a version the current one. If the version is not here, the source makes it first.
 func (s *Supervisor) get(ctx context.Context, version string) (program, error) {
 	if err := events.CheckVersion(version); err != nil {
 		return program{}, err
@@ -270,7 +270,7 @@ func (s *Supervisor) get(ctx context.Context, version string) (program, error) {
 		return program{}, err
 	}
 	defer done()
-	s.Logger.Info("the wanted version is fetched", "version", version, "from", s.Source)
+	s.Logger.Info("fetching the wanted version", "version", version, "from", s.Source)
 	path, err := s.Source.Get(ctx, version, work)
 	if err != nil {
 		return program{}, err

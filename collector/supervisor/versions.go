@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// programName is the program of a version, currentFile names the version that runs.
+	// programName is the file of a version's program. currentFile is the file with the name of the version that runs.
 	programName = "tacho"
 	currentFile = "current"
-	// newPrefix begins the names of what is being made.
+	// newPrefix begins the names of files and directories that are not complete.
 	newPrefix = ".new-"
 	// answerWithin is how long a program may take to say its version.
 	answerWithin = 30 * time.Second
 )
 
-// program is a program that has said of itself which version it is.
+// program is a program that has reported its version.
 type program struct{ path, version string }
 
 // versions is a directory of versions.
@@ -34,7 +34,7 @@ type versions struct {
 	bind     func(*exec.Cmd)
 }
 
-// begin makes the directory, and sweeps away what a supervisor that was killed left in the making.
+// begin makes the directory, and removes the incomplete versions that a killed supervisor left.
 func (v versions) begin() error {
 	if err := os.MkdirAll(v.dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of versions: %w", err)
@@ -42,8 +42,8 @@ func (v versions) begin() error {
 	return v.sweep()
 }
 
-// sweep removes what was left in the making. A build may have outlived its supervisor and still write there: it fails
-// when its files vanish, and the rest goes at the next sweep. Directories never have the same name twice.
+// sweep removes incomplete versions. A build may have outlived its supervisor and still write there: it fails when its files
+// vanish, and the next sweep removes the rest. Directories never have the same name twice.
 func (v versions) sweep() error {
 	left, err := filepath.Glob(filepath.Join(v.dir, newPrefix+"*"))
 	for _, path := range left {
@@ -52,8 +52,8 @@ func (v versions) sweep() error {
 	return err
 }
 
-// current returns the program of the version that runs, or the supervisor's own when there is none, or none that
-// works.
+// current returns the program of the current version. If there is none, or if it does not work, current returns the
+// supervisor's own program.
 func (v versions) current(ctx context.Context) (program, error) {
 	text, err := os.ReadFile(filepath.Join(v.dir, currentFile))
 	if err == nil {
@@ -68,7 +68,7 @@ func (v versions) current(ctx context.Context) (program, error) {
 	return program{v.own, version}, nil
 }
 
-// find returns the program of a version that is here: in its directory, or the supervisor's own.
+// find returns the program of a version that is here: from its directory, or the supervisor's own.
 func (v versions) find(ctx context.Context, version string) (program, error) {
 	if err := events.CheckVersion(version); err != nil {
 		return program{}, err
@@ -86,7 +86,7 @@ func (v versions) find(ctx context.Context, version string) (program, error) {
 
 func (v versions) path(version string) string { return filepath.Join(v.dir, version, programName) }
 
-// is reports, with nil, that the program says that it is that version.
+// is returns nil if the program reports that version.
 func (v versions) is(ctx context.Context, path, version string) error {
 	says, err := v.ask(ctx, path)
 	switch {
@@ -113,17 +113,17 @@ func (v versions) ask(ctx context.Context, path string) (string, error) {
 	return answer.Version, nil
 }
 
-// workshop returns an empty directory to make a version in, and what removes it.
+// workshop returns an empty directory to make a version in, and a function that removes it.
 func (v versions) workshop() (dir string, done func(), err error) {
 	dir, err = os.MkdirTemp(v.dir, newPrefix)
 	if err != nil {
 		return "", nil, fmt.Errorf("make room for a version: %w", err)
 	}
-	// What cannot be removed now is swept later.
+	// A later sweep removes what cannot be removed now.
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// install makes the program at path the one of a version, once it has said that it is. It moves the program.
+// install makes the program at path the program of a version, if the program reports that version. It moves the program.
 func (v versions) install(ctx context.Context, version, path string) (program, error) {
 	dir, done, err := v.workshop()
 	if err != nil {
@@ -144,7 +144,7 @@ func (v versions) install(ctx context.Context, version, path string) (program, e
 	}
 	place := filepath.Join(v.dir, version)
 	if err := inOrder(
-		func() error { return os.RemoveAll(place) }, // what is there has not answered as it should
+		func() error { return os.RemoveAll(place) }, // the program there did not report its version
 		func() error { return os.Rename(dir, place) },
 		func() error { return synced(v.dir) },
 	); err != nil {
@@ -153,7 +153,7 @@ func (v versions) install(ctx context.Context, version, path string) (program, e
 	return program{v.path(version), version}, nil
 }
 
-// use makes a version the current one, and removes all others but the one before.
+// use makes a version the current one, and removes all others except the previous one.
 func (v versions) use(p program) error {
 	file := filepath.Join(v.dir, currentFile)
 	before, err := os.ReadFile(file)
@@ -179,7 +179,7 @@ func (v versions) use(p program) error {
 	return err
 }
 
-// inOrder takes steps until one fails.
+// inOrder runs steps until one fails, and returns its error.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -189,7 +189,7 @@ func inOrder(steps ...func() error) error {
 	return nil
 }
 
-// synced has the disk hold files and directories before anything relies on them.
+// synced writes files and directories to the disk, before anything relies on them.
 func synced(paths ...string) error {
 	for _, path := range paths {
 		f, err := os.Open(path)

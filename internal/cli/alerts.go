@@ -8,7 +8,7 @@ import (
 )
 
 type alertsCmd struct {
-	Past int  `help:"Show so many of those that are over, too." placeholder:"N"`
+	Past int  `help:"Also show this many alerts that are over." placeholder:"N"`
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
@@ -33,7 +33,7 @@ func (c *alertsCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
-// alertList tells alerts one after the other: their sentences are too long for a table.
+// alertList prints alerts one below the other: their sentences are too long for a table.
 func (p *Program) alertList(list []readmodel.Alert) {
 	for _, a := range list {
 		p.heading("%s  %s", a.Kind, a.Message)

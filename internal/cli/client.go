@@ -37,7 +37,7 @@ func (p *Program) client() (*client.Client, error) {
 	return c, nil
 }
 
-// waits says why a stream stands still, where that is for a person to mend: too much is open at once.
+// waits says why a stream waits, if a person can change that: too many streams are open at once.
 func (p *Program) waits(err error, pause time.Duration) {
 	var no *client.Error
 	if errors.As(err, &no) && no.Status == http.StatusTooManyRequests {
@@ -45,8 +45,7 @@ func (p *Program) waits(err error, pause time.Duration) {
 	}
 }
 
-// token returns the token to send to a server: that of the directory is for a Tacho of this machine, and nobody
-// else's business.
+// token returns the token to send to a server. The token of the data directory is sent only to a Tacho on this machine.
 func (p *Program) token(address string) string {
 	if p.config.Token != "" || p.found == nil && !onThisMachine(address) {
 		return p.config.Token
@@ -54,7 +53,7 @@ func (p *Program) token(address string) string {
 	return datadir.Dir(p.config.Data).KnownToken()
 }
 
-// onThisMachine reports whether a URL leads no further than to this machine.
+// onThisMachine reports whether a URL leads to this machine.
 func onThisMachine(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -64,7 +63,8 @@ func onThisMachine(address string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// secure has a client believe the server that the configuration or, if it is not nil, the announcement speaks of.
+// secure makes a client trust the CA that the configuration names or, without one, the CA in the announcement r, which may be
+// nil.
 func (p *Program) secure(c *client.Client, r *datadir.Running) error {
 	ca, name := []string{p.config.ServerCA}, ""
 	if r != nil {

@@ -19,20 +19,20 @@ import (
 
 type collectorCmd struct {
 	Add        collectorAddCmd        `cmd:"" help:"Register a collector for one set of a target."`
-	List       collectorListCmd       `cmd:"" help:"List collectors with what they do."`
+	List       collectorListCmd       `cmd:"" help:"List collectors and what they are doing."`
 	Run        collectorRunCmd        `cmd:"" help:"Run a registered collector on this machine."`
 	Supervise  collectorSuperviseCmd  `cmd:"" help:"Keep a collector running on this machine, at the wanted version."`
-	Want       collectorWantCmd       `cmd:"" help:"Say, or show, which version supervised collectors should run."`
-	Drain      collectorDrainCmd      `cmd:"" help:"Have a collector finish its job and leave."`
+	Want       collectorWantCmd       `cmd:"" help:"Set or show the version that supervised collectors should run."`
+	Drain      collectorDrainCmd      `cmd:"" help:"Let a collector finish its job and then leave."`
 	Activate   collectorActivateCmd   `cmd:"" help:"Let a collector take jobs again; ends a drain and a quarantine."`
-	Deactivate collectorDeactivateCmd `cmd:"" help:"Stop the dispatch to a collector; its history stays."`
-	Takeover   collectorTakeoverCmd   `cmd:"" help:"Have a collector serve its lane instead of the one that does."`
-	Rotate     collectorRotateCmd     `cmd:"" help:"Give a collector another key; the one before is refused."`
-	Remove     collectorRemoveCmd     `cmd:"" help:"Take a collector out for good; its name is never used again."`
+	Deactivate collectorDeactivateCmd `cmd:"" help:"Give a collector no more jobs; its history stays."`
+	Takeover   collectorTakeoverCmd   `cmd:"" help:"Let a collector serve its lane in place of the current one."`
+	Rotate     collectorRotateCmd     `cmd:"" help:"Give a collector a new key; the old one is refused."`
+	Remove     collectorRemoveCmd     `cmd:"" help:"Remove a collector for good; its name is never used again."`
 }
 
 type collectorAddCmd struct {
-	Name    events.CollectorName `arg:"" help:"Its name, unique for ever."`
+	Name    events.CollectorName `arg:"" help:"Name of the collector; a name is never used again."`
 	Target  events.Target        `required:"" help:"The target that it measures."`
 	Set     events.Set           `help:"The set of benchmarks that it measures." default:"0"`
 	Standby bool                 `help:"Stand by for the collector of a lane, and take over when it is gone."`
@@ -51,7 +51,7 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 		return err
 	}
 	if r, ok := d.Find(); ok {
-		// Only the place: a user that the core has there is not the collector's.
+		// Keep only the hosts: a user in the core's URL is not the collector's.
 		creds.NATSURL = config.NATSHosts(r.NATSURL)
 		err = creds.Trust(r.NATSCA, r.NATSServerName)
 	} else {
@@ -79,15 +79,15 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
-// tellAccount says what the configuration of an external cluster needs for a collector's key.
+// tellAccount prints what the configuration of an external cluster needs for a collector's key.
 func (p *Program) tellAccount(name events.CollectorName, public string) {
-	fmt.Fprintf(p.Stdout, "the NATS cluster must know the key. In the block \"accounts\" of its configuration, in place of an entry of that name, "+
-		"with the name of the core's account for CORE:\n%sand once, in the core's account:\n%s"+
-		"Then have each node read its configuration twice (`nats-server --signal reload`, two times): after the first time a new account does not reach the core yet.\n",
+	fmt.Fprintf(p.Stdout, "the NATS cluster must know the key. Put this into the block \"accounts\" of its configuration, in place of an entry of the same name, "+
+		"and replace CORE by the name of the core's account:\n%sPut this once into the core's account:\n%s"+
+		"Then make each node read its configuration twice (`nats-server --signal reload`, two times): after the first time a new account does not reach the core yet.\n",
 		door.Conf(name, public, "CORE"), door.CoreExports())
 }
 
-// add registers the collector. A new key is kept before the log knows it, for the log never forgets it.
+// add registers the collector. It keeps a new key before the log knows it, because the log never forgets it.
 func (c *collectorAddCmd) add(ctx context.Context, cl *client.Client, d datadir.Dir, creds datadir.Credentials, public string) (control.Answer, error) {
 	file := d.CredentialsFile(c.Name)
 	_, err := os.Stat(file)
@@ -104,7 +104,7 @@ func (c *collectorAddCmd) add(ctx context.Context, cl *client.Client, d datadir.
 		return answer, errors.Join(err, os.Remove(file))
 	case made && err == nil && answer.Existed:
 		return answer, errors.Join(&control.RefusedError{Kind: control.Conflict, Reason: fmt.Sprintf(
-			"collector %s is registered already, and its key is not in %s: bring the credentials that were made when it was registered, or choose another name", c.Name, d)}, os.Remove(file))
+			"collector %s is already registered, and its key is not in %s: copy the credentials that were made when it was registered to this directory, or choose another name", c.Name, d)}, os.Remove(file))
 	case err != nil:
 		return answer, err
 	}
@@ -112,7 +112,7 @@ func (c *collectorAddCmd) add(ctx context.Context, cl *client.Client, d datadir.
 }
 
 type collectorListCmd struct {
-	All  bool `help:"Also those that were removed."`
+	All  bool `help:"Also list removed collectors."`
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
@@ -140,7 +140,7 @@ func (c *collectorListCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
-// collectorTable shows collectors, with the ages of their keys if they are asked for.
+// collectorTable prints collectors, and with keys also the ages of their keys.
 func (p *Program) collectorTable(list []client.Collector, keys bool) error {
 	var rows [][]string
 	for _, c := range list {
@@ -181,7 +181,7 @@ type collectorName struct {
 }
 
 type because struct {
-	Reason string `help:"Why; kept in the log." placeholder:"TEXT"`
+	Reason string `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 }
 
 func (c collectorName) run(p *Program, what string, call func(*client.Client) (control.Answer, error)) error {
@@ -240,11 +240,11 @@ type collectorTakeoverCmd struct {
 
 // Help is shown by --help.
 func (c *collectorTakeoverCmd) Help() string {
-	return "A lane that a standby took over stays with it when the first collector returns, so that series change their machine " +
-		"as rarely as can be. This gives the lane back, or to any other collector of it. A running job is finished first."
+	return "A standby that took a lane over keeps it when the first collector returns, so that series change their machine " +
+		"as rarely as possible. This command gives the lane to the collector that you name. A running job is finished first."
 }
 
-// Run has the collector take its lane over.
+// Run lets the collector take its lane over.
 func (c *collectorTakeoverCmd) Run(ctx context.Context, p *Program) error {
 	var before []client.Collector
 	err := c.run(p, "serving its lane", func(cl *client.Client) (answer control.Answer, err error) {
@@ -259,7 +259,7 @@ func (c *collectorTakeoverCmd) Run(ctx context.Context, p *Program) error {
 	return err
 }
 
-// tellAbsent says what comes next when the lane was given to a collector that is not there, or taken from one.
+// tellAbsent says what happens next if the lane was given to a collector that is offline, or taken from one.
 func (c *collectorTakeoverCmd) tellAbsent(p *Program, before []client.Collector) {
 	var lane events.Lane
 	for _, known := range before {
@@ -273,25 +273,25 @@ func (c *collectorTakeoverCmd) tellAbsent(p *Program, before []client.Collector)
 		case known.Name == c.Name:
 			p.say("collector %s is offline: start it with `tacho collector run %s` on its machine; until then jobs wait, unless another collector takes the lane over", c.Name, c.Name)
 		case known.Serving && known.CurrentJob != nil:
-			p.say("collector %s is offline: its job goes on with %s once it was silent for scheduler.takeover_after; when it returns, it stands by", known.Name, c.Name)
+			p.say("collector %s is offline: its job continues on %s after a silence of scheduler.takeover_after; when it returns, it stands by", known.Name, c.Name)
 		case known.Serving:
-			p.say("collector %s is offline: when it returns it stands by, until `tacho collector takeover %s`", known.Name, known.Name)
+			p.say("collector %s is offline: when it returns, it stands by until you run `tacho collector takeover %s`", known.Name, known.Name)
 		}
 	}
 }
 
 type collectorRunCmd struct {
 	Name        events.CollectorName `arg:"" help:"Name of the collector."`
-	Credentials string               `help:"Its credentials; default: those in the data directory." type:"path" placeholder:"FILE"`
-	NATSURL     string               `help:"Where the log is; default: what the credentials say." name:"nats-url" placeholder:"URL"`
-	Cache       string               `help:"Directory of fetched artifacts." type:"path" placeholder:"DIR"`
+	Credentials string               `help:"File with its credentials; default: the one in the data directory." type:"path" placeholder:"FILE"`
+	NATSURL     string               `help:"URL of the log; default: nats.url, else the one in the credentials." name:"nats-url" placeholder:"URL"`
+	Cache       string               `help:"Directory for fetched artifacts." type:"path" placeholder:"DIR"`
 	TLS         natsClientTLS        `embed:""`
 }
 
 // Help is shown by --help.
 func (c *collectorRunCmd) Help() string {
-	return "A collector needs the log (NATS) and nothing else: no database, no other port. It ends softly on Ctrl-C and gives its job back; " +
-		"killed, it continues where it was at the next start. It should have the machine for itself."
+	return "A collector needs the log (NATS) and nothing else: no database, no other port. On Ctrl-C it gives its job back and ends. " +
+		"If it is killed, its next start continues where it was. It should have the machine to itself."
 }
 
 // Run executes jobs until ctx ends.

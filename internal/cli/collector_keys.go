@@ -21,13 +21,12 @@ type collectorRotateCmd struct {
 
 // Help is shown by --help.
 func (c *collectorRotateCmd) Help() string {
-	return "The log takes the new key at once and refuses the old one, so a collector on another machine stands still until it has the new credentials. " +
-		"A job that it has in hand is not lost: it goes on once the collector is back, or counts as lost after scheduler.offline_after."
+	return "The log accepts the new key at once and refuses the old one, so a collector on another machine cannot work until it has the new credentials. " +
+		"It continues its job when it is back; if that takes longer than scheduler.offline_after, the attempt counts as lost."
 }
 
-// Run makes a new key, keeps it beside the old one, tells the log, and puts it into the place of the old one. Killed at
-// any step, the next rotation goes on with the key that was kept, and so does a collector that finds its old key
-// refused.
+// Run makes a new key, keeps it beside the old one, tells the log, and replaces the old one. If Run is killed at any step,
+// the next rotation continues with the key that was kept, and so does a collector whose old key is refused.
 func (c *collectorRotateCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *collectorRotateCmd) Run(ctx context.Context, p *Program) error {
 	}
 	answer, public, err := c.rotate(ctx, cl, creds)
 	if left && isConflict(err) {
-		// What an earlier run left was used and replaced since.
+		// The key that an earlier run left was used, and has been replaced since.
 		if creds, err = c.makeNext(ctx, cl, d); err != nil {
 			return err
 		}
@@ -56,16 +55,16 @@ func (c *collectorRotateCmd) Run(ctx context.Context, p *Program) error {
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && !left:
 		return errors.Join(err, os.Remove(datadir.NextFile(file)))
 	case err != nil:
-		return fmt.Errorf("%w; whether the log has the new key is not known: it is kept in %s, and `tacho collector rotate %s` goes on with it", err, datadir.NextFile(file), c.Name)
+		return fmt.Errorf("%w; it is not known whether the log has the new key: the key is kept in %s, so run `tacho collector rotate %s` again to continue with it", err, datadir.NextFile(file), c.Name)
 	}
 	if err := os.Rename(datadir.NextFile(file), file); err != nil {
-		return fmt.Errorf("the log has the new key, and the credentials are in %s: %w", datadir.NextFile(file), err)
+		return fmt.Errorf("the log has the new key, but its credentials could not be moved from %s to their place: %w", datadir.NextFile(file), err)
 	}
 	if c.JSON {
 		return p.json(map[string]any{"name": c.Name, "seq": answer.Seq, "existed": answer.Existed, "credentials": file, "nkey": public})
 	}
-	fmt.Fprintf(p.Stdout, "collector %s has a new key; the one before is refused from now on\ncredentials: %s\n", c.Name, file)
-	fmt.Fprintf(p.Stdout, "copy the file to the collector's machine, over the one that it has there; a collector that runs on this data directory takes it by itself\n")
+	fmt.Fprintf(p.Stdout, "collector %s has a new key; the old one is refused from now on\ncredentials: %s\n", c.Name, file)
+	fmt.Fprintf(p.Stdout, "copy the file over the one on the collector's machine; a collector that runs on this data directory reads it by itself\n")
 	if p.config.NATS.URL != "" {
 		p.tellAccount(c.Name, public)
 	}
@@ -81,11 +80,11 @@ func (c *collectorRotateCmd) rotate(ctx context.Context, cl *client.Client, cred
 	return answer, public, err
 }
 
-// makeNext makes the credentials with the new key and keeps them beside the old ones, before anybody knows the key.
+// makeNext makes the credentials with the new key and keeps them beside the old ones, before the log knows the key.
 func (c *collectorRotateCmd) makeNext(ctx context.Context, cl *client.Client, d datadir.Dir) (datadir.Credentials, error) {
 	file := d.CredentialsFile(c.Name)
 	creds, err := datadir.ReadCredentials(file)
-	if errors.Is(err, os.ErrNotExist) { // it runs elsewhere
+	if errors.Is(err, os.ErrNotExist) { // the collector runs elsewhere
 		creds, err = c.known(ctx, cl, d)
 	}
 	if err != nil {
@@ -97,7 +96,7 @@ func (c *collectorRotateCmd) makeNext(ctx context.Context, cl *client.Client, d 
 	return creds, d.KeepNext(creds)
 }
 
-// known returns what the tables say of a collector whose credentials are not here.
+// known returns credentials without a key, from what the tables say about a collector whose credentials are not here.
 func (c *collectorRotateCmd) known(ctx context.Context, cl *client.Client, d datadir.Dir) (datadir.Credentials, error) {
 	list, err := cl.Collectors(ctx, true)
 	if err != nil {
@@ -126,8 +125,8 @@ type collectorRemoveCmd struct {
 
 // Help is shown by --help.
 func (c *collectorRemoveCmd) Help() string {
-	return "Its key is refused at once, a job that it has in hand is given back and spends no attempt, and its lane is free. " +
-		"Its results and its history stay. The name is never used again: to take a machine out for a while, deactivate it."
+	return "Its key is refused at once. Its job, if it has one, is given back and spends no attempt. Its lane becomes free. " +
+		"Its results and its history stay. The name is never used again: to stop a collector only for a while, deactivate it."
 }
 
 // Run removes the collector.

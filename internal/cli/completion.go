@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// completeWord is the first argument with which the shells ask what may stand next.
+// completeWord is the first argument when a shell asks which words may come next.
 const completeWord = "__complete"
 
 type completionCmd struct {
@@ -19,10 +19,10 @@ type completionCmd struct {
 // Help is shown by --help.
 func (c *completionCmd) Help() string {
 	return "For bash: source <(tacho completion bash). For zsh: source <(tacho completion zsh). For fish: tacho completion fish | source. " +
-		"Put the line into the start-up file of the shell to have it always."
+		"To have it in every shell, put the line into the shell's start-up file."
 }
 
-// The scripts ask the program itself, so that they need not change when it does.
+// The scripts ask the program itself, so they need no change when it changes.
 var completionScripts = map[string]string{
 	"bash": `_tacho() {
   local IFS=$'\n'
@@ -50,7 +50,7 @@ func (c *completionCmd) Run(_ context.Context, p *Program) error {
 	return err
 }
 
-// complete writes what may stand in the place of the last word, one a line, with a tab and what it means.
+// complete writes the words that may replace the last word. Each line has one of them, a tab, and its meaning.
 func complete(w io.Writer, at *kong.Node, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}

@@ -17,9 +17,8 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// demo benchmarks two releases, the older as the parent of the newer, and prints how they compare. What was
-// measured is never measured again, so each demo has a data directory of its own; fetched artifacts are
-// shared.
+// demo benchmarks two releases, the older as the parent of the newer, and prints how they compare. Tacho never measures the
+// same thing twice, so each demo has its own data directory. Demos share fetched artifacts.
 func (c *upCmd) demo(ctx context.Context, p *Program) error {
 	if p.globals.Data == "" && p.Getenv("TACHO_DATA") == "" {
 		base := p.config.Data
@@ -53,7 +52,7 @@ func demoSuite(suites []suite.Definitions) (suite.Definitions, error) {
 			return d, nil
 		}
 	}
-	return suite.Definitions{}, usage.Errorf("none of the suites has a demo: choose one that has with TACHO_SUITE, such as go")
+	return suite.Definitions{}, usage.Errorf("none of the suites has a demo: set TACHO_SUITE to one that has, such as go")
 }
 
 func (c *upCmd) compare(ctx context.Context, p *Program, up *node.Up, d suite.Definitions) error {

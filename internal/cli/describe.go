@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// describe tells an event in one line, without its place and time.
+// describe describes an event in one line, without its sequence and time.
 func describe(f events.Fact) string {
 	switch f := f.(type) {
 	case events.RequestCreated:
@@ -31,7 +31,7 @@ func describe(f events.Fact) string {
 		if f.Waits {
 			return fmt.Sprintf("request %s waits: %s", f.RequestID, f.Reason)
 		}
-		return fmt.Sprintf("request %s could not be turned into jobs (%d. time): %s", f.RequestID, f.Failures, f.Reason)
+		return fmt.Sprintf("request %s could not be turned into jobs (failure %d): %s", f.RequestID, f.Failures, f.Reason)
 	case events.RequestCompleted:
 		if f.Jobs == 1 {
 			return fmt.Sprintf("request %s: its job succeeded", f.RequestID)
@@ -46,7 +46,7 @@ func describe(f events.Fact) string {
 	case events.JobsWithdrawn:
 		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.GraphWanted:
-		what := "what did not succeed"
+		what := "all jobs that did not succeed"
 		if len(f.Select) > 0 {
 			what = phrase.Count(len(f.Select), "job")
 		}
@@ -54,9 +54,9 @@ func describe(f events.Fact) string {
 	case events.GraphAdmitted:
 		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
 	case events.GraphRefused:
-		return fmt.Sprintf("what was asked of request %s as %s: %s", f.RequestID, f.Key, f.Reason)
+		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:
-		return fmt.Sprintf("attempt %d of job %s: nothing more of it counts", f.Attempt, f.JobID)
+		return fmt.Sprintf("attempt %d of job %s: later results of it do not count", f.Attempt, f.JobID)
 	case events.RequestExpired:
 		return fmt.Sprintf("request %s: %s", f.RequestID, f.Reason)
 	case events.RequestSuperseded:
@@ -89,9 +89,9 @@ func describe(f events.Fact) string {
 	case events.RegistryOpened:
 		return "the registry of collectors is open" + some(f.Collectors, "copied from an earlier version")
 	case events.RegistryCopied:
-		return fmt.Sprintf("collector %s for lane %s, as an earlier version had it", f.Name, f.Lane())
+		return fmt.Sprintf("collector %s for lane %s, copied from an earlier version", f.Name, f.Lane())
 	case events.CollectorKeyRotated:
-		return join("collector "+string(f.Name)+" has another key", f.Reason)
+		return join("collector "+string(f.Name)+" has a new key", f.Reason)
 	case events.CollectorRemoved:
 		return join("collector "+string(f.Name)+" for good", f.Reason)
 	case events.CollectorRegistered:
@@ -166,7 +166,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// describeStored tells an event of the archive; one that this program does not know is told by its data.
+// describeStored describes an event of the archive. For an event that this program does not know it returns the data.
 func describeStored(e readmodel.Event) string {
 	recorded, err := events.Decode(events.Stored{Seq: e.Seq, Subject: e.Subject, StoredAt: e.StoredAt, Header: e.Headers, Data: e.Data})
 	if err != nil {

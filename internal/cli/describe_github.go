@@ -6,9 +6,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// describeGitHub tells what was delivered by GitHub and what is said there.
+// describeGitHub describes the events of deliveries and comments.
 func describeGitHub(f events.Fact) string {
-	// describe passes these alone.
+	// describe passes only these.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.DeliveryReceived:
@@ -21,14 +21,14 @@ func describeGitHub(f events.Fact) string {
 			s += fmt.Sprintf(" %q", f.Command)
 		}
 		if f.Sender != "" {
-			s += " of " + f.Sender
+			s += " by " + f.Sender
 		}
 		if f.PR != 0 {
 			s += fmt.Sprintf(" on PR %d", f.PR)
 		}
 		return join(s, f.Reason)
 	case events.RequestBuildFailed:
-		return join(fmt.Sprintf("request %s goes on waiting", f.RequestID), f.Reason)
+		return join(fmt.Sprintf("request %s continues to wait", f.RequestID), f.Reason)
 	case events.CommentWanted:
 		return fmt.Sprintf("%s for PR %d of %s, revision %d: %s", f.Purpose, f.PR, f.Repo, f.Revision, firstLine(f.Body))
 	case events.CommentAttempted:

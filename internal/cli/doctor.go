@@ -38,7 +38,7 @@ func (c *doctorCmd) Run(ctx context.Context, p *Program) error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("something that Tacho needs is wrong here: see the %d above marked as bad", bad)
+		return fmt.Errorf("something that Tacho needs is missing or wrong on this machine: see what is marked as bad above (%d)", bad)
 	}
 	return nil
 }

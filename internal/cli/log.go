@@ -19,16 +19,16 @@ import (
 )
 
 type eventsCmd struct {
-	Tail   eventsTailCmd   `cmd:"" help:"Show events in order: all, or the newest with -n; with -f also those that come."`
-	Show   eventsShowCmd   `cmd:"" help:"Show one event whole."`
+	Tail   eventsTailCmd   `cmd:"" help:"Show events in order: all, or the newest with -n; with -f also new ones as they come."`
+	Show   eventsShowCmd   `cmd:"" help:"Show one event in full."`
 	Export eventsExportCmd `cmd:"" help:"Write all events as JSON lines."`
 }
 
 type eventsTailCmd struct {
-	N       int    `help:"How many of the newest; 0 is all." short:"n" name:"count" default:"0"`
-	Follow  bool   `help:"Go on with what comes." short:"f"`
+	N       int    `help:"Show this many of the newest; 0 shows all." short:"n" name:"count" default:"0"`
+	Follow  bool   `help:"Also show new events as they come." short:"f"`
 	Type    string `help:"Only one type, such as job.finished.v1." placeholder:"TYPE"`
-	Subject string `help:"Only one aggregate (request.r12…), or all that begin so when it ends in a dot." placeholder:"SUBJECT"`
+	Subject string `help:"Only one aggregate (request.r12…); if it ends in a dot, all that begin with it." placeholder:"SUBJECT"`
 	JSON    bool   `help:"Print JSON lines." name:"json"`
 }
 
@@ -58,7 +58,7 @@ func (c *eventsTailCmd) Run(ctx context.Context, p *Program) error {
 			return err
 		}
 		for i := range list {
-			// Without a start the newest come first.
+			// Without a start, the newest event comes first.
 			e := list[i]
 			if c.N != 0 {
 				e = list[len(list)-1-i]
@@ -82,7 +82,8 @@ func (c *eventsTailCmd) Run(ctx context.Context, p *Program) error {
 	})
 }
 
-// knownType refuses a type of which there never is an event. Lines of events show types without their version.
+// knownType refuses a name that is no event type. For a type without its version, as lines of events show it, the error names
+// the whole type.
 func knownType(name string) error {
 	known := events.Types()
 	if name == "" || slices.Contains(known, name) {
@@ -116,7 +117,7 @@ func (p *Program) eventLine(out *bufio.Writer, e readmodel.Event, asJSON bool) e
 }
 
 type eventsShowCmd struct {
-	Seq  events.Seq `arg:"" help:"Sequence of the event."`
+	Seq  events.Seq `arg:"" help:"Sequence number of the event."`
 	JSON bool       `help:"Print JSON." name:"json"`
 }
 
@@ -149,17 +150,17 @@ func (c *eventsExportCmd) Run(ctx context.Context, p *Program) error {
 }
 
 type replayCmd struct {
-	Verify bool `help:"Change nothing: rebuild beside the live tables and compare row for row."`
+	Verify bool `help:"Change nothing: rebuild beside the live tables and compare row by row."`
 	JSON   bool `help:"Print JSON." name:"json"`
 }
 
 // Help is shown by --help.
 func (c *replayCmd) Help() string {
-	return "With --verify a running Tacho is asked, if there is one. Without it the tables are rebuilt and swapped: stop `tacho up` before, " +
-		"or point nats.url and database.url at your own servers, where it may run beside everything else."
+	return "With --verify, a running Tacho does the work, if there is one. Without --verify, the tables are rebuilt and swapped: stop `tacho up` first, " +
+		"or set nats.url and database.url to your own servers, where this may run beside everything else."
 }
 
-// Run rebuilds the tables, or proves that they are what the log gives.
+// Run rebuilds the tables, or verifies that they are what the log gives.
 func (c *replayCmd) Run(ctx context.Context, p *Program) error {
 	report, err := c.report(ctx, p)
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *replayCmd) Run(ctx context.Context, p *Program) error {
 		return err
 	}
 	if c.Verify && !report.Identical() {
-		return fmt.Errorf("the tables are not what the log gives: rebuild them with `tacho replay`, and report how it came to this")
+		return fmt.Errorf("the tables are not what the log gives: rebuild them with `tacho replay`, and report what happened before")
 	}
 	return nil
 }
@@ -194,7 +195,7 @@ func (c *replayCmd) report(ctx context.Context, p *Program) (projector.Report, e
 		if p.config.Server != "" || !errors.As(err, &gone) {
 			return report, err
 		}
-		// It was killed: the directory is free.
+		// That Tacho was killed, so its directory is free.
 	}
 	return p.host().Replay(ctx, c.Verify)
 }
@@ -216,7 +217,7 @@ func (p *Program) replayTable(r projector.Report, verified bool) error {
 		return err
 	}
 	if r.Identical() {
-		fmt.Fprintf(p.Stdout, "All tables are what the %d events of the log give, row for row.\n", r.Seq)
+		fmt.Fprintf(p.Stdout, "All tables are what the %d events of the log give, row by row.\n", r.Seq)
 	}
 	return nil
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/tachobench/tacho/internal/visible"
 )
 
-// cleanly has everything that is printed from now on go through a writer that shows what a terminal would obey, and
-// returns what has to be done at the end. Whoever needs the bytes themselves asks for them: see exactly.
+// cleanly sends all later output through writers that show control characters, so that a terminal does not obey them. Call
+// end when all is written. Commands that need the exact bytes use exactly.
 func (p *Program) cleanly() (end func()) {
 	stdout, stderr := visible.NewWriter(p.Stdout), visible.NewWriter(p.Stderr)
 	p.raw, p.Stdout, p.Stderr = p.Stdout, stdout, stderr
 	return func() {
-		// There is nobody left to tell of an error.
+		// An error cannot be reported any more.
 		_, _ = stdout.Flush(), stderr.Flush()
 	}
 }
 
-// exactly is stdout for what programs read: byte for byte, unless a person looks at it.
+// exactly returns the writer for what programs read: stdout byte for byte, or onTerminal if stdout is a terminal.
 func (p *Program) exactly(onTerminal io.Writer) io.Writer {
 	if p.Terminal {
 		return onTerminal
@@ -32,13 +32,13 @@ func (p *Program) exactly(onTerminal io.Writer) io.Writer {
 	return p.raw
 }
 
-// jsonOut is stdout for JSON. It is the same JSON on a terminal, where more is written as escapes.
+// jsonOut returns the writer for JSON. On a terminal it is the same JSON, with more characters written as escapes.
 func (p *Program) jsonOut() io.Writer { return p.exactly(visible.NewJSONWriter(p.raw)) }
 
 // json prints a value as indented JSON.
 func (p *Program) json(v any) error { return indented(p.jsonOut(), v) }
 
-// shownJSON prints a value as JSON for a person, wherever it goes.
+// shownJSON prints a value as JSON for a person, also if stdout is not a terminal.
 func (p *Program) shownJSON(v any) error { return indented(visible.NewJSONWriter(p.raw), v) }
 
 func indented(w io.Writer, v any) error {
@@ -55,7 +55,7 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, cell := range r {
-			// The columns are as wide as what is shown.
+			// Escapes count for the width of a column.
 			cells[i] = visible.Text(strings.NewReplacer("\t", " ", "\r\n", " ", "\n", " ").Replace(cell))
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
@@ -63,7 +63,7 @@ func table(w io.Writer, headings []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// short is phrase.Short for a column, which is never empty.
+// short is phrase.Short for a column: an empty tag becomes "-".
 func short[T ~string](tag T) string { return cmp.Or(phrase.Short(tag), "-") }
 
 func moment(t *time.Time) string {
@@ -73,7 +73,8 @@ func moment(t *time.Time) string {
 	return t.Local().Format("2006-01-02 15:04:05")
 }
 
-// window is a range of times; the second one without its day when that is the same, and with seconds when they matter.
+// window returns a range of times. The second one has no day if both are on the same day. They have seconds if they are less
+// than a minute apart.
 func window(earliest, latest *time.Time) string {
 	if earliest == nil || latest == nil {
 		return "-"
@@ -92,7 +93,7 @@ func window(earliest, latest *time.Time) string {
 
 func duration(ms int64) string { return phrase.Duration(time.Duration(ms) * time.Millisecond) }
 
-// when returns the text if it is so, and nothing else.
+// when returns the text if so is true, else "".
 func when(so bool, text string) string {
 	if so {
 		return text

@@ -17,14 +17,14 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// notCounted is said of every plan, because no event tells it.
+// notCounted is printed with every plan: no event has these durations.
 const notCounted = "Durations are the wall time of iterations. What a job does around them (download, preparation) is not known per benchmark and not counted."
 
 type planSetsCmd struct {
-	Suite     string  `arg:"" help:"Name of a shipped suite, or a file, whose sets need not be complete."`
+	Suite     string  `arg:"" help:"Name of a shipped suite, or a file; its sets may be incomplete."`
 	Target    string  `help:"The target to plan for." required:"" placeholder:"T"`
-	Sets      int     `help:"Into how many sets; default: as many as the target has." placeholder:"N"`
-	Tolerance float64 `help:"By how much the longest set may exceed the shortest possible, in percent, to save moves." default:"5" placeholder:"PERCENT"`
+	Sets      int     `help:"How many sets to plan; default: as many as the target has." placeholder:"N"`
+	Tolerance float64 `help:"To save moves, the longest set may be this much longer than necessary, in percent." default:"5" placeholder:"PERCENT"`
 	For       string  `help:"Balance what requests of this kind measure: master, try or release." default:"master" enum:"master,try,release" placeholder:"KIND"`
 	Durations string  `help:"Read durations from a file (JSON object or CSV: name, seconds) instead of a running Tacho." placeholder:"FILE"`
 	JSON      bool    `help:"Print JSON." name:"json"`
@@ -58,7 +58,7 @@ func (c *planSetsCmd) Run(ctx context.Context, p *Program) error {
 	return c.print(p, d, b)
 }
 
-// timings reads what is known of the benchmarks, from the file or from the running Tacho.
+// timings reads the known durations of the benchmarks, from the file or from the running Tacho.
 func (c *planSetsCmd) timings(ctx context.Context, p *Program, d suite.Draft, w suite.BalanceWish) (map[events.Benchmark]suite.Timing, error) {
 	if c.Durations != "" {
 		data, err := os.ReadFile(c.Durations)
@@ -105,7 +105,7 @@ type plannedSets struct {
 	// Before and After are the seconds that each set takes.
 	Before []float64 `json:"before_s"`
 	After  []float64 `json:"after_s"`
-	// Shortest is the longest set of the best split that was found, Bound what no split goes below.
+	// Shortest is the longest set of the best split that was found. No split has a longest set below Bound.
 	Shortest float64 `json:"shortest_s"`
 	Bound    float64 `json:"bound_s"`
 	Optimal  bool    `json:"optimal"`
@@ -125,7 +125,7 @@ type plannedBenchmark struct {
 	From     *events.Set      `json:"from"`
 	To       events.Set       `json:"to"`
 	Moved    bool             `json:"moved"`
-	// Gain is by how many seconds the longest set would be longer without this move.
+	// Gain is how many seconds longer the longest set would be without this move.
 	Gain      float64 `json:"gain_s"`
 	Artifacts int     `json:"artifacts"`
 	Results   int     `json:"results"`
@@ -164,7 +164,7 @@ func inSeconds(lengths []time.Duration) []float64 {
 	return all
 }
 
-// print tells a proposal to a person.
+// print prints a proposal for a person.
 func (c *planSetsCmd) print(p *Program, d suite.Draft, b suite.Balance) error {
 	var rows [][]string
 	for set := range max(len(b.Before), len(b.After)) {
@@ -184,7 +184,7 @@ func (c *planSetsCmd) print(p *Program, d suite.Draft, b suite.Balance) error {
 	if b.Optimal {
 		fmt.Fprintf(p.Stdout, "No split has a longest set below %s.\n", phrase.Duration(b.Shortest))
 	} else {
-		fmt.Fprintf(p.Stdout, "The best split found has a longest set of %s; none has one below %s.\n", phrase.Duration(b.Shortest), phrase.Duration(b.Bound))
+		fmt.Fprintf(p.Stdout, "The longest set of the best split found takes %s; no split has one below %s.\n", phrase.Duration(b.Shortest), phrase.Duration(b.Bound))
 	}
 	if err := printMoves(p, b); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (c *planSetsCmd) print(p *Program, d suite.Draft, b suite.Balance) error {
 	if edits := d.Edits(b); len(edits) > 0 {
 		fmt.Fprintf(p.Stdout, "\nTo change in %s:\n", d.File)
 		for _, e := range edits {
-			fmt.Fprintf(p.Stdout, "  %sline %d (%s): %s\n", when(e.Insert, "behind "), e.Line, e.Whose, e.Text)
+			fmt.Fprintf(p.Stdout, "  %sline %d (%s): %s\n", when(e.Insert, "after "), e.Line, e.Whose, e.Text)
 		}
 	}
 	if len(b.Left) > 0 {
@@ -203,7 +203,7 @@ func (c *planSetsCmd) print(p *Program, d suite.Draft, b suite.Balance) error {
 	return err
 }
 
-// printMoves lists what changes its set, and what that costs.
+// printMoves lists the benchmarks that change their set, and what that costs.
 func printMoves(p *Program, b suite.Balance) error {
 	moves := b.Moves()
 	if len(moves) == 0 {
@@ -229,7 +229,7 @@ func printMoves(p *Program, b suite.Balance) error {
 	return err
 }
 
-// printUnknown tells what the plan assumes.
+// printUnknown prints what the plan assumes.
 func printUnknown(p *Program, b suite.Balance) {
 	var assumed, partly, placed []string
 	for _, s := range b.Shares {

@@ -13,7 +13,7 @@ import (
 
 type pollerCmd struct {
 	List pollerListCmd `cmd:"" help:"List the configured sources."`
-	Look pollerLookCmd `cmd:"" help:"Look at a source once, and ask for nothing."`
+	Look pollerLookCmd `cmd:"" help:"Look at a source once, without making requests."`
 }
 
 type pollerListCmd struct {
@@ -47,7 +47,7 @@ type pollerLookCmd struct {
 
 // Help is shown by --help.
 func (c *pollerLookCmd) Help() string {
-	return "It shows what a first poll of the source would ask for, the oldest first. No running Tacho is needed."
+	return "Shows what a first poll of the source would request, the oldest first. No running Tacho is needed."
 }
 
 // Run looks at a source and shows what is in it.
@@ -74,7 +74,7 @@ func (c *pollerLookCmd) look(ctx context.Context, p *Program, one config.Poller)
 		return p.json(append([]poller.Artifact{}, found...))
 	}
 	if len(found) == 0 {
-		p.say("The source works, and has nothing that is young enough.")
+		p.say("The source works, but everything in it is too old.")
 		return nil
 	}
 	var rows [][]string

@@ -38,30 +38,30 @@ const (
 
 // Program is a command line and the world around it.
 type Program struct {
-	// Stdout takes answers, Stderr all that is said besides.
+	// Stdout takes the answers, Stderr everything else.
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Clock          func() time.Time
-	// Version is what this program says of itself.
+	// Version is the version that this program reports.
 	Version string
-	// Terminal is set when a person looks at Stdout.
+	// Terminal is set if Stdout is a terminal.
 	Terminal bool
 
-	// raw is Stdout for what must arrive byte for byte: from Main on, Stdout and Stderr show text of others without what a
-	// terminal would obey. See cleanly.
+	// raw is Stdout for what must arrive byte for byte. From Main on, Stdout and Stderr show control characters instead of
+	// letting a terminal obey them; see cleanly.
 	raw io.Writer
-	// width is the columns of the terminal that Stdout is; nil when it is none.
+	// width returns the columns of the terminal; nil if Stdout is not a terminal.
 	width func() int
-	// screen is the terminal that Stderr is; nil when it is none.
+	// screen writes to the terminal; nil if Stderr is not a terminal.
 	screen *screen
-	// found is the running Tacho that the data directory names, once it was looked up.
+	// found is the running Tacho that the data directory names; nil until client looks it up.
 	found   *datadir.Running
 	globals globals
 	config  config.Config
 }
 
-// New returns the program on the files and the environment of this process. version is what it says of itself; empty is what
-// the build knows.
+// New returns a program that uses the standard files and the environment of this process. If version is empty, the program
+// reports the version that the build recorded.
 func New(version string) *Program {
 	p := &Program{
 		Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Clock: time.Now, Version: versionOr(version),
@@ -80,34 +80,34 @@ func New(version string) *Program {
 // globals are the flags that every command takes.
 type globals struct {
 	Config   string `help:"Configuration file (TOML)." placeholder:"FILE" type:"path"`
-	Data     string `help:"Data directory of a Tacho that runs by itself." placeholder:"DIR" type:"path"`
+	Data     string `help:"Data directory of a Tacho, or of collectors, on this machine." placeholder:"DIR" type:"path"`
 	Server   string `help:"URL of a running Tacho; default: the one that the data directory names." placeholder:"URL"`
 	ServerCA string `help:"CA of that server, or its own certificate; default: what the data directory says." placeholder:"FILE" type:"path" name:"server-ca"`
-	Verbose  bool   `help:"Log what is going on to stderr." short:"v"`
+	Verbose  bool   `help:"Write a detailed log to stderr." short:"v"`
 }
 
 type commands struct {
 	globals
 
 	Up        upCmd         `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
-	Serve     serveCmd      `cmd:"" help:"Run parts against a NATS cluster and a Postgres of your own."`
+	Serve     serveCmd      `cmd:"" help:"Run some parts of Tacho with your own NATS cluster and Postgres."`
 	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
-	Request   requestCmd    `cmd:"" help:"Ask for benchmarks, and see or withdraw what was asked."`
+	Request   requestCmd    `cmd:"" help:"Make, show and withdraw requests for benchmarks."`
 	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
 	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
 	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
 	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
-	GitHub    githubCmd     `cmd:"" name:"github" help:"Show what GitHub delivered, and what is said there."`
+	GitHub    githubCmd     `cmd:"" name:"github" help:"Show deliveries from GitHub, and the comments for it."`
 	Events    eventsCmd     `cmd:"" help:"Read the log."`
 	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
-	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or prove that they are what it gives."`
-	Snapshot  snapshotCmd   `cmd:"" help:"Keep what the log says, so that the next start need not read all of it."`
+	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or verify that they are what it gives."`
+	Snapshot  snapshotCmd   `cmd:"" help:"Make a snapshot of the log, so that the next start need not read all of it."`
 	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
 	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
 	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
-	Complete  completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete commands and flags."`
+	Complete  completionCmd `cmd:"" name:"completion" help:"Print a script that makes a shell complete commands and flags."`
 	ShowConf  configCmd     `cmd:"" name:"config" help:"Show the effective configuration."`
 	Version   versionCmd    `cmd:"" help:"Show the version."`
 }
@@ -154,7 +154,7 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 	return ExitDone
 }
 
-// host is what the commands that run something hand on.
+// host returns what a command that runs something hands to internal/node.
 func (p *Program) host() *node.Host {
 	return &node.Host{
 		Config: p.config, ConfigFile: p.globals.Config, Verbose: p.globals.Verbose, Version: p.Version, Actor: p.actor(),
@@ -162,7 +162,7 @@ func (p *Program) host() *node.Host {
 	}
 }
 
-// logger returns where the program's own messages go.
+// logger returns the logger for the program's own messages.
 func (p *Program) logger() *slog.Logger {
 	level := slog.LevelWarn
 	if p.globals.Verbose {
@@ -171,7 +171,7 @@ func (p *Program) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// wanted is the command that a wrong command line came as far as.
+// wanted returns the last command that the parser understood in a wrong command line.
 func wanted(err error) string {
 	var wrong *kong.ParseError
 	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
@@ -200,7 +200,7 @@ func (p *Program) load() (err error) {
 	return nil
 }
 
-// report says what went wrong and returns the exit code that stands for it.
+// report prints what went wrong and returns its exit code.
 func (p *Program) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ExitFailed
@@ -224,11 +224,11 @@ func (p *Program) report(ctx context.Context, err error) int {
 	return ExitFailed
 }
 
-// explain names the next step where an error does not know it.
+// explain adds the next step to an error that does not know it.
 func (p *Program) explain(err error) error {
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
-		return errors.New("the token is missing or wrong: put that of the server into TACHO_TOKEN; `tacho up` keeps it in the file token of its data directory")
+		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server; `tacho up` keeps it in the file token of its data directory")
 	}
 	var gone *client.UnreachableError
 	if p.found == nil || !errors.As(err, &gone) {
@@ -238,11 +238,11 @@ func (p *Program) explain(err error) error {
 	if p.globals.Data != "" {
 		again += " --data " + p.globals.Data
 	}
-	return fmt.Errorf("nothing answers at %s any more: the Tacho that ran on %s (process %d) has ended without a word; start it again with `%s`",
+	return fmt.Errorf("nothing answers at %s any more: the Tacho that ran on %s (process %d) was killed or has crashed; start it again with `%s`",
 		p.found.URL, p.config.Data, p.found.PID, again)
 }
 
-// next adds the next step to an answer that something was not found.
+// next adds the next step to an error that says that something was not found.
 func next(err error, step string) error {
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status == http.StatusNotFound && answer.Next == "" {

@@ -13,23 +13,23 @@ import (
 )
 
 type requestCmd struct {
-	Master         requestMasterCmd         `cmd:"" help:"Ask for a merged commit."`
-	Try            requestTryCmd            `cmd:"" help:"Ask for a try build."`
-	Release        requestReleaseCmd        `cmd:"" help:"Ask for a release."`
+	Master         requestMasterCmd         `cmd:"" help:"Request benchmarks of a merged commit."`
+	Try            requestTryCmd            `cmd:"" help:"Request benchmarks of a try build."`
+	Release        requestReleaseCmd        `cmd:"" help:"Request benchmarks of a release."`
 	List           requestListCmd           `cmd:"" help:"List requests, newest first."`
 	Show           requestShowCmd           `cmd:"" help:"Show a request with its jobs."`
 	Cancel         requestCancelCmd         `cmd:"" help:"Withdraw a request."`
-	Repair         requestRepairCmd         `cmd:"" help:"Run jobs of a request again that failed or were cancelled."`
-	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Say that the artifact of a try request exists."`
+	Repair         requestRepairCmd         `cmd:"" help:"Run the failed and cancelled jobs of a request again."`
+	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Tell Tacho that the artifact of a try request exists."`
 }
 
 type parameters struct {
-	Suite      events.SuiteName `help:"Suite to measure with; default: the only one of the server." placeholder:"NAME"`
+	Suite      events.SuiteName `help:"Suite to measure with; default: the only suite of the server." placeholder:"NAME"`
 	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Benchmarks []string         `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
-	Wait       bool             `help:"Wait until the request has ended, and tell how it goes."`
+	Wait       bool             `help:"Wait until the request has ended, and show its progress."`
 	JSON       bool             `help:"Print JSON." name:"json"`
 }
 
@@ -38,7 +38,7 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 	if err != nil {
 		return err
 	}
-	n.Suite = c.Suite // the server knows its only one
+	n.Suite = c.Suite // if empty, the server takes its only suite
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
@@ -47,11 +47,11 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 	if !c.JSON {
 		known := ""
 		if answer.Existed {
-			known = " (asked for already)"
+			known = " (already requested)"
 		}
 		p.say("request %s for %s: %s%s", answer.RequestID, askedFor(answer.Tag, n.Key), answer.State, known)
 		if answer.Existed && answer.State == events.StateCancelled && n.Tag != "" {
-			p.say("an end never changes; to have it measured after all: tacho request try %s --key NAME", n.Tag)
+			p.say("a cancelled request stays cancelled; to measure it after all, make a new one: tacho request try %s --key NAME", n.Tag)
 		}
 	}
 	if c.Wait {
@@ -76,7 +76,7 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 }
 
 type requestMasterCmd struct {
-	Tag    events.Tag `arg:"" help:"The commit's SHA, or whatever names the artifact."`
+	Tag    events.Tag `arg:"" help:"SHA of the commit, or another name of the artifact."`
 	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
 	PR     int        `help:"Pull request that brought the commit." placeholder:"N" name:"pr"`
 	parameters
@@ -88,8 +88,8 @@ func (c *requestMasterCmd) Run(ctx context.Context, p *Program) error {
 }
 
 type requestTryCmd struct {
-	Tag    events.Tag `arg:"" optional:"" help:"Tag of the artifact, when it exists already."`
-	Key    string     `help:"What makes the request unique; default: the tag." placeholder:"TEXT"`
+	Tag    events.Tag `arg:"" optional:"" help:"Tag of the artifact, if it already exists."`
+	Key    string     `help:"Unique key of the request; default: the tag." placeholder:"TEXT"`
 	Parent events.Tag `help:"Tag of the artifact to compare with." placeholder:"TAG"`
 	PR     int        `help:"Pull request." placeholder:"N" name:"pr"`
 	Keep   bool       `help:"Leave an older try of the pull request in the queue, instead of superseding it." name:"keep-older"`
@@ -99,7 +99,7 @@ type requestTryCmd struct {
 // Run asks for the try build.
 func (c *requestTryCmd) Run(ctx context.Context, p *Program) error {
 	if c.Tag == "" && c.Key == "" {
-		return usage.Errorf("a try request without a tag needs --key, so that asking twice is asking once")
+		return usage.Errorf("a try request without a tag needs --key, so that the same command twice makes one request")
 	}
 	return c.ask(ctx, p, control.NewRequest{Kind: events.Try, Key: c.Key, Tag: c.Tag, Parent: c.Parent, PR: c.PR, KeepOlder: c.Keep})
 }
@@ -115,7 +115,7 @@ func (c *requestReleaseCmd) Run(ctx context.Context, p *Program) error {
 	return c.ask(ctx, p, control.NewRequest{Kind: events.Release, Tag: c.Tag, ReleasedOn: c.Date})
 }
 
-// askedFor names what a request is for: its tag or, of a try that has none yet, the key that it was asked for with.
+// askedFor returns the tag of a request or, for a try that has none yet, its key.
 func askedFor(tag events.Tag, key string) string {
 	if tag == "" && key != "" {
 		return "key " + key
@@ -126,7 +126,7 @@ func askedFor(tag events.Tag, key string) string {
 type requestListCmd struct {
 	State events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
 	Kind  events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
-	Limit int                 `help:"At most so many." default:"30"`
+	Limit int                 `help:"Show at most this many." default:"30"`
 	JSON  bool                `help:"Print JSON." name:"json"`
 }
 
@@ -270,7 +270,7 @@ type requestRepairCmd struct {
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 
-// Help says what becomes of the request.
+// Help is shown by --help.
 func (*requestRepairCmd) Help() string {
 	return "Each job gets another round, which measures what has no result yet. The request stays as it ended; its report is edited when the jobs have ended."
 }
@@ -289,7 +289,7 @@ func (c *requestRepairCmd) Run(ctx context.Context, p *Program) error {
 		return p.json(answer)
 	}
 	if !answer.Answered {
-		p.say("request %s: the wish is recorded, and no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
+		p.say("request %s: the repair is recorded, but no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
 		return nil
 	}
 	p.say("request %s stays %s; %s run%s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job"), when(len(answer.Jobs) == 1, "s"))
@@ -306,7 +306,7 @@ type requestArtifactsReadyCmd struct {
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 
-// Run says that the artifact exists.
+// Run tells Tacho that the artifact exists.
 func (c *requestArtifactsReadyCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/tachobench/tacho/internal/visible"
 )
 
-// screen is a terminal that a person looks at while something takes long: what is written to it scrolls by, and
-// below stays one line of status. All who write to the terminal must do it through the screen.
+// screen is a terminal that a person watches during a long task. Text that is written to it scrolls by, above one line of
+// status. All writers to the terminal must use the screen.
 type screen struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -27,7 +27,7 @@ const clearLine = "\r\x1b[K"
 
 func newScreen(f *os.File) *screen { return &screen{out: f, width: func() int { return widthOf(f) }} }
 
-// widthOf returns the columns of a terminal; 80 when it does not say.
+// widthOf returns the columns of a terminal; 80 if they are not known.
 func widthOf(f *os.File) int {
 	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 		return w
@@ -64,7 +64,7 @@ func (s *screen) show(status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	had := s.status != ""
-	// The names in it are those of others, and it goes around the writer that cleans the rest.
+	// Others chose the names in it, and it does not pass the writer that cleans all other text; see cleanly.
 	s.status = visible.Line(status)
 	if !had && status == "" {
 		return
@@ -73,14 +73,14 @@ func (s *screen) show(status string) {
 	if status == "" {
 		out, s.rest = s.rest, nil
 	}
-	// A terminal that takes nothing any more is no reason to stop what it shows.
+	// The task continues even if the terminal takes no more text.
 	_ = s.draw(out)
 }
 
-// draw writes text in the place of the status, and the status below it, in one piece.
+// draw replaces the status by text, and writes the status below it, all in one write.
 func (s *screen) draw(text []byte) error {
 	all := append([]byte(clearLine), text...)
-	// The last column stays free: some terminals begin a new line behind it.
+	// The last column stays free: some terminals begin a new line after it.
 	all = append(all, cut(s.status, s.width()-1)...)
 	_, err := s.out.Write(all)
 	return err

@@ -7,8 +7,8 @@ import (
 )
 
 type serveCmd struct {
-	Parts    []string `arg:"" help:"Which parts, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, website."`
-	Insecure bool     `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
+	Parts    []string `arg:"" help:"Parts to run, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, website."`
+	Insecure bool     `help:"Accept every delivery to the webhook, without a secret. Only for tests on your own machine." name:"insecure-dev"`
 	Listen   string   `help:"Address of the website and API." placeholder:"ADDR"`
 	TLS      webTLS   `embed:""`
 }
@@ -17,7 +17,7 @@ type serveCmd struct {
 func (c *serveCmd) Help() string {
 	return "The log is the NATS cluster of nats.url (TACHO_NATS_URL), the tables are in the Postgres of database.url (TACHO_DATABASE_URL). " +
 		"Any number of schedulers, pollers, watchdogs, webhooks, reporters and websites may run; a second projector on the same database waits for the first to end. " +
-		"Webhook and reporter ask GitHub at the start which account their credentials are of, and do not start without an answer."
+		"Webhook and reporter first ask GitHub which account their credentials belong to, and do not start without an answer."
 }
 
 // Run runs the parts until ctx ends.

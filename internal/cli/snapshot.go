@@ -11,9 +11,9 @@ type snapshotCmd struct {
 
 // Help is shown by --help.
 func (c *snapshotCmd) Help() string {
-	return "A start goes on from the newest snapshot of what the log says, and reads only the events after it. A program that folds the log in " +
-		"another way cannot read the snapshots of the one before. Make one with the new program before you start it: beside the old one where both " +
-		"reach a NATS of yours, else after `tacho up` was stopped. Without a snapshot a start reads the whole log; nothing else depends on it."
+	return "A start reads the newest snapshot, and then only the events after it. A new program that folds the log in another way cannot " +
+		"read the snapshots of the old one. Then make a snapshot with the new program before you start it: with your own NATS, while the old program " +
+		"runs; otherwise after you have stopped `tacho up`. Without a snapshot a start reads the whole log; nothing else depends on it."
 }
 
 // Run makes a snapshot.

@@ -160,13 +160,13 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	}
 	what := "published"
 	if answer.Existed {
-		what = "current already"
+		what = "already current"
 	}
 	fmt.Fprintf(p.Stdout, "suite %s, digest %s: %s\n", answer.Suite, answer.Digest, what)
 	return nil
 }
 
-// loadSuite loads definitions. That they are wrong is a failure; that there are none of that name is wrong usage.
+// loadSuite loads definitions. Wrong definitions are a failure; a name without definitions is wrong usage.
 func loadSuite(nameOrFile string) (suite.Definitions, error) {
 	d, err := definitions.Load(nameOrFile)
 	var problems suite.Problems

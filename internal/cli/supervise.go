@@ -17,17 +17,17 @@ import (
 
 type collectorWantCmd struct {
 	because
-	Version string `arg:"" optional:"" help:"What the program says of itself: a tag, or a commit. Without it: show what is wanted."`
+	Version string `arg:"" optional:"" help:"The version, as the program reports it: a tag, or a commit. Without it: show the wanted version."`
 	JSON    bool   `help:"Print JSON." name:"json"`
 }
 
 // Help is shown by --help.
 func (c *collectorWantCmd) Help() string {
-	return "Collectors that run under `tacho collector supervise` leave for the wanted version between two requests, never inside one. " +
+	return "Collectors that run under `tacho collector supervise` change to the wanted version between two requests, never inside one. " +
 		"`tacho collector list` shows the version of each."
 }
 
-// Run says or shows which version is wanted.
+// Run sets or shows the wanted version.
 func (c *collectorWantCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
@@ -60,10 +60,10 @@ func (c *collectorWantCmd) show(ctx context.Context, p *Program, cl *client.Clie
 		return p.json(wanted)
 	}
 	if wanted.Version == "" {
-		fmt.Fprintln(p.Stdout, "No version is wanted: collectors stay at theirs. Say one with `tacho collector want VERSION`.")
+		fmt.Fprintln(p.Stdout, "No version is wanted: collectors keep the versions that they have. Set one with `tacho collector want VERSION`.")
 		return nil
 	}
-	fmt.Fprintf(p.Stdout, "version %s is wanted, since %s, says %s%s\n", wanted.Version, moment(wanted.Since), wanted.Actor, because{wanted.Reason}.text())
+	fmt.Fprintf(p.Stdout, "version %s is wanted since %s, set by %s%s\n", wanted.Version, moment(wanted.Since), wanted.Actor, because{wanted.Reason}.text())
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (b because) text() string {
 	return ": " + b.Reason
 }
 
-// tellVersions says below a list of collectors which version is wanted, and why a collector has another one.
+// tellVersions prints which version is wanted, and why a collector has another one.
 func (p *Program) tellVersions(list []client.Collector, wanted client.WantedVersion) {
 	if wanted.Version == "" {
 		return
@@ -90,17 +90,17 @@ func (p *Program) tellVersions(list []client.Collector, wanted client.WantedVers
 type collectorSuperviseCmd struct {
 	collectorRunCmd
 	Git      string `help:"Repository that versions are built from." placeholder:"URL" xor:"source"`
-	Ref      string `help:"Branch of it whose commits may be built, besides its tags." default:"main"`
-	Build    string `help:"How: a command for sh, with VERSION set, that leaves tacho or bin/tacho." default:"make build" placeholder:"CMD"`
-	Download string `help:"Where versions are downloaded: a URL with {version}, {os} and {arch}; its SHA-256 is at URL.sha256." placeholder:"URL" xor:"source"`
+	Ref      string `help:"Branch whose commits may be built, besides the tags of the repository." default:"main"`
+	Build    string `help:"Command for sh that builds a version: VERSION is set, and it leaves tacho or bin/tacho." default:"make build" placeholder:"CMD"`
+	Download string `help:"URL to download versions from, with {version}, {os} and {arch}; the SHA-256 of the file is at URL.sha256." placeholder:"URL" xor:"source"`
 }
 
 // Help is shown by --help.
 func (c *collectorSuperviseCmd) Help() string {
 	return "Runs `tacho collector run` as a process of its own and starts it again when it ends. When another version is wanted " +
-		"(`tacho collector want`), the collector leaves between two requests, and that version is fetched, built and started; where that " +
-		"fails, the one before goes on. Whoever can write to the repository or the server runs programs on this machine. " +
-		"A collector that was drained or deactivated is started when it is activated. Ctrl-C ends both softly."
+		"(`tacho collector want`), the collector leaves between two requests, and that version is fetched, built and started. If that " +
+		"fails, the old version continues. Everybody who can write to the repository or the server can run programs on this machine. " +
+		"A collector that was drained or deactivated is started when it is activated. On Ctrl-C the collector gives its job back, and both end."
 }
 
 // Run keeps the collector running until ctx ends.
@@ -119,7 +119,7 @@ func (c *collectorSuperviseCmd) Run(ctx context.Context, p *Program) error {
 	return one.Supervise(ctx, source, c.arguments(p))
 }
 
-// source returns where versions come from; nil when none was named.
+// source returns the source of versions that the flags name. Without one it returns wrong usage.
 func (c *collectorSuperviseCmd) source(p *Program) (supervisor.Source, error) {
 	switch {
 	case c.Git != "" && strings.TrimSpace(c.Build) == "":
@@ -132,10 +132,10 @@ func (c *collectorSuperviseCmd) source(p *Program) (supervisor.Source, error) {
 		}
 		return supervisor.Download{Template: c.Download}, nil
 	}
-	return nil, usage.Errorf("where versions come from is not known: name a repository with --git, or a server with --download")
+	return nil, usage.Errorf("no source of versions is named: name a repository with --git, or a server with --download")
 }
 
-// arguments start the collector as this command was started.
+// arguments returns the arguments that start the collector, with the flags of this command.
 func (c *collectorSuperviseCmd) arguments(p *Program) []string {
 	args := []string{"--data", p.config.Data}
 	flags := map[string]string{

@@ -14,10 +14,10 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// errEnded ends the following of events.
+// errEnded ends FollowEvents.
 var errEnded = errors.New("ended")
 
-// await tells what happens until all the requests have ended.
+// await prints what happens until all the requests have ended.
 func (p *Program) await(ctx context.Context, cl *client.Client, ids ...events.RequestID) error {
 	t := &teller{
 		p: p, began: p.Clock(), asked: map[events.RequestID]bool{}, open: map[events.RequestID]bool{},
@@ -49,14 +49,14 @@ func (p *Program) await(ctx context.Context, cl *client.Client, ids ...events.Re
 	return err
 }
 
-// teller tells how requests go, in plain lines; on a terminal also in one below them that changes.
+// teller prints the progress of requests in plain lines. On a terminal it keeps one line of status below them.
 type teller struct {
 	p     *Program
 	began time.Time
 	asked map[events.RequestID]bool
 
 	mu sync.Mutex
-	// open are the requests that have not ended, jobs those that belong to them.
+	// open has the requests that have not ended, jobs the jobs of all the requests.
 	open map[events.RequestID]bool
 	jobs map[events.JobID]bool
 	// ended counts jobs, cases the test cases that were measured.
@@ -64,7 +64,7 @@ type teller struct {
 	running      map[events.CollectorName]string
 }
 
-// tick keeps the time in the line of status moving; stop removes the line.
+// tick updates the line of status every second; stop removes the line.
 func (t *teller) tick(ctx context.Context) (stop func()) {
 	if t.p.screen == nil {
 		return func() {}
@@ -85,7 +85,7 @@ func (t *teller) tick(ctx context.Context) (stop func()) {
 	}
 }
 
-// tell takes the next event. A request that has ended is removed from the open ones.
+// tell prints the next event if the person who waits should see it.
 func (t *teller) tell(e readmodel.Event) {
 	recorded, err := events.Decode(events.Stored{Seq: e.Seq, Subject: e.Subject, Header: e.Headers, Data: e.Data})
 	if err != nil {
@@ -99,11 +99,11 @@ func (t *teller) tell(e readmodel.Event) {
 	}
 }
 
-// take learns from a fact and reports whether it is news to who waits.
+// take learns from a fact and reports whether the person who waits should see it.
 func (t *teller) take(f events.Fact) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// The rest is not about requests and their jobs, or no news to who waits.
+	// The rest is not about requests and their jobs, or the person who waits need not see it.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.RequestStarted:

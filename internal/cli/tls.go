@@ -19,9 +19,9 @@ func (f webTLS) apply(c *config.Config) error {
 
 // natsServerTLS are the flags of a command that runs a NATS server.
 type natsServerTLS struct {
-	Cert     string `help:"Certificate that collectors of other machines are shown, in PEM; read again when it is renewed." name:"nats-cert" type:"path" placeholder:"FILE"`
+	Cert     string `help:"Certificate that the log's server shows to collectors on other machines, in PEM; read again when it is renewed." name:"nats-cert" type:"path" placeholder:"FILE"`
 	Key      string `help:"Private key of that certificate." name:"nats-key" type:"path" placeholder:"FILE"`
-	ClientCA string `help:"CA that must have signed a certificate of every collector." name:"nats-client-ca" type:"path" placeholder:"FILE"`
+	ClientCA string `help:"CA of the collectors' certificates; with it, every collector must show one." name:"nats-client-ca" type:"path" placeholder:"FILE"`
 }
 
 func (f natsServerTLS) apply(c *config.Config) error {
@@ -33,8 +33,8 @@ func (f natsServerTLS) apply(c *config.Config) error {
 
 // natsClientTLS are the flags of a command that connects to a NATS server.
 type natsClientTLS struct {
-	CA         string `help:"CA of the log's server; default: what the credentials say." name:"nats-ca" type:"path" placeholder:"FILE"`
-	ServerName string `help:"Name in the certificate of the log's server; default: what the credentials say, else the host of the URL." name:"nats-server-name" placeholder:"NAME"`
+	CA         string `help:"CA of the log's server; default: nats.ca, else the one in the credentials." name:"nats-ca" type:"path" placeholder:"FILE"`
+	ServerName string `help:"Name in the certificate of the log's server; default: nats.server_name, else the one in the credentials, else the host of the URL." name:"nats-server-name" placeholder:"NAME"`
 	ClientCert string `help:"Certificate to show to the log's server." name:"nats-client-cert" type:"path" placeholder:"FILE"`
 	ClientKey  string `help:"Private key of that certificate." name:"nats-client-key" type:"path" placeholder:"FILE"`
 }
@@ -47,7 +47,7 @@ func (f natsClientTLS) apply(c *config.Config) error {
 	return flagsFit(*c)
 }
 
-// arguments are the flags as they were given.
+// arguments returns the flags as they were given.
 func (f natsClientTLS) arguments() map[string]string {
 	return map[string]string{
 		"--nats-ca": f.CA, "--nats-server-name": f.ServerName, "--nats-client-cert": f.ClientCert, "--nats-client-key": f.ClientKey,
@@ -67,8 +67,8 @@ func flagsFit(c config.Config) error {
 	return nil
 }
 
-// applyTLS sets what the flags say. Collectors of this machine that have nothing to show to a server that wants a
-// certificate are refused.
+// applyTLS applies the flags. It returns wrong usage if collectors run on this machine, the log's server requires a
+// certificate of them, and they have none.
 func (c *upCmd) applyTLS(conf *config.Config) error {
 	if err := c.TLS.apply(conf); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *upCmd) applyTLS(conf *config.Config) error {
 	}
 	n := conf.NATS
 	if n.URL == "" && n.ClientCA != "" && n.ClientCert == "" && c.Collectors != 0 {
-		return usage.Errorf("nats.client_ca wants a certificate of every collector, and those of this machine have none: set nats.client_cert and nats.client_key, or run none with --collectors 0")
+		return usage.Errorf("nats.client_ca requires a certificate of every collector, and the collectors of this machine have none: set nats.client_cert and nats.client_key, or run no collectors with --collectors 0")
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ type traceCmd struct {
 
 // Help is shown by --help.
 func (c *traceCmd) Help() string {
-	return "Each event stands below the one that caused it. Of a request all that came of it is shown; of a job its own events and " +
-		"what led to them; of an event what led to it and what came of it."
+	return "Each event is shown below the one that caused it. For a request you see everything that came of it; for a job its own events and " +
+		"what led to them; for an event what led to it and what came of it."
 }
 
 // effect is an event with what it caused, in the order of the log.
@@ -59,12 +59,12 @@ func (c *traceCmd) Run(ctx context.Context, p *Program) error {
 	return top.print(p, "", "")
 }
 
-// find returns an event of what the id names, and which events are to be shown with those that led to them.
+// find returns an event of what the id names. keep selects the events to show, with what led to them.
 func (c *traceCmd) find(ctx context.Context, cl *client.Client) (readmodel.Event, func(*effect) bool, error) {
 	if n, err := strconv.ParseUint(c.ID, 10, 64); err == nil {
 		seq := events.Seq(n)
 		e, err := cl.Event(ctx, seq)
-		if err != nil { // the hash of a commit may begin with digits alone
+		if err != nil { // the beginning of a commit's hash may be digits only
 			if first, keep, other := c.findNamed(ctx, cl); other == nil {
 				return first, keep, nil
 			}
@@ -74,7 +74,7 @@ func (c *traceCmd) find(ctx context.Context, cl *client.Client) (readmodel.Event
 	return c.findNamed(ctx, cl)
 }
 
-// findNamed is find for what is no event.
+// findNamed is find for the id of a request or a job.
 func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.Event, func(*effect) bool, error) {
 	var missing *client.Error
 	id, keep := events.RequestID(""), func(*effect) bool { return true }
@@ -84,7 +84,7 @@ func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.
 		j, err = cl.Job(ctx, events.JobID(c.ID))
 		switch {
 		case err == nil || !errors.As(err, &missing):
-		case missing.Status == 410: // the job has left the tables, and the log has it still
+		case missing.Status == 410: // the job has left the tables, but the log still has it
 			j.ID, j.RequestID, err = missing.JobID, missing.RequestID, nil
 		case missing.Status == 404:
 			missing.Message, missing.Next = fmt.Sprintf("%s is no request, job or event", c.ID), "see `tacho request list` and `tacho jobs`"
@@ -104,8 +104,8 @@ func (c *traceCmd) findNamed(ctx context.Context, cl *client.Client) (readmodel.
 	return list[0], keep, nil
 }
 
-// causes returns the tree of everything that has the same first cause as the event. Where that is a request, what was
-// said of it later by others (a cancel, a wish for a repair) stands below it, too, with what came of that.
+// causes returns the tree of everything that has the same first cause as the event. If that cause is a request, later
+// commands about it (a cancel, a repair) are below it, too, with what came of them.
 func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect, error) {
 	for e.Cause > 0 {
 		cause, err := cl.Event(ctx, e.Cause)
@@ -116,7 +116,7 @@ func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect,
 	}
 	var list []readmodel.Event
 	var err error
-	// An event that no command stands behind has no root to ask for.
+	// An event that no command caused has no root to ask for.
 	if e.Root != "" {
 		if list, err = behind(ctx, cl, e.Seq, client.EventQuery{Root: e.Root}); err != nil {
 			return nil, err
@@ -145,7 +145,7 @@ func causes(ctx context.Context, cl *client.Client, e readmodel.Event) (*effect,
 	return top, nil
 }
 
-// behind returns all events that a query finds behind a sequence, in order.
+// behind returns all events that a query finds after a sequence, in order.
 func behind(ctx context.Context, cl *client.Client, after events.Seq, q client.EventQuery) (all []readmodel.Event, err error) {
 	q.After, q.Limit = &after, page
 	for {
@@ -184,7 +184,7 @@ func jobOf(f events.Fact) events.JobID {
 	return ""
 }
 
-// prune keeps what is wanted, all that it caused, and what led to it. It reports whether there is any.
+// prune keeps the wanted events, all that they caused, and what led to them. It reports whether any are wanted.
 func (x *effect) prune(wanted func(*effect) bool) bool {
 	if wanted(x) {
 		return true
@@ -199,7 +199,7 @@ func (x *effect) prune(wanted func(*effect) bool) bool {
 	return len(kept) > 0
 }
 
-// print writes the tree; head stands before the event itself, indent before what it caused.
+// print writes the tree. head comes before the event itself, indent before what it caused.
 func (x *effect) print(p *Program, head, indent string) error {
 	line := fmt.Sprintf("%6d  %s  %s%s  %s", x.Seq, x.Time[11:], head, shortType(x.Type), visible.Line(x.Text))
 	if p.width != nil {

@@ -14,11 +14,11 @@ import (
 
 type upCmd struct {
 	Listen     string        `help:"Address of the website and API; default: 127.0.0.1:8421." placeholder:"ADDR"`
-	NATSListen string        `help:"Address where collectors of other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
-	Insecure   bool          `help:"Believe every delivery to the webhook, without a secret. For tries on one's own machine." name:"insecure-dev"`
-	Collectors int           `help:"Collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
+	NATSListen string        `help:"Address where collectors on other machines reach the log." placeholder:"ADDR" name:"nats-listen"`
+	Insecure   bool          `help:"Accept every delivery to the webhook, without a secret. Only for tests on your own machine." name:"insecure-dev"`
+	Collectors int           `help:"Number of collectors to run on this machine; -1 runs one per set of its target." default:"-1"`
 	Demo       bool          `help:"Benchmark two releases as parent and child in a data directory of its own, and print the comparison; on a terminal the pages stay until Ctrl-C."`
-	Stay       bool          `help:"With --demo: keep serving the pages after the comparison, also where there is no terminal."`
+	Stay       bool          `help:"With --demo: keep serving the pages after the comparison, also without a terminal."`
 	TLS        webTLS        `embed:""`
 	NATSTLS    natsServerTLS `embed:""`
 	JSON       bool          `help:"With --demo: print the comparison as JSON." name:"json"`
@@ -28,7 +28,7 @@ type upCmd struct {
 func (c *upCmd) Help() string {
 	return "The first start makes the data directory: the log (an embedded NATS JetStream), a Postgres of its own for the tables, keys and caches. " +
 		"With a repository (github.repo) and credentials it first asks GitHub which account comments are written as, and does not start without an answer. " +
-		"It stops softly on Ctrl-C. Killing it at any moment loses nothing: start it again."
+		"On Ctrl-C the collectors give their jobs back, and everything ends. You can kill it at any moment and lose nothing: start it again."
 }
 
 // Run runs everything until ctx ends.
@@ -59,12 +59,12 @@ func (c *upCmd) up(ctx context.Context, p *Program, task func(context.Context, *
 	return p.host().Up(ctx, node.UpOptions{Collectors: c.Collectors, Insecure: c.Insecure, Task: task})
 }
 
-// say prints a line about what is being done. It goes to stderr, so that stdout holds answers alone.
+// say prints a line about what is being done to stderr, so that stdout holds only answers.
 func (p *Program) say(format string, args ...any) {
 	fmt.Fprintln(p.Stderr, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// actor is who types the commands, in a form that the API takes.
+// actor returns the user who typed the command, in a form that the API accepts.
 func (p *Program) actor() events.Actor {
 	user := strings.Map(func(r rune) rune {
 		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._@-", r)) {

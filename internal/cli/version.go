@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// versionOr returns the version that the build set, or else that of the module.
+// versionOr returns the version that the build set, or else the version of the module.
 func versionOr(version string) string {
 	if version != "" {
 		return version

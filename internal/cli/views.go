@@ -121,7 +121,7 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 type jobsCmd struct {
 	Request events.RequestID `help:"Only those of a request: its id, tag or key." placeholder:"ID"`
 	State   events.JobState  `help:"Only those in this state: queued, in_progress, success, failure or cancelled." placeholder:"STATE"`
-	Limit   int              `help:"At most so many." default:"100"`
+	Limit   int              `help:"Show at most this many." default:"100"`
 	JSON    bool             `help:"Print JSON." name:"json"`
 }
 
@@ -144,7 +144,7 @@ func (c *jobsCmd) Run(ctx context.Context, p *Program) error {
 	return p.jobTable(jobs)
 }
 
-// noJobs says why there are none: those of an old request have left the tables.
+// noJobs says why the list is empty: the jobs of an old request have left the tables.
 func (p *Program) noJobs(ctx context.Context, cl *client.Client, request string) error {
 	if request != "" {
 		r, err := cl.Request(ctx, request)
@@ -162,13 +162,13 @@ func (p *Program) noJobs(ctx context.Context, cl *client.Client, request string)
 // tellRetired says how many jobs of a request have left the tables, and whether there are any.
 func (p *Program) tellRetired(r readmodel.Request) bool {
 	if r.Jobs.Retired > 0 {
-		fmt.Fprintf(p.Stdout, "%d of %d jobs of request %s ended long ago and left the tables; `tacho trace %s` tells their story.\n",
+		fmt.Fprintf(p.Stdout, "%d of %d jobs of request %s ended long ago and left the tables; `tacho trace %s` shows their events.\n",
 			r.Jobs.Retired, r.Jobs.Total, r.ID, r.ID)
 	}
 	return r.Jobs.Retired > 0
 }
 
-// overrun says that a request runs longer than expected, or nothing.
+// overrun returns the words for a request that runs longer than expected, else "".
 func overrun(places []client.QueuePlace, id events.RequestID) string {
 	for _, q := range places {
 		if q.RequestID == id && q.Overrun {
@@ -180,13 +180,13 @@ func overrun(places []client.QueuePlace, id events.RequestID) string {
 
 type logsCmd struct {
 	Job    events.JobID `arg:"" help:"Id of the job, or its beginning."`
-	Follow bool         `help:"Go on until the job ends." short:"f"`
-	JSON   bool         `help:"Print JSON, when all of it is there." name:"json"`
+	Follow bool         `help:"Keep showing new output until the job ends." short:"f"`
+	JSON   bool         `help:"Print JSON; with -f, when the job has ended." name:"json"`
 }
 
 // Help is shown by --help.
 func (c *logsCmd) Help() string {
-	return "On a terminal, what it would obey is shown as escapes, such as \\x1b. Redirected to a file or another program, the output comes byte for byte."
+	return "On a terminal, control characters are shown as escapes, such as \\x1b. Redirected to a file or another program, the output comes byte for byte."
 }
 
 // Run shows the output of a job.
@@ -208,9 +208,9 @@ func (c *logsCmd) Run(ctx context.Context, p *Program) error {
 type compareCmd struct {
 	A      events.Tag       `arg:"" help:"Tag of the artifact to compare with."`
 	B      events.Tag       `arg:"" help:"Tag of the artifact that is judged."`
-	Suite  events.SuiteName `help:"Suite, when both have results of several." placeholder:"NAME"`
-	Metric events.Metric    `help:"One metric alone." placeholder:"NAME"`
-	All    bool             `help:"Show the test cases of every metric, and not only of the headline metric; as Markdown, also those that are unchanged."`
+	Suite  events.SuiteName `help:"Suite, if both have results of more than one." placeholder:"NAME"`
+	Metric events.Metric    `help:"Show only this metric." placeholder:"NAME"`
+	All    bool             `help:"Show the test cases of every metric, not only of the headline metric; as Markdown, also the unchanged ones."`
 	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
 	JSON   bool             `help:"The same as --format json." name:"json"`
 }
@@ -234,7 +234,7 @@ func (c *compareCmd) Run(ctx context.Context, p *Program) error {
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// shortType is the name of a type as people read it: without the version.
+// shortType returns the name of a type for people: without the version.
 func shortType(name string) string {
 	if i := strings.LastIndex(name, ".v"); i >= 0 {
 		return name[:i]

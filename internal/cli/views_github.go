@@ -18,7 +18,7 @@ import (
 type githubCmd struct {
 	Deliveries githubDeliveriesCmd `cmd:"" help:"List what GitHub delivered and what came of it, newest first."`
 	Delivery   githubDeliveryCmd   `cmd:"" help:"Show a delivery with its body."`
-	Outbox     githubOutboxCmd     `cmd:"" help:"List what is to stand on GitHub and how far it came, newest first."`
+	Outbox     githubOutboxCmd     `cmd:"" help:"List the comments for GitHub and their state, newest first."`
 	Comment    githubCommentCmd    `cmd:"" help:"Show a comment with its text."`
 }
 
@@ -26,7 +26,7 @@ type githubDeliveriesCmd struct {
 	Outcome events.DeliveryOutcome `help:"Only those with this outcome: accepted, refused, forbidden, ignored or malformed." placeholder:"OUTCOME"`
 	Waiting bool                   `help:"Only those that are not handled yet."`
 	PR      int                    `help:"Only those about a pull request." placeholder:"N" name:"pr"`
-	Limit   int                    `help:"At most so many." default:"30"`
+	Limit   int                    `help:"Show at most this many." default:"30"`
 	JSON    bool                   `help:"Print JSON." name:"json"`
 }
 
@@ -83,7 +83,7 @@ func orDash(s string) string {
 }
 
 type githubDeliveryCmd struct {
-	ID   string `arg:"" help:"Id of the delivery, or HOOK/ID where two webhooks had the same."`
+	ID   string `arg:"" help:"Id of the delivery, or HOOK/ID if two webhooks have the same id."`
 	JSON bool   `help:"Print JSON." name:"json"`
 }
 
@@ -133,7 +133,7 @@ func (c *githubDeliveryCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
-// find returns the names of a delivery, of which the webhook is mostly left out.
+// find returns the webhook and the id of a delivery. It looks the webhook up if the person did not name it, which is usual.
 func (c *githubDeliveryCmd) find(ctx context.Context, cl *client.Client) (events.HookID, events.DeliveryID, error) {
 	if hook, id, ok := strings.Cut(c.ID, "/"); ok {
 		return events.HookID(hook), events.DeliveryID(id), nil
@@ -145,7 +145,7 @@ func (c *githubDeliveryCmd) find(ctx context.Context, cl *client.Client) (events
 	case len(list) == 0:
 		return "", "", &client.Error{Status: http.StatusNotFound, Message: fmt.Sprintf("delivery %s: not found", c.ID), Next: "see `tacho github deliveries`"}
 	case len(list) > 1:
-		return "", "", usage.Errorf("%d webhooks had a delivery %s: write %s/%s or another", len(list), c.ID, list[0].Hook, c.ID)
+		return "", "", usage.Errorf("%d webhooks have a delivery %s: name the webhook, too, as in %s/%s", len(list), c.ID, list[0].Hook, c.ID)
 	}
 	return list[0].Hook, list[0].ID, nil
 }
@@ -154,7 +154,7 @@ type githubOutboxCmd struct {
 	State   readmodel.CommentState `help:"Only those in this state: wanted, postponed, posted, refused or minimised." placeholder:"STATE"`
 	PR      int                    `help:"Only those on a pull request." placeholder:"N" name:"pr"`
 	Request events.RequestID       `help:"Only those about a request." placeholder:"ID"`
-	Limit   int                    `help:"At most so many." default:"30"`
+	Limit   int                    `help:"Show at most this many." default:"30"`
 	JSON    bool                   `help:"Print JSON." name:"json"`
 }
 
@@ -172,7 +172,7 @@ func (c *githubOutboxCmd) Run(ctx context.Context, p *Program) error {
 		return p.json(list)
 	}
 	if len(list) == 0 {
-		p.nothing(*c == githubOutboxCmd{Limit: c.Limit}, "Nothing is to stand on GitHub yet.", "There is no such comment.")
+		p.nothing(*c == githubOutboxCmd{Limit: c.Limit}, "There is no comment for GitHub yet.", "There is no such comment.")
 		return nil
 	}
 	return p.commentTable(list)
@@ -249,10 +249,10 @@ func (p *Program) heading(format string, args ...any) {
 	fmt.Fprintln(p.Stdout, visible.Line(fmt.Sprintf(format, args...)))
 }
 
-// unixLines is a text with lines as forms of the web send them, as terminals want them.
+// unixLines replaces the ends of lines that web forms send by those of a terminal.
 func unixLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// facts prints what is known, line by line, and leaves out what is not.
+// facts prints one line for each fact, and leaves out those that are not known.
 func (p *Program) facts(lines [][2]string) {
 	for _, line := range lines {
 		if line[1] != "" && line[1] != "-" {

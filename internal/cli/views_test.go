@@ -125,7 +125,7 @@ func TestTakingALaneOverTellsWhoIsAbsent(t *testing.T) {
 	}{
 		{"both are there", collector("first", client.CollectorIdle, 0, true, nil), client.CollectorIdle, ""},
 		{"the other one is gone", collector("first", client.CollectorOffline, 0, true, nil), client.CollectorIdle, "`tacho collector takeover first`"},
-		{"it is gone in a job", collector("first", client.CollectorOffline, 0, true, &readmodel.Job{}), client.CollectorIdle, "its job goes on with spare"},
+		{"it is gone in a job", collector("first", client.CollectorOffline, 0, true, &readmodel.Job{}), client.CollectorIdle, "its job continues on spare"},
 		{"it is not there itself", collector("first", client.CollectorIdle, 0, true, nil), client.CollectorOffline, "`tacho collector run spare`"},
 	} {
 		list := []client.Collector{elsewhere, c.first, collector("spare", c.spare, 0, false, nil)}
@@ -165,7 +165,7 @@ func TestJobsThatLeftTheTablesAreTraced(t *testing.T) {
 		if code != ExitDone {
 			t.Errorf("tacho %s: exit code %d", line, code)
 		}
-		contains(t, line, out, "12 of 12 jobs of request r1 ended long ago and left the tables; `tacho trace r1` tells their story.")
+		contains(t, line, out, "12 of 12 jobs of request r1 ended long ago and left the tables; `tacho trace r1` shows their events.")
 	}
 	out, _, _ = answering(t, answers, "jobs")
 	contains(t, "the list of jobs", out, "There is no such job.")

@@ -13,9 +13,9 @@ import (
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
-// Credentials are all that a collector needs to work, on every machine: who it is, which lane it serves, where the log is, and
-// the secret half of its key. CA and ServerName say by what it knows the log's server: certificates in PEM, and a name in
-// the one that the server shows.
+// Credentials are all that a collector needs to work on any machine: its name, its lane, the URL of the log, and the secret
+// half of its key. CA and ServerName are for TLS: the certificates in PEM that it trusts, and the name that it expects in
+// the server's certificate.
 type Credentials struct {
 	Name    events.CollectorName `json:"name"`
 	Target  events.Target        `json:"target"`
@@ -35,8 +35,8 @@ func credentialsName(name events.CollectorName) string {
 // CredentialsFile returns the path of a collector's credentials.
 func (d Dir) CredentialsFile(name events.CollectorName) string { return d.Path(credentialsName(name)) }
 
-// NextFile returns the path beside a file of credentials that holds those with a new key, while it is not certain that
-// the log knows that key.
+// NextFile returns the path beside a file of credentials for the credentials with a new key. It holds them until the log is
+// known to have that key.
 func NextFile(file string) string { return file + ".next" }
 
 // ReadCredentials reads a file of credentials. The error is os.ErrNotExist when there is none.
@@ -52,8 +52,8 @@ func ReadCredentials(file string) (Credentials, error) {
 	return c, nil
 }
 
-// NewCredentials returns the credentials of a collector that are kept here, or else such with a new key; and the public
-// half of the key.
+// NewCredentials returns the credentials of a collector and the public half of its key. If no credentials are kept here, it
+// makes a new key; it writes nothing.
 func (d Dir) NewCredentials(name events.CollectorName, target events.Target, set events.Set) (c Credentials, public string, err error) {
 	c, err = ReadCredentials(d.CredentialsFile(name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -70,7 +70,7 @@ func (d Dir) NewCredentials(name events.CollectorName, target events.Target, set
 // Keep writes the credentials of a collector.
 func (d Dir) Keep(c Credentials) error { return d.keep(credentialsName(c.Name), c) }
 
-// KeepNext writes them to the file beside; see NextFile.
+// KeepNext writes the credentials to NextFile.
 func (d Dir) KeepNext(c Credentials) error { return d.keep(NextFile(credentialsName(c.Name)), c) }
 
 func (d Dir) keep(name string, c Credentials) error {
@@ -104,14 +104,15 @@ func (c Credentials) PublicKey() (string, error) {
 	return key.PublicKey()
 }
 
-// Trust adds what a collector elsewhere must know to believe the log's server: ca is a file, and empty without TLS.
+// Trust adds what a collector elsewhere needs to trust the log's server: the certificates in the file ca, which is empty
+// without TLS, and the name in the server's certificate.
 func (c *Credentials) Trust(ca, name string) (err error) {
 	c.CA, c.ServerName = "", ""
 	if ca == "" {
 		return nil
 	}
 	if c.CA, err = tlsfiles.Trust(ca); err != nil {
-		return fmt.Errorf("what collector %s must believe cannot be read: %w", c.Name, err)
+		return fmt.Errorf("the certificates that collector %s must trust cannot be read: %w", c.Name, err)
 	}
 	c.ServerName = name
 	return nil

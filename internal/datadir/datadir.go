@@ -26,8 +26,8 @@ import (
 // Dir is the path of a data directory.
 type Dir string
 
-// The certificates that are shown now are kept in the directory: the files of the operator may hold new ones already, or
-// half of them.
+// These files hold the certificates that servers show now. The operator's files may already hold new ones, or parts of new
+// ones.
 const (
 	WebShown  = "web.pem"
 	NATSShown = "nats.pem"
@@ -45,11 +45,12 @@ const (
 type Running struct {
 	URL     string `json:"url"`
 	NATSURL string `json:"nats_url"`
-	// CA are files with the certificate that it shows, which this machine's commands believe; none without TLS.
-	// ServerName is a name in it, where the host of URL is none.
+	// CA are files with the certificate that it shows, for commands on this machine; none without TLS. ServerName is a name
+	// in the certificate if the host of URL is not in it.
 	CA         []string `json:"ca,omitempty"`
 	ServerName string   `json:"server_name,omitempty"`
-	// NATSCA is a file that clients of the log's server believe, NATSServerName what they find in its certificate.
+	// NATSCA is a file with what clients of the log's server trust. NATSServerName is the name that they expect in its
+	// certificate.
 	NATSCA         string `json:"nats_ca,omitempty"`
 	NATSServerName string `json:"nats_server_name,omitempty"`
 
@@ -87,7 +88,8 @@ func (d Dir) Withdraw() error {
 	return nil
 }
 
-// Find reads where a Tacho on this directory answers; false when none does. One that was killed may still be announced.
+// Find reads where a Tacho on this directory answers. It returns false if none is announced; one that was killed may still be
+// announced.
 func (d Dir) Find() (Running, bool) {
 	var r Running
 	text, err := os.ReadFile(d.Path(runningFile))

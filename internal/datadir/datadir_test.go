@@ -114,11 +114,11 @@ func TestALockSaysWhoHoldsIt(t *testing.T) {
 	d := Dir(t.TempDir())
 	for name, take := range map[string]func() (func(), error){
 		"the data directory": d.Own,
-		"collector eider runs already": func() (func(), error) {
+		"collector eider already runs": func() (func(), error) {
 			_, unlock, err := d.OwnCollector("eider", "instance")
 			return unlock, err
 		},
-		"collector eider is supervised already": func() (func(), error) { return d.OwnVersions("eider") },
+		"collector eider is already supervised": func() (func(), error) { return d.OwnVersions("eider") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // a lock is waited for

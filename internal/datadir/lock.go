@@ -14,12 +14,12 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// dying is how long a lock is waited for: a process that was killed holds what it has until the kernel is done with its
-// last write to the disk.
+// dying is how long to wait for a lock: a killed process holds its locks until the kernel has finished its last write to the
+// disk.
 const dying = 3 * time.Second
 
-// lock takes a lock that ends with this process, however it ends. Who holds it is written into the file: when
-// that is another process, and it does not end right now, ok is false and holder its id.
+// lock takes a lock that ends with this process, however it ends. The id of the holder is in the file. If another process
+// holds the lock and is not about to end, ok is false and holder is its id.
 func (d Dir) lock(name string) (unlock func(), holder string, ok bool, err error) {
 	path := d.Path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -45,7 +45,7 @@ func (d Dir) lock(name string) (unlock func(), holder string, ok bool, err error
 func (d Dir) Own() (unlock func(), err error) {
 	unlock, holder, ok, err := d.lock("lock")
 	if err != nil {
-		return nil, fmt.Errorf("take the data directory: %w; choose another with --data", err)
+		return nil, fmt.Errorf("lock the data directory: %w; choose another with --data", err)
 	}
 	if ok {
 		return unlock, nil
@@ -57,15 +57,15 @@ func (d Dir) Own() (unlock func(), err error) {
 	return nil, inUse("the data directory %s is in use by process %s%s: use that one, stop it, or choose another directory with --data", d, holder, at)
 }
 
-// OwnCollector makes sure that no other process on this machine runs the collector, and returns the instance that the last
-// one was, which is therefore known to be dead: its name can be taken at once. The instance of this process is kept.
+// OwnCollector makes sure that no other process on this machine runs the collector, and keeps the instance of this process.
+// It returns the instance of the last process, which is now known to be dead, so its name can be taken at once.
 func (d Dir) OwnCollector(name events.CollectorName, instance string) (last string, unlock func(), err error) {
 	unlock, holder, ok, err := d.lock(filepath.Join("credentials", string(name)+".lock"))
 	switch {
 	case err != nil:
 		return "", nil, err
 	case !ok:
-		return "", nil, inUse("collector %s runs already on this machine, as process %s: a name belongs to one process at a time", name, holder)
+		return "", nil, inUse("collector %s already runs on this machine, as process %s: stop that one first, or register another collector", name, holder)
 	}
 	file := filepath.Join("credentials", string(name)+".instance")
 	last = d.Read(file)
@@ -76,7 +76,7 @@ func (d Dir) OwnCollector(name events.CollectorName, instance string) (last stri
 	return last, unlock, nil
 }
 
-// Versions returns the directory where the programs of a supervised collector lie.
+// Versions returns the directory of the programs of a supervised collector.
 func (d Dir) Versions(name events.CollectorName) string { return d.Path(versionsName(name)) }
 
 func versionsName(name events.CollectorName) string { return filepath.Join("versions", string(name)) }
@@ -87,7 +87,7 @@ func (d Dir) OwnVersions(name events.CollectorName) (unlock func(), err error) {
 	if err != nil || ok {
 		return unlock, err
 	}
-	return nil, inUse("collector %s is supervised already on this machine, by process %s: stop that one first", name, holder)
+	return nil, inUse("collector %s is already supervised on this machine, by process %s: stop that one first", name, holder)
 }
 
 func inUse(format string, args ...any) error {

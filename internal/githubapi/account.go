@@ -34,7 +34,7 @@ func (c *Client) Self(ctx context.Context) (Account, error) {
 	case !c.may:
 		return Account{}, &Error{Kind: Unauthorized, Call: "ask who we are", Err: errors.New("there are no credentials")}
 	}
-	const call = "ask whose the token is"
+	const call = "ask for the account of the token"
 	user, _, err := c.api.Users.Get(ctx, "")
 	if err != nil {
 		return Account{}, explain(call, err)

@@ -33,12 +33,12 @@ import (
 type Collector struct {
 	*Host
 	Name events.CollectorName
-	// Credentials is their file, NATSURL says where the log is, Cache is the directory of fetched artifacts. Empty is what
-	// the configuration, the credentials and the data directory say.
+	// Credentials is the file of the credentials, NATSURL is the URL of the log, Cache is the directory for fetched
+	// artifacts. Empty fields are taken from the configuration, the credentials and the data directory.
 	Credentials, NATSURL, Cache string
-	// Orders is what a supervisor told it; empty without one.
+	// Orders are the encoded orders of a supervisor; empty without one.
 	Orders string
-	// Watched is set when a person looks at what Say says.
+	// Watched is set if a person reads what Say prints.
 	Watched bool
 }
 
@@ -108,21 +108,21 @@ func (c *Collector) access() (creds datadir.Credentials, url string, err error) 
 		return creds, "", err
 	}
 	if creds.Name != c.Name {
-		return creds, "", usage.Errorf("the credentials in %s are those of collector %s", file, creds.Name)
+		return creds, "", usage.Errorf("the credentials in %s are those of collector %s: name the right file with --credentials", file, creds.Name)
 	}
 	url = cmp.Or(c.NATSURL, c.Config.NATS.URL, creds.NATSURL)
 	if url == "" {
-		return creds, "", usage.Errorf("where the log is, is not known: name it with --nats-url or TACHO_NATS_URL")
+		return creds, "", usage.Errorf("the credentials do not say where the log is: name its URL with --nats-url or TACHO_NATS_URL")
 	}
 	return creds, url, nil
 }
 
-// connect connects as the collector. A user in the URL stands for the key of the credentials, and a key in a file
-// that the configuration names stands over both.
+// connect connects as the collector. A user in the URL replaces the key of the credentials, and a key in a file that the
+// configuration names replaces both.
 func (c *Collector) connect(ctx context.Context, url string, creds datadir.Credentials) (*nats.Conn, error) {
 	a := access{servers: url, seed: creds.Seed, beat: c.Config.Collector.BeatEvery.Std(), wait: c.Config.StartWait.Std(), say: c.Say}
-	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: if it was rotated, bring the new credentials; if the collector was never registered there, "+
-		"do that with `tacho collector add %s --target %s --set %d`, and bring the credentials that it makes",
+	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: if the key was rotated, copy the new credentials to this machine; if the collector was never registered there, "+
+		"register it with `tacho collector add %s --target %s --set %d`, and copy the credentials that this makes",
 		config.NATSHosts(url), c.Name, creds.Target, creds.Set)
 	var err error
 	if a.look, err = c.natsClient(creds); err != nil {
@@ -139,14 +139,15 @@ func (c *Collector) connect(ctx context.Context, url string, creds datadir.Crede
 		a.refused = fmt.Sprintf("the NATS server at %s refuses the user of the URL: check its name and password", config.NATSHosts(url))
 	}
 	logger := c.Logger.With("collector", string(c.Name))
-	// It comes back soon: with a key that was rotated meanwhile it has to be closed and made anew before its silence counts.
+	// Reconnect soon: after a rotation of its key, the connection must be closed and made anew before the collector counts
+	// as silent.
 	return a.connect(ctx, nats.Name("tacho collector "+string(c.Name)), nats.MaxReconnects(-1),
 		nats.ReconnectWait(250*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { logger.Debug("NATS connection", "error", err) }))
 }
 
-// connectRotated connects as the collector. Where its key is refused and a rotation was killed before it put the new
-// key into its place, that one is tried, and put there.
+// connectRotated connects as the collector. If its key is refused and a killed rotation left a new key beside it,
+// connectRotated tries the new key and, if that works, puts it in the place of the old one.
 func (c *Collector) connectRotated(ctx context.Context, url string, creds datadir.Credentials) (*nats.Conn, error) {
 	nc, err := c.connect(ctx, url, creds)
 	var refused *control.RefusedError
@@ -168,8 +169,8 @@ func (c *Collector) connectRotated(ctx context.Context, url string, creds datadi
 	return nc, nil
 }
 
-// open opens the log. It may not be there yet when its server is, nor the core that answers collectors. The
-// credentials are read anew whenever the server closes the connection: the key may have been rotated.
+// open opens the log. It waits if the server runs before the log exists, or before the core answers collectors. It reads the
+// credentials anew after each connection that the server closes: the key may have been rotated.
 func (c *Collector) open(ctx context.Context) (*door.Client, error) {
 	creds, url, err := c.access()
 	if err != nil {
@@ -199,11 +200,11 @@ func (c *Collector) open(ctx context.Context) (*door.Client, error) {
 		case errors.Is(err, door.ErrOutdated), errors.Is(err, door.ErrRevoked):
 			return nil, &control.RefusedError{Kind: control.Conflict, Reason: err.Error()}
 		case errors.Is(err, door.ErrReading), errors.Is(err, jetstream.ErrAgain):
-			w.answered("the core at " + config.NATSHosts(url) + " answers, and is not ready to let collectors in")
+			w.answered("the core at " + config.NATSHosts(url) + " answers, but it is not ready for collectors yet")
 		case !errors.Is(err, eventlog.ErrUnavailable):
 			return nil, err
-		case !w.goesOn("NATS answers, and the core on it does not"):
-			return nil, fmt.Errorf("NATS answers at %s, and the core on it does not: start `tacho up` or `tacho serve`, and check that the server has the account of collector %s that `tacho collector add` prints",
+		case !w.goesOn("NATS answers, but the core does not"):
+			return nil, fmt.Errorf("NATS answers at %s, but the core does not: start `tacho up` or `tacho serve`, and check that the server has the account of collector %s that `tacho collector add` prints",
 				config.NATSHosts(url), c.Name)
 		}
 	}
@@ -214,7 +215,7 @@ func (c *Collector) openOnce(ctx context.Context, dial door.Dial, lane events.La
 	if err != nil {
 		return nil, err
 	}
-	// With this answer the core says how long a heartbeat lives.
+	// With its answer the core says how long a heartbeat lives.
 	if _, err := log.Read(ctx, events.RegistrySubject(c.Name)); err != nil {
 		log.Close()
 		return nil, err
@@ -222,12 +223,12 @@ func (c *Collector) openOnce(ctx context.Context, dial door.Dial, lane events.La
 	return log, nil
 }
 
-// fastEnough refuses a pace of heartbeats at which the core would take the collector for dead between two of them.
+// fastEnough refuses heartbeats so slow that the core would take the collector for dead between two of them.
 func fastEnough(pace, lives time.Duration) error {
 	if lives == 0 || pace < lives {
 		return nil
 	}
-	return usage.Errorf("collector.beat_every is %s, and the core takes a collector for dead after %s without a heartbeat (scheduler.offline_after): set beat_every here to %s or less",
+	return usage.Errorf("collector.beat_every is %s, but the core takes a collector for dead after %s without a heartbeat (scheduler.offline_after): set beat_every here to %s or less",
 		pace, lives, max(lives/3, time.Millisecond))
 }
 
@@ -245,7 +246,7 @@ func (c *Collector) machine() (*collector.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The path of the slot gets into what compilers make: it has the same length for every collector.
+	// The path of the slot gets into what compilers make, so it has the same length for every collector.
 	sum := fnv.New32a()
 	sum.Write([]byte(c.Name))
 	return &collector.Machine{
@@ -254,10 +255,10 @@ func (c *Collector) machine() (*collector.Machine, error) {
 	}, nil
 }
 
-// flushEvery bounds how long measured test cases are kept before they are recorded.
+// flushEvery bounds how long measured test cases wait until they are recorded.
 const flushEvery = 500 * time.Millisecond
 
-// supervised hands on to the collector what its supervisor told it.
+// supervised returns the orders of the supervisor for the collector; nil without a supervisor.
 func supervised(o *supervisor.Orders) *collector.Supervised {
 	if o == nil {
 		return nil

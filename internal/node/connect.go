@@ -23,34 +23,34 @@ import (
 )
 
 const (
-	// sayEvery is how often a start says that it still waits for a server.
+	// sayEvery is the pause between two lines that say that a start still waits for a server.
 	sayEvery = 3 * time.Second
 	// tryEvery is the pause between two tries.
 	tryEvery = 250 * time.Millisecond
-	// unknownKeyWait is how long a key may be unknown: it may have been registered, or rotated, a moment ago.
+	// unknownKeyWait is how long a key may be unknown: it may just have been registered or rotated.
 	unknownKeyWait = 2 * time.Second
 	// readingPause is the longest pause between two tries while the core reads the log.
 	readingPause = time.Second
 )
 
-// access is how a process comes to its NATS server.
+// access is how a process connects to its NATS server.
 type access struct {
 	// servers are URLs with commas between them.
 	servers string
-	// seed is the secret half of an nkey; without one the URLs say enough.
+	// seed is the secret half of an nkey; empty if the URLs are enough.
 	seed string
-	// refused is what to say when the server does not know us.
+	// refused is the error text if the server does not know us.
 	refused string
-	// look says which servers are believed, and what they are shown.
+	// look has the CA that we trust, and the certificate that we show.
 	look tlsfiles.Client
-	// beat is the pace of heartbeats. A server that does not answer for three of them is left for another one.
+	// beat is the pace of heartbeats. After three of them without an answer, we leave the server for another one.
 	beat time.Duration
-	// wait bounds how long a server that does not answer is waited for, say tells of it.
+	// wait bounds how long we wait for a server that does not answer. say tells that we wait.
 	wait time.Duration
 	say  func(format string, args ...any)
 }
 
-// connectCore connects to the cluster that the configuration names, as the core.
+// connectCore connects as the core to the cluster that the configuration names.
 func (h *Host) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
 	c := h.Config.NATS
 	a := access{servers: c.URL, beat: h.Config.Collector.BeatEvery.Std(), wait: wait, say: h.Say, refused: fmt.Sprintf(
@@ -62,7 +62,7 @@ func (h *Host) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn,
 	if a.look, err = h.natsClient(datadir.Credentials{}); err != nil {
 		return nil, err
 	}
-	// A server that was restarted may be without its users for a moment: try again then, too.
+	// A restarted server may not know its users for a moment, so try again then, too.
 	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
 }
 
@@ -78,7 +78,7 @@ func (h *Host) connectSystem(ctx context.Context, wait time.Duration) (*nats.Con
 	return a.connect(ctx, nats.Name("tacho core, system"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
 }
 
-// readSeed reads the file that nats.creds names; no file is no seed.
+// readSeed reads the file that nats.creds names. Without a file it returns no seed.
 func readSeed(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -90,8 +90,8 @@ func readSeed(file string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// connect connects. While no server answers it says so and tries again. A core that is still reading the log is waited for
-// as long as that takes; if ctx ends meanwhile, the error is door.ErrReading.
+// connect connects. While no server answers, it says so and tries again. It waits for a core that is still reading the log as
+// long as that takes; if ctx ends meanwhile, the error is door.ErrReading.
 func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn, error) {
 	if _, err := config.NATSServers(a.servers); err != nil {
 		return nil, usage.Errorf("the address of NATS cannot be read: %w", err)
@@ -102,7 +102,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 	if a.seed != "" {
 		key, err := nkeys.FromSeed([]byte(a.seed))
 		if err != nil {
-			return nil, fmt.Errorf("the key for NATS is no nkey seed: %w", err)
+			return nil, fmt.Errorf("the key for NATS is not an nkey seed: %w", err)
 		}
 		options = append(options[:len(options):len(options)], natsserver.KeyOption(key))
 	}
@@ -111,7 +111,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 	for {
 		nc, err := nats.Connect(a.servers, options...)
 		if errors.Is(err, nats.ErrNkeysNotSupported) {
-			// The server asks nobody for a key.
+			// This server does not ask for keys.
 			nc, err = nats.Connect(a.servers, keyless...)
 		}
 		pause := tryEvery
@@ -144,19 +144,19 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 	}
 }
 
-// noStorage is what a NATS server answers when the log may become larger than the server may.
+// noStorage is the answer of a NATS server whose storage is smaller than the bound of the log.
 const noStorage = 10047
 
-// explainOpen names the next step where the server that refuses to make the log does not.
+// explainOpen adds the next step to an error of a server that refuses to make the log.
 func explainOpen(err error) error {
 	var answer *jetstream.APIError
 	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
-		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower that, or give the server more (max_file_store): %w", err)
+		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower nats.max_bytes, or give the server more room (max_file_store): %w", err)
 	}
 	return err
 }
 
-// plainly says in words what the client library says of a port on which nobody listens.
+// plainly replaces the client library's error for a port without a listener.
 func plainly(err error) error {
 	if errors.Is(err, nats.ErrNoServers) {
 		return errors.New("connection refused")

@@ -19,12 +19,12 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// core is the log and the database, run by ourselves or by somebody else.
+// core is the log and the database, of this process or of servers elsewhere.
 type core struct {
 	log *jetstream.Log
 	// natsURL is where collectors connect.
 	natsURL string
-	// databaseURL is empty until the database is there.
+	// databaseURL is empty until the database runs.
 	databaseURL string
 
 	nats    *natsserver.Server
@@ -33,13 +33,13 @@ type core struct {
 	// system is a connection of the cluster's system account; nil without one.
 	system   *nats.Conn
 	postgres *pgserver.Keeper
-	// shell reads the log; use ledger.
+	// shell reads the log. Get it with ledger.
 	shell *shell.Shell
 	// guard knows which key opens which account, and what each collector may say.
 	guard *door.Guard
 }
 
-// ledger returns what reads the log for all parts of this process.
+// ledger returns the shell that reads the log for all parts of this process. The first call makes it.
 func (k *core) ledger(clock func() time.Time, logger *slog.Logger) *shell.Shell {
 	if k.shell == nil {
 		k.shell = shell.New(shell.Config{Log: k.log, Clock: clock, Snapshots: k.log, Logger: logger.With("part", "shell")})
@@ -71,8 +71,8 @@ func (h *Host) openLog(ctx context.Context) (*core, error) {
 	return k, nil
 }
 
-// startNATS runs the server in this process. The port stays the same from one start to the next where it
-// can, so that collectors find the log again.
+// startNATS runs the server in this process. If possible, it takes the port of the last start, so that collectors find the
+// log again.
 func (k *core) startNATS(d datadir.Dir, listen string, logger *slog.Logger) (err error) {
 	start := func(listen string) error {
 		services, limits := natsserver.Door()
@@ -97,7 +97,7 @@ func (k *core) startNATS(d datadir.Dir, listen string, logger *slog.Logger) (err
 	return err
 }
 
-// startDatabase makes the database available: the one that the configuration names, or our own.
+// startDatabase sets databaseURL to the database that the configuration names, or else starts our own.
 func (k *core) startDatabase(ctx context.Context, h *Host) error {
 	c := h.Config
 	if c.Database.URL != "" {
@@ -130,7 +130,7 @@ func (k *core) close() {
 	}
 }
 
-// openCore opens the log for the parts: with its registry of collectors, which logs of earlier versions do not have.
+// openCore opens the log for the parts. It makes the registry of collectors, which logs of earlier versions do not have.
 func (h *Host) openCore(ctx context.Context) (*core, error) {
 	k, err := h.openLog(ctx)
 	if err != nil {
@@ -144,8 +144,8 @@ func (h *Host) openCore(ctx context.Context) (*core, error) {
 	return k, nil
 }
 
-// ownLog opens the log for a command that needs no running Tacho: the one of a cluster, or that of a data directory that
-// nobody uses. Call done at the end.
+// ownLog opens the log for a command that needs no running Tacho: the log of a cluster, or the log of a data directory that
+// no other process uses. Call done at the end.
 func (h *Host) ownLog(ctx context.Context) (k *core, done func(), err error) {
 	unlock := func() {}
 	if h.Config.NATS.URL == "" {

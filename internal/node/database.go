@@ -14,8 +14,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// migrate prepares the database at url for this program. A server of somebody else's that does not answer yet
-// is waited for.
+// migrate prepares the database at url for this program. It waits for a configured server that does not answer yet.
 func (h *Host) migrate(ctx context.Context, url string) error {
 	if h.Config.Database.URL != "" {
 		if err := h.awaitDatabase(ctx); err != nil {
@@ -28,12 +27,12 @@ func (h *Host) migrate(ctx context.Context, url string) error {
 	return nil
 }
 
-// awaitDatabase waits for the Postgres that the configuration names. What it refuses by its own words, such as
-// a password, is not tried again.
+// awaitDatabase waits for the Postgres that the configuration names. It returns an error of the server itself, such as a
+// wrong password, at once.
 func (h *Host) awaitDatabase(ctx context.Context) error {
 	c, err := pgx.ParseConfig(h.Config.Database.URL)
 	if err != nil {
-		return usage.Errorf("database.url (TACHO_DATABASE_URL) is no address of a Postgres: use the form postgres://user:password@host:port/database")
+		return usage.Errorf("database.url (TACHO_DATABASE_URL) is not the address of a Postgres: use the form postgres://user:password@host:port/database")
 	}
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > tryTimeout {
 		c.ConnectTimeout = tryTimeout
@@ -61,7 +60,7 @@ func (h *Host) awaitDatabase(ctx context.Context) error {
 // tryTimeout bounds one try to connect to a Postgres, or to ask GitHub who we are.
 const tryTimeout = 5 * time.Second
 
-// innermost returns the first cause of an error, without all that was said around it.
+// innermost returns the first cause of an error, without the texts around it.
 func innermost(err error) error {
 	for {
 		switch e := err.(type) {

@@ -20,13 +20,13 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// Finding is one thing that Examine looked at.
+// Finding is what Examine found out about one thing.
 type Finding struct {
 	What string `json:"what"`
 	// Verdict is "good", "note" (works, with a limit) or "bad".
 	Verdict string `json:"verdict"`
 	Detail  string `json:"detail"`
-	// Next is what to do about it.
+	// Next says what to do about it.
 	Next string `json:"next,omitempty"`
 }
 

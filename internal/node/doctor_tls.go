@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/internal/tlsfiles"
 )
 
-// renewBefore is how long before its end a certificate should have been renewed.
+// renewBefore is how long before its end a certificate should be renewed.
 const renewBefore = 14 * 24 * time.Hour
 
 // doctorTLS reads the certificates that the configuration names.
@@ -31,7 +31,7 @@ func (h *Host) doctorTLS() (out []Finding) {
 		}
 		f.Detail = fmt.Sprintf("%s, valid until %s", pair.cert, opened.Until().UTC().Format(time.DateOnly))
 		if left := opened.Until().Sub(h.Clock()); left < renewBefore {
-			f.Verdict, f.Next = "note", fmt.Sprintf("it ends in %s: renew it in place, Tacho reads it again", phrase.Count(int(left.Hours()/24), "day"))
+			f.Verdict, f.Next = "note", fmt.Sprintf("it expires in %s: renew it in place; Tacho reads it again by itself", phrase.Count(int(left.Hours()/24), "day"))
 		}
 		out = append(out, f)
 	}

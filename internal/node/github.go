@@ -16,8 +16,8 @@ import (
 const (
 	// webhookPath is where GitHub delivers.
 	webhookPath = "/webhook/github"
-	// redeliverEvery is how often deliveries that failed are looked for, redeliverBack how far: GitHub keeps them
-	// for three days.
+	// redeliverEvery is the pause between two searches for failed deliveries, redeliverBack how far back they go: GitHub
+	// keeps deliveries for three days.
 	redeliverEvery, redeliverBack = 10 * time.Minute, 3 * 24 * time.Hour
 	// deliveryWithin is how long GitHub may take to send a delivery; it waits 10 s for the answer.
 	deliveryWithin = 30 * time.Second
@@ -32,7 +32,7 @@ func (p *parts) githubSuite() events.SuiteName {
 	return p.suite
 }
 
-// site returns the URL of the website for links; here is where it listens.
+// site returns the URL of the website for links: the configured one, or here, where it listens.
 func (p *parts) site(here string) string {
 	if p.Config.GitHub.Site != "" {
 		return p.Config.GitHub.Site
@@ -40,8 +40,8 @@ func (p *parts) site(here string) string {
 	return here
 }
 
-// webhook takes deliveries and handles them. The handler is for webhookPath. reader may be nil: answers then have
-// no places in the queue.
+// webhook runs the part webhook. It returns the handler for webhookPath. If reader is nil, answers have no places in the
+// queue.
 func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (http.Handler, error) {
 	c, logger := p.Config.GitHub, p.Logger.With("part", "webhook")
 	secret, err := c.WebhookSecret()
@@ -82,7 +82,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	return receiver, nil
 }
 
-// reporter writes what is to be said on GitHub.
+// reporter runs the part reporter.
 func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	c, logger := p.Config.GitHub, p.Logger.With("part", "reporter")
 	api, err := gitHub(p.Config.GitHub)
@@ -94,7 +94,7 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	}
 	conf := reporter.Config{
 		Log: p.core.log, Ledger: p.shell, Repo: c.Repo, Suite: p.githubSuite(), Self: p.self, Report: tables.Report, Instance: uuid.NewString(), Pace: commentPace,
-		// The log in this process has one process at a time.
+		// A log in this process has no other reporter.
 		Alone:   p.Config.NATS.URL == "",
 		Failing: p.alarm(events.AlertReport, string(c.Repo), "check the credentials in TACHO_GITHUB_TOKEN or github.app, and what they may write"),
 		Clock:   p.Clock, Logger: logger, Metrics: reporter.NewMetrics(p.registry),
@@ -106,14 +106,14 @@ func (p *parts) reporter(here string, reader *readmodel.Reader) error {
 	return nil
 }
 
-// alarm returns what takes the outcome of each attempt at something, and raises an alert when it keeps failing.
+// alarm returns a function that takes the outcome of each attempt, and raises an alert if attempts keep failing.
 func (p *parts) alarm(kind events.AlertKind, about, action string) func(error) {
 	alarm := &control.Alarm{Control: p.control(nil), Kind: kind, About: about, Action: action, Logger: p.Logger}
 	return func(outcome error) { alarm.Note(p.ctx, outcome) }
 }
 
-// withWebhook puts the webhook beside the pages. Where none runs, GitHub is told so: it shows the answer to whoever
-// set up the webhook, and the delivery counts as failed, so that it is asked for again once there is one.
+// withWebhook puts the webhook beside the pages. If no webhook runs, it answers GitHub with an error: GitHub shows it to the
+// person who set up the webhook, and the delivery counts as failed, so that Tacho asks for it again when a webhook runs.
 func withWebhook(site, hook http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	if hook == nil {
@@ -129,10 +129,10 @@ func withWebhook(site, hook http.Handler) http.Handler {
 	return mux
 }
 
-// inTime bounds how long the body of a delivery may take to arrive: anybody may begin one.
+// inTime bounds how long the body of a delivery may take to arrive: anybody may begin a delivery.
 func inTime(next http.Handler, within time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Where there are no deadlines, nobody is slow.
+		// On a connection that has no deadlines the time is not bounded.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 		next.ServeHTTP(w, r)
 	})

@@ -1,6 +1,6 @@
 // Package node puts the parts of Tacho together in one process: everything on this machine (`tacho up`), some parts on a
 // cluster (`tacho serve`), or a collector. It starts servers, opens connections and listeners, and waits for all of it to end;
-// what the parts decide is theirs.
+// the parts decide by themselves.
 package node
 
 import (
@@ -16,16 +16,16 @@ import (
 // Host is what a process has from the command that started it.
 type Host struct {
 	Config config.Config
-	// ConfigFile and Verbose are handed on to the collectors that are started as processes of their own.
+	// ConfigFile and Verbose are passed on to collectors, which are processes of their own.
 	ConfigFile string
 	Verbose    bool
-	// Version is what this program says of itself.
+	// Version is the version that this program reports.
 	Version string
-	// Actor is who typed the command.
+	// Actor is the person who typed the command.
 	Actor  events.Actor
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// Say tells a person what is being done, a line at a time. Stderr takes what collectors and builds print.
+	// Say prints a line for a person about what is being done. Stderr takes what collectors and builds print.
 	Say    func(format string, args ...any)
 	Stderr io.Writer
 }

@@ -31,7 +31,7 @@ func gitHub(c config.GitHub) (*githubapi.Client, error) {
 // writesComments reports whether anything is written on GitHub.
 func writesComments(c config.GitHub) bool { return !c.DryRun && (c.Token != "" || c.App.ID != 0) }
 
-// howWritten says what becomes of comments.
+// howWritten says whether comments are written, and as which account.
 func howWritten(c config.GitHub, self githubapi.Account) string {
 	if !writesComments(c) {
 		return "comments are shown on the page /github and not written"
@@ -39,9 +39,9 @@ func howWritten(c config.GitHub, self githubapi.Account) string {
 	return "comments are written as " + self.String()
 }
 
-// identify finds out which account comments are written as, before anything is written or any command is read. GitHub
-// is waited for as other servers are, with growing pauses; what it refuses is not tried again. Where nothing is
-// written nobody is asked, and the account has no login.
+// identify finds out which account comments are written as, before anything is written or any command is read. It waits for
+// GitHub as for other servers, with growing pauses, but does not try again what GitHub refuses. If nothing is written it does
+// not ask, and the account has no login.
 func (h *Host) identify(ctx context.Context) (githubapi.Account, error) {
 	c := h.Config.GitHub
 	if !writesComments(c) {
@@ -66,36 +66,36 @@ func (h *Host) identify(ctx context.Context) (githubapi.Account, error) {
 		case failed.RetryAfter > w.left() || !w.goesOn("GitHub does not say which account comments are written as"):
 			return githubapi.Account{}, err
 		}
-		// The last try comes when the time is over, and not before.
+		// The last try comes at the end of the time, not before.
 		if !retry.Sleep(ctx, min(max(pauses.NextBackOff(), failed.RetryAfter), w.left())) {
 			return githubapi.Account{}, ctx.Err()
 		}
 	}
 }
 
-// askWho asks GitHub once which account comments are written as, and holds the configuration against the answer.
+// askWho asks GitHub once which account comments are written as, and compares the configuration with the answer.
 func askWho(ctx context.Context, api *githubapi.Client, c config.GitHub) (githubapi.Account, error) {
 	try, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	self, err := api.Self(try)
 	switch {
 	case err != nil:
-		return githubapi.Account{}, fmt.Errorf("which account comments are written as is not known (%w): %s", err, nextStep(c, err))
+		return githubapi.Account{}, fmt.Errorf("it is not known which account comments are written as (%w): %s", err, nextStep(c, err))
 	case c.BotID != 0 && !self.Is(c.BotID):
-		return githubapi.Account{}, usage.Errorf("github.bot_id is %d, and GitHub says that the credentials are those of %s: correct github.bot_id, or leave it out; "+
+		return githubapi.Account{}, usage.Errorf("github.bot_id is %d, but GitHub says that the credentials belong to %s: correct github.bot_id, or leave it out; "+
 			"or give the credentials of the other account", c.BotID, self)
 	case slices.Contains(c.MergeBots, self.ID):
-		return githubapi.Account{}, usage.Errorf("github.merge_bots names %d, and comments are written as %s: what Tacho writes itself is never believed; "+
-			"give Tacho an account of its own, or take the number out", self.ID, self)
+		return githubapi.Account{}, usage.Errorf("github.merge_bots names %d, but comments are written as %s, and Tacho does not obey what it writes itself: "+
+			"give Tacho an account of its own, or remove the number", self.ID, self)
 	}
 	return self, nil
 }
 
-// nextStep says what to do where GitHub does not tell who we are.
+// nextStep says what to do if GitHub does not say which account ours is.
 func nextStep(c config.GitHub, err error) string {
 	var failed *githubapi.Error
 	if !errors.As(err, &failed) || failed.Kind == githubapi.Fault {
-		return "check github.api (TACHO_GITHUB_API), and that it can be reached from here; with github.dry_run nothing is asked and nothing is written"
+		return "check github.api (TACHO_GITHUB_API), and that it can be reached from here; with github.dry_run Tacho asks nothing and writes nothing"
 	}
 	if failed.Kind == githubapi.Limited {
 		return fmt.Sprintf("start again in %s", failed.RetryAfter.Round(time.Second))
@@ -107,10 +107,10 @@ func nextStep(c config.GitHub, err error) string {
 	case failed.Status == http.StatusUnauthorized:
 		return "the token in TACHO_GITHUB_TOKEN is wrong, expired or revoked: make another one"
 	case failed.Status == http.StatusForbidden && failed.Kind == githubapi.Unauthorized:
-		return "the token in TACHO_GITHUB_TOKEN is that of an installation, as a run of Actions has it, or is not let in by its organisation: " +
+		return "the token in TACHO_GITHUB_TOKEN belongs to an installation, as in a run of Actions, or its organisation does not admit it: " +
 			"configure github.app, or use a token of the bot's own account"
 	case failed.Kind == githubapi.Missing:
-		return "check github.api (TACHO_GITHUB_API): that of an enterprise server ends with /api/v3"
+		return "check github.api (TACHO_GITHUB_API): the URL of an enterprise server ends with /api/v3"
 	}
-	return "check the account of the token in TACHO_GITHUB_TOKEN, and what it may do"
+	return "check the account of the token in TACHO_GITHUB_TOKEN, and its permissions"
 }

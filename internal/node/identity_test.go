@@ -135,7 +135,7 @@ func TestAGitHubThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 			p, server, bot, said := asking(t, 50*time.Millisecond)
 			broken := server.Break(fakegithub.Fault{Path: "/user", Do: do})
 			_, err := p.identify(t.Context())
-			if err == nil || !strings.HasPrefix(err.Error(), "which account comments are written as is not known (GitHub: ask whose the token is") {
+			if err == nil || !strings.HasPrefix(err.Error(), "it is not known which account comments are written as (GitHub: ask for the account of the token") {
 				t.Errorf("%v", err)
 			}
 			if limited := name == "a short limit"; !limited && (broken.Hits() < 2 || !strings.Contains(said.String(), "waiting    GitHub does not say")) {

@@ -39,7 +39,8 @@ func listenWith(address string, pair *tlsfiles.Pair) (net.Listener, error) {
 	return secureListener{Listener: l, pair: pair}, nil
 }
 
-// scheme returns how a listener is spoken to, and under which host if it has the choice.
+// scheme returns the beginning of the listener's URL, and the host for it: "localhost" for a loopback address that only as
+// "localhost" is in the certificate.
 func scheme(l net.Listener, host string) (prefix, known string) {
 	s, secure := l.(secureListener)
 	if !secure {
@@ -51,7 +52,7 @@ func scheme(l net.Listener, host string) (prefix, known string) {
 	return "https://", host
 }
 
-// urlOf returns the URL at which a person reaches the listener.
+// urlOf returns the URL of the listener for people.
 func urlOf(l net.Listener) string {
 	address, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"github.com/tachobench/tacho/website"
 )
 
-// parts runs the parts of Tacho on a core. It is the one place that starts them and waits for them.
+// parts runs the parts of Tacho on a core. Only parts starts them and waits for them.
 type parts struct {
 	*Host
 	core     *core
@@ -38,17 +38,17 @@ type parts struct {
 	registry *prometheus.Registry
 	// self is the account that comments are written as.
 	self githubapi.Account
-	// suite is what comments and polls ask for unless they say otherwise.
+	// suite is the suite that comments and polls ask for unless they name one.
 	suite events.SuiteName
-	// shell reads the log, for all that decide on it.
+	// shell reads the log for all parts that decide on it.
 	shell *shell.Shell
-	// heard is who is heard in this process; use hearing.
+	// heard is the listener for heartbeats in this process. Get it with hearing.
 	heard *presence.Listener
-	// alerts are those that the watchdog of this process knows of; nil without one.
+	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
 	group  *errgroup.Group
 	ctx    context.Context
-	// outer ends a moment before ctx does, which is made from it.
+	// outer is the parent of ctx, so it ends a moment earlier.
 	outer context.Context
 }
 
@@ -60,7 +60,8 @@ func newParts(ctx context.Context, h *Host, k *core, token string) *parts {
 	}
 }
 
-// run starts a long-lived thing; its error ends all the others. To end because everything ends is none.
+// run starts f, which runs until everything ends. An error of f ends everything else, unless it says only that everything
+// ends.
 func (p *parts) run(f func(context.Context) error) {
 	p.group.Go(func() error {
 		err := f(p.ctx)
@@ -71,7 +72,7 @@ func (p *parts) run(f func(context.Context) error) {
 	})
 }
 
-// background runs what a core needs whichever parts it has.
+// background runs what a core needs, whatever parts it has.
 func (p *parts) background() {
 	p.run(p.verifyLog)
 	p.core.guard.Learn(p.shell)
@@ -84,11 +85,11 @@ func (p *parts) background() {
 	}
 }
 
-// heapGrowth is by how much of itself, in percent, the heap may grow before it is collected. Go's own 100 lets a core with a
-// long log take twice what it needs; the GOGC of an operator counts instead.
+// heapGrowth is how much the heap may grow before it is collected, in percent of itself. With Go's own 100, a core with a
+// long log takes twice the memory that it needs. If the operator sets GOGC, that counts instead.
 const heapGrowth = 50
 
-// tidy gives back what the reading of the log left behind.
+// tidy returns memory to the system after the log has been read.
 func (p *parts) tidy(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)
@@ -100,7 +101,7 @@ func (p *parts) tidy(ctx context.Context) error {
 	return nil
 }
 
-// door lets collectors in.
+// door returns the door, which lets collectors in.
 func (p *parts) door() *door.Door {
 	p.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "tacho_door_position", Help: "How far the door has read the log: what it knows of keys and lanes.",
@@ -127,7 +128,7 @@ func (p *parts) door() *door.Door {
 	return door.New(d)
 }
 
-// hearing returns the one listener of this process, which runs until everything ends.
+// hearing returns the only listener for heartbeats in this process. The first call starts it; it runs until everything ends.
 func (p *parts) hearing() presence.Hearing {
 	if p.heard == nil {
 		p.heard = presence.New(presence.Config{
@@ -139,8 +140,8 @@ func (p *parts) hearing() presence.Hearing {
 	return p.heard
 }
 
-// open reports whether collectors can say that they are there: the log answers, and the door of this process, which may be
-// the only one, has read it.
+// open returns nil if heartbeats of collectors can arrive: the log answers, and the door of this process, which may be the
+// only one, has read it.
 func (p *parts) open(ctx context.Context) error {
 	if _, err := p.core.log.Head(ctx); err != nil {
 		return err
@@ -148,8 +149,7 @@ func (p *parts) open(ctx context.Context) error {
 	return p.core.guard.Ready(ctx)
 }
 
-// verifyLog looks at the log's configuration from time to time: an immutable log that somebody made mutable is
-// an alarm.
+// verifyLog checks the log's configuration every minute, and logs an error if somebody made the log mutable.
 func (p *parts) verifyLog(ctx context.Context) error {
 	for ctx.Err() == nil {
 		retry.Sleep(ctx, time.Minute)
@@ -185,19 +185,19 @@ func (p *parts) projector() {
 	}).Keep)
 }
 
-// control carries out commands; suites says which definitions there are.
+// control returns what carries out commands. suites returns the names of the known suites; it may be nil.
 func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
 	return &control.Control{
 		Log: p.core.log, Dispatch: p.core.log, Clock: p.Clock, Suites: suites, KeepTries: !p.Config.Scheduler.Supersede,
 	}
 }
 
-// artifacts opens the cache of artifacts, to ask whether some are there.
+// artifacts opens the cache of artifacts, to ask whether artifacts exist.
 func (p *parts) artifacts() (*artifact.Store, error) {
 	return artifact.Open(artifact.Config{Dir: p.data().Path("cache", "artifacts"), MaxBytes: p.Config.Collector.CacheBytes})
 }
 
-// reader opens the tables for reading, until everything ends.
+// reader opens the tables for reading, and closes them when everything ends.
 func (p *parts) reader() (*readmodel.Reader, error) {
 	reader, err := readmodel.OpenPools(p.ctx, p.core.databaseURL, readmodel.Pools{Long: p.Config.Readers.Connections})
 	if err != nil {
@@ -211,8 +211,8 @@ func (p *parts) reader() (*readmodel.Reader, error) {
 	return reader, nil
 }
 
-// website returns the pages and the API. A collector may be added for any suite that was ever published, and for
-// the configured ones, whose publication may be on its way to the tables.
+// website returns the pages and the API. Commands accept collectors for every published suite, and for the configured ones,
+// whose publication may still be on its way to the tables.
 func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName) http.Handler {
 	suites := func(ctx context.Context) ([]events.SuiteName, error) {
 		published, err := reader.Definitions(ctx)
@@ -238,7 +238,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	return site.Handler()
 }
 
-// serveHTTP serves until everything ends, and lets what is under way finish.
+// serveHTTP serves until everything ends. Then requests under way have 3 s to finish.
 func (p *parts) serveHTTP(l net.Listener, h http.Handler) {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -267,7 +267,7 @@ func (p *parts) serveHTTP(l net.Listener, h http.Handler) {
 	})
 }
 
-// verify proves that the tables are what the log gives.
+// verify checks whether the tables are what the log gives.
 func (p *parts) verify(ctx context.Context) (any, error) {
 	return projector.Replay(ctx, p.core.log, p.core.databaseURL, projector.ReplayOptions{
 		Verify: true, MaxInProgress: p.Config.Scheduler.MaxInProgress, Logger: p.Logger.With("part", "replay"),

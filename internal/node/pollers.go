@@ -13,7 +13,7 @@ import (
 	"github.com/tachobench/tacho/poller"
 )
 
-// pollers runs the configured pollers, which share the limits and the kept answers of the servers that they ask.
+// pollers runs the configured pollers. They share the rate limits and the cached answers of the servers that they ask.
 func (p *parts) pollers() error {
 	client := pollerClient(p.Clock)
 	metrics := poller.NewMetrics(p.registry)
@@ -53,7 +53,7 @@ func policyOf(c config.Poller) poller.Policy {
 	return poller.Policy{Horizon: c.Horizon.Std(), Backlog: c.Backlog, Keep: c.Keep}
 }
 
-// sourceOf returns what a poller polls. Mirrors of git remotes are kept in the data directory.
+// sourceOf returns the source that a poller polls. Mirrors of git remotes are in the data directory.
 func sourceOf(c config.Config, p config.Poller, client *http.Client, logger *slog.Logger) (poller.Source, error) {
 	switch p.Kind {
 	case config.GitHubCommits:
@@ -74,7 +74,7 @@ func sourceOf(c config.Config, p config.Poller, client *http.Client, logger *slo
 	return nil, fmt.Errorf("poller %s: nothing polls kind %s", p.Name, p.Kind)
 }
 
-// Look returns what a first poll of a source would ask for, the oldest first. Nothing is recorded.
+// Look returns what a first poll of a source would request, the oldest first. It records nothing.
 func (h *Host) Look(ctx context.Context, source config.Poller) ([]poller.Artifact, error) {
 	from, err := sourceOf(h.Config, source, pollerClient(h.Clock), h.Logger)
 	if err != nil {

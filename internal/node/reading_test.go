@@ -198,7 +198,7 @@ func TestAKnownCollectorWaitsWhileTheLogIsRead(t *testing.T) {
 	t.Parallel()
 	c := newReadingCore(t, 3)
 	near := c.comes("near")
-	c.waits("is not ready to let collectors in", 1, near)
+	c.waits("is not ready for collectors yet", 1, near)
 	close(c.free)
 	if err := c.came("near", near); err != nil {
 		t.Error(err)

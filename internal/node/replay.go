@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/projector"
 )
 
-// Replay rebuilds the tables from the log of this process, or, with verify, proves that they are what it gives. Nobody else
-// may work on the data directory.
+// Replay rebuilds the tables from the log or, with verify, compares them with what the log gives. Without a NATS cluster in
+// the configuration, no other process may use the data directory.
 func (h *Host) Replay(ctx context.Context, verify bool) (report projector.Report, err error) {
 	k, done, err := h.ownLog(ctx)
 	if err != nil {

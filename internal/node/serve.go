@@ -16,15 +16,15 @@ import (
 	"github.com/tachobench/tacho/webhook"
 )
 
-// ServeOptions say what Serve runs.
+// ServeOptions says what Serve runs.
 type ServeOptions struct {
 	// Parts are the names of parts; each may be a list with commas.
 	Parts []string
-	// Insecure believes every delivery to the webhook.
+	// Insecure accepts every delivery to the webhook.
 	Insecure bool
 }
 
-// Serve runs parts on a cluster until ctx ends. Errors of the person who configured it are usage.Error.
+// Serve runs parts on a cluster until ctx ends. It returns a usage.Error for a wrong command line or configuration.
 func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	wanted, err := partsOf(o.Parts)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	return parts.group.Wait()
 }
 
-// checkServe refuses what the parts cannot work with, before anything is connected to.
+// checkServe refuses a configuration that the parts cannot work with, before they connect to anything.
 func (h *Host) checkServe(wanted map[string]bool, insecure bool) error {
 	c := h.Config
 	switch {
@@ -110,7 +110,8 @@ func (h *Host) checkServe(wanted map[string]bool, insecure bool) error {
 	return nil
 }
 
-// serveOver runs the parts that read the tables or are reached over HTTP.
+// serveOver runs the watchdog, the reporter, the webhook and the website: the parts that read the tables, serve HTTP, or
+// link to the pages.
 func (p *parts) serveOver(wanted map[string]bool, insecure bool, suites []events.SuiteName, pair *tlsfiles.Pair) (err error) {
 	if len(suites) > 0 {
 		p.suite = suites[0]

@@ -11,19 +11,19 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// errEmptyLog says that there is nothing to keep.
-var errEmptyLog = errors.New("the log is empty: there is nothing to keep")
+// errEmptyLog says that no snapshot can be made.
+var errEmptyLog = errors.New("the log is empty, so there is nothing to make a snapshot of")
 
-// Snapshot is what a request for one came to.
+// Snapshot describes a snapshot that was made.
 type Snapshot struct {
-	// Seq is the last event in the snapshot, Shape that of this program.
+	// Seq is the last event in the snapshot. Shape is the shape of the snapshots that this program can read.
 	Seq   events.Seq `json:"seq"`
 	Shape string     `json:"shape"`
-	// Took is in milliseconds.
+	// Took is how long it took to make, in milliseconds.
 	Took int64 `json:"took_ms"`
 }
 
-// Snapshot reads the log as a start does, and keeps what it says.
+// Snapshot reads the log as a start does, and makes a snapshot.
 func (h *Host) Snapshot(ctx context.Context) (answer Snapshot, err error) {
 	began := time.Now()
 	k, done, err := h.ownLog(ctx)
@@ -56,12 +56,12 @@ func (h *Host) Snapshot(ctx context.Context) (answer Snapshot, err error) {
 		answer.Seq = whole[0].Seq
 	}
 	if answer.Seq < at {
-		return answer, fmt.Errorf("the snapshot at event %d was not kept: see the warnings above, and ask again", at)
+		return answer, fmt.Errorf("the snapshot at event %d was not kept: see the warnings above, and run the command again", at)
 	}
 	return answer, nil
 }
 
-// awaitLedger waits until the log is read, and says how far it is.
+// awaitLedger waits until the log is read, and says every 2 s how much of it is read.
 func (h *Host) awaitLedger(ctx context.Context, k *core, s *shell.Shell, ended <-chan error) error {
 	head, err := k.log.Head(ctx)
 	if err != nil {

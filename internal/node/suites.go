@@ -18,8 +18,7 @@ func namesOf(suites []suite.Definitions) []events.SuiteName {
 	return names
 }
 
-// HostLanes returns the lanes of the targets that this machine is, at most n of them; all when n is
-// negative.
+// HostLanes returns the lanes of the targets that this machine fits, at most n of them; all of them if n is negative.
 func HostLanes(suites []suite.Definitions, n int) []events.Lane {
 	var lanes []events.Lane
 	seen := map[events.Lane]bool{}
@@ -52,7 +51,7 @@ func LoadSuites(namesOrFiles []string) ([]suite.Definitions, error) {
 	return out, nil
 }
 
-// suiteSources says where the programs of suites that are files lie on this machine.
+// suiteSources returns the directories of the programs that suites in files measure.
 func suiteSources(namesOrFiles []string, configured map[string]string) (map[string]string, error) {
 	sources := map[string]string{}
 	for _, name := range namesOrFiles {

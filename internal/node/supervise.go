@@ -12,8 +12,8 @@ import (
 	"github.com/tachobench/tacho/internal/subprocess"
 )
 
-// Supervise keeps the collector running until ctx ends, at the version that is wanted: versions come from source, and
-// arguments start the collector.
+// Supervise keeps the collector running at the wanted version until ctx ends. Versions come from source. arguments start the
+// collector.
 func (c *Collector) Supervise(ctx context.Context, source supervisor.Source, arguments []string) error {
 	if _, _, err := c.access(); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (c *Collector) Supervise(ctx context.Context, source supervisor.Source, arg
 	}).Run(ctx)
 }
 
-// WithoutTokens leaves out what neither a collector nor a build has a use for.
+// WithoutTokens leaves the secrets out that neither a collector nor a build needs. It changes environ.
 func WithoutTokens(environ []string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -20,19 +20,19 @@ import (
 	"github.com/tachobench/tacho/internal/usage"
 )
 
-// servedPair reads the pair that a server shows. settings names it in errors.
+// servedPair reads the certificate and key that a server shows. Errors begin with settings, the names of its settings.
 func servedPair(settings, cert, key string, logger *slog.Logger) (*tlsfiles.Pair, error) {
 	pair, err := tlsfiles.OpenPair(cert, key, logger)
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", settings, err)
 	}
 	if pair.Name() == "" {
-		return nil, usage.Errorf("%s: the certificate in %s names no host, so that no client would take it: make one with subject alternative names", settings, cert)
+		return nil, usage.Errorf("%s: the certificate in %s names no host, so no client would accept it: make one with subject alternative names", settings, cert)
 	}
 	return pair, nil
 }
 
-// webPair reads what the website and API show; nil is HTTP without TLS.
+// webPair reads the certificate and key of the website and API. It returns nil for HTTP without TLS.
 func (h *Host) webPair() (*tlsfiles.Pair, error) {
 	c := h.Config.TLS
 	if c.Cert == "" {
@@ -41,8 +41,8 @@ func (h *Host) webPair() (*tlsfiles.Pair, error) {
 	return servedPair("tls.cert and tls.key", c.Cert, c.Key, h.Logger)
 }
 
-// announcement says where we answer, and how commands and collectors know that it is us. Those of this machine
-// believe the very certificate that we show, whoever signed it, under one of its names, which 127.0.0.1 need not be.
+// announcement says where we answer, and how commands and collectors recognise us. On this machine they trust exactly the
+// certificate that we show, whoever signed it, under one of its names; 127.0.0.1 need not be one of them.
 func (h *Host) announcement(k *core, l net.Listener) (datadir.Running, error) {
 	r := datadir.Running{URL: urlOf(l), NATSURL: k.natsURL, PID: os.Getpid(), Version: h.Version}
 	if k.secured != nil {
@@ -61,25 +61,25 @@ func (h *Host) announcement(k *core, l net.Listener) (datadir.Running, error) {
 	if !s.pair.Fits(u.Hostname()) {
 		r.ServerName = s.pair.Name()
 	}
-	// While a new certificate comes, the one or the other is shown.
+	// During a renewal, either the old or the new certificate is shown.
 	next, err := filepath.Abs(h.Config.TLS.Cert)
 	r.CA = []string{h.data().Path(datadir.WebShown), next}
 	return r, err
 }
 
-// keepShown writes down what a pair shows.
+// keepShown keeps the certificate that a pair shows in a file of the data directory.
 func keepShown(d datadir.Dir, name string, pair *tlsfiles.Pair, logger *slog.Logger) {
 	pair.Follow(func(text string) {
 		if err := d.Write(name, text); err != nil {
-			logger.Warn("the certificate that is shown cannot be kept: commands and collectors of this machine may refuse it", "error", err)
+			logger.Warn("the certificate could not be written to the data directory: commands and collectors of this machine may refuse it", "error", err)
 		}
 	})
 }
 
-// natsTLS is how the NATS server of this process speaks TLS; nil is without.
+// natsTLS is how the NATS server of this process speaks TLS; nil if it does not.
 type natsTLS struct {
 	conf *tls.Config
-	// ca is the file that clients on this machine believe, name what they find in our certificate.
+	// ca is the file of the CA that clients on this machine trust. name is the name that they expect in our certificate.
 	ca, name string
 }
 
@@ -90,8 +90,8 @@ func (n *natsTLS) config() *tls.Config {
 	return n.conf
 }
 
-// arguments are those of a collector of this machine. It believes the certificate that we show, and needs no other
-// name for us than the one that stands in it.
+// arguments returns the TLS flags of a collector on this machine. It trusts the certificate that we show, and expects a name
+// that is in it.
 func (n *natsTLS) arguments() []string {
 	if n == nil {
 		return nil
@@ -99,12 +99,12 @@ func (n *natsTLS) arguments() []string {
 	return []string{"--nats-ca", n.ca, "--nats-server-name", n.name}
 }
 
-// secureNATS reads what the NATS server of this process shows and believes. What its own collectors could not work
-// with is refused here, and not by each of them.
+// secureNATS reads what the NATS server of this process shows and trusts. It refuses what the collectors of this machine
+// could not work with, so that they need not refuse it one by one.
 func secureNATS(c config.NATS, d datadir.Dir, logger *slog.Logger) (*natsTLS, error) {
 	if c.Cert == "" {
 		if c.CA != "" || c.ClientCert != "" {
-			return nil, usage.Errorf("nats.ca and nats.client_cert are for a server with TLS, and the one inside this process has none: set nats.cert and nats.key, or leave them out")
+			return nil, usage.Errorf("nats.ca and nats.client_cert are for a server with TLS, but the server inside this process has none: set nats.cert and nats.key, or leave them out")
 		}
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func secureNATS(c config.NATS, d datadir.Dir, logger *slog.Logger) (*natsTLS, er
 		err = believed.Check(pair, n.name)
 	}
 	if err != nil {
-		return nil, usage.Errorf("nats.cert with nats.ca and nats.server_name: %w: collectors would refuse it, so give the CA and the name that fit", err)
+		return nil, usage.Errorf("nats.cert with nats.ca and nats.server_name: %w: collectors would refuse it, so set the CA and the name that fit the certificate", err)
 	}
 	if n.ca, err = filepath.Abs(n.ca); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func secureNATS(c config.NATS, d datadir.Dir, logger *slog.Logger) (*natsTLS, er
 	return n, nil
 }
 
-// clientsOf returns who signs the certificates of clients; nil when they need none.
+// clientsOf returns the CA of the certificates of clients; nil if they need none.
 func clientsOf(c config.NATS, logger *slog.Logger) (*tlsfiles.Authorities, error) {
 	if c.ClientCA == "" {
 		return nil, nil
@@ -152,13 +152,13 @@ func clientsOf(c config.NATS, logger *slog.Logger) (*tlsfiles.Authorities, error
 		err = clients.Check(pair, "")
 	}
 	if err != nil {
-		return nil, usage.Errorf("nats.client_cert with nats.client_ca: %w: the collectors of this machine would be refused, so give a certificate that fits", err)
+		return nil, usage.Errorf("nats.client_cert with nats.client_ca: %w: the collectors of this machine would be refused, so set a certificate that this CA has signed", err)
 	}
 	return clients, nil
 }
 
-// natsClient returns how we look at a NATS server: as the configuration says, and where it says nothing, as the
-// credentials do.
+// natsClient returns how we check a NATS server and what we show to it: as the configuration says, else as the credentials
+// say.
 func (h *Host) natsClient(creds datadir.Credentials) (tlsfiles.Client, error) {
 	n, look := h.Config.NATS, tlsfiles.Client{}
 	var err error
@@ -171,7 +171,7 @@ func (h *Host) natsClient(creds datadir.Credentials) (tlsfiles.Client, error) {
 	case creds.CA != "":
 		look.CA, err = tlsfiles.ParseAuthorities(fmt.Sprintf("the field ca of the credentials of collector %s", creds.Name), creds.CA)
 		if err != nil {
-			return look, usage.Errorf("%w; or bring the credentials again, with `tacho collector add`", err)
+			return look, usage.Errorf("%w; or make the credentials again with `tacho collector add`", err)
 		}
 	}
 	look.Name = cmp.Or(n.ServerName, creds.ServerName)
@@ -183,13 +183,13 @@ func (h *Host) natsClient(creds datadir.Credentials) (tlsfiles.Client, error) {
 	return look, nil
 }
 
-// tlsOptions are those with which we look at servers as look says. The files are read again at each connection.
+// tlsOptions returns the options for TLS as look says. The files are read again at each connection.
 func tlsOptions(look tlsfiles.Client) []nats.Option {
 	if !look.Set() {
 		return nil
 	}
 	return []nats.Option{func(o *nats.Options) error {
-		// A server, or somebody before it, that speaks no TLS gets nothing from us.
+		// Send nothing to a server, or to somebody between it and us, that does not speak TLS.
 		o.Secure, o.TLSConfig = true, look.Config()
 		if look.CA != nil {
 			o.RootCAsCB = func() (*x509.CertPool, error) { return look.CA.Pool(), nil }
@@ -198,7 +198,7 @@ func tlsOptions(look tlsfiles.Client) []nats.Option {
 	}}
 }
 
-// explainTLS says in words why a server and we do not agree on TLS; nil when it is something else.
+// explainTLS says in words why a server and we do not agree on TLS. It returns nil for other errors.
 func explainTLS(err error, servers string, look tlsfiles.Client) error {
 	if errors.Is(err, nats.ErrSecureConnWanted) {
 		return fmt.Errorf("the NATS server at %s does not speak TLS: write its address with nats:// and leave nats.ca and nats.client_cert out, or have its operator switch TLS on", config.NATSHosts(servers))

@@ -24,13 +24,14 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// UpOptions say what Up runs besides the parts.
+// UpOptions says what Up runs besides the parts.
 type UpOptions struct {
 	// Collectors is how many collectors run on this machine; a negative number is one per set of its target.
 	Collectors int
-	// Insecure believes every delivery to the webhook.
+	// Insecure accepts every delivery to the webhook.
 	Insecure bool
-	// Task is what everything runs for; Up then ends with it, polls no source and writes no comment. Nil runs until ctx ends.
+	// Task is the task that everything runs for. With a task, Up ends when the task ends, polls no source and writes no
+	// comment. Without one, Up runs until ctx ends.
 	Task func(context.Context, *Up) error
 }
 
@@ -40,20 +41,20 @@ type Up struct {
 	Dir     datadir.Dir
 	Suites  []suite.Definitions
 	Control *control.Control
-	// Here says where it answers, and is announced in the data directory.
+	// Here says where it answers. It is announced in the data directory.
 	Here datadir.Running
 
 	options UpOptions
 	parts   *parts
 	// children are the collectors.
 	children errgroup.Group
-	// github is set when pull requests get comments; self is the account that writes them.
+	// github is set if pull requests get comments. self is the account that writes them.
 	github bool
 	self   githubapi.Account
 }
 
-// Up runs everything on this machine until ctx ends, or the task of the options has ended. Errors of the person who
-// configured it are usage.Error, a data directory in use is a *control.RefusedError.
+// Up runs everything on this machine until ctx ends, or until the task of the options has ended. It returns a usage.Error
+// for a wrong configuration, and a *control.RefusedError for a data directory in use.
 func (h *Host) Up(ctx context.Context, o UpOptions) error {
 	d := h.data()
 	if err := d.Make(); err != nil {
@@ -127,8 +128,8 @@ func (u *Up) fill(ctx context.Context, k *core) error {
 	return begins.Wait()
 }
 
-// run ends when ctx does, when the task has ended, or when a part cannot go on. The collectors end first, while everything
-// that they need to give their jobs back is still there.
+// run ends when ctx ends, when the task has ended, or when a part fails. The collectors end first: to give their jobs back,
+// they need everything else.
 func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context) *parts) error {
 	partsCtx, stopParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopParts()
@@ -157,7 +158,7 @@ func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context)
 	})
 	err := u.begin(ctx, l, names)
 	if err == nil && u.options.Task == nil {
-		// What a task is about must not wait behind what a source has.
+		// The requests of a task must not wait behind those of a source.
 		err = u.pollers()
 	}
 	if err != nil {
@@ -169,7 +170,7 @@ func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context)
 			defer stop()
 			err := u.options.Task(ctx, u)
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return nil // an error would end the core before the collectors have given their jobs back
+				return nil // an error would end the core before the collectors give their jobs back
 			}
 			return err
 		})
@@ -177,7 +178,7 @@ func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context)
 	return u.parts.group.Wait()
 }
 
-// pollers polls the configured sources; their suites are published by now.
+// pollers polls the configured sources. Their suites must be published.
 func (u *Up) pollers() error {
 	for _, c := range u.Config.Pollers {
 		u.Say("source     %s: %s, every %s", c.Name, c.Place(), c.Interval.Std())
@@ -220,7 +221,7 @@ func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName
 	return nil
 }
 
-// onGitHub takes deliveries and writes comments, as far as there are a repository, a secret and credentials.
+// onGitHub runs the reporter if there is a repository, and also the webhook if there is a secret or none is needed.
 func (u *Up) onGitHub(reader *readmodel.Reader) (http.Handler, error) {
 	if !u.github {
 		return nil, nil
@@ -231,14 +232,14 @@ func (u *Up) onGitHub(reader *readmodel.Reader) (http.Handler, error) {
 	}
 	writes := howWritten(c, u.self)
 	if secret, err := c.WebhookSecret(); err != nil || len(secret) == 0 && !u.options.Insecure {
-		u.Say("github     %s: %s, and none is read: set TACHO_WEBHOOK_SECRET to the one that GitHub knows", c.Repo, writes)
+		u.Say("github     %s: %s, and no commands are read: set TACHO_WEBHOOK_SECRET to the secret of the webhook on GitHub", c.Repo, writes)
 		return nil, err
 	}
 	u.Say("github     %s: deliveries at %s%s, commands after @%s; %s", c.Repo, u.Here.URL, webhookPath, c.Bot, writes)
 	return u.parts.webhook(u.Here.URL, u.options.Insecure, reader)
 }
 
-// startCollector registers a collector of this machine, if it is not, and keeps a process of it running.
+// startCollector registers a collector of this machine, unless it is registered, and keeps its process running.
 func (u *Up) startCollector(ctx context.Context, by control.By, lane events.Lane) error {
 	name := events.CollectorName(fmt.Sprintf("local-%s-%d", lane.Target, lane.Set))
 	c, public, err := u.Dir.NewCredentials(name, lane.Target, lane.Set)
@@ -255,7 +256,7 @@ func (u *Up) startCollector(ctx context.Context, by control.By, lane events.Lane
 	_, err = u.Control.AddCollector(ctx, by, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
 	var refused *control.RefusedError
 	if errors.As(err, &refused) {
-		// One that was only taken out may be activated again.
+		// Start a collector that is only deactivated: a person may activate it again.
 		s, readErr := u.Control.Standing(ctx, name)
 		if readErr != nil {
 			return readErr

@@ -2,7 +2,7 @@ package node
 
 import "time"
 
-// waiting says from time to time that something is waited for, up to a bound.
+// waiting says from time to time that a start waits for something, up to a bound.
 type waiting struct {
 	began, said time.Time
 	bound       time.Duration
@@ -17,7 +17,7 @@ func (w *waiting) passed() time.Duration { return time.Since(w.began) }
 
 func (w *waiting) left() time.Duration { return w.bound - w.passed() }
 
-// goesOn reports whether there is time for another try.
+// goesOn reports whether there is time for another try, and if so says what the start waits for.
 func (w *waiting) goesOn(what string) bool {
 	left := w.left()
 	if left <= 0 {
@@ -27,7 +27,7 @@ func (w *waiting) goesOn(what string) bool {
 	return true
 }
 
-// answered notes that the server answered and is not ready: the wait begins anew. Nothing is said within the first second,
+// answered notes that the server answered but is not ready, so the wait begins anew. It says nothing within the first second,
 // which an ordinary start may take.
 func (w *waiting) answered(what string) {
 	w.began = time.Now()

@@ -6,8 +6,8 @@ import (
 	"github.com/tachobench/tacho/watchdog"
 )
 
-// watchdog watches, and tells the website of this process what tables may not show. link is where the pages
-// are; empty when no page is served here.
+// watchdog runs the watchdog. It gives the website of this process the alerts that the tables may not show. link is the URL
+// of the pages; empty if this process serves none.
 func (p *parts) watchdog(link string) {
 	c := p.Config.Watchdog
 	if c.Link != "" {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Lines passes on whole lines, so that those of several programs that write to the same place do not mix. Call End after
+// Lines passes on whole lines, so that the lines of several programs that write to the same place do not mix. Call End after
 // the last Write.
 type Lines struct {
 	To io.Writer
@@ -28,7 +28,7 @@ func (l *Lines) Write(text []byte) (int, error) {
 // End passes on a last line that has no end.
 func (l *Lines) End() {
 	if len(l.rest) > 0 {
-		// The program has ended; there is nobody left to tell of an error.
+		// The program has ended, so an error cannot be reported to it.
 		_, _ = l.To.Write(append(l.rest, '\n'))
 		l.rest = nil
 	}

@@ -1,5 +1,4 @@
-// Package subprocess helps to run programs: none of their processes stays behind, and the end of their output is
-// kept.
+// Package subprocess helps to run programs: it leaves none of their processes behind, and keeps the end of their output.
 package subprocess
 
 import (
@@ -10,8 +9,7 @@ import (
 	"time"
 )
 
-// Group makes the program run in a process group of its own. The whole group is killed when the program's context
-// ends.
+// Group puts cmd into a process group of its own. When the program's context ends, the whole group is killed.
 func Group(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -60,7 +60,7 @@ func (s Settings) ofCertificate(err error, address string) string {
 		if shown == nil {
 			shown = unknown.Cert
 		}
-		return fmt.Sprintf("the certificate of %s %s is signed by nobody whom we believe: %s", address, describe(shown), s.believe(shown))
+		return fmt.Sprintf("the certificate of %s %s is not signed by a CA that Tacho trusts: %s", address, describe(shown), s.believe(shown))
 	case errors.As(err, &invalid):
 		return s.ofInvalid(invalid, address)
 	case errors.As(err, &host):
@@ -97,7 +97,7 @@ func (s Settings) ofInvalid(invalid x509.CertificateInvalidError, address string
 	case invalid.Reason == x509.Expired && now.Before(c.NotBefore):
 		return fmt.Sprintf("the certificate of %s %s is not valid before %s, and it is %s here: correct the clock of this machine, or wait", address, describe(c), day(c.NotBefore), day(now))
 	case invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the certificate of %s %s has expired on %s, and it is %s here: its operator must renew it, or you correct the clock of this machine", address, describe(c), day(c.NotAfter), day(now))
+		return fmt.Sprintf("the certificate of %s %s expired on %s, and it is %s here: its operator must renew it, or correct the clock of this machine if it is wrong", address, describe(c), day(c.NotAfter), day(now))
 	case invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Sprintf("the certificate of %s %s is not one for servers: its operator must make one with the extended key usage serverAuth", address, describe(c))
 	}
@@ -128,9 +128,9 @@ func (s Settings) ofServer(err error, address string) string {
 	said := op.Err.Error()
 	if strings.Contains(said, "tls: certificate required") || strings.Contains(said, "tls: bad certificate") && s.Ours == nil {
 		if s.Pair == "" {
-			return fmt.Sprintf("%s wants a certificate of its clients, and Tacho has none for it: use an address that wants none", address)
+			return fmt.Sprintf("%s requires a certificate from its clients, and Tacho has none for it: use an address that requires none", address)
 		}
-		return fmt.Sprintf("%s wants a certificate of its clients, and we show none: set %s to one that its CA has signed", address, s.Pair)
+		return fmt.Sprintf("%s requires a certificate from its clients, and Tacho shows none: set %s to one that its CA has signed", address, s.Pair)
 	}
 	if s.Ours != nil {
 		for _, r := range refusals {
@@ -141,8 +141,8 @@ func (s Settings) ofServer(err error, address string) string {
 	}
 	step := ""
 	if s.Ours == nil {
-		// A server with TLS 1.2 does not say that it wants a certificate.
-		step = ifSet("; if it wants a certificate of its clients, set ", s.Pair)
+		// A server with TLS 1.2 does not say that it requires a certificate.
+		step = ifSet("; if it requires a certificate from its clients, set ", s.Pair)
 	}
 	return fmt.Sprintf("%s ended the TLS handshake (%s): check that it is the right server, and that it speaks TLS 1.2 or newer%s", address, said, step)
 }

@@ -98,15 +98,15 @@ func TestDisagreementsAreExplained(t *testing.T) {
 		client Client
 		want   []string
 	}{
-		"wrong CA":           {plain, Client{CA: believe(t, foreign)}, []string{"subject CN=server", "issued by CN=bench CA", "signed by nobody whom we believe", "set nats.ca"}},
-		"no CA":              {plain, Client{}, []string{"signed by nobody whom we believe", "the certificate of its CA, CN=bench CA"}},
+		"wrong CA":           {plain, Client{CA: believe(t, foreign)}, []string{"subject CN=server", "issued by CN=bench CA", "not signed by a CA that Tacho trusts", "set nats.ca"}},
+		"no CA":              {plain, Client{}, []string{"not signed by a CA that Tacho trusts", "the certificate of its CA, CN=bench CA"}},
 		"self-signed":        {shows(tlstest.SelfSigned(t, tlstest.In(t.TempDir()), tlstest.Leaf{Name: "self"})), Client{CA: believe(t, ca)}, []string{"self-signed", "copy its certificate"}},
-		"expired":            {shows(old), Client{CA: believe(t, ca)}, []string{"subject CN=old", "has expired on", "its operator must renew it"}},
+		"expired":            {shows(old), Client{CA: believe(t, ca)}, []string{"subject CN=old", "expired on", "its operator must renew it"}},
 		"not yet valid":      {shows(ca.Issue(tlstest.Leaf{Name: "young", From: time.Hour, To: 2 * time.Hour})), Client{CA: believe(t, ca)}, []string{"is not valid before", "clock"}},
 		"another host":       {plain, Client{CA: believe(t, ca), Name: "bench.example.org"}, []string{"is not for bench.example.org but for localhost, 127.0.0.1", "nats.server_name"}},
 		"no host":            {shows(ca.Issue(tlstest.Leaf{Name: "x", Hosts: []string{}})), Client{CA: believe(t, ca)}, []string{"names no host", "subject alternative names"}},
-		"no certificate":     {mutual, Client{CA: believe(t, ca)}, []string{"wants a certificate of its clients, and we show none: set nats.client_cert"}},
-		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"ended the TLS handshake", "if it wants a certificate of its clients, set nats.client_cert"}},
+		"no certificate":     {mutual, Client{CA: believe(t, ca)}, []string{"requires a certificate from its clients, and Tacho shows none: set nats.client_cert"}},
+		"no certificate 1.2": {older, Client{CA: believe(t, ca)}, []string{"ended the TLS handshake", "if it requires a certificate from its clients, set nats.client_cert"}},
 		"a stranger":         {mutual, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger", "issued by CN=foreign CA", "no CA that the server trusts", "set nats.client_cert"}},
 		"a stranger 1.2":     {older, Client{CA: believe(t, ca), Pair: stranger}, []string{"refuses us", "subject CN=stranger"}},
 		"old client":         {mutual, Client{CA: believe(t, ca), Pair: outdated}, []string{"refuses us", "subject CN=old", "has expired"}},

@@ -139,7 +139,7 @@ func order(chain []*x509.Certificate, keyText []byte) string {
 func checkDates(file string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("the certificate %s in %s has expired on %s: get a new one, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotAfter))
+		return fmt.Errorf("the certificate %s in %s expired on %s: get a new one, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotAfter))
 	case now.Before(c.NotBefore):
 		return fmt.Errorf("the certificate %s in %s is not valid before %s: wait until then, or correct the clock of this machine if it is wrong", describe(c), file, day(c.NotBefore))
 	}

@@ -1,4 +1,4 @@
-// Package transcript keeps what several goroutines and programs write at once, for tests that wait until something was said.
+// Package transcript keeps what several goroutines and programs write at once, for tests that wait for a text.
 package transcript
 
 import (
@@ -19,7 +19,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns what was written so far.
+// String returns the text written so far.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

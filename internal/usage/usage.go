@@ -1,5 +1,5 @@
-// Package usage has the errors of the person who typed a command or wrote a configuration: nothing was done, and the text says
-// what to write instead.
+// Package usage has the error for a wrong command line or configuration: nothing was done, and the text says what to write
+// instead.
 package usage
 
 import "fmt"

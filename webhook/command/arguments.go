@@ -57,10 +57,10 @@ func (g Grammar) build(arguments []string) (Command, *Refusal) {
 	sha, ok := commit(arguments[0], abbreviated)
 	switch {
 	case !ok && strings.Contains(arguments[0], "/"):
-		return nil, refuse(arguments[0], "%s is no URL of a commit (https://github.com/owner/name/commit/SHA): "+
+		return nil, refuse(arguments[0], "%s is not the URL of a commit (https://github.com/owner/name/commit/SHA): "+
 			"copy it from the page of the commit, or write its SHA as in %s", quote(arguments[0]), example)
 	case !ok || !isHex(sha):
-		return nil, refuse(arguments[0], "%s is no SHA, which has 7 to 40 hex digits: write one as in %s", quote(arguments[0]), example)
+		return nil, refuse(arguments[0], "%s is not a SHA, which has 7 to 40 hex digits: write one as in %s", quote(arguments[0]), example)
 	case len(arguments) > 1 && !strings.Contains(arguments[1], "=") && !prose(arguments[1]):
 		return nil, refuse(arguments[1], "%s takes one commit, and %s is a second: write a new comment for each",
 			quote(buildWord), quote(arguments[1]))
@@ -79,7 +79,7 @@ func (g Grammar) triage(arguments []string) (Command, *Refusal) {
 			return nil, refuse(argument, "%s takes SHAs and no parameters such as %s: write it as in %s",
 				quote(triageWord), quote(argument), example)
 		case !ok:
-			return nil, refuse(argument, "%s is no SHA and no URL of a commit: write it as in %s", quote(argument), example)
+			return nil, refuse(argument, "%s is neither a SHA nor the URL of a commit: write it as in %s", quote(argument), example)
 		}
 		if !slices.Contains(shas, events.Tag(sha)) {
 			shas = append(shas, events.Tag(sha))

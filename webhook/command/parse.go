@@ -65,7 +65,7 @@ func (g Grammar) Read(comment string) (Command, error) {
 		}
 		return c, nil
 	case alone:
-		return nil, refuse("", "I am here, and do what stands after my name: %s, as in %s", either(words()), g.example(queueWord))
+		return nil, refuse("", "I am here; write a command after my name: %s, as in %s", either(words()), g.example(queueWord))
 	}
 	return nil, nil
 }

@@ -55,7 +55,7 @@ func TestTrust(t *testing.T) {
 		address, ca, name string
 		want              []string
 	}{
-		{s.URL, "", "", []string{"signed by nobody whom we believe", "TACHO_SERVER_CA"}},
+		{s.URL, "", "", []string{"not signed by a CA that Tacho trusts", "TACHO_SERVER_CA"}},
 		{s.URL, foreign.File, "", []string{"issued by CN=bench CA", "TACHO_SERVER_CA"}},
 		{s.URL, ca.File, "elsewhere", []string{"is not for elsewhere but for localhost"}},
 		{"http" + strings.TrimPrefix(s.URL, "https"), "", "", []string{"speaks TLS alone: write its address with https://"}},
