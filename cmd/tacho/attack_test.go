@@ -35,6 +35,7 @@ func (s *site) thief(name events.CollectorName, opts ...nats.Option) (*nats.Conn
 // TestAStolenKeyHurtsNobody floods and forges with the key of one collector of a running Tacho. Pages still answer, requests
 // are admitted, the other lane continues, nothing foreign is in the log, and the alert names the key's collector.
 func TestAStolenKeyHurtsNobody(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start("--collectors", "0")
 	s.must("collector", "add", "eider", "--target", "here", "--set", "0")
@@ -112,6 +113,7 @@ func TestAStolenKeyHurtsNobody(t *testing.T) {
 
 // TestAKeyIsRotatedWhileAJobRuns: the job continues under the new key, in the same attempt, and the old key opens nothing.
 func TestAKeyIsRotatedWhileAJobRuns(t *testing.T) {
+	t.Parallel()
 	s, _, _ := newLane(t)
 	s.must("request", "master", "v1")
 	s.awaitResults(1)

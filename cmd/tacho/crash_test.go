@@ -17,6 +17,7 @@ import (
 // Processes are killed with -9 at any time. The requests still complete, no job runs under two current attempts, no test
 // case is stored twice or lost, and no result is measured again.
 func TestKillingAnythingAtAnyMomentLosesNothing(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	s.must("request", "master", "v1")

@@ -11,6 +11,7 @@ import (
 
 // An interrupted demo ends softly: the collectors give their jobs back while the core still runs.
 func TestADemoThatIsInterruptedGivesItsJobsBack(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {
 		s.replace("naps.toml", nap, `"20"`)

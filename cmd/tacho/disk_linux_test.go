@@ -14,6 +14,7 @@ import (
 // A collector whose cache has no room gives its job back with a reason that names the directory, and the request fails when
 // the time for such errors is over. Requests that need less room are measured before and after.
 func TestAFullDiskUnderTheCache(t *testing.T) {
+	t.Parallel()
 	s := newSiteOf(t, newShop(t, map[string]int{"small": 1000, "huge": 8 << 20, "tiny": 500}))
 	s.replace("quick.toml", "max_attempts = 20", "max_attempts = 20\ntransient_deadline = \"2s\"")
 	s.start("--collectors", "0")

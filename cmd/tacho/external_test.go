@@ -31,6 +31,7 @@ func freePort(t *testing.T) string {
 // The parts use servers that others run. A collector identifies itself by its own key, by a user in the URL, or by a key in a
 // file. Errors differ between a server that does not know it and a server that does not answer.
 func TestPartsOnServersOfOthers(t *testing.T) {
+	t.Parallel()
 	core, collector := newKey(t), newKey(t)
 	address := natsWith(t, natsConf(t, "{ user: core, password: s3cret }, { nkey: "+core.public+" }",
 		door.Account("near", "CORE", "{ user: near, password: n3ar }, { nkey: "+collector.public+" }")))

@@ -130,6 +130,7 @@ func built(sha string) string {
 // From a comment to the report: a signed command is answered, a try build is picked up, jobs run on collectors, and
 // one comment compares the results. The answers on the way are folded away, and the labels are right.
 func TestFromACommentToTheReport(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	g.start()
 	g.listen()
@@ -207,6 +208,7 @@ func TestFromACommentToTheReport(t *testing.T) {
 // The program is killed while deliveries come in and comments go out. Deliveries that were answered 202 are in the log,
 // GitHub is asked again for the others, and there is one report.
 func TestKilledBetweenACommentAndItsReport(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	address := freePort(t)
 	g.start("--listen", address)
@@ -248,6 +250,7 @@ func TestKilledBetweenACommentAndItsReport(t *testing.T) {
 // Deliveries come in over many connections while the program is killed. Those that were answered 202 are in the log. The
 // others were not answered, and can be delivered again.
 func TestWhatTheWebhookAnsweredIsInTheLog(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	address := freePort(t)
 	g.start("--listen", address)

@@ -13,6 +13,7 @@ import (
 // The program does not start if it cannot learn its own account: neither `tacho up` nor the parts that need the account. The
 // doctor says why or, if all is well, which account it is.
 func TestNothingStartsWithoutKnowingItself(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	up := words("up --listen 127.0.0.1:0")
 	broken := g.server.Break(fakegithub.Fault{Path: "/user", Do: fakegithub.Status(503)})

@@ -21,6 +21,7 @@ import (
 // Every command that reads or asks prints JSON with --json. The commands come from the command line's own model, so a new
 // command without an example here fails the test.
 func TestEveryCommandPrintsJSON(t *testing.T) {
+	t.Parallel()
 	s := onGitHub(t)
 	s.start()
 	s.listen()
@@ -129,6 +130,7 @@ func commandsOf(t *testing.T, above ...string) (all []string) {
 }
 
 func TestEventsComeInOrderAndAsTheyHappen(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	follower := s.begin("events", "tail", "-n", "1", "-f", "--json")

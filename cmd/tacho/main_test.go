@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -43,8 +44,13 @@ func TestMain(m *testing.M) {
 	binary = filepath.Join(dir, "tacho")
 	build := exec.Command("go", "build", "-o", binary, ".")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	code := 1
-	if err := build.Run(); err == nil {
+	// The tests wait for processes more than they work.
+	flag.Parse()
+	code, err := 1, flag.Set("test.parallel", "4")
+	if err == nil {
+		err = build.Run()
+	}
+	if err == nil {
 		code = m.Run()
 	}
 	if err := os.RemoveAll(dir); err != nil {

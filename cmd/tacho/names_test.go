@@ -13,6 +13,7 @@ import (
 // Every command takes the names of requests and jobs that another command prints. The suite of the server need not be named,
 // whatever suites the configuration here names.
 func TestACommandTakesWhatAnotherPrints(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	s.env = slices.Concat(s.env, []string{"TACHO_SUITE=go"})

@@ -220,6 +220,7 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 // The core is stopped during an attempt, for longer than a collector may be silent. It heard no collector meanwhile, so it
 // calls none silent.
 func TestACoreThatStoodStillLosesNoAttempt(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.replace("naps.toml", `"0.1"`, `"1.5"`)
 	s.start()

@@ -20,6 +20,7 @@ const noted = "#!/bin/sh\nprintf '%%s ' \"$@\" >> %s\necho >> %s\nexec %s \"$@\"
 // Each parameter travels from a comment to the command line of the compiler: the target to the lane, the backend and
 // the profile to their flags, the benchmarks to the crates that are compiled.
 func TestParametersReachTheCompilerFromAComment(t *testing.T) {
+	t.Parallel()
 	sysroot, err := exec.Command("rustc", "--print", "sysroot").Output()
 	if err != nil {
 		t.Fatalf("this test needs rustc and cargo: %v", err)

@@ -60,6 +60,7 @@ func (s *site) alert() (last events.Fact) {
 // New commits of a branch become requests by themselves, once, also over restarts. A source that cannot be polled raises an
 // alert until it can be polled again.
 func TestPollersOfAConfiguration(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	text, err := os.ReadFile(filepath.Join(s.dir, "quick.toml"))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 // A hundred commits are pushed, in four pushes and a force push. GitHub reports the pushes. The two pollers of the branch,
 // which otherwise look once an hour, request each commit once, parents before children. Nothing stalls.
 func TestPushesArePolledAtOnce(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	path := filepath.Join(g.dir, "quick.toml")
 	conf, err := os.ReadFile(path)

@@ -19,6 +19,7 @@ import (
 
 // Every wrong command is refused with one sentence that names the next step, and changes nothing.
 func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	for _, c := range []struct {
@@ -93,6 +94,7 @@ func TestBadRequestsAreRefusedAndTheQueueGoesOn(t *testing.T) {
 }
 
 func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.replace("naps.toml", `category = "secondary"`, `category = "secundary"`)
 	file := s.dir + "/naps.toml"
@@ -109,6 +111,7 @@ func TestDefinitionsThatAreWrongAreNotPublished(t *testing.T) {
 }
 
 func TestACollectorIsOneProcessOfOneLaneOnAMatchingHost(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	text, err := os.ReadFile(s.dir + "/naps.toml")
 	if err != nil {

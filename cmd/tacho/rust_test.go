@@ -15,6 +15,7 @@ import (
 // A shipped Rust program is measured with the toolchain of this machine, from the request to the results. This needs the real
 // binary, which takes the compiler's place while cargo runs.
 func TestAShippedRustProgramIsMeasuredEndToEnd(t *testing.T) {
+	t.Parallel()
 	sysroot, err := exec.Command("rustc", "--print", "sysroot").Output()
 	if err != nil {
 		t.Fatalf("this test needs rustc and cargo: %v", err)

@@ -17,6 +17,7 @@ import (
 // The scripts in testdata/script are command lines that need no running Tacho. `exits N COMMAND…` runs a command
 // that must end with exit code N. $NATS is a server without users, $NOBODY a port without a listener.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	srv, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true})
 	if err != nil {
 		t.Fatal(err)

@@ -112,6 +112,7 @@ func (s *site) count(kind string) int {
 
 // An artifact that does not exist ends its job at once. An artifact whose server fails for a while is fetched again.
 func TestAnArtifactThatIsGoneAndOneThatIsAway(t *testing.T) {
+	t.Parallel()
 	from := newShop(t, map[string]int{"v1": 1000})
 	s := newSiteOf(t, from)
 	s.start()

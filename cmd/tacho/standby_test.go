@@ -80,6 +80,7 @@ func (s *site) checkTurns() {
 }
 
 func TestAStandbyContinuesTheJobOfAKilledCollector(t *testing.T) {
+	t.Parallel()
 	s, first, _ := newLane(t)
 	s.must("request", "master", "v1")
 	s.must("request", "master", "v2", "--parent", "v1")
@@ -161,6 +162,7 @@ func (s *site) signal(p *process, sig syscall.Signal) {
 
 // A collector of `tacho up` that was deactivated starts again when it is activated.
 func TestACollectorOfUpReturnsWhenItIsActivated(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	started := func() int {

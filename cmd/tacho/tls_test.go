@@ -66,6 +66,7 @@ func (s *site) idle(name string) {
 // Website and log speak TLS with a certificate that is not for 127.0.0.1. Commands and collectors on this machine and on
 // another one need no settings. A client with another CA is told why it does not work.
 func TestEverythingOverTLS(t *testing.T) {
+	t.Parallel()
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := ca.Issue(tlstest.Leaf{Name: "bench", Hosts: []string{"bench.example.org"}})
 	s := newSite(t)
@@ -192,6 +193,7 @@ func (w *webConn) shown() string {
 
 // With a CA of clients, only clients with its certificates come in. That includes the collectors of this machine.
 func TestCollectorsShowCertificates(t *testing.T) {
+	t.Parallel()
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	files := tlstest.SelfSigned(t, tlstest.In(t.TempDir()), tlstest.Leaf{Name: "bench"})
 	mine, stranger := ca.Issue(tlstest.Leaf{Name: "mine"}), foreign.Issue(tlstest.Leaf{Name: "stranger"})
@@ -217,6 +219,7 @@ func TestCollectorsShowCertificates(t *testing.T) {
 
 // With a pair or a CA that cannot work, Tacho does not start. It says what to do, and makes nothing before that.
 func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
 	ca, foreign := tlstest.NewCA(t, "bench CA"), tlstest.NewCA(t, "foreign CA")
 	good, other := ca.Issue(tlstest.Leaf{Name: "good"}), ca.Issue(tlstest.Leaf{Name: "other"})
 	old := ca.Issue(tlstest.Leaf{Name: "old", From: -2 * time.Hour, To: -time.Hour})
@@ -249,6 +252,7 @@ func TestCertificatesThatCannotWorkAreRefusedAtTheStart(t *testing.T) {
 
 // Collectors and the core explain what is wrong with the TLS of other people's NATS servers in the same words.
 func TestServersOfOthersOverTLS(t *testing.T) {
+	t.Parallel()
 	ca := tlstest.NewCA(t, "bench CA")
 	show := func(l tlstest.Leaf) string {
 		files := ca.Issue(l)
@@ -285,6 +289,7 @@ func TestServersOfOthersOverTLS(t *testing.T) {
 
 // `tacho serve` takes HTTP over TLS as `tacho up` does, and the doctor reads the same files.
 func TestAPartServesOverTLS(t *testing.T) {
+	t.Parallel()
 	ca := tlstest.NewCA(t, "bench CA")
 	files := ca.Issue(tlstest.Leaf{Name: "hook"})
 	s := newSite(t)

@@ -14,6 +14,7 @@ import (
 
 // A new program that folds the log in another way than the old one fills the tables anew from the log, by itself.
 func TestAnUpgradeFillsTheTablesAnew(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	s.start()
 	s.must("request", "master", "v1", "--wait")

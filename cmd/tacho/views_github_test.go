@@ -12,6 +12,7 @@ import (
 
 // The command line shows deliveries and comments, whatever words are in them.
 func TestGitHubOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	g := onGitHub(t)
 	g.start()
 	if out := g.must("github", "deliveries"); out != "GitHub has delivered nothing yet.\n" {

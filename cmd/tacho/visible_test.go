@@ -20,6 +20,7 @@ const wicked = "\x1b[2J\x1b[21t\u009b31m\r\a\x7f\u202ereverse\u2066\ufeff"
 // A benchmark, and people in their reasons, write control characters. No command passes them on to a terminal, wherever its
 // output goes. If the output of a job is redirected, it is unchanged.
 func TestNoCommandPassesOnWhatATerminalObeys(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	script := "printf '" + strings.NewReplacer("\x1b", `\033`, "\r", `\r`, "\a", `\a`, "\x7f", `\177`).Replace(wicked) + `\377\n' >&2` + "\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(s.dir, "nap", "nap.sh"), []byte(script), 0o644); err != nil {
