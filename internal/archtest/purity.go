@@ -34,14 +34,17 @@ var clock = []string{
 }
 
 // CheckPurity reports what a package of the floors words and sense may not do: read a clock, randomness, a
-// file, a context, or log, wait for another goroutine, or start one. Their tests may.
+// file, a context, or log, wait for another goroutine, or start one. Their tests may, except for the last: they run without
+// the race detector.
 func CheckPurity(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if _, f, ok := place(p.Path); !ok || f > sense {
 			continue
 		}
 		for _, f := range p.Files {
-			if !f.Test {
+			if f.Test {
+				problems = append(problems, concurrency(p, f)...)
+			} else {
 				problems = append(problems, impurities(p, f)...)
 			}
 		}
@@ -71,6 +74,23 @@ func impurities(p *Package, f *File) (problems []Problem) {
 			if name, ok := selected(names, n); ok && slices.Contains(clock, name) {
 				report(n, "use "+name+": the caller gives the time")
 			}
+		}
+		return true
+	})
+	return problems
+}
+
+// concurrency reports what starts goroutines in a test.
+func concurrency(p *Package, f *File) (problems []Problem) {
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		call, _ := n.(*ast.CallExpr)
+		_, starts := n.(*ast.GoStmt)
+		if call != nil {
+			method, _ := call.Fun.(*ast.SelectorExpr)
+			starts = method != nil && slices.Contains([]string{"Go", "Parallel", "RunParallel"}, method.Sel.Name)
+		}
+		if starts {
+			problems = append(problems, Problem{p.at(f, n), "a test of a pure package may not start goroutines: it runs without the race detector"})
 		}
 		return true
 	})

@@ -113,7 +113,10 @@ func f(t when.Time) { go g(t) }
 func g(t when.Time) { when.Sleep(when.Since(t)) }
 `
 	expect(t, CheckPurity([]*Package{source(t, "rules/queue", "a.go", bad, "a_test.go", bad)}),
-		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since")
+		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since",
+		"a_test.go:13: a test of a pure package may not start goroutines")
+	expect(t, CheckPurity([]*Package{source(t, "rules/queue", "a_test.go", "package queue\nfunc f(t *testing.T) {\nt.Parallel()\nw.Go(f)\n}\n")}),
+		"a_test.go:3: a test of a pure package", "a_test.go:4: a test of a pure package")
 	expect(t, CheckPurity([]*Package{source(t, "scheduler", "a.go", bad)}))
 }
 
