@@ -24,7 +24,7 @@ import (
 
 // A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Collectors are played
 // by actors that keep to the rules of package job. Afterwards the whole log is read by somebody who knows
-// nothing of the scheduler: see simulation_check_test.go for what must hold. Under the race detector it is three days.
+// nothing of the scheduler: see simulation_check_test.go for what must hold. Under the race detector it is less than a day.
 func TestTenThousandRequestsInThirtyDays(t *testing.T) {
 	simulate(t, simulated, simulated*(30*24*time.Hour/10_000), 1)
 }
