@@ -1,10 +1,13 @@
 package projector_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/gob"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,26 +17,54 @@ import (
 	"github.com/tachobench/tacho/projector"
 )
 
-// childURL is set in the environment of a child that projects the log of child until it is killed.
-const childURL = "TACHO_TEST_CHILD_URL"
-
-// killed is the log of the children: the same in each process.
-func killed(t testing.TB) []events.Stored { return walk(t, 99, 4000) }
+// The environment of a child that projects the log in a file until it is killed.
+const (
+	childURL = "TACHO_TEST_CHILD_URL"
+	childLog = "TACHO_TEST_CHILD_LOG"
+)
 
 // child is the main function of a projector that will be killed: small batches, so that there are many
 // transactions to be killed in.
 func child() int {
-	log := newFeed("log", killed(&testing.B{})...)
-	p := projector.New(projector.Config{Log: log, URL: os.Getenv(childURL), BatchSize: 5})
-	fmt.Fprintln(os.Stderr, "child:", p.Run(context.Background()))
+	log, err := readLog(os.Getenv(childLog))
+	if err == nil {
+		p := projector.New(projector.Config{Log: newFeed("log", log...), URL: os.Getenv(childURL), BatchSize: 5})
+		err = p.Run(context.Background())
+	}
+	fmt.Fprintln(os.Stderr, "child:", err)
 	return 1
+}
+
+func readLog(path string) (log []events.Stored, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	err = gob.NewDecoder(file).Decode(&log)
+	return log, err
+}
+
+// keepLog writes what readLog reads, so that no child has to make it up again.
+func keepLog(t *testing.T, log []events.Stored) (path string) {
+	t.Helper()
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(log); err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, data.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestKilledInTheMiddleOfBatches kills a projector again and again at random moments. At the end it compares the
 // tables with those of a projector that was not killed.
 func TestKilledInTheMiddleOfBatches(t *testing.T) {
 	t.Parallel()
-	log := killed(t)
+	log := walk(t, 99, 4000)
+	file := keepLog(t, log)
 	url := database(t)
 	r := open(t, url)
 	end := events.Seq(len(log))
@@ -52,7 +83,7 @@ func TestKilledInTheMiddleOfBatches(t *testing.T) {
 		// It waits until the child works, and then for a random time: the kill hits any point of a transaction.
 		var said strings.Builder
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), childURL+"="+url)
+		cmd.Env = append(os.Environ(), childURL+"="+url, childLog+"="+file)
 		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -4,4 +4,4 @@ package scheduler
 
 // modelLives is how many random worlds the test runs under the race detector. There are few, because the detector makes
 // the test ten times slower and finds little: each world has one goroutine.
-const modelLives = 1_000
+const modelLives = 100

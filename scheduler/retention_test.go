@@ -18,7 +18,13 @@ var month = Policy{MaxInProgress: 1, ExpansionRetry: time.Minute, Retention: 30 
 
 func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
 	t.Helper()
-	ended, cancel := follow(t, log, Config{Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler), Policy: p}, time.Minute)
+	return beginLooking(t, log, p, time.Minute)
+}
+
+// beginLooking is begin for a scheduler that looks so often.
+func beginLooking(t *testing.T, log *memory.Log, p Policy, tick time.Duration) (stop func()) {
+	t.Helper()
+	ended, cancel := follow(t, log, Config{Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler), Policy: p}, tick)
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -106,7 +112,7 @@ func TestJobsAreRetiredOnceADayAndOnlyWhenThereAreAny(t *testing.T) {
 func TestNothingIsRetiredForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{})
-		defer begin(t, log, Policy{MaxInProgress: 1, ExpansionRetry: time.Minute})()
+		defer beginLooking(t, log, Policy{MaxInProgress: 1, ExpansionRetry: time.Minute}, time.Hour)()
 		endOneJob(t, log, "a")
 		pass(900 * 24 * time.Hour)
 		if at, _ := retirements(t, log); len(at) != 0 {

@@ -3,7 +3,7 @@
 package farm
 
 // simulated is how many requests the long simulation runs under the race detector, which makes it eight times slower.
-const simulated = 1_000
+const simulated = 300
 
 // lives is how many random lives are run under the race detector.
-const lives = 40
+const lives = 10

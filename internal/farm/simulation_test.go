@@ -24,7 +24,7 @@ import (
 
 // A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Actors play the collectors
 // by the rules of package job. Afterwards an observer that does not know the scheduler
-// reads the whole log: see simulation_check_test.go for what must hold. Under the race detector it is three days.
+// reads the whole log: see simulation_check_test.go for what must hold. Under the race detector it is less than a day.
 func TestTenThousandRequestsInThirtyDays(t *testing.T) {
 	simulate(t, simulated, simulated*(30*24*time.Hour/10_000), 1)
 }

@@ -3,4 +3,4 @@
 package hostile
 
 // stories is how many stories each fold is held against. The race detector makes them ten times slower.
-const stories = 1_000
+const stories = 300

@@ -89,7 +89,8 @@ func TestAlertsAreShownWithWhatToDo(t *testing.T) {
 
 func TestAnAlertThatTheLogCannotBeToldIsShownEverywhere(t *testing.T) {
 	var local known
-	s := open(t, func(c *website.Config) { c.Alerts = local.get })
+	// The log says nothing of it, so that the page hears of it with the next sign of life.
+	s := open(t, func(c *website.Config) { c.Alerts, c.AliveEvery = local.get, 3*time.Second })
 	s.story()
 	s.machines()
 	b := browse(t)

@@ -251,7 +251,7 @@ func TestATrustedProxyTellsItsClientsApart(t *testing.T) {
 func TestAStreamFindsWhatIsRareAndWhatIsNew(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
-	st.fill(25_000)
+	st.fill(longLog + longLog/4)
 	want := st.tell(events.CollectorOffline{Name: "amd-1", Instance: "i2", Reason: "left"})
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()

@@ -4,3 +4,6 @@ package sitetest
 
 // raced says that the race detector runs, which makes everything some ten times slower.
 const raced = false
+
+// longLog is how many events a long log has.
+const longLog = 20_000
