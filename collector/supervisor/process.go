@@ -23,8 +23,8 @@ const ExitUpdate = 75
 // Variable is the variable of a collector's environment that holds its Orders.
 const Variable = "TACHO_SUPERVISED"
 
-// softly is how long a process may take to end after it was told to.
-const softly = 20 * time.Second
+// endWait is how long a process may take to end after it was told to.
+const endWait = 20 * time.Second
 
 // Orders are what a supervisor tells the collector that it starts. A collector without Orders has no supervisor.
 type Orders struct {
@@ -86,7 +86,7 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.WaitDelay = softly
+	cmd.WaitDelay = endWait
 	if bind != nil {
 		bind(cmd)
 	}
