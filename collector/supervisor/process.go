@@ -26,7 +26,7 @@ const Variable = "TACHO_SUPERVISED"
 // endWait is how long a process may take to end after it was told to.
 const endWait = 20 * time.Second
 
-// Orders are what a supervisor tells the collector that it starts. A collector without Orders has no supervisor.
+// Orders are what a supervisor tells the collector that it starts. A collector that gets Orders knows that it is supervised.
 type Orders struct {
 	// Hold is a version that could not be installed: the collector does not leave for it before Until.
 	Hold  string    `json:"hold,omitempty"`
@@ -35,7 +35,7 @@ type Orders struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// ReadOrders reads the value of Variable. It returns nil if the value is empty: then there is no supervisor.
+// ReadOrders reads the value of Variable. It returns nil if the value is empty: then no supervisor gave orders.
 func ReadOrders(value string) (*Orders, error) {
 	if value == "" {
 		return nil, nil

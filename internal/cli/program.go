@@ -154,7 +154,7 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 	return ExitDone
 }
 
-// host returns what a command that runs something hands to internal/node.
+// host returns the node.Host of a command that runs something itself.
 func (p *Program) host() *node.Host {
 	return &node.Host{
 		Config: p.config, ConfigFile: p.globals.Config, Verbose: p.globals.Verbose, Version: p.Version, Actor: p.actor(),

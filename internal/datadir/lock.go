@@ -14,8 +14,8 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// lockWait is how long to wait for a lock: a killed process holds its locks until the kernel has finished its last write to the
-// disk.
+// lockWait is how long to wait for a lock: a killed process holds its locks until the kernel has finished its last write to
+// the disk.
 const lockWait = 3 * time.Second
 
 // lock takes a lock that ends with this process, however it ends. The id of the holder is in the file. If another process
