@@ -149,8 +149,7 @@ func (p *parts) open(ctx context.Context) error {
 	return p.core.guard.Ready(ctx)
 }
 
-// guard checks the log's configuration every minute, and logs an error if somebody changed it, for example made the log
-// mutable.
+// guard checks the log's configuration every minute, and logs an error if somebody made the log mutable.
 func (p *parts) guard(ctx context.Context) error {
 	for ctx.Err() == nil {
 		retry.Sleep(ctx, time.Minute)
