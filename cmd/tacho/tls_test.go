@@ -199,7 +199,7 @@ func TestCollectorsShowCertificates(t *testing.T) {
 	mine, stranger := ca.Issue(tlstest.Leaf{Name: "mine"}), foreign.Issue(tlstest.Leaf{Name: "stranger"})
 	flags := []string{"--nats-cert", files.Cert, "--nats-key", files.Key, "--nats-client-ca", ca.File}
 	s := newSite(t)
-	s.refused(cli.ExitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "those of this machine have none", "nats.client_cert and nats.client_key", "--collectors 0")
+	s.refused(cli.ExitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "the collectors of this machine have none", "nats.client_cert and nats.client_key", "--collectors 0")
 	s.with("TACHO_NATS_CLIENT_CERT="+stranger.Cert, "TACHO_NATS_CLIENT_KEY="+stranger.Key).
 		refused(cli.ExitUsage, append([]string{"up", "--listen", "127.0.0.1:0"}, flags...), "subject CN=stranger", "nats.client_ca", "would be refused")
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// shop serves files and their checksums, as each path says.
+// shop serves files and their checksums, by path.
 type shop struct {
 	*httptest.Server
 	files map[string][]byte
@@ -149,7 +149,7 @@ func TestDownloadsSayWhyAVersionCannotBeHad(t *testing.T) {
 	}
 }
 
-// A download that breaks, and a server that is in trouble for a moment, are tried again at once.
+// A broken download, and a server that fails for a moment, are tried again at once.
 func TestABrokenDownloadIsTriedAgain(t *testing.T) {
 	for what, spoil := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"truncated": func(w http.ResponseWriter, _ *http.Request) {

@@ -61,7 +61,7 @@ func (r *repository) tag(tag string) {
 	r.git("push", "--quiet", "origin", tag)
 }
 
-// builds is a build.sh that makes a program of the version it is told.
+// builds is a build.sh that makes a program of the version that it gets.
 func builds(where string) string {
 	return "mkdir -p bin\ncat > " + where + " <<EOF\n#!/bin/sh\n" +
 		"if [ \"\\$1\" = version ]; then echo '{\"version\": \"$VERSION\"}'; exit 0; fi\n" +

@@ -19,7 +19,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// helperVariable has the test program be a supervisor: the directory of the site and the source of versions.
+// helperVariable makes the test program a supervisor. Its value is the directory of the site and the source of versions.
 const helperVariable = "TACHO_TEST_SUPERVISOR"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// supervise is a supervisor that wants v2 and gets it from where it is told.
+// supervise runs a supervisor that wants v2 and gets it from the given source.
 func supervise(told []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -53,7 +53,7 @@ func supervise(told []string) error {
 	return New(s.config).Run(ctx)
 }
 
-// helper starts a supervisor as a process of its own; kill kills it without a word.
+// helper starts a supervisor as a process of its own; kill kills it without warning.
 func (s *site) helper(source string) (kill func()) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -75,7 +75,7 @@ func (s *site) helper(source string) (kill func()) {
 	return kill
 }
 
-// Whichever step a supervisor is killed in, the next one goes on from what is there.
+// In whatever step a supervisor is killed, the next one continues from what is there.
 func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	slow := "echo building >> \"$PLAN/journal\"\nwhile [ ! -e \"$PLAN/built\" ]; do sleep 0.02; done\n"
 
@@ -145,7 +145,7 @@ func TestKilledBetweenAnyTwoSteps(t *testing.T) {
 	})
 }
 
-// pass lets the supervisor go on for a while: where it is then does not matter.
+// pass lets the supervisor continue for a while. It does not matter how far it gets.
 func (s *site) pass(d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -22,7 +22,7 @@ const name = events.CollectorName("eider-1")
 
 var by = control.By{Actor: "test", Source: "test", Root: "test"}
 
-// program text of a collector that does what files tell it: see site.
+// script is a collector that does what files tell it: see site.
 const script = `#!/bin/sh
 version=%s
 if [ "$1" = version ]; then echo "{\"version\": \"$version\"}"; exit 0; fi
@@ -129,7 +129,7 @@ func (s *site) end() {
 	}
 }
 
-// eventually polls what other processes write, who send no signal.
+// eventually polls what other processes write: they send no signal.
 func (s *site) eventually(what string, ok func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 60*time.Second)
@@ -160,7 +160,7 @@ func (s *site) awaitJournal(what string, times int) {
 	s.eventually(fmt.Sprintf("%q, %d times", what, times), func() bool { return len(s.journal(what)) >= times })
 }
 
-// versions returns what lies in the directory of versions.
+// versions returns the names in the directory of versions.
 func (s *site) versions() (names []string) {
 	s.t.Helper()
 	entries, err := os.ReadDir(s.config.Dir)
@@ -174,7 +174,7 @@ func (s *site) versions() (names []string) {
 	return names
 }
 
-// shelf is a source that has programs ready.
+// shelf is a source with ready programs.
 type shelf map[string]string
 
 func (shelf) String() string { return "a shelf" }

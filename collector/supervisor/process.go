@@ -23,10 +23,10 @@ const ExitUpdate = 75
 // Variable is the variable of a collector's environment that holds its Orders.
 const Variable = "TACHO_SUPERVISED"
 
-// softly is how long a process may take to end after it was told to.
-const softly = 20 * time.Second
+// endWait is how long a process may take to end after it was told to.
+const endWait = 20 * time.Second
 
-// Orders are what a supervisor tells the collector that it starts. A collector without Orders has no supervisor.
+// Orders are what a supervisor tells the collector that it starts. A collector that gets Orders knows that it is supervised.
 type Orders struct {
 	// Hold is a version that could not be installed: the collector does not leave for it before Until.
 	Hold  string    `json:"hold,omitempty"`
@@ -35,7 +35,7 @@ type Orders struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// ReadOrders reads the value of Variable. It returns nil if the value is empty: then there is no supervisor.
+// ReadOrders reads the value of Variable. It returns nil if the value is empty: then no supervisor gave orders.
 func ReadOrders(value string) (*Orders, error) {
 	if value == "" {
 		return nil, nil
@@ -86,7 +86,7 @@ func (s *Supervisor) run(ctx context.Context, p program, o Orders) end {
 func attend(cmd *exec.Cmd, bind func(*exec.Cmd)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.WaitDelay = softly
+	cmd.WaitDelay = endWait
 	if bind != nil {
 		bind(cmd)
 	}

@@ -76,8 +76,8 @@ type Pauses struct {
 	Look time.Duration
 }
 
-// lived is how long a collector must run for the pause after its end to be the first one again.
-const lived = time.Minute
+// steadyAfter is how long a collector must run for the pause after its end to be the first one again.
+const steadyAfter = time.Minute
 
 // Supervisor keeps one collector running. Run it once.
 type Supervisor struct {
@@ -113,7 +113,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if s.Clock().Sub(began) > lived {
+		if s.Clock().Sub(began) > steadyAfter {
 			s.restart.Reset()
 		}
 		next := program

@@ -51,7 +51,7 @@ func TestTheWantedVersionStartsWhenTheCollectorLeaves(t *testing.T) {
 	if diff := cmp.Diff([]string{"current", "v3", "v4"}, s.versions()); diff != "" {
 		t.Errorf("the version that runs and the one before are kept (-want +got):\n%s", diff)
 	}
-	// The next start goes on with it, without a source.
+	// The next start continues with it, without a source.
 	s.config.Source = nil
 	s.start()
 	s.awaitJournal("started v4", 2)
@@ -221,8 +221,8 @@ func TestOrdersAreReadAsTheyWereTold(t *testing.T) {
 	}
 }
 
-// A supervisor without a directory runs its own program alone: it starts it again, whatever its exit code, and the
-// collector does not know of it.
+// A supervisor without a directory runs only its own program. It starts it again whatever its exit code, and the collector
+// does not know that it is supervised.
 func TestWithoutADirectoryTheVersionStays(t *testing.T) {
 	s := newSite(t)
 	s.config.Dir = ""

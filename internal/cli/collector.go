@@ -32,7 +32,7 @@ type collectorCmd struct {
 }
 
 type collectorAddCmd struct {
-	Name    events.CollectorName `arg:"" help:"Name of the collector; a name is never used again."`
+	Name    events.CollectorName `arg:"" help:"Name of the collector; it must never have been used before."`
 	Target  events.Target        `required:"" help:"The target that it measures."`
 	Set     events.Set           `help:"The set of benchmarks that it measures." default:"0"`
 	Standby bool                 `help:"Stand by for the collector of a lane, and take over when it is gone."`

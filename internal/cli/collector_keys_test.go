@@ -21,7 +21,7 @@ import (
 // core answers rotations as the log does. Before it takes a key, or right after, it may fail.
 type keyCore struct {
 	keys []string
-	// dies is "before" or "after" for one request.
+	// dies is "before" or "after": the core dies then, for one request.
 	dies string
 	// removed refuses everything.
 	removed bool
@@ -144,8 +144,8 @@ func TestARotationReplacesTheCredentials(t *testing.T) {
 	}
 }
 
-// Whoever is killed while a key is rotated has both keys: the old one in its place, the new one beside it. The next
-// rotation goes on with the new one.
+// A rotation that is killed leaves both keys: the old one in its place, the new one beside it. The next rotation continues
+// with the new one.
 func TestARotationThatWasCutOffGoesOn(t *testing.T) {
 	for _, dies := range []string{"before", "after"} {
 		t.Run(dies+" the log has it", func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestARotationThatIsRefusedLeavesTheOldCredentials(t *testing.T) {
 	}
 }
 
-// What a rotation left long ago was used and replaced since, from another directory.
+// The key that an old rotation left was used and has been replaced, from another directory.
 func TestAKeyThatWasReplacedIsNotUsedAgain(t *testing.T) {
 	s := newKeySite(t)
 	s.core.dies = "after"

@@ -13,7 +13,7 @@ import (
 
 type pollerCmd struct {
 	List pollerListCmd `cmd:"" help:"List the configured sources."`
-	Look pollerLookCmd `cmd:"" help:"Look at a source once, without making requests."`
+	Look pollerLookCmd `cmd:"" help:"Look at a source once, and request no benchmarks."`
 }
 
 type pollerListCmd struct {

@@ -140,7 +140,7 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(p.Stderr, "tacho: %v\nSee `%s --help`.\n", err, wanted(err))
+		fmt.Fprintf(p.Stderr, "tacho: %v\nSee `%s --help`.\n", err, commandOf(err))
 		return ExitUsage
 	}
 	p.globals = c.globals
@@ -154,7 +154,7 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 	return ExitDone
 }
 
-// host returns what a command that runs something hands to internal/node.
+// host returns the node.Host of a command that runs something itself.
 func (p *Program) host() *node.Host {
 	return &node.Host{
 		Config: p.config, ConfigFile: p.globals.Config, Verbose: p.globals.Verbose, Version: p.Version, Actor: p.actor(),
@@ -171,8 +171,8 @@ func (p *Program) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// wanted returns the last command that the parser understood in a wrong command line.
-func wanted(err error) string {
+// commandOf returns the last command that the parser understood in a wrong command line.
+func commandOf(err error) string {
 	var wrong *kong.ParseError
 	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
 		return "tacho"

@@ -246,7 +246,7 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 
 type requestCancelCmd struct {
 	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
-	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
+	Reason string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 
@@ -266,7 +266,7 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *Program) error {
 type requestRepairCmd struct {
 	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
 	Select []events.JobID   `help:"Only these jobs; default: all that did not succeed." sep:"," placeholder:"JOB,..."`
-	Reason string           `help:"Why; kept in the log." placeholder:"TEXT"`
+	Reason string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
 

@@ -12,8 +12,8 @@ type snapshotCmd struct {
 // Help is shown by --help.
 func (c *snapshotCmd) Help() string {
 	return "A start reads the newest snapshot, and then only the events after it. A new program that folds the log in another way cannot " +
-		"read the snapshots of the old one. Then make a snapshot with the new program before you start it: with your own NATS, while the old program " +
-		"runs; otherwise after you have stopped `tacho up`. Without a snapshot a start reads the whole log; nothing else depends on it."
+		"read the snapshots of the old one: make a snapshot with the new program before you start it. With your own NATS, do that while the old " +
+		"program runs; otherwise after you have stopped `tacho up`. Without a snapshot a start reads the whole log; nothing else depends on it."
 }
 
 // Run makes a snapshot.

@@ -7,7 +7,7 @@ import (
 	"github.com/tachobench/tacho/internal/datadir"
 )
 
-// The token of a data directory is sent to this machine alone, whatever server is named.
+// The token of a data directory is sent only to this machine, whatever server is named.
 func TestTheTokenOfADirectoryStaysOnThisMachine(t *testing.T) {
 	d := datadir.Dir(t.TempDir())
 	token, err := d.Token()

@@ -57,7 +57,7 @@ func (c *githubDeliveriesCmd) Run(ctx context.Context, p *Program) error {
 			string(d.ID), orDash(d.Event), moment(&d.ReceivedAt), orDash(d.Sender), pr, outcome(d), orDash(d.Command), firstLine(d.Reason),
 		})
 	}
-	return table(p.Stdout, []string{"DELIVERY", "EVENT", "CAME", "FROM", "PR", "OUTCOME", "UNDERSTOOD", "REASON"}, rows)
+	return table(p.Stdout, []string{"DELIVERY", "EVENT", "RECEIVED", "FROM", "PR", "OUTCOME", "COMMAND", "REASON"}, rows)
 }
 
 // nothing says why a list is empty: there is nothing at all, or nothing of what was asked for.
@@ -113,11 +113,11 @@ func (c *githubDeliveryCmd) Run(ctx context.Context, p *Program) error {
 		from = fmt.Sprintf("%s (account %d)", from, d.SenderID)
 	}
 	p.facts([][2]string{
-		{"came", moment(&d.ReceivedAt)},
+		{"received", moment(&d.ReceivedAt)},
 		{"handled", moment(d.HandledAt)},
 		{"from", from},
 		{"pr", pr},
-		{"said", d.Command},
+		{"command", d.Command},
 		{"reason", d.Reason},
 		{"requests", joinIDs(d.Requests)},
 	})
@@ -186,7 +186,7 @@ func (p *Program) commentTable(list []readmodel.Comment) error {
 			orDash(c.URL), firstLine(c.Reason),
 		})
 	}
-	return table(p.Stdout, []string{"COMMENT", "PURPOSE", "PULL REQUEST", "STATE", "WANTED", "ATTEMPTS", "STANDS", "REASON"}, rows)
+	return table(p.Stdout, []string{"COMMENT", "PURPOSE", "PULL REQUEST", "STATE", "WANTED", "ATTEMPTS", "URL", "REASON"}, rows)
 }
 
 type githubCommentCmd struct {
@@ -217,9 +217,9 @@ func (c *githubCommentCmd) Run(ctx context.Context, p *Program) error {
 		{"text", fmt.Sprintf("number %d, wanted %s", shown.Revision, moment(&shown.RevisedAt))},
 		{"attempts", fmt.Sprint(shown.Attempts)},
 		{"written", moment(shown.PostedAt)},
-		{"stands", shown.URL},
+		{"url", shown.URL},
 		{"reason", shown.Reason},
-		{"again", until},
+		{"retry at", until},
 		{"labels", labels(shown)},
 	})
 	fmt.Fprintf(p.Stdout, "\n%s\n", unixLines(shown.Body))

@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// answering runs a command line against a server that has these answers by path, and nothing else.
+// answering runs a command line against a server that has only these answers, by path.
 func answering(t *testing.T, answers map[string]any, line string) (stdout, stderr string, code int) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,10 +14,10 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// wicked is a text that clears the screen, asks the terminal for its title, hides what stood there and turns around.
+// wicked is a text that clears the screen, asks the terminal for its title, hides text and reverses its direction.
 const wicked = "\x1b[2J\x1b[21t\u009b31m\r\a\x7f\u202ereverse\u2066\ufeff"
 
-// On a terminal JSON is the same JSON, and the output of a job is made harmless.
+// On a terminal JSON stays the same JSON, and the output of a job is made harmless.
 func TestATerminalIsShownWhatItWouldObey(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/log") {
@@ -65,7 +65,7 @@ func TestATerminalIsShownWhatItWouldObey(t *testing.T) {
 	}
 }
 
-// The line of status goes around the writer that cleans what scrolls by.
+// The line of status does not pass the writer that cleans other text.
 func TestTheStatusIsCleanToo(t *testing.T) {
 	var out bytes.Buffer
 	s := &screen{out: &out, width: func() int { return 80 }}

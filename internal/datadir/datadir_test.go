@@ -50,7 +50,7 @@ func TestTheTokenIsMadeOnceAndForItsOwnerAlone(t *testing.T) {
 	}
 }
 
-// A write that cannot end leaves the old file, and nothing beside it.
+// A write that fails leaves the old file, and nothing beside it.
 func TestAFailedWriteLeavesNothing(t *testing.T) {
 	d := Dir(t.TempDir())
 	if err := os.MkdirAll(d.Path("name", "full"), 0o700); err != nil {
@@ -109,7 +109,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Each lock is taken by one process; who comes second learns by whom, and takes it when that one lets go.
+// One process at a time holds a lock. A second one learns which, and takes the lock when the first one releases it.
 func TestALockSaysWhoHoldsIt(t *testing.T) {
 	d := Dir(t.TempDir())
 	for name, take := range map[string]func() (func(), error){

@@ -14,9 +14,9 @@ import (
 	"github.com/tachobench/tacho/internal/filelock"
 )
 
-// dying is how long to wait for a lock: a killed process holds its locks until the kernel has finished its last write to the
-// disk.
-const dying = 3 * time.Second
+// lockWait is how long to wait for a lock: a killed process holds its locks until the kernel has finished its last write to
+// the disk.
+const lockWait = 3 * time.Second
 
 // lock takes a lock that ends with this process, however it ends. The id of the holder is in the file. If another process
 // holds the lock and is not about to end, ok is false and holder is its id.
@@ -25,7 +25,7 @@ func (d Dir) lock(name string) (unlock func(), holder string, ok bool, err error
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, "", false, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dying)
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	l, err := filelock.Await(ctx, path, filelock.Exclusive, nil)
 	switch {

@@ -36,8 +36,8 @@ func knowing(t *testing.T, key string) string {
 	return "nats://" + ns.Addr().String()
 }
 
-// A rotation was killed after the log had the new key. The collector finds its old key refused, takes the one beside it,
-// and puts that into its place.
+// A rotation was killed after the log had the new key. The collector's old key is refused, so it takes the new key beside it
+// and puts that into the place of the old one.
 func TestACollectorStartsWithTheKeyThatTheLogHas(t *testing.T) {
 	d := datadir.Dir(t.TempDir())
 	creds, _, err := d.NewCredentials("eider", "here", 1)

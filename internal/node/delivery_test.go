@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Anybody may begin a delivery; nobody holds a connection by never ending it.
+// Anybody may begin a delivery, but nobody can hold a connection by never ending one.
 func TestADeliveryHasToArriveInTime(t *testing.T) {
 	read := make(chan error, 1)
 	s := httptest.NewServer(inTime(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ import (
 
 const botToken = "ghp_bot"
 
-// asking is a host that is about to write comments, and what it says meanwhile.
+// asking returns a host that is about to write comments, and what it says meanwhile.
 func asking(t *testing.T, wait time.Duration) (*Host, *fakegithub.Server, *fakegithub.User, *bytes.Buffer) {
 	t.Helper()
 	server := fakegithub.Start(t, fakegithub.Config{})
@@ -44,7 +44,7 @@ func TestTheAccountIsAskedFor(t *testing.T) {
 	}
 }
 
-// Where nothing is written nobody is asked; what is configured is believed, and has no login.
+// If nothing is written, GitHub is not asked. The configured account is taken as it is, and has no login.
 func TestNobodyIsAskedWhereNothingIsWritten(t *testing.T) {
 	for name, change := range map[string]func(*config.GitHub){
 		"no credentials": func(c *config.GitHub) { c.Token = "" },
@@ -64,7 +64,7 @@ func TestNobodyIsAskedWhereNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A start that is refused for its credentials is refused at once, and says which to look at.
+// Wrong credentials end a start at once, and the error says which ones to check.
 func TestCredentialsThatNameNobodyAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*testing.T, *Host, *fakegithub.Server, *fakegithub.User)
@@ -126,7 +126,7 @@ func TestCredentialsThatNameNobodyAreRefused(t *testing.T) {
 	}
 }
 
-// A GitHub that does not answer is asked again for as long as a start waits, and not longer.
+// A start asks a GitHub that does not answer again, for as long as it may wait and not longer.
 func TestAGitHubThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 	for name, do := range map[string]fakegithub.Failure{
 		"no answer": fakegithub.Drop(), "503": fakegithub.Status(503), "garbage": fakegithub.Garbage(), "a short limit": fakegithub.TooManyRequests(time.Second),

@@ -18,7 +18,7 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// longLog takes its time: whoever follows it gets its first events, and the rest after it is free.
+// longLog is slow: followers get its first events at once, and the others only after it is freed.
 type longLog struct {
 	eventlog.Log
 	first int
@@ -49,13 +49,13 @@ func (c *longCursor) Next(ctx context.Context, most int) ([]events.Stored, error
 	}
 }
 
-// opened is what became of a collector that came.
+// opened is the outcome of a collector that opened the log.
 type opened struct {
 	log *door.Client
 	err error
 }
 
-// readingCore is a core that does not get to the end of its log.
+// readingCore is a core that does not reach the end of its log.
 type readingCore struct {
 	*Host
 	t     *testing.T
@@ -66,7 +66,8 @@ type readingCore struct {
 	free  chan struct{}
 }
 
-// newReadingCore starts one that has read so many events. The log has two collectors, near in events 2 and 3, far in 4 and 5.
+// newReadingCore starts a core that has read so many events. The log has two collectors: near in events 2 and 3, far in 4
+// and 5.
 func newReadingCore(t *testing.T, first int) *readingCore {
 	t.Helper()
 	c := &readingCore{t: t, free: make(chan struct{})}
@@ -122,7 +123,7 @@ func (c *readingCore) key(name events.CollectorName, set events.Set) string {
 	return public
 }
 
-// comes has a collector open the log.
+// comes makes a collector open the log.
 func (c *readingCore) comes(name events.CollectorName) <-chan opened {
 	came := make(chan opened, 1)
 	go func() {
@@ -135,7 +136,8 @@ func (c *readingCore) comes(name events.CollectorName) <-chan opened {
 	return came
 }
 
-// waits waits until the core turned somebody away so often, or until ever came in, or made an end.
+// waits waits until the core or a collector has said word so many times. It fails if a collector is let in or gives up
+// before.
 func (c *readingCore) waits(word string, times int, came ...<-chan opened) {
 	c.t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -167,8 +169,8 @@ func (c *readingCore) came(name string, came <-chan opened) error {
 	}
 }
 
-// A collector whose key is not read yet waits, however long that takes, and is let in by itself. Who has no business there
-// is refused only when all of the log is read.
+// A collector whose key the core has not read yet waits as long as that takes, and is then let in. An unknown key is refused
+// only after the whole log is read.
 func TestACollectorWaitsWhileTheLogIsRead(t *testing.T) {
 	t.Parallel()
 	c := newReadingCore(t, 1)
@@ -193,7 +195,7 @@ func TestACollectorWaitsWhileTheLogIsRead(t *testing.T) {
 	}
 }
 
-// One whose key is read is let in, and waits for answers as long.
+// A collector whose key has been read is let in, and then waits for answers as long.
 func TestAKnownCollectorWaitsWhileTheLogIsRead(t *testing.T) {
 	t.Parallel()
 	c := newReadingCore(t, 3)

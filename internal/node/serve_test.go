@@ -33,7 +33,7 @@ func isUsage(err error) bool {
 	return ok
 }
 
-// Before anything is connected to, each part says what it lacks.
+// Each part says what it lacks before it connects to anything.
 func TestServeSaysWhatIsMissing(t *testing.T) {
 	full := config.Config{
 		NATS: config.NATS{URL: "nats://x"}, Database: config.Database{URL: "postgres://x"},

@@ -51,7 +51,7 @@ func LoadSuites(namesOrFiles []string) ([]suite.Definitions, error) {
 	return out, nil
 }
 
-// suiteSources returns the directories of the programs that suites in files measure.
+// suiteSources returns the directories of the programs of suites: the one of the suite's file, or the configured one.
 func suiteSources(namesOrFiles []string, configured map[string]string) (map[string]string, error) {
 	sources := map[string]string{}
 	for _, name := range namesOrFiles {

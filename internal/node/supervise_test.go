@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCollectorsGetNoTokens: what is measured, and what a build runs, finds none of them in its environment.
+// TestCollectorsGetNoTokens: measured programs and builds find no token in their environment.
 func TestCollectorsGetNoTokens(t *testing.T) {
 	kept := WithoutTokens([]string{
 		"PATH=/bin", "TACHO_TOKEN=a", "TACHO_GITHUB_TOKEN=b", "TACHO_WEBHOOK_SECRET=c", "TACHO_DATABASE_URL=d", "TACHO_ALERT_WEBHOOK=e", "TACHO_NATS_URL=f",

@@ -79,7 +79,7 @@ func keepShown(d datadir.Dir, name string, pair *tlsfiles.Pair, logger *slog.Log
 // natsTLS is how the NATS server of this process speaks TLS; nil if it does not.
 type natsTLS struct {
 	conf *tls.Config
-	// ca is the file of the CA that clients on this machine trust. name is the name that they expect in our certificate.
+	// ca is the file with what clients on this machine trust. name is the name that they expect in our certificate.
 	ca, name string
 }
 
