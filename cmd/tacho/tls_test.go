@@ -87,7 +87,7 @@ func TestEverythingOverTLS(t *testing.T) {
 	s.refused(cli.ExitFailed, []string{"status", "--server-ca", foreign.File}, "not signed by a CA that Tacho trusts", "TACHO_SERVER_CA")
 	s.must("status", "--server-ca", ca.File)
 	s.refused(cli.ExitFailed, []string{"status", "--server", r.URL, "--server-ca", ca.File}, "is not for 127.0.0.1 but for bench.example.org")
-	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks TLS alone", "https://")
+	s.refused(cli.ExitUsage, []string{"status", "--server", "http://" + u.Host}, "speaks only TLS", "https://")
 	s.refused(cli.ExitUsage, []string{"status", "--server", r.URL, "--server-ca", files.Key}, "TACHO_SERVER_CA", `holds no certificate but "PRIVATE KEY"`)
 
 	// A collector on another machine needs only the credentials that were made for it.

@@ -77,7 +77,7 @@ func (c *Client) refused(resp *http.Response) error {
 	switch {
 	case json.Unmarshal(body, e) == nil && e.Message != "":
 	case resp.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "HTTP request to an HTTPS server"):
-		e.Message = c.base.Redacted() + " speaks TLS alone"
+		e.Message = c.base.Redacted() + " speaks only TLS"
 		e.Next = "write its address with https://"
 	default:
 		e.Message = fmt.Sprintf("%s answered %s to %s %s", c.base.Redacted(), resp.Status, resp.Request.Method, resp.Request.URL.Path)

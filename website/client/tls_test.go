@@ -58,7 +58,7 @@ func TestTrust(t *testing.T) {
 		{s.URL, "", "", []string{"not signed by a CA that Tacho trusts", "TACHO_SERVER_CA"}},
 		{s.URL, foreign.File, "", []string{"issued by CN=bench CA", "TACHO_SERVER_CA"}},
 		{s.URL, ca.File, "elsewhere", []string{"is not for elsewhere but for localhost"}},
-		{"http" + strings.TrimPrefix(s.URL, "https"), "", "", []string{"speaks TLS alone: write its address with https://"}},
+		{"http" + strings.TrimPrefix(s.URL, "https"), "", "", []string{"speaks only TLS: write its address with https://"}},
 	} {
 		err := ask(tc.address, tc.ca, tc.name)
 		var away *UnreachableError
