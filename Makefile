@@ -18,8 +18,8 @@ ROOMY       := GOGC=400
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
-# How many packages are tested at once. Many of them start servers, and cmd/tacho, the longest, waits more than it works.
-PARALLEL  ?= 3
+# How many packages are tested at once. Many of them start servers and wait for them more than they work.
+PARALLEL  ?= 4
 
 .PHONY: help
 help: ## Show this list
@@ -83,11 +83,18 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 test: ## Run all tests with the race detector
 	@.ci/slowest $(MAKE) --no-print-directory tests
 
-# The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. The last step is for what the
-# race detector makes too slow to be done in full under it.
 .PHONY: tests
 tests: stories
+	@$(MAKE) --no-print-directory -j 2 raced models
+
+# The step vet vets the tests too, with more checks, and internal/archtest has a step of its own.
+.PHONY: raced
+raced:
 	$(GO) test -vet off -race -p $(PARALLEL) -timeout 20m $$($(GO) list ./... | grep -v /internal/archtest)
+
+# What the race detector makes too slow to be done in full under it.
+.PHONY: models
+models:
 	$(GO) test -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
 
 .PHONY: outage

@@ -33,6 +33,8 @@ const (
 type Lock struct {
 	fd   int
 	path string
+	// copied is set when a child may hold the lock too.
+	copied bool
 }
 
 // Try takes the lock at path. It makes the file if it does not exist. It returns nil if another lock is in the way.
@@ -46,7 +48,7 @@ func Try(path string, how Mode) (*Lock, error) {
 		if err != nil {
 			return nil, &os.PathError{Op: "open", Path: path, Err: err}
 		}
-		l := &Lock{fd, path}
+		l := &Lock{fd: fd, path: path}
 		if err := l.flock(how | unix.LOCK_NB); err != nil {
 			l.Release()
 			if errors.Is(err, unix.EWOULDBLOCK) {
@@ -94,6 +96,7 @@ func (l *Lock) Copy() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy the lock %s: %w", l.path, err)
 	}
+	l.copied = true
 	return os.NewFile(uintptr(fd), l.path), nil
 }
 
@@ -139,6 +142,10 @@ func (l *Lock) Remove() {
 
 // Release ends the lock in this process. It may be called more than once.
 func (l *Lock) Release() {
+	if !l.copied {
+		// A child that is being started has all files of this process until it runs its program. It must not hold the lock.
+		_ = l.flock(unix.LOCK_UN)
+	}
 	_ = unix.Close(l.fd) // nothing that matters was written
 	l.fd = -1
 }

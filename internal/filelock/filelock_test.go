@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // take returns a lock that the test releases.
@@ -41,6 +43,20 @@ func TestOneHoldsItOrManyShareIt(t *testing.T) {
 	refused(t, path, Exclusive)
 	other.Release()
 	take(t, path, Exclusive)
+}
+
+// A child that is being started has a copy of every file until it runs its program. It holds no lock with it.
+func TestAReleaseDoesNotWaitForAFork(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	l := take(t, path, Exclusive)
+	forked, err := unix.Dup(l.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(forked)
+	refused(t, path, Exclusive)
+	l.Release()
+	take(t, path, Exclusive).Release()
 }
 
 func TestWhoHoldsItIsKnown(t *testing.T) {
