@@ -65,10 +65,15 @@ func Replay(ctx context.Context, log Source, url string, o ReplayOptions) (Repor
 		return Report{}, fmt.Errorf("replay: %w", err)
 	}
 	report, err := r.run(ctx)
-	if err != nil || report.Schema == "" {
-		err = errors.Join(err, r.drop(context.WithoutCancel(ctx)))
+	if err == nil && report.Schema != "" {
+		return report, nil
 	}
-	if err != nil {
+	live, dropErr := r.drop(context.WithoutCancel(ctx))
+	if live {
+		// The swap was committed, and only the answer to it was lost.
+		return Report{Seq: r.at, Schema: r.scratch, Live: true}, nil
+	}
+	if err = errors.Join(err, dropErr); err != nil {
 		return Report{}, fmt.Errorf("replay: %w", err)
 	}
 	return report, nil
@@ -190,11 +195,19 @@ func (r *replay) swap(ctx context.Context, conn *pgx.Conn) (swapped bool, behind
 	return swapped && err == nil, behind, err
 }
 
-func (r *replay) drop(ctx context.Context) error {
+// drop removes the rebuilt tables, unless they are the live ones by now.
+func (r *replay) drop(ctx context.Context) (live bool, err error) {
 	conn, err := connect(ctx, r.url, "public")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer conn.Close(ctx)
-	return readmodel.Drop(ctx, conn, r.scratch)
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		now, err := readmodel.HoldLive(ctx, tx)
+		if live = now == r.scratch; live || err != nil {
+			return err
+		}
+		return readmodel.Drop(ctx, tx, r.scratch)
+	})
+	return live, err
 }

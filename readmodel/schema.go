@@ -105,11 +105,19 @@ func Migrate(ctx context.Context, url string) error {
 	})
 }
 
-// Live returns the schema that the views show, or ErrNotMigrated.
-func Live(ctx context.Context, db interface {
+// rowQuerier is a connection or a transaction.
+type rowQuerier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-},
-) (Schema, error) {
+}
+
+// Live returns the schema that the views show, or ErrNotMigrated.
+func Live(ctx context.Context, db rowQuerier) (Schema, error) { return live(ctx, db, "") }
+
+// HoldLive is Live, and no other schema is published until the transaction ends. It waits for a publication that is under
+// way.
+func HoldLive(ctx context.Context, tx pgx.Tx) (Schema, error) { return live(ctx, tx, " FOR UPDATE") }
+
+func live(ctx context.Context, db rowQuerier, lock string) (Schema, error) {
 	var exists bool
 	if err := db.QueryRow(ctx, `SELECT to_regclass('tacho.generation') IS NOT NULL`).Scan(&exists); err != nil {
 		return "", fmt.Errorf("find the live generation: %w", err)
@@ -118,7 +126,7 @@ func Live(ctx context.Context, db interface {
 		return "", ErrNotMigrated
 	}
 	var number int64
-	err := db.QueryRow(ctx, `SELECT number FROM tacho.generation`).Scan(&number)
+	err := db.QueryRow(ctx, `SELECT number FROM tacho.generation`+lock).Scan(&number)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", ErrNotMigrated
 	}
