@@ -19,7 +19,7 @@ FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
 # How many packages are tested at once. Many of them start servers and wait for them more than they work.
-PARALLEL  ?= 4
+PARALLEL  ?= 3
 
 .PHONY: help
 help: ## Show this list
@@ -95,7 +95,7 @@ raced:
 # What the race detector makes too slow to be done in full under it.
 .PHONY: models
 models:
-	$(GO) test -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+	$(GO) test -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree|^TestTimeIsLinear$$' ./scheduler ./internal/farm ./webhook/command
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run

@@ -1,0 +1,6 @@
+//go:build !race
+
+package command
+
+// longComment is how long a comment of the test of time is.
+const longComment = MaxComment / 8
