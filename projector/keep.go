@@ -34,11 +34,11 @@ func (p *Projector) renew(ctx context.Context) error {
 	began := time.Now()
 	p.config.Logger.WarnContext(ctx, "the tables were filled by another version of tacho: they are filled anew from the log")
 	report, err := Replay(ctx, p.config.Log, p.config.URL, ReplayOptions{MaxInProgress: p.config.MaxInProgress, Logger: p.config.Logger})
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("fill the tables anew: %w; try `tacho replay`", err)
-	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return nil
+	case err != nil:
+		return fmt.Errorf("fill the tables anew: %w; try `tacho replay`", err)
 	}
 	p.config.Logger.WarnContext(ctx, "the tables are filled anew", "events", report.Seq, "took", time.Since(began).Round(time.Millisecond))
 	return p.Run(ctx)

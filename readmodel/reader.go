@@ -121,7 +121,7 @@ func (n *news) heard() (events.Seq, <-chan struct{}) {
 	return n.seq, n.moved
 }
 
-// hear notes the cursor, and wakes all who wait if it has grown. A rebuild may set it back; this wakes nobody.
+// hear notes the cursor, and wakes all waiting calls if it has grown. A rebuild may set it back; this wakes none.
 func (n *news) hear(seq events.Seq) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

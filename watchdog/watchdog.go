@@ -68,7 +68,7 @@ type Config struct {
 	// Control records the alerts.
 	Control *control.Control
 	Limits  Limits
-	// Hook posts every alert, whoever raised it; nil posts none.
+	// Hook posts the alerts of all parts; nil posts none.
 	Hook *Hook
 	// Tick is the time between two probes, and between two looks at whether the log is away. 0 means one second.
 	Tick    time.Duration

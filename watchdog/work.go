@@ -22,7 +22,7 @@ func (j *judgement) unserved() {
 			j.doubt(events.AlertUnserved, l.String())
 			continue
 		}
-		message := fmt.Sprintf("Jobs are queued on lane %s, and %s", l, j.nobody(l))
+		message := fmt.Sprintf("Jobs are queued on lane %s, and %s", l, j.whyUnserved(l))
 		if !slices.ContainsFunc(j.Queued(lane), func(job *ledger.Job) bool { return !job.Spec().Optional }) {
 			message += " All of them are optional: no request waits for them."
 		}
@@ -34,8 +34,8 @@ func (j *judgement) unserved() {
 	}
 }
 
-// nobody returns in words why no collector takes the jobs of a lane.
-func (j *judgement) nobody(l events.Lane) string {
+// whyUnserved returns in words why no collector takes the jobs of a lane.
+func (j *judgement) whyUnserved(l events.Lane) string {
 	var why []string
 	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
 		c := j.Collectors[name]
@@ -207,7 +207,7 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.ID, first.Collector)
 	}
 	if lane, ok := j.Lanes[l]; !ok || lane.Takers == 0 {
-		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.nobody(l), "."))
+		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.whyUnserved(l), "."))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Collectors)) {
 		c := j.Collectors[name]

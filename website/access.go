@@ -52,7 +52,7 @@ func by(r *http.Request) (control.By, error) {
 
 // addressed refuses calls from this machine to itself by a foreign name. Otherwise the owner of a page elsewhere could
 // point its own name to this machine, and the browser of its reader would read for it what others cannot reach. Names
-// without a dot are allowed: nobody can register them.
+// without a dot are allowed: they cannot be registered.
 func (s *Server) addressed(next http.Handler) http.Handler {
 	site := ""
 	if u, err := url.Parse(s.Site); err == nil {

@@ -233,7 +233,7 @@ func TestWhereOneRequestEndsAndTheNextBegins(t *testing.T) {
 	}
 }
 
-// slow is a dispatch whose deliveries take a while. They arrive even if nobody waits for them any more.
+// slow is a dispatch whose deliveries take a while. They arrive even if no caller waits for them any more.
 type slow struct{ eventlog.Jobs }
 
 // NextJob implements eventlog.Jobs.

@@ -15,7 +15,7 @@ import (
 )
 
 // Service is something that the core answers. The account "eider" sees "<prefix>.eider.>" of it, and nothing else of
-// the server: a reply subject that it names is always in its own account, whoever answers.
+// the server: a reply subject that it names is always in its own account, whatever program answers.
 type Service struct {
 	Prefix string
 	// Old is the subject that clients of an earlier version ask, without a final ".>". Such questions reach the core as

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Anybody may begin a delivery, but nobody can hold a connection by never ending one.
+// Every caller may begin a delivery, but none can hold a connection by never ending it.
 func TestADeliveryHasToArriveInTime(t *testing.T) {
 	read := make(chan error, 1)
 	s := httptest.NewServer(inTime(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

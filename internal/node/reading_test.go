@@ -102,7 +102,7 @@ func newReadingCore(t *testing.T, first int) *readingCore {
 	}
 	c.parts.shell = shell.New(shell.Config{Log: longLog{c.core.log, first, c.free}, Clock: c.Clock, Logger: logger})
 	c.parts.background()
-	for at, _ := c.parts.shell.Position(); at < events.Seq(first); at, _ = c.parts.shell.Position() { // it tells nobody
+	for at, _ := c.parts.shell.Position(); at < events.Seq(first); at, _ = c.parts.shell.Position() { // there is no signal for it
 		retry.Sleep(t.Context(), time.Millisecond)
 	}
 	return c

@@ -42,7 +42,7 @@ func (h *Host) webPair() (*tlsfiles.Pair, error) {
 }
 
 // announcement says where we answer, and how commands and collectors recognise us. On this machine they trust exactly the
-// certificate that we show, whoever signed it, under one of its names; 127.0.0.1 need not be one of them.
+// certificate that we show, whatever CA signed it, under one of its names; 127.0.0.1 need not be one of them.
 func (h *Host) announcement(k *core, l net.Listener) (datadir.Running, error) {
 	r := datadir.Running{URL: urlOf(l), NATSURL: k.natsURL, PID: os.Getpid(), Version: h.Version}
 	if k.secured != nil {

@@ -74,7 +74,7 @@ func (c cluster) make(ctx context.Context, progress func(string)) error {
 	return syncDir(c.dir)
 }
 
-// removeUnfinished removes what a start left that died during initdb. The caller holds the lock, so nobody works there.
+// removeUnfinished removes what a start left that died during initdb. The caller holds the lock, so no other process works there.
 func (c cluster) removeUnfinished() error {
 	left, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), unfinished+"*"))
 	if err != nil {

@@ -101,7 +101,7 @@ func fits(dir string) bool { return len(filepath.Join(dir, socketName)) <= maxSo
 // remove removes a temporary socket directory; the one inside our directory stays.
 func (s socketDir) remove() {
 	if strings.HasPrefix(filepath.Base(string(s)), shortPrefix) {
-		// If this fails, an empty directory stays that nobody needs: not worth an error.
+		// If this fails, an empty directory is left over: not worth an error.
 		_ = os.RemoveAll(string(s))
 	}
 }

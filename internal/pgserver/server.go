@@ -171,7 +171,7 @@ func (s *Server) launch(c cluster) error {
 	cmd.Env = environment()
 	cmd.Dir = c.dir
 	cmd.Stdout, cmd.Stderr = s.log.file, s.log.file
-	// SIGQUIT is an immediate shutdown: nobody is left to wait for a checkpoint, and the next start may come soon.
+	// SIGQUIT is an immediate shutdown: no process is left to wait for a checkpoint, and the next start may come soon.
 	cmd.SysProcAttr = c.who.attributes(syscall.SIGQUIT)
 
 	forked := make(chan error)

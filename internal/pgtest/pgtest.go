@@ -196,7 +196,7 @@ func (s *server) template(name string, prepare func(ctx context.Context, url str
 }
 
 func (s *server) prepare(name string, prepare func(ctx context.Context, url string) error) error {
-	// template0 is the only one that nobody can be connected to.
+	// template0 is the only one that takes no connections.
 	if err := s.exec("CREATE DATABASE " + quote(name) + " TEMPLATE template0"); err != nil {
 		return err
 	}
