@@ -60,6 +60,14 @@ func (f GraphWanted) Subject() Subject              { return RequestSubject(f.Re
 func (f GraphRefused) Subject() Subject             { return RequestSubject(f.RequestID) }
 func (f GraphAdmitted) Subject() Subject            { return AdmissionSubject() }
 func (f ResultsClosed) Subject() Subject            { return ResultSubject(f.Lane, f.JobID) }
+func (f PriorityChanged) Subject() Subject          { return RequestSubject(f.RequestID) }
+func (f AccountConfigured) Subject() Subject        { return AccountSubject(f.Account) }
+func (f AccountTokenIssued) Subject() Subject       { return AccountSubject(f.Account) }
+func (f AccountTokenRevoked) Subject() Subject      { return AccountSubject(f.Account) }
+func (f AccountClosed) Subject() Subject            { return AccountSubject(f.Account) }
+func (f QueueConfigured) Subject() Subject          { return QueueSubject(f.Queue) }
+func (f QueueClosed) Subject() Subject              { return QueueSubject(f.Queue) }
+func (f SharePolicySet) Subject() Subject           { return ShareSubject() }
 
 func (RequestCreated) fact()           {}
 func (RequestArtifactsReady) fact()    {}
@@ -120,3 +128,11 @@ func (GraphWanted) fact()              {}
 func (GraphRefused) fact()             {}
 func (GraphAdmitted) fact()            {}
 func (ResultsClosed) fact()            {}
+func (PriorityChanged) fact()          {}
+func (AccountConfigured) fact()        {}
+func (AccountTokenIssued) fact()       {}
+func (AccountTokenRevoked) fact()      {}
+func (AccountClosed) fact()            {}
+func (QueueConfigured) fact()          {}
+func (QueueClosed) fact()              {}
+func (SharePolicySet) fact()           {}

@@ -108,6 +108,19 @@ func exampleFacts() []Fact {
 		LabelsSet{Key: "report-r0011223344556677", Revision: 2},
 		CommentMinimised{Key: "answer-1122", Reason: "it was deleted"},
 		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
+		PriorityChanged{RequestID: "r0011223344556677", To: PriorityHigh, Reason: "the release waits for it"},
+		AccountConfigured{
+			Account: "alice", Weight: 30, MaxPriority: PriorityVIP, Limits: Limits{MaxRunning: 4, MaxQueued: 5000, MaxPending: 100}, MaxVIP: 3,
+		},
+		AccountTokenIssued{Account: "alice", Digest: "d3"},
+		AccountTokenRevoked{Account: "alice"},
+		AccountClosed{Account: "alice", Reason: "left"},
+		QueueConfigured{
+			Queue: "bisect", Parent: "builds", Weight: 50, Order: OrderFIFO, InProgress: 2, Limits: Limits{MaxRunning: 1},
+			Members: []AccountName{"alice"}, Paused: true,
+		},
+		QueueClosed{Queue: "bisect", Reason: "not needed any more"},
+		SharePolicySet{FloorDefault: 100, FloorIdle: 5, LagMS: 3600000},
 		CollectorKeyRotated{Name: "eider-1", NKey: "UDEF", Reason: "the disk was replaced"},
 		CollectorRemoved{Name: "eider-1", Reason: "sold"},
 		CollectorSilent{Name: "eider-1", Instance: "i1", Reason: "no heartbeat for 1m0s"},
@@ -116,6 +129,26 @@ func exampleFacts() []Fact {
 			CollectorRegistered: CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, Standby: true, OS: "linux", Arch: "amd64", NKey: "UABC"},
 			Active:              true, AtOnce: true, Draining: true, Quarantined: true, Reason: "new disk",
 			KeySince: "2026-11-20T09:00:00Z", RegisteredAt: "2026-11-19T09:00:00Z",
+		},
+	}
+}
+
+// grownFacts are facts with fields that were added to their type later, by the name of their golden file.
+func grownFacts() map[string]Fact {
+	return map[string]Fact{
+		"request.created.v1-shared": RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			Account: "alice", Queue: "bisect", Priority: PriorityHigh,
+		},
+		"job.dispatched.v1-shared": JobDispatched{
+			Place: 3,
+			Job: JobSpec{
+				ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile",
+				Target: "x86_64-unknown-linux-gnu", Set: 1, Backend: "llvm", Profile: "check", Definitions: "d1", RequestID: "r0011223344556677",
+			},
+			Share: &Share{
+				Tier: TierDefault, Queue: "bisect", Account: "alice", ExpectMS: 61500, Waiting: []Tier{TierIdle}, Why: "first of 3 in queue bisect",
+			},
 		},
 	}
 }

@@ -29,6 +29,11 @@ type RequestCreated struct {
 	Key        string       `json:"key"`
 	Parameters Parameters   `json:"parameters"`
 	State      RequestState `json:"state"`
+	// Account is who asked; empty for everyone without an account. Queue is where it waits; empty for the main queue.
+	Account AccountName `json:"account,omitempty"`
+	Queue   QueueName   `json:"queue,omitempty"`
+	// Priority is empty for normal.
+	Priority Priority `json:"priority,omitempty"`
 }
 
 // Parameters restrict or widen what is measured; an empty list means the default.
@@ -183,6 +188,21 @@ type JobDispatched struct {
 	// Since is when the first of a run of transient errors with the job's artifact struck, in any of the artifact's
 	// jobs, in RFC 3339; empty when there was none. All jobs of an artifact spend one budget.
 	Since string `json:"since,omitempty"`
+	// Share says whose turn it was; nil on a farm that nobody shares.
+	Share *Share `json:"share,omitempty"`
+}
+
+// Share is the part of a JobDispatched that says to whom the job is charged, and how much at first.
+type Share struct {
+	Tier    Tier        `json:"tier"`
+	Queue   QueueName   `json:"queue,omitempty"`
+	Account AccountName `json:"account,omitempty"`
+	// ExpectMS is how long the job is expected to take, in milliseconds. The charge is corrected when it has ended.
+	ExpectMS int64 `json:"expect_ms"`
+	// Waiting are the other tiers that had a job for the lane.
+	Waiting []Tier `json:"waiting,omitempty"`
+	// Why says in words why it was this job's turn.
+	Why string `json:"why"`
 }
 
 // ---- work.<target>.<set> ----

@@ -89,6 +89,14 @@ type AlertFact interface {
 	alertFact()
 }
 
+// ShareFact is the family of facts about how the farm is shared, on account.<name>, queue.<name> and share.
+//
+//sumtype:decl
+type ShareFact interface {
+	Fact
+	shareFact()
+}
+
 // Whose implements RequestFact.
 func (f RequestCreated) Whose() RequestID           { return f.RequestID }
 func (f RequestArtifactsReady) Whose() RequestID    { return f.RequestID }
@@ -105,6 +113,7 @@ func (f RequestBuildFailed) Whose() RequestID       { return f.RequestID }
 func (f JobsWithdrawn) Whose() RequestID            { return f.RequestID }
 func (f GraphWanted) Whose() RequestID              { return f.RequestID }
 func (f GraphRefused) Whose() RequestID             { return f.RequestID }
+func (f PriorityChanged) Whose() RequestID          { return f.RequestID }
 
 func (RequestCreated) requestFact()           {}
 func (RequestArtifactsReady) requestFact()    {}
@@ -121,6 +130,7 @@ func (RequestBuildFailed) requestFact()       {}
 func (JobsWithdrawn) requestFact()            {}
 func (GraphWanted) requestFact()              {}
 func (GraphRefused) requestFact()             {}
+func (PriorityChanged) requestFact()          {}
 
 // Whose implements AdmissionFact.
 func (f RequestAdmitted) Whose() RequestID  { return f.RequestID }
@@ -215,3 +225,11 @@ func (DeliveryHandled) deliveryFact()  {}
 
 func (AlertRaised) alertFact()  {}
 func (AlertCleared) alertFact() {}
+
+func (AccountConfigured) shareFact()   {}
+func (AccountTokenIssued) shareFact()  {}
+func (AccountTokenRevoked) shareFact() {}
+func (AccountClosed) shareFact()       {}
+func (QueueConfigured) shareFact()     {}
+func (QueueClosed) shareFact()         {}
+func (SharePolicySet) shareFact()      {}

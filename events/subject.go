@@ -73,6 +73,17 @@ func DeliverySubject(hook HookID, id DeliveryID) Subject {
 // OutboxSubject returns the subject with one comment for GitHub and the attempts to write it.
 func OutboxSubject(key OutboxKey) Subject { return Subject(SubjectPrefix + "outbox." + string(key)) }
 
+// AccountSubject returns the subject with the settings of one account.
+func AccountSubject(name AccountName) Subject {
+	return Subject(SubjectPrefix + "account." + string(name))
+}
+
+// QueueSubject returns the subject with the settings of one queue.
+func QueueSubject(name QueueName) Subject { return Subject(SubjectPrefix + "queue." + string(name)) }
+
+// ShareSubject returns the subject with the rules by which the farm is shared.
+func ShareSubject() Subject { return SubjectPrefix + "share" }
+
 func laneSubject(kind string, l Lane) Subject {
 	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
 }

@@ -1,0 +1,197 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The words and facts of a farm that many people share: who asks, in which queue, how urgently.
+
+// AccountName names who asks and is charged: a person, or the robot of a project. The empty name stands for everyone
+// who has no account.
+type AccountName string
+
+// QueueName names a share of the farm: an account's own queue, which has its name, or a configured one. The empty name
+// is the main queue.
+type QueueName string
+
+// MainQueue is how people write the main queue.
+const MainQueue QueueName = "main"
+
+// CheckAccount reports whether s may name an account. main, vip and idle have a meaning of their own.
+func CheckAccount(s AccountName) error { return checkShare("account", string(s)) }
+
+// CheckQueue reports whether s may name a queue besides the main one. vip and idle are priorities.
+func CheckQueue(s QueueName) error { return checkShare("queue", string(s)) }
+
+func checkShare(what, s string) error {
+	switch s {
+	case string(MainQueue), string(PriorityVIP), string(PriorityIdle):
+		return fmt.Errorf("%s %q: this name has a meaning of its own; choose another one", what, s)
+	}
+	return CheckToken(what, s)
+}
+
+// Priority says how urgent a request is. The empty priority is normal.
+type Priority string
+
+// The priorities. vip comes before all others and idle after them. high, normal and low order the work of one account
+// in one queue.
+const (
+	PriorityVIP    Priority = "vip"
+	PriorityHigh   Priority = "high"
+	PriorityNormal Priority = "normal"
+	PriorityLow    Priority = "low"
+	PriorityIdle   Priority = "idle"
+)
+
+// Priorities are all priorities, the most urgent first.
+var Priorities = []Priority{PriorityVIP, PriorityHigh, PriorityNormal, PriorityLow, PriorityIdle}
+
+// ParsePriority returns the priority that s names; empty for normal, so that equal priorities are stored equally.
+func ParsePriority(s string) (Priority, error) {
+	p := Priority(s)
+	switch {
+	case s == "" || p == PriorityNormal:
+		return "", nil
+	case !slices.Contains(Priorities, p):
+		names := make([]string, len(Priorities))
+		for i, p := range Priorities {
+			names[i] = string(p)
+		}
+		return "", fmt.Errorf("unknown priority %q: use one of %s", s, strings.Join(names, ", "))
+	}
+	return p, nil
+}
+
+// Level counts the priorities that are more urgent: 0 for vip, 4 for idle.
+func (p Priority) Level() int {
+	if i := slices.Index(Priorities, p); i >= 0 {
+		return i
+	}
+	return 2
+}
+
+// String returns the priority by name.
+func (p Priority) String() string { return string(Priorities[p.Level()]) }
+
+// Tier returns the tier of the priority.
+func (p Priority) Tier() Tier {
+	switch p {
+	case PriorityVIP:
+		return TierVIP
+	case PriorityIdle:
+		return TierIdle
+	case PriorityHigh, PriorityNormal, PriorityLow:
+	}
+	return TierDefault
+}
+
+// Tier is a part of the farm's work that comes before the next one, except for the floor of each.
+type Tier string
+
+// The tiers, the first one first.
+const (
+	TierVIP     Tier = "vip"
+	TierDefault Tier = "default"
+	TierIdle    Tier = "idle"
+)
+
+// Limits bound what an account or a queue may have at once; 0 means no limit.
+type Limits struct {
+	// MaxRunning bounds the places open at once, MaxQueued the jobs that wait, MaxPending the requests that have not
+	// ended.
+	MaxRunning int `json:"max_running,omitempty"`
+	MaxQueued  int `json:"max_queued,omitempty"`
+	MaxPending int `json:"max_pending,omitempty"`
+}
+
+// ---- account.<name> ----
+
+// AccountConfigured: an account has these settings from here on. Each event has all of them.
+type AccountConfigured struct {
+	Account AccountName `json:"account"`
+	// Weight is its part among its neighbours, 1 to 1000.
+	Weight int `json:"weight"`
+	// MaxPriority is the most urgent priority that it may give its requests.
+	MaxPriority Priority `json:"max_priority"`
+	Limits
+	// MaxVIP bounds its requests in the vip tier that are in progress at once.
+	MaxVIP int `json:"max_vip"`
+}
+
+// AccountTokenIssued: the account has a token with this digest. It replaces the one before.
+type AccountTokenIssued struct {
+	Account AccountName `json:"account"`
+	// Digest is the SHA-256 of the token.
+	Digest Digest `json:"digest"`
+}
+
+// AccountTokenRevoked: the account has no token any more.
+type AccountTokenRevoked struct {
+	Account AccountName `json:"account"`
+}
+
+// AccountClosed: the account asks for nothing any more. Its token ends. Its requests go on.
+type AccountClosed struct {
+	Account AccountName `json:"account"`
+	Reason  string      `json:"reason,omitempty"`
+}
+
+// ---- queue.<name> ----
+
+// QueueOrder is the closed set of orders of the requests of one account in a queue.
+type QueueOrder string
+
+// The orders of a queue.
+const (
+	// OrderLevels is the order of the main queue: parents first, then by age.
+	OrderLevels QueueOrder = "levels"
+	// OrderFIFO is the order of creation.
+	OrderFIFO QueueOrder = "fifo"
+)
+
+// QueueConfigured: a queue has these settings from here on. Each event has all of them.
+type QueueConfigured struct {
+	Queue QueueName `json:"queue"`
+	// Parent is the queue that it is a part of; empty for none.
+	Parent QueueName `json:"parent,omitempty"`
+	// Weight is its part among its neighbours, 1 to 1000.
+	Weight int        `json:"weight"`
+	Order  QueueOrder `json:"order"`
+	// InProgress bounds its requests in progress at once in each tier; 0 means no limit.
+	InProgress int `json:"in_progress,omitempty"`
+	Limits
+	// Members may use it; empty means everyone.
+	Members []AccountName `json:"members,omitempty"`
+	// Paused says that none of its jobs starts.
+	Paused bool `json:"paused,omitempty"`
+}
+
+// QueueClosed: the queue takes no requests any more.
+type QueueClosed struct {
+	Queue  QueueName `json:"queue"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// ---- share ----
+
+// SharePolicySet: the farm is shared by these rules from here on.
+type SharePolicySet struct {
+	// FloorDefault and FloorIdle are the parts of the machine time, in thousandths, that the tiers have at least while
+	// more urgent ones have work; 0 means none.
+	FloorDefault int `json:"floor_default"`
+	FloorIdle    int `json:"floor_idle"`
+	// LagMS is how much machine time an account or queue may catch up that could not use its part.
+	LagMS int64 `json:"lag_ms"`
+}
+
+// ---- request.<id> ----
+
+// PriorityChanged: the request has another priority from here on.
+type PriorityChanged struct {
+	RequestID RequestID `json:"request_id"`
+	To        Priority  `json:"to"`
+	Reason    string    `json:"reason,omitempty"`
+}
