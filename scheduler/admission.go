@@ -41,7 +41,7 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	}
 	// Those who have least waiting come first: a crowd in one queue must not delay the first request of another.
 	queues := slices.SortedFunc(maps.Keys(s.Ready), func(a, b events.QueueName) int {
-		return cmp.Or(cmp.Compare(s.Tree.WaitingIn(a), s.Tree.WaitingIn(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.Seats.In[a], s.Seats.In[b]), cmp.Compare(a, b))
 	})
 	for _, name := range queues {
 		if d, ok := decideQueue(s, p, name, now); ok {
@@ -166,7 +166,7 @@ func (s *state) entries(name events.QueueName) []queue.Entry {
 // mayStartAny reports whether the queue has room for another request in any tier.
 func (s *state) mayStartAny(name events.QueueName, limit int) bool {
 	q := s.Queues[name]
-	if q.Paused || s.Tree.Waiting() >= maxWaiting || q.MaxQueued > 0 && s.Tree.WaitingIn(name) >= q.MaxQueued {
+	if q.Paused || s.Seats.All >= maxWaiting || q.MaxQueued > 0 && s.Seats.In[name] >= q.MaxQueued {
 		return false
 	}
 	for _, tier := range []events.Tier{events.TierVIP, events.TierDefault, events.TierIdle} {
@@ -186,7 +186,7 @@ func (s *state) mayStart(r *request.Request) bool {
 		return true
 	}
 	a := s.Account(r.Account)
-	return (a.MaxQueued == 0 || s.Tree.WaitingOf(r.Account) < a.MaxQueued) &&
+	return (a.MaxQueued == 0 || s.Seats.Of[r.Account] < a.MaxQueued) &&
 		(r.Priority.Tier() != events.TierVIP || s.VIPs[r.Account] < a.MaxVIP)
 }
 

@@ -43,11 +43,8 @@ func note(set map[events.RequestID]bool, id events.RequestID, in bool) {
 	}
 }
 
-// noteEntered notes whether a request that has jobs waiting for a lane was dispatched there before.
+// noteEntered notes whether other jobs of a request that has jobs waiting for a lane again were dispatched there.
 func (l *Ledger) noteEntered(lane *Lane, name events.Lane, id events.RequestID) {
-	if lane.Entered[id] || len(lane.Queued[id]) == 0 {
-		return
-	}
 	r, ok := l.Requests[id]
 	if !ok {
 		return

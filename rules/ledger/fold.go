@@ -266,7 +266,9 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
-			l.noteEntered(lane, spec.Lane(), f.RequestID)
+			if len(lane.Queued[f.RequestID]) == 1 {
+				l.noteEntered(lane, spec.Lane(), f.RequestID)
+			}
 			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
@@ -385,7 +387,9 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	if j := l.revive(f.Job); j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
-		l.noteEntered(lane, j.Lane(), j.of.request)
+		if len(lane.Queued[j.of.request]) > 0 {
+			lane.Entered[j.of.request] = true
+		}
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}

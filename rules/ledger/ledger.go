@@ -118,6 +118,8 @@ type Ledger struct {
 	Queues   map[events.QueueName]events.QueueConfigured
 	// Tree says whose turn it is.
 	Tree *share.Tree `json:"-"`
+	// Seats counts the jobs that wait for dispatch.
+	Seats Seats `json:"-"`
 
 	Collectors map[events.CollectorName]*Collector
 	// Keys are the keys that the door accepts now, with their collectors.
@@ -264,7 +266,7 @@ func New() *Ledger {
 		names: newNames(), Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Due: map[events.RequestID]bool{}, Late: map[events.RequestID]bool{}, children: map[ArtifactKey]map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Ready: map[events.QueueName]map[events.RequestID]bool{}, InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
-		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(),
+		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},

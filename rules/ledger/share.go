@@ -123,12 +123,32 @@ type seat struct {
 func (l *Ledger) reseat(jobs []events.JobID, change func()) {
 	before := l.seatsOf(jobs)
 	change()
-	for _, s := range l.seatsOf(jobs) {
-		l.Tree.Add(s.leaf, s.class, s.item)
-	}
+	l.sit(l.seatsOf(jobs))
 	for _, s := range before {
 		l.Tree.Remove(s.leaf, s.class, s.item)
+		l.Seats.add(s.leaf, -1)
 	}
+}
+
+func (l *Ledger) sit(seats []seat) {
+	for _, s := range seats {
+		l.Tree.Add(s.leaf, s.class, s.item)
+		l.Seats.add(s.leaf, 1)
+	}
+}
+
+// Seats counts the jobs that wait for dispatch: all of them, those of each queue, and those of each account. A job that
+// several want counts for each.
+type Seats struct {
+	All int
+	In  map[events.QueueName]int
+	Of  map[events.AccountName]int
+}
+
+func (q *Seats) add(at share.Leaf, n int) {
+	q.All += n
+	add(q.In, at.Queue, n)
+	add(q.Of, at.Account, n)
 }
 
 func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
@@ -161,8 +181,8 @@ func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.Jo
 
 // Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
 func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
-	choice, ok := l.Tree.Pick(func(i share.Item) int64 {
-		if j := l.first(lane, share.Leaf{}, i); j != nil {
+	choice, ok := l.Tree.Pick(func(c share.Choice) int64 {
+		if j := l.first(lane, c.Leaf, c.Item); j != nil {
 			return l.Expected(j).Milliseconds()
 		}
 		return 0
@@ -174,7 +194,7 @@ func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
 	return choice, j, j != nil
 }
 
-// first returns the first job of an item that stands in a leaf; in any leaf for the zero one.
+// first returns the first job of an item that stands in a leaf; nil when there is none.
 func (l *Ledger) first(lane *Lane, leaf share.Leaf, item share.Item) (found *Job) {
 	for _, id := range lane.Queued[item.ID] {
 		j := l.Jobs[id]
@@ -182,7 +202,7 @@ func (l *Ledger) first(lane *Lane, leaf share.Leaf, item share.Item) (found *Job
 			continue
 		}
 		l.seats(j, func(at share.Leaf, i share.Item) {
-			if (leaf == share.Leaf{} || at == leaf) && i == item {
+			if at == leaf && i == item {
 				found = j
 			}
 		})
@@ -244,9 +264,9 @@ func (l *Ledger) correct(d Dispatch, before job.Lane, begun time.Time, f events.
 	}
 	switch f.(type) {
 	case events.AttemptLost, events.AttemptReleased:
-		l.Tree.Correct(leaf, took)
+		l.Tree.Correct(leaf, took, d.Share.Waiting...)
 	case events.JobFinished:
-		l.Tree.Correct(leaf, took-d.Share.ExpectMS)
+		l.Tree.Correct(leaf, took-d.Share.ExpectMS, d.Share.Waiting...)
 		l.Tree.End(leaf)
 	case events.JobDequeued:
 	}

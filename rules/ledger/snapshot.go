@@ -139,9 +139,7 @@ func Restore(data []byte) (*Ledger, error) {
 		l.noteLate(id)
 	}
 	l.Tree = share.Restore(i.TreeImage)
-	for _, s := range l.seatsOf(slices.Collect(maps.Keys(l.Jobs))) {
-		l.Tree.Add(s.leaf, s.class, s.item)
-	}
+	l.sit(l.seatsOf(slices.Collect(maps.Keys(l.Jobs))))
 	return l, nil
 }
 

@@ -146,6 +146,9 @@ func (t *Tree) Serve(l Leaf, chargeMS int64, waiting []events.Tier) {
 
 // Correct says that a job of the leaf took longer than it was charged, or less long if deltaMS is below 0. Waiting are
 // the tiers that its Serve had. Say it before End.
+//
+// A charge that was too high has moved the virtual time too far, if the leaf was ahead of it. Then it goes back: one who
+// joins must not wait until the others have used up what they were charged too much.
 func (t *Tree) Correct(l Leaf, deltaMS int64, waiting ...events.Tier) {
 	delta := bounded(deltaMS)
 	if delta == 0 {
@@ -156,7 +159,11 @@ func (t *Tree) Correct(l Leaf, deltaMS int64, waiting ...events.Tier) {
 		if p.resting() {
 			p.awake()
 		}
+		before, in := p.start, p.parent.inner
 		p.start = add(p.start, cost(delta, t.weight(p)))
+		if p.waiting > 0 && before >= in.virtual {
+			in.virtual = min(in.virtual, p.start)
+		}
 		p.moved()
 	}
 	t.owe(tierOf(l.Tier), delta, waiting)
