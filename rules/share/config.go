@@ -175,24 +175,18 @@ func (t *Tree) move() {
 		return cmp.Or(cmp.Compare(a.inner.tier, b.inner.tier),
 			cmp.Compare(t.depth(events.QueueName(a.name)), t.depth(events.QueueName(b.name))), cmp.Compare(a.name, b.name))
 	})
-	var left []*node
+	touched := slices.Clone(moving)
 	for _, n := range moving {
-		left = append(left, n.parent)
+		touched = append(touched, n.parent)
 		t.detach(n)
 	}
 	for _, n := range moving {
-		if n.resting() {
-			t.clear(n)
-			t.drop(n)
-		} else {
-			t.attach(n)
-		}
+		t.attach(n)
 	}
-	for _, n := range left {
-		if n.parent != nil && t.nodes[spot{t.tiers[n.inner.tier], n.name}] != n {
-			continue
+	for _, n := range touched {
+		if n.parent == nil || t.nodes[spot{t.tiers[n.inner.tier], n.name}] == n {
+			t.settle(n)
 		}
-		t.settle(n)
 	}
 }
 
@@ -225,8 +219,11 @@ func (t *Tree) attach(n *node) {
 	if above := t.parent(events.QueueName(n.name)); above != "" {
 		n.parent = t.queueNode(tier, above)
 	}
-	t.number++
-	n.start, n.rank = n.parent.inner.virtual, unserved+t.number
+	n.start, n.rank = n.parent.inner.virtual, unserved
+	if n.waiting > 0 {
+		t.number++
+		n.rank += t.number
+	}
 	for p := n.parent; p != nil; p = p.parent {
 		if p.parent != nil && p.waiting == 0 && n.waiting > 0 {
 			t.join(p)

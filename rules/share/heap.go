@@ -7,7 +7,9 @@ type entry struct {
 	node        *node
 }
 
-func (e entry) before(o entry) bool { return e.start < o.start || e.start == o.start && e.rank < o.rank }
+func (e entry) before(o entry) bool {
+	return e.start < o.start || e.start == o.start && e.rank < o.rank
+}
 
 // heap is a heap of children, four below each, the next one first. Each child knows its place.
 type heap []entry
