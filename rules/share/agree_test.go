@@ -36,8 +36,13 @@ var (
 func TestTreeAgreesWithTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, tree: share.New(), model: newModel()}
-		for range rapid.IntRange(1, 150).Draw(t, "steps") {
-			w.step()
+		steps := rapid.SampledFrom([][]int{nil, nil, {0, 0, 4, 12, 12, 14}}).Draw(t, "kind")
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			if len(steps) == 0 {
+				w.step(rapid.IntRange(0, 15).Draw(t, "step"))
+			} else {
+				w.step(rapid.SampledFrom(steps).Draw(t, "step"))
+			}
 			if diff := gocmp.Diff(w.model.image(), w.tree.Image().Nodes); diff != "" {
 				t.Fatalf("nodes (-model +tree):\n%s", diff)
 			}
@@ -68,8 +73,8 @@ func (w *world) wish() wish {
 	}
 }
 
-func (w *world) step() {
-	switch rapid.IntRange(0, 15).Draw(w.T, "step") {
+func (w *world) step(kind int) {
+	switch kind {
 	case 0, 1, 2, 3:
 		l, i := w.leaf(), w.wish()
 		for range rapid.IntRange(1, 3).Draw(w.T, "jobs") {

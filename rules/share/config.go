@@ -188,6 +188,9 @@ func (t *Tree) move() {
 			t.settle(n)
 		}
 	}
+	for _, q := range t.queues {
+		q.refresh()
+	}
 }
 
 func (t *Tree) inPlace(at spot, n *node) bool {
@@ -198,6 +201,7 @@ func (t *Tree) inPlace(at spot, n *node) bool {
 	return n.parent == parent
 }
 
+// detach takes a node, with what is below it, out of its parent, and hides it until it is attached.
 func (t *Tree) detach(n *node) {
 	old := n.parent
 	n.hide(true)
@@ -209,10 +213,10 @@ func (t *Tree) detach(n *node) {
 	for p := old; p != nil; p = p.parent {
 		p.waiting -= n.waiting
 		p.running -= n.running
-		p.recount()
 	}
 }
 
+// attach puts a node below the parent that it should have. It joins there as a new one.
 func (t *Tree) attach(n *node) {
 	tier := n.inner.tier
 	n.parent = t.tiers[tier]
@@ -232,15 +236,6 @@ func (t *Tree) attach(n *node) {
 		}
 		p.waiting += n.waiting
 		p.running += n.running
-		p.recount()
 	}
-	n.hidden = true
 	n.hide(n.inner.queue != nil && n.inner.queue.blocked())
-}
-
-// recount looks at the limit of a queue again.
-func (n *node) recount() {
-	if n.inner.queue != nil {
-		n.inner.queue.refresh()
-	}
 }
