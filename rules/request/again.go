@@ -54,6 +54,15 @@ func differences(r Request, c Create) []string {
 	if c.ReleasedOn != "" {
 		differ("release date", c.ReleasedOn, date(r.ReleasedOn), "none")
 	}
+	if c.Account != "" {
+		differ("account", string(c.Account), string(r.Account), "none")
+	}
+	if c.Queue != "" {
+		differ("queue", string(stored(c.Queue)), string(r.Queue), string(events.MainQueue))
+	}
+	if c.Priority != "" {
+		differ("priority", c.Priority.String(), r.Priority.String(), "")
+	}
 	differ("targets", listed(c.Parameters.Targets), listed(r.Parameters.Targets), "the default")
 	differ("backends", listed(c.Parameters.Backends), listed(r.Parameters.Backends), "the default")
 	differ("profiles", listed(c.Parameters.Profiles), listed(r.Parameters.Profiles), "the default")

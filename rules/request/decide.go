@@ -55,6 +55,8 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		return decideFailExpansion(r, c)
 	case Complete:
 		return decideComplete(r, c)
+	case Prioritise:
+		return decidePrioritise(r, c)
 	case Cancel:
 		switch {
 		case r.State == events.StateCancelled:
@@ -129,11 +131,39 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 	default:
 		return nil, refuse("unknown kind of request %q: use master, try or release", c.Kind)
 	}
+	priority, err := events.ParsePriority(string(c.Priority))
+	if err != nil {
+		return nil, refuse("%s", err)
+	}
 	id := events.NewRequestID(c.Suite, c.Kind, c.Key)
 	return []events.Fact{events.RequestCreated{
 		RequestID: id, Kind: c.Kind, Suite: c.Suite, Tag: c.Tag, Parent: c.Parent, PR: c.PR,
 		ReleasedOn: c.ReleasedOn, Key: c.Key, Parameters: c.Parameters, State: state,
+		Account: c.Account, Queue: stored(c.Queue), Priority: priority,
 	}}, nil
+}
+
+// stored returns a queue as events name it: the main one has no name there.
+func stored(q events.QueueName) events.QueueName {
+	if q == events.MainQueue {
+		return ""
+	}
+	return q
+}
+
+func decidePrioritise(r Request, c Prioritise) ([]events.Fact, error) {
+	to, err := events.ParsePriority(string(c.To))
+	switch {
+	case err != nil:
+		return nil, refuse("%s", err)
+	case len(c.Reason) > 4*maxWish:
+		return nil, refuse("the reason has more than %d bytes", 4*maxWish)
+	case r.State.Terminal():
+		return nil, refuse("request %s is %s already", r.ID, r.State)
+	case r.Priority == to:
+		return nil, nil
+	}
+	return []events.Fact{events.PriorityChanged{RequestID: r.ID, To: to, Reason: c.Reason}}, nil
 }
 
 func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {

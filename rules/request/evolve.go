@@ -45,6 +45,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		if r.State == events.StateWaitingForArtifacts {
 			r.State, r.Artifact.Tag, r.Parent = events.StateArtifactsReady, f.Tag, f.Parent
 		}
+	case events.PriorityChanged:
+		r.Priority = f.To
 	case events.RequestStarted:
 		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.StateInProgress, at, f.Definitions, f.Shared, ""
 	case events.RequestExpansionFailed:
@@ -78,6 +80,6 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 	return Request{
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
-		Parameters: f.Parameters, CreatedAt: at,
+		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
 	}
 }

@@ -62,6 +62,9 @@ func walk(t *rapid.T) {
 		if r.State == events.StateInProgress && r.StartedAt.IsZero() || r.State.Terminal() && r.EndedAt.IsZero() {
 			t.Fatalf("a request that is %s and nobody knows since when: %+v", r.State, r)
 		}
+		if p, ok := c.(Prioritise); ok && err == nil && r.Priority.String() != p.To.String() {
+			t.Fatalf("%#v left a request with priority %s", c, r.Priority)
+		}
 		again(t, r, c, facts)
 	}
 }
@@ -84,12 +87,14 @@ func again(t *rapid.T, r Request, c Command, facts []events.Fact) {
 
 func command(t *rapid.T) Command {
 	tag := rapid.SampledFrom([]events.Tag{"a", "b", "", "../x"})
+	priority := rapid.SampledFrom(append(events.Priorities[:len(events.Priorities):len(events.Priorities)], "", "asap"))
 	jobs := []events.JobSpec{{ID: "j1"}, {ID: "j2"}}[:rapid.IntRange(0, 2).Draw(t, "jobs")]
-	switch rapid.IntRange(0, 10).Draw(t, "command") {
+	switch rapid.IntRange(0, 11).Draw(t, "command") {
 	case 0, 1:
 		return Create{
 			Suite: "go", Kind: rapid.SampledFrom([]events.RequestKind{events.Master, events.Try, events.Release, "nightly"}).Draw(t, "kind"),
 			Key: "k", Tag: tag.Draw(t, "tag"), Parent: tag.Draw(t, "parent"), PR: rapid.IntRange(-1, 2).Draw(t, "pr"),
+			Account: rapid.SampledFrom([]events.AccountName{"", "alice", "bob"}).Draw(t, "account"), Priority: priority.Draw(t, "priority"),
 		}
 	case 2:
 		return ArtifactsReady{Tag: tag.Draw(t, "tag"), Parent: tag.Draw(t, "parent")}
@@ -107,6 +112,8 @@ func command(t *rapid.T) Command {
 		return BuildFailed{Reason: "it does not compile"}
 	case 9:
 		return Expire{Limit: time.Hour}
+	case 10:
+		return Prioritise{To: priority.Draw(t, "to")}
 	}
 	return Supersede{By: "r2"}
 }

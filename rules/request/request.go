@@ -27,6 +27,11 @@ type Request struct {
 	State    events.RequestState `json:",omitzero"`
 	Artifact events.Artifact     `json:",omitzero"`
 	Parent   events.Tag          `json:",omitzero"`
+	// Account is who asked; empty for everyone without an account. Queue is where it waits; empty for the main queue.
+	// Priority is empty for normal.
+	Account  events.AccountName `json:",omitzero"`
+	Queue    events.QueueName   `json:",omitzero"`
+	Priority events.Priority    `json:",omitzero"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -78,6 +83,11 @@ type Create struct {
 	PR         int
 	ReleasedOn string
 	Parameters events.Parameters
+	// Account is who asks; empty for everyone without an account. Queue is where the request waits; empty or main for
+	// the main queue. Priority is empty or normal for normal.
+	Account  events.AccountName
+	Queue    events.QueueName
+	Priority events.Priority
 	// AsItIs accepts a request that already exists, even if it differs from this command.
 	AsItIs bool
 	// Waits says that the artifact is not there yet: the request waits for it.
@@ -130,6 +140,13 @@ type (
 // Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed.
 type Complete struct{ Jobs, Failed int }
 
+// Prioritise gives the request another priority.
+type Prioritise struct {
+	// To is empty or normal for normal.
+	To     events.Priority
+	Reason string
+}
+
 // Cancel withdraws the request.
 type Cancel struct{ Reason string }
 
@@ -150,6 +167,7 @@ func (Want) command()           {}
 func (Grant) command()          {}
 func (Refuse) command()         {}
 func (Complete) command()       {}
+func (Prioritise) command()     {}
 func (Cancel) command()         {}
 func (Expire) command()         {}
 func (Supersede) command()      {}

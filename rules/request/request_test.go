@@ -26,6 +26,13 @@ func created(state events.RequestState) events.RequestCreated {
 	return events.RequestCreated{RequestID: "r1", Kind: events.Try, Suite: "go", Tag: "b", Parent: "a", Key: "k", State: state}
 }
 
+// shared is a request of an account, in a queue, with a priority.
+func shared() events.RequestCreated {
+	f := created(events.StateArtifactsReady)
+	f.Account, f.Queue, f.Priority = "alice", "bisect", events.PriorityHigh
+	return f
+}
+
 func TestDecide(t *testing.T) {
 	waiting := fold(created(events.StateWaitingForArtifacts))
 	waiting.Artifact.Tag = ""
@@ -74,6 +81,39 @@ func TestDecide(t *testing.T) {
 			Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Parent: "x", PR: 7, AsItIs: true},
 			nil, false,
 		},
+		{
+			"another account's key", fold(shared()),
+			Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Account: "bob"},
+			nil, true,
+		},
+		{"another account's key, by everyone", ready, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Account: "bob"}, nil, true},
+		{"asking again in another queue", fold(shared()), Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Account: "alice", Queue: "main"}, nil, true},
+		{"asking again more urgently", fold(shared()), Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Account: "alice", Priority: "vip"}, nil, true},
+		{
+			"asking again for the same share", fold(shared()),
+			Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Account: "alice", Queue: "bisect", Priority: "high"},
+			nil, false,
+		},
+		{"asking again for the main queue", ready, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Queue: "main", Priority: "normal"}, nil, false},
+		{
+			"who asks, where and how urgently", Request{},
+			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Account: "alice", Queue: "bisect", Priority: "high"},
+			[]events.Fact{events.RequestCreated{
+				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Key: "b",
+				State: events.StateArtifactsReady, Account: "alice", Queue: "bisect", Priority: "high",
+			}},
+			false,
+		},
+		{
+			"main and normal are stored as nothing", Request{},
+			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Queue: "main", Priority: "normal"},
+			[]events.Fact{events.RequestCreated{
+				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Key: "b",
+				State: events.StateArtifactsReady,
+			}},
+			false,
+		},
+		{"an unknown priority is refused", Request{}, Create{Kind: events.Master, Key: "x", Tag: "x", Priority: "asap"}, nil, true},
 		{"a master needs a tag", Request{}, Create{Kind: events.Master, Key: "x"}, nil, true},
 		{"a tag is no path", Request{}, Create{Kind: events.Master, Key: "x", Tag: "../x"}, nil, true},
 		{"nobody is its own parent", Request{}, Create{Kind: events.Master, Key: "x", Tag: "x", Parent: "x"}, nil, true},
@@ -127,6 +167,19 @@ func TestDecide(t *testing.T) {
 			},
 			false,
 		},
+		{
+			"another priority", running,
+			Prioritise{To: "vip", Reason: "the release"},
+			[]events.Fact{events.PriorityChanged{RequestID: "r1", To: "vip", Reason: "the release"}},
+			false,
+		},
+		{"normal again", fold(shared()), Prioritise{To: "normal"}, []events.Fact{events.PriorityChanged{RequestID: "r1"}}, false},
+		{"the priority that it has", fold(shared()), Prioritise{To: "high"}, nil, false},
+		{"the priority that it got", fold(shared(), events.PriorityChanged{RequestID: "r1", To: "low"}), Prioritise{To: "low"}, nil, false},
+		{"normal is the priority that it has", ready, Prioritise{To: "normal"}, nil, false},
+		{"an unknown priority", ready, Prioritise{To: "asap"}, nil, true},
+		{"the priority of what is done", done, Prioritise{To: "low"}, nil, true},
+		{"the priority of what does not exist", Request{}, Prioritise{To: "low"}, nil, true},
 		{"cancel", running, Cancel{Reason: "y"}, []events.Fact{events.RequestCancelled{RequestID: "r1", Reason: "y"}}, false},
 		{"cancelling what is done is refused", done, Cancel{}, nil, true},
 		{"cancelling twice", fold(created(events.StateArtifactsReady), events.RequestCancelled{}), Cancel{}, nil, false},
@@ -173,6 +226,7 @@ func TestTerminalIsFinal(t *testing.T) {
 		events.RequestExpired{},
 		events.RequestSuperseded{},
 		events.RequestExpansionFailed{Failures: 1},
+		events.PriorityChanged{To: events.PriorityLow},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var r Request
@@ -188,7 +242,7 @@ func TestTerminalIsFinal(t *testing.T) {
 				}
 			}
 			// Evolve must take in what Decide returns: to decide the same end again returns nothing.
-			for _, c := range []Command{Complete{Jobs: 1}, Cancel{}, Expire{}, FailExpansion{Reason: "x"}} {
+			for _, c := range []Command{Complete{Jobs: 1}, Cancel{}, Expire{}, FailExpansion{Reason: "x"}, Prioritise{To: events.PriorityVIP}} {
 				decided, err := Decide(r, c)
 				if err != nil || len(decided) == 0 {
 					continue
