@@ -24,6 +24,9 @@
 // and every pending request is reached exactly once: the order is never empty and never an error. Walks use a list
 // instead of recursion, so the depth of a chain costs no stack.
 //
+// Of requests of several priorities, the more urgent ones take their turns first, except that those in progress stay in
+// front. A request is as urgent as the most urgent one that waits for it as a parent, directly or not (urgency.go).
+//
 // # The estimates
 //
 // [Estimate] plays the queue forward in time: a limited number of requests is in progress at once, and each lane works
@@ -58,6 +61,8 @@ type Entry struct {
 	StartedAt time.Time
 	// ReleasedOn is the date of a release, in UTC; zero when it is unknown, and for other kinds.
 	ReleasedOn time.Time
+	// Priority is how urgent it is by itself.
+	Priority events.Priority
 }
 
 // Place is one place in the queue.
@@ -68,6 +73,8 @@ type Place struct {
 	// Level is how many transitive parents are not done. The count starts at level 0 below the nearest unknown parent
 	// or parent without artifacts, or at a member of a cycle.
 	Level int
+	// CountsAs is how urgent it is: at least as urgent as the requests that wait for it.
+	CountsAs events.Priority
 	// Startable reports whether the request may start now: it is ready, and no request that it should wait for is
 	// ahead. As long as any request is ready, the first ready one is startable.
 	Startable bool
@@ -85,31 +92,35 @@ type Place struct {
 // It takes O(n log n) time for n entries, whatever the graph of their parents.
 func Order(pending []Entry, done func(events.SuiteName, events.Tag) bool) []Place {
 	spots := findSpots(pending, done)
+	levels := urgencies(pending, spots)
 	keys := make([]key, 0, len(pending))
-	first := tangled
+	firsts := [5]turn{tangled, tangled, tangled, tangled, tangled}
 	for i := range pending {
 		s := spots[i]
 		if s.turn == ended {
 			continue
 		}
-		keys = append(keys, newKey(i, &pending[i], s))
+		k := newKey(i, &pending[i], s)
 		if s.turn > running {
-			first = min(first, s.turn)
+			firsts[levels[i]] = min(firsts[levels[i]], s.turn)
+			k.numbers[0] += int64(levels[i]) << 40
 		}
+		keys = append(keys, k)
 	}
-	// Releases never delay masters whose parent is done, but they do delay orphans.
-	first = max(first, ready)
 	slices.SortFunc(keys, func(a, b key) int { return compareKeys(pending, &a, &b) })
 
 	places := make([]Place, len(keys))
 	for n, k := range keys {
-		e, s := &pending[k.index], spots[k.index]
+		e, s, urgent := &pending[k.index], spots[k.index], levels[k.index]
+		// Releases never delay masters whose parent is done, but they do delay orphans.
+		first := max(firsts[urgent], ready)
 		places[n] = Place{
 			Entry:     *e,
 			Position:  n + 1,
 			Level:     int(s.level),
+			CountsAs:  urgent.priority(),
 			Startable: s.turn == release || s.turn == first && s.level == 0,
-			Reason:    reason(e, s),
+			Reason:    urgent.words(e) + reason(e, s),
 		}
 	}
 	return places
@@ -152,7 +163,8 @@ type key struct {
 	turn    turn
 }
 
-// newKey turns the table of the package comment into numbers. The first number holds turn and level.
+// newKey turns the table of the package comment into numbers. The first number holds turn and level, above them the
+// urgency.
 func newKey(index int, e *Entry, s spot) key {
 	first := int64(s.turn)<<32 | int64(s.level)
 	seconds, nanos := e.CreatedAt.Unix(), int64(e.CreatedAt.Nanosecond())
