@@ -67,7 +67,7 @@ func evolveAccount(a account, e events.Recorded) account {
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.AccountConfigured:
-		a.settings, a.configured = f, true
+		a.settings, a.configured, a.closed = f, true, false
 	case events.AccountTokenIssued:
 		a.token = f.Digest
 	case events.AccountTokenRevoked:
@@ -98,7 +98,7 @@ func (a account) known(name events.AccountName) error {
 }
 
 func closedAccount(name events.AccountName) error {
-	return refuse(Conflict, "account %s was closed, and names are used once: make another one with `tacho account set`", name)
+	return refuse(Conflict, "account %s was closed: `tacho account set %s` opens it again", name, name)
 }
 
 func unknownAccount(name events.AccountName) string {
@@ -107,9 +107,6 @@ func unknownAccount(name events.AccountName) string {
 
 // decideAccount returns the fact that changes the settings of an account; none if they are so already.
 func decideAccount(a account, name events.AccountName, change AccountChange) ([]events.Fact, error) {
-	if a.closed {
-		return nil, closedAccount(name)
-	}
 	next := a.settled(name)
 	if err := setWeight(&next.Weight, change.Weight); err != nil {
 		return nil, err
@@ -130,7 +127,7 @@ func decideAccount(a account, name events.AccountName, change AccountChange) ([]
 		}
 		next.MaxVIP = *v
 	}
-	if a.configured && next == a.settings {
+	if a.configured && !a.closed && next == a.settings {
 		return nil, nil
 	}
 	return []events.Fact{next}, nil
@@ -171,7 +168,8 @@ func setLimit(name string, field, value *int) error {
 	return nil
 }
 
-// ConfigureAccount changes the settings of an account, and makes it if there is none. It needs a name that no queue has.
+// ConfigureAccount changes the settings of an account, makes it if there is none, and opens it again if it was closed. It
+// needs a name that no queue has.
 func (c *Control) ConfigureAccount(ctx context.Context, by By, name events.AccountName, change AccountChange) (Answer, error) {
 	if err := events.CheckAccount(name); err != nil {
 		return Answer{}, refuse(Invalid, "%s", err)

@@ -133,6 +133,7 @@ func TestDecideAccount(t *testing.T) {
 			[]events.Fact{events.AccountConfigured{Account: "a", Weight: 1000, MaxPriority: "vip", Limits: events.Limits{MaxRunning: 1, MaxQueued: 2, MaxPending: 3}, MaxVIP: 4}}, "",
 		},
 		{"normal is said by name", stands, AccountChange{MaxPriority: new(events.Priority(""))}, []events.Fact{with(func(f *events.AccountConfigured) { f.MaxPriority = "normal" })}, ""},
+		{"a closed one opens again", account{settings: set, configured: true, closed: true}, AccountChange{}, []events.Fact{set}, ""},
 		{"weight 0", stands, AccountChange{Weight: weight(0)}, nil, "from 1 to 1000"},
 		{"weight -1", stands, AccountChange{Weight: weight(-1)}, nil, "from 1 to 1000"},
 		{"weight 1001", stands, AccountChange{Weight: weight(1001)}, nil, "weight 1001: use a whole number from 1 to 1000"},
@@ -150,8 +151,6 @@ func TestDecideAccount(t *testing.T) {
 			}
 		})
 	}
-	_, err := decideAccount(account{closed: true}, "a", AccountChange{})
-	refused(t, err, Conflict, "account a was closed")
 }
 
 func TestAnAccountFromItsFirstDayToItsLast(t *testing.T) {
@@ -210,8 +209,11 @@ func TestAnAccountFromItsFirstDayToItsLast(t *testing.T) {
 	}
 	_, _, err = c.IssueToken(ctx, by, "alice")
 	refused(t, err, Conflict, "was closed")
-	_, err = c.ConfigureAccount(ctx, by, "alice", AccountChange{})
-	refused(t, err, Conflict, "was closed")
+	accountNamed(t, c, "alice", AccountChange{})
+	holder(third, "")
+	if _, _, err := c.IssueToken(ctx, by, "alice"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestATokenIsNowhereInTheLog(t *testing.T) {

@@ -108,7 +108,7 @@ func (p *placing) account(ctx context.Context, name events.AccountName) (account
 	case err != nil:
 		return known, err
 	case known.closed:
-		return known, refuse(Conflict, "account %s was closed: it asks for nothing any more", name)
+		return known, closedAccount(name)
 	case !known.configured && p.by.Account != name:
 		return known, refuse(Invalid, "%s", unknownAccount(name))
 	case !known.configured:
@@ -134,7 +134,7 @@ func (p *placing) queue(ctx context.Context, name events.QueueName) (queue, erro
 	case err != nil:
 		return known, err
 	case known.closed:
-		return known, refuse(Conflict, "queue %s was closed: name another one, or none", name)
+		return known, closedQueue(name)
 	case !known.configured:
 		return known, p.unknown(ctx, name)
 	}

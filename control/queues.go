@@ -42,7 +42,7 @@ func evolveQueue(q queue, e events.Recorded) queue {
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.QueueConfigured:
-		q.settings, q.configured = f, true
+		q.settings, q.configured, q.closed = f, true, false
 	case events.QueueClosed:
 		q.closed = true
 	}
@@ -62,14 +62,11 @@ func (q queue) settled(name events.QueueName) events.QueueConfigured {
 }
 
 func closedQueue(name events.QueueName) error {
-	return refuse(Conflict, "queue %s was closed, and names are used once: make another one with `tacho queue set`", name)
+	return refuse(Conflict, "queue %s was closed: `tacho queue set %s` opens it again", name, name)
 }
 
 // decideQueue returns the settings of a queue after a change.
 func decideQueue(q queue, name events.QueueName, change QueueChange) (events.QueueConfigured, error) {
-	if q.closed {
-		return events.QueueConfigured{}, closedQueue(name)
-	}
 	next := q.settled(name)
 	if name == events.MainQueue {
 		if change.Parent != nil || change.Order != nil || change.InProgress != nil || change.MaxPending != nil || change.Members != nil {
@@ -112,7 +109,8 @@ func sameQueue(a, b events.QueueConfigured) bool {
 	return members && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
-// ConfigureQueue changes the settings of a queue, and makes it if there is none. It needs a name that no account has.
+// ConfigureQueue changes the settings of a queue, makes it if there is none, and opens it again if it was closed. It needs
+// a name that no account has.
 func (c *Control) ConfigureQueue(ctx context.Context, by By, name events.QueueName, change QueueChange) (Answer, error) {
 	if err := checkQueue(name); err != nil {
 		return Answer{}, err
@@ -127,14 +125,15 @@ func (c *Control) ConfigureQueue(ctx context.Context, by By, name events.QueueNa
 	}
 	return c.onQueue(ctx, by, name, func(tx *eventlog.Tx, known queue) ([]events.Fact, error) {
 		next, err := decideQueue(known, name, change)
-		if err != nil || known.configured && sameQueue(next, known.settings) {
+		stands := known.configured && !known.closed
+		if err != nil || stands && sameQueue(next, known.settings) {
 			return nil, err
 		}
 		if err := membersKnown(ctx, tx, change.Members); err != nil {
 			return nil, err
 		}
 		facts := []events.Fact{next}
-		if known.configured && next.Parent == known.settings.Parent || name == events.MainQueue {
+		if stands && next.Parent == known.settings.Parent || name == events.MainQueue {
 			return facts, nil
 		}
 		if facts, err = shaping(ctx, tx, facts); err != nil {

@@ -54,8 +54,6 @@ func TestDecideQueue(t *testing.T) {
 			}
 		})
 	}
-	_, err := decideQueue(queue{closed: true}, "q", QueueChange{})
-	refused(t, err, Conflict, "queue q was closed")
 }
 
 func many(n int) []events.AccountName {
@@ -148,13 +146,16 @@ func TestAQueueFromItsFirstDayToItsLast(t *testing.T) {
 	if again, err := c.CloseQueue(ctx, by, "bisect", "done"); err != nil || !again.Existed {
 		t.Errorf("%+v %v", again, err)
 	}
-	_, err = c.ConfigureQueue(ctx, by, "bisect", QueueChange{})
-	refused(t, err, Conflict, "was closed")
+	_, err = c.PauseQueue(ctx, by, "bisect", true)
+	refused(t, err, Conflict, "queue bisect was closed")
 	_, err = c.ConfigureQueue(ctx, by, "n", QueueChange{Parent: new(events.QueueName("bisect"))})
 	refused(t, err, Invalid, "unknown parent")
 	if _, err := c.CloseQueue(ctx, by, "builds", ""); err != nil {
 		t.Error(err)
 	}
+	_, err = c.ConfigureQueue(ctx, by, "bisect", QueueChange{})
+	refused(t, err, Invalid, `unknown parent "builds"`)
+	queueNamed(t, c, "bisect", QueueChange{Parent: new(events.QueueName(""))})
 }
 
 func TestWrongQueuesAreRefusedAndLeaveNothing(t *testing.T) {

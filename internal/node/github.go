@@ -65,7 +65,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 		Log: p.core.log, Ledger: p.shell, Control: p.control(nil), GitHub: api, Artifacts: store, Clock: p.Clock, Logger: logger, Metrics: metrics,
 		Rules: webhook.Rules{
 			Repo: c.Repo, Suite: p.githubSuite(), Bot: c.Bot, Self: p.self, MergeBots: c.MergeBots, Associations: c.Associations,
-			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting,
+			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting, Accounts: c.Accounts,
 		},
 	}
 	if reader != nil {
