@@ -31,6 +31,12 @@ func digestOf(token string) (events.Digest, bool) {
 	return events.Digest(hex.EncodeToString(sum[:])), true
 }
 
+// LooksLikeToken reports whether a text has the form of an account's token.
+func LooksLikeToken(text string) bool {
+	_, ok := digestOf(text)
+	return ok
+}
+
 // IssueToken makes a token for an account and returns it. The log holds only its digest. A token that the account had
 // before ends.
 func (c *Control) IssueToken(ctx context.Context, by By, name events.AccountName) (string, Answer, error) {

@@ -228,7 +228,7 @@ func (p *Program) report(ctx context.Context, err error) int {
 func (p *Program) explain(err error) error {
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
-		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server; `tacho up` keeps it in the file token of its data directory")
+		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server, or of an account; `tacho up` keeps it in the file token of its data directory")
 	}
 	var gone *client.UnreachableError
 	if p.found == nil || !errors.As(err, &gone) {

@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/reporter"
 	"github.com/tachobench/tacho/webhook"
+	"github.com/tachobench/tacho/website"
 )
 
 const (
@@ -70,6 +71,7 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	}
 	if reader != nil {
 		conf.Places = webhook.TablePlaces(reader)
+		website.Inform(conf.Control, reader, p.core.log)
 	}
 	p.run(webhook.NewBot(conf).Run)
 	if c.Hook != 0 {
