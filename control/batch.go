@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,10 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Crea
 	case len(b.Requests) > MaxRequests:
 		return nil, refuse(Invalid, "the batch has %d requests: at most %d", len(b.Requests), MaxRequests)
 	}
+	if err := Distinct(b.Requests, b.Line); err != nil {
+		return nil, err
+	}
 	definitions := map[events.SuiteName]Published{}
-	lines, tries := map[events.RequestID]int{}, map[events.Subject]int{}
 	creates := make([]request.Create, len(b.Requests))
 	for i, n := range b.Requests {
 		d, known := definitions[n.Suite]
@@ -112,9 +115,18 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Crea
 			return nil, onLine(b.Line(i), err)
 		}
 		creates[i] = create
-		id := events.NewRequestID(create.Suite, create.Kind, create.Key)
+	}
+	return creates, nil
+}
+
+// Distinct returns a refusal if two of the requests are the same one, or if one would replace the other. line returns
+// what the refusal calls a request.
+func Distinct(list []NewRequest, line func(int) string) error {
+	lines, tries := map[events.RequestID]int{}, map[events.Subject]int{}
+	for i, n := range list {
+		id := events.NewRequestID(n.Suite, n.Kind, cmp.Or(n.Key, string(n.Tag)))
 		if other, twice := lines[id]; twice {
-			return nil, onLine(b.Line(i), refuse(Invalid, "it has the key of %s: keys are used once", b.Line(other)))
+			return refuse(Invalid, "%s: it has the key of %s: keys are used once", line(i), line(other))
 		}
 		lines[id] = i
 		if n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
@@ -122,11 +134,11 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Crea
 		}
 		pull := events.TrySubject(n.Suite, n.PR)
 		if other, twice := tries[pull]; twice {
-			return nil, onLine(b.Line(i), refuse(Invalid, "%s has a try of pull request %d too, and a newer try replaces the one before: leave one out, or keep the older one (keep_older)", b.Line(other), n.PR))
+			return refuse(Invalid, "%s: %s has a try of pull request %d too, and a newer try replaces the one before: leave one out, or keep the older one (keep_older)", line(i), line(other), n.PR)
 		}
 		tries[pull] = i
 	}
-	return creates, nil
+	return nil
 }
 
 // onLine adds the line to a refusal. Other errors stay as they are.
