@@ -149,6 +149,11 @@ func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	written(t, conn, "alert", add[alertRow])
 	written(t, conn, "delivery", add[deliveryRow])
 	written(t, conn, "outbox", add[outboxRow])
+	written(t, conn, "account", add[accountRow])
+	written(t, conn, "named_queue", add[namedQueueRow])
+	written(t, conn, "share_policy", add[readmodel.SharePolicy])
+	written(t, conn, "share", add[shareRow])
+	written(t, conn, "usage", add[usageRow])
 	written(t, conn, "event", many[eventRow]("put_events"))
 }
 

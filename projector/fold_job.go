@@ -77,6 +77,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	s.works[lane].Dispatched[f.Place] = f.Job.ID
 	s.dirtyLanes[lane] = true
 	if j := s.jobOn(lane, f.Job.ID); j != nil && s.live(m, j, f) {
+		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
 	}
 }
@@ -116,7 +117,10 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	switch f := f.(type) {
 	case events.JobDequeued:
 		j.DequeuedAt, j.Measured = pointer(m.at), 0
+	case events.AttemptLost, events.AttemptReleased:
+		s.attemptGone(m, j)
 	case events.JobFinished:
+		s.placeOver(m, j, f)
 		if f.Outcome != events.Cancelled { // a cancellation does not know what was measured by then
 			j.Measured = f.Measured
 		}

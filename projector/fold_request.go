@@ -28,6 +28,8 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason)
 	case events.RequestCancelledWithJobs:
 		s.cancelledWithJobs(m, f)
+	case events.PriorityChanged:
+		s.priorityChanged(m, f)
 	case events.JobsWithdrawn:
 		s.jobsWithdrawn(m, f)
 	case events.RequestExpired:
@@ -68,6 +70,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 		ID: f.RequestID, Kind: f.Kind, Suite: f.Suite, Tag: f.Tag, ParentTag: f.Parent, ReleasedOn: f.ReleasedOn,
 		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq,
 	}
+	r.Account, r.Queue, r.Priority = f.Account, f.Queue, priority(f.Priority)
 	if f.PR != 0 {
 		r.PR = pointer(f.PR)
 	}
@@ -78,6 +81,22 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	s.dirtyRequests[r.ID] = true
 	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
+}
+
+// priority returns a priority as the table has it: empty for normal.
+func priority(p events.Priority) events.Priority {
+	p, err := events.ParsePriority(string(p))
+	if err != nil {
+		return ""
+	}
+	return p
+}
+
+func (s *state) priorityChanged(m moment, f events.PriorityChanged) {
+	if r := s.openRequest(f.RequestID); r != nil {
+		r.Priority = priority(f.To)
+		s.touchQueue(m)
+	}
 }
 
 func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {

@@ -78,6 +78,12 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"alerts", func() error {
 			return each(ctx, conn, "load_alerts", "alert", func(a *alertRow) { s.alerts[a.Key] = a })
 		}},
+		{"accounts", func() error {
+			return each(ctx, conn, "load account", "account", func(a *accountRow) { s.accounts[a.Name] = a })
+		}},
+		{"named queues", func() error {
+			return each(ctx, conn, "load named_queue", "named_queue", func(q *namedQueueRow) { s.namedQueues[q.Name] = q })
+		}},
 		{"queue", func() error {
 			return each(ctx, conn, "load_queue", "queue", func(q *queueRow) { s.queue = append(s.queue, *q) })
 		}},

@@ -124,7 +124,7 @@ func TestJobsStayWhileTheyAreExecuted(t *testing.T) {
 func TestRestartsChangeNothing(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			log := walk(t, 100+seed, 300)
+			log := walk(t, 200+seed, 400)
 			want := contents(t, project(t, log, 1000))
 			if len(want["retired_job"]) == 0 {
 				t.Fatal("nothing was retired")

@@ -27,6 +27,10 @@ type (
 	alertRow      = readmodel.Alert
 	deliveryRow   = readmodel.Delivery
 	outboxRow     = readmodel.Comment
+	accountRow    = readmodel.Account
+	namedQueueRow = readmodel.NamedQueue
+	shareRow      = readmodel.ShareRow
+	usageRow      = readmodel.UsageRow
 	eventRow      = readmodel.EventRow
 )
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/queue"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -29,6 +30,8 @@ type state struct {
 	alerts      map[events.AlertKey]*alertRow // those that stand
 	deliveries  map[deliveryKey]*deliveryRow  // those that the batch names; the same for outbox
 	outbox      map[events.OutboxKey]*outboxRow
+	accounts    map[events.AccountName]*accountRow
+	namedQueues map[events.QueueName]*namedQueueRow
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	tags      queue.Tags
@@ -55,6 +58,11 @@ type changes struct {
 	dirtyOutbox      map[events.OutboxKey]bool
 	dirtyDurations   map[*durationsRow]bool
 	dirtyTemplates   map[template]bool
+	dirtyAccounts    map[events.AccountName]bool
+	dirtyQueues      map[events.QueueName]bool
+	policy           *readmodel.SharePolicy // nil if none was set
+	shares           map[shareRow]*shareRow // what the batch adds, by tier, queue and account; the same for usages
+	usages           map[usageRow]*usageRow
 	retirements      []retirement
 	newDefinitions   []definitionRow
 	results          []resultRow
@@ -82,6 +90,8 @@ func newState(maxInProgress int) *state {
 		alerts:        make(map[events.AlertKey]*alertRow),
 		deliveries:    make(map[deliveryKey]*deliveryRow),
 		outbox:        make(map[events.OutboxKey]*outboxRow),
+		accounts:      make(map[events.AccountName]*accountRow),
+		namedQueues:   make(map[events.QueueName]*namedQueueRow),
 		lengths:       make(map[queue.Sort]*durationsRow),
 		templates:     make(map[template]*made),
 		plansOf:       make(map[definitionKey]*suite.Definitions),
@@ -104,6 +114,10 @@ func (s *state) begin() {
 		dirtyOutbox:      make(map[events.OutboxKey]bool),
 		dirtyDurations:   make(map[*durationsRow]bool),
 		dirtyTemplates:   make(map[template]bool),
+		dirtyAccounts:    make(map[events.AccountName]bool),
+		dirtyQueues:      make(map[events.QueueName]bool),
+		shares:           make(map[shareRow]*shareRow),
+		usages:           make(map[usageRow]*usageRow),
 		retired:          make(map[events.JobID]bool),
 	}
 }

@@ -35,7 +35,7 @@ type walker struct {
 
 func (w *walker) step() {
 	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
-	switch w.r.IntN(27) {
+	switch w.r.IntN(29) {
 	case 0, 1:
 		w.create()
 	case 2, 3:
@@ -70,6 +70,8 @@ func (w *walker) step() {
 		w.deliver()
 	case 25, 26:
 		w.comment()
+	case 27, 28:
+		w.share()
 	}
 }
 
@@ -97,6 +99,9 @@ func (w *walker) create() {
 	}
 	if w.r.IntN(3) == 0 {
 		f.Parameters.Profiles = []events.Profile{"opt"}
+	}
+	if w.r.IntN(3) == 0 {
+		f.Account, f.Queue, f.Priority = "alice", []events.QueueName{"", "alice", "bisect"}[w.r.IntN(3)], events.PriorityIdle
 	}
 	w.tags = append(w.tags, tag)
 	w.tell(f)
@@ -149,6 +154,8 @@ func (w *walker) end() {
 		events.GraphRefused{RequestID: id, Key: "k", Reason: "all succeeded"},
 		events.RequestExpansionFailed{RequestID: id, Reason: "no definitions", Waits: true},
 		events.RequestExpired{RequestID: id, Reason: "too late"},
+		events.PriorityChanged{RequestID: id, To: events.PriorityHigh, Reason: "asked"},
+		events.PriorityChanged{RequestID: id, To: "odd"},
 		events.RequestSuperseded{RequestID: id, By: "rother"},
 		events.RequestExpansionFailed{RequestID: id, Reason: "no set", Failures: 1},
 	}
@@ -157,7 +164,7 @@ func (w *walker) end() {
 
 func (w *walker) dispatch() {
 	if j, ok := w.job(); ok && !slices.Contains(w.lane(j.Lane()).places, j.ID) {
-		w.tell(events.JobDispatched{Job: j})
+		w.tell(events.JobDispatched{Job: j, Share: w.turn()})
 	}
 }
 
@@ -182,6 +189,9 @@ func (w *walker) dequeue() {
 		case slices.Contains(t.places, j.ID):
 			return
 		}
+	}
+	if !slices.Contains(w.lane(j.Lane()).places, j.ID) {
+		w.tell(events.JobDispatched{Job: j, Share: w.turn()})
 	}
 	f := dequeued(j, 1+w.r.IntN(3), w.r.IntN(2))
 	if w.r.IntN(8) == 0 {

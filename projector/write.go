@@ -68,6 +68,7 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), s.batchAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
 		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.batchExpectations(b),
+		put(b, "account", changed(s.accounts, s.dirtyAccounts)), put(b, "named_queue", changed(s.namedQueues, s.dirtyQueues)), s.batchShares(b),
 	)
 	if err != nil {
 		return err
@@ -162,6 +163,19 @@ func (s *state) batchDefinitions(b *pgx.Batch) error {
 	suites := slices.Collect(maps.Keys(current))
 	b.Queue(statement("retire_definitions"), suites)
 	return put(b, "definition", rows)
+}
+
+// batchShares stores the policy, and adds to the counts of accounts what the batch changed.
+func (s *state) batchShares(b *pgx.Batch) error {
+	shares, usages := slices.Collect(maps.Values(s.shares)), slices.Collect(maps.Values(s.usages))
+	err := errors.Join(
+		batchRows(b, "open_shares", "share", shares), batchRows(b, "charge_shares", "share", shares),
+		batchRows(b, "open_usage", "usage", usages), batchRows(b, "charge_usage", "usage", usages),
+	)
+	if s.policy == nil {
+		return err
+	}
+	return errors.Join(err, put(b, "share_policy", []*readmodel.SharePolicy{s.policy}))
 }
 
 // copyFrom is the number of events from which COPY is used.

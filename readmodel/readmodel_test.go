@@ -233,9 +233,15 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			l, err := r.Comments(ctx, readmodel.CommentFilter{State: readmodel.CommentPosted, PR: 3, Request: "r", Before: 9})
 			return len(l), err
 		},
-		"body":        func() (int, error) { b, err := r.DeliveryBody(ctx, "7", "d"); return len(b), err },
-		"definitions": func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
-		"status":      func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
+		"body":         func() (int, error) { b, err := r.DeliveryBody(ctx, "7", "d"); return len(b), err },
+		"token holder": func() (int, error) { name, err := r.TokenHolder(ctx, "d"); return len(name), err },
+		"pending of":   func() (int, error) { return r.PendingOf(ctx, "a") },
+		"pending in":   func() (int, error) { return r.PendingIn(ctx, "q") },
+		"pending":      func() (int, error) { return r.PendingAll(ctx) },
+		"accounts":     func() (int, error) { l, err := r.Accounts(ctx, "a", 3); return len(l), err },
+		"named queues": func() (int, error) { l, err := r.NamedQueues(ctx, "q", 3); return len(l), err },
+		"definitions":  func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
+		"status":       func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
 	} {
 		if n, err := run(); n != 0 || err != nil {
 			t.Errorf("%s: %d rows, %v", name, n, err)
@@ -246,6 +252,8 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"definition":         second(r.Definition(ctx, "d")),
 		"current definition": second(r.CurrentDefinition(ctx, "go")),
 		"job":                second(r.Job(ctx, "j")),
+		"account":            second(r.Account(ctx, "a")),
+		"named queue":        second(r.NamedQueue(ctx, "q")),
 		"delivery":           second(r.Delivery(ctx, "7", "d")),
 		"comment":            second(r.Comment(ctx, "k")),
 		"request":            second(r.Request(ctx, "r")),
@@ -337,7 +345,10 @@ func TestInvariantsOfTheTables(t *testing.T) {
 		"a delivery with half an outcome":   `INSERT INTO delivery VALUES ('7', 'd', 'e', 1, now(), 5, NULL, NULL, 'ignored', '', '', NULL, NULL, '', 0, '', '{}')`,
 		"a posted comment without number": `INSERT INTO outbox VALUES ('k', 1, 'report', 'o/n', 3, '', '', false, '{}', '{}', 'posted', 1, '', NULL,
 			NULL, '', 1, 0, now(), 1, now(), now(), 2)`,
-		"two places of one request": `INSERT INTO queue VALUES (1, 'r', 0, 'first', true), (2, 'r', 0, 'second', true)`,
+		"a charge below 0":            `INSERT INTO share VALUES ('vip', '', '', 0, 1, -1)`,
+		"a tier that does not exist":  `INSERT INTO usage VALUES ('2026-11-22', 'first', '', '', 1, 1)`,
+		"a closed account with token": `INSERT INTO account VALUES ('a', 10, 'high', 0, 0, 0, 3, 'd', now(), now(), '', now(), now(), 1)`,
+		"two places of one request":   `INSERT INTO queue VALUES (1, 'r', 0, 'first', true), (2, 'r', 0, 'second', true)`,
 	} {
 		var answer *pgconn.PgError
 		if _, err := conn.Exec(t.Context(), sql); !errors.As(err, &answer) || answer.Code[:2] != "23" {

@@ -40,6 +40,11 @@ type Request struct {
 	FailedJobs        int              `db:"failed_jobs" json:"-"`
 	ExpansionFailures int              `db:"expansion_failures" json:"expansion_failures"`
 	SupersededBy      events.RequestID `db:"superseded_by" json:"superseded_by"`
+	// Account is who asked; empty for everyone without an account. Queue is where the request waits; empty for the main
+	// queue. Priority is the present one; empty for normal.
+	Account  events.AccountName `db:"account" json:"account,omitempty"`
+	Queue    events.QueueName   `db:"queue" json:"queue,omitempty"`
+	Priority events.Priority    `db:"priority" json:"priority,omitempty"`
 	// Jobs counts the jobs that were made for the request: its own and those of its parent.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts the errors that its jobs recorded.
@@ -147,6 +152,8 @@ type Job struct {
 	Cases int `db:"cases" json:"-"`
 	// Closed is the newest attempt whose results are closed.
 	Closed events.Seq `db:"closed" json:"-"`
+	// Share says to whom the job is charged; nil if it was not dispatched by shares.
+	Share *JobShare `db:"share" json:"share,omitempty"`
 }
 
 // Lane returns the lane that the job is dispatched on.

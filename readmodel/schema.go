@@ -59,6 +59,11 @@ func Tables() []Table {
 		{"alert", reflect.TypeFor[Alert](), []string{"key"}, false},
 		{"delivery", reflect.TypeFor[Delivery](), []string{"hook", "delivery"}, false},
 		{"outbox", reflect.TypeFor[Comment](), []string{"key"}, false},
+		{"account", reflect.TypeFor[Account](), []string{"name"}, false},
+		{"named_queue", reflect.TypeFor[NamedQueue](), []string{"name"}, false},
+		{"share_policy", reflect.TypeFor[SharePolicy](), []string{"one"}, false},
+		{"share", reflect.TypeFor[ShareRow](), []string{"tier", "queue", "account"}, false},
+		{"usage", reflect.TypeFor[UsageRow](), []string{"day", "tier", "queue", "account"}, false},
 		{"event", reflect.TypeFor[EventRow](), []string{"seq"}, true},
 		{"projection_cursor", reflect.TypeFor[Cursor](), []string{"one"}, false},
 	}

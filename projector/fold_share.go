@@ -1,0 +1,197 @@
+package projector
+
+import (
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// The settings of an account about which only its token, or its end, was said.
+const (
+	usualWeight      = 10
+	usualMaxPriority = events.PriorityHigh
+	usualMaxVIP      = 3
+)
+
+// foldShare applies a fact about how the farm is shared. It refuses what no table can hold.
+func (s *state) foldShare(m moment, f events.ShareFact) {
+	took := false
+	switch f := f.(type) {
+	case events.AccountConfigured:
+		took = s.accountConfigured(m, f)
+	case events.AccountTokenIssued:
+		took = s.tokenIssued(m, f)
+	case events.AccountTokenRevoked:
+		if a := s.account(m, f.Account); a != nil {
+			a.TokenDigest, a.TokenSince, took = "", nil, true
+		}
+	case events.AccountClosed:
+		if a := s.account(m, f.Account); a != nil {
+			a.TokenDigest, a.TokenSince = "", nil
+			a.ClosedAt, a.ClosedReason, took = pointer(m.at), f.Reason, true
+		}
+	case events.QueueConfigured:
+		took = s.queueConfigured(m, f)
+	case events.QueueClosed:
+		if q := s.namedQueues[f.Queue]; q != nil {
+			q.ClosedAt, q.ClosedReason, q.ChangedAt, q.ChangedSeq, took = pointer(m.at), f.Reason, m.at, m.seq, true
+			s.dirtyQueues[f.Queue] = true
+		}
+	case events.SharePolicySet:
+		s.policy, took = &readmodel.SharePolicy{
+			One: true, FloorDefault: f.FloorDefault, FloorIdle: f.FloorIdle, LagMS: f.LagMS, SetAt: m.at, Seq: m.seq,
+		}, true
+	}
+	if !took {
+		s.refused++
+	}
+}
+
+// account returns the row of an account that an event changes. It makes one if there is none; it returns nil if no row
+// can have the name.
+func (s *state) account(m moment, name events.AccountName) *accountRow {
+	if !storable(name) {
+		return nil
+	}
+	a := s.accounts[name]
+	if a == nil {
+		a = &accountRow{Name: name, Weight: usualWeight, MaxPriority: usualMaxPriority, MaxVIP: usualMaxVIP, CreatedAt: m.at}
+		s.accounts[name] = a
+	}
+	a.ChangedAt, a.ChangedSeq = m.at, m.seq
+	s.dirtyAccounts[name] = true
+	return a
+}
+
+// accountConfigured also opens an account that was closed.
+func (s *state) accountConfigured(m moment, f events.AccountConfigured) bool {
+	if f.Weight < 1 || f.MaxVIP < 0 || !holdable(f.Limits) {
+		return false
+	}
+	a := s.account(m, f.Account)
+	if a == nil {
+		return false
+	}
+	a.Weight, a.MaxPriority, a.MaxVIP = f.Weight, events.Priority(f.MaxPriority.String()), f.MaxVIP
+	a.MaxRunning, a.MaxQueued, a.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
+	a.ClosedAt, a.ClosedReason = nil, ""
+	return true
+}
+
+func (s *state) tokenIssued(m moment, f events.AccountTokenIssued) bool {
+	if known := s.accounts[f.Account]; f.Digest == "" || known != nil && known.ClosedAt != nil {
+		return false
+	}
+	a := s.account(m, f.Account)
+	if a == nil {
+		return false
+	}
+	a.TokenDigest, a.TokenSince = f.Digest, pointer(m.at)
+	return true
+}
+
+// queueConfigured also opens a queue that was closed.
+func (s *state) queueConfigured(m moment, f events.QueueConfigured) bool {
+	if f.Order == "" {
+		f.Order = events.OrderFIFO
+	}
+	known := f.Order == events.OrderFIFO || f.Order == events.OrderLevels
+	if !storable(f.Queue) || !known || f.Weight < 1 || f.InProgress < 0 || !holdable(f.Limits) {
+		return false
+	}
+	q := &namedQueueRow{CreatedAt: m.at}
+	if before := s.namedQueues[f.Queue]; before != nil {
+		q.CreatedAt = before.CreatedAt
+	}
+	q.Name, q.Parent, q.Weight, q.Order, q.InProgress = f.Queue, f.Parent, f.Weight, f.Order, f.InProgress
+	q.MaxRunning, q.MaxQueued, q.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
+	q.Members, q.Paused = append([]events.AccountName{}, f.Members...), f.Paused
+	q.ChangedAt, q.ChangedSeq = m.at, m.seq
+	s.namedQueues[f.Queue] = q
+	s.dirtyQueues[f.Queue] = true
+	return true
+}
+
+func holdable(l events.Limits) bool {
+	return l.MaxRunning >= 0 && l.MaxQueued >= 0 && l.MaxPending >= 0
+}
+
+// maxCharge bounds what one expectation or attempt is charged with, in milliseconds, whatever the clocks said. So no sum
+// is too large for its column.
+const maxCharge = int64(366 * 24 * time.Hour / time.Millisecond)
+
+func chargeable(ms int64) int64 { return min(max(ms, 0), maxCharge) }
+
+// dispatched charges a job at its dispatch with what it is expected to take. A job is charged once.
+func (s *state) dispatched(m moment, j *jobRow, f *events.Share) {
+	if f == nil || j.Share != nil || j.DispatchedAt != nil || j.State.Terminal() {
+		return
+	}
+	known := f.Tier == events.TierVIP || f.Tier == events.TierDefault || f.Tier == events.TierIdle
+	if !known || !storable(f.Queue) || !storable(f.Account) {
+		s.refused++
+		return
+	}
+	j.Share = &readmodel.JobShare{
+		Tier: f.Tier, Queue: f.Queue, Account: f.Account, ExpectMS: chargeable(f.ExpectMS), Day: m.at.Format(time.DateOnly), Why: cleanText(f.Why),
+	}
+	s.charge(j, change{ms: j.Share.ExpectMS, running: 1, dispatched: 1, jobs: 1})
+}
+
+// attemptGone adds to the charge what a lost or released attempt took.
+func (s *state) attemptGone(m moment, j *jobRow) {
+	if j.Share != nil {
+		took := j.took(m)
+		j.Share.TookMS += took
+		s.charge(j, change{ms: took})
+	}
+}
+
+// placeOver replaces the expected time by what the last attempt took. Without one it takes the expected time back.
+func (s *state) placeOver(m moment, j *jobRow, f events.JobFinished) {
+	if j.Share == nil {
+		return
+	}
+	c, last := change{running: -1}, int64(0)
+	if f.Token != 0 {
+		last = j.took(m)
+	}
+	if j.DequeuedAt == nil {
+		c.jobs = -1
+	}
+	c.ms = j.Share.TookMS + last - j.Share.ChargedMS
+	s.charge(j, c)
+}
+
+// took returns how long the job's attempt has taken, in milliseconds by the times of the events.
+func (j *jobRow) took(m moment) int64 {
+	if j.DequeuedAt == nil {
+		return 0
+	}
+	return chargeable(m.at.Sub(*j.DequeuedAt).Milliseconds())
+}
+
+// change is what one event adds to the counts of an account.
+type change struct {
+	ms                        int64
+	running, dispatched, jobs int
+}
+
+// charge adds a change to the job, to its account, and to the account's day. The statements add the sums of a batch to
+// the rows: no fold reads them.
+func (s *state) charge(j *jobRow, c change) {
+	j.Share.ChargedMS += c.ms
+	s.dirtyJobs[j.ID] = true
+	leaf := shareRow{Tier: j.Share.Tier, Queue: j.Share.Queue, Account: j.Share.Account}
+	day := usageRow{Day: j.Share.Day, Tier: leaf.Tier, Queue: leaf.Queue, Account: leaf.Account}
+	if s.shares[leaf] == nil {
+		s.shares[leaf] = pointer(leaf)
+	}
+	if s.usages[day] == nil {
+		s.usages[day] = pointer(day)
+	}
+	share, usage := s.shares[leaf], s.usages[day]
+	share.Running, share.Dispatched, share.ChargedMS = share.Running+c.running, share.Dispatched+c.dispatched, share.ChargedMS+c.ms
+	usage.Jobs, usage.ChargedMS = usage.Jobs+c.jobs, usage.ChargedMS+c.ms
+}

@@ -1,0 +1,275 @@
+package projector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+)
+
+// turn returns whose turn it is: mostly somebody's, sometimes as no honest scheduler would say it.
+func (w *walker) turn() *events.Share {
+	if w.r.IntN(4) == 0 {
+		return nil
+	}
+	s := &events.Share{
+		Tier:     []events.Tier{events.TierVIP, events.TierDefault, events.TierIdle}[w.r.IntN(3)],
+		Queue:    []events.QueueName{"", "bisect"}[w.r.IntN(2)],
+		Account:  []events.AccountName{"", "alice", "bob"}[w.r.IntN(3)],
+		ExpectMS: int64(w.r.IntN(600_000)), Why: "first of 3\x00",
+	}
+	switch w.r.IntN(12) {
+	case 0:
+		s.Tier = "odd"
+	case 1:
+		s.Account = "al\x00ice"
+	case 2:
+		s.ExpectMS = -5
+	case 3:
+		s.ExpectMS = math.MaxInt64
+	}
+	return s
+}
+
+// share says something about accounts, queues and the rules of sharing, honest or not.
+func (w *walker) share() {
+	account := []events.AccountName{"alice", "bob", "gh-carol", "al\xffice"}[w.r.IntN(4)]
+	queue := []events.QueueName{"bisect", "builds", "qu\x00eue"}[w.r.IntN(3)]
+	facts := []events.Fact{
+		events.AccountConfigured{Account: account, Weight: w.r.IntN(5), MaxPriority: events.PriorityVIP, MaxVIP: 3, Limits: events.Limits{MaxPending: w.r.IntN(4) - 1}},
+		events.AccountConfigured{Account: account, Weight: 10},
+		events.AccountTokenIssued{Account: account, Digest: events.Digest(fmt.Sprint("t", w.r.IntN(3)))},
+		events.AccountTokenIssued{Account: account},
+		events.AccountTokenRevoked{Account: account},
+		events.AccountClosed{Account: account, Reason: "left\x00"},
+		events.QueueConfigured{Queue: queue, Parent: "builds", Weight: 1 + w.r.IntN(50), Order: events.OrderFIFO, Members: []events.AccountName{"alice", "b\x00ob"}},
+		events.QueueConfigured{Queue: queue, Weight: 3, Order: "odd"},
+		events.QueueConfigured{Queue: queue, Weight: 3, Order: events.OrderLevels, InProgress: 2, Paused: true},
+		events.QueueClosed{Queue: queue, Reason: "not needed"},
+		events.SharePolicySet{FloorDefault: 100, FloorIdle: w.r.IntN(20), LagMS: 3_600_000},
+	}
+	w.tell(facts[w.r.IntN(len(facts))])
+}
+
+// turnOf is a turn of an account in its own queue, expected to take a minute.
+func turnOf(account events.AccountName) *events.Share {
+	return &events.Share{Tier: events.TierDefault, Queue: events.QueueName(account), Account: account, ExpectMS: 60_000, Why: "first"}
+}
+
+// shared is a story with one request of three jobs on one lane.
+func shared(t *testing.T) (*story, []events.JobSpec) {
+	s := newStory(t)
+	s.man(lanes[0])
+	s.tell(created("sha1", "", 0))
+	s.tell(events.RequestStarted{RequestID: requestID("sha1"), Definitions: "d1", Jobs: 3})
+	jobs := []events.JobSpec{job("sha1", lanes[0], "debug"), job("sha1", lanes[0], "opt"), job("sha1", lanes[0], "check")}
+	s.tell(events.JobsCreated{RequestID: requestID("sha1"), Jobs: jobs})
+	return s, jobs
+}
+
+// charged returns the only row of share, and of usage.
+func charged(t *testing.T, log []events.Stored) (readmodel.ShareRow, readmodel.UsageRow) {
+	t.Helper()
+	var share []readmodel.ShareRow
+	var usage []readmodel.UsageRow
+	url := project(t, log, 3)
+	query(t, url, "SELECT * FROM tacho.share", &share)
+	query(t, url, "SELECT * FROM tacho.usage", &usage)
+	if len(share) != 1 || len(usage) != 1 {
+		t.Fatalf("%d rows of share and %d of usage: %v %v", len(share), len(usage), share, usage)
+	}
+	return share[0], usage[0]
+}
+
+func query[T any](t *testing.T, url, sql string, list *[]T) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, sql)
+	if err == nil {
+		*list, err = pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestChargeOfAJob(t *testing.T) {
+	lost := func(j events.JobSpec, token events.Seq) events.Fact {
+		return events.AttemptLost{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: 1, Lost: 1, Reason: "silence"}
+	}
+	for name, c := range map[string]struct {
+		tell                      func(s *story, j events.JobSpec)
+		running, dispatched, jobs int
+		ms                        int64
+	}{
+		"dispatched": {func(*story, events.JobSpec) {}, 1, 1, 1, 60_000},
+		"dispatched twice": {func(s *story, j events.JobSpec) {
+			s.tell(events.JobDispatched{Place: 9, Job: j, Share: turnOf("bob")})
+		}, 1, 1, 1, 60_000},
+		"begun": {func(s *story, j events.JobSpec) { s.tell(dequeued(j, 1, 0)) }, 1, 1, 1, 60_000},
+		"ended": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.at = s.at.Add(99 * time.Second)
+			s.tell(finished(j, token, events.Failure))
+		}, 0, 1, 1, 100_000},
+		"lost": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.at = s.at.Add(9 * time.Second)
+			s.tell(lost(j, token))
+		}, 1, 1, 1, 70_000},
+		"lost and ended": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.at = s.at.Add(9 * time.Second)
+			s.tell(lost(j, token))
+			token = s.tell(dequeued(j, 2, 1))
+			s.tell(lost(j, token-1)) // not the current attempt
+			s.tell(finished(j, token, events.Success))
+			s.tell(finished(j, token, events.Success))
+		}, 0, 1, 1, 10_000 + 2_000},
+		"released and cancelled": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.tell(events.AttemptReleased{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: 1, Reason: "drain"})
+			s.tell(withdrawn(j))
+		}, 0, 1, 1, 1_000},
+		"cancelled before it began": {func(s *story, j events.JobSpec) { s.tell(withdrawn(j)) }, 0, 1, 0, 0},
+		"a clock that was set back": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.at = s.at.Add(-time.Hour)
+			s.tell(finished(j, token, events.Success))
+		}, 0, 1, 1, 0},
+		"ended on the next day": {func(s *story, j events.JobSpec) {
+			token := s.tell(dequeued(j, 1, 0))
+			s.at = s.at.Add(24 * time.Hour)
+			s.tell(finished(j, token, events.Success))
+		}, 0, 1, 1, 86_401_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, jobs := shared(t)
+			s.tell(events.JobDispatched{Job: jobs[0], Share: turnOf("alice")})
+			c.tell(s, jobs[0])
+			share, usage := charged(t, s.stored)
+			want := readmodel.ShareRow{
+				Tier: events.TierDefault, Queue: "alice", Account: "alice", Running: c.running, Dispatched: c.dispatched, ChargedMS: c.ms,
+			}
+			if diff := cmp.Diff(want, share); diff != "" {
+				t.Error(diff)
+			}
+			day := readmodel.UsageRow{Day: "2026-03-01", Tier: want.Tier, Queue: "alice", Account: "alice", Jobs: c.jobs, ChargedMS: c.ms}
+			if diff := cmp.Diff(day, usage); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A dispatch without shares charges nothing, nor does one of a job that has ended.
+func TestDispatchesThatChargeNothing(t *testing.T) {
+	s, jobs := shared(t)
+	s.tell(events.JobDispatched{Job: jobs[0]})
+	token := s.tell(dequeued(jobs[0], 1, 0))
+	s.tell(finished(jobs[0], token, events.Success))
+	s.tell(events.JobsWithdrawn{RequestID: jobs[1].RequestID, Jobs: []events.JobID{jobs[1].ID}})
+	s.tell(events.JobDispatched{Job: jobs[1], Share: turnOf("alice")})
+	s.tell(events.JobDispatched{Job: jobs[2], Share: &events.Share{Tier: "odd", Why: "first"}})
+	s.tell(events.JobDispatched{Job: job("sha9", lanes[0], "opt"), Share: turnOf("alice")})
+	url := project(t, s.stored, 2)
+	if shares, usage := rows(t, url, "share"), rows(t, url, "usage"); shares != 0 || usage != 0 {
+		t.Errorf("%d rows of share and %d of usage", shares, usage)
+	}
+}
+
+func TestAccountsAndQueues(t *testing.T) {
+	s := newStory(t)
+	first := s.at
+	s.tell(events.AccountTokenIssued{Account: "gh-carol", Digest: "d1"})
+	s.tell(events.AccountConfigured{Account: "alice", Weight: 30, MaxPriority: "", MaxVIP: 2, Limits: events.Limits{MaxRunning: 4}})
+	s.tell(events.AccountTokenIssued{Account: "alice", Digest: "d2"})
+	s.tell(events.AccountConfigured{Account: "alice", Weight: 0})
+	s.tell(events.AccountClosed{Account: "gh-carol", Reason: "left"})
+	s.tell(events.AccountTokenIssued{Account: "gh-carol", Digest: "d3"})
+	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 50, Order: events.OrderFIFO, Members: []events.AccountName{"alice"}})
+	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
+	s.tell(events.QueueClosed{Queue: "nobody's"})
+	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
+	r, ctx := open(t, project(t, s.stored, 4)), t.Context()
+
+	accounts, err := r.Accounts(ctx, "", 0)
+	want := []readmodel.Account{
+		{
+			Name: "alice", Weight: 30, MaxPriority: events.PriorityNormal, MaxRunning: 4, MaxVIP: 2, TokenDigest: "d2",
+			TokenSince: at(first, 2), CreatedAt: *at(first, 1), ChangedAt: *at(first, 2), ChangedSeq: 3,
+		},
+		{
+			Name: "gh-carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, ClosedAt: at(first, 4), ClosedReason: "left",
+			CreatedAt: first, ChangedAt: *at(first, 4), ChangedSeq: 5,
+		},
+	}
+	if diff := cmp.Diff(want, accounts); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if page, err := r.Accounts(ctx, "alice", 1); err != nil || len(page) != 1 || page[0].Name != "gh-carol" {
+		t.Errorf("the next page: %v %v", page, err)
+	}
+	for digest, holder := range map[events.Digest]events.AccountName{"d2": "alice", "d1": "", "d3": "", "": ""} {
+		if got, err := r.TokenHolder(ctx, digest); err != nil || got != holder {
+			t.Errorf("token %s: %q %v, want %q", digest, got, err, holder)
+		}
+	}
+	queues, err := r.NamedQueues(ctx, "", 0)
+	if diff := cmp.Diff([]readmodel.NamedQueue{{
+		Name: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Members: []events.AccountName{}, Paused: true,
+		CreatedAt: *at(first, 6), ChangedAt: *at(first, 7), ChangedSeq: 8,
+	}}, queues); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	if _, err := r.NamedQueue(ctx, "nobody's"); !errors.Is(err, readmodel.ErrNotFound) {
+		t.Errorf("a queue of which only the end was told: %v", err)
+	}
+}
+
+func at(first time.Time, seconds int) *time.Time {
+	t := first.Add(time.Duration(seconds) * time.Second)
+	return &t
+}
+
+func TestRequestsOfAccounts(t *testing.T) {
+	s := newStory(t)
+	for i, account := range []events.AccountName{"alice", "alice", "", "bob"} {
+		f := created(events.Tag(fmt.Sprint("sha", i)), "", 0)
+		f.Account, f.Queue, f.Priority = account, events.QueueName(account), events.PriorityNormal
+		s.tell(f)
+	}
+	s.tell(events.PriorityChanged{RequestID: requestID("sha1"), To: events.PriorityVIP})
+	s.tell(events.RequestCancelled{RequestID: requestID("sha0"), Reason: "asked"})
+	s.tell(events.PriorityChanged{RequestID: requestID("sha0"), To: events.PriorityVIP})
+	r, ctx := open(t, project(t, s.stored, 2)), t.Context()
+	for name, count := range map[string]func() (int, error){
+		"1 of alice": func() (int, error) { return r.PendingOf(ctx, "alice") },
+		"0 of carol": func() (int, error) { return r.PendingOf(ctx, "carol") },
+		"1 in bob":   func() (int, error) { return r.PendingIn(ctx, "bob") },
+		"1 in ":      func() (int, error) { return r.PendingIn(ctx, "") },
+		"3 of all":   func() (int, error) { return r.PendingAll(ctx) },
+	} {
+		if n, err := count(); err != nil || fmt.Sprint(n) != name[:1] {
+			t.Errorf("%s: %d %v", name, n, err)
+		}
+	}
+	for tag, want := range map[events.Tag]events.Priority{"sha0": "", "sha1": events.PriorityVIP} {
+		if got, err := r.Request(ctx, requestID(tag)); err != nil || got.Priority != want || got.Account != "alice" || got.Queue != "alice" {
+			t.Errorf("%s: %+v %v", tag, got.Request, err)
+		}
+	}
+}

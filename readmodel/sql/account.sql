@@ -1,0 +1,1 @@
+SELECT {account} FROM account WHERE name = $1

@@ -1,0 +1,1 @@
+SELECT count(*) FROM benchmark_request WHERE account = $1 AND state IN ('waiting_for_artifacts', 'artifacts_ready', 'in_progress')
