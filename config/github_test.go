@@ -16,6 +16,7 @@ bot = "rust-timer"
 bot_id = 41
 merge_bots = [2, 3]
 users = [7]
+accounts = true
 users_url = "https://team-api.example/perf.json"
 try_branches = ["automation/bors/try"]
 hook = 9
@@ -33,7 +34,7 @@ key_file = "/etc/tacho/app.pem"
 		t.Fatal(err)
 	}
 	g := c.GitHub
-	if g.Repo != "a/b" || g.Bot != "perf" || len(g.MergeBots) != 1 || g.MergeBots[0] != 5 || len(g.Associations) != 3 || g.App.Installation != 2 {
+	if g.Repo != "a/b" || g.Bot != "perf" || len(g.MergeBots) != 1 || g.MergeBots[0] != 5 || len(g.Associations) != 3 || !g.Accounts || g.App.Installation != 2 {
 		t.Errorf("%+v", g)
 	}
 	if secret, err := g.WebhookSecret(); err != nil || string(secret) != "hush" {

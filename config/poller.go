@@ -52,6 +52,11 @@ type Poller struct {
 	Keep int `toml:"keep" json:"keep,omitempty"`
 	// Candidates includes release candidates and betas of Go.
 	Candidates bool `toml:"candidates" json:"candidates,omitempty"`
+	// Account is the account that the requests are charged to; empty for none. Queue is where they wait: by default the
+	// account's own queue or, without an account, the main one. Priority is that of the requests; default: normal.
+	Account  events.AccountName `toml:"account,omitempty" json:"account,omitempty"`
+	Queue    events.QueueName   `toml:"queue,omitempty" json:"queue,omitempty"`
+	Priority events.Priority    `toml:"priority,omitempty" json:"priority,omitempty"`
 }
 
 // Commits reports whether the source has commits rather than releases.
@@ -159,7 +164,23 @@ func (p Poller) check() error {
 	case p.Backlog < 0 || p.Keep < 0:
 		return errors.New("backlog and keep: at least 1")
 	}
-	return nil
+	return p.checkShare()
+}
+
+// checkShare checks for whom and how urgently the poller asks.
+func (p Poller) checkShare() error {
+	if p.Account != "" {
+		if err := events.CheckAccount(p.Account); err != nil {
+			return err
+		}
+	}
+	if p.Queue != "" && p.Queue != events.MainQueue {
+		if err := events.CheckQueue(p.Queue); err != nil {
+			return err
+		}
+	}
+	_, err := events.ParsePriority(string(p.Priority))
+	return err
 }
 
 // passwordIn reports whether a URL holds a password, or is the URL of a web server with a user. The user of ssh is no

@@ -21,6 +21,9 @@ name = "go-releases"
 kind = "go-versions"
 suite = "go"
 keep = 5
+account = "robot"
+queue = "bisect"
+priority = "low"
 `
 	c, err := Load(file(t, text), env(map[string]string{"HOME": "/h", "TACHO_GITHUB_TOKEN": "ghp_hidden", "TACHO_GITHUB_API": "https://h/api/v3"}))
 	if err != nil {
@@ -33,7 +36,7 @@ keep = 5
 		},
 		{
 			Name: "go-releases", Kind: GoVersions, Suite: "go", URL: "https://proxy.golang.org/golang.org/toolchain/@v/list",
-			Interval: Duration(time.Hour), Keep: 5,
+			Interval: Duration(time.Hour), Keep: 5, Account: "robot", Queue: "bisect", Priority: "low",
 		},
 	}
 	if diff := cmp.Diff(want, c.Pollers); diff != "" {
@@ -74,6 +77,9 @@ func TestPollersThatCannotWorkAreRefused(t *testing.T) {
 		"interval":                  {head + "kind = \"manifests\"\ninterval = \"1ms\"\n", "interval"},
 		"backlog":                   {head + "kind = \"git-commits\"\nurl = \"/x\"\nbacklog = -1\n", "at least 1"},
 		"two of one name":           {head + "kind = \"manifests\"\n" + head + "kind = \"manifests\"\n", "two with this name"},
+		"account":                   {head + "kind = \"manifests\"\naccount = \"A b\"\n", "account"},
+		"queue":                     {head + "kind = \"manifests\"\nqueue = \"idle\"\n", "meaning of its own"},
+		"priority":                  {head + "kind = \"manifests\"\npriority = \"asap\"\n", "use one of vip, high"},
 		"the API is no URL":         {"[github]\napi = \"secret\"\n", "github.api"},
 		"the API has a user in URL": {"[github]\napi = \"https://secret@h\"\n", "without a user"},
 	} {

@@ -1,5 +1,5 @@
-// Package control carries out the commands of people and programs on the log: requests, collectors, definitions, alerts
-// and versions.
+// Package control carries out the commands of people and programs on the log: requests, accounts, queues, collectors,
+// definitions, alerts and versions.
 //
 // Each command reads the aggregate that it concerns, decides, and appends with the version that it decided on. A
 // command that asks for what already is returns that, and records nothing. A refused command records nothing.
@@ -27,6 +27,14 @@ type Control struct {
 	// KeyHolder returns the collector that has or had a public key; empty when there is none. nil knows no collector. A
 	// collector's own earlier keys are known without it.
 	KeyHolder func(context.Context, string) (events.CollectorName, error)
+	// TokenHolder returns the account that has the token with a digest; empty when there is none. nil knows no token.
+	TokenHolder func(context.Context, events.Digest) (events.AccountName, error)
+	// PendingOf and PendingIn count the requests of an account and in a queue that have not ended, everything counted
+	// that the log holds when they are called. nil counts nothing.
+	PendingOf func(context.Context, events.AccountName) (int, error)
+	PendingIn func(context.Context, events.QueueName) (int, error)
+	// Queues returns the configured queues that are not closed, at least as they were at an event. nil knows none.
+	Queues func(context.Context, events.Seq) ([]events.QueueConfigured, error)
 	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
 }
@@ -38,6 +46,9 @@ type By struct {
 	Root   string
 	// Cause is the event that led to the command; 0 when it began outside the log.
 	Cause events.Seq
+	// Account is the account that gives the command: it asks for itself alone, and changes only its own requests. Empty
+	// means the operator, or a part of Tacho.
+	Account events.AccountName
 }
 
 // RefusedError says why a command was not carried out. Kind says what the caller can do about it.
@@ -59,6 +70,12 @@ const (
 	NotFound
 	// Conflict: the thing that it names is in a state that does not allow the command.
 	Conflict
+	// Forbidden: who gives it may not do that.
+	Forbidden
+	// TooMany: who gives it has as many of something as is allowed.
+	TooMany
+	// Full: the farm has as many of something as it can have.
+	Full
 )
 
 func refuse(kind RefusalKind, format string, args ...any) error {

@@ -93,6 +93,26 @@ func TestACommandGivesUpAgainstAFasterWriter(t *testing.T) {
 			_, _, err = c.BuildFailed(ctx, by, known, "it did", "")
 			return err
 		}},
+		"set an account": {events.AccountSubject("alice"), func(ctx context.Context, c *Control) error {
+			_, err := c.ConfigureAccount(ctx, by, "alice", AccountChange{})
+			return err
+		}},
+		"set a queue": {events.QueueSubject("bisect"), func(ctx context.Context, c *Control) error {
+			_, err := c.ConfigureQueue(ctx, by, "bisect", QueueChange{})
+			return err
+		}},
+		"set the policy": {events.ShareSubject(), func(ctx context.Context, c *Control) error {
+			_, err := c.SetSharePolicy(ctx, by, PolicyChange{})
+			return err
+		}},
+		"a batch": {events.RequestSubject(events.NewRequestID("small", events.Master, "c0")), func(ctx context.Context, c *Control) error {
+			_, err := c.CreateRequests(ctx, by, Batch{Requests: commits(3)})
+			return err
+		}},
+		"prioritise": {request, func(ctx context.Context, c *Control) error {
+			_, _, err := c.PrioritiseRequest(ctx, by, id, events.PriorityLow, "")
+			return err
+		}},
 		"cancel": {request, func(ctx context.Context, c *Control) error { _, _, err := c.CancelRequest(ctx, by, id, ""); return err }},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -24,6 +24,12 @@ type NewRequest struct {
 	PR         int               `json:"pr"`
 	ReleasedOn string            `json:"released_on"`
 	Parameters events.Parameters `json:"parameters"`
+	// Account is who asks, if the operator asks for an account; else it is known from the token. Queue is where the
+	// request waits: empty means the account's own queue or, without an account, the main queue. vip and idle are read as
+	// priorities. Priority is empty for normal.
+	Account  events.AccountName `json:"account,omitempty"`
+	Queue    events.QueueName   `json:"queue,omitempty"`
+	Priority events.Priority    `json:"priority,omitempty"`
 	// KeepOlder keeps the older tries of the pull request. The new try must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
 	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
@@ -48,7 +54,7 @@ const maxKey = 256
 // one waiting request. Everything is one append, together with also: events that must be recorded exactly if the
 // request is. If one of those has a conflict, nothing is recorded, and the error is its *eventlog.ConflictError.
 func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also ...eventlog.Append) (request.Request, Answer, error) {
-	create, err := c.creation(ctx, n)
+	create, err := c.creation(ctx, by, n)
 	if err != nil {
 		return request.Request{}, Answer{}, err
 	}
@@ -58,24 +64,38 @@ func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also .
 		fresh = &Known{}
 	}
 	return c.change(ctx, by, id, fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
-		// Refuse a wrong command as invalid, even if the request exists.
-		facts, err := request.Decide(request.Request{}, create)
-		if err != nil {
-			return nil, nil, refuse(Invalid, "%s", err)
-		}
-		if known.Exists() {
-			facts, err = request.Decide(known, create)
-		}
-		if err != nil || len(facts) == 0 || n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
-			return facts, nil, err
-		}
-		others, err := c.newestTry(ctx, tx, by, n.Suite, n.PR, id, create.Tag == "")
-		return facts, others, err
+		return c.decideCreation(ctx, tx, c.placing(tx, by), n.KeepOlder, create, known)
 	})
 }
 
+// decideCreation returns the facts that create a request, and the events of others that go with it. It returns neither
+// if the request exists as it is asked for.
+func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placing, keepOlder bool, create request.Create, known request.Request) ([]events.Fact, []events.Event, error) {
+	// Refuse a wrong command as invalid, even if the request exists.
+	if _, err := request.Decide(request.Request{}, create); err != nil {
+		return nil, nil, refuse(Invalid, "%s", err)
+	}
+	if !known.Exists() {
+		var err error
+		if create, err = p.place(ctx, create); err != nil {
+			return nil, nil, err
+		}
+	}
+	facts, err := request.Decide(known, create)
+	if err != nil || len(facts) == 0 || create.Kind != events.Try || create.PR <= 0 || keepOlder {
+		return facts, nil, err
+	}
+	id := events.NewRequestID(create.Suite, create.Kind, create.Key)
+	others, err := c.newestTry(ctx, tx, p.by, create.Suite, create.PR, id, create.Tag == "")
+	return facts, others, err
+}
+
 // creation checks a new request against the definitions and returns the command for it.
-func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, error) {
+func (c *Control) creation(ctx context.Context, by By, n NewRequest) (request.Create, error) {
+	n, err := asked(by, n)
+	if err != nil {
+		return request.Create{}, err
+	}
 	d := n.Definitions
 	if d == nil {
 		newest, err := c.Definitions(ctx, n.Suite)
@@ -101,7 +121,7 @@ func (c *Control) creation(ctx context.Context, n NewRequest) (request.Create, e
 	}
 	return request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
-		AsItIs: n.AsItIs, Waits: n.Waits,
+		Account: n.Account, Queue: n.Queue, Priority: n.Priority, AsItIs: n.AsItIs, Waits: n.Waits,
 	}, nil
 }
 
@@ -183,6 +203,9 @@ func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, kno
 	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
 		if !q.Exists() {
 			return nil, nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
+		}
+		if err := mayChange(by, q); err != nil {
+			return nil, nil, err
 		}
 		facts, err := request.Decide(q, command)
 		return facts, nil, err

@@ -41,6 +41,11 @@ type Config struct {
 	Suite  events.SuiteName
 	Source Source
 	Policy Policy
+	// Account is the account that the requests are charged to, empty for none; Queue and Priority are as in
+	// control.NewRequest.
+	Account  events.AccountName
+	Queue    events.QueueName
+	Priority events.Priority
 	// Interval is the pause after a successful poll.
 	Interval time.Duration
 	// AlertAfter is after how many failed polls in a row the poller raises an alert; 0 is 3.
@@ -154,10 +159,11 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	outcome := Outcome{Wanted: len(wanted)}
 	for _, a := range wanted {
 		n := a.request(p.Suite)
+		n.Queue, n.Priority = p.Queue, p.Priority
 		if n.Waits, err = p.waits(ctx, a); err != nil {
 			return outcome, err
 		}
-		_, answer, err := p.Control.CreateRequest(ctx, by, n)
+		_, answer, err := p.Control.CreateRequest(ctx, p.asking(by), n)
 		var refused *control.RefusedError
 		switch {
 		case errors.As(err, &refused) && refused.Kind != control.NotFound:
@@ -224,6 +230,12 @@ func (p *Poller) settle(wanted []Artifact, now time.Time) {
 
 func (p *Poller) by(root string) control.By {
 	return control.By{Actor: events.Actor(source + ":" + p.Name), Source: source, Root: root}
+}
+
+// asking returns on whose behalf the poller asks for a request.
+func (p *Poller) asking(by control.By) control.By {
+	by.Account = p.Account
+	return by
 }
 
 // logAway reports whether the error is that the log could not be reached, which is not the source's fault.

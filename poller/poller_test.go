@@ -289,6 +289,26 @@ func TestTheNewestReleasesAreTaken(t *testing.T) {
 	}
 }
 
+// A poller asks for the account of its configuration, which needs no settings.
+func TestAPollerAsksForItsAccount(t *testing.T) {
+	c, log := newControl(t)
+	b := &branch{commits: []Artifact{release("1.86.0", "2025-04-03")}}
+	p := newPoller(c, "a", b, Policy{Keep: 2})
+	p.Account, p.Priority = "robot", events.PriorityLow
+	poll(t, p, 1)
+	poll(t, newPoller(c, "b", b, Policy{Keep: 2}), 0) // another poller takes the request as it is
+	b.set(func(b *branch) { b.commits = append(b.commits, release("1.87.0", "2025-05-15")) })
+	p.Queue = "bisct"
+	if _, err := p.Poll(t.Context()); err == nil || !strings.Contains(err.Error(), `unknown queue "bisct"`) {
+		t.Errorf("in an unknown queue: %v", err)
+	}
+	for _, e := range read(t, log) {
+		if f, ok := e.Fact.(events.RequestCreated); ok && (f.Account != "robot" || f.Queue != "robot" || f.Priority != events.PriorityLow || e.Actor != "poller:a") {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 func TestARefusedArtifactDoesNotKeepTheOthersBack(t *testing.T) {
 	c, log := newControl(t)
 	b := &branch{}

@@ -9,8 +9,8 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
-	"github.com/tachobench/tacho/rules/queue"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/share"
 )
 
 // Policy is what an operator may choose about scheduling.
@@ -40,6 +40,8 @@ type decision struct {
 	otherwise []events.Fact
 	// lane must have a consumer before the decision is appended; nil for none.
 	lane *events.Lane
+	// beside are decisions that the same append takes, if there is room for all of them.
+	beside []decision
 }
 
 // decide returns what to do in state s at the given time. The same state gives the same decisions; what is recorded is
@@ -50,7 +52,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 		return nil
 	}
 	var out []decision
-	for _, ids := range []map[events.RequestID]bool{s.Running, s.Waiting} {
+	for _, ids := range []map[events.RequestID]bool{s.Due, s.Waiting} {
 		for id := range ids {
 			if d, ok := decideEnd(s, s.Pending[id], p, now); ok {
 				out = append(out, d)
@@ -124,51 +126,6 @@ func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	return jobs, failed, ended
 }
 
-// decideAdmission starts the first request of the queue that can start, or makes jobs for one that has started: for a
-// parent that appeared late, in place of cancelled jobs, or for a wish. The admission subject serialises all of this:
-// so a job is made only once.
-func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
-	for _, id := range slices.Sorted(maps.Keys(s.Running)) {
-		r := s.Pending[id]
-		if parent, known := s.ParentOf(r); known && !s.Backfilled[id] {
-			if d, ok := decideLateBackfill(s, r, parent, now); ok {
-				return d, true
-			}
-		}
-		if d, ok := decideAgain(s, r); ok {
-			return d, true
-		}
-	}
-	if wishing := slices.Sorted(maps.Keys(s.Wishing)); len(wishing) > 0 {
-		return decideWish(s, s.Requests[wishing[0]]), true
-	}
-	if len(s.Running) >= p.MaxInProgress || len(s.Pending) == len(s.Running)+len(s.Waiting) {
-		return decision{}, false
-	}
-	for _, place := range queue.Order(s.entries(), s.Tags.Done) {
-		r := s.Pending[place.ID]
-		if place.State != events.StateArtifactsReady || !place.Startable ||
-			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
-			continue
-		}
-		if d, ok := decideStart(s, r, place.Reason, now); ok {
-			return d, true
-		}
-	}
-	return decision{}, false
-}
-
-func (s *state) entries() []queue.Entry {
-	entries := make([]queue.Entry, 0, len(s.Pending))
-	for id, r := range s.Pending {
-		entries = append(entries, queue.Entry{
-			ID: id, Kind: r.Kind, State: r.State, Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Parent: r.Parent,
-			PR: r.PR, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ReleasedOn: r.ReleasedOn,
-		})
-	}
-	return entries
-}
-
 // decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect. It also
 // ends the jobs of cancelled requests that are already on the lane.
 func decideLane(s *state, l events.Lane) []decision {
@@ -192,18 +149,28 @@ func decideLane(s *state, l events.Lane) []decision {
 	if !s.takesJobs(lane) || lane.Work.Ahead() > 0 {
 		return nil
 	}
-	id, ok := s.nextJob(lane)
+	choice, next, ok := s.Next(lane)
 	if !ok {
 		return nil
 	}
-	spec := s.Jobs[id].Spec()
+	spec := next.Spec()
 	return []decision{{
 		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
 		facts: []events.Fact{events.JobDispatched{
 			Place: lane.Work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
-			Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),
+			Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since), Share: s.charged(choice, next),
 		}},
 	}}
+}
+
+// charged says whose turn it was and what the job is expected to take; nil on a farm that is not shared.
+func (s *state) charged(c share.Choice, next *ledger.Job) *events.Share {
+	if !s.Shared {
+		return nil
+	}
+	return &events.Share{
+		Tier: c.Leaf.Tier, Queue: c.Leaf.Queue, Account: c.Leaf.Account, ExpectMS: s.Expected(next).Milliseconds(), Waiting: c.Waiting, Why: c.Why,
+	}
 }
 
 // cancelled returns the places of a lane whose jobs must not run any more, in order.
@@ -224,24 +191,20 @@ func (s *state) cancelled(lane *ledger.Lane) []uint64 {
 // closes reports whether next is the last job for the lane of its own request and of all requests that began on the
 // lane.
 func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
-	for id, waiting := range lane.Queued {
-		r, ok := s.Requests[id]
-		if !ok || id != next.RequestID && !s.begun(r, next.Lane()) {
-			continue
-		}
-		if slices.ContainsFunc(waiting, func(id events.JobID) bool { return id != next.ID && s.Wanted(s.Jobs[id]) }) {
+	if s.others(lane, next.RequestID, next.ID) {
+		return false
+	}
+	for id := range lane.Entered {
+		if s.others(lane, id, next.ID) {
 			return false
 		}
 	}
 	return true
 }
 
-// begun reports whether a job of the request was dispatched on the lane.
-func (s *state) begun(r *request.Request, l events.Lane) bool {
-	return slices.ContainsFunc(r.Jobs, func(id events.JobID) bool {
-		j, ok := s.Jobs[id]
-		return ok && j.Place > 0 && j.Lane() == l
-	})
+// others reports whether a request has jobs to run on the lane besides next.
+func (s *state) others(lane *ledger.Lane, id events.RequestID, next events.JobID) bool {
+	return slices.ContainsFunc(lane.Queued[id], func(id events.JobID) bool { return id != next && s.Wanted(s.Jobs[id]) })
 }
 
 // takesJobs reports whether any collector of the lane, standby or not, could take a job.
@@ -252,31 +215,4 @@ func (s *state) takesJobs(l *ledger.Lane) bool {
 		}
 	}
 	return false
-}
-
-// nextJob returns the next job of a lane: first by the queue order of the started requests, then in the order in which
-// the request's jobs were made. A request that has ended may have jobs left; they still run if a request wants them.
-func (s *state) nextJob(lane *ledger.Lane) (events.JobID, bool) {
-	var first *request.Request
-	var next events.JobID
-	for id, waiting := range lane.Queued {
-		r, ok := s.Requests[id]
-		if !ok || first != nil && !startedBefore(r, first) {
-			continue
-		}
-		if i := slices.IndexFunc(waiting, func(id events.JobID) bool { return s.Wanted(s.Jobs[id]) }); i >= 0 {
-			first, next = r, waiting[i]
-		}
-	}
-	return next, first != nil
-}
-
-func startedBefore(a, b *request.Request) bool {
-	if c := a.StartedAt.Compare(b.StartedAt); c != 0 {
-		return c < 0
-	}
-	if a.PR != b.PR {
-		return a.PR < b.PR
-	}
-	return a.ID < b.ID
 }

@@ -104,7 +104,13 @@ func (s *Scheduler) tellLitter(l *ledger.Ledger) {
 
 // step is the append of one decision: all its facts or none.
 func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step {
-	batch, smaller := appends(l, d, d.facts, now), appends(l, d, d.otherwise, now)
+	tries := [][]eventlog.Append{appends(l, now, append([]decision{d}, d.beside...)...)}
+	if len(d.beside) > 0 {
+		tries = append(tries, appends(l, now, d))
+	}
+	if d.facts = d.otherwise; len(d.facts) > 0 {
+		tries = append(tries, appends(l, now, d))
+	}
 	return shell.Step{What: d.what, Do: func(ctx context.Context) (events.Seq, error) {
 		if d.lane != nil && !s.lanes[*d.lane] {
 			if err := s.Dispatch.EnsureLane(ctx, *d.lane); err != nil {
@@ -112,24 +118,32 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 			}
 			s.lanes[*d.lane] = true
 		}
-		seq, err := s.Log.Append(ctx, batch...)
-		if errors.Is(err, eventlog.ErrBatchTooLarge) && len(smaller) > 0 {
-			return s.Log.Append(ctx, smaller...)
+		var seq events.Seq
+		err := eventlog.ErrBatchTooLarge
+		for _, batch := range tries {
+			if errors.Is(err, eventlog.ErrBatchTooLarge) {
+				seq, err = s.Log.Append(ctx, batch...)
+			}
 		}
 		return seq, err
 	}}
 }
 
-// appends puts facts on their subjects, with the versions that the decision was taken on.
-func appends(l *ledger.Ledger, d decision, facts []events.Fact, now time.Time) (parts []eventlog.Append) {
-	meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: l.Roots[d.request]}
-	for _, f := range facts {
-		subject := f.Subject()
-		if len(parts) == 0 || parts[len(parts)-1].Subject != subject {
-			parts = append(parts, eventlog.Append{Subject: subject, Expected: l.Versions[subject]})
+// appends puts the facts of decisions on their subjects, with the versions that the decisions were taken on.
+func appends(l *ledger.Ledger, now time.Time, decisions ...decision) (parts []eventlog.Append) {
+	at := map[events.Subject]int{}
+	for _, d := range decisions {
+		meta := eventlog.Meta{Source: source, Actor: source, Cause: d.cause, Root: l.Roots[d.request]}
+		for _, f := range d.facts {
+			subject := f.Subject()
+			i, known := at[subject]
+			if !known {
+				i = len(parts)
+				at[subject] = i
+				parts = append(parts, eventlog.Append{Subject: subject, Expected: l.Versions[subject]})
+			}
+			parts[i].Events = append(parts[i].Events, eventlog.NewEvent(f, meta, now))
 		}
-		part := &parts[len(parts)-1]
-		part.Events = append(part.Events, eventlog.NewEvent(f, meta, now))
 	}
 	return parts
 }

@@ -311,6 +311,32 @@ func TestBuildTriageCancelAndStatus(t *testing.T) {
 	})
 }
 
+// With accounts a request is charged to who asked for it. Everybody with the right to give commands may still cancel it.
+func TestRequestsAreChargedToWhoAsked(t *testing.T) {
+	for _, accounts := range []bool{false, true} {
+		inRig(t, func(t *testing.T, r *rig) {
+			r.rules.Accounts = accounts
+			r.run()
+			asks := by(alice, "@tacho queue")
+			asks.login = "Alice"
+			r.deliver("issue_comment", asks.payload())
+			created := facts[events.RequestCreated](r)
+			want := events.AccountName("")
+			if accounts {
+				want = "gh-alice"
+			}
+			if len(created) != 1 || created[0].Account != want || created[0].Queue != events.QueueName(want) {
+				t.Fatalf("%+v", created)
+			}
+			cancel := comments{id: 103, user: alice, association: "MEMBER", body: "@tacho cancel", login: "Carol"}
+			r.deliver("issue_comment", cancel.payload())
+			if n := len(facts[events.RequestCancelled](r)); n != 1 {
+				t.Errorf("%d cancelled", n)
+			}
+		})
+	}
+}
+
 // A push is recorded for the poller of the branch.
 func TestPushesAreNoted(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {

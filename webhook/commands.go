@@ -88,7 +88,7 @@ func (d *delivered) create(ctx context.Context, n control.NewRequest, also ...ev
 		return false, err
 	}
 	n.Fresh, n.AsItIs = true, true
-	_, _, err = d.Control.CreateRequest(ctx, d.by(), n, also...)
+	_, _, err = d.Control.CreateRequest(ctx, d.asking(), n, also...)
 	return err == nil, d.refused(ctx, err)
 }
 

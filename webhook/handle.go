@@ -93,6 +93,15 @@ func (d *delivered) by() control.By {
 	return control.By{Actor: actor, Source: source, Root: d.Root, Cause: d.Last}
 }
 
+// asking returns on whose behalf a request is made. Other commands need no account: the bot decides who may give them.
+func (d *delivered) asking() control.By {
+	by := d.by()
+	if d.Rules.Accounts && d.handled.Sender != "" {
+		by.Account = control.AccountOfLogin(d.handled.Sender)
+	}
+	return by
+}
+
 // end records the outcome of the delivery and the answers, nothing else.
 func (d *delivered) end(ctx context.Context, outcome events.DeliveryOutcome, reason string, args ...any) error {
 	_, err := d.Log.Append(ctx, d.outcome(outcome, reason, args...)...)

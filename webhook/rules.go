@@ -39,6 +39,8 @@ type Rules struct {
 	TryBranches []string
 	// Site is the URL of the website, for links.
 	Site string
+	// Accounts charges requests to the accounts of the people who ask for them.
+	Accounts bool
 	// WaitingLabel is on a pull request from a command until the report; empty for none.
 	WaitingLabel string
 }

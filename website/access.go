@@ -1,6 +1,7 @@
 package website
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -16,17 +17,51 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// permitted checks the bearer token of a write.
-func (s *Server) permitted(r *http.Request) error {
+// permitted checks the bearer token of a write. It returns the call with the account that gives the command; the
+// operator, who has the server's own token, is no account.
+func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
 	if s.Token == "" || s.Control == nil {
-		return wrong(http.StatusForbidden, "set TACHO_TOKEN for the server and start it again", "this Tacho takes no commands: it has no token")
+		return r, wrong(http.StatusForbidden, "set TACHO_TOKEN for the server and start it again", "this Tacho takes no commands: it has no token")
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "bearer") || !sameSecret(strings.TrimSpace(token), s.Token) {
-		return wrong(http.StatusUnauthorized, "send the server's TACHO_TOKEN as Authorization: Bearer …", "the token is missing or wrong")
+	token = strings.TrimSpace(token)
+	if strings.EqualFold(scheme, "bearer") && sameSecret(token, s.Token) {
+		return r, nil
 	}
-	return nil
+	account := events.AccountName("")
+	if strings.EqualFold(scheme, "bearer") {
+		var err error
+		if account, err = s.accountOf(r.Context(), token); err != nil {
+			return r, err
+		}
+	}
+	switch {
+	case account == "":
+		return r, wrong(http.StatusUnauthorized, "send the server's TACHO_TOKEN, or the token of an account, as Authorization: Bearer …", "the token is missing or wrong")
+	case !rt.accounts:
+		return r, wrong(http.StatusForbidden, "ask the operator", "account %s may make requests and change its own, and nothing else", account)
+	}
+	return r.WithContext(context.WithValue(r.Context(), accountKey{}, account)), nil
 }
+
+// accountOf returns the account that has a token; empty when none has. A token that was issued a moment ago may not be
+// in the tables yet: then it waits for them once.
+func (s *Server) accountOf(ctx context.Context, token string) (events.AccountName, error) {
+	if !control.LooksLikeToken(token) {
+		return "", nil
+	}
+	account, err := s.Control.AccountOfToken(ctx, token)
+	if err != nil || account != "" {
+		return account, err
+	}
+	if err := s.caughtUp(ctx); err != nil {
+		return "", err
+	}
+	return s.Control.AccountOfToken(ctx, token)
+}
+
+// accountKey is the key of a call's context under which the account is that gives the command.
+type accountKey struct{}
 
 // sameSecret compares two secrets in a time that does not depend on them.
 func sameSecret(a, b string) bool {
@@ -34,11 +69,14 @@ func sameSecret(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// by returns on whose behalf a permitted write is done. Callers choose their own name, but they cannot take the name of
-// one of Tacho's parts.
+// by returns on whose behalf a permitted write is done. An account has its own name. Other callers choose a name, but they
+// cannot take the name of one of Tacho's parts.
 func by(r *http.Request) (control.By, error) {
 	actor := r.Header.Get(client.ActorHeader)
-	if actor == "" {
+	account, _ := r.Context().Value(accountKey{}).(events.AccountName)
+	if account != "" {
+		actor = "account:" + string(account)
+	} else if actor == "" {
 		actor = "api"
 	} else if ok, err := regexp.MatchString(`^(cli|api):[A-Za-z0-9._@-]{1,64}$`, actor); err != nil || !ok {
 		return control.By{}, wrong(http.StatusBadRequest, "use the form cli:name or api:name", "the header %s is %q", client.ActorHeader, actor)
@@ -47,7 +85,7 @@ func by(r *http.Request) (control.By, error) {
 	if err != nil {
 		return control.By{}, err
 	}
-	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String()}, nil
+	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String(), Account: account}, nil
 }
 
 // addressed refuses calls from this machine to itself by a foreign name. Otherwise the owner of a page elsewhere could

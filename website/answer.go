@@ -103,6 +103,12 @@ func refusalStatus(kind control.RefusalKind) int {
 		return http.StatusNotFound
 	case control.Conflict:
 		return http.StatusConflict
+	case control.Forbidden:
+		return http.StatusForbidden
+	case control.TooMany:
+		return http.StatusTooManyRequests
+	case control.Full:
+		return http.StatusUnprocessableEntity
 	}
 	return http.StatusBadRequest
 }

@@ -37,6 +37,8 @@ type route struct {
 	stream func(w http.ResponseWriter, r *http.Request, p *params) error
 	// effort says which bounds the route has.
 	effort effort
+	// accounts says that an account may use the route with its own token. Other writes are for the operator alone.
+	accounts bool
 }
 
 // writes reports whether the route changes anything, and so needs the token.
@@ -138,11 +140,23 @@ func (s *Server) api() []route {
 		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 	}
+	because := []parameter{text("reason", "why; it is kept in the log")}
 	writes := []route{
-		{path: "requests", summary: "Ask for an artifact to be benchmarked; the suite may be left out if there is only one", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest},
-		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest},
-		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest},
-		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady},
+		{path: "requests", summary: "Ask for an artifact to be benchmarked; the suite may be left out if there is only one", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest, accounts: true},
+		{path: "requests/batch", summary: "Ask for up to 300 artifacts to be benchmarked: all requests are recorded, or none; with check, none", body: control.Batch{}, answer: client.BatchAnswer{}, json: s.createRequests, accounts: true},
+		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest, accounts: true},
+		{method: http.MethodPut, path: "requests/{request}/priority", summary: "Give a request another priority", body: client.NewPriority{}, answer: client.RequestAnswer{}, json: s.prioritiseRequest, accounts: true},
+		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest, accounts: true},
+		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady, accounts: true},
+		{method: http.MethodPut, path: "accounts/{name}", summary: "Make an account, or change its settings; what is left out stays as it is", body: control.AccountChange{}, answer: control.Answer{}, json: s.configureAccount},
+		{method: http.MethodDelete, path: "accounts/{name}", summary: "Close an account: its token ends, and its requests go on", parameters: because, answer: control.Answer{}, json: s.closeAccount},
+		{path: "accounts/{name}/token", summary: "Give an account a new token, which is shown this once; the one before ends", answer: client.TokenAnswer{}, json: s.issueToken},
+		{method: http.MethodDelete, path: "accounts/{name}/token", summary: "End the token of an account", answer: control.Answer{}, json: s.revokeToken},
+		{method: http.MethodPut, path: "queues/{name}", summary: "Make a queue, or change its settings; what is left out stays as it is", body: control.QueueChange{}, answer: control.Answer{}, json: s.configureQueue},
+		{method: http.MethodDelete, path: "queues/{name}", summary: "Close a queue that has no requests and no parts", parameters: because, answer: control.Answer{}, json: s.closeQueue},
+		{path: "queues/{name}/pause", summary: "Let no job of a queue start", answer: control.Answer{}, json: s.pauseQueue},
+		{path: "queues/{name}/resume", summary: "Let the jobs of a queue start again", answer: control.Answer{}, json: s.resumeQueue},
+		{method: http.MethodPut, path: "shares/policy", summary: "Change the rules by which the farm is shared; what is left out stays as it is", body: control.PolicyChange{}, answer: control.Answer{}, json: s.setPolicy},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
 		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: control.Deactivation{}, answer: control.Answer{}, json: s.deactivateCollector},
@@ -158,7 +172,10 @@ func (s *Server) api() []route {
 		reads[i].method = http.MethodGet
 	}
 	for i := range writes {
-		writes[i].method, writes[i].effort = http.MethodPost, unbounded
+		writes[i].effort = unbounded
+		if writes[i].method == "" {
+			writes[i].method = http.MethodPost
+		}
 	}
 	return append(reads, writes...)
 }
@@ -201,7 +218,7 @@ func (s *Server) serve(rt route) http.Handler {
 		p := query(r, rt.known())
 		err := p.err
 		if err == nil && rt.writes() {
-			err = s.permitted(r)
+			r, err = s.permitted(r, rt)
 		}
 		if err == nil && !rt.writes() {
 			err = s.awaited(r, p)
@@ -238,9 +255,10 @@ func (s *Server) inTurn(next http.Handler) http.Handler {
 	})
 }
 
-// statusOf returns the status of an answer: 201 if a write recorded something new, else 200.
+// statusOf returns the status of an answer: 201 if a write recorded something new, else 200. What is deleted is not
+// created.
 func statusOf(rt route, answer any) int {
-	if !rt.writes() {
+	if !rt.writes() || rt.method == http.MethodDelete {
 		return http.StatusOK
 	}
 	switch a := answer.(type) {
@@ -249,6 +267,10 @@ func statusOf(rt route, answer any) int {
 	case client.RequestAnswer:
 		return created(a.Answer)
 	case client.DefinitionsAnswer:
+		return created(a.Answer)
+	case client.TokenAnswer:
+		return created(a.Answer)
+	case client.BatchAnswer:
 		return created(a.Answer)
 	}
 	return http.StatusOK
@@ -269,7 +291,7 @@ func (s *Server) unknown(table []route) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 			other := r.Clone(r.Context())
 			other.Method = method
 			if _, pattern := probe.Handler(other); pattern != "" {

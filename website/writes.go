@@ -14,6 +14,7 @@ import (
 func requestAnswer(r request.Request, a control.Answer) client.RequestAnswer {
 	return client.RequestAnswer{
 		Answer: a, RequestID: r.ID, Suite: r.Artifact.Suite, Kind: r.Kind, Tag: r.Artifact.Tag, ParentTag: r.Parent, State: r.State,
+		Account: r.Account, Queue: r.Queue, Priority: r.Priority,
 	}
 }
 
@@ -34,20 +35,26 @@ func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params
 	if n.Kind, err = events.ParseRequestKind(string(n.Kind)); err != nil {
 		return nil, wrong(http.StatusBadRequest, "", "%s", err)
 	}
-	if n.Suite == "" {
-		// A suite that was published a moment ago counts too.
-		if err := s.caughtUp(r.Context()); err != nil {
-			return nil, err
-		}
-		if n.Suite, err = s.onlySuite(r.Context()); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.abbreviated(r.Context(), &n.Tag, &n.Parent); err != nil {
+	if err := s.complete(r.Context(), &n); err != nil {
 		return nil, err
 	}
 	made, answer, err := s.Control.CreateRequest(r.Context(), who, n)
-	return requestAnswer(made, answer), err
+	return noted(requestAnswer(made, answer), n), err
+}
+
+// complete fills in what callers may leave out of a request: the only suite, and the end of a cut hash.
+func (s *Server) complete(ctx context.Context, n *control.NewRequest) error {
+	if n.Suite == "" {
+		// A suite that was published a moment ago counts too.
+		if err := s.caughtUp(ctx); err != nil {
+			return err
+		}
+		var err error
+		if n.Suite, err = s.onlySuite(ctx); err != nil {
+			return err
+		}
+	}
+	return s.abbreviated(ctx, &n.Tag, &n.Parent)
 }
 
 func (s *Server) cancelRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {

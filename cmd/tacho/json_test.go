@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -46,12 +47,18 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		t.Error("an artifact was measured that does not exist")
 	}
 	naps := s.dir + "/naps.toml"
+	lines := filepath.Join(s.dir, "lines.jsonl")
+	if err := os.WriteFile(lines, []byte(`{"kind":"try","key":"pr-9"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// The order matters: each command needs those before it.
 	examples := []string{
 		"version", "config", "doctor", "status", "queue", "alerts", "jobs", "request list", "request show v1", "collector list",
 		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
 		"request try --key pr-8",
-		"request cancel ID", "request repair v9 --reason test", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
+		"account set alice --weight 20", "account token alice", "account token alice --revoke", "queue set bisect --in-progress 1", "queue pause bisect", "queue resume bisect",
+		"share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines,
+		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "request repair v9 --reason test", "logs " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here",
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",

@@ -85,7 +85,11 @@ func complete(w io.Writer, at *kong.Node, words []string) error {
 	case pending != nil:
 		return offerEnum(pending.Value, offer)
 	case strings.HasPrefix(partial, "-"):
-		for _, group := range at.AllFlags(true) {
+		groups := at.AllFlags(true)
+		if at.DefaultCmd != nil { // its flags need no name of a command
+			groups = append(groups, at.DefaultCmd.Flags)
+		}
+		for _, group := range groups {
 			for _, flag := range group {
 				if err := offer("--"+flag.Name, flag.Help); err != nil {
 					return err
@@ -131,7 +135,11 @@ func findCommand(at *kong.Node, name string) *kong.Node {
 
 func findFlag(at *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-	for _, group := range at.AllFlags(false) {
+	groups := at.AllFlags(false)
+	if at.DefaultCmd != nil {
+		groups = append(groups, at.DefaultCmd.Flags)
+	}
+	for _, group := range groups {
 		for _, flag := range group {
 			if flag.Name == name || string(flag.Short) == name {
 				return flag

@@ -93,7 +93,9 @@ type commands struct {
 	Serve     serveCmd      `cmd:"" help:"Run some parts of Tacho with your own NATS cluster and Postgres."`
 	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
 	Request   requestCmd    `cmd:"" help:"Make, show and withdraw requests for benchmarks."`
-	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order."`
+	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order; make and change further queues."`
+	Account   accountCmd    `cmd:"" help:"Make and change accounts: who may ask, and for how much."`
+	Share     shareCmd      `cmd:"" help:"Say how the farm is shared."`
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
 	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
@@ -177,7 +179,11 @@ func commandOf(err error) string {
 	if !errors.As(err, &wrong) || wrong.Context == nil || wrong.Context.Selected() == nil {
 		return "tacho"
 	}
-	return wrong.Context.Selected().FullPath()
+	at := wrong.Context.Selected()
+	if at.Hidden { // people do not name it
+		at = at.Parent
+	}
+	return at.FullPath()
 }
 
 func (p *Program) parser(ctx context.Context, c *commands, exit func(code int)) (*kong.Kong, error) {
@@ -228,7 +234,7 @@ func (p *Program) report(ctx context.Context, err error) int {
 func (p *Program) explain(err error) error {
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
-		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server; `tacho up` keeps it in the file token of its data directory")
+		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server, or of an account; `tacho up` keeps it in the file token of its data directory")
 	}
 	var gone *client.UnreachableError
 	if p.found == nil || !errors.As(err, &gone) {

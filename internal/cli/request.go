@@ -19,18 +19,23 @@ type requestCmd struct {
 	List           requestListCmd           `cmd:"" help:"List requests, newest first."`
 	Show           requestShowCmd           `cmd:"" help:"Show a request with its jobs."`
 	Cancel         requestCancelCmd         `cmd:"" help:"Withdraw a request."`
+	Priority       requestPriorityCmd       `cmd:"" help:"Give a request another priority."`
+	Submit         requestSubmitCmd         `cmd:"" help:"Make the requests of a file, all of them or none."`
 	Repair         requestRepairCmd         `cmd:"" help:"Run the failed and cancelled jobs of a request again."`
 	ArtifactsReady requestArtifactsReadyCmd `cmd:"" name:"artifacts-ready" help:"Tell Tacho that the artifact of a try request exists."`
 }
 
 type parameters struct {
-	Suite      events.SuiteName `help:"Suite to measure with; default: the only suite of the server." placeholder:"NAME"`
-	Targets    []events.Target  `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
-	Backends   []events.Backend `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
-	Profiles   []events.Profile `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
-	Benchmarks []string         `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
-	Wait       bool             `help:"Wait until the request has ended, and show its progress."`
-	JSON       bool             `help:"Print JSON." name:"json"`
+	Suite      events.SuiteName   `help:"Suite to measure with; default: the only suite of the server." placeholder:"NAME"`
+	Targets    []events.Target    `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Backends   []events.Backend   `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Profiles   []events.Profile   `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Benchmarks []string           `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
+	Account    events.AccountName `help:"Account that asks, if the operator asks for one; default: that of the token." placeholder:"A"`
+	Queue      events.QueueName   `help:"Queue where it waits; default: the account's own, else main." placeholder:"Q"`
+	Priority   events.Priority    `help:"vip, high, normal, low or idle; default: normal." placeholder:"P"`
+	Wait       bool               `help:"Wait until the request has ended, and show its progress."`
+	JSON       bool               `help:"Print JSON." name:"json"`
 }
 
 func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) error {
@@ -39,10 +44,14 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 		return err
 	}
 	n.Suite = c.Suite // if empty, the server takes its only suite
+	n.Account, n.Queue, n.Priority = c.Account, c.Queue, c.Priority
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
 		return err
+	}
+	if answer.Note != "" {
+		p.say("%s", answer.Note)
 	}
 	if !c.JSON {
 		known := ""

@@ -14,11 +14,24 @@ import (
 )
 
 type queueCmd struct {
+	Show   queueShowCmd   `cmd:"" default:"withargs" hidden:"" help:"Show the queue."`
+	Set    queueSetCmd    `cmd:"" help:"Make a queue beside the main one, or change its settings."`
+	Pause  queuePauseCmd  `cmd:"" help:"Let no job of a queue start."`
+	Resume queueResumeCmd `cmd:"" help:"Let the jobs of a queue start again."`
+	Close  queueCloseCmd  `cmd:"" help:"Close a queue that is not needed any more."`
+}
+
+// Help is shown by --help.
+func (*queueCmd) Help() string {
+	return "Without a command it shows the queue, with --json as JSON."
+}
+
+type queueShowCmd struct {
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
 // Run shows the queue.
-func (c *queueCmd) Run(ctx context.Context, p *Program) error {
+func (c *queueShowCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
 		return err

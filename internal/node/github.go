@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/reporter"
 	"github.com/tachobench/tacho/webhook"
+	"github.com/tachobench/tacho/website"
 )
 
 const (
@@ -65,11 +66,12 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 		Log: p.core.log, Ledger: p.shell, Control: p.control(nil), GitHub: api, Artifacts: store, Clock: p.Clock, Logger: logger, Metrics: metrics,
 		Rules: webhook.Rules{
 			Repo: c.Repo, Suite: p.githubSuite(), Bot: c.Bot, Self: p.self, MergeBots: c.MergeBots, Associations: c.Associations,
-			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting,
+			Users: c.Users, UsersURL: c.UsersURL, TryBranches: c.TryBranches, Site: p.site(here), WaitingLabel: c.Labels.Waiting, Accounts: c.Accounts,
 		},
 	}
 	if reader != nil {
 		conf.Places = webhook.TablePlaces(reader)
+		website.Inform(conf.Control, reader, p.core.log)
 	}
 	p.run(webhook.NewBot(conf).Run)
 	if c.Hook != 0 {

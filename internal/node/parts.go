@@ -228,7 +228,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		return names, nil
 	}
 	commands := p.control(suites)
-	commands.KeyHolder = reader.KeyHolder
+	website.Inform(commands, reader, p.core.log)
 	site := website.New(website.Config{
 		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,

@@ -58,6 +58,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		return
 	}
 	l.Versions[subject] = e.Seq
+	l.Shared = l.Shared || startsSharing(e.Fact)
 	if !l.Able() {
 		defer func() { l.Idle = later(l.Idle, stored) }()
 	}
@@ -79,6 +80,8 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		l.foldCollector(f)
 	case events.AssignmentFact:
 		l.foldAssignment(f)
+	case events.ShareFact:
+		l.foldShare(f)
 	case events.DefinitionsPublished:
 		l.foldDefinitions(f)
 	case events.JobsRetired:
@@ -99,9 +102,14 @@ func (l *Ledger) drop(on events.Subject, seq events.Seq, by events.CollectorName
 func (l *Ledger) foldAdmission(f events.AdmissionFact) {
 	switch f := f.(type) {
 	case events.RequestAdmitted:
-		l.Owed = 1
+		if l.Admitted+1 != l.Seq {
+			l.Owed = 0 // a new batch
+		}
+		l.Owed++
+		l.Admitted = l.Seq
 	case events.BackfillAdmitted:
 		l.Backfilled[f.RequestID], l.Owed = true, f.Jobs
+		l.noteLate(f.RequestID)
 	case events.GraphAdmitted:
 		l.Owed = f.Jobs
 	}
@@ -113,7 +121,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	_, pending := l.Pending[id]
 	l.recall(id)
 	defer l.releaseJobs(id)
-	l.evolve(id, f, e.Time)
+	l.reseat(l.seatedBy(id, f), func() { l.evolve(id, f, e.Time) })
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
 	}
@@ -128,8 +136,9 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.RequestStarted:
 		l.Moved = later(l.Moved, l.stored)
 		l.share(id, f.Shared)
-		l.Owed = f.Jobs + f.Backfill
+		l.Owed = max(l.Owed-1, 0) + f.Jobs + f.Backfill
 		l.Backfilled[id] = f.Backfill > 0 || l.parentHasAll(id)
+		l.noteLate(id)
 	case events.JobsCreated:
 		l.foldJobs(f)
 		l.mend(id)
@@ -157,12 +166,15 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 		return
 	}
 	l.Requests[id] = &r
+	l.unsort(&before)
 	l.sort(&r)
 	if r.State.Terminal() {
 		delete(l.Backfilled, id)
 		delete(l.Torn, id)
 		delete(l.Open, id)
+		l.noteLate(id)
 	}
+	l.noteDue(id)
 	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
 	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	if r.Artifact.Tag == "" {
@@ -170,15 +182,49 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	}
 	if _, taken := l.ByTag[KeyOf(r.Artifact)]; !taken {
 		l.ByTag[KeyOf(r.Artifact)] = id
+		l.noteParent(KeyOf(r.Artifact))
+	}
+}
+
+// unsort takes a request out of the sets for its state.
+func (l *Ledger) unsort(r *request.Request) {
+	delete(l.Running, r.ID)
+	delete(l.Waiting, r.ID)
+	delete(l.Wishing, r.ID)
+	delete(l.Pending, r.ID)
+	if ready := l.Ready[r.Queue]; ready != nil {
+		if delete(ready, r.ID); len(ready) == 0 {
+			delete(l.Ready, r.Queue)
+		}
+	}
+	l.count(r, -1)
+}
+
+// count counts a request that has not ended.
+func (l *Ledger) count(r *request.Request, n int) {
+	at := Stand{r.Queue, r.Priority.Tier()}
+	switch {
+	case !r.Exists() || r.State.Terminal():
+		return
+	case r.State != events.StateInProgress:
+		add(l.Outside, at, n)
+		return
+	case at.Tier == events.TierVIP:
+		add(l.VIPs, r.Account, n)
+	}
+	add(l.InProgress, at, n)
+}
+
+// add adds to a count, and forgets it when it is 0.
+func add[K comparable](counts map[K]int, k K, n int) {
+	if counts[k] += n; counts[k] == 0 {
+		delete(counts, k)
 	}
 }
 
 // sort puts a request into the sets for its state.
 func (l *Ledger) sort(r *request.Request) {
-	delete(l.Running, r.ID)
-	delete(l.Waiting, r.ID)
-	delete(l.Wishing, r.ID)
-	delete(l.Pending, r.ID)
+	l.count(r, 1)
 	// The other states need no set of their own.
 	//exhaustive:ignore
 	switch r.State {
@@ -186,6 +232,11 @@ func (l *Ledger) sort(r *request.Request) {
 		l.Running[r.ID] = true
 	case events.StateWaitingForArtifacts:
 		l.Waiting[r.ID] = true
+	case events.StateArtifactsReady:
+		if l.Ready[r.Queue] == nil {
+			l.Ready[r.Queue] = map[events.RequestID]bool{}
+		}
+		l.Ready[r.Queue][r.ID] = true
 	}
 	if len(r.Wishes) > 0 {
 		l.Wishing[r.ID] = true
@@ -215,6 +266,9 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
+			if len(lane.Queued[f.RequestID]) == 1 {
+				l.noteEntered(lane, spec.Lane(), f.RequestID)
+			}
 			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
@@ -245,8 +299,9 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !over && !j.like.Optional && l.Running[r], Repair: key != ""}
 	if w.Counts {
 		l.Open[r]++
+		l.noteDue(r)
 	}
-	l.hold(j, w)
+	l.reseat([]events.JobID{id}, func() { l.hold(j, w) })
 }
 
 // Wanted reports whether a job that has not ended should still run.
@@ -318,6 +373,7 @@ func (l *Ledger) unqueue(j *Job) {
 	}
 	if len(waiting) == 0 {
 		delete(lane.Queued, j.of.request)
+		delete(lane.Entered, j.of.request)
 		return
 	}
 	lane.Queued[j.of.request] = waiting
@@ -326,10 +382,14 @@ func (l *Ledger) unqueue(j *Job) {
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	lane := l.lane(f.Job.Lane())
 	lane.Work.Dispatch(f)
-	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since)}
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Share: f.Share}
+	l.charge(f.Share)
 	if j := l.revive(f.Job); j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
+		if len(lane.Queued[j.of.request]) > 0 {
+			lane.Entered[j.of.request] = true
+		}
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}
@@ -350,11 +410,13 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		dequeued.Job = j.Spec() // do not trust the collector's copy of the job
 		f = dequeued
 	}
+	before, begun := lane.Work.Lane, lane.Begun
 	if !lane.Work.Take(f, e.Seq, e.Time) {
 		lane.Forged[e.Seq] = true
 		l.drop(f.Subject(), e.Seq, writer(f), "it is not about the job, place and attempt that the lane holds")
 		return
 	}
+	l.correct(lane.Dispatches[lane.Work.Place], before, begun, f)
 	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
 	if lane.Work.Phase == job.Ended {
 		delete(lane.Dispatches, lane.Work.Place)
@@ -400,11 +462,13 @@ func writer(f events.WorkFact) events.CollectorName {
 // live applies a fact to a job's life.
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	over := j.State.Terminal()
-	j.fares(func(c *course) {
-		if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
-			c.Since = l.stored
-		}
-		c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
+	l.reseat([]events.JobID{j.ID}, func() {
+		j.fares(func(c *course) {
+			if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
+				c.Since = l.stored
+			}
+			c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
+		})
 	})
 	if over || !j.State.Terminal() {
 		return
@@ -413,6 +477,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	for _, w := range j.Wanters {
 		if w.Counts && l.Open[w.Request] > 0 {
 			l.Open[w.Request]--
+			l.noteDue(w.Request)
 		}
 		if j.State == events.JobCancelled && l.Running[w.Request] {
 			l.Torn[w.Request] = true

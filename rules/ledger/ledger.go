@@ -10,6 +10,7 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/queue"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/share"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -60,6 +61,16 @@ type Ledger struct {
 	Pending map[events.RequestID]*request.Request `json:"-"`
 	// Running are the pending requests in progress, Waiting those that wait for artifacts.
 	Running, Waiting map[events.RequestID]bool `json:"-"`
+	// Due are the requests in progress that wait for no required job. Late are those that have yet to ask for what
+	// their parent lacks, and whose parent is known; children are those whose parent is not, by parent.
+	Due, Late map[events.RequestID]bool `json:"-"`
+	children  map[ArtifactKey]map[events.RequestID]bool
+	// Ready are the pending requests that may start, by queue.
+	Ready map[events.QueueName]map[events.RequestID]bool `json:"-"`
+	// InProgress counts the requests in progress in each tier of each queue, Outside those before their start, VIPs
+	// those in progress of each account in the vip tier.
+	InProgress, Outside map[Stand]int              `json:"-"`
+	VIPs                map[events.AccountName]int `json:"-"`
 	// ByTag finds the first request of an artifact. Tags says which artifacts are done.
 	ByTag map[ArtifactKey]events.RequestID
 	Tags  queue.Tags `json:"-"`
@@ -80,6 +91,8 @@ type Ledger struct {
 	// Owed counts the events or jobs still to come of the batch of the newest admission. The log stores a batch as a
 	// whole, but a part may read it in pieces. It must not decide on half a batch.
 	Owed int
+	// Admitted is the newest RequestAdmitted. A batch may begin with several.
+	Admitted events.Seq
 	// Poison are the requests that failed because they could not be turned into jobs.
 	Poison map[events.RequestID]Poison
 	// Moved is when work last made progress, Idle when there was last no work to do.
@@ -97,6 +110,16 @@ type Ledger struct {
 	Lanes map[events.Lane]*Lane `json:"-"`
 	// LaneOrder holds the lanes sorted by name: the order in which they are handled.
 	LaneOrder []events.Lane `json:"-"`
+
+	// Shared says that the farm is shared: an account, a queue or a priority was named. It stays so.
+	Shared bool
+	// Accounts and Queues are those that were configured, with their newest settings.
+	Accounts map[events.AccountName]events.AccountConfigured
+	Queues   map[events.QueueName]events.QueueConfigured
+	// Tree says whose turn it is.
+	Tree *share.Tree `json:"-"`
+	// Seats counts the jobs that wait for dispatch.
+	Seats Seats `json:"-"`
 
 	Collectors map[events.CollectorName]*Collector
 	// Keys are the keys that the door accepts now, with their collectors.
@@ -146,6 +169,8 @@ type Lane struct {
 	Stopping bool
 	// Queued are the jobs that wait for dispatch, by the request that had them made, in the order they were made.
 	Queued map[events.RequestID][]events.JobID
+	// Entered are those of these requests of which other jobs were dispatched on the lane.
+	Entered map[events.RequestID]bool
 	// Assignment says which collectors share the lane and which of them serves it. Served is the last one that served.
 	Assignment job.Assignment
 	Served     events.CollectorName
@@ -161,6 +186,8 @@ type Lane struct {
 	// began it.
 	Unserved   time.Time
 	UnservedBy events.Seq
+	// class is the number of the lane in the tree of shares.
+	class share.Class
 }
 
 // Dispatch is one event that gave a job to a lane.
@@ -169,6 +196,8 @@ type Dispatch struct {
 	Job events.JobSpec
 	// Since is when transient errors with the artifact began; zero when there are none.
 	Since time.Time
+	// Share says who was charged for it; nil when nobody was.
+	Share *events.Share `json:",omitempty"`
 }
 
 // HasWork reports whether a job is on the lane or waits for it.
@@ -225,11 +254,19 @@ type Poison struct {
 	Resolved bool
 }
 
+// Stand is where requests stand: a tier of a queue.
+type Stand struct {
+	Queue events.QueueName
+	Tier  events.Tier
+}
+
 // New returns the ledger of an empty log.
 func New() *Ledger {
 	return &Ledger{
 		names: newNames(), Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
-		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
+		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Due: map[events.RequestID]bool{}, Late: map[events.RequestID]bool{}, children: map[ArtifactKey]map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
+		Ready: map[events.QueueName]map[events.RequestID]bool{}, InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
+		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
@@ -242,7 +279,7 @@ func New() *Ledger {
 func (l *Ledger) lane(name events.Lane) *Lane {
 	lane, ok := l.Lanes[name]
 	if !ok {
-		lane = &Lane{Queued: map[events.RequestID][]events.JobID{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}}
+		lane = &Lane{Queued: map[events.RequestID][]events.JobID{}, Entered: map[events.RequestID]bool{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}, class: share.Class(len(l.Lanes))}
 		l.Lanes[name] = lane
 		at, _ := slices.BinarySearchFunc(l.LaneOrder, name, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
 		l.LaneOrder = slices.Insert(l.LaneOrder, at, name)

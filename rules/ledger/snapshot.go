@@ -16,11 +16,12 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/share"
 )
 
 // Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
 // another version is not read.
-const Version = 2
+const Version = 3
 
 // image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
@@ -32,6 +33,7 @@ type image struct {
 	LaneImages   []laneImage
 	LengthImages []lengthImage
 	PastImage    pastImage
+	TreeImage    share.Image
 	JobImages    map[events.JobID]jobImage
 }
 
@@ -53,7 +55,7 @@ type lengthImage struct {
 
 // Snapshot returns the ledger as bytes. Equal ledgers give equal bytes.
 func (l *Ledger) Snapshot() ([]byte, error) {
-	i := image{Ledger: l}
+	i := image{Ledger: l, TreeImage: l.Tree.Image()}
 	i.Opened, i.Copied = l.reader.Place()
 	slices.Sort(i.Copied)
 	for _, name := range l.LaneOrder {
@@ -99,6 +101,7 @@ func Restore(data []byte) (*Ledger, error) {
 		if lane.Lane == nil {
 			return nil, fmt.Errorf("read a snapshot of the ledger: lane %s is empty", lane.Name)
 		}
+		lane.class = share.Class(len(l.Lanes))
 		l.Lanes[lane.Name] = lane.Lane
 		l.LaneOrder = append(l.LaneOrder, lane.Name)
 	}
@@ -131,6 +134,12 @@ func Restore(data []byte) (*Ledger, error) {
 		l.sort(r)
 		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	}
+	for id := range l.Running {
+		l.noteDue(id)
+		l.noteLate(id)
+	}
+	l.Tree = share.Restore(i.TreeImage)
+	l.sit(l.seatsOf(slices.Collect(maps.Keys(l.Jobs))))
 	return l, nil
 }
 

@@ -110,3 +110,41 @@ func TestUrgencyIsLentToParents(t *testing.T) {
 		}
 	})
 }
+
+func TestLine(t *testing.T) {
+	places := Line([]Entry{
+		made(master("late", "", 1), 9), made(master("child", "parent", 1), 1), made(master("parent", "", 9), 5),
+		made(urgent(master("vip", "", 1), events.PriorityVIP), 8), made(unbuilt(try("unbuilt", "", 1)), 2),
+		started(master("runs", "", 1), 3), made(master("orphan", "unknown", 1), 4), in(master("over", "", 1), events.StateCompleted),
+	}, nil)
+	if diff := gocmp.Diff([]events.RequestID{"runs", "vip", "unbuilt", "orphan", "parent", "late", "child"}, ids(places)); diff != "" {
+		t.Error(diff)
+	}
+	for _, p := range places {
+		if want := !slices.Contains([]events.RequestID{"runs", "unbuilt", "child"}, p.ID); p.Startable != want {
+			t.Errorf("%s is startable: %v", p.ID, p.Startable)
+		}
+	}
+}
+
+// A line holds every pending request once, whatever its input is, and a ready request can start if there is any.
+func TestLineHoldsEveryPendingRequestOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := farms().Draw(t, "farm")
+		places := Line(f.entries, f.done)
+		var want, got []events.RequestID
+		ready, startable := false, false
+		for _, e := range f.entries {
+			if !e.State.Terminal() {
+				want, ready = append(want, e.ID), ready || e.State == events.StateArtifactsReady
+			}
+		}
+		for _, p := range places {
+			got, startable = append(got, p.ID), startable || p.Startable
+		}
+		slices.Sort(got)
+		if diff := gocmp.Diff(want, got); diff != "" || ready != startable {
+			t.Fatalf("ready %v, startable %v\n%s", ready, startable, diff)
+		}
+	})
+}

@@ -104,6 +104,35 @@ type RequestAnswer struct {
 	Tag       events.Tag          `json:"tag"`
 	ParentTag events.Tag          `json:"parent_tag"`
 	State     events.RequestState `json:"state"`
+	// Account is who asked, Queue where the request waits, Priority how urgent it is. They are left out where they are
+	// nobody, the main queue and normal.
+	Account  events.AccountName `json:"account,omitempty"`
+	Queue    events.QueueName   `json:"queue,omitempty"`
+	Priority events.Priority    `json:"priority,omitempty"`
+	// Note says in words how the request was read, if it may be read in two ways.
+	Note string `json:"note,omitempty"`
+}
+
+// BatchAnswer is the result of a batch of requests.
+type BatchAnswer struct {
+	control.Answer
+	// Requests are in the order of the batch. If the batch was only checked, they are as they would be.
+	Requests []RequestAnswer `json:"requests"`
+	// Recorded counts those that were new.
+	Recorded int `json:"recorded"`
+}
+
+// TokenAnswer is the result of making a token. Nothing shows the token again.
+type TokenAnswer struct {
+	control.Answer
+	Account events.AccountName `json:"account"`
+	Token   string             `json:"token"`
+}
+
+// NewPriority is the body of the command that gives a request another priority.
+type NewPriority struct {
+	Priority events.Priority `json:"priority"`
+	Reason   string          `json:"reason,omitempty"`
 }
 
 // RepairAnswer is the result of the wish to repair a request.

@@ -34,6 +34,16 @@ func (c *Client) ArtifactsReady(ctx context.Context, id events.RequestID, a Arti
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/artifacts-ready", a)
 }
 
+// CreateRequests asks for all requests of a batch, or for none.
+func (c *Client) CreateRequests(ctx context.Context, b control.Batch) (BatchAnswer, error) {
+	return post[BatchAnswer](ctx, c, "requests/batch", b)
+}
+
+// PrioritiseRequest gives a request another priority. id may be any name of the request.
+func (c *Client) PrioritiseRequest(ctx context.Context, id events.RequestID, p NewPriority) (RequestAnswer, error) {
+	return ask[RequestAnswer](ctx, c, http.MethodPut, "requests/"+url.PathEscape(string(id))+"/priority", nil, p)
+}
+
 // AddCollector registers a collector for its lane.
 func (c *Client) AddCollector(ctx context.Context, n control.NewCollector) (control.Answer, error) {
 	return post[control.Answer](ctx, c, "collectors", n)

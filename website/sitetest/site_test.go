@@ -76,6 +76,7 @@ func open(t testing.TB, change func(*website.Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	website.Inform(s.control, reader, s.log)
 	hearing := newEars(s.clock)
 	config := website.Config{
 		Reader: reader, Control: s.control, Log: s.log, Hearing: hearing, JobLogs: s.log, Token: token, Version: "v1.2.3",

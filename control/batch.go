@@ -1,0 +1,151 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/request"
+)
+
+// MaxRequests is how many requests one batch may have. Each makes up to three events, and all are one append.
+const MaxRequests = 300
+
+// Batch are requests of which all are made or none is.
+type Batch struct {
+	Requests []NewRequest `json:"requests"`
+	// First is the number of the first request in refusals; 0 means 1.
+	First int `json:"first,omitempty"`
+	// Check only checks whether the requests would be made. It records nothing.
+	Check bool `json:"check,omitempty"`
+}
+
+// Line returns what refusals call a request, by its place in the batch.
+func (b Batch) Line(i int) string { return fmt.Sprintf("line %d", max(b.First, 1)+i) }
+
+// BatchAnswer is the result of one request of a batch.
+type BatchAnswer struct {
+	Request request.Request
+	Answer
+}
+
+// CreateRequests makes all requests of a batch in one append, or none. Its refusal names the line. Requests that exist
+// as they are asked for count as made.
+func (c *Control) CreateRequests(ctx context.Context, by By, b Batch) ([]BatchAnswer, error) {
+	creates, err := c.creations(ctx, by, b)
+	if err != nil {
+		return nil, err
+	}
+	var out []BatchAnswer
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		var decided []events.Event
+		out = out[:0]
+		p := c.placing(tx, by)
+		for i, create := range creates {
+			known, err := c.expected(ctx, tx, create, b.Check)
+			if err != nil {
+				return nil, err
+			}
+			facts, others, err := c.decideCreation(ctx, tx, p, b.Requests[i].KeepOlder, create, known.Request)
+			if err != nil {
+				return nil, onLine(b.Line(i), asRefusal(err))
+			}
+			made := BatchAnswer{Request: known.Request, Answer: Answer{Seq: known.version, Existed: len(facts) == 0}}
+			for _, f := range facts {
+				made.Request = request.Evolve(made.Request, f, c.Clock())
+			}
+			out = append(out, made)
+			decided = append(append(decided, c.events(by, facts...)...), others...)
+		}
+		if b.Check {
+			return nil, nil
+		}
+		return decided, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		if !out[i].Existed {
+			out[i].Seq = seq
+		}
+	}
+	return out, nil
+}
+
+// expected returns the request that a command makes, as the log has it. On the first try a batch that is to be recorded
+// takes it to be new: that saves a read of each, and the log refuses the append if one is not.
+func (c *Control) expected(ctx context.Context, tx *eventlog.Tx, create request.Create, check bool) (Known, error) {
+	id := events.NewRequestID(create.Suite, create.Kind, create.Key)
+	if tx.First() && !check {
+		tx.Expect(events.RequestSubject(id), 0)
+		return Known{}, nil
+	}
+	return requestIn(ctx, tx, id)
+}
+
+// creations checks the requests of a batch one by one and against each other, and returns the commands for them.
+func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Create, error) {
+	switch {
+	case len(b.Requests) == 0:
+		return nil, refuse(Invalid, "the batch has no requests")
+	case len(b.Requests) > MaxRequests:
+		return nil, refuse(Invalid, "the batch has %d requests: at most %d", len(b.Requests), MaxRequests)
+	}
+	if err := Distinct(b.Requests, b.Line); err != nil {
+		return nil, err
+	}
+	definitions := map[events.SuiteName]Published{}
+	creates := make([]request.Create, len(b.Requests))
+	for i, n := range b.Requests {
+		d, known := definitions[n.Suite]
+		if !known {
+			var err error
+			if d, err = c.Newest(ctx, n.Suite, Published{}); err != nil {
+				return nil, onLine(b.Line(i), err)
+			}
+			definitions[n.Suite] = d
+		}
+		n.Definitions = &d.Definitions
+		create, err := c.creation(ctx, by, n)
+		if err != nil {
+			return nil, onLine(b.Line(i), err)
+		}
+		creates[i] = create
+	}
+	return creates, nil
+}
+
+// Distinct returns a refusal if two of the requests are the same one, or if one would replace the other. line returns
+// what the refusal calls a request.
+func Distinct(list []NewRequest, line func(int) string) error {
+	lines, tries := map[events.RequestID]int{}, map[events.Subject]int{}
+	for i, n := range list {
+		id := events.NewRequestID(n.Suite, n.Kind, cmp.Or(n.Key, string(n.Tag)))
+		if other, twice := lines[id]; twice {
+			return refuse(Invalid, "%s: it has the key of %s: keys are used once", line(i), line(other))
+		}
+		lines[id] = i
+		if n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
+			continue
+		}
+		pull := events.TrySubject(n.Suite, n.PR)
+		if other, twice := tries[pull]; twice {
+			return refuse(Invalid, "%s: %s has a try of pull request %d too, and a newer try replaces the one before: leave one out, or keep the older one (keep_older)", line(i), line(other), n.PR)
+		}
+		tries[pull] = i
+	}
+	return nil
+}
+
+// onLine adds the line to a refusal. Other errors stay as they are.
+func onLine(line string, err error) error {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return refuse(refused.Kind, "%s: %s", line, refused.Reason)
+}

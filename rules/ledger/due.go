@@ -1,0 +1,58 @@
+package ledger
+
+import "github.com/tachobench/tacho/events"
+
+// The scheduler asks after each event which requests need a decision. So the ledger keeps them apart: a farm with
+// thousands of requests in progress must not be slower for each.
+
+// noteDue notes whether a request is in progress and waits for no required job.
+func (l *Ledger) noteDue(id events.RequestID) { note(l.Due, id, l.Running[id] && l.Open[id] == 0) }
+
+// noteLate notes whether a request in progress has yet to ask for what its parent lacks, and whether that is known.
+func (l *Ledger) noteLate(id events.RequestID) {
+	r, ok := l.Requests[id]
+	if !ok || r.Parent == "" {
+		return
+	}
+	parent := ArtifactKey{r.Artifact.Suite, r.Parent}
+	asks := l.Running[id] && !l.Backfilled[id]
+	_, known := l.ByTag[parent]
+	note(l.Late, id, asks && known)
+	children := l.children[parent]
+	if children == nil {
+		children = map[events.RequestID]bool{}
+	}
+	note(children, id, asks && !known)
+	if l.children[parent] = children; len(children) == 0 {
+		delete(l.children, parent)
+	}
+}
+
+// noteParent notes that an artifact has a request now, for those that wait for it as their parent.
+func (l *Ledger) noteParent(key ArtifactKey) {
+	for id := range l.children[key] {
+		l.noteLate(id)
+	}
+}
+
+func note(set map[events.RequestID]bool, id events.RequestID, in bool) {
+	if in {
+		set[id] = true
+	} else {
+		delete(set, id)
+	}
+}
+
+// noteEntered notes whether other jobs of a request that has jobs waiting for a lane again were dispatched there.
+func (l *Ledger) noteEntered(lane *Lane, name events.Lane, id events.RequestID) {
+	r, ok := l.Requests[id]
+	if !ok {
+		return
+	}
+	for _, other := range r.Jobs {
+		if j, ok := l.Jobs[other]; ok && j.Place > 0 && j.Lane() == name {
+			lane.Entered[id] = true
+			return
+		}
+	}
+}

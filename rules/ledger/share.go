@@ -1,0 +1,277 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/share"
+)
+
+// A job that waits for dispatch stands in the tree of shares, once for each account and queue that wants it. There it is
+// one of an item: the jobs for one lane that one request had made. A farm without accounts and queues has one leaf, so
+// its tree gives the order of the requests alone.
+
+// startsSharing reports whether a fact makes the farm a shared one, for ever.
+func startsSharing(f events.Fact) bool {
+	// The others share nothing.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.ShareFact, events.PriorityChanged:
+		return true
+	case events.RequestCreated:
+		return f.Account != "" || f.Queue != "" || f.Priority != ""
+	}
+	return false
+}
+
+// foldShare applies a fact about how the farm is shared.
+func (l *Ledger) foldShare(f events.ShareFact) {
+	switch f := f.(type) {
+	case events.AccountConfigured:
+		l.Accounts[f.Account] = f
+		l.Tree.SetAccount(f.Account, share.Account{Weight: f.Weight, MaxRunning: f.MaxRunning})
+	case events.QueueConfigured:
+		var jobs []events.JobID
+		if l.OrderOf(f.Queue) != f.Order {
+			jobs = slices.Collect(maps.Keys(l.Jobs))
+		}
+		l.reseat(jobs, func() { l.Queues[f.Queue] = f })
+		l.Tree.SetQueue(f.Queue, share.Queue{Parent: f.Parent, Weight: f.Weight, MaxRunning: f.MaxRunning, Paused: f.Paused})
+	case events.SharePolicySet:
+		l.Tree.SetPolicy(share.Policy{FloorDefault: f.FloorDefault, FloorIdle: f.FloorIdle, LagMS: f.LagMS})
+	case events.AccountClosed, events.QueueClosed, events.AccountTokenIssued, events.AccountTokenRevoked:
+	}
+}
+
+// OrderOf returns the order of the requests of one account in a queue.
+func (l *Ledger) OrderOf(name events.QueueName) events.QueueOrder {
+	switch q, ok := l.Queues[name]; {
+	case ok && q.Order != "":
+		return q.Order
+	case name == "":
+		return events.OrderLevels
+	}
+	return events.OrderFIFO
+}
+
+// The settings of an account that nobody configured. It has no limits.
+const (
+	usualWeight = 10
+	usualVIPs   = 3
+)
+
+// Account returns the settings of an account.
+func (l *Ledger) Account(name events.AccountName) events.AccountConfigured {
+	if a, ok := l.Accounts[name]; ok {
+		return a
+	}
+	return events.AccountConfigured{Account: name, Weight: usualWeight, MaxPriority: events.PriorityHigh, MaxVIP: usualVIPs}
+}
+
+// LeafOf returns where the jobs of a request wait.
+func LeafOf(r *request.Request) share.Leaf {
+	return share.Leaf{Tier: r.Priority.Tier(), Queue: r.Queue, Account: r.Account}
+}
+
+// seats calls f with each leaf in which a waiting job stands, and its item there.
+func (l *Ledger) seats(j *Job, f func(share.Leaf, share.Item)) {
+	maker, ok := l.Requests[j.of.request]
+	if !ok || j.State != events.JobQueued || j.Place > 0 {
+		return
+	}
+	var leaves []share.Leaf // a job has few wanters
+	var levels []int8
+	for _, w := range j.Wanters {
+		r, known := l.Requests[w.Request]
+		if !known || w.Looks || !w.Repair && r.State == events.StateCancelled {
+			continue
+		}
+		leaf, level := LeafOf(r), int8(r.Priority.Level())
+		if i := slices.Index(leaves, leaf); i >= 0 {
+			levels[i] = min(levels[i], level)
+			continue
+		}
+		leaves, levels = append(leaves, leaf), append(levels, level)
+	}
+	for i, leaf := range leaves {
+		f(leaf, l.item(maker, leaf.Queue, levels[i]))
+	}
+}
+
+// item returns the item of the jobs that a request had made, in a queue.
+func (l *Ledger) item(maker *request.Request, queue events.QueueName, level int8) share.Item {
+	at, pr := maker.StartedAt, maker.PR
+	if l.OrderOf(queue) == events.OrderFIFO {
+		at, pr = maker.CreatedAt, 0
+	}
+	return share.Item{Level: level, Keys: [3]int64{at.Unix(), int64(at.Nanosecond()), int64(pr)}, ID: maker.ID}
+}
+
+// seat is a place of one job in the tree.
+type seat struct {
+	leaf  share.Leaf
+	class share.Class
+	item  share.Item
+}
+
+// reseat makes a change that the seats of some jobs may depend on. The new seats are taken before the old ones are
+// left, so that an account that has a job in both does not leave and join again.
+func (l *Ledger) reseat(jobs []events.JobID, change func()) {
+	before := l.seatsOf(jobs)
+	change()
+	l.sit(l.seatsOf(jobs))
+	for _, s := range before {
+		l.Tree.Remove(s.leaf, s.class, s.item)
+		l.Seats.add(s.leaf, -1)
+	}
+}
+
+func (l *Ledger) sit(seats []seat) {
+	for _, s := range seats {
+		l.Tree.Add(s.leaf, s.class, s.item)
+		l.Seats.add(s.leaf, 1)
+	}
+}
+
+// Seats counts the jobs that wait for dispatch: all of them, those of each queue, and those of each account. A job that
+// several want counts for each.
+type Seats struct {
+	All int
+	In  map[events.QueueName]int
+	Of  map[events.AccountName]int
+}
+
+func (q *Seats) add(at share.Leaf, n int) {
+	q.All += n
+	add(q.In, at.Queue, n)
+	add(q.Of, at.Account, n)
+}
+
+func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
+	for _, id := range jobs {
+		j, ok := l.Jobs[id]
+		if !ok {
+			continue
+		}
+		l.seats(j, func(leaf share.Leaf, item share.Item) {
+			out = append(out, seat{leaf, l.lane(j.Lane()).class, item})
+		})
+	}
+	return out
+}
+
+// seatedBy returns the jobs whose seats a fact about a request may change.
+func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.JobID {
+	r, ok := l.Requests[id]
+	if !ok {
+		return nil
+	}
+	// The others change no seat.
+	//exhaustive:ignore
+	switch f.(type) {
+	case events.PriorityChanged, events.RequestCancelled, events.RequestCancelledWithJobs, events.RequestStarted:
+		return slices.Concat(r.Jobs, r.Shared)
+	}
+	return nil
+}
+
+// Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
+func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
+	choice, ok := l.Tree.Pick(func(c share.Choice) int64 {
+		if j := l.first(lane, c.Leaf, c.Item); j != nil {
+			return l.Expected(j).Milliseconds()
+		}
+		return 0
+	}, lane.class)
+	if !ok {
+		return share.Choice{}, nil, false
+	}
+	j := l.first(lane, choice.Leaf, choice.Item)
+	return choice, j, j != nil
+}
+
+// first returns the first job of an item that stands in a leaf; nil when there is none.
+func (l *Ledger) first(lane *Lane, leaf share.Leaf, item share.Item) (found *Job) {
+	for _, id := range lane.Queued[item.ID] {
+		j := l.Jobs[id]
+		if j == nil {
+			continue
+		}
+		l.seats(j, func(at share.Leaf, i share.Item) {
+			if at == leaf && i == item {
+				found = j
+			}
+		})
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// unknownLength is how long a job is expected to take of which nothing like it was measured.
+const unknownLength = 10 * time.Minute
+
+// Expected returns how long a job is expected to take: the median of the last ones of its sort, or the middle of those
+// of similar sorts. Similar are first those of its lane, then those of its suite, with its kind.
+func (l *Ledger) Expected(j *Job) time.Duration {
+	sort := j.Sort()
+	if known := l.Lengths.Expect(sort); known.Known {
+		return known.Length
+	}
+	var near, far []time.Duration
+	for other := range l.Lengths {
+		if other.Suite != sort.Suite || other.Kind != sort.Kind {
+			continue
+		}
+		length := l.Lengths.Expect(other).Length
+		far = append(far, length)
+		if other.Lane == sort.Lane {
+			near = append(near, length)
+		}
+	}
+	if len(near) > 0 {
+		far = near
+	}
+	if len(far) == 0 {
+		return unknownLength
+	}
+	slices.Sort(far)
+	return far[len(far)/2]
+}
+
+// charge charges a dispatch.
+func (l *Ledger) charge(s *events.Share) {
+	if s != nil {
+		l.Tree.Serve(leafOfShare(s), s.ExpectMS, s.Waiting)
+	}
+}
+
+// correct replaces the expected length of a dispatched job by what its attempts took, by the times at which the log
+// stored their beginnings and ends. d is the dispatch, before is the lane before the fact f.
+func (l *Ledger) correct(d Dispatch, before job.Lane, begun time.Time, f events.WorkFact) {
+	if d.Share == nil {
+		return
+	}
+	leaf := leafOfShare(d.Share)
+	var took int64
+	if before.Phase == job.Current {
+		took = max(l.stored.Sub(begun).Milliseconds(), 0)
+	}
+	switch f.(type) {
+	case events.AttemptLost, events.AttemptReleased:
+		l.Tree.Correct(leaf, took, d.Share.Waiting...)
+	case events.JobFinished:
+		l.Tree.Correct(leaf, took-d.Share.ExpectMS, d.Share.Waiting...)
+		l.Tree.End(leaf)
+	case events.JobDequeued:
+	}
+}
+
+func leafOfShare(s *events.Share) share.Leaf {
+	return share.Leaf{Tier: s.Tier, Queue: s.Queue, Account: s.Account}
+}
