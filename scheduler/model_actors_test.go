@@ -71,6 +71,9 @@ func (w *world) found() {
 		w.must(w.people.AddCollector(context.Background(), modeller, n))
 		w.startProcess(c.name, c.lane)
 	}
+	if w.shared {
+		w.divide()
+	}
 	w.calm = false
 }
 
@@ -150,7 +153,10 @@ func (w *world) wish() control.NewRequest {
 		n.Kind, n.Parent, n.ReleasedOn = events.Release, "", fmt.Sprintf("2026-0%d-01", 1+w.r.IntN(8))
 	}
 	if w.shared {
-		n.Account, n.Queue, n.Priority = w.account(), w.queue(), events.Priorities[w.r.IntN(len(events.Priorities))]
+		n.Account, n.Priority = w.account(), events.Priorities[w.r.IntN(len(events.Priorities))]
+		if w.odds(3) {
+			n.Queue = w.queue()
+		}
 	}
 	return n
 }

@@ -16,6 +16,17 @@ func (w *world) account() events.AccountName { return modelAccounts[w.r.IntN(len
 
 func (w *world) queue() events.QueueName { return modelQueues[w.r.IntN(len(modelQueues))] }
 
+// divide makes the accounts and queues.
+func (w *world) divide() {
+	vip, order := events.PriorityVIP, events.OrderFIFO
+	for _, name := range modelAccounts[1:] {
+		w.must(w.people.ConfigureAccount(context.Background(), modeller, name, control.AccountChange{MaxPriority: &vip}))
+	}
+	for _, name := range modelQueues[1:] {
+		w.must(w.people.ConfigureQueue(context.Background(), modeller, name, control.QueueChange{Order: &order}))
+	}
+}
+
 // share draws a command about how the farm is shared. Some are refused.
 func (w *world) share() func() {
 	ctx := context.Background()
