@@ -40,30 +40,22 @@ func (c *Control) CreateRequests(ctx context.Context, by By, b Batch) ([]BatchAn
 		return nil, err
 	}
 	var out []BatchAnswer
-	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
-		var decided []events.Event
-		out = out[:0]
-		p := c.placing(tx, by)
-		for i, create := range creates {
-			known, err := c.expected(ctx, tx, create, b.Check)
-			if err != nil {
-				return nil, err
+	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) (decided []events.Event, err error) {
+		// On the first try all are taken to be new: that saves a read of each, and the log refuses the append if one is not.
+		// But a refusal may be wrong then: it stands if all are new indeed, and else the next try reads them.
+		unread := tx.First() && !b.Check
+		out, decided, err = c.decideBatch(ctx, tx, by, b, creates, unread)
+		if refused := new(RefusedError); unread && errors.As(err, &refused) {
+			for _, create := range creates {
+				if _, err := requestIn(ctx, tx, idOf(create)); err != nil {
+					return nil, err
+				}
 			}
-			facts, others, err := c.decideCreation(ctx, tx, p, b.Requests[i].KeepOlder, create, known.Request)
-			if err != nil {
-				return nil, onLine(b.Line(i), asRefusal(err))
-			}
-			made := BatchAnswer{Request: known.Request, Answer: Answer{Seq: known.version, Existed: len(facts) == 0}}
-			for _, f := range facts {
-				made.Request = request.Evolve(made.Request, f, c.Clock())
-			}
-			out = append(out, made)
-			decided = append(append(decided, c.events(by, facts...)...), others...)
 		}
 		if b.Check {
-			return nil, nil
+			return nil, err
 		}
-		return decided, nil
+		return decided, err
 	})
 	if err != nil {
 		return nil, err
@@ -76,15 +68,33 @@ func (c *Control) CreateRequests(ctx context.Context, by By, b Batch) ([]BatchAn
 	return out, nil
 }
 
-// expected returns the request that a command makes, as the log has it. On the first try a batch that is to be recorded
-// takes it to be new: that saves a read of each, and the log refuses the append if one is not.
-func (c *Control) expected(ctx context.Context, tx *eventlog.Tx, create request.Create, check bool) (Known, error) {
-	id := events.NewRequestID(create.Suite, create.Kind, create.Key)
-	if tx.First() && !check {
-		tx.Expect(events.RequestSubject(id), 0)
-		return Known{}, nil
+// decideBatch decides on all requests of a batch. With unread it takes them to be new without a look.
+func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Batch, creates []request.Create, unread bool) (out []BatchAnswer, decided []events.Event, err error) {
+	p := c.placing(tx, by)
+	for i, create := range creates {
+		var known Known
+		if unread {
+			tx.Expect(events.RequestSubject(idOf(create)), 0)
+		} else if known, err = requestIn(ctx, tx, idOf(create)); err != nil {
+			return nil, nil, err
+		}
+		facts, others, err := c.decideCreation(ctx, tx, p, b.Requests[i].KeepOlder, create, known.Request)
+		if err != nil {
+			return nil, nil, onLine(b.Line(i), asRefusal(err))
+		}
+		made := BatchAnswer{Request: known.Request, Answer: Answer{Seq: known.version, Existed: len(facts) == 0}}
+		for _, f := range facts {
+			made.Request = request.Evolve(made.Request, f, c.Clock())
+		}
+		out = append(out, made)
+		decided = append(append(decided, c.events(by, facts...)...), others...)
 	}
-	return requestIn(ctx, tx, id)
+	return out, decided, nil
+}
+
+// idOf returns the id of the request that a command makes.
+func idOf(create request.Create) events.RequestID {
+	return events.NewRequestID(create.Suite, create.Kind, create.Key)
 }
 
 // creations checks the requests of a batch one by one and against each other, and returns the commands for them.

@@ -42,6 +42,24 @@ func TestABatchIsRecordedAsAWhole(t *testing.T) {
 	}
 }
 
+// Requests that are there already count once, so a batch that was recorded can be sent again at the limit.
+func TestABatchAgainAtTheLimit(t *testing.T) {
+	c, log := farm(t)
+	accountNamed(t, c, "alice", AccountChange{MaxPending: new(5)})
+	for range 2 {
+		made, err := c.CreateRequests(t.Context(), of("alice"), Batch{Requests: commits(5)})
+		if err != nil || len(made) != 5 {
+			t.Fatalf("%+v %v", made, err)
+		}
+	}
+	before := last(t, log)
+	_, err := c.CreateRequests(t.Context(), of("alice"), Batch{Requests: commits(6)})
+	refused(t, err, TooMany, "line 6: account alice has 5 requests that have not ended, and may have 5 (max_pending); this would make it 6")
+	if last(t, log) != before {
+		t.Error("something was recorded")
+	}
+}
+
 func TestABatchWithOneBadLineRecordsNothing(t *testing.T) {
 	c, log := farm(t)
 	accountNamed(t, c, "alice", AccountChange{MaxPending: new(5)})
