@@ -79,6 +79,9 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	if j := s.jobOn(lane, f.Job.ID); j != nil && s.live(m, j, f) {
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
+		if waitsElsewhere(s.requests[j.RequestID]) {
+			s.touchQueue(m) // the job comes before those of the main queue now
+		}
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/tachobench/tacho/rules/queue"
 )
 
-// orderQueue computes the places and estimates as they are after the newest event that could change them.
+// orderQueue computes the places and estimates in the main queue as they are after the newest event that could change them.
 // It returns the rows that differ from before, and the number of rows now. It is called once per
 // batch: the rows depend on the state alone and not on where batches end.
 func (s *state) orderQueue() (changed []queueRow, length int) {
 	entries := make([]queue.Entry, 0, len(s.requests))
 	for _, r := range s.requests {
-		if !r.State.Terminal() {
+		if !r.State.Terminal() && r.Queue == "" {
 			entries = append(entries, entry(r))
 		}
 	}
@@ -42,6 +42,7 @@ func (s *state) orderQueue() (changed []queueRow, length int) {
 func entry(r *requestRow) queue.Entry {
 	e := queue.Entry{
 		ID: r.ID, Kind: r.Kind, State: r.State, Suite: r.Suite, Tag: r.Tag, Parent: r.ParentTag, CreatedAt: r.CreatedAt,
+		Priority: r.Priority,
 	}
 	if r.PR != nil {
 		e.PR = *r.PR

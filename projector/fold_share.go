@@ -7,21 +7,20 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// The settings of an account about which only its token, or its end, was said.
-const (
-	usualWeight      = 10
-	usualMaxPriority = events.PriorityHigh
-	usualMaxVIP      = 3
-)
-
-// foldShare applies a fact about how the farm is shared. It refuses what no table can hold.
+// foldShare applies a fact about how the farm is shared. It refuses what no table can hold, and what is said about an
+// account or queue that was never configured, or is closed. Settings open it again.
 func (s *state) foldShare(m moment, f events.ShareFact) {
 	took := false
 	switch f := f.(type) {
 	case events.AccountConfigured:
 		took = s.accountConfigured(m, f)
 	case events.AccountTokenIssued:
-		took = s.tokenIssued(m, f)
+		if f.Digest == "" {
+			break
+		}
+		if a := s.account(m, f.Account); a != nil {
+			a.TokenDigest, a.TokenSince, took = f.Digest, pointer(m.at), true
+		}
 	case events.AccountTokenRevoked:
 		if a := s.account(m, f.Account); a != nil {
 			a.TokenDigest, a.TokenSince, took = "", nil, true
@@ -34,7 +33,7 @@ func (s *state) foldShare(m moment, f events.ShareFact) {
 	case events.QueueConfigured:
 		took = s.queueConfigured(m, f)
 	case events.QueueClosed:
-		if q := s.namedQueues[f.Queue]; q != nil {
+		if q := s.namedQueues[f.Queue]; q != nil && q.ClosedAt == nil {
 			q.ClosedAt, q.ClosedReason, q.ChangedAt, q.ChangedSeq, took = pointer(m.at), f.Reason, m.at, m.seq, true
 			s.dirtyQueues[f.Queue] = true
 		}
@@ -48,54 +47,34 @@ func (s *state) foldShare(m moment, f events.ShareFact) {
 	}
 }
 
-// account returns the row of an account that an event changes. It makes one if there is none; it returns nil if no row
-// can have the name.
+// account returns the row of an account that an event changes; nil if the account was never configured, or was closed.
 func (s *state) account(m moment, name events.AccountName) *accountRow {
-	if !storable(name) {
-		return nil
-	}
 	a := s.accounts[name]
-	if a == nil {
-		a = &accountRow{Name: name, Weight: usualWeight, MaxPriority: usualMaxPriority, MaxVIP: usualMaxVIP, CreatedAt: m.at}
-		s.accounts[name] = a
+	if a == nil || a.ClosedAt != nil {
+		return nil
 	}
 	a.ChangedAt, a.ChangedSeq = m.at, m.seq
 	s.dirtyAccounts[name] = true
 	return a
 }
 
-// accountConfigured also opens an account that was closed.
 func (s *state) accountConfigured(m moment, f events.AccountConfigured) bool {
-	if f.Weight < 1 || f.MaxVIP < 0 || !holdable(f.Limits) {
+	if !storable(f.Account) || f.Weight < 1 || f.MaxVIP < 0 || !holdable(f.Limits) {
 		return false
 	}
-	a := s.account(m, f.Account)
+	a := s.accounts[f.Account]
 	if a == nil {
-		return false
+		a = &accountRow{Name: f.Account, CreatedAt: m.at}
+		s.accounts[f.Account] = a
 	}
+	s.dirtyAccounts[f.Account] = true
+	a.ChangedAt, a.ChangedSeq, a.ClosedAt, a.ClosedReason = m.at, m.seq, nil, ""
 	a.Weight, a.MaxPriority, a.MaxVIP = f.Weight, events.Priority(f.MaxPriority.String()), f.MaxVIP
 	a.MaxRunning, a.MaxQueued, a.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
-	a.ClosedAt, a.ClosedReason = nil, ""
 	return true
 }
 
-func (s *state) tokenIssued(m moment, f events.AccountTokenIssued) bool {
-	if known := s.accounts[f.Account]; f.Digest == "" || known != nil && known.ClosedAt != nil {
-		return false
-	}
-	a := s.account(m, f.Account)
-	if a == nil {
-		return false
-	}
-	a.TokenDigest, a.TokenSince = f.Digest, pointer(m.at)
-	return true
-}
-
-// queueConfigured also opens a queue that was closed.
 func (s *state) queueConfigured(m moment, f events.QueueConfigured) bool {
-	if f.Order == "" {
-		f.Order = events.OrderFIFO
-	}
 	known := f.Order == events.OrderFIFO || f.Order == events.OrderLevels
 	if !storable(f.Queue) || !known || f.Weight < 1 || f.InProgress < 0 || !holdable(f.Limits) {
 		return false

@@ -19,7 +19,8 @@ type planning struct {
 }
 
 // plans returns the work that is left of each pending request. For a request in progress these are its own jobs; for
-// one that has not started, the jobs that a request like it was given. left holds jobs of requests that have ended.
+// one that has not started, the jobs that a request like it was given. left holds jobs of requests that have ended, and
+// those on the lanes of requests in other queues.
 func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan) {
 	p := planning{state: s, manned: s.mannedLanes(), own: make(map[events.SuiteName]*queue.Own)}
 	open, behind := p.openJobs()
@@ -27,6 +28,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 	usual := make(map[*made]queue.Plan) // for requests whose parameters leave out no job, which are most
 	for _, r := range s.requests {
 		switch {
+		case r.Queue != "":
 		case r.State == events.StateInProgress:
 			byCreation(open[r.ID])
 			plans[r.ID] = p.remaining(open[r.ID])
@@ -68,16 +70,18 @@ func (c *collectorRow) takes() bool {
 }
 
 // openJobs returns the jobs that have not ended: open has those of requests in progress, behind those of requests that
-// have ended. It notes what the requests in progress have done.
+// have ended. It notes what the requests in progress have done. Of requests in other queues than the main one it knows
+// only the jobs that are on a lane: they are in behind.
 func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jobRow) {
 	open = make(map[events.RequestID][]*jobRow)
 	for _, j := range p.jobs {
 		r := p.requests[j.RequestID]
+		elsewhere := waitsElsewhere(r)
 		switch ended := j.State.Terminal(); {
 		case ended && p.tells(j):
 			p.ownOf(j.Suite).Ended(time.Duration(j.DurationMS)*time.Millisecond, j.Measured+j.Failed)
-		case ended:
-		case r == nil || r.State.Terminal():
+		case ended, elsewhere && j.Place == 0:
+		case elsewhere, r == nil || r.State.Terminal():
 			behind = append(behind, j)
 		case r.State == events.StateInProgress:
 			open[r.ID] = append(open[r.ID], j)
@@ -88,6 +92,9 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 	}
 	return open, behind
 }
+
+// waitsElsewhere reports whether a request has not ended and is in another queue than the main one.
+func waitsElsewhere(r *requestRow) bool { return r != nil && !r.State.Terminal() && r.Queue != "" }
 
 // tells reports whether an ended job shows how long others of its request will take. Jobs that ended before
 // their request started do not: they are in the state by chance.

@@ -194,15 +194,21 @@ func TestDispatchesThatChargeNothing(t *testing.T) {
 func TestAccountsAndQueues(t *testing.T) {
 	s := newStory(t)
 	first := s.at
-	s.tell(events.AccountTokenIssued{Account: "gh-carol", Digest: "d1"})
+	s.tell(events.AccountConfigured{Account: "carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3})
 	s.tell(events.AccountConfigured{Account: "alice", Weight: 30, MaxPriority: "", MaxVIP: 2, Limits: events.Limits{MaxRunning: 4}})
 	s.tell(events.AccountTokenIssued{Account: "alice", Digest: "d2"})
 	s.tell(events.AccountConfigured{Account: "alice", Weight: 0})
-	s.tell(events.AccountClosed{Account: "gh-carol", Reason: "left"})
-	s.tell(events.AccountTokenIssued{Account: "gh-carol", Digest: "d3"})
+	s.tell(events.AccountClosed{Account: "carol", Reason: "left"})
+	s.tell(events.AccountTokenIssued{Account: "carol", Digest: "d3"})
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 50, Order: events.OrderFIFO, Members: []events.AccountName{"alice"}})
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.QueueClosed{Queue: "nobody's"})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 1, MaxPriority: events.PriorityLow})
+	s.tell(events.AccountClosed{Account: "dave"})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 2, MaxPriority: events.PriorityLow})
+	s.tell(events.QueueClosed{Queue: "bisect"})
+	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
+	s.tell(events.AccountTokenIssued{Account: "nobody", Digest: "d4"})
 	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
 	r, ctx := open(t, project(t, s.stored, 4)), t.Context()
 
@@ -213,17 +219,18 @@ func TestAccountsAndQueues(t *testing.T) {
 			TokenSince: at(first, 2), CreatedAt: *at(first, 1), ChangedAt: *at(first, 2), ChangedSeq: 3,
 		},
 		{
-			Name: "gh-carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, ClosedAt: at(first, 4), ClosedReason: "left",
+			Name: "carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, ClosedAt: at(first, 4), ClosedReason: "left",
 			CreatedAt: first, ChangedAt: *at(first, 4), ChangedSeq: 5,
 		},
+		{Name: "dave", Weight: 2, MaxPriority: events.PriorityLow, CreatedAt: *at(first, 9), ChangedAt: *at(first, 11), ChangedSeq: 12},
 	}
 	if diff := cmp.Diff(want, accounts); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if page, err := r.Accounts(ctx, "alice", 1); err != nil || len(page) != 1 || page[0].Name != "gh-carol" {
+	if page, err := r.Accounts(ctx, "alice", 1); err != nil || len(page) != 1 || page[0].Name != "carol" {
 		t.Errorf("the next page: %v %v", page, err)
 	}
-	for digest, holder := range map[events.Digest]events.AccountName{"d2": "alice", "d1": "", "d3": "", "": ""} {
+	for digest, holder := range map[events.Digest]events.AccountName{"d2": "alice", "d3": "", "d4": "", "": ""} {
 		if got, err := r.TokenHolder(ctx, digest); err != nil || got != holder {
 			t.Errorf("token %s: %q %v, want %q", digest, got, err, holder)
 		}
@@ -231,7 +238,7 @@ func TestAccountsAndQueues(t *testing.T) {
 	queues, err := r.NamedQueues(ctx, "", 0)
 	if diff := cmp.Diff([]readmodel.NamedQueue{{
 		Name: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Members: []events.AccountName{}, Paused: true,
-		CreatedAt: *at(first, 6), ChangedAt: *at(first, 7), ChangedSeq: 8,
+		CreatedAt: *at(first, 6), ChangedAt: *at(first, 13), ChangedSeq: 14,
 	}}, queues); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -270,6 +277,169 @@ func TestRequestsOfAccounts(t *testing.T) {
 	for tag, want := range map[events.Tag]events.Priority{"sha0": "", "sha1": events.PriorityVIP} {
 		if got, err := r.Request(ctx, requestID(tag)); err != nil || got.Priority != want || got.Account != "alice" || got.Queue != "alice" {
 			t.Errorf("%s: %+v %v", tag, got.Request, err)
+		}
+	}
+}
+
+// asks makes a request with one job on a lane of its own, and starts it.
+func (s *story) asks(tag events.Tag, account events.AccountName, queue events.QueueName, priority events.Priority) events.JobSpec {
+	f := created(tag, "", 0)
+	f.Account, f.Queue, f.Priority = account, queue, priority
+	s.tell(f)
+	j := job(tag, lanes[0], "opt")
+	s.tell(events.RequestStarted{RequestID: f.RequestID, Definitions: "d1", Jobs: 1})
+	s.tell(events.JobsCreated{RequestID: f.RequestID, Jobs: []events.JobSpec{j}})
+	return j
+}
+
+func TestTreeOfShares(t *testing.T) {
+	s := newStory(t)
+	s.man(lanes[0])
+	s.tell(events.AccountConfigured{Account: "alice", Weight: 30, MaxPriority: events.PriorityVIP})
+	s.tell(events.QueueConfigured{Queue: "builds", Weight: 60, Order: events.OrderFIFO})
+	s.tell(events.QueueConfigured{Queue: "bisect", Parent: "builds", Weight: 20, Order: events.OrderFIFO, Paused: true})
+	s.tell(events.QueueConfigured{Queue: events.MainQueue, Weight: 10, Order: events.OrderLevels})
+	first := s.asks("sha1", "alice", "alice", "")
+	s.asks("sha2", "bob", "bisect", events.PriorityLow)
+	since := s.at.Add(-time.Second)
+	s.asks("sha3", "", "", "")
+	s.asks("sha4", "alice", "alice", events.PriorityIdle)
+	share := func(account events.AccountName, queue events.QueueName) *events.Share {
+		return &events.Share{Tier: events.TierDefault, Queue: queue, Account: account, ExpectMS: 30_000, Why: "first"}
+	}
+	s.tell(events.JobDispatched{Job: first, Share: share("alice", "alice")})
+	s.tell(events.JobDispatched{Job: s.asks("sha5", "bob", "builds", ""), Share: share("bob", "builds")})
+	r := open(t, project(t, s.stored, 5))
+	if shared, err := r.Shared(t.Context()); !shared || err != nil {
+		t.Errorf("the farm is not shared: %v", err)
+	}
+	got, err := r.Shares(t.Context(), s.at.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.FloorDefault != 100 || got.FloorIdle != 5 || got.LagMS != 3_600_000 || !got.ChargedSince.Equal(time.Date(2026, 2, 28, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("%+v", got)
+	}
+	want := []string{
+		"tier default 0: due -, had 100, 60000 ms, 4 requests, 2 waiting, 2 running",
+		" queue builds 60: due 60, had 50, 30000 ms, 2 requests, 1 waiting, 1 running",
+		"  queue bisect 20 paused: due 66.7, had 0, 0 ms, 1 requests, 1 waiting, 0 running",
+		"   account bob 10: due 100, had -, 0 ms, 1 requests, 1 waiting, 0 running",
+		"  account bob 10: due 33.3, had 100, 30000 ms, 1 requests, 0 waiting, 1 running",
+		" queue alice 30: due 30, had 50, 30000 ms, 1 requests, 0 waiting, 1 running",
+		"  account alice 30: due 100, had 100, 30000 ms, 1 requests, 0 waiting, 1 running",
+		" queue main 10: due 10, had 0, 0 ms, 1 requests, 1 waiting, 0 running",
+		"  account  10: due 100, had -, 0 ms, 1 requests, 1 waiting, 0 running",
+		"tier idle 0: due -, had 0, 0 ms, 1 requests, 1 waiting, 0 running",
+		" queue alice 30: due 100, had -, 0 ms, 1 requests, 1 waiting, 0 running",
+		"  account alice 30: due 100, had -, 0 ms, 1 requests, 1 waiting, 0 running",
+	}
+	if diff := cmp.Diff(want, lines(got.Tiers, "")); diff != "" {
+		t.Error(diff)
+	}
+	if oldest := got.Tiers[0].OldestAt; oldest == nil || !oldest.Equal(since) {
+		t.Errorf("the oldest job waits since %v, not %v", oldest, since)
+	}
+	later, err := r.Shares(t.Context(), s.at.Add(72*time.Hour))
+	if err != nil || later.Tiers[0].ChargedMS != 0 || later.Tiers[0].TotalMS != 60_000 {
+		t.Errorf("three days later: %v %+v", err, later.Tiers[0])
+	}
+}
+
+// lines describes nodes, each in a line.
+func lines(nodes []readmodel.ShareNode, indent string) []string {
+	var list []string
+	part := func(p *float64) string {
+		if p == nil {
+			return "-"
+		}
+		return fmt.Sprint(*p)
+	}
+	for _, n := range nodes {
+		paused := ""
+		if n.Paused {
+			paused = " paused"
+		}
+		list = append(list, fmt.Sprintf("%s%s %s %d%s: due %s, had %s, %d ms, %d requests, %d waiting, %d running",
+			indent, n.Kind, n.Name, n.Weight, paused, part(n.Due), part(n.Had), n.ChargedMS, n.Requests, n.Waiting, n.Running))
+		list = append(list, lines(n.Nodes, indent+" ")...)
+	}
+	return list
+}
+
+func TestUsage(t *testing.T) {
+	s, jobs := shared(t)
+	s.tell(events.JobDispatched{Job: jobs[0], Share: turnOf("alice")})
+	vip := turnOf("alice")
+	vip.Tier = events.TierVIP
+	s.tell(events.JobDispatched{Job: jobs[1], Share: vip})
+	s.at = s.at.Add(24 * time.Hour)
+	s.tell(events.JobDispatched{Job: jobs[2], Share: &events.Share{Tier: events.TierIdle, ExpectMS: 7, Why: "first"}})
+	r := open(t, project(t, s.stored, 5))
+	today := readmodel.Usage{Day: "2026-03-02", Jobs: 1, ChargedMS: 7}
+	before := readmodel.Usage{Day: "2026-03-01", Account: "alice", Queue: "alice", Jobs: 2, ChargedMS: 120_000}
+	for name, c := range map[string]struct {
+		filter readmodel.UsageFilter
+		want   []readmodel.Usage
+	}{
+		"all":        {readmodel.UsageFilter{}, []readmodel.Usage{today, before}},
+		"account":    {readmodel.UsageFilter{Account: "alice"}, []readmodel.Usage{before}},
+		"main queue": {readmodel.UsageFilter{Queue: events.MainQueue}, []readmodel.Usage{today}},
+		"from":       {readmodel.UsageFilter{From: "2026-03-02"}, []readmodel.Usage{today}},
+		"to":         {readmodel.UsageFilter{To: "2026-03-01", Limit: 1}, []readmodel.Usage{before}},
+		"next page":  {readmodel.UsageFilter{Offset: 1, Limit: 1}, []readmodel.Usage{before}},
+	} {
+		if got, err := r.Usage(t.Context(), c.filter); err != nil || !cmp.Equal(c.want, got) {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+	}
+}
+
+// The main queue has the requests of the main queue alone. What others have on the lanes comes before its jobs.
+func TestQueueLeavesOutOtherQueues(t *testing.T) {
+	s := newStory(t)
+	s.man(lanes[0])
+	s.asks("sha1", "", "", "")
+	s.asks("sha2", "bob", "bisect", "")
+	s.asks("sha3", "bob", "bisect", events.PriorityVIP)
+	waiting := created("sha4", "", 0)
+	waiting.Queue = "builds"
+	s.tell(waiting)
+	ctx := t.Context()
+	r := open(t, project(t, s.stored, 4))
+	queue, err := r.Queue(ctx)
+	if err != nil || len(queue) != 1 || queue[0].Tag != "sha1" {
+		t.Errorf("%v %v", queue, err)
+	}
+	tags := func(list []readmodel.Request) (all []events.Tag) {
+		for _, r := range list {
+			all = append(all, r.Tag)
+		}
+		return all
+	}
+	status, err := r.Status(ctx)
+	if diff := cmp.Diff([]events.Tag{"sha3", "sha2", "sha4"}, tags(status.OtherQueues)); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for name, want := range map[events.QueueName][]events.Tag{"": {"sha1"}, "bisect": {"sha3", "sha2"}, "nobody's": nil} {
+		list, err := r.PendingRequests(ctx, name, 0)
+		if diff := cmp.Diff(want, tags(list)); err != nil || diff != "" {
+			t.Errorf("queue %s: %v\n%s", name, err, diff)
+		}
+	}
+	for name, c := range map[string]struct {
+		filter readmodel.RequestFilter
+		want   []events.Tag
+	}{
+		"account":  {readmodel.RequestFilter{Account: "bob"}, []events.Tag{"sha3", "sha2"}},
+		"queue":    {readmodel.RequestFilter{Queue: "builds"}, []events.Tag{"sha4"}},
+		"main":     {readmodel.RequestFilter{Queue: events.MainQueue}, []events.Tag{"sha1"}},
+		"priority": {readmodel.RequestFilter{Priority: events.PriorityVIP}, []events.Tag{"sha3"}},
+		"normal":   {readmodel.RequestFilter{Priority: events.PriorityNormal, Account: "bob"}, []events.Tag{"sha2"}},
+	} {
+		list, err := r.Requests(ctx, c.filter)
+		if diff := cmp.Diff(c.want, tags(list)); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }

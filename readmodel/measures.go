@@ -106,6 +106,8 @@ type Status struct {
 	Queue  []QueueEntry `json:"queue"`
 	// InProgress are the requests in progress with their jobs, in queue order.
 	InProgress []RequestJobs `json:"in_progress"`
+	// OtherQueues are the requests of other queues than the main one that have not ended, by queue, at most 200.
+	OtherQueues []Request `json:"other_queues,omitempty"`
 	// Completed are the last requests that ended after they had started, newest first.
 	Completed []EndedRequest `json:"completed"`
 	// Collectors are all that were ever registered, by name.

@@ -247,6 +247,9 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", name, n, err)
 		}
 	}
+	if shared, err := r.Shared(ctx); shared || err != nil {
+		t.Errorf("a farm about which nothing was said is shared: %v", err)
+	}
 	for name, err := range map[string]error{
 		"event":              second(r.Event(ctx, 1)),
 		"definition":         second(r.Definition(ctx, "d")),

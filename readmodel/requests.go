@@ -19,6 +19,11 @@ type RequestFilter struct {
 	State events.RequestState
 	Kind  events.RequestKind
 	PR    int
+	// Account selects the requests of one account, Queue those of one queue (events.MainQueue for the main one), and
+	// Priority those of one priority, by name.
+	Account  events.AccountName
+	Queue    events.QueueName
+	Priority events.Priority
 	// Before selects requests created before the event of this sequence. Use it to page backwards.
 	Before events.Seq
 	// Limit bounds the list; 0 means 100.
@@ -48,7 +53,7 @@ func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error) {
 	return all[Request](ctx, q, "requests", pgx.NamedArgs{
 		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
-		"before": f.Before, "limit": limit(f.Limit),
+		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "before": f.Before, "limit": limit(f.Limit),
 	})
 }
 

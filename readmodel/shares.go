@@ -1,8 +1,12 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -65,4 +69,68 @@ func (r *Reader) NamedQueue(ctx context.Context, name events.QueueName) (NamedQu
 		return q, fmt.Errorf("queue %s: %w", name, err)
 	}
 	return q, nil
+}
+
+// Shared reports whether the farm is shared: the log says something about accounts, queues or shares.
+func (r *Reader) Shared(ctx context.Context) (bool, error) {
+	found, err := values[bool](ctx, r.pool, "shared")
+	return err == nil && found[0], err
+}
+
+// UsageFilter selects usage; a zero field selects all.
+type UsageFilter struct {
+	Account events.AccountName
+	// Queue is a queue; events.MainQueue is the main one.
+	Queue events.QueueName
+	// From and To are the first and the last day, such as 2026-11-22, in UTC.
+	From, To string
+	// Offset leaves out rows, Limit bounds the list; 0 means 100.
+	Offset, Limit int
+}
+
+// Usage is what an account had in a queue on one day, in all tiers.
+type Usage struct {
+	// Day is the day of the dispatches in UTC, such as 2026-11-22.
+	Day     string             `db:"day" json:"day"`
+	Account events.AccountName `db:"account" json:"account"`
+	Queue   events.QueueName   `db:"queue" json:"queue"`
+	// Jobs counts the dispatched jobs without those that never began.
+	Jobs int `db:"jobs" json:"jobs"`
+	// ChargedMS is machine time in milliseconds: for open places the expected one, else what they took.
+	ChargedMS int64 `db:"charged_ms" json:"charged_ms"`
+}
+
+// Usage returns what the filter selects, the newest day first.
+func (r *Reader) Usage(ctx context.Context, f UsageFilter) ([]Usage, error) {
+	return all[Usage](ctx, r.pool, "usage", pgx.NamedArgs{
+		"account": f.Account, "queue": f.Queue, "from": f.From, "to": f.To, "offset": f.Offset, "limit": limit(f.Limit),
+	})
+}
+
+// PendingRequests returns the requests in a queue that have not ended, in their order, at most limit of them; 0 means 100.
+func (r *Reader) PendingRequests(ctx context.Context, name events.QueueName, most int) ([]Request, error) {
+	var list []Request
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		ids, err := values[string](ctx, tx, "pending_ids", name, limit(most))
+		if err != nil {
+			return err
+		}
+		list, err = requestsIn(ctx, tx, ids)
+		return err
+	})
+	return list, err
+}
+
+// requestsIn returns the requests of these ids, in the order of the ids.
+func requestsIn(ctx context.Context, tx pgx.Tx, ids []string) ([]Request, error) {
+	if len(ids) == 0 {
+		return []Request{}, nil
+	}
+	list, err := requests(ctx, tx, RequestFilter{ids: ids, Limit: len(ids)})
+	places := make(map[events.RequestID]int, len(ids))
+	for i, id := range ids {
+		places[events.RequestID(id)] = i
+	}
+	slices.SortFunc(list, func(a, b Request) int { return cmp.Compare(places[a.ID], places[b.ID]) })
+	return list, err
 }

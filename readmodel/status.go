@@ -1,10 +1,8 @@
 package readmodel
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,8 +10,10 @@ import (
 )
 
 const (
-	// completedShown is how many ended requests a status shows; pastAlertsShown, how many cleared alerts.
+	// completedShown is how many ended requests a status shows; othersShown, how many of other queues than the main one;
+	// pastAlertsShown, how many cleared alerts.
 	completedShown  = 10
+	othersShown     = 200
 	pastAlertsShown = 5
 )
 
@@ -25,11 +25,12 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 		// Queries that do not depend on each other are sent together: a busy Postgres makes each round trip slow.
 		var cursors []Cursor
 		var farm farm
-		var ended []ended
+		var ended, others []named
 		var b pgx.Batch
 		also(&b, &cursors, "cursor")
 		also(&b, &s.Queue, "queue")
 		also(&b, &ended, "completed", completedShown)
+		also(&b, &others, "others", othersShown)
 		farm.also(&b)
 		also(&b, &s.Definitions, "definitions", true)
 		also(&b, &s.Alerts, "alerts_standing")
@@ -44,7 +45,10 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 		if s.InProgress, err = inProgress(ctx, tx, s.Queue); err != nil {
 			return err
 		}
-		s.Completed, err = completed(ctx, tx, ended)
+		if s.OtherQueues, err = requestsIn(ctx, tx, idsOf(others)); err != nil {
+			return err
+		}
+		s.Completed, err = completed(ctx, tx, idsOf(ended))
 		return err
 	})
 	return s, err
@@ -80,21 +84,25 @@ func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJo
 	return list, nil
 }
 
-// ended is a request that ended after it had started.
-type ended struct {
+// named is the id of a request.
+type named struct {
 	ID string `db:"request_id"`
 }
 
-// completed returns the named requests with their errors, in the order of the names.
-func completed(ctx context.Context, tx pgx.Tx, named []ended) ([]EndedRequest, error) {
-	ids := make([]string, len(named))
-	for i, row := range named {
-		ids[i] = row.ID
+func idsOf(list []named) []string {
+	ids := make([]string, len(list))
+	for i, n := range list {
+		ids[i] = n.ID
 	}
+	return ids
+}
+
+// completed returns the requests of these ids with their errors, in the order of the ids.
+func completed(ctx context.Context, tx pgx.Tx, ids []string) ([]EndedRequest, error) {
 	if len(ids) == 0 {
 		return []EndedRequest{}, nil
 	}
-	found, err := requests(ctx, tx, RequestFilter{ids: ids})
+	found, err := requestsIn(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +119,5 @@ func completed(ctx context.Context, tx pgx.Tx, named []ended) ([]EndedRequest, e
 			}
 		}
 	}
-	place := func(r EndedRequest) int { return slices.Index(ids, string(r.ID)) }
-	slices.SortFunc(list, func(a, b EndedRequest) int { return cmp.Compare(place(a), place(b)) })
 	return list, nil
 }

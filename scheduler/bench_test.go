@@ -115,6 +115,36 @@ func BenchmarkDecide(b *testing.B) {
 	b.ReportMetric(float64(turn)/float64(raw), "times-raw")
 }
 
+// BenchmarkInProgress is a turn of a shared farm with 10,000 requests in progress, and how many times longer it takes
+// than one with 100.
+func BenchmarkInProgress(b *testing.B) {
+	few := inProgress(b, 100, 2000)
+	var many time.Duration
+	turns := 0
+	for b.Loop() {
+		many += inProgress(b, 10_000, 2000)
+		turns++
+	}
+	b.ReportMetric(float64((many/time.Duration(turns)).Nanoseconds())/1000, "µs/job")
+	b.ReportMetric(float64(many/time.Duration(turns))/float64(few), "times-100")
+}
+
+// inProgress is how long a turn takes on a farm with this many requests in progress, of 50 accounts on 10 lanes.
+func inProgress(b *testing.B, requests, turns int) time.Duration {
+	b.Helper()
+	f := newSharedFarm(b, 10)
+	for i := range requests {
+		f.ask(i%10, 1+30_000/requests, time.Minute, own(events.AccountName(fmt.Sprintf("u%d", i%50))))
+	}
+	f.dispatch()
+	f.all = true
+	began := time.Now()
+	for range turns {
+		f.step()
+	}
+	return time.Since(began) / time.Duration(turns)
+}
+
 // rawAppend is how long a synced append of one event takes.
 func rawAppend(b *testing.B) time.Duration {
 	b.Helper()

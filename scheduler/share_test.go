@@ -7,12 +7,13 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // sharedFarm plays a scheduler, its log and its collectors in virtual time. Every job of a request takes as long as the
 // request says.
 type sharedFarm struct {
-	t     *testing.T
+	t     testing.TB
 	state *state
 	now   time.Time
 	lanes []events.Lane
@@ -23,9 +24,11 @@ type sharedFarm struct {
 	dispatched []events.JobDispatched
 	spent      map[events.AccountName]time.Duration
 	requests   int
+	// all makes each dispatch a decision on everything, as in the scheduler.
+	all bool
 }
 
-func newSharedFarm(t *testing.T, lanes int) *sharedFarm {
+func newSharedFarm(t testing.TB, lanes int) *sharedFarm {
 	f := &sharedFarm{
 		t: t, state: newState(), now: noon, lengths: map[events.RequestID]time.Duration{}, ends: make([]time.Time, lanes),
 		spent: map[events.AccountName]time.Duration{},
@@ -69,6 +72,11 @@ func (f *sharedFarm) ask(lane int, jobs int, length time.Duration, r events.Requ
 
 // dispatch decides for each lane that has no job ahead, and lets it begin its next job.
 func (f *sharedFarm) dispatch() {
+	if f.all {
+		for _, d := range decide(f.state, Policy{MaxInProgress: 1, ArtifactDeadline: time.Hour}, f.now) {
+			f.fold(d.facts...)
+		}
+	}
 	for i, lane := range f.lanes {
 		for _, d := range decideLane(f.state, lane) {
 			f.fold(d.facts...)
@@ -279,4 +287,13 @@ func TestAnUrgentJobOfOnesOwn(t *testing.T) {
 	if got := f.dispatched[10]; got.Job.RequestID != id {
 		t.Errorf("the next dispatch was %s", got.Share.Why)
 	}
+}
+
+func restored(t *testing.T, snapshot []byte) *state {
+	t.Helper()
+	l, err := ledger.Restore(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &state{l}
 }

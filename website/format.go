@@ -15,7 +15,7 @@ import (
 // words returns the functions of the templates: how values are shown to people. Ages are counted from clock.
 func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 	return template.FuncMap{
-		"asset": asset, "nav": navigation,
+		"asset":  asset,
 		"moment": moment, "rfc": rfc, "full": phrase.Moment, "clock": timeOfDay,
 		"ago":     func(t time.Time) string { return ago(t.Sub(clock())) },
 		"due":     func(t time.Time) string { return due(t.Sub(clock())) },
@@ -170,6 +170,11 @@ func newLink(id events.RequestID, tag events.Tag, key string) link {
 // place is an entry of the navigation.
 type place struct{ Path, Name string }
 
-func navigation() []place {
-	return []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}, {"/compare", "Compare"}, {"/github", "GitHub"}}
+// navigation returns the entries. The page of shares is one of them only if the farm is shared.
+func navigation(shared bool) []place {
+	list := []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}}
+	if shared {
+		list = append(list, place{"/shares", "Shares"})
+	}
+	return append(list, place{"/compare", "Compare"}, place{"/github", "GitHub"})
 }

@@ -54,7 +54,7 @@ func newPages(clock func() time.Time) *pages {
 	}
 	layout := template.New("").Funcs(words(clock, p.address))
 	template.Must(layout.ParseFS(templateFiles, "templates/layout.html"))
-	for _, name := range []string{"status", "requests", "request", "job", "collectors", "compare", "github", "comment", "delivery", "error"} {
+	for _, name := range []string{"status", "requests", "request", "job", "collectors", "shares", "compare", "github", "comment", "delivery", "error"} {
 		page := template.Must(layout.Clone())
 		p.byName[name] = template.Must(page.ParseFS(templateFiles, "templates/"+name+".html"))
 	}
@@ -99,8 +99,10 @@ type sheet struct {
 // framed is what the layout shows around a page.
 type framed struct {
 	Title, Nav, Version string
-	Now                 time.Time
-	Data                any
+	// Places are the entries of the navigation.
+	Places []place
+	Now    time.Time
+	Data   any
 }
 
 // page makes a handler from a function that reads what a page shows. A common page is made once for all who ask for it
@@ -181,15 +183,16 @@ func (s *Server) refusal(err error) view {
 // print renders a whole page before its first byte is sent, so that a fault leaves no half page.
 func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	var out bytes.Buffer
+	shared := s.isShared.Load() || v.status == 0 && s.sharing(r.Context()) // a page about a fault asks nobody
 	err := s.pages.byName[v.template].ExecuteTemplate(&out, "layout", framed{
-		Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Now: s.Clock(), Data: v.data,
+		Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Places: navigation(shared), Now: s.Clock(), Data: v.data,
 	})
 	return sheet{max(v.status, http.StatusOK), out.Bytes()}, err
 }
 
 // section returns the entry of the navigation that a path belongs to; "" if there is none.
 func section(urlPath string) string {
-	for _, p := range navigation() {
+	for _, p := range navigation(true) {
 		if p.Path != "/" && strings.HasPrefix(urlPath, p.Path) {
 			return p.Path
 		}

@@ -79,7 +79,8 @@ func (s *Server) requestFilter(r *http.Request, p *params) (readmodel.RequestFil
 	}
 	f := readmodel.RequestFilter{
 		State: choice(p, "state", requestStates()), Kind: choice(p, "kind", requestKinds()),
-		Suite: events.SuiteName(p.text("suite")), Tag: tag, PR: p.small("pr"), Before: p.seq("before"), Limit: p.limit(),
+		Suite: events.SuiteName(p.text("suite")), Tag: tag, PR: p.small("pr"), Account: events.AccountName(p.text("account")),
+		Queue: events.QueueName(p.text("queue")), Priority: choice(p, "priority", events.Priorities), Before: p.seq("before"), Limit: p.limit(),
 	}
 	return f, p.err
 }

@@ -76,7 +76,8 @@ func (s *Server) api() []route {
 		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue},
 		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
 			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag, or its beginning"),
-			number("pr", "a pull request"), number("before", "created before the event of this sequence"), limit,
+			number("pr", "a pull request"), text("account", "who asked"), text("queue", "a queue; main is the main queue"), text("priority", "vip, high, normal, low or idle"),
+			number("before", "created before the event of this sequence"), limit,
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
@@ -86,6 +87,19 @@ func (s *Server) api() []route {
 		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: continue until the job ends"),
+		}},
+		{path: "accounts", summary: "The configured accounts, by name", answer: []readmodel.Account{}, json: s.accounts, parameters: []parameter{
+			text("after", "only names after this one"), limit,
+		}},
+		{path: "accounts/{name}", summary: "One account, with its requests that have not ended counted", answer: client.AccountShown{}, json: s.account},
+		{path: "queues", summary: "The configured queues, by name", answer: []readmodel.NamedQueue{}, json: s.queues, parameters: []parameter{
+			text("after", "only names after this one"), limit,
+		}},
+		{path: "queues/{name}", summary: "One queue with its requests that have not ended, in their order; main is the main queue", answer: client.Queue{}, json: s.oneQueue, parameters: []parameter{limit}},
+		{path: "shares", summary: "How the machine time is shared now: tiers, queues and accounts with what is due to them and what they had", answer: readmodel.Shares{}, json: s.shares, effort: long},
+		{path: "usage", summary: "What accounts had in each queue, by day in UTC, the newest day first", answer: []readmodel.Usage{}, json: s.usage, parameters: []parameter{
+			text("account", "only this account"), text("queue", "only this queue; main is the main queue"), text("from", "the first day, such as 2026-11-22"), text("to", "the last day"),
+			number("offset", "how many to leave out"), limit,
 		}},
 		{path: "alerts", summary: "What needs a person: the alerts that stand", answer: []readmodel.Alert{}, json: s.alerts, parameters: []parameter{
 			number("past", "how many cleared alerts to add, newest first; 0 by default"),
@@ -185,7 +199,7 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
-		"/collectors": {quick, s.collectorsPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
+		"/collectors": {quick, s.collectorsPage}, "/shares": {long, s.sharesPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/": {unbounded, s.noPage},
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))

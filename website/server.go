@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -93,6 +94,8 @@ type Server struct {
 	probed   *shared[[]check]
 	pages    *pages
 	handler  http.Handler
+	// isShared is set once the farm is known to be shared (see sharing).
+	isShared atomic.Bool
 	// verifying lets one verification run at a time.
 	verifying sync.Mutex
 	// stopped is closed when Run ends. Streams have no end of their own and end with it.

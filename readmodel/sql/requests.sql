@@ -10,6 +10,9 @@ FROM (
       AND (@state = '' OR state = @state)
       AND (@kind = '' OR kind = @kind)
       AND (@pr::bigint = 0 OR pr = @pr)
+      AND (@account = '' OR account = @account)
+      AND (@queue = '' OR queue = CASE @queue WHEN 'main' THEN '' ELSE @queue END)
+      AND (@priority = '' OR priority = CASE @priority WHEN 'normal' THEN '' ELSE @priority END)
       AND (@before::bigint = 0 OR created_seq < @before)
     ORDER BY created_seq DESC
     LIMIT @limit

@@ -42,17 +42,3 @@ func note(set map[events.RequestID]bool, id events.RequestID, in bool) {
 		delete(set, id)
 	}
 }
-
-// noteEntered notes whether other jobs of a request that has jobs waiting for a lane again were dispatched there.
-func (l *Ledger) noteEntered(lane *Lane, name events.Lane, id events.RequestID) {
-	r, ok := l.Requests[id]
-	if !ok {
-		return
-	}
-	for _, other := range r.Jobs {
-		if j, ok := l.Jobs[other]; ok && j.Place > 0 && j.Lane() == name {
-			lane.Entered[id] = true
-			return
-		}
-	}
-}

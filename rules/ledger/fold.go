@@ -65,6 +65,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 	if e.Time.After(l.Newest) {
 		l.Newest = e.Time
 	}
+	defer l.leavePlaces()
 	// Nothing here is decided on the others.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
@@ -168,6 +169,7 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	l.Requests[id] = &r
 	l.unsort(&before)
 	l.sort(&r)
+	l.keepPlace(&before, &r)
 	if r.State.Terminal() {
 		delete(l.Backfilled, id)
 		delete(l.Torn, id)
@@ -266,9 +268,6 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			l.Jobs[spec.ID] = l.names.job(spec, justMade)
 			lane := l.lane(spec.Lane())
 			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
-			if len(lane.Queued[f.RequestID]) == 1 {
-				l.noteEntered(lane, spec.Lane(), f.RequestID)
-			}
 			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
@@ -373,7 +372,6 @@ func (l *Ledger) unqueue(j *Job) {
 	}
 	if len(waiting) == 0 {
 		delete(lane.Queued, j.of.request)
-		delete(lane.Entered, j.of.request)
 		return
 	}
 	lane.Queued[j.of.request] = waiting
@@ -387,9 +385,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	if j := l.revive(f.Job); j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
-		if len(lane.Queued[j.of.request]) > 0 {
-			lane.Entered[j.of.request] = true
-		}
+		lane.Entered[j.of.request] = true
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}

@@ -93,6 +93,9 @@ type Ledger struct {
 	Owed int
 	// Admitted is the newest RequestAdmitted. A batch may begin with several.
 	Admitted events.Seq
+	// Starting are the requests that the newest admission starts. They keep their places in the tree until their jobs
+	// have them.
+	Starting []events.RequestID
 	// Poison are the requests that failed because they could not be turned into jobs.
 	Poison map[events.RequestID]Poison
 	// Moved is when work last made progress, Idle when there was last no work to do.
@@ -169,7 +172,7 @@ type Lane struct {
 	Stopping bool
 	// Queued are the jobs that wait for dispatch, by the request that had them made, in the order they were made.
 	Queued map[events.RequestID][]events.JobID
-	// Entered are those of these requests of which other jobs were dispatched on the lane.
+	// Entered are the requests that hold jobs and had some of them dispatched on the lane.
 	Entered map[events.RequestID]bool
 	// Assignment says which collectors share the lane and which of them serves it. Served is the last one that served.
 	Assignment job.Assignment

@@ -179,6 +179,35 @@ func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.Jo
 	return nil
 }
 
+// keepPlace holds the place of an account in the tree while a request of it could start, as if a job waited. Else an
+// account whose jobs have all ended would begin anew, and the next request of its queue could be its own again.
+func (l *Ledger) keepPlace(before, after *request.Request) {
+	had, has := before.State == events.StateArtifactsReady, after.State == events.StateArtifactsReady
+	if had && has && LeafOf(before) == LeafOf(after) {
+		return
+	}
+	if has {
+		l.Tree.Hold(LeafOf(after))
+	}
+	switch {
+	case had && after.State == events.StateInProgress:
+		l.Starting = append(l.Starting, after.ID)
+	case had:
+		l.Tree.Unhold(LeafOf(before))
+	}
+}
+
+// leavePlaces lets go of the places of requests that have started, once all their jobs are there.
+func (l *Ledger) leavePlaces() {
+	if l.Owed > 0 {
+		return
+	}
+	for _, id := range l.Starting {
+		l.Tree.Unhold(LeafOf(l.Requests[id]))
+	}
+	l.Starting = nil
+}
+
 // Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
 func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
 	choice, ok := l.Tree.Pick(func(c share.Choice) int64 {

@@ -175,24 +175,21 @@ func (t *Tree) move() {
 		return cmp.Or(cmp.Compare(a.inner.tier, b.inner.tier),
 			cmp.Compare(t.depth(events.QueueName(a.name)), t.depth(events.QueueName(b.name))), cmp.Compare(a.name, b.name))
 	})
-	var left []*node
+	touched := slices.Clone(moving)
 	for _, n := range moving {
-		left = append(left, n.parent)
+		touched = append(touched, n.parent)
 		t.detach(n)
 	}
 	for _, n := range moving {
-		if n.resting() {
-			t.clear(n)
-			t.drop(n)
-		} else {
-			t.attach(n)
+		t.attach(n)
+	}
+	for _, n := range touched {
+		if n.parent == nil || t.nodes[spot{t.tiers[n.inner.tier], n.name}] == n {
+			t.settle(n)
 		}
 	}
-	for _, n := range left {
-		if n.parent != nil && t.nodes[spot{t.tiers[n.inner.tier], n.name}] != n {
-			continue
-		}
-		t.settle(n)
+	for _, q := range t.queues {
+		q.refresh()
 	}
 }
 
@@ -204,6 +201,7 @@ func (t *Tree) inPlace(at spot, n *node) bool {
 	return n.parent == parent
 }
 
+// detach takes a node, with what is below it, out of its parent, and hides it until it is attached.
 func (t *Tree) detach(n *node) {
 	old := n.parent
 	n.hide(true)
@@ -215,18 +213,21 @@ func (t *Tree) detach(n *node) {
 	for p := old; p != nil; p = p.parent {
 		p.waiting -= n.waiting
 		p.running -= n.running
-		p.recount()
 	}
 }
 
+// attach puts a node below the parent that it should have. It joins there as a new one.
 func (t *Tree) attach(n *node) {
 	tier := n.inner.tier
 	n.parent = t.tiers[tier]
 	if above := t.parent(events.QueueName(n.name)); above != "" {
 		n.parent = t.queueNode(tier, above)
 	}
-	t.number++
-	n.start, n.rank = n.parent.inner.virtual, unserved+t.number
+	n.start, n.rank = n.parent.inner.virtual, unserved
+	if n.waiting > 0 {
+		t.number++
+		n.rank += t.number
+	}
 	for p := n.parent; p != nil; p = p.parent {
 		if p.parent != nil && p.waiting == 0 && n.waiting > 0 {
 			t.join(p)
@@ -235,15 +236,6 @@ func (t *Tree) attach(n *node) {
 		}
 		p.waiting += n.waiting
 		p.running += n.running
-		p.recount()
 	}
-	n.hidden = true
 	n.hide(n.inner.queue != nil && n.inner.queue.blocked())
-}
-
-// recount looks at the limit of a queue again.
-func (n *node) recount() {
-	if n.inner.queue != nil {
-		n.inner.queue.refresh()
-	}
 }

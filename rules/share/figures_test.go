@@ -129,20 +129,28 @@ func TestNewcomerIsNext(t *testing.T) {
 			for _, k := range []int{0, 1, 7, 63, 500} {
 				t.Run(fmt.Sprintf("others=%d/queue=%s/k=%d", others, leaf("own").Queue, k), func(t *testing.T) {
 					s := newSite(1)
-					s.wait(leaf("u1"), 0, 10_000)
 					for i := range others {
 						name := events.AccountName(fmt.Sprint("o", i))
-						s.SetAccount(name, share.Account{Weight: 1 + 30*i})
+						s.SetAccount(name, share.Account{Weight: 5 + 20*i})
 						s.wait(leaf(name), 0, 10_000)
 					}
-					for range k {
-						s.next(t)
+					s.wait(leaf("u1"), 0, 10_000)
+					fresh := map[events.AccountName]bool{"u1": true}
+					for i := range others {
+						fresh[events.AccountName(fmt.Sprint("o", i))] = true
+					}
+					for n := 0; n < k; {
+						got := s.next(t).Leaf.Account
+						delete(fresh, got)
+						if got == "u1" {
+							n++
+						}
 					}
 					s.wait(leaf("u2"), 0, 1)
-					within := 1
-					if k < others+1 {
-						within = others + 2 - k
+					if k >= 7 && len(fresh) > 0 {
+						t.Fatalf("after %d jobs of u1 none of %v", k, fresh)
 					}
+					within := 1 + len(fresh) // others that had no turn yet are as new
 					for range within {
 						if s.next(t).Leaf.Account == "u2" {
 							return

@@ -28,6 +28,10 @@ type RequestQuery struct {
 	Suite events.SuiteName
 	Tag   events.Tag
 	PR    int
+	// Account is who asked. Queue is where the request waits; events.MainQueue is the main queue. Priority is by name.
+	Account  events.AccountName
+	Queue    events.QueueName
+	Priority events.Priority
 	// Before selects requests created before the event of this sequence.
 	Before events.Seq
 	// Limit bounds the list; 0 means 100.
@@ -42,6 +46,9 @@ func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Requ
 	set(query, "suite", q.Suite)
 	set(query, "tag", q.Tag)
 	set(query, "pr", q.PR)
+	set(query, "account", q.Account)
+	set(query, "queue", q.Queue)
+	set(query, "priority", q.Priority)
 	set(query, "before", q.Before)
 	set(query, "limit", q.Limit)
 	return get[[]readmodel.Request](ctx, c, "requests", query)
@@ -50,6 +57,52 @@ func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Requ
 // Request returns the request with that id, or the newest with that tag or key, with its jobs.
 func (c *Client) Request(ctx context.Context, name string) (readmodel.RequestJobs, error) {
 	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(name), nil)
+}
+
+// Accounts returns the configured accounts by name: those behind the name after, at most limit; 0 means 100.
+func (c *Client) Accounts(ctx context.Context, after events.AccountName, limit int) ([]readmodel.Account, error) {
+	return get[[]readmodel.Account](ctx, c, "accounts", page(after, limit))
+}
+
+// Account returns one configured account.
+func (c *Client) Account(ctx context.Context, name events.AccountName) (AccountShown, error) {
+	return get[AccountShown](ctx, c, "accounts/"+url.PathEscape(string(name)), nil)
+}
+
+// Queues returns the configured queues by name: those behind the name after, at most limit; 0 means 100.
+func (c *Client) Queues(ctx context.Context, after events.QueueName, limit int) ([]readmodel.NamedQueue, error) {
+	return get[[]readmodel.NamedQueue](ctx, c, "queues", page(after, limit))
+}
+
+func page[T ~string](after T, limit int) url.Values {
+	query := url.Values{}
+	set(query, "after", after)
+	set(query, "limit", limit)
+	return query
+}
+
+// OneQueue returns a queue with its first requests, at most limit; 0 means 100. events.MainQueue is the main queue.
+func (c *Client) OneQueue(ctx context.Context, name events.QueueName, limit int) (Queue, error) {
+	query := url.Values{}
+	set(query, "limit", limit)
+	return get[Queue](ctx, c, "queues/"+url.PathEscape(string(name)), query)
+}
+
+// Shares returns how the machine time is shared now.
+func (c *Client) Shares(ctx context.Context) (readmodel.Shares, error) {
+	return get[readmodel.Shares](ctx, c, "shares", nil)
+}
+
+// Usage returns what accounts had by day, the newest day first.
+func (c *Client) Usage(ctx context.Context, f readmodel.UsageFilter) ([]readmodel.Usage, error) {
+	query := url.Values{}
+	set(query, "account", f.Account)
+	set(query, "queue", f.Queue)
+	set(query, "from", f.From)
+	set(query, "to", f.To)
+	set(query, "offset", f.Offset)
+	set(query, "limit", f.Limit)
+	return get[[]readmodel.Usage](ctx, c, "usage", query)
 }
 
 // JobQuery selects jobs; a zero field selects all.

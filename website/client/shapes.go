@@ -171,6 +171,23 @@ type WantedVersion struct {
 	Since *time.Time   `json:"since"`
 }
 
+// AccountShown is a configured account with what it has under way.
+type AccountShown struct {
+	readmodel.Account
+	// Pending counts its requests that have not ended.
+	Pending int `json:"pending"`
+}
+
+// Queue is a queue with its requests.
+type Queue struct {
+	Name events.QueueName `json:"name"`
+	// Settings are nil if the queue was never configured: the main queue and those of accounts need not be.
+	Settings *readmodel.NamedQueue `json:"settings"`
+	// Pending counts its requests that have not ended; Requests are the first of them, in their order.
+	Pending  int                 `json:"pending"`
+	Requests []readmodel.Request `json:"requests"`
+}
+
 // Reason is the body of commands that may say why.
 type Reason struct {
 	Reason string `json:"reason,omitempty"`

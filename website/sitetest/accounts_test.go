@@ -218,7 +218,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		"no batch":          {"POST", "requests/batch", `{}`, 400, "no requests"},
 		"a bad line":        {"POST", "requests/batch", `{"requests":[{"kind":"master","tag":"x"},{"kind":"master","tga":"x"}]}`, 400, `line 2: unknown field "tga"`},
 		"a bad queue":       {"POST", "requests/batch", `{"first":7,"requests":[{"kind":"master","tag":"x"},{"kind":"master","tag":"y","queue":"z"}]}`, 400, `line 8: unknown queue "z"`},
-		"a wrong method":    {"PATCH", "accounts/alice", `{}`, 405, "use PUT or DELETE"},
+		"a wrong method":    {"PATCH", "accounts/alice", `{}`, 405, "use GET or PUT or DELETE"},
 		"no reason to know": {"DELETE", "accounts/alice?why=x", "", 400, `unknown parameter "why": use reason`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,7 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
 	report := st.github()
+	st.share()
 	s.machines()
 	_, body := s.get("/openapi.json")
 	d := readDocument(t, body)

@@ -1,0 +1,21 @@
+-- What each account has and had in each queue and tier, for those that have work or were charged since the day $1.
+WITH tiered AS NOT MATERIALIZED (
+    SELECT CASE WHEN priority IN ('vip', 'idle') THEN priority ELSE 'default' END AS tier, queue, account, request_id, state, created_at
+    FROM benchmark_request
+), asked AS (
+    SELECT tier, queue, account, count(*) AS requests, min(created_at) FILTER (WHERE state = 'artifacts_ready') AS oldest
+    FROM tiered WHERE state IN ('waiting_for_artifacts', 'artifacts_ready', 'in_progress') GROUP BY tier, queue, account
+), waits AS (
+    SELECT r.tier, r.queue, r.account, count(*) AS waiting, min(j.created_at) AS oldest
+    FROM job_queue j JOIN tiered r USING (request_id)
+    WHERE j.state = 'queued' AND j.place = 0 GROUP BY r.tier, r.queue, r.account
+), had AS (
+    SELECT tier, queue, account, sum(charged_ms)::bigint AS charged_ms FROM usage WHERE day >= $1 GROUP BY tier, queue, account
+)
+SELECT tier, queue, account, coalesce(a.requests, 0) AS requests, coalesce(w.waiting, 0) AS waiting, coalesce(s.running, 0) AS running,
+       coalesce(h.charged_ms, 0) AS charged_ms, coalesce(s.charged_ms, 0) AS total_ms, least(a.oldest, w.oldest) AS oldest,
+       coalesce(c.weight, 0) AS weight
+FROM asked a FULL JOIN waits w USING (tier, queue, account) FULL JOIN had h USING (tier, queue, account)
+FULL JOIN share s USING (tier, queue, account) LEFT JOIN account c ON c.name = account
+WHERE coalesce(a.requests, 0) + coalesce(w.waiting, 0) + coalesce(s.running, 0) > 0 OR h.charged_ms > 0
+ORDER BY tier, queue, account

@@ -1,0 +1,1 @@
+SELECT {share_policy} FROM share_policy
