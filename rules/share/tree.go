@@ -162,7 +162,7 @@ func (t *Tree) Correct(l Leaf, deltaMS int64, waiting ...events.Tier) {
 		before, in := p.start, p.parent.inner
 		p.start = add(p.start, cost(delta, t.weight(p)))
 		if p.waiting > 0 && before >= in.virtual {
-			in.virtual = min(in.virtual, p.start)
+			in.virtual = max(min(in.virtual, p.start), 0)
 		}
 		p.moved()
 	}
