@@ -7,8 +7,8 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// foldShare applies a fact about how the farm is shared. It refuses what no table can hold, and facts about an account or
-// queue that was closed or never configured.
+// foldShare applies a fact about how the farm is shared. It refuses what no table can hold, and what is said about an
+// account or queue that was never configured, or is closed. Settings open it again.
 func (s *state) foldShare(m moment, f events.ShareFact) {
 	took := false
 	switch f := f.(type) {
@@ -62,13 +62,13 @@ func (s *state) accountConfigured(m moment, f events.AccountConfigured) bool {
 	if !storable(f.Account) || f.Weight < 1 || f.MaxVIP < 0 || !holdable(f.Limits) {
 		return false
 	}
-	if s.accounts[f.Account] == nil {
-		s.accounts[f.Account] = &accountRow{Name: f.Account, CreatedAt: m.at}
-	}
-	a := s.account(m, f.Account)
+	a := s.accounts[f.Account]
 	if a == nil {
-		return false
+		a = &accountRow{Name: f.Account, CreatedAt: m.at}
+		s.accounts[f.Account] = a
 	}
+	s.dirtyAccounts[f.Account] = true
+	a.ChangedAt, a.ChangedSeq, a.ClosedAt, a.ClosedReason = m.at, m.seq, nil, ""
 	a.Weight, a.MaxPriority, a.MaxVIP = f.Weight, events.Priority(f.MaxPriority.String()), f.MaxVIP
 	a.MaxRunning, a.MaxQueued, a.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
 	return true
@@ -81,9 +81,6 @@ func (s *state) queueConfigured(m moment, f events.QueueConfigured) bool {
 	}
 	q := &namedQueueRow{CreatedAt: m.at}
 	if before := s.namedQueues[f.Queue]; before != nil {
-		if before.ClosedAt != nil {
-			return false
-		}
 		q.CreatedAt = before.CreatedAt
 	}
 	q.Name, q.Parent, q.Weight, q.Order, q.InProgress = f.Queue, f.Parent, f.Weight, f.Order, f.InProgress

@@ -203,7 +203,11 @@ func TestAccountsAndQueues(t *testing.T) {
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 50, Order: events.OrderFIFO, Members: []events.AccountName{"alice"}})
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.QueueClosed{Queue: "nobody's"})
-	s.tell(events.AccountConfigured{Account: "carol", Weight: 99})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 1, MaxPriority: events.PriorityLow})
+	s.tell(events.AccountClosed{Account: "dave"})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 2, MaxPriority: events.PriorityLow})
+	s.tell(events.QueueClosed{Queue: "bisect"})
+	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.AccountTokenIssued{Account: "nobody", Digest: "d4"})
 	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
 	r, ctx := open(t, project(t, s.stored, 4)), t.Context()
@@ -218,6 +222,7 @@ func TestAccountsAndQueues(t *testing.T) {
 			Name: "carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, ClosedAt: at(first, 4), ClosedReason: "left",
 			CreatedAt: first, ChangedAt: *at(first, 4), ChangedSeq: 5,
 		},
+		{Name: "dave", Weight: 2, MaxPriority: events.PriorityLow, CreatedAt: *at(first, 9), ChangedAt: *at(first, 11), ChangedSeq: 12},
 	}
 	if diff := cmp.Diff(want, accounts); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
@@ -233,7 +238,7 @@ func TestAccountsAndQueues(t *testing.T) {
 	queues, err := r.NamedQueues(ctx, "", 0)
 	if diff := cmp.Diff([]readmodel.NamedQueue{{
 		Name: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Members: []events.AccountName{}, Paused: true,
-		CreatedAt: *at(first, 6), ChangedAt: *at(first, 7), ChangedSeq: 8,
+		CreatedAt: *at(first, 6), ChangedAt: *at(first, 13), ChangedSeq: 14,
 	}}, queues); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -20,7 +20,9 @@ func describe(f events.Fact) string {
 		if f.PR != 0 {
 			s += fmt.Sprintf(", PR %d", f.PR)
 		}
-		return s + ": " + string(f.State)
+		return s + ": " + string(f.State) + describePlace(f)
+	case events.PriorityChanged:
+		return join(fmt.Sprintf("request %s has priority %s", f.RequestID, f.To), f.Reason)
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
@@ -132,6 +134,9 @@ func describe(f events.Fact) string {
 		events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
 		events.LabelsSet, events.CommentMinimised:
 		return describeGitHub(f)
+	case events.AccountConfigured, events.AccountTokenIssued, events.AccountTokenRevoked, events.AccountClosed,
+		events.QueueConfigured, events.QueueClosed, events.SharePolicySet:
+		return describeShare(f.(events.ShareFact))
 	case events.DefinitionsPublished:
 		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
 	}

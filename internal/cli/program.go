@@ -95,7 +95,8 @@ type commands struct {
 	Request   requestCmd    `cmd:"" help:"Make, show and withdraw requests for benchmarks."`
 	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order; make and change further queues."`
 	Account   accountCmd    `cmd:"" help:"Make and change accounts: who may ask, and for how much."`
-	Share     shareCmd      `cmd:"" help:"Say how the farm is shared."`
+	Share     shareCmd      `cmd:"" help:"Show how the farm is shared, and say how."`
+	Usage     usageCmd      `cmd:"" help:"Show what each account had, by day."`
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
 	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`

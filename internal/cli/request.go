@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -133,10 +135,13 @@ func askedFor(tag events.Tag, key string) string {
 }
 
 type requestListCmd struct {
-	State events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
-	Kind  events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
-	Limit int                 `help:"Show at most this many." default:"30"`
-	JSON  bool                `help:"Print JSON." name:"json"`
+	State    events.RequestState `help:"Only those in this state, such as in_progress, completed or failed." placeholder:"STATE"`
+	Kind     events.RequestKind  `help:"Only those of this kind: master, try or release." placeholder:"KIND"`
+	Account  events.AccountName  `help:"Only those of this account." placeholder:"A"`
+	Queue    events.QueueName    `help:"Only those in this queue; main is the main queue." placeholder:"Q"`
+	Priority events.Priority     `help:"Only those of this priority." placeholder:"P"`
+	Limit    int                 `help:"Show at most this many." default:"30"`
+	JSON     bool                `help:"Print JSON." name:"json"`
 }
 
 // Run lists requests.
@@ -145,12 +150,29 @@ func (c *requestListCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	list, err := cl.Requests(ctx, client.RequestQuery{State: c.State, Kind: c.Kind, Limit: c.Limit})
+	list, err := cl.Requests(ctx, client.RequestQuery{
+		State: c.State, Kind: c.Kind, Account: c.Account, Queue: c.Queue, Priority: c.Priority, Limit: c.Limit,
+	})
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return p.json(list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(p.Stdout, "There is no such request.")
+		return nil
+	}
+	return p.requestTable(list)
+}
+
+// requestTable prints requests. It says who asked, where and how urgently only if one of them has an account, another
+// queue than the main one, or another priority than normal.
+func (p *Program) requestTable(list []readmodel.Request) error {
+	heads := []string{"REQUEST", "KIND", "TAG", "PARENT", "STATE", "CREATED", "TOOK", "REASON"}
+	asked := slices.ContainsFunc(list, func(r readmodel.Request) bool { return r.Account != "" || r.Queue != "" || r.Priority != "" })
+	if asked {
+		heads = append(heads[:7:7], "ACCOUNT", "QUEUE", "PRIORITY", "REASON")
 	}
 	var rows [][]string
 	for _, r := range list {
@@ -158,15 +180,13 @@ func (c *requestListCmd) Run(ctx context.Context, p *Program) error {
 		if r.DurationMS != nil {
 			took = duration(*r.DurationMS)
 		}
-		rows = append(rows, []string{
-			string(r.ID), string(r.Kind), askedFor(r.Tag, r.Key), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took, r.Reason,
-		})
+		row := []string{string(r.ID), string(r.Kind), askedFor(r.Tag, r.Key), short(r.ParentTag), string(r.State), moment(&r.CreatedAt), took}
+		if asked {
+			row = append(row, string(cmp.Or(r.Account, "-")), string(cmp.Or(r.Queue, events.MainQueue)), r.Priority.String())
+		}
+		rows = append(rows, append(row, r.Reason))
 	}
-	if len(rows) == 0 {
-		fmt.Fprintln(p.Stdout, "There is no such request.")
-		return nil
-	}
-	return table(p.Stdout, []string{"REQUEST", "KIND", "TAG", "PARENT", "STATE", "CREATED", "TOOK", "REASON"}, rows)
+	return table(p.Stdout, heads, rows)
 }
 
 // requestShown is a request with the comments about it.
@@ -208,6 +228,9 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"parent", short(r.ParentTag)},
 		{"pr", pr},
 		{"suite", string(r.Suite)},
+		{"account", string(r.Account)},
+		{"queue", string(r.Queue)},
+		{"priority", string(r.Priority)},
 		{"reason", r.Reason},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},

@@ -15,12 +15,15 @@ import (
 )
 
 type accountCmd struct {
+	List  accountListCmd  `cmd:"" help:"List the configured accounts."`
+	Show  accountShowCmd  `cmd:"" help:"Show an account."`
 	Set   accountSetCmd   `cmd:"" help:"Make an account, or change its settings."`
 	Token accountTokenCmd `cmd:"" help:"Give an account a new token, and print it once."`
 	Close accountCloseCmd `cmd:"" help:"Close an account; its requests go on."`
 }
 
 type shareCmd struct {
+	Show   shareShowCmd   `cmd:"" default:"withargs" hidden:"" help:"Show how the farm is shared."`
 	Policy sharePolicyCmd `cmd:"" help:"Change the rules by which the farm is shared."`
 }
 

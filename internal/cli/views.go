@@ -15,6 +15,7 @@ import (
 
 type queueCmd struct {
 	Show   queueShowCmd   `cmd:"" default:"withargs" hidden:"" help:"Show the queue."`
+	List   queueListCmd   `cmd:"" help:"List the configured queues."`
 	Set    queueSetCmd    `cmd:"" help:"Make a queue beside the main one, or change its settings."`
 	Pause  queuePauseCmd  `cmd:"" help:"Let no job of a queue start."`
 	Resume queueResumeCmd `cmd:"" help:"Let the jobs of a queue start again."`
@@ -23,11 +24,12 @@ type queueCmd struct {
 
 // Help is shown by --help.
 func (*queueCmd) Help() string {
-	return "Without a command it shows the queue, with --json as JSON."
+	return "Without a command it shows the queue, with --json as JSON. With --queue Q it shows the requests of another queue."
 }
 
 type queueShowCmd struct {
-	JSON bool `help:"Print JSON." name:"json"`
+	Queue events.QueueName `help:"Show the requests of this queue." placeholder:"Q"`
+	JSON  bool             `help:"Print JSON." name:"json"`
 }
 
 // Run shows the queue.
@@ -35,6 +37,9 @@ func (c *queueShowCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
 		return err
+	}
+	if c.Queue != "" && c.Queue != events.MainQueue {
+		return p.showQueue(ctx, cl, c.Queue, c.JSON)
 	}
 	places, err := cl.Queue(ctx)
 	if err != nil {

@@ -218,7 +218,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		"no batch":          {"POST", "requests/batch", `{}`, 400, "no requests"},
 		"a bad line":        {"POST", "requests/batch", `{"requests":[{"kind":"master","tag":"x"},{"kind":"master","tga":"x"}]}`, 400, `line 2: unknown field "tga"`},
 		"a bad queue":       {"POST", "requests/batch", `{"first":7,"requests":[{"kind":"master","tag":"x"},{"kind":"master","tag":"y","queue":"z"}]}`, 400, `line 8: unknown queue "z"`},
-		"a wrong method":    {"PATCH", "accounts/alice", `{}`, 405, "use PUT or DELETE"},
+		"a wrong method":    {"PATCH", "accounts/alice", `{}`, 405, "use GET or PUT or DELETE"},
 		"no reason to know": {"DELETE", "accounts/alice?why=x", "", 400, `unknown parameter "why": use reason`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +239,10 @@ func TestEveryWriteOfASharedFarm(t *testing.T) {
 	s.published()
 	c := s.client
 	for what, do := range map[string]func() (control.Answer, error){
-		"policy": func() (control.Answer, error) { return c.SetSharePolicy(s.ctx, control.PolicyChange{FloorIdle: new(7)}) },
-		"queue":  func() (control.Answer, error) { return c.ConfigureQueue(s.ctx, "bisect", control.QueueChange{}) },
+		"policy": func() (control.Answer, error) {
+			return c.SetSharePolicy(s.ctx, control.PolicyChange{FloorIdle: new(7)})
+		},
+		"queue": func() (control.Answer, error) { return c.ConfigureQueue(s.ctx, "bisect", control.QueueChange{}) },
 	} {
 		if a, err := do(); err != nil || a.Existed {
 			t.Errorf("%s: %+v %v", what, a, err)

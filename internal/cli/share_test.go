@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
+)
+
+func TestViewsOfASharedFarm(t *testing.T) {
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.Local)
+	part := func(p float64) *float64 { return &p }
+	request := readmodel.Request{
+		ID: "r1", Kind: events.Master, Tag: "v1", State: events.StateInProgress, CreatedAt: at, Account: "alice", Queue: "bisect", Priority: events.PriorityHigh,
+	}
+	answers := map[string]any{
+		"shares": readmodel.Shares{FloorDefault: 100, FloorIdle: 5, LagMS: 3_600_000, ChargedSince: at, Tiers: []readmodel.ShareNode{{
+			Kind: readmodel.NodeTier, Name: "default", Had: part(100), ChargedMS: 61_000, Running: 1, Nodes: []readmodel.ShareNode{
+				{Kind: readmodel.NodeQueue, Name: "bisect", Weight: 50, Due: part(66.7), Had: part(100), ChargedMS: 61_000, Running: 1, OldestAt: &at, Paused: true},
+			},
+		}}},
+		"accounts": []readmodel.Account{
+			{Name: "alice", Weight: 30, MaxPriority: events.PriorityVIP, MaxVIP: 3, MaxPending: 7, TokenSince: &at}, {Name: "bob", Weight: 10, ClosedAt: &at},
+		},
+		"accounts/alice": client.AccountShown{Account: readmodel.Account{Name: "alice", Weight: 30, MaxPriority: events.PriorityVIP, MaxPending: 7}, Pending: 2},
+		"queues":         []readmodel.NamedQueue{{Name: "bisect", Parent: "builds", Weight: 50, Order: events.OrderFIFO, Paused: true, Members: []events.AccountName{"alice"}}},
+		"queues/bisect":  client.Queue{Name: "bisect", Pending: 3, Requests: []readmodel.Request{request}},
+		"queue":          []client.QueuePlace{},
+		"usage":          []readmodel.Usage{{Day: "2026-11-22", Jobs: 2, ChargedMS: 61_000}},
+		"requests":       []readmodel.Request{request},
+	}
+	for line, parts := range map[string][]string{
+		"share":                       {"default 10 %, idle 0.5 %; lag 1 h", "tier default", "  queue bisect (paused)  50      66.7 %  100 %", "1 min 1 s"},
+		"account list":                {"alice    30      vip", "closed"},
+		"account show alice":          {"account alice", "up to priority vip", "2 of at most 7"},
+		"queue list":                  {"bisect  builds  50      fifo", "paused  alice"},
+		"queue --queue bisect":        {"alice    bisect  high", "2 more follow."},
+		"queue --queue main":          {"The queue is empty."},
+		"queue":                       {"The queue is empty."},
+		"usage":                       {"2026-11-22  (none)   main   2     1 min 1 s"},
+		"request list --account a":    {"alice    bisect  high"},
+		"share --json":                {`"floor_default": 100`},
+		"account show alice --json":   {`"pending": 2`},
+		"queue --queue bisect --json": {`"account": "alice"`},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if code != ExitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs)
+		}
+		contains(t, "tacho "+line, out, parts...)
+	}
+	for line, want := range map[string]string{"account show carol": "tacho account list", "queue --queue carol": "tacho queue list"} {
+		_, errs, code := answering(t, answers, line)
+		if code != ExitRefused {
+			t.Errorf("tacho %s: exit code %d", line, code)
+		}
+		contains(t, "tacho "+line, errs, want)
+	}
+}
+
+// Without accounts, queues and priorities the list of requests says nothing of them.
+func TestListOfRequestsWithoutAccounts(t *testing.T) {
+	out, _, _ := answering(t, map[string]any{"requests": []readmodel.Request{{ID: "r1", Tag: "v1"}}}, "request list")
+	want := "REQUEST  KIND  TAG  PARENT  STATE  CREATED              TOOK  REASON\n"
+	if len(out) < len(want) || out[:len(want)] != want {
+		t.Errorf("%q", out)
+	}
+}
