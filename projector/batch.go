@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -33,6 +34,8 @@ type batch struct {
 // fact is an event together with the samples of its test cases, encoded as columns before its fold.
 type fact struct {
 	events.Recorded
+	// stored is when the log stored it.
+	stored  time.Time
 	samples []samples
 }
 
@@ -42,12 +45,12 @@ type samples struct {
 	interference *string
 }
 
-func newFact(e events.Recorded) fact {
+func newFact(e events.Recorded, stored time.Time) fact {
 	measured, ok := e.Fact.(events.TestCasesMeasured)
 	if !ok {
-		return fact{Recorded: e}
+		return fact{Recorded: e, stored: stored}
 	}
-	f := fact{Recorded: e, samples: make([]samples, len(measured.Cases))}
+	f := fact{Recorded: e, stored: stored, samples: make([]samples, len(measured.Cases))}
 	for i, c := range measured.Cases {
 		f.samples[i] = samples{statistics: statistics(c.Iterations), interference: interference(c.Iterations)}
 	}
@@ -109,7 +112,7 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 	}
 	if parked == "" {
 		row.Time = &e.Time
-		b.facts = append(b.facts, newFact(e))
+		b.facts = append(b.facts, newFact(e, s.StoredAt))
 	} else {
 		b.parked++
 	}

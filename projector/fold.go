@@ -8,17 +8,18 @@ import (
 
 // moment is the place of a fact in the log: what its fold may use besides the fact itself.
 type moment struct {
-	seq   events.Seq
-	at    time.Time
-	actor events.Actor
-	name  string
+	seq events.Seq
+	// at is when its writer says it happened, stored when the log stored it.
+	at, stored time.Time
+	actor      events.Actor
+	name       string
 }
 
 // fold changes the state by one event. It cannot fail: if the log says it, it happened. Facts that contradict
 // earlier ones (they would change a terminal state, or report of an attempt that is not current) change
 // only a counter.
 func (s *state) fold(e fact) {
-	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), actor: e.Actor, name: events.TypeOf(e.Fact)}
+	m := moment{seq: e.Seq, at: e.Time.UTC().Truncate(time.Microsecond), stored: e.stored.UTC(), actor: e.Actor, name: events.TypeOf(e.Fact)}
 	// No table holds what the others tell.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {

@@ -120,6 +120,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	switch f := f.(type) {
 	case events.JobDequeued:
 		j.DequeuedAt, j.Measured = pointer(m.at), 0
+		j.begin(m)
 	case events.AttemptLost, events.AttemptReleased:
 		s.attemptGone(m, j)
 	case events.JobFinished:

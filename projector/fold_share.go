@@ -136,19 +136,27 @@ func (s *state) placeOver(m moment, j *jobRow, f events.JobFinished) {
 	if f.Token != 0 {
 		last = j.took(m)
 	}
-	if j.DequeuedAt == nil {
+	if j.Share.BegunAt == nil {
 		c.jobs = -1
 	}
 	c.ms = j.Share.TookMS + last - j.Share.ChargedMS
 	s.charge(j, c)
 }
 
-// took returns how long the job's attempt has taken, in milliseconds by the times of the events.
+// begin notes when an attempt of a charged job begins.
+func (j *jobRow) begin(m moment) {
+	if j.Share != nil {
+		j.Share.BegunAt = pointer(m.stored)
+	}
+}
+
+// took returns how long the attempt of a charged job has taken, in milliseconds by the clock of the log. The clocks of
+// collectors charge nobody.
 func (j *jobRow) took(m moment) int64 {
-	if j.DequeuedAt == nil {
+	if j.Share.BegunAt == nil {
 		return 0
 	}
-	return chargeable(m.at.Sub(*j.DequeuedAt).Milliseconds())
+	return chargeable(m.stored.Sub(*j.Share.BegunAt).Milliseconds())
 }
 
 // change is what one event adds to the counts of an account.

@@ -17,7 +17,7 @@ func TestTheProjectorAgrees(t *testing.T) {
 			Take: func(e events.Recorded) {
 				before := s.stale
 				s.results = nil
-				s.fold(newFact(e))
+				s.fold(newFact(e, e.Time))
 				switch e.Fact.(type) {
 				case events.WorkFact, events.TestCasesMeasured:
 					litter += s.stale - before

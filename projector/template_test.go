@@ -19,7 +19,7 @@ func TestARepairIsNoTemplate(t *testing.T) {
 		events.JobsWithdrawn{RequestID: "r1", Jobs: []events.JobID{"j1"}},
 		events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec.Again()}, Key: "k1"},
 	} {
-		s.fold(newFact(events.Recorded{Seq: events.Seq(i + 1), Event: events.Event{Time: noon, Fact: f}}))
+		s.fold(newFact(events.Recorded{Seq: events.Seq(i + 1), Event: events.Event{Time: noon, Fact: f}}, noon))
 	}
 	if n := len(s.templates[template{suite: "go", kind: events.Master}].jobs); n != 1 || len(s.jobs) != 2 {
 		t.Errorf("%d jobs are expected of the next request, and %d were made", n, len(s.jobs))

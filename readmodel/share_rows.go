@@ -107,6 +107,8 @@ type JobShare struct {
 	ExpectMS  int64 `json:"expect_ms"`
 	TookMS    int64 `json:"took_ms"`
 	ChargedMS int64 `json:"charged_ms"`
+	// BegunAt is when the log stored the beginning of its newest attempt; nil before the first.
+	BegunAt *time.Time `json:"begun_at"`
 	// Day is the day of usage that it is charged to.
 	Day string `json:"day"`
 	// Why says in words why it was the job's turn.

@@ -20,9 +20,16 @@ func describe(f events.Fact) string {
 		if f.PR != 0 {
 			s += fmt.Sprintf(", PR %d", f.PR)
 		}
-		return s + ": " + string(f.State) + describePlace(f)
-	case events.PriorityChanged:
-		return join(fmt.Sprintf("request %s has priority %s", f.RequestID, f.To), f.Reason)
+		if f.Account != "" {
+			s += ", by " + string(f.Account)
+		}
+		if f.Queue != "" {
+			s += ", in queue " + string(f.Queue)
+		}
+		if f.Priority != "" {
+			s += ", priority " + string(f.Priority)
+		}
+		return s + ": " + string(f.State)
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
@@ -68,7 +75,7 @@ func describe(f events.Fact) string {
 	case events.BackfillAdmitted:
 		return fmt.Sprintf("%s of the late parent %s for request %s", phrase.Count(f.Jobs, "job"), short(f.Parent), f.RequestID)
 	case events.JobDispatched:
-		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place)
+		return fmt.Sprintf("%s to lane %s, place %d", describeJob(f.Job), f.Job.Lane(), f.Place) + whose(f.Share)
 	case events.JobDequeued:
 		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
 	case events.JobFinished:
@@ -134,6 +141,8 @@ func describe(f events.Fact) string {
 		events.CommentWanted, events.CommentAttempted, events.CommentPosted, events.CommentPostponed, events.CommentRefused,
 		events.LabelsSet, events.CommentMinimised:
 		return describeGitHub(f)
+	case events.PriorityChanged:
+		return join(fmt.Sprintf("request %s has priority %s", f.RequestID, f.To), f.Reason)
 	case events.AccountConfigured, events.AccountTokenIssued, events.AccountTokenRevoked, events.AccountClosed,
 		events.QueueConfigured, events.QueueClosed, events.SharePolicySet:
 		return describeShare(f.(events.ShareFact))

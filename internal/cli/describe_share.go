@@ -1,63 +1,45 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/internal/phrase"
 )
 
-// describeShare describes an event about how the farm is shared, in one line.
+// describeShare describes the events of accounts, queues and shares.
 func describeShare(f events.ShareFact) string {
 	switch f := f.(type) {
 	case events.AccountConfigured:
-		return fmt.Sprintf("account %s has weight %d, at most priority %s, %d vip", f.Account, f.Weight, f.MaxPriority, f.MaxVIP) + describeLimits(f.Limits)
+		return fmt.Sprintf("account %s has weight %d and may ask up to priority %s", f.Account, f.Weight, f.MaxPriority) + limited(f.Limits)
 	case events.AccountTokenIssued:
 		return fmt.Sprintf("account %s has a new token", f.Account)
 	case events.AccountTokenRevoked:
-		return fmt.Sprintf("account %s has no token", f.Account)
+		return fmt.Sprintf("account %s has no token any more", f.Account)
 	case events.AccountClosed:
-		return join("account "+string(f.Account), f.Reason)
+		return join(fmt.Sprintf("account %s is closed", f.Account), f.Reason)
 	case events.QueueConfigured:
-		s := fmt.Sprintf("queue %s has weight %d, order %s", f.Queue, f.Weight, f.Order)
+		s := fmt.Sprintf("queue %s has weight %d", f.Queue, f.Weight)
 		if f.Parent != "" {
-			s += ", part of " + string(f.Parent)
+			s += fmt.Sprintf(" in queue %s", f.Parent)
 		}
-		s += some(f.InProgress, "in progress") + describeLimits(f.Limits)
-		if len(f.Members) > 0 {
-			s += ", " + phrase.Count(len(f.Members), "member")
-		}
-		return s + when(f.Paused, ", paused")
+		return s + when(f.Paused, " and is paused") + some(f.InProgress, "in progress at once") + limited(f.Limits)
 	case events.QueueClosed:
-		return join("queue "+string(f.Queue), f.Reason)
+		return join(fmt.Sprintf("queue %s is closed", f.Queue), f.Reason)
 	case events.SharePolicySet:
-		return fmt.Sprintf("tier default has at least %g %%, idle %g %%; lag %s",
-			float64(f.FloorDefault)/10, float64(f.FloorIdle)/10, phrase.Duration(time.Duration(f.LagMS)*time.Millisecond))
+		return fmt.Sprintf("floors: default %s, idle %s; lag %s", parts(f.FloorDefault), parts(f.FloorIdle), duration(f.LagMS))
 	}
 	return ""
 }
 
-func describeLimits(l events.Limits) string {
-	return some(l.MaxRunning, "running") + some(l.MaxQueued, "queued") + some(l.MaxPending, "pending")
+// limited mentions limits.
+func limited(l events.Limits) string {
+	return some(l.MaxRunning, "running at most") + some(l.MaxQueued, "jobs waiting at most") + some(l.MaxPending, "requests pending at most")
 }
 
-// describePlace describes who asks for a request, where it waits and how urgently; empty on a farm that nobody shares.
-func describePlace(f events.RequestCreated) string {
-	var parts []string
-	if f.Account != "" {
-		parts = append(parts, "account "+string(f.Account))
-	}
-	if f.Queue != events.QueueName(f.Account) {
-		parts = append(parts, "queue "+string(cmp.Or(f.Queue, events.MainQueue)))
-	}
-	if f.Priority != "" {
-		parts = append(parts, "priority "+f.Priority.String())
-	}
-	if parts == nil {
+// whose says to whom a dispatch is charged; nothing if that is nobody.
+func whose(s *events.Share) string {
+	if s == nil {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return ": " + s.Why
 }
