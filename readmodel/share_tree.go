@@ -42,7 +42,8 @@ type ShareNode struct {
 	Name string `json:"name"`
 	// Weight is its part among its neighbours; 0 for a tier.
 	Weight int `json:"weight"`
-	// Due is its part in percent among its neighbours that have work now; nil if it has none, and for a tier.
+	// Due is its part in percent among its neighbours that have work now and are not paused; nil if it is none of them, and
+	// for a tier.
 	Due *float64 `json:"due"`
 	// Had is its part in percent of what its neighbours were charged; nil if they were charged nothing.
 	Had *float64 `json:"had"`
@@ -249,13 +250,13 @@ func shareAmong(list []ShareNode) {
 	weights, charged := 0, int64(0)
 	for _, n := range list {
 		charged += n.ChargedMS
-		if n.Works() {
+		if n.Works() && !n.Paused {
 			weights += n.Weight
 		}
 	}
 	for i := range list {
 		n := &list[i]
-		if n.Works() && weights > 0 {
+		if n.Works() && !n.Paused && weights > 0 {
 			n.Due = percent(float64(n.Weight) / float64(weights))
 		}
 		if charged > 0 {
