@@ -71,6 +71,9 @@ func (w *world) found() {
 		w.must(w.people.AddCollector(context.Background(), modeller, n))
 		w.startProcess(c.name, c.lane)
 	}
+	if w.shared {
+		w.divide()
+	}
 	w.calm = false
 }
 
@@ -87,6 +90,8 @@ func (w *world) command() {
 	ctx := context.Background()
 	var c func()
 	switch n := w.r.IntN(16); {
+	case w.shared && w.odds(4):
+		c = w.share()
 	case n < 9:
 		wish := w.wish()
 		c = func() { _, _, _ = w.people.CreateRequest(ctx, modeller, wish) }
@@ -147,6 +152,12 @@ func (w *world) wish() control.NewRequest {
 	case 2:
 		n.Kind, n.Parent, n.ReleasedOn = events.Release, "", fmt.Sprintf("2026-0%d-01", 1+w.r.IntN(8))
 	}
+	if w.shared {
+		n.Account, n.Priority = w.account(), events.Priorities[w.r.IntN(len(events.Priorities))]
+		if w.odds(3) {
+			n.Queue = w.queue()
+		}
+	}
 	return n
 }
 
@@ -191,6 +202,9 @@ func (w *world) append(parts ...eventlog.Append) (events.Seq, error) {
 // reform makes every actor behave: the definitions are right, the collectors are active, and each has one live process.
 func (w *world) reform() {
 	w.must(w.people.Publish(context.Background(), modeller, modelSuite()))
+	for _, q := range modelQueues {
+		_, _ = w.people.PauseQueue(context.Background(), modeller, q, false)
+	}
 	var alive []*process
 	for _, c := range modelLanes {
 		if w.removed(c.name) {

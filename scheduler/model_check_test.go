@@ -28,6 +28,10 @@ type lawyer struct {
 	granted   *events.GraphAdmitted
 	ownBegan  map[events.Lane]bool
 	violation error
+	// admitted are the requests that the newest admission starts and that have not started yet.
+	admitted map[events.RequestID]bool
+	// shared is set once the farm is shared: then other rules say what comes first.
+	shared bool
 }
 
 // identity is the identity of a job. All jobs of these worlds measure all benchmarks.
@@ -87,6 +91,7 @@ func newLawyer(p Policy, attempts int) *lawyer {
 	return &lawyer{
 		policy: p, attempts: attempts, requests: map[events.RequestID]*fate{}, tags: map[events.Tag][]*fate{},
 		jobs: map[events.JobID]*task{}, identity: map[identity]events.JobID{}, lanes: map[events.Lane]*track{},
+		admitted: map[events.RequestID]bool{},
 	}
 }
 
@@ -114,7 +119,12 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 	// The other facts can break none of these rules.
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
+	case events.ShareFact, events.PriorityChanged:
+		l.shared = true
+	case events.RequestAdmitted:
+		l.admitted[f.RequestID] = true
 	case events.RequestCreated:
+		l.shared = l.shared || f.Account != "" || f.Queue != "" || f.Priority != ""
 		l.create(e, f)
 	case events.RequestArtifactsReady:
 		r := l.living(f.RequestID)
@@ -248,17 +258,17 @@ func (l *lawyer) waitingTries() map[int]int {
 func (l *lawyer) start(e events.Recorded, f events.RequestStarted, seen events.Seq) {
 	r := l.living(f.RequestID)
 	l.never(r.state != events.StateArtifactsReady, "request %s starts and is %s", f.RequestID, r.state)
-	admitted, ok := l.log[max(0, len(l.log)-2)].Fact.(events.RequestAdmitted)
-	l.never(!ok || admitted.RequestID != f.RequestID, "request %s starts without its admission", f.RequestID)
+	l.never(!l.admitted[f.RequestID], "request %s starts without its admission", f.RequestID)
+	delete(l.admitted, f.RequestID)
 	r.state, r.started, r.beginning = events.StateInProgress, e.Seq, e
 	l.running++
-	l.never(l.running > l.policy.MaxInProgress, "%d requests are in progress", l.running)
+	l.never(l.running > l.policy.MaxInProgress && !l.shared, "%d requests are in progress", l.running)
 	for _, id := range f.Shared {
 		l.never(l.withdrawn(id, seen), "request %s shares job %s, which was withdrawn", f.RequestID, id)
 		r.stand = append(r.stand, l.job(id))
 	}
 	l.owed, l.owedBy, l.ownBegan = f.Jobs+f.Backfill, f.RequestID, map[events.Lane]bool{}
-	if r.facts.Kind == events.Release {
+	if r.facts.Kind == events.Release || l.shared {
 		return
 	}
 	for _, other := range l.requests {

@@ -84,6 +84,8 @@ type world struct {
 	commands []func()
 	// acked is the place up to which the deliveries of a lane are acknowledged.
 	acked map[events.Lane]uint64
+	// shared is set for the worlds with accounts, queues and priorities.
+	shared bool
 	// depth counts actors in the middle of an append. calm is set for the end, when every actor behaves.
 	depth int
 	calm  bool
@@ -123,7 +125,7 @@ func newWorld(seed uint64) *world {
 		r: rand.New(rand.NewPCG(seed, 1)), log: memory.New(memory.Config{}), now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
 		acked: map[events.Lane]uint64{}, index: map[events.Subject][]events.Recorded{},
 	}
-	w.real = w.odds(8)
+	w.real, w.shared = w.odds(8), w.odds(3)
 	w.policy = Policy{MaxInProgress: 1 + w.r.IntN(3), ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute}
 	w.lawyer = newLawyer(w.policy, maxAttempts)
 	w.cursor, _ = w.log.Follow(context.Background(), 0)

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
@@ -40,6 +41,11 @@ func (l *lawyer) dispatch(e events.Recorded, f events.JobDispatched, seen events
 	}
 	l.never(unfinished > 1, "job %s is dispatched while one waits on lane %s", f.Job.ID, f.Job.Lane())
 	t.dispatched, t.place = e.Seq, f.Place
+	l.never((f.Share != nil) != l.shared && (f.Share != nil || seen == e.Seq-1), "job %s is dispatched with the share %v", f.Job.ID, f.Share)
+	if l.shared {
+		l.never(f.Share != nil && !l.stands(t, f.Share), "job %s is charged to %+v, which has no request for it", f.Job.ID, f.Share)
+		return
+	}
 	r := l.requests[t.spec.RequestID]
 	for _, other := range lane.jobs {
 		o := l.requests[other.spec.RequestID]
@@ -49,6 +55,16 @@ func (l *lawyer) dispatch(e events.Recorded, f events.JobDispatched, seen events
 		l.never(o == r && other.created <= t.created && l.before(lane, other, t), "job %s of the request is ahead of job %s on lane %s", other.spec.ID, f.Job.ID, f.Job.Lane())
 		l.never(o != r && startedEarlier(o.beginning, r.beginning, o.facts, r.facts), "a job of %s is dispatched on lane %s, where %s has jobs and comes first", r.tag, f.Job.Lane(), o.tag)
 	}
+}
+
+// stands reports whether a request of the account and queue wants the job.
+func (l *lawyer) stands(t *task, s *events.Share) bool {
+	for _, r := range l.requests {
+		if r.facts.Account == s.Account && r.facts.Queue == s.Queue && (slices.Contains(r.own, t) || slices.Contains(r.backfill, t) || slices.Contains(r.stand, t)) {
+			return true
+		}
+	}
+	return false
 }
 
 // before reports whether a was made before b.

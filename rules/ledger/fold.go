@@ -194,10 +194,9 @@ func (l *Ledger) unsort(r *request.Request) {
 	delete(l.Waiting, r.ID)
 	delete(l.Wishing, r.ID)
 	delete(l.Pending, r.ID)
-	if ready := l.Ready[r.Queue]; ready != nil {
-		if delete(ready, r.ID); len(ready) == 0 {
-			delete(l.Ready, r.Queue)
-		}
+	delete(l.Ready[r.Queue], r.ID)
+	if len(l.Ready[r.Queue]) == 0 {
+		delete(l.Ready, r.Queue)
 	}
 	l.count(r, -1)
 }
@@ -219,7 +218,8 @@ func (l *Ledger) count(r *request.Request, n int) {
 
 // add adds to a count, and forgets it when it is 0.
 func add[K comparable](counts map[K]int, k K, n int) {
-	if counts[k] += n; counts[k] == 0 {
+	counts[k] += n
+	if counts[k] == 0 {
 		delete(counts, k)
 	}
 }

@@ -96,7 +96,8 @@ func TestDecide(t *testing.T) {
 		},
 		{"asking again for the main queue", ready, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Queue: "main", Priority: "normal"}, nil, false},
 		{
-			"who asks, where and how urgently", Request{},
+			"who asks, where and how urgently",
+			Request{},
 			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Account: "alice", Queue: "bisect", Priority: "high"},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Key: "b",
@@ -105,7 +106,8 @@ func TestDecide(t *testing.T) {
 			false,
 		},
 		{
-			"main and normal are stored as nothing", Request{},
+			"main and normal are stored as nothing",
+			Request{},
 			Create{Suite: "go", Kind: events.Master, Key: "b", Tag: "b", Queue: "main", Priority: "normal"},
 			[]events.Fact{events.RequestCreated{
 				RequestID: events.NewRequestID("go", events.Master, "b"), Kind: events.Master, Suite: "go", Tag: "b", Key: "b",

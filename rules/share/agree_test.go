@@ -16,7 +16,9 @@ import (
 // world does everything to a tree and to the model, and compares them.
 type world struct {
 	*rapid.T
-	tree   *share.Tree
+	tree *share.Tree
+	// twin is told the same, and is never restored.
+	twin   *share.Tree
 	model  *model
 	places []place
 }
@@ -35,13 +37,16 @@ var (
 // The tree does in any world what the rules say, and keeps what they need and no more.
 func TestTreeAgreesWithTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{T: t, tree: share.New(), model: newModel()}
+		w := &world{T: t, tree: share.New(), twin: share.New(), model: newModel()}
 		steps := rapid.SampledFrom([][]int{nil, nil, {0, 0, 4, 12, 12, 14}}).Draw(t, "kind")
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			if len(steps) == 0 {
 				w.step(rapid.IntRange(0, 15).Draw(t, "step"))
 			} else {
 				w.step(rapid.SampledFrom(steps).Draw(t, "step"))
+			}
+			if diff := gocmp.Diff(w.twin.Image(), w.tree.Image()); diff != "" {
+				t.Fatalf("images (-never restored +tree):\n%s", diff)
 			}
 			if diff := gocmp.Diff(w.model.image(), w.tree.Image().Nodes); diff != "" {
 				t.Fatalf("nodes (-model +tree):\n%s", diff)
@@ -53,6 +58,11 @@ func TestTreeAgreesWithTheRules(t *testing.T) {
 			}
 		}
 	})
+}
+
+func (w *world) both(say func(*share.Tree)) {
+	say(w.tree)
+	say(w.twin)
 }
 
 func (w *world) leaf() share.Leaf {
@@ -78,7 +88,7 @@ func (w *world) step(kind int) {
 	case 0, 1, 2, 3:
 		l, i := w.leaf(), w.wish()
 		for range rapid.IntRange(1, 3).Draw(w.T, "jobs") {
-			w.tree.Add(l, i.class, i.item)
+			w.both(func(t *share.Tree) { t.Add(l, i.class, i.item) })
 			w.model.add(l, i)
 		}
 	case 4, 5, 6, 7:
@@ -87,15 +97,15 @@ func (w *world) step(kind int) {
 		w.end()
 	case 10:
 		l, i := w.leaf(), w.wish()
-		w.tree.Remove(l, i.class, i.item)
+		w.both(func(t *share.Tree) { t.Remove(l, i.class, i.item) })
 		w.model.remove(l, i)
 	case 11:
 		l := w.leaf()
 		if rapid.Bool().Draw(w.T, "held") {
-			w.tree.Hold(l)
+			w.both(func(t *share.Tree) { t.Hold(l) })
 			w.model.hold(l)
 		} else {
-			w.tree.Unhold(l)
+			w.both(func(t *share.Tree) { t.Unhold(l) })
 			w.model.unhold(l)
 		}
 	case 12:
@@ -126,9 +136,9 @@ func (w *world) dispatch() {
 		w.Fatalf("no reason for %+v", got)
 	}
 	charge := expect(got)
-	w.tree.Serve(got.Leaf, charge, got.Waiting)
+	w.both(func(t *share.Tree) { t.Serve(got.Leaf, charge, got.Waiting) })
 	w.model.serve(got.Leaf, charge, got.Waiting)
-	w.tree.Remove(got.Leaf, got.Class, got.Item)
+	w.both(func(t *share.Tree) { t.Remove(got.Leaf, got.Class, got.Item) })
 	w.model.remove(got.Leaf, wish{got.Class, got.Item})
 	w.places = append(w.places, place{got.Leaf, got.Waiting})
 }
@@ -142,14 +152,14 @@ func (w *world) end() {
 	w.correct(p)
 	if rapid.Bool().Draw(w.T, "ends") {
 		w.places = slices.Delete(w.places, i, i+1)
-		w.tree.End(p.leaf)
+		w.both(func(t *share.Tree) { t.End(p.leaf) })
 		w.model.end(p.leaf)
 	}
 }
 
 func (w *world) correct(p place) {
 	delta := int64(rapid.IntRange(-4000, 4000).Draw(w.T, "delta"))
-	w.tree.Correct(p.leaf, delta, p.waiting...)
+	w.both(func(t *share.Tree) { t.Correct(p.leaf, delta, p.waiting...) })
 	w.model.correct(p.leaf, delta, p.waiting)
 }
 
@@ -162,11 +172,11 @@ func (w *world) set() {
 			FloorDefault: rapid.IntRange(0, 500).Draw(w.T, "default"), FloorIdle: rapid.IntRange(0, 400).Draw(w.T, "idle"),
 			LagMS: int64(rapid.IntRange(0, 3000).Draw(w.T, "lag")),
 		}
-		w.tree.SetPolicy(p)
+		w.both(func(t *share.Tree) { t.SetPolicy(p) })
 		w.model.setPolicy(p)
 	case 1:
 		name := rapid.SampledFrom(someAccounts).Draw(w.T, "account")
-		w.tree.SetAccount(name, share.Account{Weight: weight, MaxRunning: limit})
+		w.both(func(t *share.Tree) { t.SetAccount(name, share.Account{Weight: weight, MaxRunning: limit}) })
 		w.model.accounts[name] = share.Account{Weight: weight, MaxRunning: limit}
 	default:
 		name := rapid.SampledFrom(someQueues).Draw(w.T, "queue")
@@ -174,7 +184,7 @@ func (w *world) set() {
 		if name != "" {
 			q.Parent = rapid.SampledFrom(someQueues).Draw(w.T, "parent")
 		}
-		w.tree.SetQueue(name, q)
+		w.both(func(t *share.Tree) { t.SetQueue(name, q) })
 		w.model.setQueue(name, q)
 	}
 }
@@ -217,14 +227,14 @@ func (w *world) stray() {
 	l := w.leaf()
 	switch rapid.IntRange(0, 2).Draw(w.T, "stray") {
 	case 0:
-		w.tree.Serve(l, 70, nil)
+		w.both(func(t *share.Tree) { t.Serve(l, 70, nil) })
 		w.model.serve(l, 70, nil)
 		w.places = append(w.places, place{leaf: l})
 	case 1:
 		w.correct(place{l, allTiers})
 	case 2:
 		if w.model.running[l] == 0 {
-			w.tree.End(l)
+			w.both(func(t *share.Tree) { t.End(l) })
 		}
 	}
 }

@@ -49,12 +49,21 @@ func (a *account) refresh() {
 }
 
 func (a *account) leave(n *node) {
-	if a == nil {
-		return
-	}
 	if i := slices.Index(a.leaves, n); i >= 0 {
 		a.leaves = slices.Delete(a.leaves, i, i+1)
 	}
+}
+
+// limit returns an account if it has a limit, else nil.
+func (t *Tree) limit(name events.AccountName) *account {
+	if t.limited == 0 {
+		return nil
+	}
+	a := t.accounts[name]
+	if a == nil || a.MaxRunning <= 0 {
+		return nil
+	}
+	return a
 }
 
 // SetPolicy sets the policy from the next decision on.
@@ -106,6 +115,12 @@ func (t *Tree) SetAccount(name events.AccountName, set Account) {
 	}
 	limited := a.MaxRunning > 0
 	a.Account = set
+	if limited {
+		t.limited--
+	}
+	if set.MaxRunning > 0 {
+		t.limited++
+	}
 	if set.MaxRunning > 0 && !limited {
 		for _, n := range t.nodes {
 			if n.inner == nil && n.name == string(name) {

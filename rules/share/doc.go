@@ -19,12 +19,16 @@
 //	serve      S' = max(S, v - lag·1024/w)           a job is dispatched and charged c
 //	           v  = max(v, S')
 //	           S  = S' + cost(c, w); L = next number
-//	correct    S  = S + cost(d, w)                   a job took d more than its charge, or -d less
+//	correct    S  = S + cost(d, w)                   a job took d more than its charge, or -d less;
+//	           v  = min(v, S) if S was at least v    when other work of the child waits
+//
+// The last rule is our own. A charge that was too high moves v too far: those who were charged would then have their
+// next turns before everyone who joins. So v goes back with them.
 //
 // A dispatch serves every node on the path from the leaf up to the tier. A newcomer begins at v, so it is next, after
 // others that are as new; 10,000 jobs of others change nothing. A child that no free lane fits is not charged: it keeps
 // its start and catches up later, but no more than the lag. A node without work banks nothing. It is forgotten as soon
-// as its start is not above v any more, which is the same as if it had not been. A queue or tier without any work starts
+// as its start is not above v any more. A queue or tier without any work starts
 // over.
 //
 // # Tiers

@@ -111,16 +111,22 @@ func in(q events.QueueName, a events.AccountName) share.Leaf {
 }
 
 // next dispatches one job on a machine that is always free.
-func (s *site) next(t *testing.T) share.Choice {
+func (s *site) next(t failer) share.Choice {
 	t.Helper()
 	c, ok := s.Pick(func(share.Choice) int64 { return s.expect }, 0)
 	if !ok {
-		t.Fatal("nothing waits")
+		t.Fatalf("nothing waits")
 	}
 	s.Serve(c.Leaf, s.expect, c.Waiting)
 	s.Remove(c.Leaf, c.Class, c.Item)
 	s.End(c.Leaf)
 	return c
+}
+
+// failer is a test or a property of one.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }
 
 func TestNewcomerIsNext(t *testing.T) {

@@ -117,7 +117,7 @@ func Restore(i Image) *Tree {
 		t.queues[q.Name] = &queue{Queue: q.Queue}
 	}
 	for _, a := range i.Accounts {
-		t.accounts[a.Name] = &account{Account: a.Account}
+		t.SetAccount(a.Name, a.Account)
 	}
 	for _, n := range i.Nodes {
 		t.restore(n)

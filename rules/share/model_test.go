@@ -234,7 +234,12 @@ func (m *model) correct(l share.Leaf, delta int64, waiting []events.Tier) {
 		if m.resting(p) {
 			m.awake(p)
 		}
-		m.nodes[p].start += costOf(delta, m.weight(p))
+		n := m.nodes[p]
+		above, before := m.nodes[*n.parent], n.start
+		n.start += costOf(delta, m.weight(p))
+		if m.waiting(p) > 0 && before >= above.virtual {
+			above.virtual = max(min(above.virtual, n.start), 0)
+		}
 	}
 	m.owe(l.Tier, delta, waiting)
 	m.settle()

@@ -51,9 +51,14 @@ func (n *node) tier() int {
 	return n.inner.tier
 }
 
-// find returns the slot of a class, or where it belongs.
+// find returns the slot of a class, or where it belongs. It looks first where the slot is if no class is missing.
 func (n *node) find(c Class) (int, bool) {
 	low, high := 0, len(n.slots)
+	if high > 0 {
+		if guess := int(c) - int(n.slots[0].class); guess >= 0 && guess < high && n.slots[guess].class == c {
+			return guess, true
+		}
+	}
 	for low < high {
 		middle := int(uint(low+high) / 2)
 		if n.slots[middle].class < c {

@@ -18,7 +18,7 @@ func (t *Tree) leaf(l Leaf) *node {
 	n := t.nodes[at]
 	if n == nil {
 		n = t.grow(at, q, nil)
-		if a := t.accounts[l.Account]; a != nil && a.MaxRunning > 0 {
+		if a := t.limit(l.Account); a != nil {
 			a.leaves = append(a.leaves, n)
 			n.hidden = a.blocked()
 		}
@@ -54,7 +54,9 @@ func (t *Tree) grow(at spot, parent *node, in *inner) *node {
 func (t *Tree) drop(n *node) {
 	if n.inner == nil {
 		delete(t.nodes, spot{n.parent, n.name})
-		t.accounts[events.AccountName(n.name)].leave(n)
+		if a := t.limit(events.AccountName(n.name)); a != nil {
+			a.leave(n)
+		}
 		return
 	}
 	delete(t.nodes, spot{t.tiers[n.inner.tier], n.name})

@@ -16,6 +16,8 @@ type Tree struct {
 	nodes    map[spot]*node
 	queues   map[events.QueueName]*queue
 	accounts map[events.AccountName]*account
+	// limited counts the accounts with a limit.
+	limited int
 	// number counts joins and turns.
 	number int64
 }
@@ -162,7 +164,7 @@ func (t *Tree) Correct(l Leaf, deltaMS int64, waiting ...events.Tier) {
 		before, in := p.start, p.parent.inner
 		p.start = add(p.start, cost(delta, t.weight(p)))
 		if p.waiting > 0 && before >= in.virtual {
-			in.virtual = min(in.virtual, p.start)
+			in.virtual = max(min(in.virtual, p.start), 0)
 		}
 		p.moved()
 	}
@@ -188,7 +190,7 @@ func (t *Tree) run(n *node, more int32) {
 			p.inner.queue.refresh()
 		}
 	}
-	if a := t.accounts[events.AccountName(n.name)]; a != nil && a.MaxRunning > 0 {
+	if a := t.limit(events.AccountName(n.name)); a != nil {
 		a.running += int(more)
 		a.refresh()
 	}

@@ -239,8 +239,10 @@ func TestEveryWriteOfASharedFarm(t *testing.T) {
 	s.published()
 	c := s.client
 	for what, do := range map[string]func() (control.Answer, error){
-		"policy": func() (control.Answer, error) { return c.SetSharePolicy(s.ctx, control.PolicyChange{FloorIdle: new(7)}) },
-		"queue":  func() (control.Answer, error) { return c.ConfigureQueue(s.ctx, "bisect", control.QueueChange{}) },
+		"policy": func() (control.Answer, error) {
+			return c.SetSharePolicy(s.ctx, control.PolicyChange{FloorIdle: new(7)})
+		},
+		"queue": func() (control.Answer, error) { return c.ConfigureQueue(s.ctx, "bisect", control.QueueChange{}) },
 	} {
 		if a, err := do(); err != nil || a.Existed {
 			t.Errorf("%s: %+v %v", what, a, err)
