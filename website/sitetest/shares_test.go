@@ -124,11 +124,16 @@ func TestASharedFarm(t *testing.T) {
 	if err != nil || shares.FloorDefault != 150 || len(shares.Tiers) != 1 || len(shares.Tiers[0].Nodes) != 3 {
 		t.Errorf("%+v %v", shares, err)
 	}
+	request, err := cl.Request(s.ctx, string(alices))
+	if err != nil || len(request.JobList) != 1 || request.JobList[0].Share == nil {
+		t.Fatalf("%+v %v", request, err)
+	}
 	for path, words := range map[string][]string{
-		"/":                           {`href="/shares"`, "Other queues", ">bisect</a>", "<td data-label=\"Account\">bob</td>"},
-		"/shares":                     {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">75&nbsp;%</td>"},
-		"/requests?queue=bisect":      {"by bob in bisect"},
-		"/requests/" + string(alices): {"<dt>Account</dt><dd>alice", "<dt>Priority</dt><dd>high"},
+		"/jobs/" + string(request.JobList[0].ID): {"<dt>Charged</dt><dd>1 min 1 s to alice in queue alice", "tier default: first of 1 in queue alice"},
+		"/":                                      {`href="/shares"`, "Other queues", ">bisect</a>", "<td data-label=\"Account\">bob</td>"},
+		"/shares":                                {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">75&nbsp;%</td>"},
+		"/requests?queue=bisect":                 {"by bob in bisect"},
+		"/requests/" + string(alices):            {"<dt>Account</dt><dd>alice", "<dt>Priority</dt><dd>high"},
 	} {
 		_, page := s.get(path)
 		for _, word := range words {
