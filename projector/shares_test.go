@@ -443,3 +443,25 @@ func TestQueueLeavesOutOtherQueues(t *testing.T) {
 		}
 	}
 }
+
+// Whatever happens, the days of an account add up to what it had, and its open places are those of its open jobs.
+func TestChargesAddUp(t *testing.T) {
+	type leaf struct {
+		Tier, Queue, Account string
+		Running              int
+		ChargedMS            int64
+	}
+	for seed := range uint64(4) {
+		url := project(t, walk(t, 300+seed, 500), 50)
+		var had, days []leaf
+		query(t, url, `SELECT tier, queue, account, running, charged_ms FROM tacho.share ORDER BY 1, 2, 3`, &had)
+		query(t, url, `SELECT tier, queue, account, (
+				SELECT count(*) FROM tacho.job_queue j WHERE j.state IN ('queued', 'in_progress')
+				AND (j.share->>'tier', j.share->>'queue', j.share->>'account') = (u.tier, u.queue, u.account)
+			) AS running, sum(charged_ms)::bigint AS charged_ms
+			FROM tacho.usage u GROUP BY tier, queue, account ORDER BY 1, 2, 3`, &days)
+		if diff := cmp.Diff(had, days); len(had) == 0 || diff != "" {
+			t.Errorf("seed %d, share (-) and usage (+):\n%s", seed, diff)
+		}
+	}
+}
