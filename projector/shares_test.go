@@ -210,8 +210,13 @@ func TestAccountsAndQueues(t *testing.T) {
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.AccountTokenIssued{Account: "nobody", Digest: "d4"})
 	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
+	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
 	r, ctx := open(t, project(t, s.stored, 4)), t.Context()
 
+	shares, err := r.Shares(ctx, s.at)
+	if err != nil || shares.FloorDefault != 200 || shares.FloorIdle != 0 || shares.LagMS != 1000 || !shares.PolicySince.Equal(*at(first, 15)) {
+		t.Errorf("%+v %v", shares, err)
+	}
 	accounts, err := r.Accounts(ctx, "", 0)
 	want := []readmodel.Account{
 		{
