@@ -145,6 +145,9 @@ func (r whyRows) why() Why {
 	w.Waits = true
 	w.Reason = r.reason(&w)
 	w.Words = r.words(w)
+	if r.request.State == events.StateCancelled {
+		w.Words += "; its own request was cancelled, so it runs only if another one wants it"
+	}
 	return w
 }
 

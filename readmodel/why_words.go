@@ -31,7 +31,7 @@ func (r whyRows) words(w Why) string {
 	case WaitLimit:
 		return w.Limit.words()
 	case WaitTier:
-		return fmt.Sprintf("%s of more urgent tiers for %s", waits(w.Ahead), lane)
+		return fmt.Sprintf("%s before it for %s, of more urgent tiers", isOrAre(w.Ahead, "job"), lane)
 	case WaitShare:
 		return fmt.Sprintf("it is the first of its own; %s", r.shareWords(w))
 	case WaitOwn:
@@ -116,14 +116,6 @@ func isOrAre(n int, noun string) string {
 		return phrase.Count(n, noun) + " is"
 	}
 	return phrase.Count(n, noun) + " are"
-}
-
-// waits returns "1 job waits" or "2 jobs wait".
-func waits(n int) string {
-	if n == 1 {
-		return "1 job waits"
-	}
-	return phrase.Count(n, "job") + " wait"
 }
 
 // doesNotWait says what became of a job that does not wait.
