@@ -323,9 +323,9 @@ func TestTreeOfShares(t *testing.T) {
 	want := []string{
 		"tier default 0: due -, had 100, 60000 ms, 4 requests, 2 waiting, 2 running",
 		" queue builds 60: due 60, had 50, 30000 ms, 2 requests, 1 waiting, 1 running",
-		"  queue bisect 20 paused: due 66.7, had 0, 0 ms, 1 requests, 1 waiting, 0 running",
+		"  account bob 10: due 100, had 100, 30000 ms, 1 requests, 0 waiting, 1 running",
+		"  queue bisect 20 paused: due -, had 0, 0 ms, 1 requests, 1 waiting, 0 running",
 		"   account bob 10: due 100, had -, 0 ms, 1 requests, 1 waiting, 0 running",
-		"  account bob 10: due 33.3, had 100, 30000 ms, 1 requests, 0 waiting, 1 running",
 		" queue alice 30: due 30, had 50, 30000 ms, 1 requests, 0 waiting, 1 running",
 		"  account alice 30: due 100, had 100, 30000 ms, 1 requests, 0 waiting, 1 running",
 		" queue main 10: due 10, had 0, 0 ms, 1 requests, 1 waiting, 0 running",

@@ -42,7 +42,8 @@ type ShareNode struct {
 	Name string `json:"name"`
 	// Weight is its part among its neighbours; 0 for a tier.
 	Weight int `json:"weight"`
-	// Due is its part in percent among its neighbours that have work now; nil if it has none, and for a tier.
+	// Due is its part in percent among its neighbours that have work now and are not paused; nil if it is none of them, and
+	// for a tier.
 	Due *float64 `json:"due"`
 	// Had is its part in percent of what its neighbours were charged; nil if they were charged nothing.
 	Had *float64 `json:"had"`
@@ -141,19 +142,15 @@ var tiersInOrder = []events.Tier{events.TierVIP, events.TierDefault, events.Tier
 func (t tree) tiers() []ShareNode {
 	list := []ShareNode{}
 	for _, tier := range tiersInOrder {
-		accounts, parts := map[events.QueueName][]ShareNode{}, map[events.QueueName][]events.QueueName{}
-		var tops []events.QueueName
+		s := spots{accounts: map[events.QueueName][]ShareNode{}, parts: map[events.QueueName][]events.QueueName{}}
 		for _, l := range t.leaves {
-			if l.Tier != tier {
-				continue
+			if l.Tier == tier {
+				t.place(&s, l.Queue, 1)
+				s.accounts[l.Queue] = append(s.accounts[l.Queue], l.node())
 			}
-			if accounts[l.Queue] == nil {
-				tops = t.placed(l.Queue, accounts, parts, tops)
-			}
-			accounts[l.Queue] = append(accounts[l.Queue], l.node())
 		}
-		if len(tops) > 0 {
-			list = append(list, joined(ShareNode{Kind: NodeTier, Name: string(tier)}, t.nodes(tops, accounts, parts)))
+		if len(s.tops) > 0 {
+			list = append(list, joined(ShareNode{Kind: NodeTier, Name: string(tier)}, t.nodes(s, s.tops)))
 		}
 	}
 	shareAmong(list)
@@ -163,39 +160,38 @@ func (t tree) tiers() []ShareNode {
 	return list
 }
 
+// spots says where the queues of a tier stand.
+type spots struct {
+	// tops are the queues without a parent, parts the queues below a queue.
+	tops  []events.QueueName
+	parts map[events.QueueName][]events.QueueName
+	// accounts are the accounts in each queue that has a spot.
+	accounts map[events.QueueName][]ShareNode
+}
+
 // maxDepth bounds how deep queues are nested.
 const maxDepth = 4
 
-// placed puts a queue below its parent, and the parents that are not there yet below theirs. It returns the queues without
-// a parent.
-func (t tree) placed(name events.QueueName, accounts map[events.QueueName][]ShareNode, parts map[events.QueueName][]events.QueueName,
-	tops []events.QueueName,
-) []events.QueueName {
-	for range maxDepth {
-		if accounts[name] == nil {
-			accounts[name] = []ShareNode{}
-		}
-		parent := t.queues[name].Parent
-		if parent == "" {
-			break
-		}
-		if slices.Contains(parts[parent], name) {
-			return tops
-		}
-		parts[parent] = append(parts[parent], name)
-		name = parent
+// place gives a queue a spot below its parent, and first its parent one.
+func (t tree) place(s *spots, name events.QueueName, depth int) {
+	if _, placed := s.accounts[name]; placed {
+		return
 	}
-	if !slices.Contains(tops, name) {
-		tops = append(tops, name)
+	s.accounts[name] = nil
+	parent := t.queues[name].Parent
+	if parent == "" || depth == maxDepth {
+		s.tops = append(s.tops, name)
+		return
 	}
-	return tops
+	t.place(s, parent, depth+1)
+	s.parts[parent] = append(s.parts[parent], name)
 }
 
 // nodes returns queues with all nodes below them.
-func (t tree) nodes(names []events.QueueName, accounts map[events.QueueName][]ShareNode, parts map[events.QueueName][]events.QueueName) []ShareNode {
+func (t tree) nodes(s spots, names []events.QueueName) []ShareNode {
 	var list []ShareNode
 	for _, name := range names {
-		below := append(t.nodes(parts[name], accounts, parts), accounts[name]...)
+		below := append(t.nodes(s, s.parts[name]), s.accounts[name]...)
 		list = append(list, joined(t.queue(name, below), below))
 	}
 	return list
@@ -252,13 +248,13 @@ func shareAmong(list []ShareNode) {
 	weights, charged := 0, int64(0)
 	for _, n := range list {
 		charged += n.ChargedMS
-		if n.Works() {
+		if n.Works() && !n.Paused {
 			weights += n.Weight
 		}
 	}
 	for i := range list {
 		n := &list[i]
-		if n.Works() && weights > 0 {
+		if n.Works() && !n.Paused && weights > 0 {
 			n.Due = percent(float64(n.Weight) / float64(weights))
 		}
 		if charged > 0 {

@@ -236,7 +236,7 @@ func (r whyRows) tree() whyTree { return whyTree{newTree(nil, r.queues), r.open}
 // path returns a queue and those above it, up to the one without a parent.
 func (t tree) path(name events.QueueName) []events.QueueName {
 	path := []events.QueueName{name}
-	for range maxDepth {
+	for range maxDepth - 1 {
 		if name = t.queues[name].Parent; name == "" {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,7 +32,7 @@ func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
 	account := events.AccountName("")
 	if strings.EqualFold(scheme, "bearer") {
 		var err error
-		if account, err = s.accountOf(r.Context(), token); err != nil {
+		if account, err = s.accountOf(r, token); err != nil {
 			return r, err
 		}
 	}
@@ -46,18 +47,34 @@ func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
 
 // accountOf returns the account that has a token; empty when none has. A token that was issued a moment ago may not be
 // in the tables yet: then it waits for them once.
-func (s *Server) accountOf(ctx context.Context, token string) (events.AccountName, error) {
+func (s *Server) accountOf(r *http.Request, token string) (events.AccountName, error) {
 	if !control.LooksLikeToken(token) {
 		return "", nil
 	}
-	account, err := s.Control.AccountOfToken(ctx, token)
+	account, err := s.lookUp(r, token)
 	if err != nil || account != "" {
 		return account, err
 	}
-	if err := s.caughtUp(ctx); err != nil {
+	if err := s.caughtUp(r.Context()); err != nil {
 		return "", err
 	}
-	return s.Control.AccountOfToken(ctx, token)
+	return s.lookUp(r, token)
+}
+
+// lookUp returns the account that has a token, as the tables and the log say, when it has its turn. So guesses do not
+// keep others from reading.
+func (s *Server) lookUp(r *http.Request, token string) (events.AccountName, error) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.bounds.Wait.Std(), errNoTurn)
+	defer cancel()
+	done, err := s.bounds.tokens.take(ctx, visitor(r, s.bounds.trusted))
+	if errors.Is(err, errNoTurn) {
+		return "", s.tooMany("answer", ofTurn)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return s.Control.AccountOfToken(r.Context(), token)
 }
 
 // accountKey is the key of a call's context under which the account is that gives the command.

@@ -54,7 +54,12 @@ type bounds struct {
 	// streams read. Parts are small and would wait long behind the long reads. The last two load the processors more
 	// than Postgres, so each leaves one processor to the pages.
 	quick, long, parts *turns
+	// tokens are the turns of looking up a token: anybody may send something that looks like one.
+	tokens *turns
 }
+
+// tokensAtOnce is how many tokens are looked up at once.
+const tokensAtOnce = 4
 
 // newBounds returns the bounds of a configuration. It panics if the configuration is wrong: it should have been checked.
 func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
@@ -68,7 +73,7 @@ func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 		answers: newPlaces(c.Answers, c.AnswersPerAddress, fewPlaces), streams: newPlaces(c.Streams, c.StreamsPerAddress, fewPlaces),
 		memory: newPlaces(memoryForAll, memoryForOne, memoryForOne/16),
 		quick:  newTurns(max(r.Connections()-1, 1)), // one connection is for common reads
-		long:   newTurns(atOnce), parts: newTurns(atOnce),
+		long:   newTurns(atOnce), parts: newTurns(atOnce), tokens: newTurns(tokensAtOnce),
 	}
 	b.long.yieldTo, b.parts.yieldTo = b.quick, b.quick
 	return b

@@ -49,7 +49,7 @@ func (t informed) upToHead(ctx context.Context) error {
 func (t informed) upTo(ctx context.Context, seq events.Seq) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, informedWithin, errWaitedLong)
 	defer cancel()
-	return late(t.WaitFor(ctx, seq), seq, informedWithin)
+	return late(t.WaitFor(ctx, seq), "ask again, or see /readyz", seq, informedWithin)
 }
 
 // queues returns the queues that are not closed, at least as they were at an event.

@@ -40,13 +40,13 @@ func (s *Server) caughtUp(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.WaitFor, errWaitedLong)
 	defer cancel()
-	return late(s.Reader.WaitFor(ctx, head.Last), head.Last, s.WaitFor)
+	return late(s.Reader.WaitFor(ctx, head.Last), "name the request by its id, or the suite, or see /readyz", head.Last, s.WaitFor)
 }
 
 // late returns the error of a wait for the tables in words. Other errors stay as they are.
-func late(err error, seq events.Seq, after time.Duration) error {
+func late(err error, next string, seq events.Seq, after time.Duration) error {
 	if errors.Is(err, errWaitedLong) {
-		return wrong(http.StatusGatewayTimeout, "name the request by its id, or the suite, or see /readyz", "the tables did not reach event %d of the log after %s", seq, after)
+		return wrong(http.StatusGatewayTimeout, next, "the tables did not reach event %d of the log after %s", seq, after)
 	}
 	return err
 }

@@ -163,8 +163,8 @@ func (v *sharesView) add(above string, depth int, nodes []readmodel.ShareNode) {
 }
 
 // Floor returns the part of the machine time that a tier has at least, in percent; 0 for none.
-func (v sharesView) Floor(tier string) float64 {
-	switch events.Tier(tier) {
+func (v sharesView) Floor(tier events.Tier) float64 {
+	switch tier {
 	case events.TierDefault:
 		return float64(v.FloorDefault) / 10
 	case events.TierIdle:

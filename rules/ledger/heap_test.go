@@ -12,15 +12,19 @@ import (
 )
 
 // BenchmarkHeap reports how much heap a job takes while it waits, and after it and its request have ended, with its
-// share of a request of 12 jobs and of one of 120. Each fact has its own strings, like a fact read from the log.
+// share of a request of 12 jobs and of one of 120, on a farm with and without 1,000 accounts. Each fact has its own strings, like a fact read from the log.
 func BenchmarkHeap(b *testing.B) {
 	for _, size := range []int{10_000, 30_000, 100_000} {
 		for _, each := range []int{12, 120} {
-			for _, ended := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%d/each=%d/ended=%t", size, each, ended), func(b *testing.B) {
+			for _, kind := range []struct {
+				name     string
+				ended    bool
+				accounts int
+			}{{"waiting", false, 0}, {"shared", false, 1000}, {"ended", true, 0}} {
+				b.Run(fmt.Sprintf("%d/each=%d/%s", size, each, kind.name), func(b *testing.B) {
 					for b.Loop() {
 						before := heap()
-						l := farm(b, size, each, ended)
+						l := farm(b, size, each, kind.ended, kind.accounts)
 						b.ReportMetric(float64(heap()-before)/float64(size), "B/job")
 						runtime.KeepAlive(l)
 					}
@@ -38,8 +42,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// farm is a ledger with this many jobs, some for each request.
-func farm(b *testing.B, jobs, each int, ended bool) *ledger.Ledger {
+// farm is a ledger with this many jobs, some for each request, in the own queues of some accounts.
+func farm(b *testing.B, jobs, each int, ended bool, accounts int) *ledger.Ledger {
 	const lanes = 4
 	l := ledger.New()
 	var seq events.Seq
@@ -68,7 +72,12 @@ func farm(b *testing.B, jobs, each int, ended bool) *ledger.Ledger {
 		if err := json.Unmarshal(text, &made); err != nil {
 			b.Fatal(err)
 		}
-		tell(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: a.Suite, Tag: a.Tag, Key: string(a.Tag), State: events.StateArtifactsReady})
+		asked := events.RequestCreated{RequestID: id, Kind: events.Master, Suite: a.Suite, Tag: a.Tag, Key: string(a.Tag), State: events.StateArtifactsReady}
+		if accounts > 0 {
+			asked.Account = events.AccountName(fmt.Sprintf("account-%d", i%accounts))
+			asked.Queue = events.QueueName(asked.Account)
+		}
+		tell(asked)
 		tell(events.RequestStarted{RequestID: id, Jobs: each})
 		tell(made)
 		for n, j := range made.Jobs {

@@ -16,7 +16,8 @@ type Job struct {
 	Round int
 	of    *origin
 	like  *events.JobSpec
-	// Wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended.
+	// Wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended. Jobs
+	// share the list, so it is replaced, never changed.
 	Wanters []Wanter
 	// resting is set when it has ended and is on no lane.
 	resting bool

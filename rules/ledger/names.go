@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -11,6 +12,8 @@ type names struct {
 	strings map[string]string
 	origins map[origin]*origin
 	likes   map[like]*events.JobSpec
+	// alone is the last list of one wanter: the jobs of a request come one after another.
+	alone []Wanter
 }
 
 // origin is what the jobs of one request and artifact have in common.
@@ -76,6 +79,17 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 		n.likes[key] = known
 	}
 	return known
+}
+
+// wanters returns a list with one wanter more.
+func (n *names) wanters(list []Wanter, more Wanter) []Wanter {
+	switch {
+	case len(list) > 0:
+		return append(slices.Clip(list), more)
+	case len(n.alone) == 0 || n.alone[0] != more:
+		n.alone = []Wanter{more}
+	}
+	return n.alone
 }
 
 // job returns a job that shares its strings and lists with others.

@@ -50,7 +50,7 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 
 // hold notes that a request holds a job in memory.
 func (l *Ledger) hold(j *Job, w Wanter) {
-	j.Wanters = append(j.Wanters, w)
+	j.Wanters = l.names.wanters(j.Wanters, w)
 	if !j.resting {
 		l.busy[w.Request]++
 	}
@@ -90,7 +90,7 @@ func (l *Ledger) releaseJobs(id events.RequestID) {
 		for _, job := range list {
 			if j, ok := l.Jobs[job]; ok {
 				delete(l.lane(j.Lane()).Entered, id)
-				j.Wanters = slices.DeleteFunc(j.Wanters, func(w Wanter) bool { return w.Request == id })
+				j.Wanters = slices.DeleteFunc(slices.Clone(j.Wanters), func(w Wanter) bool { return w.Request == id })
 				l.bury(j)
 			}
 		}

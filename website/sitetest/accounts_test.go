@@ -146,6 +146,30 @@ func TestATokenEndsAtOnce(t *testing.T) {
 	}
 }
 
+// People who guess tokens learn nothing, and do not keep others from reading or asking, however many they are.
+func TestGuessesDoNotKeepOthersFromAsking(t *testing.T) {
+	s := open(t, nil)
+	s.published()
+	alice, token := s.account("alice", control.AccountChange{})
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			guess := fmt.Sprintf("%s%03d", token[:len(token)-3], i)
+			resp, body := s.do(http.MethodPost, "/api/v1/requests", `{}`, map[string]string{"Authorization": "Bearer " + guess, "Content-Type": "application/json"})
+			if resp.StatusCode != http.StatusUnauthorized || strings.Contains(body, "alice") {
+				t.Errorf("%s: %s", resp.Status, body)
+			}
+		})
+	}
+	if _, err := s.now().Status(s.ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := alice.CreateRequest(s.ctx, control.NewRequest{Suite: "go", Kind: events.Master, Tag: "go1.50"}); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+}
+
 func TestFiftyClientsAreBoundedByMaxPending(t *testing.T) {
 	const clients, each, limit = 50, 3, 10
 	s := open(t, nil)

@@ -169,11 +169,12 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		Lane: st.work.Lane(), JobID: st.work.ID, Artifact: st.work.Artifact, Collector: "amd-0", Token: st.token, Attempt: 1,
 		Kind: events.ErrorBenchmark, Context: "generics", Message: "exit status 2\n./main.go:12:2: undefined: <frobnicate>",
 	})
+	st.share()
 	s.machines()
 	b := browse(t)
 	pages := map[string]string{
 		"status": "/", "requests": "/requests", "request": "/requests/" + string(st.running), "job": "/jobs/" + string(st.work.ID),
-		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare",
+		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares",
 	}
 	for _, screen := range []struct {
 		name          string

@@ -126,7 +126,7 @@ func TestASharedFarm(t *testing.T) {
 	}
 	for path, words := range map[string][]string{
 		"/":                           {`href="/shares"`, "Other queues", ">bisect</a>", "<td data-label=\"Account\">bob</td>"},
-		"/shares":                     {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">55.6&nbsp;%</td>"},
+		"/shares":                     {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">75&nbsp;%</td>"},
 		"/requests?queue=bisect":      {"by bob in bisect"},
 		"/requests/" + string(alices): {"<dt>Account</dt><dd>alice", "<dt>Priority</dt><dd>high"},
 	} {

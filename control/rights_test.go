@@ -1,0 +1,102 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tachobench/tacho/eventlog/memory"
+	"github.com/tachobench/tacho/events"
+)
+
+// Any commands in any order: each request in the log was asked for by an account that was open, in a queue that was
+// open to it, with a priority that it might give, and no account changed a request of another one.
+func TestEveryRequestHadTheRight(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c, log := farm(t)
+		accounts := rapid.SampledFrom([]events.AccountName{"a", "b", "gh-c"})
+		queues := rapid.SampledFrom([]events.QueueName{"", "main", "p", "q", "a", "idle"})
+		priorities := rapid.SampledFrom(append([]events.Priority{""}, events.Priorities...))
+		for i := range rapid.IntRange(5, 40).Draw(rt, "steps") {
+			who := by
+			if rapid.Bool().Draw(rt, "itself") {
+				who = of(accounts.Draw(rt, "who"))
+			}
+			account, queue, priority := accounts.Draw(rt, "account"), queues.Draw(rt, "queue"), priorities.Draw(rt, "priority")
+			id := events.NewRequestID("small", events.Master, fmt.Sprint("c", rapid.IntRange(0, i).Draw(rt, "request")))
+			var err error
+			switch rapid.IntRange(0, 8).Draw(rt, "what") {
+			case 0:
+				_, err = c.ConfigureAccount(t.Context(), by, account, AccountChange{MaxPriority: &priority})
+			case 1:
+				_, err = c.CloseAccount(t.Context(), by, account, "")
+			case 2:
+				_, err = c.ConfigureQueue(t.Context(), by, queue, QueueChange{Members: rapid.SampledFrom([]*[]events.AccountName{nil, {}, {"a"}}).Draw(rt, "members")})
+			case 3:
+				_, err = c.CloseQueue(t.Context(), by, queue, "")
+			case 4:
+				_, _, err = c.PrioritiseRequest(t.Context(), who, id, priority, "")
+			case 5:
+				_, _, err = c.CancelRequest(t.Context(), who, id, "")
+			default:
+				n := NewRequest{Suite: "small", Kind: events.Master, Tag: events.Tag(fmt.Sprint("c", i)), Queue: queue, Priority: priority}
+				if rapid.Bool().Draw(rt, "named") {
+					n.Account = account
+				}
+				_, _, err = c.CreateRequest(t.Context(), who, n)
+			}
+			if _, refused := errors.AsType[*RefusedError](err); err != nil && !refused {
+				rt.Fatal(err)
+			}
+		}
+		checkRights(rt, log)
+	})
+}
+
+func checkRights(t *rapid.T, log *memory.Log) {
+	accounts, queues, owners := map[events.AccountName]account{}, map[events.QueueName]queue{}, map[events.RequestID]events.AccountName{}
+	var reader events.Reader
+	err := upToHead(t.Context(), log, func(m events.Stored) error {
+		e, _, err := reader.Understand(m)
+		if err != nil {
+			return err
+		}
+		switch name := m.Subject.Last(); m.Subject.Family() {
+		case "account":
+			accounts[events.AccountName(name)] = evolveAccount(accounts[events.AccountName(name)], e)
+		case "queue":
+			queues[events.QueueName(name)] = evolveQueue(queues[events.QueueName(name)], e)
+		case "request":
+			if f, made := e.Fact.(events.RequestCreated); made {
+				owners[f.RequestID] = f.Account
+				return rightOf(f, accounts[f.Account], queues[f.Queue], e.Actor)
+			}
+			owner := owners[events.RequestID(name)]
+			if e.Actor != by.Actor && e.Actor != of(owner).Actor {
+				return fmt.Errorf("%s changed a request of %q", e.Actor, owner)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rightOf(f events.RequestCreated, a account, q queue, actor events.Actor) error {
+	own := f.Queue == "" || f.Queue == events.QueueName(f.Account)
+	switch {
+	case a.closed || !a.configured && f.Account != "" && actor != of(f.Account).Actor:
+		return fmt.Errorf("%+v: the account was not there", f)
+	case f.Account != "" && f.Priority.Level() < a.settled(f.Account).MaxPriority.Level():
+		return fmt.Errorf("%+v: more urgent than it might be", f)
+	case actor != by.Actor && actor != of(f.Account).Actor:
+		return fmt.Errorf("%+v: asked for by %s", f, actor)
+	case !own && (!q.configured || q.closed || len(q.settings.Members) > 0 && !slices.Contains(q.settings.Members, f.Account)):
+		return fmt.Errorf("%+v: the queue was not open to it", f)
+	}
+	return nil
+}
