@@ -118,6 +118,10 @@ func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, er
 	return s.Reader.FindJob(r.Context(), r.PathValue("job"))
 }
 
+func (s *Server) whyJob(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.Why(r.Context(), r.PathValue("job"))
+}
+
 func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
 	all := p.flag("all")
 	if p.err != nil {
