@@ -35,6 +35,9 @@ func (l *Ledger) foldShare(f events.ShareFact) {
 		l.Accounts[f.Account] = f
 		l.Tree.SetAccount(f.Account, share.Account{Weight: f.Weight, MaxRunning: f.MaxRunning})
 	case events.QueueConfigured:
+		if f.Queue == events.MainQueue {
+			f.Queue = "" // as its requests have it
+		}
 		var jobs []events.JobID
 		if l.OrderOf(f.Queue) != f.Order {
 			jobs = slices.Collect(maps.Keys(l.Jobs))
