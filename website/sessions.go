@@ -85,16 +85,17 @@ func (s *Server) sealed(t ticket) string { return t.text() + "." + s.seal("sessi
 
 // unseal returns the ticket in a cookie. It returns false if this server did not make it, or if it has ended by time.
 func (s *Server) unseal(value string) (ticket, bool) {
-	fields := strings.Split(value, ".")
-	if len(fields) != 5 || len(value) > 1024 {
+	end := strings.LastIndexByte(value, '.')
+	if end < 0 || !sameSecret(value[end+1:], s.seal("session", value[:end])) {
+		return ticket{}, false
+	}
+	fields := strings.Split(value[:end], ".")
+	if len(fields) != 4 {
 		return ticket{}, false
 	}
 	ends, err := strconv.ParseInt(fields[2], 10, 64)
 	t := ticket{account: events.AccountName(fields[0]), mark: fields[1], ends: ends, nonce: fields[3]}
-	if err != nil || !sameSecret(fields[4], s.seal("session", t.text())) {
-		return ticket{}, false
-	}
-	return t, s.Clock().Unix() < t.ends
+	return t, err == nil && s.Clock().Unix() < t.ends
 }
 
 // formToken returns what the forms of a session hold. Another site cannot read it, so it cannot send a form for its visitor.
