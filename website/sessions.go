@@ -45,8 +45,8 @@ type ticket struct {
 	nonce string
 }
 
-// sessionKey makes the key that seals tickets. It takes about a third of a second: who has a ticket can guess the server's
-// token, and each guess costs as much. The digest of an account's token would be no key: the log shows it to all.
+// sessionKey makes the key that seals tickets. It takes more than 0.1 s of a processor: who has a ticket can try to guess the
+// server's token, and each guess costs as much. The digest of an account's token would be no key: the log shows it to all.
 func sessionKey(token string) []byte {
 	key, err := pbkdf2.Key(sha256.New, token, []byte("the sessions of a Tacho"), 600_000, sha256.Size)
 	if err != nil {
