@@ -123,6 +123,8 @@ type Status struct {
 type RequestJobs struct {
 	Request
 	JobList []Job `json:"job_list"`
+	// Why says why the request has not started; nil if it has, and if its place in the main queue says it.
+	Why *RequestWhy `json:"why,omitempty"`
 }
 
 // EndedRequest is a request that ended, with the errors that its jobs recorded.

@@ -51,10 +51,15 @@ func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 }
 
 func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error) {
-	return all[Request](ctx, q, "requests", pgx.NamedArgs{
+	return all[Request](ctx, q, "requests", f.args())
+}
+
+// args returns the arguments of the query for requests.
+func (f RequestFilter) args() pgx.NamedArgs {
+	return pgx.NamedArgs{
 		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
 		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "before": f.Before, "limit": limit(f.Limit),
-	})
+	}
 }
 
 // Request returns one request with its jobs, or ErrNotFound.
@@ -70,6 +75,10 @@ func (r *Reader) Request(ctx context.Context, id events.RequestID) (RequestJobs,
 		}
 		jobs, err := jobs(ctx, tx, JobFilter{Request: id, Limit: everything})
 		found = RequestJobs{Request: list[0], JobList: jobs}
+		if err != nil {
+			return err
+		}
+		found.Why, err = whyRequest(ctx, tx, list[0])
 		return err
 	})
 	return found, err

@@ -135,10 +135,13 @@ func stored(name events.QueueName) events.QueueName {
 	return name
 }
 
+// tiersInOrder are the tiers, the first one first.
+var tiersInOrder = []events.Tier{events.TierVIP, events.TierDefault, events.TierIdle}
+
 // tiers returns the tiers with all nodes below them.
 func (t tree) tiers() []ShareNode {
 	list := []ShareNode{}
-	for _, tier := range []events.Tier{events.TierVIP, events.TierDefault, events.TierIdle} {
+	for _, tier := range tiersInOrder {
 		s := spots{accounts: map[events.QueueName][]ShareNode{}, parts: map[events.QueueName][]events.QueueName{}}
 		for _, l := range t.leaves {
 			if l.Tier == tier {

@@ -85,6 +85,7 @@ func (s *Server) api() []route {
 			text("lane", "a lane, target/set"), limit,
 		}},
 		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
+		{path: "jobs/{job}/why", summary: "Why a job waits, or that it does not", answer: readmodel.Why{}, json: s.whyJob},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: continue until the job ends"),
 		}},

@@ -157,6 +157,8 @@ type jobPageView struct {
 	jobView
 	AttemptList []readmodel.Attempt
 	ErrorList   []readmodel.JobError
+	// Why says why the job waits; nil if it does not.
+	Why *readmodel.Why
 }
 
 func (s *Server) jobPage(r *http.Request) (view, error) {
@@ -168,7 +170,16 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := jobPageView{newJobView(found.Job, machines), found.AttemptList, found.ErrorList}
+	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList}
+	if found.State == events.JobQueued {
+		why, err := s.Reader.WhyJob(r.Context(), found.ID)
+		if err != nil {
+			return view{}, err
+		}
+		if why.Waits {
+			v.Why = &why
+		}
+	}
 	return view{template: "job", title: "Job " + string(found.ID), data: v}, nil
 }
 

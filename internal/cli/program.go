@@ -100,6 +100,7 @@ type commands struct {
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
 	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`
+	Job       jobCmd        `cmd:"" help:"Ask about one job."`
 	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
 	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
 	GitHub    githubCmd     `cmd:"" name:"github" help:"Show deliveries from GitHub, and the comments for it."`

@@ -221,6 +221,10 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 	if r.PR != nil {
 		pr = fmt.Sprint(*r.PR)
 	}
+	waits := ""
+	if r.Why != nil {
+		waits = r.Why.Words
+	}
 	p.heading("%s request %s: %s", r.Kind, r.ID, r.State)
 	p.facts([][2]string{
 		{"tag", short(r.Tag)},
@@ -232,6 +236,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"queue", string(r.Queue)},
 		{"priority", string(r.Priority)},
 		{"reason", r.Reason},
+		{"waits", waits},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},
 		{"ended", moment(r.EndedAt)},

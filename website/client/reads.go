@@ -135,6 +135,11 @@ func (c *Client) Job(ctx context.Context, id events.JobID) (readmodel.JobHistory
 	return get[readmodel.JobHistory](ctx, c, "jobs/"+url.PathEscape(string(id)), nil)
 }
 
+// Why says why a job waits, or that it does not.
+func (c *Client) Why(ctx context.Context, id events.JobID) (readmodel.Why, error) {
+	return get[readmodel.Why](ctx, c, "jobs/"+url.PathEscape(string(id))+"/why", nil)
+}
+
 // Collectors returns the collectors by name. With all it includes those that were removed.
 func (c *Client) Collectors(ctx context.Context, all bool) ([]Collector, error) {
 	query := url.Values{}

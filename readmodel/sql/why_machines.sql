@@ -1,0 +1,20 @@
+-- The collectors that are registered for a lane, with their states and since when they are in them.
+SELECT name, state, CASE state
+           WHEN 'registered' THEN registered_at
+           WHEN 'offline' THEN coalesce(offline_at, last_event_at)
+           WHEN 'updating' THEN coalesce(offline_at, last_event_at)
+           ELSE last_event_at
+       END AS since
+FROM (
+    SELECT name, registered_at, offline_at, last_event_at,
+           CASE
+               WHEN NOT active THEN 'inactive'
+               WHEN quarantined THEN 'quarantined'
+               WHEN presence <> 'online' THEN presence
+               WHEN draining THEN 'draining'
+               ELSE 'idle'
+           END AS state
+    FROM collector_config
+    WHERE target = $1 AND "set" = $2 AND removed_at IS NULL
+) AS c
+ORDER BY name

@@ -1,0 +1,315 @@
+package readmodel
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// WaitReason is the closed set of reasons why a job waits.
+type WaitReason string
+
+// The reasons why a job waits.
+const (
+	// WaitNext means that no job comes before it: it waits for room on its lane, or for its collector.
+	WaitNext WaitReason = "next"
+	// WaitLane means that it is dispatched, and that other jobs are before it on the lane.
+	WaitLane WaitReason = "lane_busy"
+	// WaitNoMachine means that no collector is registered for its lane.
+	WaitNoMachine WaitReason = "no_machine"
+	// WaitNoOnline means that none of the collectors of its lane takes jobs now.
+	WaitNoOnline WaitReason = "no_online_machine"
+	// WaitPaused means that its queue, or one above, is paused.
+	WaitPaused WaitReason = "paused"
+	// WaitLimit means that its account or queue has as many places open as it may.
+	WaitLimit WaitReason = "limit"
+	// WaitTier means that a more urgent tier has jobs for the lane.
+	WaitTier WaitReason = "tier"
+	// WaitShare means that other accounts or queues have jobs for the lane, too.
+	WaitShare WaitReason = "behind_in_share"
+	// WaitOwn means that jobs of its own account and queue come before it.
+	WaitOwn WaitReason = "behind_own"
+)
+
+// Why says why a job waits, or that it does not.
+type Why struct {
+	JobID     events.JobID     `json:"job_id"`
+	RequestID events.RequestID `json:"request_id"`
+	Target    events.Target    `json:"target"`
+	Set       events.Set       `json:"set"`
+	State     events.JobState  `json:"state"`
+	// Waits says whether the job waits. Since is when it was made or dispatched, began to run, or ended.
+	Waits bool      `json:"waits"`
+	Since time.Time `json:"since"`
+	// Reason is empty if the job does not wait. Words say it with numbers.
+	Reason WaitReason `json:"reason,omitempty"`
+	Words  string     `json:"words"`
+	// Ahead counts the jobs that come before it: on the lane, of its account and queue, or of more urgent tiers.
+	Ahead int `json:"ahead,omitempty"`
+	// Running is what runs on its lane; nil for nothing.
+	Running *WhyRunning `json:"running,omitempty"`
+	// Machines are the collectors of the lane if none of them takes jobs.
+	Machines []WhyMachine `json:"machines,omitempty"`
+	// Queue is the paused queue.
+	Queue events.QueueName `json:"queue,omitempty"`
+	// Limit is the limit that holds it; nil for none.
+	Limit *WhyLimit `json:"limit,omitempty"`
+	// Others are those who have jobs for the lane in its tier, the most jobs first. SharePercent is its share of the lane by
+	// weight while they have; nil if there are none.
+	Others       []WhyOther `json:"others,omitempty"`
+	SharePercent *float64   `json:"share_percent,omitempty"`
+}
+
+// WhyRunning is the job that runs on a lane.
+type WhyRunning struct {
+	JobID     events.JobID         `db:"job_id" json:"job_id"`
+	Collector events.CollectorName `db:"collector" json:"collector"`
+	Since     time.Time            `db:"started_at" json:"since"`
+}
+
+// WhyMachine is a collector of a lane.
+type WhyMachine struct {
+	Name  events.CollectorName `db:"name" json:"name"`
+	State CollectorState       `db:"state" json:"state"`
+	Since time.Time            `db:"since" json:"since"`
+}
+
+// takes reports whether the collector takes jobs.
+func (m WhyMachine) takes() bool { return m.State == CollectorIdle || m.State == CollectorBenchmarking }
+
+// WhyLimit is a limit on the open places of an account or a queue. One of the two is set.
+type WhyLimit struct {
+	Account events.AccountName `json:"account,omitempty"`
+	Queue   events.QueueName   `json:"queue,omitempty"`
+	// Open places count, Most is the limit.
+	Open int `json:"open"`
+	Most int `json:"most"`
+}
+
+// WhyOther has jobs that wait for the lane. The main queue is main.
+type WhyOther struct {
+	Queue   events.QueueName   `json:"queue"`
+	Account events.AccountName `json:"account"`
+	Jobs    int                `json:"jobs"`
+}
+
+// whyLeaf is what an account has in a queue and a tier for a lane.
+type whyLeaf struct {
+	Tier    events.Tier        `db:"tier"`
+	Queue   events.QueueName   `db:"queue"`
+	Account events.AccountName `db:"account"`
+	// Waiting counts the jobs for the lane; Before, those that come before the job, in its own leaf.
+	Waiting int `db:"waiting"`
+	Before  int `db:"before"`
+	// Weight is 0 if the account was never configured, MaxRunning is 0 if it has no limit.
+	Weight     int `db:"weight"`
+	MaxRunning int `db:"max_running"`
+}
+
+// whyOpen counts the open places of an account in a queue.
+type whyOpen struct {
+	Queue   events.QueueName   `db:"queue"`
+	Account events.AccountName `db:"account"`
+	Running int                `db:"running"`
+}
+
+// whyRows are the rows that the reason of a job depends on.
+type whyRows struct {
+	job     Job
+	request Request
+	// places counts the open places before its own on the lane; 0 if it is not dispatched.
+	places   int
+	running  []WhyRunning
+	machines []WhyMachine
+	leaves   []whyLeaf
+	open     []whyOpen
+	queues   []NamedQueue
+	// shared says that the farm is shared.
+	shared bool
+}
+
+// why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does
+// not say in which order they have their turns.
+func (r whyRows) why() Why {
+	w := Why{JobID: r.job.ID, RequestID: r.job.RequestID, Target: r.job.Target, Set: r.job.Set, State: r.job.State, Since: r.since()}
+	if len(r.running) > 0 {
+		w.Running = &r.running[0]
+	}
+	if r.job.State != events.JobQueued {
+		w.Running = nil
+		w.Words = r.doesNotWait()
+		return w
+	}
+	w.Waits = true
+	w.Reason = r.reason(&w)
+	w.Words = r.words(w)
+	if r.request.State == events.StateCancelled {
+		w.Words += "; its own request was cancelled, so it runs only if another one wants it"
+	}
+	return w
+}
+
+// since returns since when the job is in its state, or on its lane.
+func (r whyRows) since() time.Time {
+	switch {
+	case r.job.FinishedAt != nil:
+		return *r.job.FinishedAt
+	case r.job.State == events.JobInProgress && r.job.DequeuedAt != nil:
+		return *r.job.DequeuedAt
+	case r.job.DispatchedAt != nil:
+		return *r.job.DispatchedAt
+	}
+	return r.job.CreatedAt
+}
+
+// reason returns the first reason that holds, and fills in its numbers.
+func (r whyRows) reason(w *Why) WaitReason {
+	switch {
+	case len(r.machines) == 0:
+		return WaitNoMachine
+	case !slices.ContainsFunc(r.machines, WhyMachine.takes):
+		w.Machines = r.machines
+		return WaitNoOnline
+	case r.job.Place > 0 && r.places > 0:
+		w.Ahead = r.places
+		return WaitLane
+	case r.job.Place > 0:
+		return WaitNext
+	}
+	t := r.tree()
+	own := r.own()
+	if w.Queue, w.Limit = t.held(own.Queue, own.Account, own.MaxRunning); w.Queue != "" {
+		return WaitPaused
+	} else if w.Limit != nil {
+		return WaitLimit
+	}
+	var rivals []whyLeaf
+	for _, l := range r.leaves {
+		if paused, limit := t.held(l.Queue, l.Account, l.MaxRunning); paused != "" || limit != nil {
+			continue
+		}
+		switch {
+		case level(l.Tier) < level(own.Tier):
+			w.Ahead += l.Waiting
+		case l.Tier == own.Tier:
+			rivals = append(rivals, l)
+		}
+	}
+	if w.Ahead > 0 {
+		return WaitTier
+	}
+	w.Ahead = own.Before
+	w.Others, w.SharePercent = t.among(own, rivals)
+	switch {
+	case w.Ahead > 0:
+		return WaitOwn
+	case len(w.Others) > 0:
+		return WaitShare
+	}
+	return WaitNext
+}
+
+// own returns the leaf in which the job waits.
+func (r whyRows) own() whyLeaf {
+	own := whyLeaf{Tier: r.request.Priority.Tier(), Queue: r.request.Queue, Account: r.request.Account}
+	for _, l := range r.leaves {
+		if l.Tier == own.Tier && l.Queue == own.Queue && l.Account == own.Account {
+			return l
+		}
+	}
+	return own
+}
+
+// level numbers the tiers, the first one first.
+func level(t events.Tier) int { return slices.Index(tiersInOrder, t) }
+
+// whyTree is what holds an account or a queue.
+type whyTree struct {
+	tree
+	open []whyOpen
+}
+
+func (r whyRows) tree() whyTree { return whyTree{newTree(nil, r.queues), r.open} }
+
+// path returns a queue and those above it, up to the one without a parent.
+func (t tree) path(name events.QueueName) []events.QueueName {
+	path := []events.QueueName{name}
+	for range maxDepth - 1 {
+		if name = t.queues[name].Parent; name == "" {
+			break
+		}
+		path = append(path, name)
+	}
+	return path
+}
+
+// held returns the queue that is paused, or the limit that is reached, for the jobs of an account in a queue.
+func (t whyTree) held(queue events.QueueName, account events.AccountName, most int) (paused events.QueueName, limit *WhyLimit) {
+	path := t.path(queue)
+	for _, name := range path {
+		if t.queues[name].Paused {
+			return shownQueue(name), nil
+		}
+	}
+	of := 0
+	for _, o := range t.open {
+		if o.Account == account {
+			of += o.Running
+		}
+	}
+	if most > 0 && of >= most {
+		return "", &WhyLimit{Account: account, Open: of, Most: most}
+	}
+	for _, name := range path {
+		most, in := t.queues[name].MaxRunning, 0
+		for _, o := range t.open {
+			if most > 0 && slices.Contains(t.path(o.Queue), name) {
+				in += o.Running
+			}
+		}
+		if most > 0 && in >= most {
+			return "", &WhyLimit{Queue: shownQueue(name), Open: in, Most: most}
+		}
+	}
+	return "", nil
+}
+
+func shownQueue(name events.QueueName) events.QueueName { return cmp.Or(name, events.MainQueue) }
+
+// among returns the others among those who have work in the tier, and the share of the own leaf in percent.
+func (t whyTree) among(own whyLeaf, rivals []whyLeaf) ([]WhyOther, *float64) {
+	var others []WhyOther
+	t.leaves = nil
+	for _, l := range rivals {
+		t.leaves = append(t.leaves, leaf{Tier: l.Tier, Queue: l.Queue, Account: l.Account, Waiting: l.Waiting, Weight: l.Weight})
+		if l.Queue != own.Queue || l.Account != own.Account {
+			others = append(others, WhyOther{Queue: shownQueue(l.Queue), Account: l.Account, Jobs: l.Waiting})
+		}
+	}
+	if len(others) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(others, func(a, b WhyOther) int {
+		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Account, b.Account))
+	})
+	part, nodes := 1.0, t.tiers()[0].Nodes
+	path := t.path(own.Queue)
+	slices.Reverse(path)
+	for _, name := range path {
+		part, nodes = below(part, nodes, NodeQueue, string(shownQueue(name)))
+	}
+	part, _ = below(part, nodes, NodeAccount, string(own.Account))
+	return others, percent(part)
+}
+
+// below returns the part that is due to a node of what is due to its parent, and what is below it.
+func below(part float64, nodes []ShareNode, kind NodeKind, name string) (float64, []ShareNode) {
+	for _, n := range nodes {
+		if n.Kind == kind && n.Name == name {
+			return part * due(n) / 100, n.Nodes
+		}
+	}
+	return part, nil
+}

@@ -1,0 +1,85 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// Why returns why the job of that id waits, or that it does not. The id may be cut as for FindJob. Errors: those of FindJob.
+func (r *Reader) Why(ctx context.Context, name string) (Why, error) {
+	found, err := r.FindJob(ctx, name)
+	if err != nil {
+		return Why{}, err
+	}
+	return r.WhyJob(ctx, found.ID)
+}
+
+// WhyJob is Why for a whole id.
+func (r *Reader) WhyJob(ctx context.Context, id events.JobID) (Why, error) {
+	var rows whyRows
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		list, err := jobs(ctx, tx, JobFilter{ID: id})
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			return missing(ctx, tx, id)
+		}
+		rows.job = list[0]
+		if rows.job.State != events.JobQueued {
+			return nil
+		}
+		return rows.read(ctx, tx)
+	})
+	if err != nil {
+		return Why{}, err
+	}
+	return rows.why(), nil
+}
+
+// read fills in what the reason of a job that waits depends on.
+func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
+	var found []Request
+	var shared []whyShared
+	var places []whyPlaces
+	var b pgx.Batch
+	also(&b, &found, "requests", RequestFilter{ID: r.job.RequestID}.args())
+	also(&b, &shared, "shared")
+	also(&b, &r.machines, "why_machines", r.job.Target, r.job.Set)
+	also(&b, &r.running, "why_running", r.job.Target, r.job.Set)
+	if r.job.Place > 0 {
+		also(&b, &places, "why_places", r.job.Target, r.job.Set, r.job.Place)
+	} else {
+		also(&b, &r.leaves, "why_leaves", pgx.NamedArgs{"job": r.job.ID, "target": r.job.Target, "set": r.job.Set})
+		also(&b, &r.queues, "named_queues", "", everything)
+		also(&b, &r.open, "why_open")
+	}
+	err := tx.SendBatch(ctx, &b).Close()
+	if err != nil {
+		return fmt.Errorf("query why job %s waits: %w", r.job.ID, tooLong(err))
+	}
+	for _, s := range shared {
+		r.shared = s.Shared
+	}
+	for _, p := range places {
+		r.places = p.Ahead
+	}
+	for _, f := range found {
+		r.request = f
+	}
+	return nil
+}
+
+// whyShared says whether the farm is shared, whyPlaces how many open places are before one.
+type (
+	whyShared struct {
+		Shared bool `db:"shared"`
+	}
+	whyPlaces struct {
+		Ahead int `db:"ahead"`
+	}
+)

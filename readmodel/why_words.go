@@ -1,0 +1,132 @@
+package readmodel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+)
+
+// namedInWords bounds how many collectors or accounts a sentence names.
+const namedInWords = 3
+
+// words says a reason with its numbers.
+func (r whyRows) words(w Why) string {
+	lane := "lane " + r.job.Lane().String()
+	switch w.Reason {
+	case WaitNext:
+		if r.job.Place > 0 {
+			return fmt.Sprintf("it is the next job that runs on %s: its collector has not begun it yet", lane)
+		}
+		return fmt.Sprintf("it is dispatched next on %s%s", lane, w.Running.words("; "))
+	case WaitLane:
+		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "))
+	case WaitNoMachine:
+		return "no collector is registered for " + lane
+	case WaitNoOnline:
+		return fmt.Sprintf("no collector of %s takes jobs: %s", lane, machineWords(w.Machines))
+	case WaitPaused:
+		return fmt.Sprintf("queue %s is paused", w.Queue)
+	case WaitLimit:
+		return w.Limit.words()
+	case WaitTier:
+		return fmt.Sprintf("%s before it for %s, of more urgent tiers", isOrAre(w.Ahead, "job"), lane)
+	case WaitShare:
+		return fmt.Sprintf("it is the first of its own; %s", r.shareWords(w))
+	case WaitOwn:
+		if !r.shared {
+			return fmt.Sprintf("%s before it for %s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "))
+		}
+		text := fmt.Sprintf("%s before it for %s, of the same account and queue", isOrAre(w.Ahead, "job"), lane)
+		if len(w.Others) > 0 {
+			text += "; " + r.shareWords(w)
+		}
+		return text
+	}
+	return ""
+}
+
+// shareWords says who else has work, and what its share is.
+func (r whyRows) shareWords(w Why) string {
+	var names []string
+	jobs := 0
+	for _, o := range w.Others {
+		names = append(names, fmt.Sprintf("%s (%s)", o.words(), phrase.Count(o.Jobs, "job")))
+		jobs += o.Jobs
+	}
+	also := "has"
+	if len(w.Others) > 1 {
+		also = "have"
+	}
+	return fmt.Sprintf("%s also %s work for lane %s, and its share is %g %% by weight", someOf(names), also, r.job.Lane(), *w.SharePercent)
+}
+
+func (o WhyOther) words() string {
+	switch {
+	case o.Account == "":
+		return "queue " + string(o.Queue)
+	case string(o.Account) == string(o.Queue):
+		return string(o.Account)
+	}
+	return fmt.Sprintf("%s in queue %s", o.Account, o.Queue)
+}
+
+func (l WhyLimit) words() string {
+	of := fmt.Sprintf("account %s", l.Account)
+	if l.Queue != "" {
+		of = fmt.Sprintf("queue %s", l.Queue)
+	}
+	return fmt.Sprintf("%s has %d of %d places open", of, l.Open, l.Most)
+}
+
+// words says what runs, after a separator; "" if nothing runs.
+func (r *WhyRunning) words(separator string) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%sjob %s runs since %s", separator, r.JobID, phrase.Moment(r.Since))
+}
+
+func machineWords(list []WhyMachine) string {
+	words := make([]string, len(list))
+	for i, m := range list {
+		words[i] = fmt.Sprintf("%s is %s since %s", m.Name, m.State, phrase.Moment(m.Since))
+		if m.State == CollectorRegistered {
+			words[i] = fmt.Sprintf("%s is registered since %s and was never online", m.Name, phrase.Moment(m.Since))
+		}
+	}
+	return someOf(words)
+}
+
+// someOf joins the first of a list, and counts the others.
+func someOf(list []string) string {
+	if len(list) == 1 {
+		return list[0]
+	}
+	if more := len(list) - namedInWords; more > 0 {
+		return strings.Join(list[:namedInWords], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// isOrAre returns "1 job is" or "2 jobs are".
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return phrase.Count(n, noun) + " is"
+	}
+	return phrase.Count(n, noun) + " are"
+}
+
+// doesNotWait says what became of a job that does not wait.
+func (r whyRows) doesNotWait() string {
+	since := phrase.Moment(r.since())
+	if r.job.State == events.JobInProgress {
+		return fmt.Sprintf("it does not wait: it runs on %s since %s, attempt %d", r.job.Collector, since, r.job.Attempts)
+	}
+	text := fmt.Sprintf("it does not wait: it has ended (%s) since %s", r.job.State, since)
+	if r.job.Reason != "" {
+		text += ": " + r.job.Reason
+	}
+	return text
+}
