@@ -43,7 +43,18 @@
 // # Writing
 //
 // Commands need the bearer token of the configuration. If it has none, all commands are refused. The token is
-// compared in constant time, never logged and on no page. There are no cookies, so no other site can write in
-// a visitor's name. Reading needs no token. To keep other sites from reading through a browser on this machine, calls
+// compared in constant time, never logged and on no page. The API takes no cookies. Reading needs no token. To keep other sites from reading through a browser on this machine, calls
 // from this machine by a foreign name are refused (see addressed).
+//
+// # Sessions
+//
+// Who logs in with a token, over TLS or on this machine, gets a cookie, and with it the buttons of their own requests:
+//
+//	/login ── token ──▶ a sealed ticket: account, mark of its token, end ──▶ cookie
+//	page   ◀── buttons ── the tables say that the token stands (sessions.go)
+//	form   ── its own token ──▶ the log says that the token stands ──▶ control (forms.go)
+//
+// The ticket is all that there is of a session. It is sealed with a key made from the server's token, so each
+// website with that token takes it, now and after a restart. It ends with its account's token, with the server's token,
+// or after 12 hours. To log out removes the cookie from the browser and ends no copy of it.
 package website

@@ -13,6 +13,14 @@ import (
 // maxForm bounds the body of a form.
 const maxForm = 8 << 10
 
+// forms returns the handlers of all forms.
+func (s *Server) forms() map[string]http.Handler {
+	return map[string]http.Handler{
+		"POST /login": s.form(s.login), "/logout": s.form(s.logout),
+		"/requests/{request}/cancel": s.changing(s.cancelForm), "/requests/{request}/priority": s.changing(s.priorityForm),
+	}
+}
+
 // form makes the handler of a form from a function that carries it out and returns the path of the page to show then.
 func (s *Server) form(do func(http.ResponseWriter, *http.Request, url.Values) (next string, err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

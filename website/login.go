@@ -76,8 +76,11 @@ func localPath(text string) string {
 	return "/"
 }
 
-// loginFrom returns the address where a visitor of a page can log in and come back.
+// loginFrom returns the address where a visitor of a page can log in and come back; empty on the page of the login itself.
 func loginFrom(path string) string {
+	if path == "/login" {
+		return ""
+	}
 	if path = localPath(path); path != "/" {
 		return "/login?" + url.Values{"next": {path}}.Encode()
 	}

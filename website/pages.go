@@ -190,7 +190,7 @@ type errorView struct {
 	Heading, Message, Next string
 	// Login is set if a token would help.
 	Login  bool
-	Alerts                 []readmodel.Alert
+	Alerts []readmodel.Alert
 }
 
 // refusal returns the page for an error.

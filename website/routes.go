@@ -205,10 +205,7 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))
 	}
-	for path, form := range map[string]http.Handler{
-		"POST /login": s.form(s.login), "/logout": s.form(s.logout),
-		"/requests/{request}/cancel": s.changing(s.cancelForm), "/requests/{request}/priority": s.changing(s.priorityForm),
-	} {
+	for path, form := range s.forms() {
 		mux.Handle(path, s.measured("form "+path, s.bounded(quick, s.refusePage, form)))
 	}
 	return secured(s.addressed(unhurried(mux)))

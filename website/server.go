@@ -95,7 +95,7 @@ type Server struct {
 	pages    *pages
 	// key returns the key that seals sessions; it is made when it is first needed.
 	key     func() []byte
-	handler  http.Handler
+	handler http.Handler
 	// isShared is set once the farm is known to be shared (see sharing).
 	isShared atomic.Bool
 	// verifying lets one verification run at a time.

@@ -61,7 +61,7 @@ func TestAFarmThatNobodySharesSaysNothing(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/requests", "/requests/" + string(st.running), "/jobs/" + string(st.work.ID), "/collectors"} {
 		_, page := s.get(path)
-		for _, word := range []string{"/shares", "Account", "Priority", "Other queues", "Charged"} {
+		for _, word := range []string{"/shares", "/login", "Log in", "tacho request cancel", "Account", "Priority", "Other queues", "Charged"} {
 			if strings.Contains(page, word) {
 				t.Errorf("%s says %s", path, word)
 			}
