@@ -196,6 +196,9 @@ func (c *Control) onAccount(ctx context.Context, by By, name events.AccountName,
 ) (Answer, error) {
 	var version events.Seq
 	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		if err := seeShape(ctx, tx); err != nil {
+			return nil, err
+		}
 		known, err := eventlog.StateOf(ctx, tx, events.AccountSubject(name), evolveAccount)
 		if err != nil {
 			return nil, err

@@ -85,9 +85,17 @@ func (c *Control) SetSharePolicy(ctx context.Context, by By, change PolicyChange
 	return decide(ctx, c, by, events.ShareSubject(), evolvePolicy, func(p policy) ([]events.Fact, error) { return decidePolicy(p, change) })
 }
 
+// seeShape reads the version of the policy. A decision that may end with shaping calls it before it reads anything else:
+// what it reads later is then at least as new as what the version stands for.
+func seeShape(ctx context.Context, tx *eventlog.Tx) error {
+	_, _, err := tx.Last(ctx, events.ShareSubject())
+	return err
+}
+
 // shaping adds the policy, as it stands, to facts that change which accounts and queues there are, or which queue is
 // part of which. So the subject of the policy orders all such changes: of two at the same time one decides again on what
-// the other did. No name goes to an account and to a queue, and no queue becomes part of itself.
+// the other did. No name goes to an account and to a queue, and no queue becomes part of itself. The caller has called
+// seeShape: if the policy was recorded since then, shaping returns a conflict.
 func shaping(ctx context.Context, tx *eventlog.Tx, facts []events.Fact) ([]events.Fact, error) {
 	p, err := eventlog.StateOf(ctx, tx, events.ShareSubject(), evolvePolicy)
 	return append(facts, policyOf(p)), err

@@ -187,6 +187,9 @@ func membersKnown(ctx context.Context, tx *eventlog.Tx, members *[]events.Accoun
 func (c *Control) onQueue(ctx context.Context, by By, name events.QueueName, decision func(*eventlog.Tx, queue) ([]events.Fact, error)) (Answer, error) {
 	var version events.Seq
 	seq, err := eventlog.Transact(ctx, c.Log, func(tx *eventlog.Tx) ([]events.Event, error) {
+		if err := seeShape(ctx, tx); err != nil {
+			return nil, err
+		}
 		known, err := eventlog.StateOf(ctx, tx, events.QueueSubject(name), evolveQueue)
 		if err != nil {
 			return nil, err

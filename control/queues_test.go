@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -239,6 +240,51 @@ func TestThePolicyIsRecordedOnce(t *testing.T) {
 	p, err := fold(t.Context(), c.Log, events.ShareSubject(), evolvePolicy)
 	if err != nil || p.state.FloorIdle != 20 {
 		t.Errorf("a new account leaves the policy as it is: %+v %v", p.state, err)
+	}
+}
+
+// meanwhile is a log on which somebody else does something right after the first read of a subject.
+type meanwhile struct {
+	eventlog.Log
+	after events.Subject
+	do    func()
+}
+
+func (l *meanwhile) read(subject events.Subject) {
+	if do := l.do; subject == l.after && do != nil {
+		l.do = nil
+		do()
+	}
+}
+
+func (l *meanwhile) Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error) {
+	e, found, err := l.Log.Last(ctx, subject)
+	l.read(subject)
+	return e, found, err
+}
+
+func (l *meanwhile) Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error) {
+	list, err := l.Log.Read(ctx, subject)
+	l.read(subject)
+	return list, err
+}
+
+// Two people give one name at the same moment: the second one is refused, whatever the first one did in between.
+func TestANameIsGivenOnce(t *testing.T) {
+	for _, after := range []events.Subject{events.ShareSubject(), events.AccountSubject("x"), events.QueueSubject("x")} {
+		t.Run(string(after), func(t *testing.T) {
+			c, log := farm(t)
+			late := *c
+			late.Log = &meanwhile{Log: log, after: after, do: func() { queueNamed(t, c, "x", QueueChange{}) }}
+			_, err := late.ConfigureAccount(t.Context(), by, "x", AccountChange{})
+			refused(t, err, Conflict, "there is or was a queue x")
+
+			c, log = farm(t)
+			late = *c
+			late.Log = &meanwhile{Log: log, after: after, do: func() { accountNamed(t, c, "x", AccountChange{}) }}
+			_, err = late.ConfigureQueue(t.Context(), by, "x", QueueChange{})
+			refused(t, err, Conflict, "use `tacho account set x`")
+		})
 	}
 }
 

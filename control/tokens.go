@@ -21,20 +21,14 @@ const (
 	tokenBytes  = 32
 )
 
-// digestOf returns the digest of a token; false if no token looks like that.
-func digestOf(token string) (events.Digest, bool) {
+// TokenDigest returns the digest of an account's token; false if no token looks like that.
+func TokenDigest(token string) (events.Digest, bool) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return "", false
 	}
 	sum := sha256.Sum256([]byte(token))
 	return events.Digest(hex.EncodeToString(sum[:])), true
-}
-
-// LooksLikeToken reports whether a text has the form of an account's token.
-func LooksLikeToken(text string) bool {
-	_, ok := digestOf(text)
-	return ok
 }
 
 // IssueToken makes a token for an account and returns it. The log holds only its digest. A token that the account had
@@ -45,7 +39,7 @@ func (c *Control) IssueToken(ctx context.Context, by By, name events.AccountName
 		return "", Answer{}, fmt.Errorf("make a token: %w", err)
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(random)
-	digest, _ := digestOf(token)
+	digest, _ := TokenDigest(token)
 	answer, err := c.onKnownAccount(ctx, by, name, func(known account) ([]events.Fact, error) {
 		if err := known.known(name); err != nil {
 			return nil, err
@@ -74,7 +68,7 @@ func (c *Control) RevokeToken(ctx context.Context, by By, name events.AccountNam
 // AccountOfToken returns the account that has a token; empty when none has. The tables may be late, so the log has the
 // last word: a token that was revoked or replaced is never taken.
 func (c *Control) AccountOfToken(ctx context.Context, token string) (events.AccountName, error) {
-	digest, ok := digestOf(token)
+	digest, ok := TokenDigest(token)
 	if !ok || c.TokenHolder == nil {
 		return "", nil
 	}
@@ -82,14 +76,17 @@ func (c *Control) AccountOfToken(ctx context.Context, token string) (events.Acco
 	if err != nil || name == "" {
 		return "", err
 	}
-	var known account
-	if known, err = accountIn(ctx, c.Log, name); err != nil {
+	known, err := c.TokenOf(ctx, name)
+	if err != nil || subtle.ConstantTimeCompare([]byte(known), []byte(digest)) != 1 {
 		return "", err
 	}
-	if subtle.ConstantTimeCompare([]byte(known.token), []byte(digest)) != 1 {
-		return "", nil
-	}
 	return name, nil
+}
+
+// TokenOf returns the digest of the token that an account has now, as the log says; empty if it has none.
+func (c *Control) TokenOf(ctx context.Context, name events.AccountName) (events.Digest, error) {
+	known, err := accountIn(ctx, c.Log, name)
+	return known.token, err
 }
 
 // accountIn reads an account outside a decision.

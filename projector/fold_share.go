@@ -38,12 +38,22 @@ func (s *state) foldShare(m moment, f events.ShareFact) {
 			s.dirtyQueues[f.Queue] = true
 		}
 	case events.SharePolicySet:
-		s.policy, took = &readmodel.SharePolicy{
-			One: true, FloorDefault: f.FloorDefault, FloorIdle: f.FloorIdle, LagMS: f.LagMS, SetAt: m.at, Seq: m.seq,
-		}, true
+		s.policySet(m, f)
+		took = true
 	}
 	if !took {
 		s.refused++
+	}
+}
+
+// policySet changes the policy. One that is recorded again as it stands stays as it is.
+func (s *state) policySet(m moment, f events.SharePolicySet) {
+	if p := s.policy; p != nil && p.FloorDefault == f.FloorDefault && p.FloorIdle == f.FloorIdle && p.LagMS == f.LagMS {
+		return
+	}
+	s.policyChanged = true
+	s.policy = &readmodel.SharePolicy{
+		One: true, FloorDefault: f.FloorDefault, FloorIdle: f.FloorIdle, LagMS: f.LagMS, SetAt: m.at, Seq: m.seq,
 	}
 }
 

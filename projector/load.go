@@ -81,6 +81,9 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"accounts", func() error {
 			return each(ctx, conn, "load account", "account", func(a *accountRow) { s.accounts[a.Name] = a })
 		}},
+		{"the policy of shares", func() error {
+			return each(ctx, conn, "load share_policy", "share_policy", func(p *readmodel.SharePolicy) { s.policy = p })
+		}},
 		{"named queues", func() error {
 			return each(ctx, conn, "load named_queue", "named_queue", func(q *namedQueueRow) { s.namedQueues[q.Name] = q })
 		}},

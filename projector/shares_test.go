@@ -210,8 +210,13 @@ func TestAccountsAndQueues(t *testing.T) {
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.AccountTokenIssued{Account: "nobody", Digest: "d4"})
 	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
+	s.tell(events.SharePolicySet{FloorDefault: 200, FloorIdle: 0, LagMS: 1000})
 	r, ctx := open(t, project(t, s.stored, 4)), t.Context()
 
+	shares, err := r.Shares(ctx, s.at)
+	if err != nil || shares.FloorDefault != 200 || shares.FloorIdle != 0 || shares.LagMS != 1000 || !shares.PolicySince.Equal(*at(first, 15)) {
+		t.Errorf("%+v %v", shares, err)
+	}
 	accounts, err := r.Accounts(ctx, "", 0)
 	want := []readmodel.Account{
 		{
@@ -440,6 +445,28 @@ func TestQueueLeavesOutOtherQueues(t *testing.T) {
 		list, err := r.Requests(ctx, c.filter)
 		if diff := cmp.Diff(c.want, tags(list)); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// Whatever happens, the days of an account add up to what it had, and its open places are those of its open jobs.
+func TestChargesAddUp(t *testing.T) {
+	type leaf struct {
+		Tier, Queue, Account string
+		Running              int
+		ChargedMS            int64
+	}
+	for seed := range uint64(4) {
+		url := project(t, walk(t, 300+seed, 500), 50)
+		var had, days []leaf
+		query(t, url, `SELECT tier, queue, account, running, charged_ms FROM tacho.share ORDER BY 1, 2, 3`, &had)
+		query(t, url, `SELECT tier, queue, account, (
+				SELECT count(*) FROM tacho.job_queue j WHERE j.state IN ('queued', 'in_progress')
+				AND (j.share->>'tier', j.share->>'queue', j.share->>'account') = (u.tier, u.queue, u.account)
+			) AS running, sum(charged_ms)::bigint AS charged_ms
+			FROM tacho.usage u GROUP BY tier, queue, account ORDER BY 1, 2, 3`, &days)
+		if diff := cmp.Diff(had, days); len(had) == 0 || diff != "" {
+			t.Errorf("seed %d, share (-) and usage (+):\n%s", seed, diff)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type state struct {
 	outbox      map[events.OutboxKey]*outboxRow
 	accounts    map[events.AccountName]*accountRow
 	namedQueues map[events.QueueName]*namedQueueRow
+	policy      *readmodel.SharePolicy // nil if none was set
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	tags      queue.Tags
@@ -60,7 +61,7 @@ type changes struct {
 	dirtyTemplates   map[template]bool
 	dirtyAccounts    map[events.AccountName]bool
 	dirtyQueues      map[events.QueueName]bool
-	policy           *readmodel.SharePolicy // nil if none was set
+	policyChanged    bool
 	shares           map[shareRow]*shareRow // what the batch adds, by tier, queue and account; the same for usages
 	usages           map[usageRow]*usageRow
 	retirements      []retirement

@@ -172,7 +172,7 @@ func (s *state) batchShares(b *pgx.Batch) error {
 		batchRows(b, "open_shares", "share", shares), batchRows(b, "charge_shares", "share", shares),
 		batchRows(b, "open_usage", "usage", usages), batchRows(b, "charge_usage", "usage", usages),
 	)
-	if s.policy == nil {
+	if !s.policyChanged {
 		return err
 	}
 	return errors.Join(err, put(b, "share_policy", []*readmodel.SharePolicy{s.policy}))

@@ -77,6 +77,9 @@ type QueueEntry struct {
 	// PR is nil when there is no pull request.
 	PR    *int                `db:"pr,query" json:"pr"`
 	State events.RequestState `db:"state,query" json:"state"`
+	// Account is who asked, empty for everyone without an account. Priority is how urgent it is by itself, empty for normal.
+	Account  events.AccountName `db:"account,query" json:"account,omitempty"`
+	Priority events.Priority    `db:"priority,query" json:"priority,omitempty"`
 	// Level counts the transitive parents that are not done.
 	Level int `db:"level" json:"level"`
 	// Reason says in words why the request has this place.

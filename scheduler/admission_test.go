@@ -2,12 +2,14 @@ package scheduler
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -242,5 +244,47 @@ func TestASnapshotKeepsTheShares(t *testing.T) {
 		if diff := cmp.Diff(one, other); diff != "" || !ok {
 			t.Fatal(diff)
 		}
+	}
+}
+
+// Ten lanes are free at once. The job of each is chosen by what those before it were charged, and a limit holds.
+func TestManyFreeLanesAreServedInTurn(t *testing.T) {
+	const lanes = 10
+	f := newSharedFarm(t, lanes)
+	f.fold(events.AccountConfigured{Account: "c", Weight: 10, MaxVIP: 1, Limits: events.Limits{MaxRunning: 1}})
+	for i := range lanes {
+		for _, account := range []events.AccountName{"a", "b", "c"} {
+			f.ask(i, 5, time.Minute, own(account))
+		}
+	}
+	log := memory.New(memory.Config{})
+	s := New(Config{Log: log, Dispatch: log, Policy: Policy{MaxInProgress: 1}, Logger: slog.New(slog.DiscardHandler)})
+	got := map[events.AccountName]int{}
+	for {
+		before := f.state.Seq
+		for _, step := range s.Decide(f.state.Ledger, f.now) {
+			if _, err := step.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, lane := range f.lanes {
+			history, err := log.Read(t.Context(), events.LaneSubject(lane))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range history[f.state.Lanes[lane].Work.Places:] {
+				f.fold(e.Fact)
+				got[e.Fact.(events.JobDispatched).Share.Account]++
+			}
+		}
+		if f.state.Seq > before+1 {
+			t.Fatalf("%d jobs were dispatched at once", f.state.Seq-before)
+		}
+		if f.state.Seq == before {
+			break
+		}
+	}
+	if got["c"] != 1 || got["a"] < 4 || got["b"] < 4 {
+		t.Errorf("%v of %d lanes", got, lanes)
 	}
 }

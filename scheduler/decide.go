@@ -42,6 +42,9 @@ type decision struct {
 	lane *events.Lane
 	// beside are decisions that the same append takes, if there is room for all of them.
 	beside []decision
+	// turn is set for a dispatch by shares. The next one must know its charge, so of several only the first is carried
+	// out that can be.
+	turn bool
 }
 
 // decide returns what to do in state s at the given time. The same state gives the same decisions; what is recorded is
@@ -61,6 +64,9 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	}
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
+	if s.Shared { // a crowd of requests that start must not delay a dispatch
+		out = append(out, decideLanes(s)...)
+	}
 	if d, ok := decideAdmission(s, p, now); ok {
 		out = append(out, d)
 	}
@@ -75,6 +81,13 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			})
 		}
 	}
+	if !s.Shared {
+		out = append(out, decideLanes(s)...)
+	}
+	return out
+}
+
+func decideLanes(s *state) (out []decision) {
 	for _, l := range s.LaneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
@@ -155,7 +168,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	}
 	spec := next.Spec()
 	return []decision{{
-		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l,
+		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l, turn: s.Shared,
 		facts: []events.Fact{events.JobDispatched{
 			Place: lane.Work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
 			Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since), Share: s.charged(choice, next),

@@ -247,32 +247,43 @@ func TestARequestOfTooLargeJobsDoesNotStopTheQueue(t *testing.T) {
 }
 
 func TestALaneThatFailsKeepsNoOtherLaneWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bad, good := events.Lane{Target: "here", Set: 0}, events.Lane{Target: "here", Set: 1}
-		log := &picky{Log: memory.New(memory.Config{}), lane: bad, takes: func(events.Event) error { return nil }}
-		by := control.By{Actor: "test", Source: "test"}
-		c := &control.Control{Log: log.Log, Dispatch: log.Log, Clock: time.Now}
-		d := small()
-		d.Targets[0].Sets = 2
-		if _, err := c.Publish(t.Context(), by, d); err != nil {
+	for name, account := range map[string]events.AccountName{"alone": "", "shared": "u1"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { aLaneFails(t, account) })
+		})
+	}
+}
+
+func aLaneFails(t *testing.T, account events.AccountName) {
+	bad, good := events.Lane{Target: "here", Set: 0}, events.Lane{Target: "here", Set: 1}
+	log := &picky{Log: memory.New(memory.Config{}), lane: bad, takes: func(events.Event) error { return nil }}
+	by := control.By{Actor: "test", Source: "test"}
+	c := &control.Control{Log: log.Log, Dispatch: log.Log, Clock: time.Now}
+	d := small()
+	d.Targets[0].Sets = 2
+	if _, err := c.Publish(t.Context(), by, d); err != nil {
+		t.Fatal(err)
+	}
+	for name, l := range map[events.CollectorName]events.Lane{"c0": bad, "c1": good} {
+		if _, err := c.AddCollector(t.Context(), by, control.NewCollector{Name: name, Target: l.Target, Set: l.Set}); err != nil {
 			t.Fatal(err)
 		}
-		for name, l := range map[events.CollectorName]events.Lane{"c0": bad, "c1": good} {
-			if _, err := c.AddCollector(t.Context(), by, control.NewCollector{Name: name, Target: l.Target, Set: l.Set}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, _, err := c.CreateRequest(t.Context(), by, control.NewRequest{Suite: d.Name, Kind: events.Master, Tag: "c1"}); err != nil {
+	}
+	if account != "" {
+		if _, err := c.ConfigureAccount(t.Context(), by, account, control.AccountChange{}); err != nil {
 			t.Fatal(err)
 		}
-		ended, stop := runOn(t, log)
-		pass(10 * time.Second)
-		if _, dispatched, err := log.Last(t.Context(), events.LaneSubject(good)); err != nil || !dispatched {
-			t.Errorf("nothing was dispatched to the lane that works: %v", err)
-		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	}
+	if _, _, err := c.CreateRequest(t.Context(), by, control.NewRequest{Suite: d.Name, Kind: events.Master, Tag: "c1", Account: account}); err != nil {
+		t.Fatal(err)
+	}
+	ended, stop := runOn(t, log)
+	pass(10 * time.Second)
+	if _, dispatched, err := log.Last(t.Context(), events.LaneSubject(good)); err != nil || !dispatched {
+		t.Errorf("nothing was dispatched to the lane that works: %v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -125,7 +125,8 @@ func newWorld(seed uint64) *world {
 		r: rand.New(rand.NewPCG(seed, 1)), log: memory.New(memory.Config{}), now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC),
 		acked: map[events.Lane]uint64{}, index: map[events.Subject][]events.Recorded{},
 	}
-	w.real, w.shared = w.odds(8), w.odds(3)
+	w.real = w.odds(8)
+	w.shared = rand.New(rand.NewPCG(seed, 2)).IntN(3) == 0 // drawn apart, so that the others are those of testdata
 	w.policy = Policy{MaxInProgress: 1 + w.r.IntN(3), ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute}
 	w.lawyer = newLawyer(w.policy, maxAttempts)
 	w.cursor, _ = w.log.Follow(context.Background(), 0)

@@ -83,10 +83,28 @@ func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 	st := &state{l}
 	s.tellLitter(l)
 	var steps []shell.Step
+	taken := false
 	for _, d := range append(decide(st, s.Policy, now), s.silent(st)...) {
-		steps = append(steps, s.step(l, d, now))
+		step := s.step(l, d, now)
+		if d.turn {
+			step.Do = once(step.Do, &taken)
+		}
+		steps = append(steps, step)
 	}
 	return steps
+}
+
+// once carries out a step unless one before it was taken. A conflict also takes the turn: another scheduler was first.
+func once(do func(context.Context) (events.Seq, error), taken *bool) func(context.Context) (events.Seq, error) {
+	return func(ctx context.Context) (events.Seq, error) {
+		if *taken {
+			return 0, nil
+		}
+		seq, err := do(ctx)
+		var conflict *eventlog.ConflictError
+		*taken = err == nil || errors.As(err, &conflict)
+		return seq, err
+	}
 }
 
 // tellLitter logs new litter, the last event of each subject.

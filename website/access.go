@@ -21,8 +21,8 @@ import (
 // permitted checks the bearer token of a write. It returns the call with the account that gives the command; the
 // operator, who has the server's own token, is no account.
 func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
-	if s.Token == "" || s.Control == nil {
-		return r, wrong(http.StatusForbidden, "set TACHO_TOKEN for the server and start it again", "this Tacho takes no commands: it has no token")
+	if err := s.commandable(); err != nil {
+		return r, err
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -45,10 +45,18 @@ func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
 	return r.WithContext(context.WithValue(r.Context(), accountKey{}, account)), nil
 }
 
+// commandable returns an error if this website carries out no commands at all.
+func (s *Server) commandable() error {
+	if s.Token == "" || s.Control == nil {
+		return wrong(http.StatusForbidden, "set TACHO_TOKEN for the server and start it again", "this Tacho takes no commands: it has no token")
+	}
+	return nil
+}
+
 // accountOf returns the account that has a token; empty when none has. A token that was issued a moment ago may not be
 // in the tables yet: then it waits for them once.
 func (s *Server) accountOf(r *http.Request, token string) (events.AccountName, error) {
-	if !control.LooksLikeToken(token) {
+	if _, ok := control.TokenDigest(token); !ok {
 		return "", nil
 	}
 	account, err := s.lookUp(r, token)
@@ -86,23 +94,31 @@ func sameSecret(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
+// accountActor begins the actor of what an account does.
+const accountActor = "account:"
+
 // by returns on whose behalf a permitted write is done. An account has its own name. Other callers choose a name, but they
 // cannot take the name of one of Tacho's parts.
 func by(r *http.Request) (control.By, error) {
 	actor := r.Header.Get(client.ActorHeader)
 	account, _ := r.Context().Value(accountKey{}).(events.AccountName)
 	if account != "" {
-		actor = "account:" + string(account)
+		actor = accountActor + string(account)
 	} else if actor == "" {
 		actor = "api"
 	} else if ok, err := regexp.MatchString(`^(cli|api):[A-Za-z0-9._@-]{1,64}$`, actor); err != nil || !ok {
 		return control.By{}, wrong(http.StatusBadRequest, "use the form cli:name or api:name", "the header %s is %q", client.ActorHeader, actor)
 	}
+	return acting(events.Actor(actor), account)
+}
+
+// acting returns on whose behalf a command is done that begins here.
+func acting(actor events.Actor, account events.AccountName) (control.By, error) {
 	root, err := uuid.NewV7()
 	if err != nil {
 		return control.By{}, err
 	}
-	return control.By{Actor: events.Actor(actor), Source: "website", Root: "command " + root.String(), Account: account}, nil
+	return control.By{Actor: actor, Source: "website", Root: "command " + root.String(), Account: account}, nil
 }
 
 // addressed refuses calls from this machine to itself by a foreign name. Otherwise the owner of a page elsewhere could

@@ -121,6 +121,9 @@ func (s *Server) fault(r *http.Request, err error) {
 	s.Logger.ErrorContext(r.Context(), "a call of the website failed", "method", r.Method, "path", r.URL.Path, "error", err)
 }
 
+// challenge is the header that goes with the status 401.
+const challenge = `Bearer realm="tacho"`
+
 // refuse answers an error as JSON.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e, known := explain(err)
@@ -128,7 +131,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		s.fault(r, err)
 	}
 	if e.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="tacho"`)
+		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	later(w.Header(), e)
 	s.write(w, r, e.Status, e)
@@ -155,6 +158,11 @@ func body(w http.ResponseWriter, r *http.Request, v any) error {
 
 // rawBody reads a body of JSON, at most limit bytes.
 func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	return declared(w, r, "application/json", "JSON", limit)
+}
+
+// declared reads a body that is declared to be of a type, at most limit bytes.
+func declared(w http.ResponseWriter, r *http.Request, kind, name string, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
@@ -168,8 +176,8 @@ func rawBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error
 	}
 	// The command may take longer than its body took to arrive.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(data) > 0 && (err != nil || kind != "application/json") {
-		return nil, wrong(http.StatusUnsupportedMediaType, "send the header Content-Type: application/json", "the body is not declared as JSON")
+	if said, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); len(data) > 0 && (err != nil || said != kind) {
+		return nil, wrong(http.StatusUnsupportedMediaType, "send the header Content-Type: "+kind, "the body is not declared as %s", name)
 	}
 	return data, nil
 }

@@ -56,10 +56,15 @@ type bounds struct {
 	quick, long, parts *turns
 	// tokens are the turns of looking up a token: anybody may send something that looks like one.
 	tokens *turns
+	// guesses counts the wrong tokens of the last minute that were meant to log in (see guess).
+	guesses *places
 }
 
 // tokensAtOnce is how many tokens are looked up at once.
 const tokensAtOnce = 4
+
+// guessesOfAll and guessesOfOne are how many wrong tokens may come in a minute, from all addresses and from one.
+const guessesOfAll, guessesOfOne = 600, 10
 
 // newBounds returns the bounds of a configuration. It panics if the configuration is wrong: it should have been checked.
 func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
@@ -74,6 +79,7 @@ func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 		memory: newPlaces(memoryForAll, memoryForOne, memoryForOne/16),
 		quick:  newTurns(max(r.Connections()-1, 1)), // one connection is for common reads
 		long:   newTurns(atOnce), parts: newTurns(atOnce), tokens: newTurns(tokensAtOnce),
+		guesses: newPlaces(guessesOfAll, guessesOfOne, 2),
 	}
 	b.long.yieldTo, b.parts.yieldTo = b.quick, b.quick
 	return b

@@ -30,7 +30,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tacho_http_refused_total",
-			Help: "Readers that were told to come back later, by what they asked for (answer, stream) and the bound that was reached (address, all, turn, memory).",
+			Help: "Readers that were told to come back later, by what they asked for (answer, stream, login) and the bound that was reached (address, all, turn, memory).",
 		}, []string{"kind", "bound"}),
 	}
 	r.MustRegister(m.answers, m.seconds, m.streams, m.refused)

@@ -54,7 +54,7 @@ func newPages(clock func() time.Time) *pages {
 	}
 	layout := template.New("").Funcs(words(clock, p.address))
 	template.Must(layout.ParseFS(templateFiles, "templates/layout.html"))
-	for _, name := range []string{"status", "requests", "request", "job", "collectors", "shares", "compare", "github", "comment", "delivery", "error"} {
+	for _, name := range []string{"status", "requests", "request", "job", "collectors", "shares", "compare", "github", "comment", "delivery", "login", "error"} {
 		page := template.Must(layout.Clone())
 		p.byName[name] = template.Must(page.ParseFS(templateFiles, "templates/"+name+".html"))
 	}
@@ -103,10 +103,14 @@ type framed struct {
 	Places []place
 	Now    time.Time
 	Data   any
+	// Session is who looks at the page; nil if that is unknown.
+	Session *session
+	// Login is the address where they can log in; empty if there is no reason to.
+	Login string
 }
 
 // page makes a handler from a function that reads what a page shows. A common page is made once for all who ask for it
-// at the same time.
+// at the same time and are not logged in. Those who are share what it reads.
 func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Handler {
 	printed := func(r *http.Request) (sheet, error) {
 		v, err := read(r)
@@ -122,7 +126,17 @@ func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Han
 		return printed(r)
 	}
 	if e == common {
-		made = inCommon(printed)
+		forAll, seen := inCommon(printed), inCommon(read)
+		made = func(r *http.Request) (sheet, error) {
+			if known, _ := sessionOf(r.Context()); known == nil {
+				return forAll(r)
+			}
+			v, err := seen(r)
+			if err != nil {
+				return sheet{}, err
+			}
+			return s.print(r, v)
+		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -133,6 +147,7 @@ func (s *Server) page(e effort, read func(*http.Request) (view, error)) http.Han
 		var page sheet
 		err := illegible()
 		if legible(r.URL.Path) {
+			r = s.recognised(r)
 			page, err = made(r)
 		}
 		if err != nil {
@@ -163,6 +178,9 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 		http.Error(w, "a fault of Tacho: see the log of the server", http.StatusInternalServerError)
 		return
 	}
+	if e.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
 	later(w.Header(), e)
 	s.deliver(w, r, page.status, "text/html; charset=utf-8", page.html)
 }
@@ -170,6 +188,8 @@ func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 // errorView is an error as its page shows it, with the local alerts.
 type errorView struct {
 	Heading, Message, Next string
+	// Login is set if a token would help.
+	Login  bool
 	Alerts                 []readmodel.Alert
 }
 
@@ -177,16 +197,19 @@ type errorView struct {
 func (s *Server) refusal(err error) view {
 	e, _ := explain(err)
 	heading := http.StatusText(e.Status)
-	return view{template: "error", title: heading, status: e.Status, data: errorView{heading, e.Message, e.Next, s.local()}}
+	return view{template: "error", title: heading, status: e.Status, data: errorView{heading, e.Message, e.Next, e.Status == http.StatusUnauthorized, s.local()}}
 }
 
 // print renders a whole page before its first byte is sent, so that a fault leaves no half page.
 func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	var out bytes.Buffer
 	shared := s.isShared.Load() || v.status == 0 && s.sharing(r.Context()) // a page about a fault asks nobody
-	err := s.pages.byName[v.template].ExecuteTemplate(&out, "layout", framed{
-		Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Places: navigation(shared), Now: s.Clock(), Data: v.data,
-	})
+	frame := framed{Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Places: navigation(shared), Now: s.Clock(), Data: v.data}
+	var known bool
+	if frame.Session, known = sessionOf(r.Context()); known && frame.Session == nil && shared && s.commandable() == nil {
+		frame.Login = loginFrom(r.URL.Path)
+	}
+	err := s.pages.byName[v.template].ExecuteTemplate(&out, "layout", frame)
 	return sheet{max(v.status, http.StatusOK), out.Bytes()}, err
 }
 

@@ -51,7 +51,7 @@ func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 	for i, q := range readmodel.Seen(rows, s.Clock()) {
 		places[i] = client.QueuePlace{
 			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, Key: q.Key, ParentTag: q.ParentTag,
-			PR: q.PR, State: q.State,
+			PR: q.PR, State: q.State, Account: q.Account, Priority: q.Priority,
 			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
 			StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
 			Overrun: q.Overrun, Guessed: q.Guessed, NoEnd: q.NoEnd,

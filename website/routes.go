@@ -201,9 +201,15 @@ func (s *Server) routes() http.Handler {
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
 		"/collectors": {quick, s.collectorsPage}, "/shares": {long, s.sharesPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
-		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/": {unbounded, s.noPage},
+		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))
+	}
+	for path, form := range map[string]http.Handler{
+		"POST /login": s.form(s.login), "/logout": s.form(s.logout),
+		"/requests/{request}/cancel": s.changing(s.cancelForm), "/requests/{request}/priority": s.changing(s.priorityForm),
+	} {
+		mux.Handle(path, s.measured("form "+path, s.bounded(quick, s.refusePage, form)))
 	}
 	return secured(s.addressed(unhurried(mux)))
 }

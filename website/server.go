@@ -93,6 +93,8 @@ type Server struct {
 	now      func(*http.Request) (events.Seq, error)
 	probed   *shared[[]check]
 	pages    *pages
+	// key returns the key that seals sessions; it is made when it is first needed.
+	key     func() []byte
 	handler  http.Handler
 	// isShared is set once the farm is known to be shared (see sharing).
 	isShared atomic.Bool
@@ -142,6 +144,7 @@ func New(c Config) *Server {
 	s.metrics.watch(c.Registry, s.bounds)
 	s.statuses, s.now = inCommon(s.statusText), inCommon(s.seqNow)
 	s.pages = newPages(c.Clock)
+	s.key = sync.OnceValue(func() []byte { return sessionKey(c.Token) })
 	s.handler = s.routes()
 	return s
 }

@@ -70,6 +70,34 @@ type requestView struct {
 	ErrorList []readmodel.JobError
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
+	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
+	Session *session
+	Shared  bool
+}
+
+// MayChange reports whether who looks at the request may change it.
+func (v requestView) MayChange() bool {
+	return v.EndedAt == nil && v.Session.mayChange(v.RequestJobs.Request.Account)
+}
+
+// Tells reports whether the page tells the commands that change the request: it cannot know who looks at it.
+func (v requestView) Tells() bool { return v.EndedAt == nil && v.Shared && v.Session == nil }
+
+// Choices returns the priorities that the request may get, and the one that it has.
+func (v requestView) Choices() (out []priorityChoice) {
+	now := v.RequestJobs.Request.Priority.Level()
+	for i, p := range events.Priorities {
+		if i == now || i >= v.Session.MaxPriority.Level() {
+			out = append(out, priorityChoice{p, i == now})
+		}
+	}
+	return out
+}
+
+// priorityChoice is a priority to choose; Now marks the present one.
+type priorityChoice struct {
+	Priority events.Priority
+	Now      bool
 }
 
 // Repairable reports whether the newest round of some job of the request failed or was cancelled.
@@ -94,7 +122,8 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := requestView{RequestJobs: found, Progress: progressOf(found.Request)}
+	v := requestView{RequestJobs: found, Progress: progressOf(found.Request), Shared: s.sharing(r.Context())}
+	v.Session, _ = sessionOf(r.Context())
 	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
 		return view{}, err
 	}

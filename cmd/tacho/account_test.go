@@ -49,9 +49,6 @@ func TestAccountsAskWithTheirTokens(t *testing.T) {
 	} {
 		c.who.refused(c.code, words(c.line), c.says)
 	}
-	if n := s.count("request.created.v1"); n != 0 {
-		t.Fatalf("refused commands made %d requests", n)
-	}
 
 	alice.must("request", "try", "--key", "k1", "--queue", "bisect", "--priority", "high")
 	if _, said, code := bob.run("request", "try", "--key", "k2", "--queue", "idle"); code != 0 || !strings.Contains(said, "read as priority idle") {
@@ -89,6 +86,7 @@ func TestAccountsAskWithTheirTokens(t *testing.T) {
 	bob.refused(cli.ExitRefused, words("request cancel k2"), "token is missing or wrong")
 	s.refused(cli.ExitRefused, words("request try --key k4 --account bob"), "account bob was closed")
 
+	s.must("replay", "--verify") // the tables hold all of the log now
 	var created []events.RequestCreated
 	for _, e := range s.events() {
 		if f, ok := e.Fact.(events.RequestCreated); ok {
@@ -101,5 +99,4 @@ func TestAccountsAskWithTheirTokens(t *testing.T) {
 	if len(created) != 4 || created[0].Queue != "bisect" || created[1].Queue != "bob" || created[1].Priority != events.PriorityIdle {
 		t.Errorf("%+v", created)
 	}
-	s.must("replay", "--verify")
 }

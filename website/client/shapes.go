@@ -24,6 +24,9 @@ type QueuePlace struct {
 	// PR is nil when there is no pull request.
 	PR    *int                `json:"pr"`
 	State events.RequestState `json:"state"`
+	// Account is who asked, empty for everyone without an account. Priority is how urgent it is by itself, empty for normal.
+	Account  events.AccountName `json:"account,omitempty"`
+	Priority events.Priority    `json:"priority,omitempty"`
 	// Reason says in words why the request has this place.
 	Reason    string    `json:"reason"`
 	CreatedAt time.Time `json:"created_at"`

@@ -44,6 +44,7 @@ func (st *story) share() (alices, bobs events.RequestID) {
 	}
 	alices, job := ask(sha("8"), "alice", "alice", events.PriorityHigh)
 	bobs, _ = ask(sha("9"), "bob", "bisect", "")
+	st.tell(events.PriorityChanged{RequestID: st.release, To: events.PriorityLow})
 	st.places[job.Lane()]++
 	st.tell(events.JobDispatched{
 		Place: st.places[job.Lane()], Job: job,
@@ -95,7 +96,7 @@ func TestASharedFarm(t *testing.T) {
 		t.Errorf("queues: %v %v", list, err)
 	}
 	for name, want := range map[events.QueueName][]events.RequestID{
-		"bisect": {bobs}, "alice": {alices}, "amd-0": nil, events.MainQueue: {st.running, st.release, st.try},
+		"bisect": {bobs}, "alice": {alices}, "amd-0": nil, events.MainQueue: {st.running, st.try, st.release},
 	} {
 		q, err := cl.OneQueue(s.ctx, name, 0)
 		var ids []events.RequestID
@@ -124,11 +125,16 @@ func TestASharedFarm(t *testing.T) {
 	if err != nil || shares.FloorDefault != 150 || len(shares.Tiers) != 1 || len(shares.Tiers[0].Nodes) != 3 {
 		t.Errorf("%+v %v", shares, err)
 	}
+	request, err := cl.Request(s.ctx, string(alices))
+	if err != nil || len(request.JobList) != 1 || request.JobList[0].Share == nil {
+		t.Fatalf("%+v %v", request, err)
+	}
 	for path, words := range map[string][]string{
-		"/":                           {`href="/shares"`, "Other queues", ">bisect</a>", "<td data-label=\"Account\">bob</td>"},
-		"/shares":                     {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">75&nbsp;%</td>"},
-		"/requests?queue=bisect":      {"by bob in bisect"},
-		"/requests/" + string(alices): {"<dt>Account</dt><dd>alice", "<dt>Priority</dt><dd>high"},
+		"/jobs/" + string(request.JobList[0].ID): {"<dt>Charged</dt><dd>1 min 1 s to alice in queue alice", "tier default: first of 1 in queue alice"},
+		"/":                                      {`href="/shares"`, "Other queues", ">bisect</a>", "<td data-label=\"Account\">bob</td>", `<span class="meta">low</span>`},
+		"/shares":                                {`aria-current="page">Shares`, "15&nbsp;%", "1 min 1 s", ">bisect</a>", "paused", "<td data-label=\"Due\" class=\"num\">75&nbsp;%</td>"},
+		"/requests?queue=bisect":                 {"by bob in bisect"},
+		"/requests/" + string(alices):            {"<dt>Account</dt><dd>alice", "<dt>Priority</dt><dd>high"},
 	} {
 		_, page := s.get(path)
 		for _, word := range words {
