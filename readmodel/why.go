@@ -56,9 +56,10 @@ type Why struct {
 	Queue events.QueueName `json:"queue,omitempty"`
 	// Limit is the limit that holds it; nil for none.
 	Limit *WhyLimit `json:"limit,omitempty"`
-	// Others are those who have jobs for the lane in its tier, the most jobs first. SharePercent is its share of the lane by
-	// weight while they have; nil if there are none.
+	// Others are those who have jobs for the lane in its tier, the most jobs first. OthersCount counts them: Others are the
+	// first 20. SharePercent is its share of the lane by weight while they have jobs; nil if there are none.
 	Others       []WhyOther `json:"others,omitempty"`
+	OthersCount  int        `json:"others_count,omitempty"`
 	SharePercent *float64   `json:"share_percent,omitempty"`
 }
 
@@ -94,6 +95,9 @@ type WhyOther struct {
 	Account events.AccountName `json:"account"`
 	Jobs    int                `json:"jobs"`
 }
+
+// othersNamed bounds how many others an answer names.
+const othersNamed = 20
 
 // whyLeaf is what an account has in a queue and a tier for a lane.
 type whyLeaf struct {
@@ -202,6 +206,8 @@ func (r whyRows) reason(w *Why) WaitReason {
 	}
 	w.Ahead = own.Before
 	w.Others, w.SharePercent = t.among(own, rivals)
+	w.OthersCount = len(w.Others)
+	w.Others = w.Others[:min(w.OthersCount, othersNamed)]
 	switch {
 	case w.Ahead > 0:
 		return WaitOwn
@@ -225,13 +231,24 @@ func (r whyRows) own() whyLeaf {
 // level numbers the tiers, the first one first.
 func level(t events.Tier) int { return slices.Index(tiersInOrder, t) }
 
-// whyTree is what holds an account or a queue.
+// whyTree knows what holds an account or a queue.
 type whyTree struct {
 	tree
-	open []whyOpen
+	// of and in count the open places of each account, and those in each queue and its parts.
+	of map[events.AccountName]int
+	in map[events.QueueName]int
 }
 
-func (r whyRows) tree() whyTree { return whyTree{newTree(nil, r.queues), r.open} }
+func (r whyRows) tree() whyTree {
+	t := whyTree{newTree(nil, r.queues), map[events.AccountName]int{}, map[events.QueueName]int{}}
+	for _, o := range r.open {
+		t.of[o.Account] += o.Running
+		for _, name := range t.path(o.Queue) {
+			t.in[name] += o.Running
+		}
+	}
+	return t
+}
 
 // path returns a queue and those above it, up to the one without a parent.
 func (t tree) path(name events.QueueName) []events.QueueName {
@@ -253,24 +270,12 @@ func (t whyTree) held(queue events.QueueName, account events.AccountName, most i
 			return shownQueue(name), nil
 		}
 	}
-	of := 0
-	for _, o := range t.open {
-		if o.Account == account {
-			of += o.Running
-		}
-	}
-	if most > 0 && of >= most {
+	if of := t.of[account]; most > 0 && of >= most {
 		return "", &WhyLimit{Account: account, Open: of, Most: most}
 	}
 	for _, name := range path {
-		most, in := t.queues[name].MaxRunning, 0
-		for _, o := range t.open {
-			if most > 0 && slices.Contains(t.path(o.Queue), name) {
-				in += o.Running
-			}
-		}
-		if most > 0 && in >= most {
-			return "", &WhyLimit{Queue: shownQueue(name), Open: in, Most: most}
+		if most := t.queues[name].MaxRunning; most > 0 && t.in[name] >= most {
+			return "", &WhyLimit{Queue: shownQueue(name), Open: t.in[name], Most: most}
 		}
 	}
 	return "", nil

@@ -54,7 +54,9 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	if r.job.Place > 0 {
 		also(&b, &places, "why_places", r.job.Target, r.job.Set, r.job.Place)
 	} else {
-		also(&b, &r.leaves, "why_leaves", pgx.NamedArgs{"job": r.job.ID, "target": r.job.Target, "set": r.job.Set})
+		also(&b, &r.leaves, "why_leaves", pgx.NamedArgs{
+			"request": r.job.RequestID, "seq": r.job.CreatedSeq, "ordinal": r.job.Ordinal, "target": r.job.Target, "set": r.job.Set,
+		})
 		also(&b, &r.queues, "named_queues", "", everything)
 		also(&b, &r.open, "why_open")
 	}

@@ -202,3 +202,16 @@ func TestWhyARequestHasNotStarted(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+func TestWhyNamesSomeOfManyOthers(t *testing.T) {
+	rows := waitingJob()
+	for i := range 25 {
+		name := events.AccountName(string(rune('a' + i)))
+		rows.leaves = append(rows.leaves, whyLeaf{Tier: events.TierDefault, Queue: events.QueueName(name), Account: name, Waiting: 100 - i})
+	}
+	w := rows.why()
+	want := "it is the first of its own; a (100 jobs), b (99 jobs), c (98 jobs) and 22 more also have work for lane linux/0, and its share is 3.8 % by weight"
+	if len(w.Others) != 20 || w.OthersCount != 25 || w.Words != want {
+		t.Errorf("%d of %d others: %s", len(w.Others), w.OthersCount, w.Words)
+	}
+}

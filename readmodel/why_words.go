@@ -50,16 +50,14 @@ func (r whyRows) words(w Why) string {
 // shareWords says who else has work, and what its share is.
 func (r whyRows) shareWords(w Why) string {
 	var names []string
-	jobs := 0
 	for _, o := range w.Others {
 		names = append(names, fmt.Sprintf("%s (%s)", o.words(), phrase.Count(o.Jobs, "job")))
-		jobs += o.Jobs
 	}
 	also := "has"
 	if len(w.Others) > 1 {
 		also = "have"
 	}
-	return fmt.Sprintf("%s also %s work for lane %s, and its share is %g %% by weight", someOf(names), also, r.job.Lane(), *w.SharePercent)
+	return fmt.Sprintf("%s also %s work for lane %s, and its share is %g %% by weight", someOf(names, w.OthersCount), also, r.job.Lane(), *w.SharePercent)
 }
 
 func (o WhyOther) words() string {
@@ -96,16 +94,16 @@ func machineWords(list []WhyMachine) string {
 			words[i] = fmt.Sprintf("%s is registered since %s and was never online", m.Name, phrase.Moment(m.Since))
 		}
 	}
-	return someOf(words)
+	return someOf(words, len(words))
 }
 
-// someOf joins the first of a list, and counts the others.
-func someOf(list []string) string {
-	if len(list) == 1 {
+// someOf joins the first of a list, and counts the others. all is how many there are.
+func someOf(list []string, all int) string {
+	switch {
+	case all > namedInWords:
+		return strings.Join(list[:namedInWords], ", ") + fmt.Sprintf(" and %d more", all-namedInWords)
+	case len(list) == 1:
 		return list[0]
-	}
-	if more := len(list) - namedInWords; more > 0 {
-		return strings.Join(list[:namedInWords], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
