@@ -288,3 +288,16 @@ func TestManyFreeLanesAreServedInTurn(t *testing.T) {
 		t.Errorf("%v of %d lanes", got, lanes)
 	}
 }
+
+func TestSettingsOfTheMainQueueCount(t *testing.T) {
+	o := newOffice(t)
+	id := o.wants(events.RequestCreated{})
+	o.fold(events.QueueConfigured{Queue: events.MainQueue, Weight: 10, Order: events.OrderLevels, Paused: true})
+	if got := o.admit(); got != nil {
+		t.Fatalf("%v was started in a paused queue", got)
+	}
+	o.fold(events.QueueConfigured{Queue: events.MainQueue, Weight: 10, Order: events.OrderLevels})
+	if got := o.admit(); !slices.Equal(got, []events.RequestID{id}) {
+		t.Errorf("%v was started", got)
+	}
+}
