@@ -11,13 +11,6 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// The settings of an account and of a queue of which nothing was configured.
-const (
-	defaultWeight      = 10
-	defaultMaxPriority = events.PriorityHigh
-	defaultMaxVIP      = 3
-)
-
 // The bounds of settings.
 const (
 	maxWeight = 1000
@@ -83,7 +76,7 @@ func (a account) settled(name events.AccountName) events.AccountConfigured {
 	if a.configured {
 		return a.settings
 	}
-	return events.AccountConfigured{Account: name, Weight: defaultWeight, MaxPriority: defaultMaxPriority, MaxVIP: defaultMaxVIP}
+	return events.UsualAccount(name)
 }
 
 // known returns a refusal if the account was never configured, or is closed.

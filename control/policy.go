@@ -16,11 +16,6 @@ const (
 	maxLag    = 7 * 24 * time.Hour
 )
 
-// defaultPolicy is the policy of a farm on which none was set.
-func defaultPolicy() events.SharePolicySet {
-	return events.SharePolicySet{FloorDefault: 100, FloorIdle: 5, LagMS: time.Hour.Milliseconds()}
-}
-
 // PolicyChange changes the policy of shares. What is nil stays as it is.
 type PolicyChange struct {
 	// FloorDefault and FloorIdle are in thousandths of the machine time, 0 to 500, together at most 900.
@@ -43,7 +38,7 @@ func evolvePolicy(p policy, e events.Recorded) policy {
 // policyOf returns the policy that counts.
 func policyOf(p policy) events.SharePolicySet {
 	if p == nil {
-		return defaultPolicy()
+		return events.UsualPolicy()
 	}
 	return *p
 }

@@ -58,7 +58,7 @@ func (q queue) settled(name events.QueueName) events.QueueConfigured {
 	if name == events.MainQueue {
 		order = events.OrderLevels
 	}
-	return events.QueueConfigured{Queue: name, Weight: defaultWeight, Order: order}
+	return events.QueueConfigured{Queue: name, Weight: events.UsualWeight, Order: order}
 }
 
 func closedQueue(name events.QueueName) error {

@@ -207,7 +207,7 @@ func TestDecidePolicy(t *testing.T) {
 		then   []events.Fact
 		says   string
 	}{
-		{"the first one is recorded", nil, PolicyChange{}, []events.Fact{defaultPolicy()}, ""},
+		{"the first one is recorded", nil, PolicyChange{}, []events.Fact{events.UsualPolicy()}, ""},
 		{"nothing changes", &standing, PolicyChange{FloorDefault: new(200)}, nil, ""},
 		{"strict", &standing, PolicyChange{FloorDefault: new(0), FloorIdle: new(0)}, []events.Fact{events.SharePolicySet{LagMS: 1}}, ""},
 		{"as much as there is", &standing, PolicyChange{FloorDefault: new(500), FloorIdle: new(400)}, []events.Fact{events.SharePolicySet{FloorDefault: 500, FloorIdle: 400, LagMS: 1}}, ""},

@@ -98,6 +98,19 @@ const (
 	TierIdle    Tier = "idle"
 )
 
+// UsualWeight is the weight of an account or a queue of which none was set.
+const UsualWeight = 10
+
+// UsualAccount returns the settings of an account that was never configured.
+func UsualAccount(name AccountName) AccountConfigured {
+	return AccountConfigured{Account: name, Weight: UsualWeight, MaxPriority: PriorityHigh, MaxVIP: 3}
+}
+
+// UsualPolicy returns the rules by which the farm is shared while none were set.
+func UsualPolicy() SharePolicySet {
+	return SharePolicySet{FloorDefault: 100, FloorIdle: 5, LagMS: 3_600_000}
+}
+
 // Limits bound what an account or a queue may have at once; 0 means no limit.
 type Limits struct {
 	// MaxRunning bounds the places open at once, MaxQueued the jobs that wait, MaxPending the requests that have not

@@ -66,14 +66,6 @@ type ShareNode struct {
 // Works reports whether the node has something to do.
 func (n ShareNode) Works() bool { return n.Requests+n.Waiting+n.Running > 0 }
 
-// What counts where nothing was configured.
-const (
-	usualWeight       = 10
-	usualFloorDefault = 100
-	usualFloorIdle    = 5
-	usualLag          = time.Hour
-)
-
 // leaf is what an account has and had in a queue and a tier.
 type leaf struct {
 	Tier      events.Tier        `db:"tier"`
@@ -102,8 +94,9 @@ func (r *Reader) Shares(ctx context.Context, now time.Time) (Shares, error) {
 		also(&b, &policies, "share_policy")
 		return tooLong(tx.SendBatch(ctx, &b).Close())
 	})
+	usual := events.UsualPolicy()
 	s := Shares{
-		FloorDefault: usualFloorDefault, FloorIdle: usualFloorIdle, LagMS: usualLag.Milliseconds(), ChargedSince: since,
+		FloorDefault: usual.FloorDefault, FloorIdle: usual.FloorIdle, LagMS: usual.LagMS, ChargedSince: since,
 		Tiers: newTree(leaves, queues).tiers(),
 	}
 	if len(policies) > 0 {
@@ -199,7 +192,7 @@ func (t tree) nodes(s spots, names []events.QueueName) []ShareNode {
 
 // queue returns the node of a queue. An account's own queue has the weight of the account.
 func (t tree) queue(name events.QueueName, below []ShareNode) ShareNode {
-	n := ShareNode{Kind: NodeQueue, Name: cmp.Or(string(name), string(events.MainQueue)), Weight: usualWeight}
+	n := ShareNode{Kind: NodeQueue, Name: cmp.Or(string(name), string(events.MainQueue)), Weight: events.UsualWeight}
 	if q, configured := t.queues[name]; configured {
 		n.Weight, n.Paused = q.Weight, q.Paused
 		return n
@@ -214,7 +207,7 @@ func (t tree) queue(name events.QueueName, below []ShareNode) ShareNode {
 
 func (l leaf) node() ShareNode {
 	return ShareNode{
-		Kind: NodeAccount, Name: string(l.Account), Weight: cmp.Or(l.Weight, usualWeight), ChargedMS: l.ChargedMS, TotalMS: l.TotalMS,
+		Kind: NodeAccount, Name: string(l.Account), Weight: cmp.Or(l.Weight, events.UsualWeight), ChargedMS: l.ChargedMS, TotalMS: l.TotalMS,
 		Requests: l.Requests, Waiting: l.Waiting, Running: l.Running, OldestAt: l.Oldest,
 	}
 }

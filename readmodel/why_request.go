@@ -72,9 +72,6 @@ type startCounts struct {
 	MaxVIP *int `db:"max_vip"`
 }
 
-// usualVIPs bounds the vip requests of an account that was never configured.
-const usualVIPs = 3
-
 // whyRequest reads why a request has not started; nil if it has.
 func whyRequest(ctx context.Context, tx pgx.Tx, r Request) (*RequestWhy, error) {
 	if r.State != events.StateWaitingForArtifacts && r.State != events.StateArtifactsReady {
@@ -106,7 +103,7 @@ func (r startRows) why() *RequestWhy {
 func (r startRows) reason() RequestWhy {
 	queue, account := shownQueue(r.request.Queue), r.request.Account
 	tier := r.request.Priority.Tier()
-	vips := usualVIPs
+	vips := events.UsualAccount(account).MaxVIP
 	if r.MaxVIP != nil {
 		vips = *r.MaxVIP
 	}

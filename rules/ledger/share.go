@@ -61,18 +61,12 @@ func (l *Ledger) OrderOf(name events.QueueName) events.QueueOrder {
 	return events.OrderFIFO
 }
 
-// The settings of an account that nobody configured. It has no limits.
-const (
-	usualWeight = 10
-	usualVIPs   = 3
-)
-
 // Account returns the settings of an account.
 func (l *Ledger) Account(name events.AccountName) events.AccountConfigured {
 	if a, ok := l.Accounts[name]; ok {
 		return a
 	}
-	return events.AccountConfigured{Account: name, Weight: usualWeight, MaxPriority: events.PriorityHigh, MaxVIP: usualVIPs}
+	return events.UsualAccount(name)
 }
 
 // LeafOf returns where the jobs of a request wait.

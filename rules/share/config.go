@@ -145,7 +145,7 @@ func (t *Tree) weight(n *node) int64 {
 			return int64(q.Weight)
 		}
 		if n.name == "" {
-			return DefaultWeight
+			return events.UsualWeight
 		}
 	}
 	if len(t.accounts) > 0 {
@@ -153,7 +153,7 @@ func (t *Tree) weight(n *node) int64 {
 			return int64(a.Weight)
 		}
 	}
-	return DefaultWeight
+	return events.UsualWeight
 }
 
 // parent returns the queue that a queue is a part of; empty for none.

@@ -29,9 +29,6 @@ func (i Item) compare(j Item) int {
 		cmp.Compare(i.Keys[2], j.Keys[2]), cmp.Compare(i.ID, j.ID))
 }
 
-// DefaultWeight is the weight of a queue and an account of which none is set.
-const DefaultWeight = 10
-
 // MaxDepth is how deep queues nest.
 const MaxDepth = 4
 
@@ -45,7 +42,10 @@ type Policy struct {
 }
 
 // DefaultPolicy returns the policy of a tree of which none is set.
-func DefaultPolicy() Policy { return Policy{FloorDefault: 100, FloorIdle: 5, LagMS: 3_600_000} }
+func DefaultPolicy() Policy {
+	p := events.UsualPolicy()
+	return Policy{FloorDefault: p.FloorDefault, FloorIdle: p.FloorIdle, LagMS: p.LagMS}
+}
 
 // Queue is what is set of a queue. The zero Queue is that of a queue of which nothing is set.
 type Queue struct {
@@ -62,7 +62,7 @@ type Queue struct {
 
 // Account is what is set of an account. The zero Account is that of an account of which nothing is set.
 type Account struct {
-	// Weight is its part among its neighbours; 0 means DefaultWeight.
+	// Weight is its part among its neighbours; 0 means events.UsualWeight.
 	Weight int `json:"weight,omitempty"`
 	// MaxRunning bounds its jobs that run at once, over all queues and tiers; 0 means no limit.
 	MaxRunning int `json:"max_running,omitempty"`
