@@ -109,7 +109,7 @@ func TestStartsThatShareAJobAreApart(t *testing.T) {
 
 func TestACrowdDoesNotDelayAnothersStart(t *testing.T) {
 	o := newOffice(t)
-	for range 1000 {
+	for range 300 {
 		o.wants(own("u1"))
 	}
 	o.admit()

@@ -219,11 +219,12 @@ func TestQueuesShareByWeight(t *testing.T) {
 func TestMachineTimeIsSharedNotJobs(t *testing.T) {
 	for _, lanes := range []int{1, 10} {
 		f := newSharedFarm(t, lanes)
+		hours := 100 / lanes * 2 // of each lane
 		for i := range lanes {
-			f.ask(i, 200, time.Hour, own("long"))
-			f.ask(i, 9000, time.Minute, own("short"))
+			f.ask(i, hours, time.Hour, own("long"))
+			f.ask(i, 60*hours, time.Minute, own("short"))
 		}
-		for f.spent["long"]+f.spent["short"] < time.Duration(lanes)*200*time.Hour {
+		for f.spent["long"]+f.spent["short"] < time.Duration(lanes*hours)*time.Hour {
 			f.step()
 		}
 		part := float64(f.spent["long"]) / float64(f.spent["long"]+f.spent["short"])
