@@ -58,7 +58,7 @@ type GitHub struct {
 	Users        []int64  `toml:"users" json:"users"`
 	UsersURL     string   `toml:"users_url" json:"users_url"`
 	// Accounts makes each person who gives a command an account of their own, gh-LOGIN in lower case: their requests are
-	// charged to it. Default: false, requests from comments are everybody's.
+	// charged to it. Default: false, requests from comments are charged to no account.
 	Accounts bool `toml:"accounts,omitempty" json:"accounts,omitempty"`
 	// Labels are the labels for pull requests; an empty one is not set.
 	Labels GitHubLabels `toml:"labels" json:"labels"`

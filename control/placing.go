@@ -213,7 +213,7 @@ func decideMember(q events.QueueConfigured, name events.AccountName) error {
 	return refuse(Forbidden, "account %s is no member of queue %s", name, q.Queue)
 }
 
-// mayChange returns a refusal if a command is about a request of somebody else. The operator may change all.
+// mayChange returns a refusal if a command is about a request of another account. The operator may change all.
 func mayChange(by By, q request.Request) error {
 	switch {
 	case by.Account == "" || q.Account == by.Account:

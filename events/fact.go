@@ -188,7 +188,7 @@ type JobDispatched struct {
 	// Since is when the first of a run of transient errors with the job's artifact struck, in any of the artifact's
 	// jobs, in RFC 3339; empty when there was none. All jobs of an artifact spend one budget.
 	Since string `json:"since,omitempty"`
-	// Share says whose turn it was; nil on a farm that nobody shares.
+	// Share says whose turn it was; nil on a farm that is not shared.
 	Share *Share `json:"share,omitempty"`
 }
 

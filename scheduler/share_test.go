@@ -276,7 +276,7 @@ func TestFloorsOfTiers(t *testing.T) {
 	}
 }
 
-// A person's own urgent job comes before his others, and costs nobody else.
+// An urgent job comes before the others of its account, and delays no other account.
 func TestAnUrgentJobOfOnesOwn(t *testing.T) {
 	f := newSharedFarm(t, 1)
 	f.ask(0, 1000, time.Minute, own("u1"))

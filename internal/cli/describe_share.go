@@ -36,7 +36,7 @@ func limited(l events.Limits) string {
 	return some(l.MaxRunning, "running at most") + some(l.MaxQueued, "jobs waiting at most") + some(l.MaxPending, "requests pending at most")
 }
 
-// whose says to whom a dispatch is charged; nothing if that is nobody.
+// whose says to whom a dispatch is charged; nothing on a farm that is not shared.
 func whose(s *events.Share) string {
 	if s == nil {
 		return ""

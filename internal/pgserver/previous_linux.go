@@ -2,6 +2,8 @@ package pgserver
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,8 +45,9 @@ func residents(data string) []int {
 			continue
 		}
 		exe, err := os.Readlink(filepath.Join(proc, "exe"))
-		// After an upgrade of the package the name is "postgres (deleted)".
-		if err == nil && strings.HasPrefix(filepath.Base(exe), "postgres") {
+		// A process that is ending has lost its program, and may still be letting go of the shared memory. After an
+		// upgrade of the package the name is "postgres (deleted)".
+		if errors.Is(err, fs.ErrNotExist) || err == nil && strings.HasPrefix(filepath.Base(exe), "postgres") {
 			pids = append(pids, pid)
 		}
 	}

@@ -199,7 +199,7 @@ type Dispatch struct {
 	Job events.JobSpec
 	// Since is when transient errors with the artifact began; zero when there are none.
 	Since time.Time
-	// Share says who was charged for it; nil when nobody was.
+	// Share says to whom it was charged; nil on a farm that was not shared then.
 	Share *events.Share `json:",omitempty"`
 }
 
