@@ -45,6 +45,18 @@ func TestTheProjectorAgrees(t *testing.T) {
 				c := s.collectors[name].standing()
 				return hostile.Collector{Active: c.Active, Draining: c.Draining, Quarantined: c.Quarantined, Removed: c.Removed, Online: c.Online}
 			},
+			Open: func() (open int) {
+				for _, r := range s.shares {
+					open += r.Running
+				}
+				return open
+			},
+			Charged: func() (ms int64) {
+				for _, r := range s.shares {
+					ms += r.ChargedMS
+				}
+				return ms
+			},
 			Litter: func() int { return litter },
 		}
 	})

@@ -26,6 +26,9 @@ type Fold struct {
 	// Collector returns how a collector stands; Takes, whether it may begin jobs.
 	Collector func(events.CollectorName) Collector
 	Takes     func(events.CollectorName) bool
+	// Open counts the places of jobs that are charged, Charged is what they are charged in all, in milliseconds.
+	Open    func() int
+	Charged func() int64
 	// Litter counts the facts that changed nothing.
 	Litter func() int
 }
@@ -106,6 +109,12 @@ func (s *Story) differs(f Fold) string {
 		if known != *want || f.Takes != nil && f.Takes(name) != want.Takes() {
 			return fmt.Sprintf("collector %s stands as %+v, and is known as %+v", name, *want, known)
 		}
+	}
+	if f.Open != nil && f.Open() != s.open {
+		return fmt.Sprintf("%d places are charged and open, and %d are known", s.open, f.Open())
+	}
+	if f.Charged != nil && f.Charged() != s.charged {
+		return fmt.Sprintf("%d ms are charged, and %d are known", s.charged, f.Charged())
 	}
 	if f.Litter != nil && f.Litter() != s.Litter {
 		return fmt.Sprintf("%d facts changed nothing, and %d are known", s.Litter, f.Litter())

@@ -94,7 +94,10 @@ func (s *Story) happen(name events.Lane) events.Fact {
 	switch n := s.r.IntN(24); {
 	case n < 6 && s.next[name] < len(s.specs[name]):
 		s.next[name]++
-		return events.JobDispatched{Place: l.places + 1, Job: s.specs[name][s.next[name]-1]}
+		return events.JobDispatched{
+			Place: l.places + 1, Job: s.specs[name][s.next[name]-1],
+			Share: &events.Share{Tier: events.TierDefault, Queue: "u", Account: "u", ExpectMS: expected, Why: "first of 2 queues"},
+		}
 	case n == 6 && !l.Running && waits: // no request wants it any more, or its attempts are spent
 		outcome := []events.Outcome{events.Failure, events.Cancelled}[s.r.IntN(2)]
 		return events.JobFinished{Lane: name, Place: place, JobID: id, RequestID: Request, Outcome: outcome, Fault: events.ErrorExhausted}

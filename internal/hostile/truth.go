@@ -13,6 +13,9 @@ type Truth struct {
 	Collectors map[events.CollectorName]*Collector
 	// Litter counts the facts on the work of lanes that changed nothing.
 	Litter int
+	// open counts the places of charged jobs, charged is what they are charged, in milliseconds.
+	open    int
+	charged int64
 	// stopped is set once the request was cancelled.
 	stopped bool
 	seq     events.Seq
@@ -43,7 +46,13 @@ type Lane struct {
 	Token         events.Seq
 	waiting       map[uint64]events.JobID
 	places        uint64
+	// charged are the places whose jobs are charged, began is when the last attempt began.
+	charged map[uint64]bool
+	began   events.Seq
 }
+
+// expected is what each job is expected to take, in milliseconds.
+const expected = 7000
 
 // Collector is how one collector stands.
 type Collector struct {
@@ -57,7 +66,7 @@ func (c Collector) Takes() bool { return c.Active && !c.Draining && !c.Quarantin
 func newTruth() *Truth {
 	t := &Truth{Jobs: map[events.JobID]*Job{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}}
 	for _, l := range lanes {
-		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}}
+		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}, charged: map[uint64]bool{}}
 	}
 	return t
 }
@@ -98,6 +107,10 @@ func (t *Truth) happens(f events.Fact) bool {
 	case events.JobDispatched:
 		l := t.Lanes[f.Job.Lane()]
 		l.places, l.waiting[f.Place] = f.Place, f.Job.ID
+		if j := t.Jobs[f.Job.ID]; j.State == events.JobQueued {
+			l.charged[f.Place] = true
+			t.open, t.charged = t.open+1, t.charged+f.Share.ExpectMS
+		}
 		t.Jobs[f.Job.ID].dispatched = true
 	case events.WorkFact:
 		return t.works(f)
@@ -133,6 +146,7 @@ func (t *Truth) works(f events.WorkFact) bool {
 			return false
 		}
 		l.Place, l.Running, l.Over, l.Job, l.Collector, l.Token = f.Place, true, false, f.Job.ID, f.Collector, t.seq
+		l.began = t.seq
 		j := t.Jobs[f.Job.ID]
 		j.attempts, j.lost, j.collector, j.token, j.flushed = f.Attempt, f.Lost, f.Collector, t.seq, false
 		j.turn(events.JobInProgress)
@@ -140,14 +154,14 @@ func (t *Truth) works(f events.WorkFact) bool {
 		if !l.held(f.Place, f.JobID, f.Collector, f.Token) {
 			return false
 		}
-		l.Running = false
+		t.ends(l)
 		t.Jobs[f.JobID].lost = f.Lost
 		t.Jobs[f.JobID].turn(events.JobQueued)
 	case events.AttemptReleased:
 		if !l.held(f.Place, f.JobID, f.Collector, f.Token) {
 			return false
 		}
-		l.Running = false
+		t.ends(l)
 		t.Jobs[f.JobID].turn(events.JobQueued)
 	case events.JobFinished:
 		to := map[events.Outcome]events.JobState{
@@ -156,12 +170,24 @@ func (t *Truth) works(f events.WorkFact) bool {
 		if to == "" || !l.held(f.Place, f.JobID, f.Collector, f.Token) && (f.Token != 0 || !l.begins(f.Place, f.JobID)) {
 			return false
 		}
-		l.Place, l.Running, l.Over, l.Job = f.Place, false, true, f.JobID
+		t.ends(l)
+		if l.charged[f.Place] {
+			t.open, t.charged = t.open-1, t.charged-expected
+		}
+		l.Place, l.Over, l.Job = f.Place, true, f.JobID
 		delete(l.waiting, f.Place)
 		t.Jobs[f.JobID].flushed = f.Outcome != events.Cancelled
 		t.Jobs[f.JobID].turn(to)
 	}
 	return true
+}
+
+// ends ends the running attempt of a lane, if there is one, and charges what it took: an event happens each second.
+func (t *Truth) ends(l *Lane) {
+	if l.Running && l.charged[l.Place] {
+		t.charged += 1000 * int64(t.seq-l.began)
+	}
+	l.Running = false
 }
 
 // turn gives a job another state, unless it has ended.

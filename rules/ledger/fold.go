@@ -380,9 +380,13 @@ func (l *Ledger) unqueue(j *Job) {
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	lane := l.lane(f.Job.Lane())
 	lane.Work.Dispatch(f)
+	j := l.revive(f.Job)
+	if j == nil || j.State.Terminal() || j.Place > 0 {
+		f.Share = nil // what was withdrawn at the same moment is charged to no account
+	}
 	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Share: f.Share}
 	l.charge(f.Share)
-	if j := l.revive(f.Job); j != nil {
+	if j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
 		lane.Entered[j.of.request] = true

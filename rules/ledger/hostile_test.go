@@ -27,6 +27,14 @@ func TestTheLedgerAgrees(t *testing.T) {
 				c := l.Collector(name)
 				return hostile.Collector{Active: c.Active, Draining: c.Draining, Quarantined: c.Quarantined, Removed: c.Removed, Online: c.Online}
 			},
+			Open: func() (open int) {
+				for _, n := range l.Tree.Nodes() {
+					if n.Leaf {
+						open += int(n.Running)
+					}
+				}
+				return open
+			},
 			Takes: func(name events.CollectorName) bool { c := l.Collector(name); return c.Takes() },
 		}
 	})
