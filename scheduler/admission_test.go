@@ -301,3 +301,35 @@ func TestSettingsOfTheMainQueueCount(t *testing.T) {
 		t.Errorf("%v was started", got)
 	}
 }
+
+// A process may make its snapshot inside a batch, and die. The next one continues from there and knows the same.
+func TestASnapshotInsideABatchLosesNothing(t *testing.T) {
+	o := newOffice(t)
+	for range 3 {
+		o.wants(own("u1"))
+	}
+	d, _ := decideAdmission(o.state, o.policy, o.now)
+	var twins []*state
+	for _, part := range appends(o.state.Ledger, o.now, append([]decision{d}, d.beside...)...) {
+		for _, e := range part.Events {
+			data, err := o.state.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			twins = append(twins, restored(t, data))
+			o.fold(e.Fact)
+			for _, twin := range twins {
+				twin.Fold(events.Recorded{Event: events.Event{Time: o.now, Fact: e.Fact}, Seq: o.state.Seq})
+			}
+		}
+	}
+	whole, _ := o.state.Snapshot()
+	for i, twin := range twins {
+		if data, err := twin.Snapshot(); err != nil || string(data) != string(whole) {
+			t.Errorf("a process that continued at event %d of the batch knows something else (%v)", i, err)
+		}
+	}
+	if len(twins) < 9 || len(o.state.Starting) > 0 {
+		t.Errorf("%d events, and %v still start", len(twins), o.state.Starting)
+	}
+}

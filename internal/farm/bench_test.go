@@ -27,20 +27,7 @@ import (
 // node. It measures how long a free collector waits for its next job, and compares that with the round
 // trip of a bare JetStream message: published, synced, delivered.
 func BenchmarkFreeToReceived(b *testing.B) {
-	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(server.Shutdown)
-	nc, err := server.Connect()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(nc.Close)
-	log, err := jetstream.Open(b.Context(), nc, jetstream.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	nc, log := syncedLog(b)
 	d := manyJobs(200)
 	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
 	if _, err := c.Publish(b.Context(), By, d); err != nil {
@@ -90,6 +77,26 @@ func BenchmarkFreeToReceived(b *testing.B) {
 	b.ReportMetric(float64(median(raw).Microseconds())/1000, "raw-p50-ms")
 	b.ReportMetric(float64(median(waits))/float64(median(raw)), "times-raw")
 	b.ReportMetric(perJob.Seconds()*1000, "ms/job")
+}
+
+// syncedLog returns an empty log on a server of one node, which syncs each event.
+func syncedLog(b *testing.B) (*nats.Conn, *jetstream.Log) {
+	b.Helper()
+	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(server.Shutdown)
+	nc, err := server.Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	log, err := jetstream.Open(b.Context(), nc, jetstream.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return nc, log
 }
 
 // stopwatch measures how long each wait for a job was.

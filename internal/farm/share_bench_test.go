@@ -13,7 +13,6 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
 )
@@ -32,20 +31,7 @@ type sharedFarm struct {
 
 func newSharedFarm(b *testing.B, schedulers int, hold time.Duration) *sharedFarm {
 	b.Helper()
-	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(server.Shutdown)
-	nc, err := server.Connect()
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(nc.Close)
-	log, err := jetstream.Open(b.Context(), nc, jetstream.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	_, log := syncedLog(b)
 	f := &sharedFarm{
 		log: log, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}, hold: hold, dispatched: map[events.RequestID]chan time.Time{},
 	}
