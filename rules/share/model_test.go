@@ -9,7 +9,7 @@ import (
 	"github.com/tachobench/tacho/rules/share"
 )
 
-// model is the rules written down without any heap, count or forgetting: it looks at everything, each time.
+// model is the rules written down without any heap or count: it looks at everything, each time.
 type model struct {
 	policy   share.Policy
 	queues   map[events.QueueName]share.Queue
@@ -219,6 +219,7 @@ func (m *model) serve(l share.Leaf, charge int64, waiting []events.Tier) {
 	}
 	m.running[l]++
 	m.owe(l.Tier, charge, waiting)
+	m.settle()
 }
 
 func (m *model) correct(l share.Leaf, delta int64, waiting []events.Tier) {
@@ -258,7 +259,8 @@ func (m *model) owe(served events.Tier, charge int64, waiting []events.Tier) {
 	}
 }
 
-// settle starts over what has no work at all. It forgets nothing else.
+// settle starts over what has no work at all, and forgets who has no work and owes nothing: also if the virtual time
+// goes back later.
 func (m *model) settle() {
 	for k, n := range m.nodes {
 		if k.kind != isLeaf && m.resting(k) {
@@ -269,8 +271,9 @@ func (m *model) settle() {
 			m.owed[k.tier] = 0
 		}
 	}
-	for k := range m.nodes {
-		if path := m.path(k); path[len(path)-1].kind != isTier {
+	for k, n := range m.nodes {
+		path := m.path(k)
+		if path[len(path)-1].kind != isTier || k.kind != isTier && m.resting(k) && n.start <= m.nodes[*n.parent].virtual {
 			delete(m.nodes, k)
 		}
 	}
@@ -449,7 +452,7 @@ func (m *model) before(a, b share.Leaf) int {
 // image returns the nodes that a tree keeps: those with work, and those that had more than their part.
 func (m *model) image() (list []share.NodeImage) {
 	for k, n := range m.nodes {
-		if k.kind == isTier || m.resting(k) && n.start <= m.nodes[*n.parent].virtual {
+		if k.kind == isTier {
 			continue
 		}
 		i := share.NodeImage{Tier: k.tier, Queue: k.queue, Leaf: k.kind == isLeaf, Account: k.account, Start: n.start, Rank: n.last, Virtual: n.virtual}
