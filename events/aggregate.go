@@ -68,6 +68,10 @@ func (f AccountClosed) Subject() Subject            { return AccountSubject(f.Ac
 func (f QueueConfigured) Subject() Subject          { return QueueSubject(f.Queue) }
 func (f QueueClosed) Subject() Subject              { return QueueSubject(f.Queue) }
 func (f SharePolicySet) Subject() Subject           { return ShareSubject() }
+func (f MachineDescribed) Subject() Subject         { return MachineSubject(f.Machine) }
+func (f MachineRemoved) Subject() Subject           { return MachineSubject(f.Machine) }
+func (f JobsMatched) Subject() Subject              { return MatchSubject() }
+func (f JobMoved) Subject() Subject                 { return WorkSubject(f.Lane) }
 
 func (RequestCreated) fact()           {}
 func (RequestArtifactsReady) fact()    {}
@@ -136,3 +140,7 @@ func (AccountClosed) fact()            {}
 func (QueueConfigured) fact()          {}
 func (QueueClosed) fact()              {}
 func (SharePolicySet) fact()           {}
+func (MachineDescribed) fact()         {}
+func (MachineRemoved) fact()           {}
+func (JobsMatched) fact()              {}
+func (JobMoved) fact()                 {}

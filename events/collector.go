@@ -41,6 +41,8 @@ type CollectorRegistered struct {
 	Arch string `json:"arch,omitempty"`
 	// NKey is the public key that the collector proves itself with.
 	NKey string `json:"nkey,omitempty"`
+	// Machine is the machine of a pool that it is a slot of; empty for none.
+	Machine MachineName `json:"machine,omitempty"`
 }
 
 // Lane returns the lane whose jobs the collector may execute.
@@ -106,7 +108,12 @@ type CollectorOnline struct {
 	Environment Environment   `json:"environment"`
 	// UpdateFailed says why the wanted version could not be fetched or built; empty when nothing failed.
 	UpdateFailed string `json:"update_failed,omitempty"`
+	// Knows are the abilities of the program that older ones lack. Only a collector of a pool says them.
+	Knows []string `json:"knows,omitempty"`
 }
+
+// KnowsMatched is the ability to execute matched jobs.
+const KnowsMatched = "matched"
 
 // CollectorOffline: the collector left. Before the registry was opened, the scheduler wrote it too, for a collector
 // whose heartbeat was too old.

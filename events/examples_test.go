@@ -20,6 +20,7 @@ func exampleFacts() []Fact {
 		RequestArtifactsReady{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Parent: "99aa"},
 		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10, Shared: []JobID{"j8899"}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
+		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{matchedJob()}},
 		RequestExpansionFailed{RequestID: "r0011223344556677", Reason: "unknown target", Failures: 2},
 		RequestCompleted{RequestID: "r0011223344556677", Jobs: 12},
 		RequestFailed{RequestID: "r0011223344556677", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2},
@@ -121,6 +122,16 @@ func exampleFacts() []Fact {
 		},
 		QueueClosed{Queue: "bisect", Reason: "not needed any more"},
 		SharePolicySet{FloorDefault: 100, FloorIdle: 5, LagMS: 3600000},
+		MachineDescribed{
+			Machine: "eider-3", Pool: "builders", OS: "linux", Arch: "amd64", MemoryMiB: 65536, CPUs: 16, Devices: map[string]int{"gpu": 2},
+			Traits: []string{"nvme", "vm"}, Only: []string{"vm"}, Accepts: []RequestKind{Master, Release}, Slots: 3,
+		},
+		MachineRemoved{Machine: "eider-3", Reason: "sold"},
+		JobsMatched{Bindings: []Binding{{JobID: job.ID, Lane: PoolLane("builders", 2), Place: 3}}},
+		JobMoved{
+			Lane: PoolLane("builders", 2), Place: 3, JobID: job.ID, Collector: "eider-3-1", Token: 40, Attempt: 2, Lost: 1,
+			Reason: "collector eider-3-1 was not heard for 30s", Since: "2026-11-21T09:00:00Z",
+		},
 		CollectorKeyRotated{Name: "eider-1", NKey: "UDEF", Reason: "the disk was replaced"},
 		CollectorRemoved{Name: "eider-1", Reason: "sold"},
 		CollectorSilent{Name: "eider-1", Instance: "i1", Reason: "no heartbeat for 1m0s"},
@@ -150,6 +161,32 @@ func grownFacts() map[string]Fact {
 				Tier: TierDefault, Queue: "bisect", Account: "alice", ExpectMS: 61500, Waiting: []Tier{TierIdle}, Why: "first of 3 in queue bisect",
 			},
 		},
+		"request.created.v1-requires": RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			Requires: []string{"trait=nvme"},
+		},
+		"request.started.v1-requires": RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 1, Requires: []string{"trait=nvme"}},
+		"job.dispatched.v1-matched": JobDispatched{
+			Place: 3, Job: matchedJob().Bound(PoolLane("builders", 2)), Closes: true, Attempt: 2, Lost: 1,
+			Share: &Share{Tier: TierDefault, ExpectMS: 61500, Part: 256, Why: "the only one that waits"},
+		},
+		"collector.registered.v2-machine": CollectorRegistered{
+			Name: "eider-3-1", Target: "pool_builders", Set: 2, OS: "linux", Arch: "amd64", NKey: "UABC", Machine: "eider-3",
+		},
+		"collector.online.v1-machine": CollectorOnline{
+			Name: "eider-3-1", Instance: "i1", Version: "1.0.0", PID: 4711, Knows: []string{KnowsMatched},
+			Environment: Environment{Fingerprint: "e1", Host: "eider", OS: "linux", Kernel: "6.1.0", CPU: "AMD EPYC", CPUs: 2, MemoryBytes: 1 << 34},
+		},
+		"queue.configured.v1-requires": QueueConfigured{Queue: "bisect", Weight: 30, Order: OrderFIFO, Requires: []string{"pool=builders"}},
+	}
+}
+
+func matchedJob() JobSpec {
+	a := Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}
+	return JobSpec{
+		ID: "j1122334455667788", Artifact: a, Kind: "compile", Target: "x86_64-unknown-linux-gnu", Set: 1, Backend: "llvm", Profile: "check",
+		Definitions: "d1", RequestID: "r0011223344556677", Matched: true, Requires: []string{"exclusive", "trait=nvme"},
+		Against: &Artifact{Suite: "rustc", Tag: "99aa", Kind: Master},
 	}
 }
 

@@ -1,5 +1,7 @@
 package events
 
+import "slices"
+
 // Fact is one thing that happened. The set is closed: every implementation is in this package, and the
 // linter insists that switches over it are complete.
 //
@@ -34,6 +36,8 @@ type RequestCreated struct {
 	Queue   QueueName   `json:"queue,omitempty"`
 	// Priority is empty for normal.
 	Priority Priority `json:"priority,omitempty"`
+	// Requires are terms that the machine of each of its matched jobs must meet, beside those of their definitions.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // Parameters restrict or widen what is measured; an empty list means the default.
@@ -60,6 +64,8 @@ type RequestStarted struct {
 	Backfill    int       `json:"backfill"`
 	// Shared are jobs of this request that already existed, because another request made them. It waits for them too.
 	Shared []JobID `json:"shared,omitempty"`
+	// Requires are the terms that the request and its queue added to those of the definitions.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // JobsCreated: jobs were made for a request: its own, or those of its parent that it needs (backfill).
@@ -68,6 +74,12 @@ type JobsCreated struct {
 	Jobs      []JobSpec `json:"jobs"`
 	// Key is the key of the GraphWanted that asked for the jobs; empty for those of the start and for backfills.
 	Key string `json:"key,omitempty"`
+}
+
+// matched reports whether there are matched jobs among them. Programs that do not know these must not take them for
+// others: so they have a version of their own.
+func (f JobsCreated) matched() bool {
+	return slices.ContainsFunc(f.Jobs, func(j JobSpec) bool { return j.Matched })
 }
 
 // GraphKind is the closed set of kinds of graph that a GraphWanted can ask for.
@@ -188,6 +200,10 @@ type JobDispatched struct {
 	// Since is when the first of a run of transient errors with the job's artifact struck, in any of the artifact's
 	// jobs, in RFC 3339; empty when there was none. All jobs of an artifact spend one budget.
 	Since string `json:"since,omitempty"`
+	// Attempt and Lost count the executions of a job that moved here from another lane, and those of them that were
+	// lost.
+	Attempt int `json:"attempt,omitempty"`
+	Lost    int `json:"lost,omitempty"`
 	// Share says whose turn it was; nil on a farm that is not shared.
 	Share *Share `json:"share,omitempty"`
 }
@@ -199,6 +215,8 @@ type Share struct {
 	Account AccountName `json:"account,omitempty"`
 	// ExpectMS is how long the job is expected to take, in milliseconds. The charge is corrected when it has ended.
 	ExpectMS int64 `json:"expect_ms"`
+	// Part is how much of the machine the job takes, in 1/1024; 0 for all of it. The charge is the time times the part.
+	Part int `json:"part,omitempty"`
 	// Waiting are the other tiers that had a job for the lane.
 	Waiting []Tier `json:"waiting,omitempty"`
 	// Why says in words why it was this job's turn.

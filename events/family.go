@@ -97,6 +97,16 @@ type ShareFact interface {
 	shareFact()
 }
 
+// MachineFact is the family of facts about what machines have, on machine.<name>.
+//
+//sumtype:decl
+type MachineFact interface {
+	Fact
+	// Whose returns the machine.
+	Whose() MachineName
+	machineFact()
+}
+
 // Whose implements RequestFact.
 func (f RequestCreated) Whose() RequestID           { return f.RequestID }
 func (f RequestArtifactsReady) Whose() RequestID    { return f.RequestID }
@@ -182,17 +192,20 @@ func (f JobDequeued) Where() Lane     { return f.Lane }
 func (f JobFinished) Where() Lane     { return f.Lane }
 func (f AttemptLost) Where() Lane     { return f.Lane }
 func (f AttemptReleased) Where() Lane { return f.Lane }
+func (f JobMoved) Where() Lane        { return f.Lane }
 
 // Which implements WorkFact.
 func (f JobDequeued) Which() JobID     { return f.Job.ID }
 func (f JobFinished) Which() JobID     { return f.JobID }
 func (f AttemptLost) Which() JobID     { return f.JobID }
 func (f AttemptReleased) Which() JobID { return f.JobID }
+func (f JobMoved) Which() JobID        { return f.JobID }
 
 func (JobDequeued) workFact()     {}
 func (JobFinished) workFact()     {}
 func (AttemptLost) workFact()     {}
 func (AttemptReleased) workFact() {}
+func (JobMoved) workFact()        {}
 
 // Where implements ResultFact.
 func (f AttemptBegan) Where() Lane      { return f.Lane }
@@ -233,3 +246,10 @@ func (AccountClosed) shareFact()       {}
 func (QueueConfigured) shareFact()     {}
 func (QueueClosed) shareFact()         {}
 func (SharePolicySet) shareFact()      {}
+
+// Whose implements MachineFact.
+func (f MachineDescribed) Whose() MachineName { return f.Machine }
+func (f MachineRemoved) Whose() MachineName   { return f.Machine }
+
+func (MachineDescribed) machineFact() {}
+func (MachineRemoved) machineFact()   {}

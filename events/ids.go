@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
-	"strings"
 )
 
 // The typed names of the domain. Every string that means something has a type, so that a tag is never
@@ -88,16 +87,11 @@ func NewRequestID(suite SuiteName, kind RequestKind, key string) RequestID {
 	return RequestID("r" + shortHash("request", string(suite), string(kind), key))
 }
 
-// NewJobID derives the id of a job from its identity: artifact, kind, target, set, backend and profile, the benchmark
-// filter if there is one, and what it measures if that differs from a master's job (see docs/decisions/0004 and 0035).
+// NewJobID returns the id of the first round of a job that is not matched.
 func NewJobID(a Artifact, kind JobKind, lane Lane, backend Backend, profile Profile, benchmarks, measures []string) JobID {
-	parts := []string{
-		"job", string(a.Suite), string(a.Tag), string(kind), lane.String(), string(backend), string(profile), strings.Join(benchmarks, ","),
-	}
-	if len(measures) > 0 {
-		parts = append(parts, "measures="+strings.Join(measures, ","))
-	}
-	return JobID("j" + shortHash(parts...))
+	return JobSpec{
+		Artifact: a, Kind: kind, Target: lane.Target, Set: lane.Set, Backend: backend, Profile: profile, Benchmarks: benchmarks, Measures: measures,
+	}.First()
 }
 
 // shortHash returns the first 64 bits of a SHA-256 over the length-prefixed parts, in hex.

@@ -1,5 +1,7 @@
 package events
 
+import "strings"
+
 // JobSpec is everything that a collector must know to execute a job. It goes unchanged from the event that created the
 // job into the message that dispatches it.
 type JobSpec struct {
@@ -26,6 +28,14 @@ type JobSpec struct {
 	// Measures are the categories of benchmarks that the job measures, if they differ from a master's. Empty means
 	// those of the kind of its artifact. Jobs of earlier versions have none.
 	Measures []string `json:"measures,omitempty"`
+	// Matched jobs run on any machine that has what Requires asks for, in the canonical form of its terms. On is the
+	// lane that the job is bound to, from its dispatch on; nil before. The others run on the lane of their target and
+	// set.
+	Matched  bool     `json:"matched,omitempty"`
+	Requires []string `json:"requires,omitempty"`
+	On       *Lane    `json:"on,omitempty"`
+	// Against is the artifact of the parent that a matched job measures on the same machine; nil for none.
+	Against *Artifact `json:"against,omitempty"`
 }
 
 // Again returns the job that takes the place of j: the same identity in the next round, with an id of its own.
@@ -34,12 +44,47 @@ func (j JobSpec) Again() JobSpec {
 	return j
 }
 
-// Lane returns the lane that the job is dispatched on.
-func (j JobSpec) Lane() Lane { return Lane{Target: j.Target, Set: j.Set} }
+// Part returns the target and set: what the job measures.
+func (j JobSpec) Part() Lane { return Lane{Target: j.Target, Set: j.Set} }
 
-// First returns the id of the first round of j, which names the job in all its rounds.
+// Lane returns the lane that the job is dispatched on; the zero lane for a matched job that is not bound.
+func (j JobSpec) Lane() Lane {
+	switch {
+	case j.On != nil:
+		return *j.On
+	case j.Matched:
+		return Lane{}
+	}
+	return j.Part()
+}
+
+// Bound returns the job bound to a lane. A job that is not matched has no other lane than its own.
+func (j JobSpec) Bound(to Lane) JobSpec {
+	if j.Matched {
+		j.On = &to
+	}
+	return j
+}
+
+// First returns the id of the first round of j, which names the job in all its rounds. It is derived from the identity
+// of the job: artifact, kind, target, set, backend and profile, the benchmark filter if there is one, and what it
+// measures if that differs from a master's job (see docs/decisions/0004 and 0035). That of a matched job includes what
+// it requires and what it is measured against.
 func (j JobSpec) First() JobID {
-	return NewJobID(j.Artifact, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks, j.Measures)
+	parts := []string{
+		"job", string(j.Artifact.Suite), string(j.Artifact.Tag), string(j.Kind), j.Part().String(), string(j.Backend), string(j.Profile),
+		strings.Join(j.Benchmarks, ","),
+	}
+	if len(j.Measures) > 0 {
+		parts = append(parts, "measures="+strings.Join(j.Measures, ","))
+	}
+	if j.Matched {
+		parts = append(parts, "requires="+strings.Join(j.Requires, " "))
+	}
+	if j.Against != nil {
+		parts = append(parts, "against="+string(j.Against.Tag))
+	}
+	return JobID("j" + shortHash(parts...))
 }
 
 // Earlier returns the ids of the rounds before j.

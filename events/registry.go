@@ -12,6 +12,9 @@ import (
 type registry struct {
 	decoders map[string]func([]byte) (Fact, error)
 	names    map[reflect.Type]string
+	// later gives the other name of a type whose newest version is written only where it is needed: programs that do
+	// not know it can read all else.
+	later map[reflect.Type]later
 	// homes gives the earlier subject of types whose facts now have another one.
 	homes map[string]func(Fact) Subject
 }
@@ -22,6 +25,7 @@ var current = newRegistry(
 	is[RequestArtifactsReady]("request.artifacts_ready.v1"),
 	is[RequestStarted]("request.started.v1"),
 	is[JobsCreated]("jobs.created.v1"),
+	sometimes("jobs.created.v2", JobsCreated.matched),
 	is[RequestExpansionFailed]("request.expansion_failed.v1"),
 	is[RequestCompleted]("request.completed.v1"),
 	is[RequestFailed]("request.failed.v1"),
@@ -85,6 +89,10 @@ var current = newRegistry(
 	is[QueueConfigured]("queue.configured.v1"),
 	is[QueueClosed]("queue.closed.v1"),
 	is[SharePolicySet]("share.policy_set.v1"),
+	is[MachineDescribed]("machine.described.v1"),
+	is[MachineRemoved]("machine.removed.v1"),
+	is[JobsMatched]("jobs.matched.v1"),
+	is[JobMoved]("job.moved.v1"),
 	moved("collector.registered.v1", func(f CollectorRegistered) Subject { return CollectorSubject(f.Name) }),
 	moved("collector.activated.v1", func(f CollectorActivated) Subject { return CollectorSubject(f.Name) }),
 	moved("collector.deactivated.v1", func(f CollectorDeactivated) Subject { return CollectorSubject(f.Name) }),
@@ -97,6 +105,14 @@ type entry struct {
 	newest reflect.Type // nil for a version that is only read
 	decode func([]byte) (Fact, error)
 	home   func(Fact) Subject // nil for a fact that is on its own subject
+	later  *later             // nil for a version that is always or never written
+}
+
+// later is a version of a type that is written only of the facts that need it.
+type later struct {
+	name  string
+	of    reflect.Type
+	needs func(Fact) bool
 }
 
 // is registers T as the newest version of its type.
@@ -129,9 +145,17 @@ func moved[T Fact](name string, home func(T) Subject) entry {
 	return e
 }
 
+// sometimes registers a version of T that is written only of the facts that need it. The shape is the same.
+func sometimes[T Fact](name string, needs func(T) bool) entry {
+	e := was(name, func(f T) Fact { return f })
+	e.later = &later{name, reflect.TypeFor[T](), func(f Fact) bool { return needs(f.(T)) }}
+	return e
+}
+
 func newRegistry(entries ...entry) *registry {
 	r := &registry{
-		decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}, homes: map[string]func(Fact) Subject{},
+		decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}, later: map[reflect.Type]later{},
+		homes: map[string]func(Fact) Subject{},
 	}
 	for _, e := range entries {
 		r.decoders[e.name] = e.decode
@@ -140,6 +164,9 @@ func newRegistry(entries ...entry) *registry {
 		}
 		if e.newest != nil {
 			r.names[e.newest] = e.name
+		}
+		if e.later != nil {
+			r.later[e.later.of] = *e.later
 		}
 	}
 	return r
@@ -158,7 +185,13 @@ func (r *registry) decode(name string, data []byte) (Fact, error) {
 }
 
 // TypeOf returns the stored name of a fact's type, such as "request.created.v1".
-func TypeOf(f Fact) string { return current.names[reflect.TypeOf(f)] }
+func TypeOf(f Fact) string {
+	of := reflect.TypeOf(f)
+	if l, ok := current.later[of]; ok && l.needs(f) {
+		return l.name
+	}
+	return current.names[of]
+}
 
 // Tells reports whether a stored event is a T, in any version of the type. It decodes nothing.
 func Tells[T Fact](s Stored) bool {

@@ -178,6 +178,8 @@ type QueueConfigured struct {
 	Limits
 	// Members may use it; empty means everyone.
 	Members []AccountName `json:"members,omitempty"`
+	// Requires are terms that the machine of each matched job of the queue must meet.
+	Requires []string `json:"requires,omitempty"`
 	// Paused says that none of its jobs starts.
 	Paused bool `json:"paused,omitempty"`
 }

@@ -84,6 +84,14 @@ func QueueSubject(name QueueName) Subject { return Subject(SubjectPrefix + "queu
 // ShareSubject returns the subject with the rules by which the farm is shared.
 func ShareSubject() Subject { return SubjectPrefix + "share" }
 
+// MachineSubject returns the subject with what one machine has.
+func MachineSubject(name MachineName) Subject {
+	return Subject(SubjectPrefix + "machine." + string(name))
+}
+
+// MatchSubject returns the subject that serialises the dispatches of a shared farm.
+func MatchSubject() Subject { return SubjectPrefix + "match" }
+
 func laneSubject(kind string, l Lane) Subject {
 	return Subject(fmt.Sprintf("%s%s.%s.%d", SubjectPrefix, kind, l.Target, l.Set))
 }

@@ -104,6 +104,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
 		}
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptFinished, f.Reason)
+	case events.JobMoved: // its attempt ended before, by an event of its own
 	}
 	if j == nil {
 		if _, begins := f.(events.JobDequeued); begins {
@@ -124,7 +125,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.AttemptLost, events.AttemptReleased:
 		s.attemptGone(m, j)
 	case events.JobFinished:
-		s.placeOver(m, j, f)
+		s.placeOver(m, j, f.Token)
 		if f.Outcome != events.Cancelled { // a cancellation does not know what was measured by then
 			j.Measured = f.Measured
 		}
@@ -132,6 +133,8 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		if countsAsDuration(j) {
 			s.recordDuration(m, j)
 		}
+	case events.JobMoved:
+		s.placeOver(m, j, 0)
 	}
 	s.touchQueue(m)
 }

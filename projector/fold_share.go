@@ -137,13 +137,14 @@ func (s *state) attemptGone(m moment, j *jobRow) {
 	}
 }
 
-// placeOver replaces the expected time by what the last attempt took. Without one it takes the expected time back.
-func (s *state) placeOver(m moment, j *jobRow, f events.JobFinished) {
+// placeOver replaces the expected time by what the last attempt took: the running one, whose token this is. Without one
+// it takes the expected time back.
+func (s *state) placeOver(m moment, j *jobRow, running events.Seq) {
 	if j.Share == nil {
 		return
 	}
 	c, last := change{running: -1}, int64(0)
-	if f.Token != 0 {
+	if running != 0 {
 		last = j.took(m)
 	}
 	if j.Share.BegunAt == nil {

@@ -85,6 +85,18 @@ func describe(f events.Fact) string {
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
 	case events.AttemptReleased:
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
+	case events.JobMoved:
+		return join(fmt.Sprintf("job %s from place %d of lane %s, to another machine", f.JobID, f.Place, f.Lane), f.Reason)
+	case events.JobsMatched:
+		words := make([]string, len(f.Bindings))
+		for i, b := range f.Bindings {
+			words[i] = fmt.Sprintf("job %s to lane %s, place %d", b.JobID, b.Lane, b.Place)
+		}
+		return strings.Join(words, ", ")
+	case events.MachineDescribed:
+		return fmt.Sprintf("machine %s of pool %s, %s", f.Machine, f.Pool, phrase.Count(f.Slots, "slot"))
+	case events.MachineRemoved:
+		return join("machine "+string(f.Machine)+" for good", f.Reason)
 	case events.AttemptBegan:
 		return fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector)
 	case events.TestCasesMeasured:

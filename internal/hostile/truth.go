@@ -170,16 +170,27 @@ func (t *Truth) works(f events.WorkFact) bool {
 		if to == "" || !l.held(f.Place, f.JobID, f.Collector, f.Token) && (f.Token != 0 || !l.begins(f.Place, f.JobID)) {
 			return false
 		}
-		t.ends(l)
-		if l.charged[f.Place] {
-			t.open, t.charged = t.open-1, t.charged-expected
-		}
-		l.Place, l.Over, l.Job = f.Place, true, f.JobID
-		delete(l.waiting, f.Place)
+		t.over(l, f.Place, f.JobID)
 		t.Jobs[f.JobID].flushed = f.Outcome != events.Cancelled
 		t.Jobs[f.JobID].turn(to)
+	case events.JobMoved: // stories have no matched jobs: a collector that says it writes litter
+		if !l.begins(f.Place, f.JobID) {
+			return false
+		}
+		t.over(l, f.Place, f.JobID)
+		t.Jobs[f.JobID].turn(events.JobQueued)
 	}
 	return true
+}
+
+// over ends a place of a lane.
+func (t *Truth) over(l *Lane, place uint64, id events.JobID) {
+	t.ends(l)
+	if l.charged[place] {
+		t.open, t.charged = t.open-1, t.charged-expected
+	}
+	l.Place, l.Over, l.Job = place, true, id
+	delete(l.waiting, place)
 }
 
 // ends ends the running attempt of a lane, if there is one, and charges what it took: an event happens each second.

@@ -28,6 +28,8 @@ func Counts(l Lane, f events.WorkFact, dispatched func(place uint64) (events.Job
 		return holds(f.Token, f.Place, f.JobID, f.Collector)
 	case events.AttemptReleased:
 		return holds(f.Token, f.Place, f.JobID, f.Collector)
+	case events.JobMoved:
+		return begins(f.Place, f.JobID)
 	}
 	return false
 }

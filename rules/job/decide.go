@@ -37,6 +37,8 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 		return decideRelease(l, lane, c)
 	case Withdraw:
 		return decideWithdraw(l, lane, c)
+	case Move:
+		return decideMove(l, lane, c)
 	}
 	return nil, nil
 }
@@ -56,7 +58,7 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 		if c.Job.Round == 0 && l.Failing.Suite == c.Job.Artifact.Suite && l.Failing.Tag == c.Job.Artifact.Tag && since.IsZero() {
 			since = l.Since
 		}
-		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job, Since: since}
+		l = Lane{Place: c.Place, Phase: Open, JobID: c.Job.ID, Job: c.Job, Since: since, Attempt: c.Attempt, Lost: c.Lost}
 	}
 	if l.Phase == Current {
 		if l.Collector != c.Collector {
@@ -84,14 +86,9 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 
 // decideWithdraw ends the job at the open place, or at the next one. To end a job that is being executed, use Finish.
 func decideWithdraw(l Lane, lane events.Lane, c Withdraw) ([]events.Fact, error) {
-	next := c.Place == l.Place+1 && (l.Phase == Ended || l.Place == 0)
-	switch {
-	case c.Place < l.Place, c.Place == l.Place && l.Phase == Ended:
-		return nil, nil
-	case c.Place == l.Place && l.Phase == Current:
-		return nil, refuse("lane %s: job %s is being executed by collector %s", lane, l.JobID, l.Collector)
-	case c.Place != l.Place && !next:
-		return nil, refuse("lane %s: place %d comes before the job at place %d has ended", lane, c.Place, l.Place)
+	over, err := l.waits(lane, c.Place)
+	if over || err != nil {
+		return nil, err
 	}
 	finished := events.JobFinished{
 		Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Outcome: events.Cancelled, Reason: c.Reason,
@@ -100,6 +97,44 @@ func decideWithdraw(l Lane, lane events.Lane, c Withdraw) ([]events.Fact, error)
 		finished.Collector, finished.Attempt, finished.Lost = l.Collector, l.Attempt, l.Lost
 	}
 	return []events.Fact{finished}, nil
+}
+
+// waits refuses a place at which no job waits for its execution. over reports whether the place is over.
+func (l Lane) waits(lane events.Lane, place uint64) (over bool, err error) {
+	next := place == l.Place+1 && (l.Phase == Ended || l.Place == 0)
+	switch {
+	case place < l.Place, place == l.Place && l.Phase == Ended:
+		return true, nil
+	case place == l.Place && l.Phase == Current:
+		return false, refuse("lane %s: job %s is being executed by collector %s", lane, l.JobID, l.Collector)
+	case place != l.Place && !next:
+		return false, refuse("lane %s: place %d comes before the job at place %d has ended", lane, place, l.Place)
+	}
+	return false, nil
+}
+
+// decideMove takes the job away from its place. If it is being executed, its attempt ends first: as lost, or as given
+// back.
+func decideMove(l Lane, lane events.Lane, c Move) ([]events.Fact, error) {
+	var ended, closed []events.Fact
+	if l.Phase == Current && l.Place == c.Place {
+		closed = []events.Fact{l.closed(lane)}
+		if c.Lost {
+			ended = []events.Fact{l.lost(lane, c.Reason)}
+		} else {
+			ended = []events.Fact{l.released(lane, c.Reason)}
+		}
+		l = Evolve(l, ended[0], 0, time.Time{})
+	}
+	over, err := l.waits(lane, c.Place)
+	if over || err != nil {
+		return nil, err
+	}
+	moved := events.JobMoved{Lane: lane, Place: c.Place, JobID: c.JobID, Reason: c.Reason, Attempt: c.Attempt, Lost: c.Losses}
+	if c.Place == l.Place {
+		moved.Collector, moved.Token, moved.Attempt, moved.Lost, moved.Since = l.Collector, l.Token, l.Attempt, l.Lost, Stamp(l.Since)
+	}
+	return slices.Concat(ended, []events.Fact{moved}, closed), nil
 }
 
 func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
@@ -120,11 +155,8 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 			}}, nil
 		}
 	}
-	released := events.AttemptReleased{
-		Lane: lane, Place: l.Place, JobID: l.JobID, Collector: l.Collector, Token: c.Token,
-		Attempt: l.Attempt, Lost: l.Lost, Reason: c.Reason, Transient: c.Transient,
-	}
-	released.Since = Stamp(since)
+	released := l.released(lane, c.Reason)
+	released.Transient, released.Since = c.Transient, Stamp(since)
 	if c.Taken {
 		return []events.Fact{released, l.closed(lane)}, nil
 	}
@@ -143,6 +175,13 @@ func (l Lane) holds(token events.Seq) error {
 // is over.
 func (l Lane) closed(lane events.Lane) events.ResultsClosed {
 	return events.ResultsClosed{Lane: lane, JobID: l.JobID, Attempt: l.Attempt, Token: l.Token}
+}
+
+func (l Lane) released(lane events.Lane, reason string) events.AttemptReleased {
+	return events.AttemptReleased{
+		Lane: lane, Place: l.Place, JobID: l.JobID, Collector: l.Collector, Token: l.Token,
+		Attempt: l.Attempt, Lost: l.Lost, Reason: reason, Since: Stamp(l.Since),
+	}
 }
 
 func (l Lane) lost(lane events.Lane, reason string) events.AttemptLost {

@@ -33,6 +33,10 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 		return Lane{
 			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost, Since: Time(f.Since),
 		}
+	case events.JobMoved:
+		return Lane{
+			Place: f.Place, Phase: Ended, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost,
+		}
 	}
 	return l
 }

@@ -4,7 +4,7 @@
 // the job at the place before it has ended. So the state of a lane is its current place and what happens there. Every
 // event on the lane's work subject carries all of that state: a collector reads the last event, never a history.
 //
-//	          JobDequeued            JobFinished
+//	          JobDequeued            JobFinished, JobMoved
 //	open ────────────────▶ current ───────────────▶ ended (place is over; the next may begin)
 //	  ▲                      │ │
 //	  └──────────────────────┘ │  AttemptLost (a crash: spends one of the attempts)
@@ -81,6 +81,8 @@ type Dequeue struct {
 	MaxAttempts int
 	// Since is when transient errors with the job's artifact began, in this job or in others; zero when there are none.
 	Since time.Time
+	// Attempt and Lost count the executions of the job on the lanes that it was on before, and those that were lost.
+	Attempt, Lost int
 }
 
 // Finish ends the job of the attempt that Token names.
@@ -119,8 +121,20 @@ type Withdraw struct {
 	Reason string
 }
 
+// Move takes a job away from its place, so that another machine can have it. If it is being executed, Lost says whether
+// its collector is gone: that spends one of the job's attempts.
+type Move struct {
+	Place  uint64
+	JobID  events.JobID
+	Reason string
+	Lost   bool
+	// Attempt and Losses count the executions before the job came to the lane, and those that were lost.
+	Attempt, Losses int
+}
+
 func (Dequeue) command()  {}
 func (Finish) command()   {}
 func (Lose) command()     {}
 func (Release) command()  {}
 func (Withdraw) command() {}
+func (Move) command()     {}

@@ -86,6 +86,11 @@ func liveWork(l Life, f events.WorkFact, seq events.Seq, at time.Time) Life {
 		l.waits(f.Attempt, f.Lost, f.Reason)
 	case events.JobFinished:
 		l.ends(f, at)
+	case events.JobMoved:
+		if !l.State.Terminal() {
+			l.Place = 0
+		}
+		l.waits(f.Attempt, f.Lost, f.Reason)
 	}
 	return l
 }

@@ -438,7 +438,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.Lengths.learn(j.Sort(), f)
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
-	case events.JobDequeued:
+	case events.JobDequeued, events.JobMoved:
 	}
 	l.live(j, f, e.Seq)
 	l.rest(j)
@@ -454,6 +454,8 @@ func writer(f events.WorkFact) events.CollectorName {
 	case events.AttemptLost:
 		return f.Collector
 	case events.AttemptReleased:
+		return f.Collector
+	case events.JobMoved:
 		return f.Collector
 	}
 	return ""

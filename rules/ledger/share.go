@@ -294,6 +294,9 @@ func (l *Ledger) correct(d Dispatch, before job.Lane, begun time.Time, f events.
 	case events.JobFinished:
 		l.Tree.Correct(leaf, took-d.Share.ExpectMS, d.Share.Waiting...)
 		l.Tree.End(leaf)
+	case events.JobMoved:
+		l.Tree.Correct(leaf, -d.Share.ExpectMS, d.Share.Waiting...)
+		l.Tree.End(leaf)
 	case events.JobDequeued:
 	}
 }

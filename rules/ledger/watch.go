@@ -42,7 +42,7 @@ func (l *Ledger) foldMoved(f events.WorkFact) {
 	switch f.(type) {
 	case events.JobDequeued, events.JobFinished:
 		l.movedOn(f.Where())
-	case events.AttemptLost, events.AttemptReleased:
+	case events.AttemptLost, events.AttemptReleased, events.JobMoved:
 		l.noteUnserved(f.Where())
 	}
 }
