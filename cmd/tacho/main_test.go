@@ -232,7 +232,7 @@ func (s *site) eventually(what string, within time.Duration, ok func() bool) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
 	defer cancel()
 	for asked := time.Now(); !ok(); asked = time.Now() {
-		pause := min(max(5*time.Since(asked), 20*time.Millisecond), 250*time.Millisecond)
+		pause := min(max(5*time.Since(asked), 50*time.Millisecond), 250*time.Millisecond)
 		select {
 		case <-ctx.Done():
 			log, errs, _ := s.run("events", "tail")
