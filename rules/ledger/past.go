@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -139,6 +140,7 @@ func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 	if spec.Against != nil {
 		origin.against = *spec.Against
 	}
+	origin.caches = strings.Join(spec.Caches, " ")
 	return &Job{
 		course: &course{Life: life}, ID: spec.ID, Round: spec.Round, resting: true,
 		of: origin, like: &spec,
