@@ -229,6 +229,35 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 	case s.Quarantined:
 		return unfit("collector %s is quarantined (%s): see to the machine, then activate it with `tacho collector activate %s`", c.Name, s.Reason, c.Name)
 	}
+	return c.checkOffer(ctx, r.Machine)
+}
+
+// checkOffer refuses to start on a host that has less than its machine offers: jobs are given as much as is offered. A
+// collector that belongs to no machine has nothing to check.
+func (c *Collector) checkOffer(ctx context.Context, machine events.MachineName) error {
+	if machine == "" {
+		return nil
+	}
+	var last events.Recorded
+	if err := c.retry(ctx, func() (err error) {
+		last, _, err = c.Log.Last(ctx, events.MachineSubject(machine))
+		return err
+	}); err != nil {
+		return fmt.Errorf("collector %s: read what machine %s offers: %w", c.Name, machine, err)
+	}
+	offer, described := last.Fact.(events.MachineDescribed)
+	if !described {
+		return unfit("collector %s belongs to machine %s, which was removed or never added: add it with `tacho machine add`", c.Name, machine)
+	}
+	memory := c.Environment.MemoryBytes >> 20
+	switch cpus := c.Environment.CPUs; {
+	case memory > 0 && offer.MemoryMiB > memory:
+		return unfit("machine %s offers %d MiB of memory, and this host has %d MiB: set what the host has with `tacho machine set %s --memory %dm`, or run collector %s on a larger host",
+			machine, offer.MemoryMiB, memory, machine, memory, c.Name)
+	case cpus > 0 && offer.CPUs > cpus:
+		return unfit("machine %s offers %d CPUs, and this host has %d: set what the host has with `tacho machine set %s --cpus %d`, or run collector %s on a larger host",
+			machine, offer.CPUs, cpus, machine, cpus, c.Name)
+	}
 	return nil
 }
 
@@ -241,9 +270,13 @@ func because(reason string) string {
 
 // online returns the fact with which this process says that it is online.
 func (c *Collector) online() events.Fact {
-	return events.CollectorOnline{
+	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
 	}
+	if _, pool := c.Lane.Pool(); pool {
+		online.Knows = []string{events.KnowsMatched}
+	}
+	return online
 }
 
 // announce records a fact about the collector itself.
