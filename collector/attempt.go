@@ -125,6 +125,9 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 	case a.sink.failed > 0:
 		finish.Outcome = events.Failure
 		finish.Reason = fmt.Sprintf("%d test cases failed, %d were measured", a.sink.failed, a.sink.measured+skipped)
+		if a.sink.exceeded != "" {
+			finish.Reason += ": " + a.sink.exceeded
+		}
 		return finish
 	}
 	finish.Outcome = events.Success

@@ -235,6 +235,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 		// results and errs are what is recorded.
 		results, errs []string
 		outcome       events.Outcome
+		reason        string
 		measured      int
 	}{
 		"in turns": {
@@ -268,6 +269,16 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 			}},
 			results: []string{"x of v1", "y of v1", "y of v2"}, errs: []string{"v2: timeout x: timeout of v2"}, outcome: events.Failure, measured: 1,
 		},
+		"with a benchmark that wants more memory than is reserved": {
+			bench: slow{fails: func(of events.Artifact, c events.TestCase) events.ErrorKind {
+				if c.Benchmark == "x" {
+					return events.ErrorMemory
+				}
+				return ""
+			}},
+			results: []string{"y of v1", "y of v2"}, errs: []string{"v1: memory x: memory of v1", "v2: memory x: memory of v2"},
+			outcome: events.Failure, reason: "1 test cases failed, 1 were measured: memory of v2", measured: 1,
+		},
 		"without the child's artifact": {
 			bench: slow{refuse: func(spec events.JobSpec) error {
 				if spec.Artifact == child {
@@ -284,7 +295,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 					p := s.start("c0", pool0, "i1", &tc.bench)
 					s.dispatch(pool0, 1, s.pair("j1"), 0, 0)
 					f := s.finished(pool0, "j1")
-					if f.Outcome != tc.outcome || f.Measured != tc.measured || f.Skipped != 0 {
+					if f.Outcome != tc.outcome || f.Measured != tc.measured || f.Skipped != 0 || tc.reason != "" && f.Reason != tc.reason {
 						t.Errorf("it ended as %+v", f)
 					}
 					var results, errs []string

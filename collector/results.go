@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -92,6 +93,8 @@ type sink struct {
 	flushed time.Time
 	// measured and failed count the test cases of the job's own artifact.
 	measured, failed int
+	// exceeded says how the first of them wanted more memory than the job reserves; empty when none did.
+	exceeded string
 	// before and total count, for a pair, the test cases of the turns that are over and of all turns.
 	before, total int
 	log           *logWriter
@@ -152,6 +155,9 @@ func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
 func (s *sink) Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error {
 	if s.owns() {
 		s.failed++
+		if kind == events.ErrorMemory && s.exceeded == "" {
+			s.exceeded, _, _ = strings.Cut(message, "\n")
+		}
 	}
 	return s.fail(ctx, kind, about, c, message)
 }
