@@ -186,6 +186,41 @@ func TestAMovedJobIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A collector whose connection is lost measures on. If its job was given to another machine meanwhile, it records
+// nothing of it when the connection is back.
+func TestALostConnectionMayCostTheJob(t *testing.T) {
+	for name, moved := range map[string]bool{"it comes back in time": false, "it comes back too late": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				onStage(t, func(s *stage) {
+					wire, bench := &cable{Log: s.log}, &slow{}
+					p := s.start("c0", pool0, "i1", bench, func(c *Config) { c.Log = wire })
+					s.dispatch(pool0, 1, s.pair("j1"), 0, 0)
+					await(s, events.ResultSubject(pool0, "j1"), func(events.TestCasesMeasured) bool { return true })
+					wire.cut.Store(true)
+					time.Sleep(5 * time.Minute) // of the bubble
+					want := []string{"x of v1, attempt 1", "x of v2, attempt 1", "y of v1, attempt 1", "y of v2, attempt 1"}
+					if moved {
+						s.move(pool0, job.Move{Place: 1, JobID: "j1", Lost: true, Reason: "silent"})
+						want = want[:1]
+					}
+					wire.cut.Store(false)
+					s.dispatch(pool0, 2, s.matched("j2"), 0, 0)
+					if f := s.finished(pool0, "j2"); f.Outcome != events.Success {
+						t.Errorf("the next job ended as %+v", f)
+					}
+					if diff := cmp.Diff(want, s.results(pool0, "j1")); diff != "" {
+						t.Errorf("results (-want +got):\n%s", diff)
+					}
+					if err := p.end(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		})
+	}
+}
+
 // What a lane had measured before a job went away and came back counts.
 func TestAJobThatComesBackContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

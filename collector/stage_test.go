@@ -2,7 +2,9 @@ package collector
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -140,6 +142,43 @@ func (s *stage) decide(lane events.Lane, c job.Command) []events.Fact {
 	}
 	s.append(parts...)
 	return facts
+}
+
+// cable is the connection of one process to the log. While it is cut, nothing gets through.
+type cable struct {
+	*memory.Log
+	cut atomic.Bool
+}
+
+func (c *cable) broken() error {
+	if c.cut.Load() {
+		return fmt.Errorf("%w: the cable is cut", eventlog.ErrUnavailable)
+	}
+	return nil
+}
+
+// Append implements eventlog.Log.
+func (c *cable) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
+	if err := c.broken(); err != nil {
+		return 0, err
+	}
+	return c.Log.Append(ctx, parts...)
+}
+
+// Read implements eventlog.Log.
+func (c *cable) Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error) {
+	if err := c.broken(); err != nil {
+		return nil, err
+	}
+	return c.Log.Read(ctx, subject)
+}
+
+// Last implements eventlog.Log.
+func (c *cable) Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error) {
+	if err := c.broken(); err != nil {
+		return events.Recorded{}, false, err
+	}
+	return c.Log.Last(ctx, subject)
 }
 
 // process is a running collector.
