@@ -16,6 +16,12 @@
 // and ask for no jobs (standby.go). If two of them think for a moment that they serve, no harm is done: the fence
 // lets only one of them begin a job.
 //
+// On the lane of a pool the jobs are matched ones: they run on any machine that has what they require. Their target and
+// set only say what is measured; all that is recorded goes to the collector's own lane. A job may come from another
+// lane: its attempts and losses come with it and count on (JobDispatched). It may also leave for another lane: the
+// scheduler appends JobMoved, and the process loses its job as above. A job of a pair also measures the artifact of its
+// parent (pair.go).
+//
 // What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same name finds
 // its own unfinished attempt as the last event of the lane's work. It counts that attempt as lost and continues with
 // the test cases that have no results. Between 4 and 5 the delivery comes again, and the collector acknowledges it,

@@ -216,21 +216,28 @@ func (p *process) end() error {
 // await waits until the log has an event that found accepts, and returns it.
 func await[F events.Fact](s *stage, subject events.Subject, found func(F) bool) F {
 	s.t.Helper()
-	for range 3600 {
-		history, err := s.log.Read(s.ctx, subject)
+	ctx, cancel := context.WithTimeout(s.ctx, 24*time.Hour)
+	defer cancel()
+	cursor, err := s.log.Follow(ctx, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer cursor.Close()
+	for {
+		batch, err := cursor.Next(ctx, 1000)
 		if err != nil {
-			s.t.Fatal(err)
+			s.t.Fatalf("waiting for %T on %s: %v", *new(F), subject, err)
 		}
-		for _, e := range history {
-			if f, ok := e.Fact.(F); ok && found(f) {
+		for _, message := range batch {
+			e, err := events.Decode(message)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if f, ok := e.Fact.(F); ok && f.Subject() == subject && found(f) {
 				return f
 			}
 		}
-		time.Sleep(10 * time.Second) // of the bubble
 	}
-	var none F
-	s.t.Fatalf("no %T came on %s", none, subject)
-	return none
 }
 
 // finished waits for the end of a job on a lane.
