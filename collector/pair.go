@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
@@ -35,15 +36,17 @@ func (a *attempt) pair(ctx context.Context, d suite.Definitions) error {
 	}
 	alone := false
 	for _, t := range turns {
-		own := t.spec.Artifact == a.spec.Artifact
-		if own || !alone {
-			if err := a.takeTurn(ctx, d, t); err != nil && own {
+		if own := t.spec.Artifact == a.spec.Artifact; (own || !alone) && a.missing(t) {
+			// What fails here was measured of the other side.
+			if err := a.sink.turnTo(ctx, t.spec.Artifact); err != nil {
 				return err
-			} else if err != nil {
-				if err := a.excuse(ctx, err); err != nil {
-					return err
-				}
-				alone = true
+			}
+			err := a.c.Bench.Run(ctx, t.spec, d, a.doneOf(t.spec.Artifact), a.sink)
+			if err != nil && !own {
+				err, alone = a.excuse(ctx, err), true
+			}
+			if err != nil {
+				return err
 			}
 		}
 		a.sink.before += len(t.cases)
@@ -83,20 +86,10 @@ func oneTurn(side events.JobSpec, name events.Benchmark, cases []events.TestCase
 	return pairTurn{side, cases}
 }
 
-// takeTurn measures the cases of a turn that have no results yet.
-func (a *attempt) takeTurn(ctx context.Context, d suite.Definitions, t pairTurn) error {
+// missing reports whether a turn has test cases without results.
+func (a *attempt) missing(t pairTurn) bool {
 	done := a.doneOf(t.spec.Artifact)
-	missing := false
-	for _, c := range t.cases {
-		missing = missing || !done(c)
-	}
-	if !missing {
-		return nil
-	}
-	if err := a.sink.turnTo(ctx, t.spec.Artifact); err != nil {
-		return err
-	}
-	return a.c.Bench.Run(ctx, t.spec, d, done, a.sink)
+	return slices.ContainsFunc(t.cases, func(c events.TestCase) bool { return !done(c) })
 }
 
 // excuse records an error of the parent's side. It returns nil if the own side is to be measured alone now, and else
