@@ -18,7 +18,8 @@ func TestAMoveEndsThePlace(t *testing.T) {
 		want []events.Fact
 	}{
 		"before it began": {
-			nil, Move{Place: 2, JobID: "b", Reason: "drained", Attempt: 4, Losses: 1},
+			nil,
+			Move{Place: 2, JobID: "b", Reason: "drained", Attempt: 4, Losses: 1},
 			[]events.Fact{events.JobMoved{Lane: lane, Place: 2, JobID: "b", Attempt: 4, Lost: 1, Reason: "drained"}},
 		},
 		"after a release": {
