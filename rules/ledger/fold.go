@@ -395,7 +395,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	if j == nil || j.State.Terminal() || j.Place > 0 {
 		f.Share = nil // what was withdrawn at the same moment is charged to no account
 	}
-	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Share: f.Share}
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Attempt: f.Attempt, Lost: f.Lost, Share: f.Share}
 	l.charge(f.Share)
 	l.reserve(lane, f.Job)
 	l.Binding = max(l.Binding-1, 0)
