@@ -32,6 +32,9 @@ type Request struct {
 	Account  events.AccountName `json:",omitzero"`
 	Queue    events.QueueName   `json:",omitzero"`
 	Priority events.Priority    `json:",omitzero"`
+	// Requires are terms for the machines of its matched jobs: those that it was created with, and from its start on also
+	// those of its queue.
+	Requires []string `json:",omitzero"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -107,6 +110,8 @@ type Start struct {
 	Backfill    []events.JobSpec
 	// Shared are jobs that exist already.
 	Shared []events.JobID
+	// Requires are the terms that the request and its queue added to those of the definitions.
+	Requires []string
 }
 
 // AddBackfill makes jobs for a parent that appeared after the start.
