@@ -41,6 +41,8 @@ type ResultRow struct {
 	Definitions  events.Digest        `db:"definitions"`
 	MeasuredAt   time.Time            `db:"measured_at"`
 	Seq          events.Seq           `db:"seq"`
+	// Env is Environment for a result of a matched job: such results are kept for each machine. It is empty for the others.
+	Env events.Digest `db:"env"`
 }
 
 // TestCase returns what was measured.
