@@ -76,6 +76,8 @@ const (
 	TooMany
 	// Full: the farm has as many of something as it can have.
 	Full
+	// Impossible: no machine could ever do what is asked for.
+	Impossible
 )
 
 func refuse(kind RefusalKind, format string, args ...any) error {
@@ -188,6 +190,11 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 
 // Publish makes definitions the current ones of their suite.
 func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
+	for _, t := range d.Targets {
+		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
+			return Answer{}, refuse(Invalid, "%s", events.CheckTarget(t.Name))
+		}
+	}
 	digest := d.Digest()
 	return decide(ctx, c, by, events.SuiteSubject(d.Name),
 		func(_ events.Digest, e events.Recorded) events.Digest {

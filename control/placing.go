@@ -94,6 +94,9 @@ func (p *placing) place(ctx context.Context, create request.Create) (request.Cre
 		if err := decideMember(in.settings, create.Account); err != nil {
 			return create, err
 		}
+		if _, err := joined(in.settings, create.Requires); err != nil {
+			return create, err
+		}
 	}
 	return create, p.pending(ctx, asks, in, create)
 }

@@ -30,6 +30,8 @@ type NewRequest struct {
 	Account  events.AccountName `json:"account,omitempty"`
 	Queue    events.QueueName   `json:"queue,omitempty"`
 	Priority events.Priority    `json:"priority,omitempty"`
+	// Requires are terms that the machine of each of its matched jobs must meet, beside those of the suite.
+	Requires []string `json:"requires,omitempty"`
 	// KeepOlder keeps the older tries of the pull request. The new try must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
 	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
@@ -108,6 +110,10 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (request.Cr
 	if err != nil {
 		return request.Create{}, refuse(Invalid, "%s", err)
 	}
+	requires, err := canonical(n.Requires)
+	if err != nil {
+		return request.Create{}, err
+	}
 	switch {
 	case n.Key == "" && n.Tag == "":
 		return request.Create{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
@@ -121,7 +127,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (request.Cr
 	}
 	return request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
-		Account: n.Account, Queue: n.Queue, Priority: n.Priority, AsItIs: n.AsItIs, Waits: n.Waits,
+		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 	}, nil
 }
 

@@ -107,7 +107,7 @@ func refusalStatus(kind control.RefusalKind) int {
 		return http.StatusForbidden
 	case control.TooMany:
 		return http.StatusTooManyRequests
-	case control.Full:
+	case control.Full, control.Impossible:
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusBadRequest
