@@ -13,7 +13,7 @@
 //	exclusive                  nothing else runs on the machine meanwhile
 //
 // The request, its queue, the kind of job and its target may all have terms. Join makes one requirement of them. It
-// never widens: what a joined requirement fits, each of its parts fits.
+// never widens: what meets the joined terms meets the terms of each part.
 //
 // # Canonical form
 //

@@ -1,10 +1,6 @@
 package match
 
-import (
-	"maps"
-
-	"github.com/tachobench/tacho/internal/phrase"
-)
+import "github.com/tachobench/tacho/internal/phrase"
 
 // Room is what is reserved on one machine by its open places. It is a fold: it does what it is told, and what a machine
 // offers less of than is reserved has no room until enough of it is freed.
@@ -38,7 +34,9 @@ func (m *Room) Free(r Requirement) {
 		return
 	}
 	m.open[r.text]--
-	maps.DeleteFunc(m.open, func(_ string, n int) bool { return n == 0 })
+	if m.open[r.text] == 0 {
+		delete(m.open, r.text)
+	}
 	m.add(r, -1)
 }
 

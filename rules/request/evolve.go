@@ -49,6 +49,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.Priority = f.To
 	case events.RequestStarted:
 		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.StateInProgress, at, f.Definitions, f.Shared, ""
+		r.Requires = f.Requires
 	case events.RequestExpansionFailed:
 		if f.Waits {
 			r.WaitsFor = f.Reason

@@ -113,6 +113,8 @@ type Start struct {
 	Backfill    []events.JobSpec
 	// Shared are jobs that exist already.
 	Shared []events.JobID
+	// Requires are the terms that the request and its queue added to those of the definitions.
+	Requires []string
 }
 
 // AddBackfill makes jobs for a parent that appeared after the start.

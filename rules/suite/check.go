@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // Limits that keep a typing error from making a million jobs.
@@ -136,6 +137,32 @@ func (c *checker) kinds(d Definitions) {
 		}
 		c.references(join(path, "requests"), "kind of request", tokens(k.Requests),
 			tokens([]events.RequestKind{events.Master, events.Try, events.Release}))
+		c.matching(path, d, k)
+	}
+}
+
+// matching checks what a kind says about the machines of its jobs.
+func (c *checker) matching(path string, d Definitions, k Kind) {
+	if k.Lanes != "" {
+		c.reference(join(path, "lanes"), "lanes", k.Lanes, []string{LanesOwn, LanesAny})
+	}
+	if expect, err := time.ParseDuration(k.Expect); k.Expect != "" && (err != nil || expect <= 0) {
+		c.report(join(path, "expect"), "expect of kind %q is %q: write a duration, such as \"10m\"", k.Name, k.Expect)
+	}
+	if !k.Matched() {
+		if len(k.Requires) > 0 || k.Shared {
+			c.report(path, "kind %q has requires or shared, but its jobs run on lanes of their own: add lanes = %q", k.Name, LanesAny)
+		}
+		return
+	}
+	if k.Backfill {
+		c.report(join(path, "backfill"), "kind %q has backfill and lanes = %q: matched jobs measure their parent themselves, remove backfill", k.Name, LanesAny)
+	}
+	for _, t := range d.Targets {
+		if _, err := match.Parse(k.Terms(t)); err != nil {
+			c.report(join(path, "requires"), "requires of kind %q, target %s: %v", k.Name, t.Name, err)
+			return
+		}
 	}
 }
 

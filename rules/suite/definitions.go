@@ -93,7 +93,27 @@ type Kind struct {
 	Requests []events.RequestKind `toml:"requests" json:"requests,omitempty"`
 	// Backfill makes the same jobs for the parent of a request.
 	Backfill bool `toml:"backfill" json:"backfill,omitempty"`
+	// Lanes is "own" for jobs that run on the lane of their target and set, or "any" for matched jobs: those run on any
+	// machine of a pool that has what they require. Empty means "own".
+	Lanes string `toml:"lanes" json:"lanes,omitempty"`
+	// Requires are terms that the machine of a matched job must meet, beside the OS and the architecture of its target
+	// (rules/match).
+	Requires []string `toml:"requires" json:"requires,omitempty"`
+	// Shared matched jobs may run beside others on their machine, and are not measured against their parent. The others
+	// have the machine for themselves.
+	Shared bool `toml:"shared" json:"shared,omitempty"`
+	// Expect is how long a job is expected to take while none was measured, as a Go duration; empty means 10 minutes.
+	Expect string `toml:"expect" json:"expect,omitempty"`
 }
+
+// The lanes that the jobs of a kind can have.
+const (
+	LanesOwn = "own"
+	LanesAny = "any"
+)
+
+// Matched reports whether jobs of the kind run on any machine that has what they require.
+func (k Kind) Matched() bool { return k.Lanes == LanesAny }
 
 // Profile is one way to run the compiler.
 type Profile struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // Request is what Expand must know about a request.
@@ -14,6 +15,10 @@ type Request struct {
 	// Parent is the artifact that the results are compared with; nil while it is unknown.
 	Parent     *events.Artifact
 	Parameters events.Parameters
+	// ParentTag names the parent, whether or not it is known as an artifact; empty for none.
+	ParentTag events.Tag
+	// Requires are terms of the request and its queue that the machines of matched jobs must meet.
+	Requires []string
 	// Definitions is the digest of the definitions that expand it, if the caller knows it. Empty: Expand computes it.
 	Definitions events.Digest
 }
@@ -40,6 +45,14 @@ func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err erro
 	}
 	for _, k := range d.Kinds {
 		if len(k.Requests) > 0 && !slices.Contains(k.Requests, r.Artifact.Kind) {
+			continue
+		}
+		if k.Matched() {
+			jobs, err := e.matched(k)
+			if err != nil {
+				return nil, nil, fmt.Errorf("kind %s: %w", k.Name, err)
+			}
+			own = append(own, jobs...)
 			continue
 		}
 		own = append(own, e.jobs(k, r.Artifact, false)...)
@@ -107,6 +120,43 @@ func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSp
 		}
 	}
 	return jobs
+}
+
+// matched returns the matched jobs of one kind. A job that measures is measured against the parent, on the same machine:
+// so it needs no job for the parent.
+func (e expansion) matched(k Kind) ([]events.JobSpec, error) {
+	asked, err := match.Parse(e.request.Requires)
+	if err != nil {
+		return nil, err
+	}
+	jobs := e.jobs(k, e.request.Artifact, false)
+	for i := range jobs {
+		j := &jobs[i]
+		target, _ := e.definitions.Target(j.Target)
+		needs, err := match.Parse(k.Terms(target))
+		if err != nil {
+			return nil, err
+		}
+		all, err := match.Join(match.Named{Who: "kind " + string(k.Name), Requirement: needs}, match.Named{Who: "the request", Requirement: asked})
+		if err != nil {
+			return nil, err
+		}
+		j.Matched, j.Requires = true, all.Terms()
+		if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
+			j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
+		}
+		j.ID = j.First()
+	}
+	return jobs, nil
+}
+
+// Terms returns what the machine of a matched job of the kind must meet for a target.
+func (k Kind) Terms(t Target) []string {
+	terms := append(slices.Clone(k.Requires), "os="+t.OS, "arch="+t.Arch)
+	if !k.Shared {
+		terms = append(terms, "exclusive")
+	}
+	return terms
 }
 
 func (e expansion) targets(k Kind) []Target {
