@@ -13,6 +13,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -35,6 +36,9 @@ type Control struct {
 	PendingIn func(context.Context, events.QueueName) (int, error)
 	// Queues returns the configured queues that are not closed, at least as they were at an event. nil knows none.
 	Queues func(context.Context, events.Seq) ([]events.QueueConfigured, error)
+	// Offers returns what the machines offer that are registered, not removed, and have an active collector, everything
+	// counted that the log holds when it is called. nil checks nothing.
+	Offers func(context.Context) ([]match.Offer, error)
 	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
 }
