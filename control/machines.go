@@ -11,8 +11,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// maxSlots bounds the slots of a machine.
-const maxSlots = 64
+// MaxSlots bounds the slots of a machine.
+const MaxSlots = 64
 
 // NewMachine is a machine of a pool to register, with the collectors of its slots.
 type NewMachine struct {
@@ -96,8 +96,8 @@ func (n NewMachine) described() (events.MachineDescribed, error) {
 			return f, refuse(Invalid, "%s", err)
 		}
 	}
-	if n.Slots < 1 || n.Slots > maxSlots {
-		return f, refuse(Invalid, "slots %d: use a number from 1 to %d", n.Slots, maxSlots)
+	if n.Slots < 1 || n.Slots > MaxSlots {
+		return f, refuse(Invalid, "slots %d: use a number from 1 to %d", n.Slots, MaxSlots)
 	}
 	names := SlotNames(n.Name, n.Slots)
 	if err := events.CheckToken("collector", string(names[len(names)-1])); err != nil {

@@ -308,7 +308,7 @@ func TestAFreeLaneIsFoundByHalving(t *testing.T) {
 	other := *c
 	other.Log = counting
 	for i := range 40 {
-		n := eider(maxSlots)
+		n := eider(MaxSlots)
 		n.Name = events.MachineName(fmt.Sprint("eider-", i))
 		machineAdded(t, &other, n)
 	}
@@ -316,7 +316,7 @@ func TestAFreeLaneIsFoundByHalving(t *testing.T) {
 	n.Name = "auk"
 	counting.lasts = 0
 	got := machineAdded(t, &other, n)
-	if got.Collectors[0].Lane != events.PoolLane("linux", 40*maxSlots) || counting.lasts > 30 {
+	if got.Collectors[0].Lane != events.PoolLane("linux", 40*MaxSlots) || counting.lasts > 30 {
 		t.Errorf("%+v after %d reads", got, counting.lasts)
 	}
 }
