@@ -10,7 +10,6 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
-	"github.com/tachobench/tacho/rules/share"
 )
 
 // Policy is what an operator may choose about scheduling.
@@ -51,7 +50,7 @@ type decision struct {
 // not decided again. Each decision has subjects of its own. Admissions would share one, so decide returns at most one
 // of them.
 func decide(s *state, p Policy, now time.Time) []decision {
-	if s.Owed > 0 {
+	if s.Owed > 0 || s.Binding > 0 {
 		return nil
 	}
 	var out []decision
@@ -91,7 +90,7 @@ func decideLanes(s *state) (out []decision) {
 	for _, l := range s.LaneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
-	return out
+	return append(out, decideMatched(s)...)
 }
 
 // decideEnd ends a request whose required jobs have all ended, and expires one that has waited too long for its
@@ -139,8 +138,9 @@ func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
 	return jobs, failed, ended
 }
 
-// decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect. It also
-// ends the jobs of cancelled requests that are already on the lane.
+// decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect; on a shared
+// farm none, so that a more urgent job waits for the running one alone. It also ends the jobs of cancelled requests that
+// are already on the lane.
 func decideLane(s *state, l events.Lane) []decision {
 	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
@@ -156,34 +156,53 @@ func decideLane(s *state, l events.Lane) []decision {
 			}}
 		}
 	}
+	if lane.Machine != "" {
+		return decideMove(s, l)
+	}
 	if d, ok := decideRelease(s, l); ok {
 		return []decision{d}
 	}
-	if !s.takesJobs(lane) || lane.Work.Ahead() > 0 {
+	open := lane.Work.Ahead()
+	if s.Shared {
+		open = len(lane.Work.Dispatched)
+	}
+	if !s.takesJobs(lane) || open > 0 {
 		return nil
 	}
-	choice, next, ok := s.Next(lane)
-	if !ok {
-		return nil
+	if d, ok := decideDispatch(s, l); ok {
+		return []decision{d}
 	}
-	spec := next.Spec()
-	return []decision{{
-		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l, turn: s.Shared,
-		facts: []events.Fact{events.JobDispatched{
-			Place: lane.Work.Places + 1, Job: spec, Closes: s.closes(lane, spec),
-			Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since), Share: s.charged(choice, next),
-		}},
-	}}
+	return nil
 }
 
-// charged says whose turn it was and what the job is expected to take; nil on a farm that is not shared.
-func (s *state) charged(c share.Choice, next *ledger.Job) *events.Share {
-	if !s.Shared {
-		return nil
+// decideDispatch dispatches the job whose turn it is to a lane. On a shared farm all dispatches are serialised by one
+// subject: so each one knows the charges and the free places that the ones before it have left.
+func decideDispatch(s *state, l events.Lane) (decision, bool) {
+	lane := s.Lanes[l]
+	choice, next, ok := s.Next(lane)
+	if !ok {
+		return decision{}, false
 	}
-	return &events.Share{
-		Tier: c.Leaf.Tier, Queue: c.Leaf.Queue, Account: c.Leaf.Account, ExpectMS: s.Expected(next).Milliseconds(), Waiting: c.Waiting, Why: c.Why,
+	spec := next.Spec().Bound(l)
+	dispatched := events.JobDispatched{
+		Place: lane.Work.Places + 1, Job: spec, Closes: spec.Matched || s.closes(lane, spec),
+		Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),
 	}
+	d := decision{
+		cause: s.Versions[events.RequestSubject(spec.RequestID)], request: spec.RequestID, what: "dispatch job", lane: &l, turn: s.Shared,
+	}
+	if spec.Matched {
+		dispatched.Attempt, dispatched.Lost = next.Attempt, next.Lost
+	}
+	if s.Shared {
+		dispatched.Share = &events.Share{
+			Tier: choice.Leaf.Tier, Queue: choice.Leaf.Queue, Account: choice.Leaf.Account, ExpectMS: s.Expected(next).Milliseconds(),
+			Part: s.Part(lane, next), Waiting: choice.Waiting, Why: choice.Why,
+		}
+		d.facts = append(d.facts, events.JobsMatched{Bindings: []events.Binding{{JobID: spec.ID, Lane: l, Place: dispatched.Place}}})
+	}
+	d.facts = append(d.facts, dispatched)
+	return d, true
 }
 
 // cancelled returns the places of a lane whose jobs must not run any more, in order.

@@ -70,7 +70,7 @@ func (f *sharedFarm) ask(lane int, jobs int, length time.Duration, r events.Requ
 	return r.RequestID
 }
 
-// dispatch decides for each lane that has no job ahead, and lets it begin its next job.
+// dispatch decides for each lane on which nothing is open, and lets it begin its next job.
 func (f *sharedFarm) dispatch() {
 	if f.all {
 		for _, d := range decide(f.state, Policy{MaxInProgress: 1, ArtifactDeadline: time.Hour}, f.now) {
@@ -80,8 +80,10 @@ func (f *sharedFarm) dispatch() {
 	for i, lane := range f.lanes {
 		for _, d := range decideLane(f.state, lane) {
 			f.fold(d.facts...)
-			if got, ok := d.facts[0].(events.JobDispatched); ok {
-				f.dispatched = append(f.dispatched, got)
+			for _, fact := range d.facts {
+				if got, ok := fact.(events.JobDispatched); ok {
+					f.dispatched = append(f.dispatched, got)
+				}
 			}
 		}
 		work := f.state.Lanes[lane]

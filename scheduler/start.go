@@ -26,7 +26,8 @@ func decideStart(s *state, r *request.Request, reason string, now time.Time) (de
 		facts, _ := request.Decide(*r, command)
 		return decision{cause: cause, request: r.ID, what: "fail expansion", facts: facts}, len(facts) > 0
 	}
-	start := request.Start{Definitions: digest}
+	requires, _ := s.Requires(r) // Expand has read them
+	start := request.Start{Definitions: digest, Requires: requires}
 	for _, spec := range own {
 		if spec, lacks := s.Lacks(spec, now); lacks {
 			start.Jobs = append(start.Jobs, spec)

@@ -29,7 +29,9 @@ const updateTime = 10 * time.Minute
 func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
 	var out []decision
 	for _, lane := range s.LaneOrder {
-		if d, ok := decideTakeover(s, lane, l, silence); ok {
+		if s.Lanes[lane].Machine != "" {
+			out = append(out, decideLost(s, lane, l.takeover, silence)...)
+		} else if d, ok := decideTakeover(s, lane, l, silence); ok {
 			out = append(out, d)
 		}
 	}

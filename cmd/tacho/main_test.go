@@ -225,19 +225,19 @@ func (s *site) client() (*client.Client, bool) {
 	return c, err == nil
 }
 
-// eventually polls a condition. Other processes meet it, and send no signal when they do.
+// eventually polls a condition. Other processes meet it, and send no signal when they do. To ask may take a process of its
+// own: the pause is five times as long as asking took, so that waiting leaves the processor to the work it waits for.
 func (s *site) eventually(what string, within time.Duration, ok func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
+	for asked := time.Now(); !ok(); asked = time.Now() {
+		pause := min(max(5*time.Since(asked), 50*time.Millisecond), 250*time.Millisecond)
 		select {
 		case <-ctx.Done():
 			log, errs, _ := s.run("events", "tail")
 			s.t.Fatalf("not within %s: %s\n%s\n%s%s", within, what, s.log.String(), log, errs)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -3,7 +3,7 @@
 package farm
 
 // simulated is how many requests the long simulation runs under the race detector, which makes it eight times slower.
-const simulated = 300
+const simulated = 100
 
 // lives is how many random lives are run under the race detector.
-const lives = 10
+const lives = 4

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"slices"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 )
@@ -25,6 +27,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	case events.CollectorActivated:
 		c.Failed, c.Expected = nil, l.stored
 	case events.CollectorOnline:
+		c.Matched = slices.Contains(f.Knows, events.KnowsMatched)
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:
 		if f.Instance == process {
@@ -39,6 +42,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	if c.Takes() {
 		l.lane(c.Lane()).Takers++
 	}
+	l.foldSlot(c, took)
 	for _, lane := range []events.Lane{before, c.Lane()} {
 		if lane != (events.Lane{}) {
 			l.noteUnserved(lane)

@@ -83,6 +83,10 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		l.foldAssignment(f)
 	case events.ShareFact:
 		l.foldShare(f)
+	case events.MachineFact:
+		l.foldMachine(f)
+	case events.JobsMatched:
+		l.Binding = len(f.Bindings)
 	case events.DefinitionsPublished:
 		l.foldDefinitions(f)
 	case events.JobsRetired:
@@ -147,7 +151,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.RequestCancelled:
 		l.stop(id)
 	case events.RequestCancelledWithJobs:
-		for _, lane := range l.Lanes {
+		for _, lane := range l.Lanes { // its version had no matched jobs
 			l.withdraw(f, slices.Clone(lane.Queued[id]))
 		}
 		l.stop(id)
@@ -265,9 +269,10 @@ func (l *Ledger) parentHasAll(id events.RequestID) bool {
 func (l *Ledger) foldJobs(f events.JobsCreated) {
 	for _, spec := range f.Jobs {
 		if l.revive(spec) == nil {
-			l.Jobs[spec.ID] = l.names.job(spec, justMade)
-			lane := l.lane(spec.Lane())
-			lane.Queued[f.RequestID] = append(lane.Queued[f.RequestID], spec.ID)
+			j := l.names.job(spec, justMade)
+			l.Jobs[spec.ID] = j
+			line := l.lineOf(j)
+			line.Queued[f.RequestID] = append(line.Queued[f.RequestID], spec.ID)
 			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
@@ -365,16 +370,18 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 
 // unqueue takes a job out of the queue for dispatch.
 func (l *Ledger) unqueue(j *Job) {
-	lane := l.lane(j.Lane())
-	waiting := lane.Queued[j.of.request]
+	line := l.lineOf(j)
+	waiting := line.Queued[j.of.request]
 	if i := slices.Index(waiting, j.ID); i >= 0 {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
+	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
-		delete(lane.Queued, j.of.request)
-		return
+		delete(line.Queued, j.of.request)
 	}
-	lane.Queued[j.of.request] = waiting
+	if j.like.Matched {
+		l.close(j)
+	}
 }
 
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
@@ -386,10 +393,14 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	}
 	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Share: f.Share}
 	l.charge(f.Share)
+	l.reserve(lane, f.Job)
+	l.Binding = max(l.Binding-1, 0)
 	if j != nil {
 		l.live(j, f, e.Seq)
 		l.unqueue(j)
-		lane.Entered[j.of.request] = true
+		if !j.like.Matched {
+			lane.Entered[j.of.request] = true
+		}
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}
@@ -416,9 +427,11 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.drop(f.Subject(), e.Seq, writer(f), "it is not about the job, place and attempt that the lane holds")
 		return
 	}
-	l.correct(lane.Dispatches[lane.Work.Place], before, begun, f)
+	place := lane.Dispatches[lane.Work.Place]
+	l.correct(place, before, begun, f)
 	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
 	if lane.Work.Phase == job.Ended {
+		l.vacate(lane, place.Job)
 		delete(lane.Dispatches, lane.Work.Place)
 	}
 	if _, begins := f.(events.JobDequeued); begins {
@@ -438,9 +451,14 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.Lengths.learn(j.Sort(), f)
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
-	case events.JobDequeued, events.JobMoved:
+	case events.JobMoved:
+		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
+	case events.JobDequeued:
 	}
 	l.live(j, f, e.Seq)
+	if _, moved := f.(events.JobMoved); moved {
+		l.back(j)
+	}
 	l.rest(j)
 }
 
@@ -469,6 +487,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
 				c.Since = l.stored
 			}
+			bind(c, f)
 			c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
 		})
 	})

@@ -30,6 +30,8 @@ type course struct {
 	Since time.Time `json:",omitzero"`
 	// Losers are the collectors that lost an attempt of it.
 	Losers []events.CollectorName `json:",omitempty"`
+	// On is the lane that a matched job is bound to; zero while it waits, and for the others.
+	On events.Lane `json:",omitzero"`
 }
 
 var justMade = &course{Life: job.Made()}
@@ -45,15 +47,28 @@ func (j *Job) fares(change func(*course)) {
 func (j *Job) Spec() events.JobSpec {
 	s := *j.like
 	s.ID, s.Round, s.Artifact, s.Definitions, s.RequestID = j.ID, j.Round, j.of.artifact, j.of.definitions, j.of.request
+	if j.of.against != (events.Artifact{}) {
+		against := j.of.against
+		s.Against = &against
+	}
+	if j.On != (events.Lane{}) {
+		on := j.On
+		s.On = &on
+	}
 	return s
 }
 
-// Lane returns the lane that the job is dispatched on.
-func (j *Job) Lane() events.Lane { return j.like.Lane() }
+// Lane returns the lane that the job is dispatched on; the zero lane for a matched job that waits.
+func (j *Job) Lane() events.Lane {
+	if j.like.Matched {
+		return j.On
+	}
+	return j.like.Part()
+}
 
 // Sort returns the properties that decide how long the job takes.
 func (j *Job) Sort() queue.Sort {
-	return queue.Sort{Suite: j.of.artifact.Suite, Lane: j.Lane(), Kind: j.like.Kind, Backend: j.like.Backend, Profile: j.like.Profile}
+	return queue.Sort{Suite: j.of.artifact.Suite, Lane: j.like.Part(), Kind: j.like.Kind, Backend: j.like.Backend, Profile: j.like.Profile}
 }
 
 // Wanter is a request that holds a job in memory. Counts is set when the request waits for the job's end. Repair is set

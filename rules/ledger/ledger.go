@@ -110,6 +110,13 @@ type Ledger struct {
 	Lengths   Lengths `json:"-"`
 	Retention Retention
 
+	// Machines take matched jobs. Classes are those of the matched jobs that wait, Numbered how many there were so far.
+	// Binding counts the dispatches still to come of the newest JobsMatched.
+	Machines map[events.MachineName]*Machine
+	Classes  map[string]*Class
+	Numbered share.Class
+	Binding  int
+
 	Lanes map[events.Lane]*Lane `json:"-"`
 	// LaneOrder holds the lanes sorted by name: the order in which they are handled.
 	LaneOrder []events.Lane `json:"-"`
@@ -168,10 +175,11 @@ type Artifact struct {
 // Lane is one lane: what was dispatched to it, what waits for it, and which collectors take its jobs.
 type Lane struct {
 	Work job.Work
+	Line
+	// Machine is the machine that it is a slot of; empty for the lane of a target.
+	Machine events.MachineName `json:",omitempty"`
 	// Stopping is set while the dispatched jobs may include some that must not run any more.
 	Stopping bool
-	// Queued are the jobs that wait for dispatch, by the request that had them made, in the order they were made.
-	Queued map[events.RequestID][]events.JobID
 	// Entered are the requests that hold jobs and had some of them dispatched on the lane.
 	Entered map[events.RequestID]bool
 	// Assignment says which collectors share the lane and which of them serves it. Served is the last one that served.
@@ -189,8 +197,6 @@ type Lane struct {
 	// began it.
 	Unserved   time.Time
 	UnservedBy events.Seq
-	// class is the number of the lane in the tree of shares.
-	class share.Class
 }
 
 // Dispatch is one event that gave a job to a lane.
@@ -211,6 +217,8 @@ type Collector struct {
 	job.Standing
 	// Met is set once one of its processes was online.
 	Met bool
+	// Matched says that its newest process knows how to execute matched jobs.
+	Matched bool
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its
@@ -274,6 +282,7 @@ func New() *Ledger {
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
+		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}
 }
@@ -282,7 +291,7 @@ func New() *Ledger {
 func (l *Ledger) lane(name events.Lane) *Lane {
 	lane, ok := l.Lanes[name]
 	if !ok {
-		lane = &Lane{Queued: map[events.RequestID][]events.JobID{}, Entered: map[events.RequestID]bool{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}, class: share.Class(len(l.Lanes))}
+		lane = &Lane{Line: Line{map[events.RequestID][]events.JobID{}, share.Class(len(l.Lanes))}, Entered: map[events.RequestID]bool{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}}
 		l.Lanes[name] = lane
 		at, _ := slices.BinarySearchFunc(l.LaneOrder, name, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
 		l.LaneOrder = slices.Insert(l.LaneOrder, at, name)

@@ -21,6 +21,7 @@ type origin struct {
 	artifact    events.Artifact
 	definitions events.Digest
 	request     events.RequestID
+	against     events.Artifact
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -31,7 +32,9 @@ type like struct {
 	backend              events.Backend
 	profile              events.Profile
 	benchmarks, measures string
+	requires             string
 	optional, backfill   bool
+	matched              bool
 }
 
 func newNames() names {
@@ -55,7 +58,10 @@ func (n *names) forget(list ...string) {
 
 // origin returns where a job comes from.
 func (n *names) origin(j events.JobSpec) *origin {
-	key := origin{j.Artifact, j.Definitions, j.RequestID}
+	key := origin{artifact: j.Artifact, definitions: j.Definitions, request: j.RequestID}
+	if j.Against != nil {
+		key.against = *j.Against
+	}
 	if known, ok := n.origins[key]; ok {
 		return known
 	}
@@ -69,12 +75,17 @@ func (n *names) origin(j events.JobSpec) *origin {
 // like returns what a job has in common with jobs of other requests.
 func (n *names) like(j events.JobSpec) *events.JobSpec {
 	key := like{
-		lane: j.Lane(), kind: j.Kind, backend: j.Backend, profile: j.Profile,
+		lane: j.Part(), kind: j.Kind, backend: j.Backend, profile: j.Profile,
 		benchmarks: fmt.Sprintf("%q", j.Benchmarks), measures: fmt.Sprintf("%q", j.Measures), optional: j.Optional, backfill: j.Backfill,
+		matched: j.Matched,
+	}
+	if j.Matched {
+		key.requires = fmt.Sprintf("%q", j.Requires)
 	}
 	known, ok := n.likes[key]
 	if !ok {
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
+		j.On, j.Against = nil, nil
 		known = &j
 		n.likes[key] = known
 	}

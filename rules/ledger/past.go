@@ -135,9 +135,13 @@ func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 	if at.Ended > 0 {
 		life.EndedAt = time.Unix(int64(at.Ended), 0).UTC()
 	}
+	origin := &origin{artifact: spec.Artifact, definitions: spec.Definitions, request: spec.RequestID}
+	if spec.Against != nil {
+		origin.against = *spec.Against
+	}
 	return &Job{
 		course: &course{Life: life}, ID: spec.ID, Round: spec.Round, resting: true,
-		of: &origin{spec.Artifact, spec.Definitions, spec.RequestID}, like: &spec,
+		of: origin, like: &spec,
 	}, true
 }
 

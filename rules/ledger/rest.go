@@ -89,7 +89,9 @@ func (l *Ledger) releaseJobs(id events.RequestID) {
 	for _, list := range [][]events.JobID{r.Jobs, r.Shared} {
 		for _, job := range list {
 			if j, ok := l.Jobs[job]; ok {
-				delete(l.lane(j.Lane()).Entered, id)
+				if lane, ok := l.Lanes[j.Lane()]; ok {
+					delete(lane.Entered, id)
+				}
 				j.Wanters = slices.DeleteFunc(slices.Clone(j.Wanters), func(w Wanter) bool { return w.Request == id })
 				l.bury(j)
 			}
@@ -184,7 +186,7 @@ func (l *Ledger) recall(id events.RequestID) {
 	made, shared := l.expanded(id)
 	back.Jobs, back.Shared = take(made), take(shared)
 	for _, job := range back.Jobs {
-		if j := l.Jobs[job]; j.Place > 0 {
+		if j := l.Jobs[job]; j.Place > 0 && !j.like.Matched {
 			l.lane(j.Lane()).Entered[id] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -129,10 +130,28 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 	if !ok {
 		return nil, nil, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
 	}
-	wish := suite.Request{ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest}
+	requires, err := l.Requires(r)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	wish := suite.Request{
+		ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest, ParentTag: r.Parent, Requires: requires,
+	}
 	if parent, known := l.ParentOf(r); known {
 		wish.Parent = &parent.Artifact
 	}
 	own, backfill, err = d.Expand(wish)
 	return own, backfill, digest, err
+}
+
+// Requires returns the terms that a request and its queue add to those of the definitions. After the start they are
+// those that it started with. An error names terms that exclude one another.
+func (l *Ledger) Requires(r *request.Request) ([]string, error) {
+	queue := l.Queues[r.Queue]
+	if r.Definitions != "" || len(queue.Requires) == 0 {
+		return r.Requires, nil
+	}
+	all, err := match.Join(match.Named{Who: "the request", Requirement: needs(r.Requires)},
+		match.Named{Who: "queue " + string(queue.Queue), Requirement: needs(queue.Requires)})
+	return all.Terms(), err
 }

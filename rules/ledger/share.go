@@ -20,10 +20,10 @@ func startsSharing(f events.Fact) bool {
 	// The others share nothing.
 	//exhaustive:ignore
 	switch f := f.(type) {
-	case events.ShareFact, events.PriorityChanged:
+	case events.ShareFact, events.MachineFact, events.PriorityChanged:
 		return true
 	case events.RequestCreated:
-		return f.Account != "" || f.Queue != "" || f.Priority != ""
+		return f.Account != "" || f.Queue != "" || f.Priority != "" || len(f.Requires) > 0
 	}
 	return false
 }
@@ -155,7 +155,7 @@ func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
 			continue
 		}
 		l.seats(j, func(leaf share.Leaf, item share.Item) {
-			out = append(out, seat{leaf, l.lane(j.Lane()).class, item})
+			out = append(out, seat{leaf, l.lineOf(j).class, item})
 		})
 	}
 	return out
@@ -208,21 +208,30 @@ func (l *Ledger) leavePlaces() {
 // Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
 func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
 	choice, ok := l.Tree.Pick(func(c share.Choice) int64 {
-		if j := l.first(lane, c.Leaf, c.Item); j != nil {
-			return l.Expected(j).Milliseconds()
+		if j := l.first(lane, c); j != nil {
+			s := events.Share{Part: l.Part(lane, j)}
+			return s.Charge(l.Expected(j).Milliseconds())
 		}
 		return 0
-	}, lane.class)
+	}, l.classesFor(lane)...)
 	if !ok {
 		return share.Choice{}, nil, false
 	}
-	j := l.first(lane, choice.Leaf, choice.Item)
+	j := l.first(lane, choice)
 	return choice, j, j != nil
 }
 
-// first returns the first job of an item that stands in a leaf; nil when there is none.
-func (l *Ledger) first(lane *Lane, leaf share.Leaf, item share.Item) (found *Job) {
-	for _, id := range lane.Queued[item.ID] {
+// first returns the first job of a choice; nil when there is none.
+func (l *Ledger) first(lane *Lane, c share.Choice) (found *Job) {
+	leaf, item, line := c.Leaf, c.Item, lane.Line
+	if lane.Machine != "" {
+		for _, class := range l.Machines[lane.Machine].serves {
+			if class.Number == c.Class {
+				line = class.Line
+			}
+		}
+	}
+	for _, id := range line.Queued[item.ID] {
 		j := l.Jobs[id]
 		if j == nil {
 			continue
@@ -264,6 +273,10 @@ func (l *Ledger) Expected(j *Job) time.Duration {
 		far = near
 	}
 	if len(far) == 0 {
+		kind, _ := l.Definitions[j.of.definitions].Kind(sort.Kind)
+		if length, err := time.ParseDuration(kind.Expect); err == nil && length > 0 {
+			return length
+		}
 		return unknownLength
 	}
 	slices.Sort(far)
@@ -273,7 +286,7 @@ func (l *Ledger) Expected(j *Job) time.Duration {
 // charge charges a dispatch.
 func (l *Ledger) charge(s *events.Share) {
 	if s != nil {
-		l.Tree.Serve(leafOfShare(s), s.ExpectMS, s.Waiting)
+		l.Tree.Serve(leafOfShare(s), s.Charge(s.ExpectMS), s.Waiting)
 	}
 }
 
@@ -283,19 +296,19 @@ func (l *Ledger) correct(d Dispatch, before job.Lane, begun time.Time, f events.
 	if d.Share == nil {
 		return
 	}
-	leaf := leafOfShare(d.Share)
+	leaf, charged := leafOfShare(d.Share), d.Share.Charge(d.Share.ExpectMS)
 	var took int64
 	if before.Phase == job.Current {
-		took = max(l.stored.Sub(begun).Milliseconds(), 0)
+		took = d.Share.Charge(max(l.stored.Sub(begun).Milliseconds(), 0))
 	}
 	switch f.(type) {
 	case events.AttemptLost, events.AttemptReleased:
 		l.Tree.Correct(leaf, took, d.Share.Waiting...)
 	case events.JobFinished:
-		l.Tree.Correct(leaf, took-d.Share.ExpectMS, d.Share.Waiting...)
+		l.Tree.Correct(leaf, took-charged, d.Share.Waiting...)
 		l.Tree.End(leaf)
 	case events.JobMoved:
-		l.Tree.Correct(leaf, -d.Share.ExpectMS, d.Share.Waiting...)
+		l.Tree.Correct(leaf, -charged, d.Share.Waiting...)
 		l.Tree.End(leaf)
 	case events.JobDequeued:
 	}

@@ -21,7 +21,7 @@ import (
 
 // Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
 // another version is not read.
-const Version = 3
+const Version = 4
 
 // image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
@@ -105,6 +105,7 @@ func Restore(data []byte) (*Ledger, error) {
 		l.Lanes[lane.Name] = lane.Lane
 		l.LaneOrder = append(l.LaneOrder, lane.Name)
 	}
+	l.restoreMachines()
 	for _, s := range i.LengthImages {
 		l.Lengths[s.Sort] = s.Took
 	}

@@ -34,7 +34,7 @@ func restore(t testing.TB, data []byte) *ledger.Ledger {
 func TestASnapshotAndTheTailAreTheWholeLog(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 1000 {
+	for range 300 {
 		story := hostile.Tell(r.Uint64())
 		var all []events.Recorded
 		for range 70 {

@@ -21,6 +21,9 @@ func later(a, b time.Time) time.Time {
 
 // noteUnserved notes since when a lane has waiting jobs but no takers.
 func (l *Ledger) noteUnserved(name events.Lane) {
+	if _, pool := name.Pool(); pool || name == (events.Lane{}) {
+		return // what waits for machines is noted by class
+	}
 	lane := l.lane(name)
 	switch unserved := lane.Takers == 0 && (len(lane.Queued) > 0 || lane.Work.Ahead() > 0); {
 	case !unserved:

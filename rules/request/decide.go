@@ -198,7 +198,7 @@ func decideStart(r Request, c Start) ([]events.Fact, error) {
 		return nil, refuse("request %s cannot start: it is %s", r.ID, r.State)
 	}
 	facts := []events.Fact{events.RequestStarted{
-		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill), Shared: c.Shared,
+		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill), Shared: c.Shared, Requires: c.Requires,
 	}}
 	return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs), "")...), nil
 }

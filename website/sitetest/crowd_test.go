@@ -212,13 +212,6 @@ func (st *story) fill(n int) {
 	st.t.Logf("the log has %d events, the last of %d bytes as JSON", st.head(), len(text))
 }
 
-// The size of the crowd while a page is measured.
-const (
-	crowdStreams  = 500
-	crowdReaders  = 500
-	crowdVisitors = 100
-)
-
 // crowded opens a website with a log so long that the streams have not read it when the measuring ends, measures the status
 // page alone by so many visits, and gathers the crowd. It returns when every stream follows the log and the readers get pages
 // of it.

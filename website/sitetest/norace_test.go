@@ -7,3 +7,10 @@ const raced = false
 
 // longLog is how many events a long log has.
 const longLog = 20_000
+
+// The size of the crowd while a page is measured.
+const (
+	crowdStreams  = 500
+	crowdReaders  = 500
+	crowdVisitors = 100
+)

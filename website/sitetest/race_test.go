@@ -7,3 +7,10 @@ const raced = true
 
 // longLog is how many events a long log has under the race detector: still many times what a stream reads at once.
 const longLog = 4_000
+
+// The size of the crowd under the race detector, which looks for races and needs no thousand readers for them.
+const (
+	crowdStreams  = 100
+	crowdReaders  = 100
+	crowdVisitors = 20
+)
