@@ -62,6 +62,7 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 	if err != nil {
 		return r, err
 	}
+	results, _ = ofOneMachine(results, nil)
 	r.Measured = len(results)
 	return r, t.addFailures(ctx, &r, measured{Comparison: Comparison{Suite: found.Suite, B: Side{Tag: found.Tag}}, b: results})
 }
