@@ -223,14 +223,6 @@ type Share struct {
 	Why string `json:"why"`
 }
 
-// Charge returns what some time on the machine costs, in milliseconds of the whole machine.
-func (s Share) Charge(ms int64) int64 {
-	if s.Part == 0 {
-		return ms
-	}
-	return ms * int64(s.Part) / 1024
-}
-
 // ---- work.<target>.<set> ----
 
 // JobDequeued: a collector began an attempt. The sequence of this event is the token of the attempt.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -236,6 +237,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"account", string(r.Account)},
 		{"queue", string(r.Queue)},
 		{"priority", string(r.Priority)},
+		{"requires", strings.Join(r.Requires, " ")},
 		{"reason", r.Reason},
 		{"waits", waits},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},

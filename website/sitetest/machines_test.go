@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 func TestTheOperatorAddsMachines(t *testing.T) {
@@ -77,5 +78,40 @@ func TestTheOperatorAddsMachines(t *testing.T) {
 	}
 	if answer, err := s.client.RemoveMachine(s.ctx, "eider-3", "sold"); err != nil || answer.Existed {
 		t.Errorf("%+v %v", answer, err)
+	}
+}
+
+func TestARequestThatNoMachineCanRun(t *testing.T) {
+	s := open(t, nil)
+	s.suite.Kinds = append(s.suite.Kinds, suite.Kind{Name: "build", Lanes: suite.LanesAny, Requires: []string{"memory=16g"}, Shared: true})
+	s.published()
+	ask := func(tag events.Tag, terms ...string) error {
+		_, err := s.client.CreateRequest(s.ctx, control.NewRequest{Suite: "go", Kind: events.Master, Tag: tag, Requires: terms})
+		return err
+	}
+	wantStatus(t, ask("c1"), http.StatusUnprocessableEntity, "none is registered for matched jobs")
+	n := control.NewMachine{Name: "eider-3", Pool: "linux", OS: "linux", Arch: "amd64"}
+	n.MemoryMiB = new(int64(32 << 10))
+	if _, err := s.client.AddMachine(s.ctx, n); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, ask("c1", "memory=40", "trait=nvme"), http.StatusUnprocessableEntity,
+		"no machine can run build/linux-amd64/0: eider-3 comes nearest, it lacks trait nvme and 8 GiB of memory")
+	wantStatus(t, ask("c1", "os=darwin"), http.StatusUnprocessableEntity, "os=linux (kind build) and os=darwin (the request): they exclude one another")
+	if err := ask("c1", "memory=20g"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.client.SetMachine(s.ctx, "eider-3", control.MachineChange{MemoryMiB: new(int64(48 << 10)), Traits: &[]string{"nvme"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask("c2", "memory=40", "trait=nvme"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.client.DeactivateCollector(s.ctx, "eider-3", control.Deactivation{}); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, ask("c3"), http.StatusUnprocessableEntity, "none is registered for matched jobs")
+	if err := ask("c1", "memory=20g"); err != nil {
+		t.Errorf("it is there already: %v", err)
 	}
 }
