@@ -80,7 +80,7 @@ func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 		if j.State != events.JobFailure {
 			continue
 		}
-		name := fmt.Sprintf("%s %s %s %s", j.Kind, j.Lane(), j.Backend, j.Profile)
+		name := fmt.Sprintf("%s %s %s %s", j.Kind, j.Part(), j.Backend, j.Profile)
 		if j.Tag != q.Tag {
 			name += " of " + string(j.Tag)
 		}
