@@ -55,9 +55,14 @@ func named[T ~string](what string, list []T) string {
 	if len(list) == 0 {
 		return ""
 	}
-	out := ", " + what
-	for _, v := range list {
-		out += " " + string(v)
+	return ", " + what + " " + spaced(list)
+}
+
+// spaced joins words with spaces.
+func spaced[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = string(v)
 	}
-	return out
+	return strings.Join(words, " ")
 }

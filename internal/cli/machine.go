@@ -20,6 +20,8 @@ import (
 )
 
 type machineCmd struct {
+	List   machineListCmd   `cmd:"" help:"List the machines of pools: what is free, and what no machine can run."`
+	Show   machineShowCmd   `cmd:"" help:"Show a machine with its collectors and their jobs."`
 	Add    machineAddCmd    `cmd:"" help:"Register a machine of a pool, with a collector for each of its slots."`
 	Set    machineSetCmd    `cmd:"" help:"Change what a machine offers."`
 	Remove machineRemoveCmd `cmd:"" help:"Remove a machine that has no active collectors, for good."`

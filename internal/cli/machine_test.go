@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -168,4 +169,50 @@ func TestEventsOfMachinesInWords(t *testing.T) {
 			t.Errorf("%s\nwant\n%s", got, want)
 		}
 	}
+}
+
+func TestViewsOfMachines(t *testing.T) {
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.Local)
+	eider := readmodel.Machine{
+		Name: "eider", Pool: "linux", OS: "linux", Arch: "amd64", MemoryMiB: 65536, CPUs: 16, Devices: map[string]int{"gpu": 2}, Traits: []string{"nvme"},
+		Only: []string{"big"}, Accepts: []events.RequestKind{"master", "try"}, Slots: 3, FreeMemoryMiB: 40960, FreeCPUs: 12, Open: 1,
+		Collectors: []readmodel.MachineSlot{
+			{
+				Name: "eider-1", Lane: events.PoolLane("linux", 0), State: readmodel.CollectorBenchmarking, Since: at,
+				Job: &readmodel.MachineJob{JobID: "j1", Tag: "v1", Kind: "build", Requires: []string{"cpus=4", "memory=24g"}},
+			},
+			{Name: "eider-2", Lane: events.PoolLane("linux", 1), State: readmodel.CollectorIdle, Since: at},
+			{Name: "eider-3", Lane: events.PoolLane("linux", 2), State: readmodel.CollectorIdle, Since: at},
+		},
+	}
+	answers := map[string]any{
+		"machines": readmodel.Machines{
+			Machines: []readmodel.Machine{eider, {Name: "plain", Pool: "linux", Slots: 1}},
+			Unserved: []readmodel.Unserved{{Requires: []string{"trait=avx"}, Kind: "try", Jobs: 2, Since: at, JobID: "j7", Nearest: "eider", Lacks: "it lacks trait avx"}},
+		},
+		"machines/eider": eider,
+		"queues":         []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
+	}
+	for line, parts := range map[string][]string{
+		"machine list": {
+			"eider    linux  1 of 3  40 GiB of 64 GiB  12 of 16   gpu:2    nvme    1 benchmarking, 2 idle", "plain    linux  0 of 1  not known         not known  -        -       none",
+			"no machine can run 2 jobs of try requests, such as j7, which waits since 2026-11-22 09:00:00 and requires trait=avx: eider comes nearest, it lacks trait avx",
+		},
+		"machine show eider": {
+			"machine eider of pool linux", "1 of at most 3", "40 GiB of 64 GiB free", "12 of 16 free", "master try", "eider-1    pool_linux/0  benchmarking", "j1 (v1 build)  cpus=4 memory=24g",
+		},
+		"machine list --json": {`"free_memory_mib": 40960`},
+		"queue list":          {"MEMBERS   REQUIRES", "everyone  memory=8g pool=linux", "everyone  -"},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if code != ExitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs)
+		}
+		contains(t, "tacho "+line, out, parts...)
+	}
+	if _, errs, code := answering(t, answers, "machine show auk"); code != ExitRefused || !strings.Contains(errs, "tacho machine list") {
+		t.Errorf("%d %s", code, errs)
+	}
+	out, _, _ := answering(t, map[string]any{"machines": readmodel.Machines{}}, "machine list")
+	contains(t, "machine list", out, "No machine of a pool is registered")
 }
