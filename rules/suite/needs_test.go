@@ -32,11 +32,13 @@ func TestNeedsOfMatchedJobs(t *testing.T) {
 	}{
 		{"the usual target", events.Master, events.Parameters{}, []string{"build/amd/0 arch=amd64 memory=16g os=linux"}},
 		{
-			"all targets", events.Master, events.Parameters{Targets: []events.Target{"amd", "arm"}},
+			"all targets", events.Master,
+			events.Parameters{Targets: []events.Target{"amd", "arm"}},
 			[]string{"build/amd/0 arch=amd64 memory=16g os=linux", "build/arm/0 arch=arm64 memory=16g os=linux"},
 		},
 		{
-			"another kind of request", events.Release, events.Parameters{},
+			"another kind of request", events.Release,
+			events.Parameters{},
 			[]string{"build/amd/0 arch=amd64 memory=16g os=linux", "boot/amd/0 arch=amd64 exclusive memory=16g os=linux"},
 		},
 	} {
