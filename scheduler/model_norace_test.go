@@ -4,3 +4,10 @@ package scheduler
 
 // modelLives is how many random worlds the test runs.
 const modelLives = 10_000
+
+// poolLives is how many random pools the test runs; the large one has so many machines and jobs.
+const (
+	poolLives    = 100
+	poolMachines = 100
+	poolJobs     = 5000
+)

@@ -5,3 +5,10 @@ package scheduler
 // modelLives is how many random worlds the test runs under the race detector. There are few, because the detector makes
 // the test ten times slower and finds little: each world has one goroutine.
 const modelLives = 100
+
+// poolLives is how many random pools the test runs; the large one has so many machines and jobs.
+const (
+	poolLives    = 20
+	poolMachines = 10
+	poolJobs     = 200
+)

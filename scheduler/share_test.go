@@ -292,6 +292,24 @@ func TestAnUrgentJobOfOnesOwn(t *testing.T) {
 	}
 }
 
+// A vip job waits for the running job alone: nothing is dispatched ahead of it.
+func TestAVIPWaitsForTheRunningJobAlone(t *testing.T) {
+	f := newSharedFarm(t, 1)
+	f.ask(0, 1000, time.Minute, own("u1"))
+	f.until(10)
+	urgent := own("u2")
+	urgent.Priority = events.PriorityVIP
+	id := f.ask(0, 1, time.Minute, urgent)
+	f.dispatch()
+	if len(f.dispatched) != 10 {
+		t.Fatal("a job was dispatched behind the running one")
+	}
+	f.step()
+	if got := f.dispatched[10]; got.Job.RequestID != id {
+		t.Errorf("the next dispatch was %s", got.Share.Why)
+	}
+}
+
 func restored(t *testing.T, snapshot []byte) *state {
 	t.Helper()
 	l, err := ledger.Restore(snapshot)

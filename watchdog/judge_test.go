@@ -361,6 +361,33 @@ func TestJobsThatNobodyCanRunAreSaid(t *testing.T) {
 	w.expect("activated")
 }
 
+func TestMatchedJobsThatNoMachineCanRunAreSaid(t *testing.T) {
+	w := newWorld(t)
+	j := spec("j1")
+	j.Matched, j.Requires = true, []string{"memory=16g", "trait=nvme"}
+	about := "matched release memory=16g trait=nvme"
+	key := string(events.NewAlertKey(events.AlertUnserved, about))
+	w.tell(requested())
+	w.tell(started(j)...)
+	w.expect("a moment of grace", key+"?")
+	w.pass(time.Minute)
+	w.says(key, "1 job of release requests", "none is registered")
+	described := events.MachineDescribed{Machine: "eider", Pool: "p", OS: "linux", Arch: "amd64", MemoryMiB: 8192, Slots: 1}
+	at := events.PoolLane("p", 0)
+	w.tell(described, events.CollectorRegistered{Name: "eider", Target: at.Target, Set: at.Set, Machine: "eider"}, online())
+	w.beat("", 0)
+	w.says(key, "eider comes nearest, it lacks trait nvme and 8 GiB of memory")
+	described.MemoryMiB, described.Traits = 65536, []string{"nvme"}
+	w.tell(described)
+	w.expect("a machine can run it")
+	if got := w.why(events.AlertRaised{Key: events.AlertKey(key), Kind: events.AlertUnserved, About: about}); got != "a machine can run them" {
+		t.Errorf("over because %q", got)
+	}
+	w.pass(time.Hour)
+	w.beat("", 0)
+	w.says("stalled", "a free place on a machine that can run its jobs")
+}
+
 func TestOptionalJobsAreSaidToBlockNobody(t *testing.T) {
 	w := newWorld(t)
 	j := spec("j1")

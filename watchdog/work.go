@@ -14,6 +14,7 @@ import (
 
 // unserved judges lanes where jobs are queued and no collector takes them.
 func (j *judgement) unserved() {
+	j.unmatched()
 	for l, lane := range j.Lanes {
 		if lane.Unserved.IsZero() {
 			continue
@@ -60,6 +61,9 @@ func (j *judgement) unservedOver(about string) string {
 		if l.String() == about && lane.Takers > 0 {
 			return "the lane has a collector"
 		}
+	}
+	if j.isClass(about) {
+		return "a machine can run them"
 	}
 	return "no job is queued there any more"
 }
@@ -149,6 +153,9 @@ func (j *judgement) waits() []string {
 			open[job.Spec().RequestID] = append(open[job.Spec().RequestID], job)
 		}
 	}
+	for _, job := range j.Unbound() {
+		open[job.Spec().RequestID] = append(open[job.Spec().RequestID], job)
+	}
 	var out, ready []string
 	for _, id := range slices.Sorted(maps.Keys(j.Pending)) {
 		r := j.Pending[id]
@@ -205,6 +212,9 @@ func (j *judgement) holdup(l events.Lane, first *ledger.Job) string {
 			return fmt.Sprintf("collector %s, which has job %s and is not heard", first.Collector, first.ID)
 		}
 		return fmt.Sprintf("job %s on collector %s, which is heard and makes no progress", first.ID, first.Collector)
+	}
+	if l == (events.Lane{}) {
+		return j.awaited(first)
 	}
 	if lane, ok := j.Lanes[l]; !ok || lane.Takers == 0 {
 		return fmt.Sprintf("a collector of lane %s: %s", l, strings.TrimSuffix(j.whyUnserved(l), "."))

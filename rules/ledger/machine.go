@@ -160,6 +160,25 @@ func (l *Ledger) ordered() []*Class {
 	return slices.SortedFunc(maps.Values(l.Classes), func(a, b *Class) int { return cmp.Compare(a.Number, b.Number) })
 }
 
+// ClassOf returns the class in which a matched job waits; false if it does not wait.
+func (l *Ledger) ClassOf(j *Job) (*Class, bool) {
+	key, _ := l.classKey(j)
+	c, ok := l.Classes[key]
+	return c, ok && j.like.Matched && j.State == events.JobQueued && j.Place == 0
+}
+
+// Unbound returns the matched jobs that wait for a machine.
+func (l *Ledger) Unbound() (jobs []*Job) {
+	for _, c := range l.Classes {
+		for _, ids := range c.Queued {
+			for _, id := range ids {
+				jobs = append(jobs, l.Jobs[id])
+			}
+		}
+	}
+	return jobs
+}
+
 // open finds the machines for a class.
 func (l *Ledger) open(c *Class) {
 	var err error

@@ -196,8 +196,14 @@ func (r Requirement) write() (terms []string) {
 	return terms
 }
 
-// Terms returns the canonical form: sorted, each term said in one way. Parse of it returns an equal requirement.
-func (r Requirement) Terms() []string { return strings.Fields(r.text) }
+// Terms returns the canonical form: sorted, each term said in one way; nil if nothing is asked for. Parse of it returns an
+// equal requirement.
+func (r Requirement) Terms() []string {
+	if r.text == "" {
+		return nil
+	}
+	return strings.Fields(r.text)
+}
 
 // String returns the canonical form in one line; it is empty if nothing is asked for. Two requirements are of the same
 // class exactly if it is equal.

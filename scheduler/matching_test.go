@@ -1,0 +1,410 @@
+package scheduler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// settle lets all schedulers read everything and decide, until nothing more is decided.
+func (p *pool) settle() {
+	for again := true; again; {
+		again = false
+		for _, s := range p.schedulers {
+			p.read(s, len(p.log))
+			before := len(p.log)
+			p.decide(s)
+			again = again || len(p.log) > before
+		}
+	}
+}
+
+func size(memoryGiB int64, cpus, slots int) events.MachineDescribed {
+	return events.MachineDescribed{MemoryMiB: memoryGiB * 1024, CPUs: cpus, Slots: slots}
+}
+
+// running returns the machines on which jobs of a request are open.
+func (p *pool) on(id events.RequestID) (machines []events.MachineName) {
+	for lane, d := range p.places {
+		if d.Job.RequestID == id {
+			machines = append(machines, p.hostOf(lane).Machine)
+		}
+	}
+	return machines
+}
+
+func TestOneJobOfFiveHasRoom(t *testing.T) {
+	p := newPool(1, 1)
+	h := p.machine(size(20, 64, 8))
+	big, small, exact := p.ask("u", 5, "memory=16"), p.ask("u", 1, "memory=4097m"), p.ask("u", 1, "memory=4096m")
+	p.settle()
+	if len(p.on(big)) != 1 || len(p.on(small)) != 0 || len(p.on(exact)) != 1 {
+		t.Errorf("%d, %d and %d jobs run", len(p.on(big)), len(p.on(small)), len(p.on(exact)))
+	}
+	for range 40 { // a job begins and ends
+		for _, lane := range h.lanes {
+			p.work(h, lane)
+		}
+		p.settle()
+	}
+	if len(p.ended) != 7 || p.problem != "" {
+		t.Errorf("%d jobs have ended, %s", len(p.ended), p.problem)
+	}
+}
+
+func TestTheMachineWithMostFreeMemoryIsFirst(t *testing.T) {
+	p := newPool(1, 1)
+	for _, gib := range []int64{8, 64, 16} {
+		p.machine(size(gib, 8, 2))
+	}
+	for i, want := range []events.MachineName{"m001", "m001", "m002", "m002", "m000", "m000"} {
+		id := p.ask("u", 1, "memory=2")
+		p.settle()
+		if on := p.on(id); len(on) != 1 || on[0] != want {
+			t.Errorf("job %d is on %v, want %s", i, on, want)
+		}
+	}
+}
+
+// A job whose machine is gone goes to another one with its attempts, however it went. What the old process still says is
+// refused.
+func TestJobsLeaveMachinesThatAreGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		begun bool
+		goes  func(*pool, *host, events.CollectorName)
+		lost  int
+		stays bool
+	}{
+		"silent before it began":  {false, func(_ *pool, h *host, _ events.CollectorName) { h.silent = true }, 0, false},
+		"silent while it ran":     {true, func(_ *pool, h *host, _ events.CollectorName) { h.silent = true }, 1, false},
+		"drained before it began": {false, func(p *pool, _ *host, c events.CollectorName) { p.say(events.CollectorDraining{Name: c}) }, 0, false},
+		"drained while it ran":    {true, func(p *pool, _ *host, c events.CollectorName) { p.say(events.CollectorDraining{Name: c}) }, 0, true},
+		"quarantined":             {false, func(p *pool, _ *host, c events.CollectorName) { p.say(events.CollectorQuarantined{Name: c}) }, 0, false},
+		"deactivated":             {false, func(p *pool, _ *host, c events.CollectorName) { p.say(events.CollectorDeactivated{Name: c}) }, 0, false},
+		"offline":                 {false, func(p *pool, _ *host, c events.CollectorName) { p.say(events.CollectorOffline{Name: c, Instance: "i"}) }, 0, false},
+		"removed while it ran": {true, func(p *pool, h *host, c events.CollectorName) {
+			p.say(events.CollectorRemoved{Name: c}, events.LaneUnassigned{Lane: h.lanes[0], Name: c})
+		}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(1, 1)
+			first := p.machine(size(64, 8, 1))
+			p.machine(size(32, 8, 1))
+			id := p.ask("u", 1, "exclusive")
+			p.settle()
+			if tc.begun {
+				p.work(first, first.lanes[0])
+			}
+			tc.goes(p, first, first.slot(first.lanes[0]))
+			p.settle()
+			on := p.on(id)
+			if stays := len(on) == 1 && on[0] == first.Machine; len(on) != 1 || stays != tc.stays || p.problem != "" {
+				t.Fatalf("the job is on %v: %s", on, p.problem)
+			}
+			if tc.stays {
+				return
+			}
+			d := p.places[events.PoolLane("p", 64)]
+			if d.Lost != tc.lost || d.Attempt > 1 || (d.Attempt == 1) != tc.begun {
+				t.Errorf("it comes as attempt %d, %d lost", d.Attempt, d.Lost)
+			}
+			before := len(p.log)
+			first.silent = false
+			p.work(first, first.lanes[0]) // the old process ends the job, or begins it
+			if len(p.log) != before {
+				t.Errorf("the log has taken %T", p.log[before].Fact)
+			}
+		})
+	}
+}
+
+// A job does not go back to the machine that lost it while another one could take it, and does when none can.
+func TestALostJobAvoidsItsMachine(t *testing.T) {
+	p := newPool(1, 1)
+	first, second := p.machine(size(64, 8, 1)), p.machine(size(32, 8, 1))
+	id, other := p.ask("u", 1, "exclusive"), p.ask("v", 1, "exclusive")
+	p.settle()
+	p.work(first, first.lanes[0])
+	first.silent = true
+	p.settle() // the other machine is busy
+	first.silent = false
+	name := first.slot(first.lanes[0])
+	p.say(events.CollectorOnline{Name: name, Instance: "j", Knows: []string{events.KnowsMatched}})
+	p.settle()
+	if on := p.on(id); len(on) != 0 {
+		t.Fatalf("the job is on %v", on)
+	}
+	p.work(second, second.lanes[0])
+	p.work(second, second.lanes[0])
+	p.settle()
+	if on := p.on(id); len(on) != 1 || on[0] != second.Machine || !p.ended["j"+events.JobID(other)[1:]+"-0"] {
+		t.Fatalf("the job is on %v", on)
+	}
+	p.work(second, second.lanes[0])
+	second.silent = true
+	p.settle()
+	p.say(events.CollectorSilent{Name: second.slot(second.lanes[0]), Instance: "i"})
+	p.settle()
+	if on := p.on(id); len(on) != 1 || on[0] != first.Machine {
+		t.Errorf("no other machine is there, and the job is on %v", on)
+	}
+}
+
+// An older collector program gets no matched job.
+func TestOnlyWhoKnowsGetsMatchedJobs(t *testing.T) {
+	p := newPool(1, 1)
+	h := p.machine(size(64, 8, 1))
+	p.say(events.CollectorOnline{Name: h.slot(h.lanes[0]), Instance: "old"})
+	id := p.ask("u", 1)
+	p.settle()
+	if on := p.on(id); len(on) != 0 {
+		t.Errorf("the job is on %v", on)
+	}
+}
+
+// One who can use only one of four machines has it nearly for himself.
+func TestOneFittingMachineOfFour(t *testing.T) {
+	p := newPool(1, 1)
+	for i := range 4 {
+		d := size(64, 8, 1)
+		if i == 0 {
+			d.Traits = []string{"nvme"}
+		}
+		p.machine(d)
+	}
+	p.ask("a", 2000, "exclusive")
+	p.ask("b", 2000, "exclusive")
+	p.ask("needy", 2000, "exclusive", "trait=nvme")
+	for range 400 { // all jobs take the same time
+		p.settle()
+		for _, h := range p.machines {
+			p.work(h, h.lanes[0])
+		}
+		p.now = p.now.Add(time.Minute)
+		for _, h := range p.machines {
+			p.work(h, h.lanes[0])
+		}
+	}
+	served := map[events.AccountName]int{}
+	for _, e := range p.log {
+		if d, ok := e.Fact.(events.JobDispatched); ok {
+			served[d.Share.Account]++
+		}
+	}
+	all := served["a"] + served["b"] + served["needy"]
+	if part := float64(served["needy"]) / float64(all); part < 0.24 || served["a"]-served["b"] > 2 || served["b"]-served["a"] > 2 {
+		t.Errorf("%v: the one that fits one machine had %.1f %%", served, 100*part)
+	}
+}
+
+// Jobs that take a quarter of a machine cost a quarter.
+func TestPartsOfAMachineAreCharged(t *testing.T) {
+	p := newPool(1, 1)
+	h := p.machine(size(64, 16, 4))
+	p.ask("small", 4000, "memory=1")
+	p.ask("large", 4000, "exclusive")
+	spent := map[events.AccountName]float64{}
+	began := map[events.Lane]time.Time{}
+	for range 2000 {
+		p.settle()
+		for _, lane := range h.lanes {
+			if _, holds := h.held[lane]; !holds {
+				p.work(h, lane)
+				began[lane] = p.now
+			}
+		}
+		p.now = p.now.Add(time.Minute)
+		for _, lane := range h.lanes {
+			if d, open := p.places[lane]; open {
+				part := 1.0
+				if d.Share.Part > 0 {
+					part = float64(d.Share.Part) / 1024
+				}
+				spent[d.Share.Account] += part
+				p.work(h, lane)
+			}
+		}
+	}
+	if part := spent["small"] / (spent["small"] + spent["large"]); part < 0.4 || part > 0.6 {
+		t.Errorf("the small jobs had %.1f %% of the machine", 100*part)
+	}
+}
+
+// A snapshot decides as the ledger from which it was made, at any event.
+func TestSnapshotsOfPoolsDecideAlike(t *testing.T) {
+	for seed := range uint64(20) {
+		p := randomPool(seed, 1, 5, 40)
+		for step := range 300 {
+			p.step()
+			if step%15 != 0 {
+				continue
+			}
+			s := p.schedulers[0]
+			p.read(s, len(p.log))
+			data, err := s.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := facts(decide(s, Policy{MaxInProgress: 1}, p.now)), facts(decide(restored(t, data), Policy{MaxInProgress: 1}, p.now))
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d, step %d (-ledger +snapshot):\n%s", seed, step, diff)
+			}
+		}
+	}
+}
+
+func facts(all []decision) (out []events.Fact) {
+	for _, d := range all {
+		out = append(out, d.facts...)
+	}
+	return out
+}
+
+// randomPool returns a farm with machines and accounts of any kind.
+func randomPool(seed uint64, schedulers, machines, jobs int) *pool {
+	p := newPool(seed, schedulers)
+	for i := range 4 {
+		p.say(events.AccountConfigured{Account: account(i), Weight: 1 + p.r.IntN(30), Limits: events.Limits{MaxRunning: []int{0, 0, 3, 8}[i]}})
+	}
+	for range machines {
+		d := size(int64(4+p.r.IntN(60)), 1+p.r.IntN(16), 1+p.r.IntN(4))
+		if p.r.IntN(3) == 0 {
+			d.Traits = []string{"nvme"}
+		}
+		p.machine(d)
+	}
+	for jobs > 0 {
+		n := 1 + p.r.IntN(min(jobs, 20))
+		p.ask(account(p.r.IntN(4)), n, terms(p.r)...)
+		jobs -= n
+	}
+	return p
+}
+
+func account(i int) events.AccountName { return events.AccountName(fmt.Sprintf("a%d", i)) }
+
+// terms returns terms that a machine of a random farm may meet.
+func terms(r *rand.Rand) (terms []string) {
+	if r.IntN(2) == 0 {
+		terms = append(terms, fmt.Sprintf("memory=%dm", 512*(1+r.IntN(12))))
+	}
+	if r.IntN(3) == 0 {
+		terms = append(terms, "cpus=1")
+	}
+	if r.IntN(6) == 0 {
+		terms = append(terms, "trait=nvme")
+	}
+	if r.IntN(5) == 0 {
+		terms = append(terms, "exclusive")
+	}
+	return terms
+}
+
+// step lets something happen: a scheduler reads a little or everything, and decides; a process goes on; a machine falls
+// silent, comes back, drains or is quarantined; a scheduler is killed.
+func (p *pool) step() {
+	p.now = p.now.Add(time.Duration(p.r.IntN(2000)) * time.Millisecond)
+	i := p.r.IntN(len(p.schedulers))
+	s := p.schedulers[i]
+	h := p.machines[p.r.IntN(len(p.machines))]
+	lane := h.lanes[p.r.IntN(len(h.lanes))]
+	name := h.slot(lane)
+	switch k := p.r.IntN(100); {
+	case k < 10:
+		p.read(s, 1+p.r.IntN(20))
+		p.decide(s)
+	case k < 50:
+		p.read(s, len(p.log))
+		p.decide(s)
+	case k < 90:
+		if !h.silent {
+			p.work(h, lane)
+		}
+	case k < 92:
+		h.silent = true
+	case k < 96:
+		h.silent = false
+		p.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
+	case k < 97:
+		p.say(events.CollectorDraining{Name: name})
+	case k < 98:
+		p.say(events.CollectorQuarantined{Name: name})
+	case k < 99:
+		p.ask(account(p.r.IntN(4)), 1+p.r.IntN(3), terms(p.r)...)
+	case len(p.log) < 3000 || p.r.IntN(20) == 0: // reading a long log takes time
+		p.schedulers[i] = newState() // killed: another one reads the log anew
+	}
+}
+
+// finish repairs everything and lets all jobs end that a machine can run.
+func (p *pool) finish() {
+	for _, h := range p.machines {
+		h.silent = false
+		for _, lane := range h.lanes {
+			p.say(events.CollectorActivated{Name: h.slot(lane)},
+				events.CollectorOnline{Name: h.slot(lane), Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
+		}
+	}
+	for idle := 0; idle < 2; {
+		before := len(p.log)
+		p.settle()
+		for _, h := range p.machines {
+			for _, lane := range h.lanes {
+				p.work(h, lane)
+			}
+		}
+		p.now = p.now.Add(time.Second)
+		if len(p.log) == before {
+			idle++
+		} else {
+			idle = 0
+		}
+	}
+}
+
+// Whatever happens, no job is bound twice or ends twice, no machine is booked beyond its offer, no account has more than
+// it may, and every job ends that a machine can run.
+func TestRandomPoolsKeepTheRules(t *testing.T) {
+	for seed := range uint64(poolLives) {
+		p := randomPool(seed, 1+int(seed%4), 1+int(seed%7), 20+int(seed%60))
+		for range 600 {
+			p.step()
+		}
+		p.finish()
+		p.hold(t, seed)
+	}
+}
+
+// Four schedulers, a hundred machines and five thousand jobs.
+func TestALargePoolKeepsTheRules(t *testing.T) {
+	p := randomPool(99, 4, poolMachines, poolJobs)
+	for range 5 * poolJobs {
+		p.step()
+	}
+	p.finish()
+	p.hold(t, 99)
+	t.Logf("%d jobs on %d machines: %d events, %d decisions came too late", len(p.ended), len(p.machines), len(p.log), p.conflicts)
+}
+
+func (p *pool) hold(t *testing.T, seed uint64) {
+	t.Helper()
+	if p.problem != "" {
+		t.Fatalf("seed %d: %s", seed, p.problem)
+	}
+	s := p.schedulers[0]
+	for _, c := range s.Classes {
+		for id := range c.Queued {
+			if c.Unserved.IsZero() {
+				t.Fatalf("seed %d: jobs of %s wait, requiring %v, avoiding %v", seed, id, c.Requires, c.Avoids)
+			}
+		}
+	}
+	if waiting := len(p.made) - len(p.ended); waiting != s.Seats.All || len(p.open) > 0 {
+		t.Fatalf("seed %d: %d jobs have not ended, %d wait, %d are open", seed, waiting, s.Seats.All, len(p.open))
+	}
+}

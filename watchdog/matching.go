@@ -1,0 +1,66 @@
+package watchdog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/rules/ledger"
+)
+
+// unmatched judges matched jobs that no machine can run.
+func (j *judgement) unmatched() {
+	for _, key := range slices.Sorted(maps.Keys(j.Classes)) {
+		c := j.Classes[key]
+		if c.Unserved.IsZero() {
+			continue
+		}
+		about := aboutClass(c)
+		if !j.passed(c.Unserved, unservedAfter) {
+			j.doubt(events.AlertUnserved, about)
+			continue
+		}
+		jobs := 0
+		for _, ids := range c.Queued {
+			jobs += len(ids)
+		}
+		j.want(c.UnservedBy, events.AlertRaised{
+			Kind: events.AlertUnserved, About: about, Message: fmt.Sprintf("%s of %s requests cannot run: %v.", phrase.Count(jobs, "job"), c.Kind, j.Lacking(c)),
+			Action: "Add a machine that has what they need with `tacho machine add`, change one with `tacho machine set`, activate its collectors " +
+				"with `tacho collector activate NAME`, or cancel the requests.",
+		})
+	}
+}
+
+// aboutClass names a class of jobs, whatever machines lost them.
+func aboutClass(c *ledger.Class) string {
+	about := "matched " + string(c.Kind)
+	for _, term := range c.Requires {
+		about += " " + term
+	}
+	return about
+}
+
+// isClass returns the class that an alert is about, if there still is one.
+func (j *judgement) isClass(about string) bool {
+	for _, c := range j.Classes {
+		if aboutClass(c) == about {
+			return true
+		}
+	}
+	return false
+}
+
+// awaited returns in words what matched jobs that are on no lane wait for.
+func (j *judgement) awaited(first *ledger.Job) string {
+	c, ok := j.ClassOf(first)
+	switch {
+	case !ok:
+		return "a scheduler to dispatch its jobs"
+	case !c.Unserved.IsZero():
+		return "a machine: " + j.Lacking(c).Error()
+	}
+	return "a free place on a machine that can run its jobs"
+}
