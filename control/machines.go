@@ -121,6 +121,10 @@ func (n NewMachine) described() (events.MachineDescribed, error) {
 
 // AddMachine registers a machine of a pool and a collector for each of its slots, and assigns each of these to a free
 // lane of the pool, all in one append. Names are unique for ever.
+//
+// The consumers of the lanes are made afterwards: many people may add machines to a pool at once, and the time between
+// what they read and the append is short then. A crash before that does no harm: the scheduler makes the consumer of a
+// lane that has none before the first dispatch, and a collector waits for it.
 func (c *Control) AddMachine(ctx context.Context, by By, n NewMachine) (MachineAnswer, error) {
 	wanted, err := n.described()
 	if err != nil {
@@ -150,9 +154,14 @@ func (c *Control) AddMachine(ctx context.Context, by By, n NewMachine) (MachineA
 			}
 		}
 		var facts []events.Fact
-		facts, out.Collectors, err = c.slots(ctx, tx, wanted, names, n.NKeys)
+		facts, out.Collectors, err = slots(ctx, tx, wanted, names, n.NKeys)
 		return append([]events.Fact{wanted}, facts...), err
 	})
+	for _, slot := range out.Collectors {
+		if err == nil {
+			err = c.Dispatch.EnsureLane(ctx, slot.Lane)
+		}
+	}
 	return out, err
 }
 
@@ -172,7 +181,7 @@ func (c *Control) keyHolders(ctx context.Context, keys []string) ([]events.Colle
 }
 
 // slots returns the facts that register the collectors of a new machine and assign them to free lanes of its pool.
-func (c *Control) slots(ctx context.Context, tx *eventlog.Tx, m events.MachineDescribed, names []events.CollectorName, keys []string) (facts []events.Fact, made []SlotCollector, err error) {
+func slots(ctx context.Context, tx *eventlog.Tx, m events.MachineDescribed, names []events.CollectorName, keys []string) (facts []events.Fact, made []SlotCollector, err error) {
 	lanes := freeLanes{tx: tx, pool: m.Pool}
 	for i, name := range names {
 		known, err := collectorOf(ctx, tx, name)
@@ -184,9 +193,6 @@ func (c *Control) slots(ctx context.Context, tx *eventlog.Tx, m events.MachineDe
 		}
 		lane, err := lanes.next(ctx)
 		if err != nil {
-			return nil, nil, err
-		}
-		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
 			return nil, nil, err
 		}
 		registered := events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, OS: m.OS, Arch: m.Arch, Machine: m.Machine}
