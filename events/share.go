@@ -120,20 +120,6 @@ type Limits struct {
 	MaxPending int `json:"max_pending,omitempty"`
 }
 
-// wholeMachine is the part of a job that takes all of its machine.
-const wholeMachine = 1024
-
-// Charge returns what the job is charged for a time: the time times its part of the machine. Any unit of time will do;
-// tables and ledger use milliseconds. Charges of several times are added up, never the times, so that all who count
-// round alike.
-func (s Share) Charge(time int64) int64 {
-	if s.Part <= 0 || s.Part >= wholeMachine {
-		return time
-	}
-	part := int64(s.Part)
-	return time/wholeMachine*part + time%wholeMachine*part/wholeMachine
-}
-
 // ---- account.<name> ----
 
 // AccountConfigured: an account has these settings from here on. Each event has all of them.

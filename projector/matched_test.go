@@ -235,9 +235,14 @@ func TestAMatchedJobWaitsAgainAfterAMove(t *testing.T) {
 	if j, err = r.Job(t.Context(), second.ID); err != nil || j.State != events.JobInProgress || j.Lane() != builders[0] || j.Place != 2 {
 		t.Errorf("%+v %v", j.Job, err)
 	}
-	q, err := r.Queue(t.Context())
-	if err != nil || len(q) != 1 || q[0].NoEnd != "" || q[0].EstimatedEnd == nil {
-		t.Errorf("%+v %v", q, err)
+	if q := s.queueOf(); len(q) != 1 || q[0].NoEnd != "" || q[0].EstimatedEnd == nil {
+		t.Errorf("%+v", q)
+	}
+	for _, l := range builders {
+		s.tell(events.MachineRemoved{Machine: machineOf(l)})
+	}
+	if q := s.queueOf(); len(q) != 1 || q[0].NoEnd != "no machine that takes jobs can run all of its jobs" || q[0].EstimatedEnd != nil {
+		t.Errorf("%+v", q)
 	}
 }
 

@@ -129,7 +129,7 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 		if !e.Known {
 			e = p.ownOf(j.Suite).Expect(j.Cases)
 		}
-		p.wait(&list, p.laneFor(&list, j.lane(), j.part(), j.waitsFor()), queue.Job{Expected: e, Optional: j.Optional})
+		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.Optional})
 	}
 	return list.plan
 }
@@ -142,7 +142,7 @@ func (p *planning) expected(suite events.SuiteName, jobs []madeJob) queue.Plan {
 		if !e.Known {
 			e = p.ownOf(suite).Expect(j.cases)
 		}
-		p.wait(&list, p.laneFor(&list, j.Lane, j.Lane, j.matched), queue.Job{Expected: e, Optional: j.optional})
+		p.wait(&list, p.laneFor(&list, j.Lane, j.matched), queue.Job{Expected: e, Optional: j.optional})
 	}
 	return list.plan
 }

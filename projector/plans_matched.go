@@ -28,12 +28,12 @@ func (j *jobRow) waitsFor() *readmodel.ExpectedMatch {
 }
 
 // laneFor returns the lane on which a job is expected to run: its own, or for a matched job that has none the lane that
-// could take it and has least to do in the plan so far. If no collector could take it, its part stands for the lane.
-func (p *planning) laneFor(list *planner, own, part events.Lane, m *readmodel.ExpectedMatch) events.Lane {
+// could take it and has least to do in the plan so far. If no collector could take it, that is the zero lane.
+func (p *planning) laneFor(list *planner, own events.Lane, m *readmodel.ExpectedMatch) events.Lane {
 	if m == nil {
 		return own
 	}
-	best, least := part, time.Duration(-1)
+	best, least := events.Lane{}, time.Duration(-1)
 	for _, lane := range p.lanesFor(m) {
 		if load := list.loads[lane]; least < 0 || load < least {
 			best, least = lane, load

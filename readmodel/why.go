@@ -138,8 +138,9 @@ type whyRows struct {
 	queues   []NamedQueue
 	// shared says that the farm is shared.
 	shared bool
-	// park is read for a matched job that has no lane.
-	park park
+	// park and losers are read for a matched job that has no lane. losers are the machines that lost an attempt of it.
+	park   park
+	losers []whyLoser
 }
 
 // why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does

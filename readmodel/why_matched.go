@@ -36,6 +36,7 @@ func (r *whyRows) readPark(ctx context.Context, tx pgx.Tx) (classes []string, er
 	var b pgx.Batch
 	r.park.also(&b)
 	also(&b, &waiting, "machine_waiting")
+	also(&b, &r.losers, "why_losers", r.job.ID)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return nil, fmt.Errorf("query the machines for job %s: %w", r.job.ID, tooLong(err))
 	}
@@ -83,10 +84,23 @@ func (r whyRows) fits(w *Why) WaitReason {
 	return WaitNoOnline
 }
 
+// chosen returns the machines from which a matched job gets one: those that could run it and have a collector that takes
+// jobs. One that lost an attempt of it is among them only if all are such machines.
+func (r whyRows) chosen() []MachineRow {
+	able := slices.DeleteFunc(r.park.able(r.job.Requires, r.job.ArtifactKind), func(m MachineRow) bool {
+		return !slices.ContainsFunc(r.park.slotsOf(m.Name), slotRow.takes)
+	})
+	others := slices.DeleteFunc(slices.Clone(able), func(m MachineRow) bool { return slices.Contains(r.losers, whyLoser{m.Name}) })
+	if len(others) > 0 {
+		return others
+	}
+	return able
+}
+
 // hasRoom returns why no machine that takes jobs has room for a matched job; "" if one has.
 func (r whyRows) hasRoom(w *Why) WaitReason {
 	needs, _ := match.Parse(r.job.Requires) // fits has found machines for it
-	for _, m := range r.park.able(r.job.Requires, r.job.ArtifactKind) {
+	for _, m := range r.chosen() {
 		room, on := r.park.room(m)
 		takers := slices.DeleteFunc(r.park.slotsOf(m.Name), func(s slotRow) bool { return !s.takes() })
 		idle := slices.ContainsFunc(takers, func(s slotRow) bool {
@@ -95,7 +109,6 @@ func (r whyRows) hasRoom(w *Why) WaitReason {
 		})
 		short := room.Short(needs)
 		switch {
-		case len(takers) == 0:
 		case len(short) > 0:
 			w.Short = append(w.Short, WhyShort{m.Name, match.Sentence(short)})
 		case idle:

@@ -73,6 +73,13 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 			"no machine has room for it: eider-1 has 1 job, and this one runs alone and eider-2 is held by a job that runs alone",
 		},
 		{
+			"a machine that lost it", func(r *whyRows) {
+				r.job.Requires, r.losers = []string{"exclusive"}, []whyLoser{{"eider-1"}}
+				r.runs(2, "exclusive")
+			}, WaitNoRoom, "no machine has room for it: eider-2 is held by a job that runs alone",
+		},
+		{"only machines that lost it", func(r *whyRows) { r.losers = []whyLoser{{"eider-1"}} }, WaitNext, "it is dispatched next"},
+		{
 			"a paused queue", func(r *whyRows) {
 				r.runs(0, "exclusive")
 				r.queues = []NamedQueue{{Name: "alice", Paused: true}}

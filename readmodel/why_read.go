@@ -89,4 +89,8 @@ type (
 	whyPlaces struct {
 		Ahead int `db:"ahead"`
 	}
+	// whyLoser is a machine that lost an attempt.
+	whyLoser struct {
+		Machine events.MachineName `db:"machine"`
+	}
 )

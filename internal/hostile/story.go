@@ -117,8 +117,19 @@ func (s *Story) happen(name events.Lane) events.Fact {
 		return s.again(name)
 	case n < 22:
 		return s.collector()
+	case n == 22 && !s.old && !l.Running && waits:
+		return s.move(name, place, id)
 	}
 	return nil
+}
+
+// move takes a job away from its place. It is dispatched again, after the others.
+func (s *Story) move(name events.Lane, place uint64, id events.JobID) events.Fact {
+	j := s.Jobs[id]
+	s.specs[name] = append(s.specs[name], s.spec(name, id))
+	return events.JobMoved{
+		Lane: name, Place: place, JobID: id, Collector: j.collector, Token: j.token, Attempt: j.attempts, Lost: j.lost, Reason: "a more urgent job came",
+	}
 }
 
 // end ends the attempt of a lane. Either its collector ends it, or another part, which also closes its results.

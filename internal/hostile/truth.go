@@ -173,12 +173,14 @@ func (t *Truth) works(f events.WorkFact) bool {
 		t.over(l, f.Place, f.JobID)
 		t.Jobs[f.JobID].flushed = f.Outcome != events.Cancelled
 		t.Jobs[f.JobID].turn(to)
-	case events.JobMoved: // stories have no matched jobs: a collector that says it writes litter
+	case events.JobMoved:
 		if !l.begins(f.Place, f.JobID) {
 			return false
 		}
 		t.over(l, f.Place, f.JobID)
-		t.Jobs[f.JobID].turn(events.JobQueued)
+		j := t.Jobs[f.JobID]
+		j.dispatched, j.closed = false, max(j.closed, j.token)
+		j.turn(events.JobQueued)
 	}
 	return true
 }
