@@ -117,6 +117,9 @@ func (c *checker) targets(d Definitions) {
 		if t.Sets < 1 || t.Sets > maxSets {
 			c.report(join(path, "sets"), "sets of target %q is %d: use 1 to %d", t.Name, t.Sets, maxSets)
 		}
+		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
+			c.report(join(path, "name"), "%v", events.CheckTarget(t.Name))
+		}
 		c.token(join(path, "os"), "os", t.OS)
 		c.token(join(path, "arch"), "arch", t.Arch)
 	}
