@@ -245,13 +245,14 @@ func (p *pool) decide(s *state) (dispatched int) {
 	}
 	silence := func(name events.CollectorName) time.Duration {
 		if silent[name] {
-			return time.Hour
+			return 90 * time.Second // long enough for its job to move, and too short for a lane of its own
 		}
 		return 0
 	}
 	taken := false
-	all := append(decide(s, p.policy, p.now), decideTakeovers(s, limits{time.Minute, 2 * time.Minute}, silence)...)
-	for _, d := range append(all, decideOffline(s, 2*time.Minute, silence)...) {
+	l := limits{time.Minute, 2 * time.Minute}
+	all := append(decide(s, p.policy, p.now), decideTakeovers(s, l, silence)...)
+	for _, d := range append(all, decideOffline(s, l, silence)...) {
 		if d.turn && taken {
 			continue
 		}
