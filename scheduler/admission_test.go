@@ -334,3 +334,18 @@ func TestASnapshotInsideABatchLosesNothing(t *testing.T) {
 		t.Errorf("%d events, and %v still start", len(twins), o.state.Starting)
 	}
 }
+
+// No request starts while too many jobs wait; the next one starts when there is room again.
+func TestNoRequestStartsWhileTooManyJobsWait(t *testing.T) {
+	o := newOffice(t)
+	o.policy.MaxWaiting = 3
+	o.ask(0, 3, time.Minute, own("u1"))
+	id := o.wants(own("u2"))
+	if started := o.admit(); len(started) > 0 {
+		t.Fatalf("%v started beside 3 waiting jobs", started)
+	}
+	o.dispatch()
+	if started := o.admit(); len(started) != 1 || started[0] != id {
+		t.Errorf("%v started beside 2 waiting jobs", started)
+	}
+}
