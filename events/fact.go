@@ -281,6 +281,8 @@ type JobFinished struct {
 	// nil and empty for other ends.
 	Failing *Artifact `json:"failing,omitempty"`
 	Since   string    `json:"since,omitempty"`
+	// Evicted are the caches that the machine threw away for those of the job.
+	Evicted []string `json:"evicted,omitempty"`
 }
 
 // AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.

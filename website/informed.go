@@ -7,13 +7,15 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // informedWithin bounds how long a command waits for the tables to hold what it has to count.
 const informedWithin = 10 * time.Second
 
 // Inform makes commands ask the tables what the log cannot tell at once: who holds a key or a token, which queues there
-// are, and how many requests have not ended. What is counted holds everything that the log held when it was asked.
+// are, what machines offer, and how many requests have not ended. Offers and counts hold everything that the log held
+// when they were asked for.
 func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 	t := informed{r, log}
 	c.KeyHolder, c.TokenHolder = r.KeyHolder, r.TokenHolder
@@ -30,6 +32,12 @@ func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 		return r.PendingIn(ctx, name)
 	}
 	c.Queues = t.queues
+	c.Offers = func(ctx context.Context) ([]match.Offer, error) {
+		if err := t.upToHead(ctx); err != nil {
+			return nil, err
+		}
+		return r.Offers(ctx)
+	}
 }
 
 // informed are tables that answer for the log.

@@ -160,6 +160,9 @@ func (s *Server) api() []route {
 		{path: "queues/{name}/pause", summary: "Let no job of a queue start", answer: control.Answer{}, json: s.pauseQueue},
 		{path: "queues/{name}/resume", summary: "Let the jobs of a queue start again", answer: control.Answer{}, json: s.resumeQueue},
 		{method: http.MethodPut, path: "shares/policy", summary: "Change the rules by which the farm is shared; what is left out stays as it is", body: control.PolicyChange{}, answer: control.Answer{}, json: s.setPolicy},
+		{path: "machines", summary: "Register a machine of a pool, with a collector for each of its slots on a free lane of the pool", body: control.NewMachine{}, answer: control.MachineAnswer{}, json: s.addMachine},
+		{method: http.MethodPut, path: "machines/{name}", summary: "Change what a machine offers; what is left out stays as it is", body: control.MachineChange{}, answer: control.Answer{}, json: s.setMachine},
+		{method: http.MethodDelete, path: "machines/{name}", summary: "Remove a machine that has no active collectors, for good", parameters: because, answer: control.Answer{}, json: s.removeMachine},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
 		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: control.Deactivation{}, answer: control.Answer{}, json: s.deactivateCollector},
@@ -270,6 +273,8 @@ func statusOf(rt route, answer any) int {
 	switch a := answer.(type) {
 	case control.Answer:
 		return created(a)
+	case control.MachineAnswer:
+		return created(a.Answer)
 	case client.RequestAnswer:
 		return created(a.Answer)
 	case client.DefinitionsAnswer:
