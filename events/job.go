@@ -174,4 +174,6 @@ const (
 	ErrorExhausted ErrorKind = "exhausted"
 	// ErrorInternal: a fault of Tacho itself.
 	ErrorInternal ErrorKind = "internal"
+	// ErrorMemory: a command wanted more memory than its job reserves, and was killed.
+	ErrorMemory ErrorKind = "memory"
 )

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // office is a farm on which requests wait for their start.
@@ -239,8 +240,8 @@ func TestASnapshotKeepsTheShares(t *testing.T) {
 		if again, _ := twin.state.Snapshot(); string(again) != string(data) {
 			t.Fatal("a snapshot of the snapshot differs")
 		}
-		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]])
-		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]])
+		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]], ledger.Waits{})
+		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]], ledger.Waits{})
 		if diff := cmp.Diff(one, other); diff != "" || !ok {
 			t.Fatal(diff)
 		}

@@ -22,6 +22,9 @@ type pool struct {
 	schedulers []*state
 	machines   []*host
 	requests   int
+	policy     Policy
+	// caches are those of the jobs of the next requests.
+	caches []string
 	// limits are the most jobs that accounts may have at once.
 	limits map[events.AccountName]int
 
@@ -49,7 +52,7 @@ type host struct {
 
 func newPool(seed uint64, schedulers int) *pool {
 	p := &pool{
-		r: rand.New(rand.NewPCG(seed, 7)), now: noon, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
+		r: rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
 		open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
 		running: map[events.AccountName]int{}, accounts: map[events.RequestID]events.AccountName{}, places: map[events.Lane]events.JobDispatched{},
 		works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
@@ -97,7 +100,7 @@ func (p *pool) ask(account events.AccountName, jobs int, terms ...string) events
 	for i := range jobs {
 		made.Jobs = append(made.Jobs, events.JobSpec{
 			ID: events.JobID(fmt.Sprintf("j%s-%d", tag, i)), RequestID: r.RequestID, Kind: "compile", Target: "here",
-			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(),
+			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(), Caches: p.caches,
 		})
 	}
 	p.say(r, events.RequestStarted{RequestID: r.RequestID, Jobs: jobs}, made)
@@ -247,7 +250,7 @@ func (p *pool) decide(s *state) (dispatched int) {
 		return 0
 	}
 	taken := false
-	all := append(decide(s, Policy{MaxInProgress: 1}, p.now), decideTakeovers(s, limits{time.Minute, 2 * time.Minute}, silence)...)
+	all := append(decide(s, p.policy, p.now), decideTakeovers(s, limits{time.Minute, 2 * time.Minute}, silence)...)
 	for _, d := range append(all, decideOffline(s, 2*time.Minute, silence)...) {
 		if d.turn && taken {
 			continue

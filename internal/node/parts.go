@@ -173,6 +173,8 @@ func (p *parts) scheduler() {
 			ExpansionRetry:   30 * time.Second,
 			QuarantineAfter:  p.Config.Scheduler.QuarantineAfter,
 			Retention:        p.Config.Scheduler.Retention.Std(),
+			AffinityWait:     p.Config.Scheduler.AffinityWait.Std(),
+			RoomWait:         p.Config.Scheduler.RoomWait.Std(),
 		},
 		Logger: p.Logger.With("part", "scheduler"),
 	}))

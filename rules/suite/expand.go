@@ -144,6 +144,9 @@ func (e expansion) matched(k Kind) ([]events.JobSpec, error) {
 		}
 		j.Matched, j.Requires = true, all.Terms()
 		for _, name := range k.Caches {
+			if e.request.ParentTag == "" && strings.Contains(name, "{parent}") {
+				continue
+			}
 			j.Caches = append(j.Caches, strings.NewReplacer("{tag}", string(j.Artifact.Tag), "{parent}", string(e.request.ParentTag)).Replace(name))
 		}
 		if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
