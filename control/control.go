@@ -34,6 +34,10 @@ type Control struct {
 	// that the log holds when they are called. nil counts nothing.
 	PendingOf func(context.Context, events.AccountName) (int, error)
 	PendingIn func(context.Context, events.QueueName) (int, error)
+	// PendingAll counts all requests that have not ended, as they were about a second ago. With MaxPending or more no new
+	// one is taken; 0 takes any number.
+	PendingAll func(context.Context) (int, error)
+	MaxPending int
 	// Queues returns the configured queues that are not closed, at least as they were at an event. nil knows none.
 	Queues func(context.Context, events.Seq) ([]events.QueueConfigured, error)
 	// Offers returns what the machines offer that are registered, not removed, and have an active collector, everything

@@ -171,6 +171,16 @@ func (p *placing) unknown(ctx context.Context, name events.QueueName) error {
 
 // pending counts the request, and returns a refusal if its account or its queue has too many that have not ended.
 func (p *placing) pending(ctx context.Context, asks account, in queue, create request.Create) error {
+	if most := p.control.MaxPending; most > 0 && p.control.PendingAll != nil {
+		n, err := p.control.PendingAll(ctx)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return refuse(TooMany, "%s have not ended, and the farm takes no more than %d (twice scheduler.max_waiting): wait until some have ended, or cancel some",
+				phrase.Count(n, "request"), most)
+		}
+	}
 	p.ofAccount[create.Account]++
 	p.inQueue[create.Queue]++
 	if limit := asks.settings.MaxPending; limit > 0 && p.control.PendingOf != nil {

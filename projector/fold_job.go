@@ -122,7 +122,11 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		return
 	}
 	over := j.State.Terminal()
-	if !s.live(m, j, f) || over {
+	counts := s.live(m, j, f)
+	if _, moves := f.(events.JobMoved); moves {
+		j.LaneTarget, j.LaneSet = nil, nil
+	}
+	if !counts || over {
 		return
 	}
 	// The others change only the life.
@@ -144,7 +148,6 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		}
 	case events.JobMoved:
 		s.moved(j)
-		j.LaneTarget, j.LaneSet = nil, nil
 	}
 	s.touchQueue(m)
 }

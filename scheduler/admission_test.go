@@ -281,6 +281,12 @@ func TestManyFreeLanesAreServedInTurn(t *testing.T) {
 		if f.state.Seq > before+1 {
 			t.Fatalf("%d jobs were dispatched at once", f.state.Seq-before)
 		}
+		matched, err := log.Read(t.Context(), events.MatchSubject())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The log has only the dispatches, and so other sequences.
+		f.state.Versions[events.MatchSubject()] = matched[len(matched)-1].Seq
 		if f.state.Seq == before {
 			break
 		}
@@ -332,5 +338,20 @@ func TestASnapshotInsideABatchLosesNothing(t *testing.T) {
 	}
 	if len(twins) < 9 || len(o.state.Starting) > 0 {
 		t.Errorf("%d events, and %v still start", len(twins), o.state.Starting)
+	}
+}
+
+// No request starts while too many jobs wait; the next one starts when there is room again.
+func TestNoRequestStartsWhileTooManyJobsWait(t *testing.T) {
+	o := newOffice(t)
+	o.policy.MaxWaiting = 3
+	o.ask(0, 3, time.Minute, own("u1"))
+	id := o.wants(own("u2"))
+	if started := o.admit(); len(started) > 0 {
+		t.Fatalf("%v started beside 3 waiting jobs", started)
+	}
+	o.dispatch()
+	if started := o.admit(); len(started) != 1 || started[0] != id {
+		t.Errorf("%v started beside 2 waiting jobs", started)
 	}
 }

@@ -26,6 +26,8 @@ type Policy struct {
 	QuarantineAfter int
 	// Retention is how long jobs stay in the tables after they ended; 0 means for ever.
 	Retention time.Duration
+	// MaxWaiting bounds the jobs that wait for dispatch; above it no request starts.
+	MaxWaiting int
 	// AffinityWait is how long a matched job waits for a machine that has its caches; 0 means not at all. RoomWait is how
 	// long a job that is first waits for room before a machine is held for it; 0 means for ever.
 	AffinityWait, RoomWait time.Duration

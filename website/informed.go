@@ -2,6 +2,7 @@ package website
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/control"
@@ -18,6 +19,7 @@ const informedWithin = 10 * time.Second
 // when they were asked for.
 func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 	t := informed{r, log}
+	c.PendingAll = (&recently{count: r.PendingAll}).ask
 	c.KeyHolder, c.TokenHolder = r.KeyHolder, r.TokenHolder
 	c.PendingOf = func(ctx context.Context, name events.AccountName) (int, error) {
 		if err := t.upToHead(ctx); err != nil {
@@ -38,6 +40,27 @@ func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 		}
 		return r.Offers(ctx)
 	}
+}
+
+// recently is a count that is at most a second old.
+type recently struct {
+	count func(context.Context) (int, error)
+	mu    sync.Mutex
+	at    time.Time
+	last  int
+}
+
+func (c *recently) ask(ctx context.Context) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.at) > time.Second {
+		n, err := c.count(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.last, c.at = n, now
+	}
+	return c.last, nil
 }
 
 // informed are tables that answer for the log.

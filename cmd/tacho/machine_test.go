@@ -72,6 +72,32 @@ func TestMachinesOfAPool(t *testing.T) {
 	s.must("replay", "--verify")
 }
 
+// A request is measured on machines of a pool, by collectors that were added with them.
+func TestMatchedJobsRunOnAPool(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.replace("naps.toml", "backfill = true", "lanes = \"any\"\nshared = true\nrequires = [\"pool=linux\"]")
+	s.start("--collectors", "0")
+	s.must(words("machine add plain --pool linux")...)
+	s.must(words("machine add eider --pool linux --slots 2 --memory 1g --cpus 1 --trait nvme")...)
+	for _, name := range []string{"plain", "eider-1", "eider-2"} {
+		s.begin("collector", "run", name)
+	}
+	s.must(words("request master v1 --require trait=nvme --wait")...)
+	jobs := 0
+	for _, e := range s.events() {
+		if f, ok := e.Fact.(events.JobDequeued); ok {
+			if jobs++; f.Collector != "eider-1" && f.Collector != "eider-2" {
+				t.Errorf("%s ran a job that requires %v", f.Collector, f.Job.Requires)
+			}
+		}
+	}
+	if jobs == 0 {
+		t.Error("no job ran")
+	}
+	s.must("replay", "--verify")
+}
+
 // Many people add machines to one pool at once, with a real log.
 func TestManyMachinesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -277,7 +277,7 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}
 		rows = append(rows, []string{
-			string(j.ID), short(j.Tag), what, j.Lane().String(), string(j.State), fmt.Sprint(j.Attempts),
+			string(j.ID), short(j.Tag), what, j.Part().String(), string(j.State), fmt.Sprint(j.Attempts),
 			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
 		})
 	}
