@@ -270,7 +270,8 @@ func TestTheAlertOfARemovedHookIsCleared(t *testing.T) {
 	c := &control.Control{Log: r.log, Clock: time.Now}
 	by := control.By{Actor: "test", Source: "test", Root: "test"}
 	for _, a := range []events.AlertRaised{
-		{Kind: events.AlertHook, About: "gone", Message: "m", Action: "a"}, {Kind: events.AlertHook, About: "kept", Message: "m", Action: "a"},
+		{Kind: events.AlertHook, About: "gone", Message: "m", Action: "a"},
+		{Kind: events.AlertHook, About: "kept", Message: "m", Action: "a"},
 		{Kind: events.AlertSource, About: "gone", Message: "m", Action: "a"},
 	} {
 		if _, err := c.RaiseAlert(t.Context(), by, a); err != nil {
