@@ -23,13 +23,13 @@ type attempt struct {
 	// since is when the transient errors of the job began; zero when there were none.
 	since time.Time
 	// done are the test cases that already have results, from earlier attempts and rounds.
-	done map[events.TestCase]bool
+	done measured
 	// stop ends the attempt from outside, with a cause.
 	stop context.CancelCauseFunc
 	sink *sink
 }
 
-func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done map[events.TestCase]bool,
+func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done measured,
 	version events.Seq, root string,
 ) *attempt {
 	a := &attempt{c: c, spec: spec, number: d.Attempt, token: token, done: done, root: root, since: job.Time(d.Since)}
@@ -75,7 +75,11 @@ func (a *attempt) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = a.c.Bench.Run(ctx, a.spec, d, func(tc events.TestCase) bool { return a.done[tc] }, a.sink)
+	if a.spec.Against != nil {
+		err = a.pair(ctx, d)
+	} else {
+		err = a.c.Bench.Run(ctx, a.spec, d, a.doneOf(a.spec.Artifact), a.sink)
+	}
 	if errors.Is(err, errLost) {
 		return err
 	}
@@ -84,10 +88,18 @@ func (a *attempt) measure(ctx context.Context) error {
 	return errors.Join(err, a.sink.flush(last))
 }
 
-// end turns the outcome of the run into the command that ends the attempt.
+// doneOf reports for an artifact which of its test cases already have results.
+func (a *attempt) doneOf(of events.Artifact) func(events.TestCase) bool {
+	done := a.done[of.Tag]
+	return func(tc events.TestCase) bool { return done[tc] }
+}
+
+// end turns the outcome of the run into the command that ends the attempt. The counts of a pair are those of its own
+// side, and only that side decides whether the job has failed.
 func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
+	skipped := len(a.done[a.spec.Artifact.Tag])
 	finish := job.Finish{
-		Token: a.token, Measured: a.sink.measured, Skipped: len(a.done), Failed: a.sink.failed, At: a.c.Clock(),
+		Token: a.token, Measured: a.sink.measured, Skipped: skipped, Failed: a.sink.failed, At: a.c.Clock(),
 	}
 	var permanent *PermanentError
 	switch {
@@ -105,10 +117,17 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		return job.Release{Token: a.token, Reason: reason}
 	case err != nil:
 		a.note(ctx, events.ErrorTransient, err.Error())
-		return job.Release{Token: a.token, Reason: err.Error(), Transient: true, At: a.c.Clock(), Deadline: a.c.TransientDeadline}
+		release := job.Release{Token: a.token, Reason: err.Error(), Transient: true, At: a.c.Clock(), Deadline: a.c.TransientDeadline}
+		if !a.sink.owns() { // the parent never fails the job
+			release.Deadline = 0
+		}
+		return release
 	case a.sink.failed > 0:
 		finish.Outcome = events.Failure
-		finish.Reason = fmt.Sprintf("%d test cases failed, %d were measured", a.sink.failed, a.sink.measured+len(a.done))
+		finish.Reason = fmt.Sprintf("%d test cases failed, %d were measured", a.sink.failed, a.sink.measured+skipped)
+		if a.sink.exceeded != "" {
+			finish.Reason += ": " + a.sink.exceeded
+		}
 		return finish
 	}
 	finish.Outcome = events.Success
@@ -119,15 +138,8 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 func (a *attempt) note(ctx context.Context, kind events.ErrorKind, message string) {
 	ctx, cancel := a.c.lasting(ctx)
 	defer cancel()
-	if err := a.sink.record(ctx, a.errorRecorded(kind, "job", nil, message)); err != nil {
+	if err := a.sink.fail(ctx, kind, "job", nil, message); err != nil {
 		a.c.Logger.Warn("an error of the job could not be recorded", "job", a.spec.ID, "error", err, "of", message)
-	}
-}
-
-func (a *attempt) errorRecorded(kind events.ErrorKind, about string, tc *events.TestCase, message string) events.Fact {
-	return events.ErrorRecorded{
-		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: a.spec.Artifact, Collector: a.c.Name, Token: a.token, Attempt: a.number,
-		Kind: kind, Context: about, Case: tc, Message: message,
 	}
 }
 

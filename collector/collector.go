@@ -16,6 +16,12 @@
 // and ask for no jobs (standby.go). If two of them think for a moment that they serve, no harm is done: the fence
 // lets only one of them begin a job.
 //
+// On the lane of a pool the jobs are matched ones: they run on any machine that has what they require. Their target and
+// set only say what is measured; all that is recorded goes to the collector's own lane. A job may come from another
+// lane: its attempts and losses come with it and count on (JobDispatched). It may also leave for another lane: the
+// scheduler appends JobMoved, and the process loses its job as above. A job of a pair also measures the artifact of its
+// parent (pair.go).
+//
 // What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same name finds
 // its own unfinished attempt as the last event of the lane's work. It counts that attempt as lost and continues with
 // the test cases that have no results. Between 4 and 5 the delivery comes again, and the collector acknowledges it,
@@ -229,6 +235,35 @@ func (c *Collector) checkRegistration(ctx context.Context) error {
 	case s.Quarantined:
 		return unfit("collector %s is quarantined (%s): see to the machine, then activate it with `tacho collector activate %s`", c.Name, s.Reason, c.Name)
 	}
+	return c.checkOffer(ctx, r.Machine)
+}
+
+// checkOffer refuses to start on a host that has less than its machine offers: jobs are given as much as is offered. A
+// collector that belongs to no machine has nothing to check.
+func (c *Collector) checkOffer(ctx context.Context, machine events.MachineName) error {
+	if machine == "" {
+		return nil
+	}
+	var last events.Recorded
+	if err := c.retry(ctx, func() (err error) {
+		last, _, err = c.Log.Last(ctx, events.MachineSubject(machine))
+		return err
+	}); err != nil {
+		return fmt.Errorf("collector %s: read what machine %s offers: %w", c.Name, machine, err)
+	}
+	offer, described := last.Fact.(events.MachineDescribed)
+	if !described {
+		return unfit("collector %s belongs to machine %s, which was removed or never added: add it with `tacho machine add`", c.Name, machine)
+	}
+	memory := c.Environment.MemoryBytes >> 20
+	switch cpus := c.Environment.CPUs; {
+	case memory > 0 && offer.MemoryMiB > memory:
+		return unfit("machine %s offers %d MiB of memory, and this host has %d MiB: set what the host has with `tacho machine set %s --memory %dm`, or run collector %s on a larger host",
+			machine, offer.MemoryMiB, memory, machine, memory, c.Name)
+	case cpus > 0 && offer.CPUs > cpus:
+		return unfit("machine %s offers %d CPUs, and this host has %d: set what the host has with `tacho machine set %s --cpus %d`, or run collector %s on a larger host",
+			machine, offer.CPUs, cpus, machine, cpus, c.Name)
+	}
 	return nil
 }
 
@@ -241,9 +276,13 @@ func because(reason string) string {
 
 // online returns the fact with which this process says that it is online.
 func (c *Collector) online() events.Fact {
-	return events.CollectorOnline{
+	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
 	}
+	if _, pool := c.Lane.Pool(); pool {
+		online.Knows = []string{events.KnowsMatched}
+	}
+	return online
 }
 
 // announce records a fact about the collector itself.

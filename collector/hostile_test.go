@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/tachobench/tacho/events"
@@ -19,7 +20,13 @@ func TestTheCollectorAgrees(t *testing.T) {
 					histories[f.Which()] = append(histories[f.Which()], e)
 				}
 			},
-			Cases: func(id events.JobID) int { return len(foldResults(histories[id]).done) },
+			Cases: func(id events.JobID) int {
+				cases := map[events.TestCase]bool{}
+				for _, of := range foldResults(histories[id], "").done {
+					maps.Copy(cases, of)
+				}
+				return len(cases)
+			},
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
+	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -123,6 +125,9 @@ func TestAMachineMeasuresWhatIsMissing(t *testing.T) {
 	if got.measured[0].Iterations[0].Metrics["wall-time"] <= 0 {
 		t.Errorf("no time was measured: %+v", got.measured[0].Iterations[0])
 	}
+	if strings.Contains(strings.Join(got.log, "\n"), "limit") {
+		t.Errorf("a job that reserves nothing has limits: %q", got.log)
+	}
 	again := &notes{}
 	if err := m.Run(t.Context(), jobOf(d, "v9"), d, func(events.TestCase) bool { return true }, again); err != nil {
 		t.Errorf("nothing is missing, so not even the artifact is needed: %v", err)
@@ -163,5 +168,70 @@ func TestWhatAMachineCannotDoIsSaidOnceAndForAll(t *testing.T) {
 	}
 	if len(got.measured) > 0 {
 		t.Error("a program that is not the one of the definitions was measured")
+	}
+}
+
+// A program that wants more memory than its job reserves is killed, where this machine lets us limit it. Elsewhere the
+// log of the job says why it is not.
+func TestAJobGetsNoMoreThanItReserves(t *testing.T) {
+	d, dir := sleepy(t, "file", "")
+	d.Benchmarks[0].SourceDigest = ""
+	script := "echo hello; head -c 200000000 /dev/zero | tail | wc -c\n"
+	if err := os.WriteFile(filepath.Join(dir, "echo", "echo.sh"), []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	enforced := measure.EnableLimits(0)
+	spec, got := jobOf(d, "v1"), &notes{}
+	spec.Matched, spec.Requires = true, []string{"cpus=1", "memory=64m"}
+	if err := machine(t, map[string]string{"sleepy": dir}).Run(t.Context(), spec, d, none, got); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(append(got.log, got.failed...), "\n")
+	if enforced != nil {
+		t.Logf("this machine does not enforce limits: %v", enforced)
+		if len(got.measured) != 1 || !strings.Contains(said, "memory-limit: refused: ") || !strings.Contains(said, "cpu-limit: refused: ") {
+			t.Errorf("measured %d cases, and said %s", len(got.measured), said)
+		}
+		return
+	}
+	if len(got.measured) > 0 || len(got.failed) != 1 || !strings.HasPrefix(got.failed[0], "memory echo: ") || !strings.Contains(said, "64 MiB that its job reserves") {
+		t.Errorf("measured %d cases, and said %s", len(got.measured), said)
+	}
+}
+
+func TestAJobWithUnknownTermsIsRefused(t *testing.T) {
+	d, dir := sleepy(t, "file", "")
+	spec := jobOf(d, "v1")
+	spec.Matched, spec.Requires = true, []string{"planet=mars"}
+	err := machine(t, map[string]string{"sleepy": dir}).Run(t.Context(), spec, d, none, &notes{})
+	permanent, ok := errors.AsType[*PermanentError](err)
+	if !ok || permanent.Kind != events.ErrorDefinitions || !strings.Contains(err.Error(), "planet") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pair is measured from two artifacts, in turns.
+func TestAMachineMeasuresAPair(t *testing.T) {
+	d, dir := sleepy(t, "file", "")
+	if err := os.Mkdir(filepath.Join(dir, "v0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := sinkOn(memory.New(memory.Config{}))
+	s.a.c.Bench, s.a.spec, s.a.sink = machine(t, map[string]string{"sleepy": dir}), jobOf(d, "v1"), s
+	s.of = s.a.spec.Artifact
+	s.a.spec.Matched, s.a.spec.Against = true, &events.Artifact{Suite: d.Name, Tag: "v0", Kind: events.Master}
+	if err := errors.Join(s.a.pair(t.Context(), d), s.flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	history, err := s.a.c.Log.Read(t.Context(), events.ResultSubject(s.a.c.Lane, s.a.spec.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of []events.Tag
+	for _, e := range history {
+		of = append(of, e.Fact.(events.TestCasesMeasured).Artifact.Tag)
+	}
+	if !slices.Equal(of, []events.Tag{"v0", "v1"}) || s.measured != 1 {
+		t.Errorf("results of %q, %d counted", of, s.measured)
 	}
 }

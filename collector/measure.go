@@ -8,9 +8,11 @@ import (
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/git"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -42,6 +44,10 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		sink.Log(fmt.Sprintf("nothing to measure: %d benchmarks are planned and all of their test cases have results", len(plans)))
 		return nil
 	}
+	limits, err := limitsOf(spec)
+	if err != nil {
+		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
 	programs, err := m.programs(ctx, d)
 	if err != nil {
 		return err
@@ -60,10 +66,19 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	defer release()
 	sink.Log(fmt.Sprintf("measuring %s in %s: %s", ref, dir, version))
 	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done,
+		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: limits,
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error { return materialise(programs, b, dir) },
 	}, runnerSink{sink})
 	return err
+}
+
+// limitsOf returns what a matched job has reserved: its processes get no more.
+func limitsOf(spec events.JobSpec) (measure.Limits, error) {
+	need, err := match.Parse(spec.Requires)
+	if err != nil {
+		return measure.Limits{}, fmt.Errorf("read what job %s requires: %w; if the core is newer than this collector, update the collector", spec.ID, err)
+	}
+	return measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: need.CPUs()}, nil
 }
 
 // programs returns the programs that a suite measures, from their place on this machine.

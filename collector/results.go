@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -23,11 +25,14 @@ const (
 type earlier struct {
 	version events.Seq
 	// done are the test cases with results that count.
-	done map[events.TestCase]bool
+	done measured
 }
 
-// readResults folds the results of a job.
-func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, error) {
+// measured are test cases with results, by the tag of their artifact: that of the job or that of its parent.
+type measured map[events.Tag]map[events.TestCase]bool
+
+// readResults folds the results of a job. from restricts them to those of one environment; empty takes all.
+func (c *Collector) readResults(ctx context.Context, id events.JobID, from events.Digest) (earlier, error) {
 	var history []events.Recorded
 	err := c.retry(ctx, func() (err error) {
 		history, err = c.Log.Read(ctx, events.ResultSubject(c.Lane, id))
@@ -36,12 +41,12 @@ func (c *Collector) readResults(ctx context.Context, id events.JobID) (earlier, 
 	if err != nil {
 		return earlier{}, fmt.Errorf("read the results of job %s: %w", id, err)
 	}
-	return foldResults(history), nil
+	return foldResults(history, from), nil
 }
 
 // foldResults returns what the history of a job's results holds.
-func foldResults(history []events.Recorded) earlier {
-	out := earlier{done: map[events.TestCase]bool{}}
+func foldResults(history []events.Recorded, from events.Digest) earlier {
+	out := earlier{done: measured{}}
 	var results job.Results
 	for _, e := range history {
 		out.version = e.Seq
@@ -49,13 +54,30 @@ func foldResults(history []events.Recorded) earlier {
 		if !ok || !results.Report(f) {
 			continue
 		}
-		if measured, ok := f.(events.TestCasesMeasured); ok {
-			for _, m := range measured.Cases {
-				out.done[m.TestCase] = true
-			}
+		if f, ok := f.(events.TestCasesMeasured); ok && (from == "" || from == f.Environment) {
+			out.done.add(f.Artifact.Tag, f.Cases)
 		}
 	}
 	return out
+}
+
+func (m measured) add(of events.Tag, cases []events.MeasuredCase) {
+	if m[of] == nil {
+		m[of] = map[events.TestCase]bool{}
+	}
+	for _, c := range cases {
+		m[of][c.TestCase] = true
+	}
+}
+
+// join adds what others hold.
+func (m measured) join(others measured) {
+	for of, cases := range others {
+		if m[of] == nil {
+			m[of] = map[events.TestCase]bool{}
+		}
+		maps.Copy(m[of], cases)
+	}
 }
 
 // sink turns what the bench reports into events. Only the bench's goroutine uses it.
@@ -63,20 +85,45 @@ type sink struct {
 	a *attempt
 	// version is the last event of the job's results.
 	version events.Seq
+	// of is the artifact that is measured now.
+	of      events.Artifact
 	pending []events.MeasuredCase
 	// bytes is how large pending is as JSON.
-	bytes            int
-	flushed          time.Time
+	bytes   int
+	flushed time.Time
+	// measured and failed count the test cases of the job's own artifact.
 	measured, failed int
-	log              *logWriter
+	// exceeded says how the first of them wanted more memory than the job reserves; empty when none did.
+	exceeded string
+	// before and total count, for a pair, the test cases of the turns that are over and of all turns.
+	before, total int
+	log           *logWriter
 }
 
 func newSink(a *attempt, version events.Seq) *sink {
-	return &sink{a: a, version: version, flushed: a.c.Clock(), log: newLogWriter(a)}
+	return &sink{a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(), log: newLogWriter(a)}
 }
 
-// Started implements Sink.
+// turnTo says whose turn it is now.
+func (s *sink) turnTo(ctx context.Context, of events.Artifact) error {
+	if s.of == of {
+		return nil
+	}
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	s.of = of
+	return nil
+}
+
+// owns reports whether it is the turn of the job's own artifact.
+func (s *sink) owns() bool { return s.of == s.a.spec.Artifact }
+
+// Started implements Sink. The progress of a pair is that of both sides.
 func (s *sink) Started(benchmark events.Benchmark, done, total int) {
+	if s.total > 0 {
+		done, total = s.before+done, s.total
+	}
 	s.a.c.show(s.a, progress{job: s.a.spec.ID, benchmark: benchmark, done: done, total: total})
 }
 
@@ -95,7 +142,9 @@ func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
 		}
 	}
 	s.pending, s.bytes = append(s.pending, c), s.bytes+len(text)
-	s.measured++
+	if s.owns() {
+		s.measured++
+	}
 	if len(s.pending) < flushAt && s.a.c.Clock().Sub(s.flushed) < s.a.c.FlushEvery {
 		return nil
 	}
@@ -104,8 +153,22 @@ func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
 
 // Failed implements Sink.
 func (s *sink) Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error {
-	s.failed++
-	return s.record(ctx, s.a.errorRecorded(kind, about, c, message))
+	if s.owns() {
+		s.failed++
+		if kind == events.ErrorMemory && s.exceeded == "" {
+			s.exceeded, _, _ = strings.Cut(message, "\n")
+		}
+	}
+	return s.fail(ctx, kind, about, c, message)
+}
+
+// fail records an error of the artifact whose turn it is.
+func (s *sink) fail(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error {
+	a := s.a
+	return s.record(ctx, events.ErrorRecorded{
+		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: s.of, Collector: a.c.Name, Token: a.token, Attempt: a.number,
+		Kind: kind, Context: about, Case: c, Message: message,
+	})
 }
 
 // flush records what was measured since the last time.
@@ -118,7 +181,7 @@ func (s *sink) flush(ctx context.Context) error {
 	cases := s.pending
 	s.pending, s.bytes = nil, 0
 	return s.record(ctx, events.TestCasesMeasured{
-		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: a.spec.Artifact, Collector: a.c.Name, Token: a.token, Attempt: a.number,
+		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: s.of, Collector: a.c.Name, Token: a.token, Attempt: a.number,
 		Definitions: a.spec.Definitions, Environment: a.c.Environment.Fingerprint, Cases: cases,
 	})
 }
@@ -154,7 +217,7 @@ func (s *sink) catchUp(ctx context.Context) error {
 	if lane.Phase != job.Current || lane.Token != s.a.token {
 		return errLost
 	}
-	known, err := s.a.c.readResults(ctx, s.a.spec.ID)
+	known, err := s.a.c.readResults(ctx, s.a.spec.ID, "")
 	s.version = known.version
 	return err
 }

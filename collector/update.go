@@ -119,6 +119,9 @@ func (c *Collector) betweenRequests(ctx context.Context) (bool, error) {
 	if last.Collector != c.Name && last.Collector != "" {
 		return true, nil
 	}
+	if _, pool := c.Lane.Pool(); pool { // its jobs belong to any requests
+		return last.Phase == job.Ended, nil
+	}
 	ended, ok := work.Fact.(events.JobFinished)
 	if !ok {
 		return false, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -201,7 +200,7 @@ func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause eve
 		}
 		facts, err = job.Decide(state, c.Lane, job.Dequeue{
 			Place: d.Place, Job: d.Job, Collector: c.Name, Instance: c.Instance, Version: c.Version,
-			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts, Since: job.Time(d.Since),
+			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts, Since: job.Time(d.Since), Attempt: d.Attempt, Lost: d.Lost,
 		})
 		if err != nil || len(facts) == 0 {
 			return nil, err
@@ -229,18 +228,23 @@ func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause eve
 	return nil, nil
 }
 
-// measured reads which test cases of a job have results, those of its earlier rounds included.
+// measured reads which test cases of a job have results, those of its earlier rounds included. A matched job may have
+// been on this lane before the machine changed: its results are of one environment only.
 func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier, error) {
-	known, err := c.readResults(ctx, spec.ID)
+	from := events.Digest("")
+	if spec.Matched {
+		from = c.Environment.Fingerprint
+	}
+	known, err := c.readResults(ctx, spec.ID, from)
 	if err != nil {
 		return known, err
 	}
 	for _, id := range spec.Earlier() {
-		round, err := c.readResults(ctx, id)
+		round, err := c.readResults(ctx, id, from)
 		if err != nil {
 			return known, err
 		}
-		maps.Copy(known.done, round.done)
+		known.done.join(round.done)
 	}
 	return known, nil
 }
@@ -260,7 +264,7 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 		}
 		tx.Expect(events.WorkSubject(c.Lane), version)
 		if len(facts) > 1 {
-			results, err := c.readResults(ctx, state.JobID)
+			results, err := c.readResults(ctx, state.JobID, "")
 			if err != nil {
 				return nil, err
 			}

@@ -107,6 +107,15 @@ type Scheduler struct {
 	// Retention is how long jobs stay in the tables after they ended; 0 means for ever. Results, requests and the log
 	// always stay. A shorter time keeps the tables small but shows less of the past.
 	Retention Duration `toml:"retention" json:"retention"`
+	// MaxWaiting bounds the jobs that wait for dispatch: above it no request starts. Twice as many requests may be there
+	// that have not ended; further ones are refused.
+	MaxWaiting int `toml:"max_waiting" json:"max_waiting"`
+	// AffinityWait is how long a matched job waits for a machine that has its caches while others could run it; 0 means
+	// not at all.
+	AffinityWait Duration `toml:"affinity_wait" json:"affinity_wait"`
+	// RoomWait is how long a matched job whose turn it is waits for room on a machine that runs smaller ones. Then a machine
+	// takes no other job until it fits; 0 means never. A shorter time leaves more of the machines idle.
+	RoomWait Duration `toml:"room_wait" json:"room_wait"`
 }
 
 // Collector says how collectors on this machine work.
@@ -161,6 +170,7 @@ func Default(data string) Config {
 		Scheduler: Scheduler{
 			MaxInProgress: 1, Supersede: true, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
 			TakeoverAfter: Duration(30 * time.Second), QuarantineAfter: 3, Retention: Duration(30 * 24 * time.Hour),
+			MaxWaiting: 100_000, AffinityWait: Duration(30 * time.Second), RoomWait: Duration(10 * time.Minute),
 		},
 		Collector: Collector{
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
@@ -259,6 +269,12 @@ func (c Config) Check() error {
 		return errors.New("scheduler.takeover_after: at least 1s and above collector.beat_every")
 	case c.Scheduler.QuarantineAfter < 0:
 		return errors.New("scheduler.quarantine_after: at least 0")
+	case c.Scheduler.MaxWaiting < 1:
+		return errors.New("scheduler.max_waiting: at least 1")
+	case c.Scheduler.AffinityWait < 0:
+		return errors.New("scheduler.affinity_wait: at least 0s")
+	case c.Scheduler.RoomWait < 0:
+		return errors.New("scheduler.room_wait: above 0s, or 0s to hold no machine")
 	case c.Scheduler.Retention != 0 && c.Scheduler.Retention.Std() < time.Hour:
 		return errors.New("scheduler.retention: at least 1h, or 0s to keep jobs for ever")
 	case c.Collector.BeatEvery.Std() <= 0 || c.Collector.BeatEvery >= c.Scheduler.OfflineAfter:

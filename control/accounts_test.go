@@ -65,6 +65,7 @@ func farm(t testing.TB) (*Control, *memory.Log) {
 	}
 	c.PendingOf = func(ctx context.Context, name events.AccountName) (int, error) { return pending(ctx, name, ""), nil }
 	c.PendingIn = func(ctx context.Context, name events.QueueName) (int, error) { return pending(ctx, "", name), nil }
+	c.PendingAll = func(ctx context.Context) (int, error) { return pending(ctx, "", ""), nil }
 	c.Queues = func(ctx context.Context, _ events.Seq) (out []events.QueueConfigured, _ error) {
 		_, queues, _ := all(ctx)
 		for _, q := range queues {

@@ -47,7 +47,7 @@ func (c *Control) CreateRequests(ctx context.Context, by By, b Batch) ([]BatchAn
 		out, decided, err = c.decideBatch(ctx, tx, by, b, creates, unread)
 		if refused := new(RefusedError); unread && errors.As(err, &refused) {
 			for _, create := range creates {
-				if _, err := requestIn(ctx, tx, idOf(create)); err != nil {
+				if _, err := requestIn(ctx, tx, create.id()); err != nil {
 					return nil, err
 				}
 			}
@@ -69,16 +69,16 @@ func (c *Control) CreateRequests(ctx context.Context, by By, b Batch) ([]BatchAn
 }
 
 // decideBatch decides on all requests of a batch. With unread it takes them to be new without a look.
-func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Batch, creates []request.Create, unread bool) (out []BatchAnswer, decided []events.Event, err error) {
+func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Batch, creates []creation, unread bool) (out []BatchAnswer, decided []events.Event, err error) {
 	p := c.placing(tx, by)
 	for i, create := range creates {
 		var known Known
 		if unread {
-			tx.Expect(events.RequestSubject(idOf(create)), 0)
-		} else if known, err = requestIn(ctx, tx, idOf(create)); err != nil {
+			tx.Expect(events.RequestSubject(create.id()), 0)
+		} else if known, err = requestIn(ctx, tx, create.id()); err != nil {
 			return nil, nil, err
 		}
-		facts, others, err := c.decideCreation(ctx, tx, p, b.Requests[i].KeepOlder, create, known.Request)
+		facts, others, err := c.decideCreation(ctx, tx, p, create, known.Request)
 		if err != nil {
 			return nil, nil, onLine(b.Line(i), asRefusal(err))
 		}
@@ -92,13 +92,8 @@ func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Bat
 	return out, decided, nil
 }
 
-// idOf returns the id of the request that a command makes.
-func idOf(create request.Create) events.RequestID {
-	return events.NewRequestID(create.Suite, create.Kind, create.Key)
-}
-
 // creations checks the requests of a batch one by one and against each other, and returns the commands for them.
-func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Create, error) {
+func (c *Control) creations(ctx context.Context, by By, b Batch) ([]creation, error) {
 	switch {
 	case len(b.Requests) == 0:
 		return nil, refuse(Invalid, "the batch has no requests")
@@ -109,7 +104,7 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]request.Crea
 		return nil, err
 	}
 	definitions := map[events.SuiteName]Published{}
-	creates := make([]request.Create, len(b.Requests))
+	creates := make([]creation, len(b.Requests))
 	for i, n := range b.Requests {
 		d, known := definitions[n.Suite]
 		if !known {

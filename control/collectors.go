@@ -60,8 +60,8 @@ func evolveAssignment(a job.Assignment, e events.Recorded) job.Assignment {
 // AddCollector registers a collector and assigns it to its lane, in one append. Names are unique for ever, and a lane
 // has at most one active collector that is not a standby.
 func (c *Control) AddCollector(ctx context.Context, by By, n NewCollector) (Answer, error) {
-	for what, token := range map[string]string{"collector": string(n.Name), "target": string(n.Target)} {
-		if err := events.CheckToken(what, token); err != nil {
+	for _, err := range []error{events.CheckToken("collector", string(n.Name)), events.CheckTarget(n.Target)} {
+		if err != nil {
 			return Answer{}, refuse(Invalid, "%s", err)
 		}
 	}

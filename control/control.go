@@ -13,6 +13,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -33,8 +34,15 @@ type Control struct {
 	// that the log holds when they are called. nil counts nothing.
 	PendingOf func(context.Context, events.AccountName) (int, error)
 	PendingIn func(context.Context, events.QueueName) (int, error)
+	// PendingAll counts all requests that have not ended, as they were about a second ago. With MaxPending or more no new
+	// one is taken; 0 takes any number.
+	PendingAll func(context.Context) (int, error)
+	MaxPending int
 	// Queues returns the configured queues that are not closed, at least as they were at an event. nil knows none.
 	Queues func(context.Context, events.Seq) ([]events.QueueConfigured, error)
+	// Offers returns what the machines offer that are registered, not removed, and have an active collector, everything
+	// counted that the log holds when it is called. nil checks nothing.
+	Offers func(context.Context) ([]match.Offer, error)
 	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
 }
@@ -76,6 +84,8 @@ const (
 	TooMany
 	// Full: the farm has as many of something as it can have.
 	Full
+	// Impossible: no machine could ever do what is asked for.
+	Impossible
 )
 
 func refuse(kind RefusalKind, format string, args ...any) error {
@@ -188,6 +198,11 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 
 // Publish makes definitions the current ones of their suite.
 func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
+	for _, t := range d.Targets {
+		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
+			return Answer{}, refuse(Invalid, "%s", events.CheckTarget(t.Name))
+		}
+	}
 	digest := d.Digest()
 	return decide(ctx, c, by, events.SuiteSubject(d.Name),
 		func(_ events.Digest, e events.Recorded) events.Digest {

@@ -43,9 +43,14 @@ func (c *Control) keyIsFree(ctx context.Context, name events.CollectorName, nkey
 		}
 	}
 	if holder != "" {
-		return refuse(Conflict, "the key %s is or was that of collector %s, and a key is used once: `tacho collector rotate %s` makes a new one", nkey, holder, name)
+		return usedKey(nkey, holder, name)
 	}
 	return nil
+}
+
+// usedKey refuses a key that is or was another collector's.
+func usedKey(nkey string, holder, name events.CollectorName) error {
+	return refuse(Conflict, "the key %s is or was that of collector %s, and a key is used once: `tacho collector rotate %s` makes a new one", nkey, holder, name)
 }
 
 // keyOf returns the key that a fact gives a collector; empty for other facts.

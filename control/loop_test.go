@@ -38,6 +38,10 @@ func TestACommandGivesUpAgainstAFasterWriter(t *testing.T) {
 			_, err := c.AddCollector(ctx, by, NewCollector{Name: "b", Target: "here", Set: 1})
 			return err
 		}},
+		"add a machine": {events.MachineSubject("eider-3"), func(ctx context.Context, c *Control) error {
+			_, err := c.AddMachine(ctx, by, eider(1))
+			return err
+		}},
 		"deactivate": {registry, func(ctx context.Context, c *Control) error {
 			_, err := c.DeactivateCollector(ctx, by, "a", Deactivation{})
 			return err

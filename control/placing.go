@@ -7,6 +7,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/request"
 )
 
@@ -58,6 +59,8 @@ type placing struct {
 	// ofAccount and inQueue count the requests placed so far.
 	ofAccount map[events.AccountName]int
 	inQueue   map[events.QueueName]int
+	// offers are those of the machines, once they were read.
+	offers *[]match.Offer
 }
 
 func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
@@ -69,8 +72,9 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 
 // place returns the command for a request that does not exist yet, with its queue, or a refusal. The queue is the one
 // that the command names, else the account's own, else the main one.
-func (p *placing) place(ctx context.Context, create request.Create) (request.Create, error) {
+func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
+	create := n.Create
 	if create.Account != "" {
 		var err error
 		if asks, err = p.account(ctx, create.Account); err != nil {
@@ -94,6 +98,9 @@ func (p *placing) place(ctx context.Context, create request.Create) (request.Cre
 		if err := decideMember(in.settings, create.Account); err != nil {
 			return create, err
 		}
+	}
+	if err := p.possible(ctx, in.settings, n); err != nil {
+		return create, err
 	}
 	return create, p.pending(ctx, asks, in, create)
 }
@@ -164,6 +171,16 @@ func (p *placing) unknown(ctx context.Context, name events.QueueName) error {
 
 // pending counts the request, and returns a refusal if its account or its queue has too many that have not ended.
 func (p *placing) pending(ctx context.Context, asks account, in queue, create request.Create) error {
+	if most := p.control.MaxPending; most > 0 && p.control.PendingAll != nil {
+		n, err := p.control.PendingAll(ctx)
+		if err != nil {
+			return err
+		}
+		if n >= most {
+			return refuse(TooMany, "%s have not ended, and the farm takes no more than %d (twice scheduler.max_waiting): wait until some have ended, or cancel some",
+				phrase.Count(n, "request"), most)
+		}
+	}
 	p.ofAccount[create.Account]++
 	p.inQueue[create.Queue]++
 	if limit := asks.settings.MaxPending; limit > 0 && p.control.PendingOf != nil {

@@ -227,3 +227,18 @@ func TestAQueueHasItsOwnLimit(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheFarmHasALimitOfItsOwn(t *testing.T) {
+	c, _ := farm(t)
+	c.MaxPending = 2
+	for _, tag := range []events.Tag{"c1", "c2"} {
+		if _, _, err := c.CreateRequest(t.Context(), by, master(tag, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err := c.CreateRequest(t.Context(), by, master("c3", nil))
+	refused(t, err, TooMany, "2 requests have not ended, and the farm takes no more than 2")
+	if _, _, err := c.CreateRequest(t.Context(), by, master("c2", nil)); err != nil {
+		t.Errorf("one that exists is asked for again: %v", err)
+	}
+}

@@ -25,7 +25,9 @@ type QueueChange struct {
 	MaxPending *int               `json:"max_pending,omitempty"`
 	// Members may use it; an empty list means everyone.
 	Members *[]events.AccountName `json:"members,omitempty"`
-	Paused  *bool                 `json:"paused,omitempty"`
+	// Requires are terms that the machine of each matched job of the queue must meet; an empty list means none.
+	Requires *[]string `json:"requires,omitempty"`
+	Paused   *bool     `json:"paused,omitempty"`
 }
 
 // queue is the state of one queue.
@@ -69,7 +71,7 @@ func closedQueue(name events.QueueName) error {
 func decideQueue(q queue, name events.QueueName, change QueueChange) (events.QueueConfigured, error) {
 	next := q.settled(name)
 	if name == events.MainQueue {
-		if change.Parent != nil || change.Order != nil || change.InProgress != nil || change.MaxPending != nil || change.Members != nil {
+		if change.Parent != nil || change.Order != nil || change.InProgress != nil || change.MaxPending != nil || change.Members != nil || change.Requires != nil {
 			return next, refuse(Invalid, "queue main is for everyone and in the order of levels: set its weight, max_running or max_queued, or pause it; scheduler.max_in_progress says how many of its requests are in progress at once")
 		}
 	}
@@ -94,6 +96,12 @@ func decideQueue(q queue, name events.QueueName, change QueueChange) (events.Que
 			return next, refuse(Invalid, "%d members: use at most %d, or none, which means everyone", len(next.Members), maxMembers)
 		}
 	}
+	if change.Requires != nil {
+		var err error
+		if next.Requires, err = canonical(*change.Requires); err != nil {
+			return next, err
+		}
+	}
 	if change.Paused != nil {
 		next.Paused = *change.Paused
 	}
@@ -104,9 +112,9 @@ func decideQueue(q queue, name events.QueueName, change QueueChange) (events.Que
 }
 
 func sameQueue(a, b events.QueueConfigured) bool {
-	members := slices.Equal(a.Members, b.Members)
-	a.Members, b.Members = nil, nil
-	return members && fmt.Sprint(a) == fmt.Sprint(b)
+	lists := slices.Equal(a.Members, b.Members) && slices.Equal(a.Requires, b.Requires)
+	a.Members, b.Members, a.Requires, b.Requires = nil, nil, nil, nil
+	return lists && fmt.Sprint(a) == fmt.Sprint(b)
 }
 
 // ConfigureQueue changes the settings of a queue, makes it if there is none, and opens it again if it was closed. It needs

@@ -30,10 +30,13 @@ type NewRequest struct {
 	Account  events.AccountName `json:"account,omitempty"`
 	Queue    events.QueueName   `json:"queue,omitempty"`
 	Priority events.Priority    `json:"priority,omitempty"`
+	// Requires are terms that the machine of each of its matched jobs must meet, beside those of the suite.
+	Requires []string `json:"requires,omitempty"`
 	// KeepOlder keeps the older tries of the pull request. The new try must have its artifact.
 	KeepOlder bool `json:"keep_older,omitempty"`
 	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
-	// themselves: no words of a person are lost then.
+	// themselves: no words of a person are lost then. A request of a program is also accepted if no machine could run it
+	// now: it waits.
 	AsItIs bool `json:"-"`
 	// Waits makes a master request wait for its artifact, which was asked for but is not there yet.
 	Waits bool `json:"-"`
@@ -54,75 +57,88 @@ const maxKey = 256
 // one waiting request. Everything is one append, together with also: events that must be recorded exactly if the
 // request is. If one of those has a conflict, nothing is recorded, and the error is its *eventlog.ConflictError.
 func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also ...eventlog.Append) (request.Request, Answer, error) {
-	create, err := c.creation(ctx, by, n)
+	wish, err := c.creation(ctx, by, n)
 	if err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	id := events.NewRequestID(n.Suite, n.Kind, create.Key)
 	var fresh *Known
 	if n.Fresh {
 		fresh = &Known{}
 	}
-	return c.change(ctx, by, id, fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
-		return c.decideCreation(ctx, tx, c.placing(tx, by), n.KeepOlder, create, known)
+	return c.change(ctx, by, wish.id(), fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
+		return c.decideCreation(ctx, tx, c.placing(tx, by), wish, known)
 	})
 }
 
+// creation is the command for a new request, with the definitions that it was checked against.
+type creation struct {
+	request.Create
+	definitions *suite.Definitions
+	keepOlder   bool
+}
+
+// id returns the id of the request.
+func (n creation) id() events.RequestID { return events.NewRequestID(n.Suite, n.Kind, n.Key) }
+
 // decideCreation returns the facts that create a request, and the events of others that go with it. It returns neither
 // if the request exists as it is asked for.
-func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placing, keepOlder bool, create request.Create, known request.Request) ([]events.Fact, []events.Event, error) {
+func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placing, wish creation, known request.Request) ([]events.Fact, []events.Event, error) {
 	// Refuse a wrong command as invalid, even if the request exists.
-	if _, err := request.Decide(request.Request{}, create); err != nil {
+	if _, err := request.Decide(request.Request{}, wish.Create); err != nil {
 		return nil, nil, refuse(Invalid, "%s", err)
 	}
+	create := wish.Create
 	if !known.Exists() {
 		var err error
-		if create, err = p.place(ctx, create); err != nil {
+		if create, err = p.place(ctx, wish); err != nil {
 			return nil, nil, err
 		}
 	}
 	facts, err := request.Decide(known, create)
-	if err != nil || len(facts) == 0 || create.Kind != events.Try || create.PR <= 0 || keepOlder {
+	if err != nil || len(facts) == 0 || create.Kind != events.Try || create.PR <= 0 || wish.keepOlder {
 		return facts, nil, err
 	}
-	id := events.NewRequestID(create.Suite, create.Kind, create.Key)
-	others, err := c.newestTry(ctx, tx, p.by, create.Suite, create.PR, id, create.Tag == "")
+	others, err := c.newestTry(ctx, tx, p.by, create.Suite, create.PR, wish.id(), create.Tag == "")
 	return facts, others, err
 }
 
 // creation checks a new request against the definitions and returns the command for it.
-func (c *Control) creation(ctx context.Context, by By, n NewRequest) (request.Create, error) {
+func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, error) {
 	n, err := asked(by, n)
 	if err != nil {
-		return request.Create{}, err
+		return creation{}, err
 	}
 	d := n.Definitions
 	if d == nil {
 		newest, err := c.Definitions(ctx, n.Suite)
 		if err != nil {
-			return request.Create{}, err
+			return creation{}, err
 		}
 		d = &newest
 	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
-		return request.Create{}, refuse(Invalid, "%s", err)
+		return creation{}, refuse(Invalid, "%s", err)
+	}
+	requires, err := canonical(n.Requires)
+	if err != nil {
+		return creation{}, err
 	}
 	switch {
 	case n.Key == "" && n.Tag == "":
-		return request.Create{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
+		return creation{}, refuse(Invalid, "a %s request needs a tag or a key", n.Kind)
 	case n.Key == "":
 		n.Key = string(n.Tag)
 	case len(n.Key) > maxKey || !utf8.ValidString(n.Key) || strings.ContainsFunc(n.Key, unicode.IsControl):
-		return request.Create{}, refuse(Invalid, "the key of a request is shown in lists: choose a line of at most %d bytes, without control characters", maxKey)
+		return creation{}, refuse(Invalid, "the key of a request is shown in lists: choose a line of at most %d bytes, without control characters", maxKey)
 	}
 	if n.KeepOlder && n.Tag == "" {
-		return request.Create{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
+		return creation{}, refuse(Invalid, "a try that waits for its artifact replaces the one before it: give its tag, or leave keep_older out")
 	}
-	return request.Create{
+	return creation{request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
-		Account: n.Account, Queue: n.Queue, Priority: n.Priority, AsItIs: n.AsItIs, Waits: n.Waits,
-	}, nil
+		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
+	}, d, n.KeepOlder}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With

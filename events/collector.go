@@ -110,6 +110,8 @@ type CollectorOnline struct {
 	UpdateFailed string `json:"update_failed,omitempty"`
 	// Knows are the abilities of the program that older ones lack. Only a collector of a pool says them.
 	Knows []string `json:"knows,omitempty"`
+	// Evicted are caches that the machine had and has no more.
+	Evicted []string `json:"evicted,omitempty"`
 }
 
 // KnowsMatched is the ability to execute matched jobs.

@@ -177,6 +177,17 @@ func grownFacts() map[string]Fact {
 			Name: "eider-3-1", Instance: "i1", Version: "1.0.0", PID: 4711, Knows: []string{KnowsMatched},
 			Environment: Environment{Fingerprint: "e1", Host: "eider", OS: "linux", Kernel: "6.1.0", CPU: "AMD EPYC", CPUs: 2, MemoryBytes: 1 << 34},
 		},
+		"collector.online.v1-evicted": CollectorOnline{
+			Name: "eider-3-1", Instance: "i1", Version: "1.0.0", PID: 4711, Knows: []string{KnowsMatched}, Evicted: []string{"git/linux"},
+		},
+		"job.finished.v1-evicted": JobFinished{
+			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", RequestID: "r0011223344556677", Collector: "eider-3-1", Token: 40,
+			Attempt: 1, Outcome: Success, Measured: 8, DurationMS: 61500, Evicted: []string{"git/linux"},
+		},
+		"jobs.created.v2-caches": JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "build", Target: "x86_64", RequestID: "r1",
+			Matched: true, Caches: []string{"ccache/gcc", "git/linux"},
+		}}},
 		"queue.configured.v1-requires": QueueConfigured{Queue: "bisect", Weight: 30, Order: OrderFIFO, Requires: []string{"pool=builders"}},
 	}
 }

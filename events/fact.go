@@ -223,12 +223,17 @@ type Share struct {
 	Why string `json:"why"`
 }
 
-// Charge returns what some time on the machine costs, in milliseconds of the whole machine.
+// wholeMachine is the part of a job that takes all of its machine.
+const wholeMachine = 1024
+
+// Charge returns what some time on the machine costs, in milliseconds of the whole machine. Add up such charges and not
+// the times: then all who count round alike.
 func (s Share) Charge(ms int64) int64 {
-	if s.Part == 0 {
+	if s.Part <= 0 || s.Part >= wholeMachine {
 		return ms
 	}
-	return ms * int64(s.Part) / 1024
+	part := int64(s.Part)
+	return ms/wholeMachine*part + ms%wholeMachine*part/wholeMachine
 }
 
 // ---- work.<target>.<set> ----
@@ -276,6 +281,8 @@ type JobFinished struct {
 	// nil and empty for other ends.
 	Failing *Artifact `json:"failing,omitempty"`
 	Since   string    `json:"since,omitempty"`
+	// Evicted are the caches that the machine threw away for those of the job.
+	Evicted []string `json:"evicted,omitempty"`
 }
 
 // AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.

@@ -36,6 +36,9 @@ type JobSpec struct {
 	On       *Lane    `json:"on,omitempty"`
 	// Against is the artifact of the parent that a matched job measures on the same machine; nil for none.
 	Against *Artifact `json:"against,omitempty"`
+	// Caches are the directories of its machine that a matched job fills and finds filled. Where it finds some it is quicker,
+	// so they are no part of its identity.
+	Caches []string `json:"caches,omitempty"`
 }
 
 // Again returns the job that takes the place of j: the same identity in the next round, with an id of its own.
@@ -171,4 +174,6 @@ const (
 	ErrorExhausted ErrorKind = "exhausted"
 	// ErrorInternal: a fault of Tacho itself.
 	ErrorInternal ErrorKind = "internal"
+	// ErrorMemory: a command wanted more memory than its job reserves, and was killed.
+	ErrorMemory ErrorKind = "memory"
 )

@@ -28,6 +28,14 @@ func (l Lane) Pool() (PoolName, bool) {
 	return PoolName(name), ok
 }
 
+// CheckTarget reports whether s may name a target. The lanes of pools have targets of their own.
+func CheckTarget(s Target) error {
+	if pool, ok := (Lane{Target: s}).Pool(); ok {
+		return fmt.Errorf("target %q: names that begin with %s are those of pools; for a machine of pool %q use `tacho machine add`", s, poolPrefix, pool)
+	}
+	return CheckToken("target", string(s))
+}
+
 // CheckMachine reports whether s may name a machine.
 func CheckMachine(s MachineName) error { return CheckToken("machine", string(s)) }
 

@@ -134,6 +134,14 @@ func (s *story) placed(f events.Fact) events.Fact {
 			f.Place, f.Collector = s.lane(f.Lane).Place, collectorOf(f.Lane)
 		}
 		return f
+	case events.JobMoved:
+		if t := s.lane(f.Lane); f.Place == 0 {
+			f.Place = t.Place
+			if t.Phase == rules.Ended || t.Place == 0 {
+				f.Place++
+			}
+		}
+		return f
 	case events.AttemptReleased:
 		if f.Place == 0 {
 			f.Place, f.Collector = s.lane(f.Lane).Place, collectorOf(f.Lane)
@@ -148,10 +156,8 @@ func (s *story) tell(f events.Fact) events.Seq {
 	s.t.Helper()
 	f = s.placed(f)
 	if f, ok := f.(events.WorkFact); ok {
-		for _, l := range lanes {
-			if t := s.lane(l); l == f.Where() && rules.Counts(t.Lane, f, t.at) {
-				t.Lane = rules.Evolve(t.Lane, f, events.Seq(len(s.stored)+1), s.at)
-			}
+		if t := s.lane(f.Where()); rules.Counts(t.Lane, f, t.at) {
+			t.Lane = rules.Evolve(t.Lane, f, events.Seq(len(s.stored)+1), s.at)
 		}
 	}
 	stored, err := events.Encode(events.Event{
@@ -212,6 +218,9 @@ func dequeued(j events.JobSpec, attempt, lost int) events.JobDequeued {
 }
 
 func collectorOf(l events.Lane) events.CollectorName {
+	if pool, ok := l.Pool(); ok {
+		return events.CollectorName(fmt.Sprintf("%s-%d", pool, l.Set))
+	}
 	return events.CollectorName(fmt.Sprintf("eider-%d", l.Set))
 }
 

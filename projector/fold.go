@@ -41,6 +41,8 @@ func (s *state) fold(e fact) {
 		s.jobsRetired(m, f)
 	case events.AlertFact:
 		s.foldAlert(m, f)
+	case events.MachineFact:
+		s.foldMachine(m, f)
 	case events.ShareFact:
 		s.foldShare(m, f)
 	case events.DeliveryFact:

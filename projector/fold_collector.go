@@ -41,7 +41,7 @@ func (c *collectorRow) standing() job.Standing {
 		return job.Standing{}
 	}
 	return job.Standing{
-		Registered: &events.CollectorRegistered{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: c.NKey},
+		Registered: &events.CollectorRegistered{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby, NKey: c.NKey, Machine: c.Machine},
 		Since:      c.RegisteredAt, KeySince: c.KeySince, Removed: c.RemovedAt != nil, Active: c.Active, Draining: c.Draining,
 		Quarantined: c.Quarantined, Reason: c.Reason, Instance: c.Instance, Online: c.Presence == readmodel.PresenceOnline,
 	}
@@ -53,7 +53,7 @@ func (c *collectorRow) stand(m moment, s job.Standing) {
 		c.RegisteredAt, c.KeySince = m.at, m.at
 	}
 	r := s.Registered
-	c.Target, c.Set, c.Standby, c.NKey = r.Target, r.Set, r.Standby, r.NKey
+	c.Target, c.Set, c.Standby, c.NKey, c.Machine = r.Target, r.Set, r.Standby, r.NKey, r.Machine
 	c.RegisteredAt, c.KeySince = newer(s.Since, c.RegisteredAt), newer(s.KeySince, c.KeySince)
 	c.Active, c.Draining, c.Quarantined, c.Reason, c.Instance = s.Active, s.Draining, s.Quarantined, s.Reason, s.Instance
 	if s.Removed {

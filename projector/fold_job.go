@@ -32,6 +32,14 @@ func (s *state) jobOn(lane events.Lane, id events.JobID) *jobRow {
 	return j
 }
 
+// jobFor returns the job if it can be dispatched to the lane, else nil. A matched job that waits goes to any lane.
+func (s *state) jobFor(lane events.Lane, id events.JobID) *jobRow {
+	if j := s.jobs[id]; j != nil && j.free() {
+		return j
+	}
+	return s.jobOn(lane, id)
+}
+
 // work applies a fact to the work of its lane, and reports whether it counts (job.Counts). A fact that does not count
 // follows from nothing: a collector wrote more than it may. It adds to a counter and changes nothing else.
 func (s *state) work(m moment, f events.WorkFact) bool {
@@ -67,7 +75,7 @@ func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
 
 func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	lane := f.Job.Lane()
-	if !storable(f.Job.ID) || !storable(lane.Target) {
+	if !storable(f.Job.ID) || !storable(lane.Target) || f.Job.Matched && f.Job.On == nil {
 		s.refused++
 		return
 	}
@@ -76,11 +84,12 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	}
 	s.works[lane].Dispatched[f.Place] = f.Job.ID
 	s.dirtyLanes[lane] = true
-	if j := s.jobOn(lane, f.Job.ID); j != nil && s.live(m, j, f) {
+	if j := s.jobFor(lane, f.Job.ID); j != nil && s.live(m, j, f) {
+		j.bind(lane)
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
-		if waitsElsewhere(s.requests[j.RequestID]) {
-			s.touchQueue(m) // the job comes before those of the main queue now
+		if j.Matched || waitsElsewhere(s.requests[j.RequestID]) {
+			s.touchQueue(m) // the job comes before those of the main queue now, or is on another lane than was expected
 		}
 	}
 }
@@ -113,7 +122,11 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		return
 	}
 	over := j.State.Terminal()
-	if !s.live(m, j, f) || over {
+	counts := s.live(m, j, f)
+	if _, moves := f.(events.JobMoved); moves {
+		j.LaneTarget, j.LaneSet = nil, nil
+	}
+	if !counts || over {
 		return
 	}
 	// The others change only the life.
@@ -134,7 +147,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			s.recordDuration(m, j)
 		}
 	case events.JobMoved:
-		s.placeOver(m, j, 0)
+		s.moved(j)
 	}
 	s.touchQueue(m)
 }
@@ -176,7 +189,9 @@ func countsAsDuration(j *jobRow) bool {
 func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 	j := s.jobOn(f.Where(), f.Which())
 	if j == nil {
-		s.stale++
+		if !s.closedBefore(f) {
+			s.stale++
+		}
 		return
 	}
 	counts := s.live(m, j, f)
@@ -186,8 +201,12 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 			s.testCasesMeasured(m, j, &f, e.samples)
 		}
 	case events.ErrorRecorded:
+		tag := j.Tag
+		if j.measures(f.Artifact) {
+			tag = f.Artifact.Tag
+		}
 		s.errors = append(s.errors, errorRow{
-			Seq: m.seq, JobID: j.ID, RequestID: j.RequestID, Suite: j.Suite, Tag: j.Tag, Collector: f.Collector,
+			Seq: m.seq, JobID: j.ID, RequestID: j.RequestID, Suite: j.Suite, Tag: tag, Collector: f.Collector,
 			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
 			Stale: !counts, Time: m.at,
 		})
@@ -195,10 +214,26 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 	}
 }
 
+// closedBefore reports whether a fact closes results that a move has closed already: the job has left that lane.
+func (s *state) closedBefore(f events.ResultFact) bool {
+	closed, ok := f.(events.ResultsClosed)
+	j := s.jobs[f.Which()]
+	return ok && j != nil && j.Matched && closed.Token <= j.Closed
+}
+
+// measures reports whether an artifact is the one that the job measures, or the one of the parent beside it.
+func (j *jobRow) measures(a events.Artifact) bool {
+	return a.Suite == j.Suite && (a.Tag == j.Tag || j.Against != "" && a.Tag == j.Against)
+}
+
 func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasured, columns []samples) {
-	if f.Artifact.Suite != j.Suite || f.Artifact.Tag != j.Tag {
+	if !j.measures(f.Artifact) {
 		s.stale++
 		return
+	}
+	env := events.Digest("")
+	if j.Matched {
+		env = f.Environment
 	}
 	for i := range f.Cases {
 		c := &f.Cases[i]
@@ -207,10 +242,10 @@ func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasur
 			continue
 		}
 		s.results = append(s.results, resultRow{
-			Suite: j.Suite, Tag: j.Tag, Benchmark: c.Benchmark, Profile: c.Profile, Scenario: c.Scenario, Backend: c.Backend,
+			Suite: j.Suite, Tag: f.Artifact.Tag, Benchmark: c.Benchmark, Profile: c.Profile, Scenario: c.Scenario, Backend: c.Backend,
 			Target: c.Target, Statistics: columns[i].statistics, Iterations: len(c.Iterations), Interference: columns[i].interference,
 			Collector: f.Collector, Environment: f.Environment, Token: f.Token, Attempt: f.Attempt, JobID: j.ID,
-			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq,
+			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq, Env: env,
 		})
 		j.Measured++
 	}

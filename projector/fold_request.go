@@ -71,6 +71,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq,
 	}
 	r.Account, r.Queue, r.Priority = f.Account, f.Queue, priority(f.Priority)
+	r.Requires = append([]string{}, f.Requires...)
 	if f.PR != 0 {
 		r.PR = pointer(f.PR)
 	}
@@ -118,6 +119,9 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	}
 	r.State, r.StartedAt, r.StartedSeq = events.StateInProgress, pointer(m.at), pointer(m.seq)
 	r.Definitions, r.JobsPlanned, r.BackfillPlanned, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
+	if len(f.Requires) > 0 {
+		r.Requires = append([]string{}, f.Requires...)
+	}
 	s.startTemplate(r, f)
 	s.touchQueue(m)
 }
@@ -204,10 +208,14 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 // newJob returns the row of a job to which nothing has happened yet.
 func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 	list := func(names []string) []string { return append([]string{}, names...) }
+	against := events.Tag("")
+	if spec.Against != nil {
+		against = spec.Against.Tag
+	}
 	return jobRow{
 		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
-		Definitions: spec.Definitions, State: events.JobQueued,
+		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against,
 	}
 }

@@ -96,6 +96,7 @@ func (s *state) queueConfigured(m moment, f events.QueueConfigured) bool {
 	q.Name, q.Parent, q.Weight, q.Order, q.InProgress = f.Queue, f.Parent, f.Weight, f.Order, f.InProgress
 	q.MaxRunning, q.MaxQueued, q.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
 	q.Members, q.Paused = append([]events.AccountName{}, f.Members...), f.Paused
+	q.Requires = append([]string{}, f.Requires...)
 	q.ChangedAt, q.ChangedSeq = m.at, m.seq
 	s.namedQueues[f.Queue] = q
 	s.dirtyQueues[f.Queue] = true
@@ -112,7 +113,8 @@ const maxCharge = int64(366 * 24 * time.Hour / time.Millisecond)
 
 func chargeable(ms int64) int64 { return min(max(ms, 0), maxCharge) }
 
-// dispatched charges a job at its dispatch with what it is expected to take. A job is charged once.
+// dispatched charges a job at its dispatch with what it is expected to take. A job is charged once, and again after a
+// move.
 func (s *state) dispatched(m moment, j *jobRow, f *events.Share) {
 	if f == nil || j.Share != nil || j.DispatchedAt != nil || j.State.Terminal() {
 		return
@@ -123,9 +125,10 @@ func (s *state) dispatched(m moment, j *jobRow, f *events.Share) {
 		return
 	}
 	j.Share = &readmodel.JobShare{
-		Tier: f.Tier, Queue: f.Queue, Account: f.Account, ExpectMS: chargeable(f.ExpectMS), Day: m.at.Format(time.DateOnly), Why: cleanText(f.Why),
+		Tier: f.Tier, Queue: f.Queue, Account: f.Account, ExpectMS: chargeable(f.ExpectMS), Part: f.Part,
+		Day: m.at.Format(time.DateOnly), Why: cleanText(f.Why),
 	}
-	s.charge(j, change{ms: j.Share.ExpectMS, running: 1, dispatched: 1, jobs: 1})
+	s.charge(j, change{ms: j.charge(j.Share.ExpectMS), running: 1, dispatched: 1, jobs: 1})
 }
 
 // attemptGone adds to the charge what a lost or released attempt took.
@@ -134,6 +137,16 @@ func (s *state) attemptGone(m moment, j *jobRow) {
 		took := j.took(m)
 		j.Share.TookMS += took
 		s.charge(j, change{ms: took})
+	}
+}
+
+// moved takes back what the job is expected to take. What its attempts took stays charged. The job counts with its next
+// place, where it is charged anew: maybe to another account, because another request wants it, too.
+func (s *state) moved(j *jobRow) {
+	j.DispatchedAt = nil
+	if j.Share != nil {
+		s.charge(j, change{ms: j.Share.TookMS - j.Share.ChargedMS, running: -1, jobs: -1})
+		j.Share = nil
 	}
 }
 
@@ -161,13 +174,16 @@ func (j *jobRow) begin(m moment) {
 	}
 }
 
-// took returns how long the attempt of a charged job has taken, in milliseconds by the clock of the log. The clocks of
-// collectors charge nobody.
+// charge returns what a charged job is charged for a time, in milliseconds.
+func (j *jobRow) charge(ms int64) int64 { return events.Share{Part: j.Share.Part}.Charge(ms) }
+
+// took returns what a charged job is charged for its attempt, by the time that this took by the clock of the log. The
+// clocks of collectors charge nobody.
 func (j *jobRow) took(m moment) int64 {
 	if j.Share.BegunAt == nil {
 		return 0
 	}
-	return chargeable(m.stored.Sub(*j.Share.BegunAt).Milliseconds())
+	return j.charge(chargeable(m.stored.Sub(*j.Share.BegunAt).Milliseconds()))
 }
 
 // change is what one event adds to the counts of an account.

@@ -81,6 +81,9 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"accounts", func() error {
 			return each(ctx, conn, "load account", "account", func(a *accountRow) { s.accounts[a.Name] = a })
 		}},
+		{"machines", func() error {
+			return each(ctx, conn, "load machine", "machine", func(m *machineRow) { s.machines[m.Name] = m })
+		}},
 		{"the policy of shares", func() error {
 			return each(ctx, conn, "load share_policy", "share_policy", func(p *readmodel.SharePolicy) { s.policy = p })
 		}},

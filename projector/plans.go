@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -14,6 +15,8 @@ type planning struct {
 	*state
 	// manned are the lanes with a collector that begins jobs (see mannedLanes).
 	manned map[events.Lane]bool
+	// fitting are the lanes that could take a sort of matched job (see lanesFor).
+	fitting map[string][]events.Lane
 	// own is what the requests in progress have done, by suite.
 	own map[events.SuiteName]*queue.Own
 }
@@ -22,7 +25,7 @@ type planning struct {
 // one that has not started, the jobs that a request like it was given. left holds jobs of requests that have ended, and
 // those on the lanes of requests in other queues.
 func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan) {
-	p := planning{state: s, manned: s.mannedLanes(), own: make(map[events.SuiteName]*queue.Own)}
+	p := planning{state: s, manned: s.mannedLanes(), fitting: make(map[string][]events.Lane), own: make(map[events.SuiteName]*queue.Own)}
 	open, behind := p.openJobs()
 	plans = make(map[events.RequestID]queue.Plan)
 	usual := make(map[*made]queue.Plan) // for requests whose parameters leave out no job, which are most
@@ -109,7 +112,7 @@ func (s *state) elapsed(j *jobRow) time.Duration { return max(s.asOf.Sub(*j.Dequ
 // remaining returns the plan of jobs that have not ended. A running job whose collector is offline counts as waiting
 // if its lane has no other collector.
 func (p *planning) remaining(jobs []*jobRow) queue.Plan {
-	var list planner
+	list := newPlanner()
 	for _, j := range jobs {
 		e := p.durations.Expect(j.sort())
 		holder := p.collectors[j.Collector]
@@ -118,6 +121,7 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 				e = p.ownOf(j.Suite).ExpectRunning(p.elapsed(j), j.Measured, j.Cases)
 			}
 			w := list.work(j.lane())
+			list.loads[w.Lane] += max(e.Length-p.elapsed(j), 0)
 			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.Optional}
 			w.Unmanned = !p.manned[w.Lane]
 			continue
@@ -125,20 +129,20 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 		if !e.Known {
 			e = p.ownOf(j.Suite).Expect(j.Cases)
 		}
-		p.wait(&list, j.lane(), queue.Job{Expected: e, Optional: j.Optional})
+		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.Optional})
 	}
 	return list.plan
 }
 
 // expected returns the plan of jobs that do not exist yet.
 func (p *planning) expected(suite events.SuiteName, jobs []madeJob) queue.Plan {
-	var list planner
+	list := newPlanner()
 	for _, j := range jobs {
 		e := p.durations.Expect(j.Sort)
 		if !e.Known {
 			e = p.ownOf(suite).Expect(j.cases)
 		}
-		p.wait(&list, j.Lane, queue.Job{Expected: e, Optional: j.optional})
+		p.wait(&list, p.laneFor(&list, j.Lane, j.matched), queue.Job{Expected: e, Optional: j.optional})
 	}
 	return list.plan
 }
@@ -151,6 +155,7 @@ func (p *planning) wait(list *planner, lane events.Lane, j queue.Job) {
 	}
 	w := list.work(lane)
 	w.Queued, w.Unmanned = append(w.Queued, j), !manned
+	list.loads[lane] += cmp.Or(j.Expected.Length, unknownLoad)
 }
 
 func (p *planning) ownOf(suite events.SuiteName) *queue.Own {
@@ -166,13 +171,19 @@ func (p *planning) ownOf(suite events.SuiteName) *queue.Own {
 type planner struct {
 	plan  queue.Plan
 	index map[events.Lane]int
+	// loads are how long the jobs of each lane are expected to take.
+	loads map[events.Lane]time.Duration
+}
+
+// unknownLoad is what a job of unknown length counts, so that such jobs are spread over the lanes, too.
+const unknownLoad = time.Minute
+
+func newPlanner() planner {
+	return planner{index: map[events.Lane]int{}, loads: map[events.Lane]time.Duration{}}
 }
 
 // work returns the work of a lane. The pointer is valid until the next call.
 func (p *planner) work(l events.Lane) *queue.LaneWork {
-	if p.index == nil {
-		p.index = make(map[events.Lane]int)
-	}
 	i, known := p.index[l]
 	if !known {
 		i = len(p.plan.Lanes)

@@ -124,7 +124,7 @@ func TestJobsStayWhileTheyAreExecuted(t *testing.T) {
 func TestRestartsChangeNothing(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			log := walk(t, 200+seed, 400)
+			log := walk(t, 200+seed, 500)
 			want := contents(t, project(t, log, 1000))
 			if len(want["retired_job"]) == 0 {
 				t.Fatal("nothing was retired")

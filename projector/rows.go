@@ -29,6 +29,7 @@ type (
 	outboxRow     = readmodel.Comment
 	accountRow    = readmodel.Account
 	namedQueueRow = readmodel.NamedQueue
+	machineRow    = readmodel.MachineRow
 	shareRow      = readmodel.ShareRow
 	usageRow      = readmodel.UsageRow
 	eventRow      = readmodel.EventRow
@@ -55,11 +56,23 @@ func (j *jobRow) put(l job.Life, m moment) {
 	j.Reason, j.Fault, j.Closed = l.Reason, l.Fault, l.Results.Closed
 }
 
-func (j *jobRow) lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
+// part returns what the job measures, lane the lane that it is on: the zero lane for a matched job that waits.
+func (j *jobRow) part() events.Lane { return readmodel.Job(*j).Part() }
+func (j *jobRow) lane() events.Lane { return readmodel.Job(*j).Lane() }
+
+// bind notes the lane that a matched job is dispatched to.
+func (j *jobRow) bind(to events.Lane) {
+	if j.Matched {
+		j.LaneTarget, j.LaneSet = pointer(to.Target), pointer(to.Set)
+	}
+}
+
+// free reports whether the job waits for a machine, whichever it will be.
+func (j *jobRow) free() bool { return j.Matched && j.LaneTarget == nil }
 
 // sort returns what the job's expected duration depends on.
 func (j *jobRow) sort() queue.Sort {
-	return queue.Sort{Suite: j.Suite, Lane: j.lane(), Kind: j.Kind, Backend: j.Backend, Profile: j.Profile}
+	return queue.Sort{Suite: j.Suite, Lane: j.part(), Kind: j.Kind, Backend: j.Backend, Profile: j.Profile}
 }
 
 func (a *attemptRow) lane() events.Lane { return events.Lane{Target: a.Target, Set: a.Set} }
@@ -94,7 +107,7 @@ func newExpectedRow(key template, t *made) expectedRow {
 	}
 	for i, j := range t.jobs {
 		row.Jobs[i] = readmodel.ExpectedJob{
-			Target: j.Lane.Target, Set: j.Lane.Set, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile, Optional: j.optional, Cases: j.cases,
+			Target: j.Lane.Target, Set: j.Lane.Set, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile, Optional: j.optional, Cases: j.cases, Matched: j.matched,
 		}
 	}
 	return row
@@ -107,7 +120,7 @@ func (r *expectedRow) made() *made {
 			Sort: queue.Sort{
 				Suite: r.Suite, Lane: events.Lane{Target: j.Target, Set: j.Set}, Kind: j.Kind, Backend: j.Backend, Profile: j.Profile,
 			},
-			optional: j.Optional, cases: j.Cases,
+			optional: j.Optional, cases: j.Cases, matched: j.Matched,
 		}
 	}
 	return t

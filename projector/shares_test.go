@@ -242,7 +242,7 @@ func TestAccountsAndQueues(t *testing.T) {
 	}
 	queues, err := r.NamedQueues(ctx, "", 0)
 	if diff := cmp.Diff([]readmodel.NamedQueue{{
-		Name: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Members: []events.AccountName{}, Paused: true,
+		Name: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Members: []events.AccountName{}, Requires: []string{}, Paused: true,
 		CreatedAt: *at(first, 6), ChangedAt: *at(first, 13), ChangedSeq: 14,
 	}}, queues); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

@@ -32,6 +32,7 @@ type state struct {
 	outbox      map[events.OutboxKey]*outboxRow
 	accounts    map[events.AccountName]*accountRow
 	namedQueues map[events.QueueName]*namedQueueRow
+	machines    map[events.MachineName]*machineRow
 	policy      *readmodel.SharePolicy // nil if none was set
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
@@ -61,6 +62,7 @@ type changes struct {
 	dirtyTemplates   map[template]bool
 	dirtyAccounts    map[events.AccountName]bool
 	dirtyQueues      map[events.QueueName]bool
+	dirtyMachines    map[events.MachineName]bool
 	policyChanged    bool
 	shares           map[shareRow]*shareRow // what the batch adds, by tier, queue and account; the same for usages
 	usages           map[usageRow]*usageRow
@@ -93,6 +95,7 @@ func newState(maxInProgress int) *state {
 		outbox:        make(map[events.OutboxKey]*outboxRow),
 		accounts:      make(map[events.AccountName]*accountRow),
 		namedQueues:   make(map[events.QueueName]*namedQueueRow),
+		machines:      make(map[events.MachineName]*machineRow),
 		lengths:       make(map[queue.Sort]*durationsRow),
 		templates:     make(map[template]*made),
 		plansOf:       make(map[definitionKey]*suite.Definitions),
@@ -117,6 +120,7 @@ func (s *state) begin() {
 		dirtyTemplates:   make(map[template]bool),
 		dirtyAccounts:    make(map[events.AccountName]bool),
 		dirtyQueues:      make(map[events.QueueName]bool),
+		dirtyMachines:    make(map[events.MachineName]bool),
 		shares:           make(map[shareRow]*shareRow),
 		usages:           make(map[usageRow]*usageRow),
 		retired:          make(map[events.JobID]bool),
@@ -156,18 +160,22 @@ type identity struct {
 	suite      events.SuiteName
 	tag        events.Tag
 	kind       events.JobKind
-	lane       events.Lane
+	part       events.Lane
 	backend    events.Backend
 	profile    events.Profile
 	benchmarks string
 	measures   string
+	matched    bool
+	requires   string
+	against    events.Tag
 	round      int
 }
 
 func (j *jobRow) identity() identity {
 	return identity{
-		suite: j.Suite, tag: j.Tag, kind: j.Kind, lane: j.lane(), backend: j.Backend, profile: j.Profile,
-		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), round: j.Round,
+		suite: j.Suite, tag: j.Tag, kind: j.Kind, part: j.part(), backend: j.Backend, profile: j.Profile,
+		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), matched: j.Matched, requires: joined(j.Requires),
+		against: j.Against, round: j.Round,
 	}
 }
 

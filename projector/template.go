@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/queue"
 )
 
@@ -29,9 +30,12 @@ type madeJob struct {
 	queue.Sort
 	optional bool
 	cases    int
+	matched  *readmodel.ExpectedMatch
 }
 
-func (j *jobRow) made() madeJob { return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases} }
+func (j *jobRow) made() madeJob {
+	return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases, matched: j.match()}
+}
 
 // newTemplate returns the sort of a request with these parameters. It ignores benchmarks: they choose what jobs measure,
 // and not which jobs there are. The hash has one length, whatever the parameters are.

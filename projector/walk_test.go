@@ -31,11 +31,12 @@ type walker struct {
 	jobs    []events.JobSpec
 	token   map[events.Lane]events.Seq
 	current map[events.Lane]events.JobSpec
+	matched []events.JobSpec
 }
 
 func (w *walker) step() {
 	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
-	switch w.r.IntN(29) {
+	switch w.r.IntN(33) {
 	case 0, 1:
 		w.create()
 	case 2, 3:
@@ -72,6 +73,8 @@ func (w *walker) step() {
 		w.comment()
 	case 27, 28:
 		w.share()
+	case 29, 30, 31, 32:
+		w.match()
 	}
 }
 
@@ -136,6 +139,10 @@ func (w *walker) start() {
 		jobs = append(jobs, next, next.Again())
 	}
 	w.jobs = append(w.jobs, jobs...)
+	if w.r.IntN(2) == 0 {
+		j := matchedJob(tag, []events.Tag{"", "sha0"}[w.r.IntN(2)], []string{"exclusive", "memory=8g", "trait=odd"}[w.r.IntN(3)])
+		jobs, w.matched = append(jobs, j), append(w.matched, j)
+	}
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs})
 }
 

@@ -13,8 +13,10 @@ type Result struct {
 	Tag   events.Tag       `json:"tag"`
 	events.MeasuredCase
 	Collector events.CollectorName `json:"collector"`
-	// Environment is the fingerprint of the machine that measured.
+	// Environment is the fingerprint of the machine that measured. Machine is its name, if the artifact may have results
+	// of the test case from several machines: the jobs were matched.
 	Environment events.Digest    `json:"environment"`
+	Machine     string           `json:"machine,omitempty"`
 	Token       events.Seq       `json:"token"`
 	Attempt     int              `json:"attempt"`
 	JobID       events.JobID     `json:"job_id"`

@@ -240,6 +240,7 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"pending":      func() (int, error) { return r.PendingAll(ctx) },
 		"accounts":     func() (int, error) { l, err := r.Accounts(ctx, "a", 3); return len(l), err },
 		"named queues": func() (int, error) { l, err := r.NamedQueues(ctx, "q", 3); return len(l), err },
+		"offers":       func() (int, error) { l, err := r.Offers(ctx); return len(l), err },
 		"definitions":  func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
 		"status":       func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
 	} {

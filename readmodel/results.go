@@ -41,6 +41,10 @@ type ResultRow struct {
 	Definitions  events.Digest        `db:"definitions"`
 	MeasuredAt   time.Time            `db:"measured_at"`
 	Seq          events.Seq           `db:"seq"`
+	// Env is Environment for a result of a matched job: such results are kept for each machine. It is empty for the others.
+	Env events.Digest `db:"env"`
+	// Machine is the name of that machine; empty if Env is.
+	Machine string `db:"machine,query"`
 }
 
 // TestCase returns what was measured.
@@ -74,11 +78,12 @@ func (r ResultRow) result() (Result, error) {
 		Suite: r.Suite, Tag: r.Tag,
 		MeasuredCase: events.MeasuredCase{TestCase: r.TestCase(), Iterations: iterations},
 		Collector:    r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
-		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq,
+		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq, Machine: r.Machine,
 	}, nil
 }
 
-// Results returns everything that was measured of one artifact, ordered by test case.
+// Results returns everything that was measured of one artifact, ordered by test case. A test case of matched jobs has a
+// result for each machine that measured it.
 func (r *Reader) Results(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]Result, error) {
 	rows, err := all[ResultRow](ctx, r.pool, "results", suite, tag)
 	if err != nil {

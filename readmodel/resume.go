@@ -63,4 +63,12 @@ type ExpectedJob struct {
 	Profile  events.Profile `json:"profile"`
 	Optional bool           `json:"optional"`
 	Cases    int            `json:"cases"`
+	// Matched is what a matched job needs of its machine; nil for the others.
+	Matched *ExpectedMatch `json:"matched,omitempty"`
+}
+
+// ExpectedMatch is what a matched job needs of its machine: its terms, and a machine that accepts its kind of artifact.
+type ExpectedMatch struct {
+	Requires []string           `json:"requires"`
+	Kind     events.RequestKind `json:"kind"`
 }

@@ -45,6 +45,9 @@ type Request struct {
 	Account  events.AccountName `db:"account" json:"account,omitempty"`
 	Queue    events.QueueName   `db:"queue" json:"queue,omitempty"`
 	Priority events.Priority    `db:"priority" json:"priority,omitempty"`
+	// Requires are the terms that the machines of its matched jobs must meet, beside those of the definitions: what was
+	// asked for, and once it has started what counts, with those of its queue.
+	Requires []string `db:"requires" json:"requires,omitempty"`
 	// Jobs counts the jobs that were made for the request: its own and those of its parent.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts the errors that its jobs recorded.
@@ -155,12 +158,32 @@ type Job struct {
 	Cases int `db:"cases" json:"-"`
 	// Closed is the newest attempt whose results are closed.
 	Closed events.Seq `db:"closed" json:"-"`
-	// Share says to whom the job is charged; nil if it was not dispatched by shares.
+	// Share says to whom the job is charged; nil if it was not dispatched by shares, and while it waits after a move.
 	Share *JobShare `db:"share" json:"share,omitempty"`
+	// Matched says that the job runs on any machine that meets Requires. Against is the artifact of the parent that it
+	// measures on the same machine; empty for none.
+	Matched  bool       `db:"matched" json:"matched,omitempty"`
+	Requires []string   `db:"requires" json:"requires,omitempty"`
+	Against  events.Tag `db:"against" json:"against,omitempty"`
+	// LaneTarget and LaneSet are the lane that a matched job is bound to, from its dispatch on; nil while it waits for a
+	// machine, and for the others.
+	LaneTarget *events.Target `db:"lane_target" json:"lane_target,omitempty"`
+	LaneSet    *events.Set    `db:"lane_set" json:"lane_set,omitempty"`
 }
 
-// Lane returns the lane that the job is dispatched on.
-func (j Job) Lane() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
+// Part returns the target and set: what the job measures.
+func (j Job) Part() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }
+
+// Lane returns the lane that the job is dispatched on; the zero lane for a matched job that waits for a machine.
+func (j Job) Lane() events.Lane {
+	switch {
+	case !j.Matched:
+		return j.Part()
+	case j.LaneTarget == nil || j.LaneSet == nil:
+		return events.Lane{}
+	}
+	return events.Lane{Target: *j.LaneTarget, Set: *j.LaneSet}
+}
 
 // AttemptState is the closed set of states of an attempt.
 type AttemptState string
@@ -255,15 +278,17 @@ const (
 
 // Collector is one row of collector_config, with its current job and last attempts.
 type Collector struct {
-	Name     events.CollectorName `db:"name" json:"name"`
-	Target   events.Target        `db:"target" json:"target"`
-	Set      events.Set           `db:"set" json:"set"`
-	Standby  bool                 `db:"standby" json:"standby"`
-	NKey     string               `db:"nkey" json:"nkey"`
-	State    CollectorState       `db:"state,query" json:"state"`
-	Active   bool                 `db:"active" json:"active"`
-	Online   bool                 `db:"-" json:"online"`
-	Draining bool                 `db:"draining" json:"draining"`
+	Name    events.CollectorName `db:"name" json:"name"`
+	Target  events.Target        `db:"target" json:"target"`
+	Set     events.Set           `db:"set" json:"set"`
+	Standby bool                 `db:"standby" json:"standby"`
+	NKey    string               `db:"nkey" json:"nkey"`
+	// Machine is the machine of a pool that it is a slot of; empty for none.
+	Machine  events.MachineName `db:"machine" json:"machine,omitempty"`
+	State    CollectorState     `db:"state,query" json:"state"`
+	Active   bool               `db:"active" json:"active"`
+	Online   bool               `db:"-" json:"online"`
+	Draining bool               `db:"draining" json:"draining"`
 	// Quarantined stays set until a person activates the collector.
 	Quarantined bool `db:"quarantined" json:"quarantined"`
 	// Serving is set if the collector executes the jobs of its lane; else it stands by for the one that does.

@@ -48,6 +48,8 @@ type NamedQueue struct {
 	MaxPending int `db:"max_pending" json:"max_pending"`
 	// Members may use it; empty means everyone.
 	Members []events.AccountName `db:"members" json:"members"`
+	// Requires are terms that the machines of its matched jobs must meet.
+	Requires []string `db:"requires" json:"requires,omitempty"`
 	// Paused says that none of its jobs starts.
 	Paused bool `db:"paused" json:"paused"`
 	// ClosedAt is nil unless the queue was closed.
@@ -102,11 +104,13 @@ type JobShare struct {
 	Tier    events.Tier        `json:"tier"`
 	Queue   events.QueueName   `json:"queue"`
 	Account events.AccountName `json:"account"`
-	// ExpectMS is how long the job was expected to take, TookMS what its lost and released attempts took together, and
-	// ChargedMS what is charged now; all in milliseconds.
+	// ExpectMS is how long the job was expected to take, TookMS what its lost and released attempts are charged together,
+	// and ChargedMS what is charged now; all in milliseconds.
 	ExpectMS  int64 `json:"expect_ms"`
 	TookMS    int64 `json:"took_ms"`
 	ChargedMS int64 `json:"charged_ms"`
+	// Part is how much of the machine the job takes, in 1/1024; 0 for all of it. Charges are times with this part.
+	Part int `json:"part,omitempty"`
 	// BegunAt is when the log stored the beginning of its newest attempt; nil before the first.
 	BegunAt *time.Time `json:"begun_at"`
 	// Day is the day of usage that it is charged to.

@@ -71,7 +71,7 @@ func (r *Reader) NamedQueue(ctx context.Context, name events.QueueName) (NamedQu
 	return q, nil
 }
 
-// Shared reports whether the farm is shared: the log says something about accounts, queues or shares.
+// Shared reports whether the farm is shared: the log says something about accounts, queues, machines or shares.
 func (r *Reader) Shared(ctx context.Context) (bool, error) {
 	found, err := values[bool](ctx, r.pool, "shared")
 	return err == nil && found[0], err

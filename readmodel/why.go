@@ -17,10 +17,12 @@ const (
 	WaitNext WaitReason = "next"
 	// WaitLane means that it is dispatched, and that other jobs are before it on the lane.
 	WaitLane WaitReason = "lane_busy"
-	// WaitNoMachine means that no collector is registered for its lane.
+	// WaitNoMachine means that no collector is registered for its lane; of a matched job, that no machine can run it.
 	WaitNoMachine WaitReason = "no_machine"
-	// WaitNoOnline means that none of the collectors of its lane takes jobs now.
+	// WaitNoOnline means that none of the collectors that could run it takes jobs now.
 	WaitNoOnline WaitReason = "no_online_machine"
+	// WaitNoRoom means that no job comes before a matched job, and that no machine has room for it.
+	WaitNoRoom WaitReason = "no_room"
 	// WaitPaused means that its queue, or one above, is paused.
 	WaitPaused WaitReason = "paused"
 	// WaitLimit means that its account or queue has as many places open as it may.
@@ -50,8 +52,12 @@ type Why struct {
 	Ahead int `json:"ahead,omitempty"`
 	// Running is what runs on its lane; nil for nothing.
 	Running *WhyRunning `json:"running,omitempty"`
-	// Machines are the collectors of the lane if none of them takes jobs.
+	// Machines are the collectors that could run it if none of them takes jobs.
 	Machines []WhyMachine `json:"machines,omitempty"`
+	// Requires is what a matched job requires of its machine. Short says what each machine lacks: the nearest one if none
+	// can run the job, or those that could run it and have no room.
+	Requires []string   `json:"requires,omitempty"`
+	Short    []WhyShort `json:"short,omitempty"`
 	// Queue is the paused queue.
 	Queue events.QueueName `json:"queue,omitempty"`
 	// Limit is the limit that holds it; nil for none.
@@ -61,6 +67,8 @@ type Why struct {
 	Others       []WhyOther `json:"others,omitempty"`
 	OthersCount  int        `json:"others_count,omitempty"`
 	SharePercent *float64   `json:"share_percent,omitempty"`
+	// Starts is when it is expected to start; nil if that is not known.
+	Starts *WhyStart `json:"starts,omitempty"`
 }
 
 // WhyRunning is the job that runs on a lane.
@@ -132,12 +140,17 @@ type whyRows struct {
 	queues   []NamedQueue
 	// shared says that the farm is shared.
 	shared bool
+	// park and losers are read for a matched job that has no lane. losers are the machines that lost an attempt of it.
+	park   park
+	losers []whyLoser
+	// lengths are those of the last jobs like it.
+	lengths []whyLength
 }
 
 // why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does
 // not say in which order they have their turns.
 func (r whyRows) why() Why {
-	w := Why{JobID: r.job.ID, RequestID: r.job.RequestID, Target: r.job.Target, Set: r.job.Set, State: r.job.State, Since: r.since()}
+	w := Why{JobID: r.job.ID, RequestID: r.job.RequestID, Target: r.job.Target, Set: r.job.Set, State: r.job.State, Since: r.since(), Requires: r.job.Requires}
 	if len(r.running) > 0 {
 		w.Running = &r.running[0]
 	}
@@ -148,7 +161,8 @@ func (r whyRows) why() Why {
 	}
 	w.Waits = true
 	w.Reason = r.reason(&w)
-	w.Words = r.words(w)
+	w.Starts = r.starts(w)
+	w.Words = r.words(w) + w.Starts.words()
 	if r.request.State == events.StateCancelled {
 		w.Words += "; its own request was cancelled, so it runs only if another one wants it"
 	}
@@ -170,6 +184,14 @@ func (r whyRows) since() time.Time {
 
 // reason returns the first reason that holds, and fills in its numbers.
 func (r whyRows) reason(w *Why) WaitReason {
+	if r.free() {
+		for _, why := range []func(*Why) WaitReason{r.fits, r.turn, r.hasRoom} {
+			if reason := why(w); reason != "" {
+				return reason
+			}
+		}
+		return WaitNext
+	}
 	switch {
 	case len(r.machines) == 0:
 		return WaitNoMachine
@@ -182,6 +204,11 @@ func (r whyRows) reason(w *Why) WaitReason {
 	case r.job.Place > 0:
 		return WaitNext
 	}
+	return cmp.Or(r.turn(w), WaitNext)
+}
+
+// turn returns why it is not the turn of a job that has no place, and fills in the numbers; "" if it is.
+func (r whyRows) turn(w *Why) WaitReason {
 	t := r.tree()
 	own := r.own()
 	if w.Queue, w.Limit = t.held(own.Queue, own.Account, own.MaxRunning); w.Queue != "" {
@@ -214,7 +241,7 @@ func (r whyRows) reason(w *Why) WaitReason {
 	case len(w.Others) > 0:
 		return WaitShare
 	}
-	return WaitNext
+	return ""
 }
 
 // own returns the leaf in which the job waits.

@@ -47,21 +47,27 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	var shared []whyShared
 	var places []whyPlaces
 	var b pgx.Batch
+	lane := r.job.Lane()
+	classes, err := r.readPark(ctx, tx)
+	if err != nil {
+		return err
+	}
 	also(&b, &found, "requests", RequestFilter{ID: r.job.RequestID}.args())
 	also(&b, &shared, "shared")
-	also(&b, &r.machines, "why_machines", r.job.Target, r.job.Set)
-	also(&b, &r.running, "why_running", r.job.Target, r.job.Set)
+	also(&b, &r.lengths, "why_lengths", r.job.Suite, r.job.Target, r.job.Set, r.job.Kind, r.job.Backend, r.job.Profile)
+	also(&b, &r.machines, "why_machines", lane.Target, lane.Set)
+	also(&b, &r.running, "why_running", lane.Target, lane.Set)
 	if r.job.Place > 0 {
-		also(&b, &places, "why_places", r.job.Target, r.job.Set, r.job.Place)
+		also(&b, &places, "why_places", lane.Target, lane.Set, r.job.Place)
 	} else {
 		also(&b, &r.leaves, "why_leaves", pgx.NamedArgs{
-			"request": r.job.RequestID, "seq": r.job.CreatedSeq, "ordinal": r.job.Ordinal, "target": r.job.Target, "set": r.job.Set,
+			"request": r.job.RequestID, "seq": r.job.CreatedSeq, "ordinal": r.job.Ordinal, "target": lane.Target, "set": lane.Set,
+			"matched": r.job.Matched, "classes": classes,
 		})
 		also(&b, &r.queues, "named_queues", "", everything)
 		also(&b, &r.open, "why_open")
 	}
-	err := tx.SendBatch(ctx, &b).Close()
-	if err != nil {
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("query why job %s waits: %w", r.job.ID, tooLong(err))
 	}
 	for _, s := range shared {
@@ -83,5 +89,9 @@ type (
 	}
 	whyPlaces struct {
 		Ahead int `db:"ahead"`
+	}
+	// whyLoser is a machine that lost an attempt.
+	whyLoser struct {
+		Machine events.MachineName `db:"machine"`
 	}
 )

@@ -13,8 +13,14 @@ const namedInWords = 3
 
 // words says a reason with its numbers.
 func (r whyRows) words(w Why) string {
-	lane := "lane " + r.job.Lane().String()
+	if r.free() {
+		if words := w.machineWords(); words != "" {
+			return words
+		}
+	}
+	lane := r.where()
 	switch w.Reason {
+	case WaitNoRoom: // only of jobs without a lane
 	case WaitNext:
 		if r.job.Place > 0 {
 			return fmt.Sprintf("it is the next job that runs on %s: its collector has not begun it yet", lane)
@@ -57,7 +63,7 @@ func (r whyRows) shareWords(w Why) string {
 	if len(w.Others) > 1 {
 		also = "have"
 	}
-	return fmt.Sprintf("%s also %s work for lane %s, and its share is %g %% by weight", someOf(names, w.OthersCount), also, r.job.Lane(), *w.SharePercent)
+	return fmt.Sprintf("%s also %s work for %s, and its share is %g %% by weight", someOf(names, w.OthersCount), also, r.where(), *w.SharePercent)
 }
 
 func (o WhyOther) words() string {

@@ -57,7 +57,7 @@ func decideQueue(s *state, p Policy, name events.QueueName, now time.Time) (deci
 	if name == "" {
 		limit = p.MaxInProgress
 	}
-	if !s.mayStartAny(name, limit) {
+	if s.Seats.All >= cmp.Or(p.MaxWaiting, usualWaiting) || !s.mayStartAny(name, limit) {
 		return decision{}, false
 	}
 	var first *decision
@@ -166,7 +166,7 @@ func (s *state) entries(name events.QueueName) []queue.Entry {
 // mayStartAny reports whether the queue has room for another request in any tier.
 func (s *state) mayStartAny(name events.QueueName, limit int) bool {
 	q := s.Queues[name]
-	if q.Paused || s.Seats.All >= maxWaiting || q.MaxQueued > 0 && s.Seats.In[name] >= q.MaxQueued {
+	if q.Paused || q.MaxQueued > 0 && s.Seats.In[name] >= q.MaxQueued {
 		return false
 	}
 	for _, tier := range []events.Tier{events.TierVIP, events.TierDefault, events.TierIdle} {
@@ -177,8 +177,8 @@ func (s *state) mayStartAny(name events.QueueName, limit int) bool {
 	return false
 }
 
-// maxWaiting bounds the jobs that wait. Further requests stay in their queues.
-const maxWaiting = 100_000
+// usualWaiting bounds the jobs that wait if the policy does not.
+const usualWaiting = 100_000
 
 // mayStart reports whether the account of a request has room for it.
 func (s *state) mayStart(r *request.Request) bool {

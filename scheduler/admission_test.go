@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // office is a farm on which requests wait for their start.
@@ -239,8 +240,8 @@ func TestASnapshotKeepsTheShares(t *testing.T) {
 		if again, _ := twin.state.Snapshot(); string(again) != string(data) {
 			t.Fatal("a snapshot of the snapshot differs")
 		}
-		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]])
-		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]])
+		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]], ledger.Waits{})
+		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]], ledger.Waits{})
 		if diff := cmp.Diff(one, other); diff != "" || !ok {
 			t.Fatal(diff)
 		}
@@ -280,6 +281,12 @@ func TestManyFreeLanesAreServedInTurn(t *testing.T) {
 		if f.state.Seq > before+1 {
 			t.Fatalf("%d jobs were dispatched at once", f.state.Seq-before)
 		}
+		matched, err := log.Read(t.Context(), events.MatchSubject())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The log has only the dispatches, and so other sequences.
+		f.state.Versions[events.MatchSubject()] = matched[len(matched)-1].Seq
 		if f.state.Seq == before {
 			break
 		}
@@ -331,5 +338,20 @@ func TestASnapshotInsideABatchLosesNothing(t *testing.T) {
 	}
 	if len(twins) < 9 || len(o.state.Starting) > 0 {
 		t.Errorf("%d events, and %v still start", len(twins), o.state.Starting)
+	}
+}
+
+// No request starts while too many jobs wait; the next one starts when there is room again.
+func TestNoRequestStartsWhileTooManyJobsWait(t *testing.T) {
+	o := newOffice(t)
+	o.policy.MaxWaiting = 3
+	o.ask(0, 3, time.Minute, own("u1"))
+	id := o.wants(own("u2"))
+	if started := o.admit(); len(started) > 0 {
+		t.Fatalf("%v started beside 3 waiting jobs", started)
+	}
+	o.dispatch()
+	if started := o.admit(); len(started) != 1 || started[0] != id {
+		t.Errorf("%v started beside 2 waiting jobs", started)
 	}
 }

@@ -26,6 +26,11 @@ type Policy struct {
 	QuarantineAfter int
 	// Retention is how long jobs stay in the tables after they ended; 0 means for ever.
 	Retention time.Duration
+	// MaxWaiting bounds the jobs that wait for dispatch; above it no request starts.
+	MaxWaiting int
+	// AffinityWait is how long a matched job waits for a machine that has its caches; 0 means not at all. RoomWait is how
+	// long a job that is first waits for room before a machine is held for it; 0 means for ever.
+	AffinityWait, RoomWait time.Duration
 }
 
 // decision is one all-or-nothing append, taken on the versions in the state.
@@ -63,8 +68,9 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	}
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
+	waits := ledger.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
 	if s.Shared { // a crowd of requests that start must not delay a dispatch
-		out = append(out, decideLanes(s)...)
+		out = append(out, decideLanes(s, waits)...)
 	}
 	if d, ok := decideAdmission(s, p, now); ok {
 		out = append(out, d)
@@ -81,16 +87,16 @@ func decide(s *state, p Policy, now time.Time) []decision {
 		}
 	}
 	if !s.Shared {
-		out = append(out, decideLanes(s)...)
+		out = append(out, decideLanes(s, waits)...)
 	}
 	return out
 }
 
-func decideLanes(s *state) (out []decision) {
+func decideLanes(s *state, w ledger.Waits) (out []decision) {
 	for _, l := range s.LaneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
-	return append(out, decideMatched(s)...)
+	return append(out, decideMatched(s, w)...)
 }
 
 // decideEnd ends a request whose required jobs have all ended, and expires one that has waited too long for its
@@ -169,7 +175,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	if !s.takesJobs(lane) || open > 0 {
 		return nil
 	}
-	if d, ok := decideDispatch(s, l); ok {
+	if d, ok := decideDispatch(s, l, ledger.Waits{}); ok {
 		return []decision{d}
 	}
 	return nil
@@ -177,9 +183,9 @@ func decideLane(s *state, l events.Lane) []decision {
 
 // decideDispatch dispatches the job whose turn it is to a lane. On a shared farm all dispatches are serialised by one
 // subject: so each one knows the charges and the free places that the ones before it have left.
-func decideDispatch(s *state, l events.Lane) (decision, bool) {
+func decideDispatch(s *state, l events.Lane, w ledger.Waits) (decision, bool) {
 	lane := s.Lanes[l]
-	choice, next, ok := s.Next(lane)
+	choice, next, ok := s.Next(lane, w)
 	if !ok {
 		return decision{}, false
 	}

@@ -15,9 +15,9 @@ const tries = 3
 
 // decideMatched dispatches a matched job to a lane of a machine. A lane gets one only when nothing is open on it: so
 // which machine executes a job is decided as late as possible.
-func decideMatched(s *state) (out []decision) {
+func decideMatched(s *state, w ledger.Waits) (out []decision) {
 	for _, l := range s.FreeLanes() {
-		d, ok := decideDispatch(s, l)
+		d, ok := decideDispatch(s, l, w)
 		if !ok {
 			continue
 		}

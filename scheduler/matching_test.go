@@ -155,6 +155,112 @@ func TestALostJobAvoidsItsMachine(t *testing.T) {
 	}
 }
 
+// policy of pools with waits for better machines.
+var patient = Policy{MaxInProgress: 1, AffinityWait: 30 * time.Second, RoomWait: 10 * time.Minute}
+
+// A job goes to the machine that has its caches, for which it waits a little; then to any.
+func TestJobsGoWhereTheirCachesAre(t *testing.T) {
+	p := newPool(1, 1)
+	p.policy = patient
+	large, small := p.machine(size(64, 8, 1)), p.machine(size(8, 8, 1))
+	p.say(events.CollectorDraining{Name: large.slot(large.lanes[0])})
+	p.caches = []string{"git/linux"}
+	p.ask("u", 1)
+	p.settle()
+	p.work(small, small.lanes[0])
+	p.work(small, small.lanes[0])
+	p.say(events.CollectorActivated{Name: large.slot(large.lanes[0])})
+	warm := p.ask("u", 1)
+	p.settle()
+	if on := p.on(warm); len(on) != 1 || on[0] != small.Machine {
+		t.Fatalf("the job with a warm cache is on %v", on)
+	}
+	waits, other := p.ask("u", 1), events.RequestID("")
+	p.caches = nil
+	other = p.ask("v", 1)
+	p.settle()
+	if a, b := p.on(waits), p.on(other); len(a) != 0 || len(b) != 1 || b[0] != large.Machine {
+		t.Fatalf("the jobs are on %v and %v", a, b)
+	}
+	p.work(large, large.lanes[0])
+	p.work(large, large.lanes[0])
+	p.settle()
+	if on := p.on(waits); len(on) != 0 {
+		t.Fatalf("the job does not wait, but is on %v", on)
+	}
+	p.now = p.now.Add(30 * time.Second)
+	p.settle()
+	if on := p.on(waits); len(on) != 1 || on[0] != large.Machine {
+		t.Errorf("after half a minute the job is on %v", on)
+	}
+}
+
+// No job waits for a cache that was thrown away, or for a machine that is not there.
+func TestNoJobWaitsForAColdCache(t *testing.T) {
+	for name, cool := range map[string]func(*pool, *host){
+		"evicted": func(p *pool, h *host) {
+			p.say(events.CollectorOnline{Name: h.slot(h.lanes[0]), Instance: "j", Knows: []string{events.KnowsMatched}, Evicted: []string{"git/linux"}},
+				events.CollectorDraining{Name: h.slot(h.lanes[0])})
+		},
+		"offline": func(p *pool, h *host) { p.say(events.CollectorOffline{Name: h.slot(h.lanes[0]), Instance: "i"}) },
+		"drained": func(p *pool, h *host) { p.say(events.CollectorDraining{Name: h.slot(h.lanes[0])}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(1, 1)
+			p.policy = patient
+			warm, cold := p.machine(size(64, 8, 1)), p.machine(size(8, 8, 1))
+			p.caches = []string{"git/linux"}
+			p.ask("u", 1)
+			p.settle()
+			p.work(warm, warm.lanes[0])
+			p.work(warm, warm.lanes[0])
+			cool(p, warm)
+			id := p.ask("u", 1)
+			p.settle()
+			if on := p.on(id); len(on) != 1 || on[0] != cold.Machine {
+				t.Errorf("the job is on %v", on)
+			}
+		})
+	}
+}
+
+// Small jobs do not keep a large one waiting for ever: the machine that has room first is held for it, and no other.
+func TestALargeJobGetsRoom(t *testing.T) {
+	for _, wait := range []time.Duration{0, 10 * time.Minute} {
+		p := newPool(1, 1)
+		p.policy = patient
+		p.policy.RoomWait = wait
+		a, b := p.machine(size(16, 16, 4)), p.machine(size(16, 16, 4))
+		p.ask("small", 2000, "memory=4")
+		p.settle()
+		large := p.ask("large", 1, "memory=16")
+		ends := map[events.Lane]time.Time{}
+		began := p.now
+		for i := 0; len(p.on(large)) == 0 && p.now.Sub(began) < 2*time.Hour; i++ {
+			p.settle()
+			for _, h := range []*host{a, b} {
+				for k, lane := range h.lanes {
+					if _, holds := h.held[lane]; !holds {
+						p.work(h, lane)
+						ends[lane] = p.now.Add(time.Duration(7+2*k) * time.Minute) // they never end together
+					} else if !p.now.Before(ends[lane]) {
+						p.work(h, lane)
+					}
+				}
+			}
+			p.settle()
+			p.now = p.now.Add(time.Minute)
+		}
+		waited := p.now.Sub(began)
+		if wait == 0 && waited < 2*time.Hour {
+			t.Errorf("without a wait the large job had room after %s: the test shows nothing", waited)
+		}
+		if longest := wait + 14*time.Minute; wait > 0 && waited > longest {
+			t.Errorf("the large job waited for %s, longer than %s", waited, longest)
+		}
+	}
+}
+
 // An older collector program gets no matched job.
 func TestOnlyWhoKnowsGetsMatchedJobs(t *testing.T) {
 	p := newPool(1, 1)
@@ -250,7 +356,7 @@ func TestSnapshotsOfPoolsDecideAlike(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := facts(decide(s, Policy{MaxInProgress: 1}, p.now)), facts(decide(restored(t, data), Policy{MaxInProgress: 1}, p.now))
+			want, got := facts(decide(s, p.policy, p.now)), facts(decide(restored(t, data), p.policy, p.now))
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d, step %d (-ledger +snapshot):\n%s", seed, step, diff)
 			}
@@ -268,6 +374,7 @@ func facts(all []decision) (out []events.Fact) {
 // randomPool returns a farm with machines and accounts of any kind.
 func randomPool(seed uint64, schedulers, machines, jobs int) *pool {
 	p := newPool(seed, schedulers)
+	p.policy = patient
 	for i := range 4 {
 		p.say(events.AccountConfigured{Account: account(i), Weight: 1 + p.r.IntN(30), Limits: events.Limits{MaxRunning: []int{0, 0, 3, 8}[i]}})
 	}
@@ -280,6 +387,7 @@ func randomPool(seed uint64, schedulers, machines, jobs int) *pool {
 	}
 	for jobs > 0 {
 		n := 1 + p.r.IntN(min(jobs, 20))
+		p.caches = [][]string{nil, nil, {"git/a"}, {"git/a", "cc/b"}}[p.r.IntN(4)]
 		p.ask(account(p.r.IntN(4)), n, terms(p.r)...)
 		jobs -= n
 	}
@@ -306,7 +414,7 @@ func terms(r *rand.Rand) (terms []string) {
 }
 
 // step lets something happen: a scheduler reads a little or everything, and decides; a process goes on; a machine falls
-// silent, comes back, drains or is quarantined; a scheduler is killed.
+// silent, comes back, drains or is quarantined; requests come and are cancelled; a scheduler is killed.
 func (p *pool) step() {
 	p.now = p.now.Add(time.Duration(p.r.IntN(2000)) * time.Millisecond)
 	i := p.r.IntN(len(p.schedulers))
@@ -334,10 +442,20 @@ func (p *pool) step() {
 		p.say(events.CollectorDraining{Name: name})
 	case k < 98:
 		p.say(events.CollectorQuarantined{Name: name})
+	case k < 99 && p.r.IntN(2) == 0:
+		p.cancel(events.RequestID(fmt.Sprintf("rt%06d", 1+p.r.IntN(p.requests))))
 	case k < 99:
 		p.ask(account(p.r.IntN(4)), 1+p.r.IntN(3), terms(p.r)...)
 	case len(p.log) < 3000 || p.r.IntN(20) == 0: // reading a long log takes time
 		p.schedulers[i] = newState() // killed: another one reads the log anew
+	}
+}
+
+// cancel cancels a request, unless that was done before.
+func (p *pool) cancel(id events.RequestID) {
+	if !p.cancelled[id] {
+		p.cancelled[id] = true
+		p.say(events.RequestCancelled{RequestID: id})
 	}
 }
 
@@ -350,7 +468,7 @@ func (p *pool) finish() {
 				events.CollectorOnline{Name: h.slot(lane), Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
 		}
 	}
-	for idle := 0; idle < 2; {
+	for idle := 0; idle < 4; {
 		before := len(p.log)
 		p.settle()
 		for _, h := range p.machines {
@@ -358,7 +476,7 @@ func (p *pool) finish() {
 				p.work(h, lane)
 			}
 		}
-		p.now = p.now.Add(time.Second)
+		p.now = p.now.Add(20 * time.Second)
 		if len(p.log) == before {
 			idle++
 		} else {

@@ -22,6 +22,9 @@ type pool struct {
 	schedulers []*state
 	machines   []*host
 	requests   int
+	policy     Policy
+	// caches are those of the jobs of the next requests.
+	caches []string
 	// limits are the most jobs that accounts may have at once.
 	limits map[events.AccountName]int
 
@@ -34,6 +37,7 @@ type pool struct {
 	places    map[events.Lane]events.JobDispatched
 	works     map[events.Lane]*job.Work
 	standing  map[events.CollectorName]job.Standing
+	cancelled map[events.RequestID]bool
 	problem   string
 }
 
@@ -49,10 +53,10 @@ type host struct {
 
 func newPool(seed uint64, schedulers int) *pool {
 	p := &pool{
-		r: rand.New(rand.NewPCG(seed, 7)), now: noon, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
+		r: rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
 		open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
 		running: map[events.AccountName]int{}, accounts: map[events.RequestID]events.AccountName{}, places: map[events.Lane]events.JobDispatched{},
-		works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
+		cancelled: map[events.RequestID]bool{}, works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
 	}
 	for range schedulers {
 		p.schedulers = append(p.schedulers, newState())
@@ -97,7 +101,7 @@ func (p *pool) ask(account events.AccountName, jobs int, terms ...string) events
 	for i := range jobs {
 		made.Jobs = append(made.Jobs, events.JobSpec{
 			ID: events.JobID(fmt.Sprintf("j%s-%d", tag, i)), RequestID: r.RequestID, Kind: "compile", Target: "here",
-			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(),
+			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(), Caches: p.caches,
 		})
 	}
 	p.say(r, events.RequestStarted{RequestID: r.RequestID, Jobs: jobs}, made)
@@ -126,6 +130,13 @@ func (p *pool) judge(f events.Fact) {
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
 			p.made[spec.ID] = true
+		}
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			if _, open := p.open[id]; open || p.ended[id] {
+				p.fail("job %s is withdrawn and is open or has ended", id)
+			}
+			p.ended[id] = true
 		}
 	case events.CollectorFact:
 		p.standing[f.Whose()] = job.Stand(p.standing[f.Whose()], f, p.now)
@@ -242,13 +253,14 @@ func (p *pool) decide(s *state) (dispatched int) {
 	}
 	silence := func(name events.CollectorName) time.Duration {
 		if silent[name] {
-			return time.Hour
+			return 90 * time.Second // long enough for its job to move, and too short for a lane of its own
 		}
 		return 0
 	}
 	taken := false
-	all := append(decide(s, Policy{MaxInProgress: 1}, p.now), decideTakeovers(s, limits{time.Minute, 2 * time.Minute}, silence)...)
-	for _, d := range append(all, decideOffline(s, 2*time.Minute, silence)...) {
+	l := limits{time.Minute, 2 * time.Minute}
+	all := append(decide(s, p.policy, p.now), decideTakeovers(s, l, silence)...)
+	for _, d := range append(all, decideOffline(s, l, silence)...) {
 		if d.turn && taken {
 			continue
 		}

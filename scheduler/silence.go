@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // silent returns the decisions about silent collectors: they are offline, other collectors take over their lanes, and
@@ -15,16 +16,22 @@ func (s *Scheduler) silent(st *state) []decision {
 		return nil
 	}
 	silence := func(name events.CollectorName) time.Duration { return s.Hearing.Of(name).Silence }
-	return append(decideOffline(st, s.OfflineAfter, silence), decideTakeovers(st, limits{
-		takeover: s.TakeoverAfter, offline: s.OfflineAfter,
-	}, silence)...)
+	l := limits{takeover: s.TakeoverAfter, offline: s.OfflineAfter}
+	return append(decideOffline(st, l, silence), decideTakeovers(st, l, silence)...)
 }
 
-// decideOffline records that collectors are silent that the log has as online.
-func decideOffline(s *state, after time.Duration, silence func(events.CollectorName) time.Duration) []decision {
+// decideOffline records that collectors are silent that the log has as online. A collector of a machine counts as silent
+// when its job moves: else it would get the next one at once.
+func decideOffline(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
 	var gone []events.CollectorName
+	after := func(c *ledger.Collector) time.Duration {
+		if c.Registered != nil && c.Registered.Machine != "" {
+			return l.takeover
+		}
+		return l.offline
+	}
 	for name, c := range s.Collectors {
-		if c.Online && silence(name) >= after {
+		if c.Online && silence(name) >= after(c) {
 			gone = append(gone, name)
 		}
 	}
@@ -34,7 +41,7 @@ func decideOffline(s *state, after time.Duration, silence func(events.CollectorN
 		c := s.Collectors[name]
 		out = append(out, decision{
 			cause: s.LastAbout(name), what: "collector silent",
-			facts: []events.Fact{events.CollectorSilent{Name: name, Instance: c.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after)}},
+			facts: []events.Fact{events.CollectorSilent{Name: name, Instance: c.Instance, Reason: fmt.Sprintf("no heartbeat for %s", after(c))}},
 		})
 	}
 	return out

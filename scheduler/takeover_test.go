@@ -185,7 +185,7 @@ func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 		t.Errorf("the job is %s by the word of a collector that was removed", s.StateOf("j1"))
 	}
 	// A removed collector is not reported as silent.
-	if offline := decideOffline(s, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
+	if offline := decideOffline(s, limits{offline: time.Minute}, func(events.CollectorName) time.Duration { return time.Hour }); len(offline) != 1 {
 		t.Errorf("%+v, want the standby alone", offline)
 	}
 }

@@ -42,6 +42,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var retired *readmodel.RetiredError
 	var incomparable *comparison.Error
 	var several *readmodel.AmbiguousError
+	var busy *eventlog.BusyError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -68,6 +69,8 @@ func explain(err error) (e *client.Error, known bool) {
 		return &client.Error{Status: http.StatusNotFound, Message: err.Error()}, true
 	case errors.Is(err, eventlog.ErrBatchTooLarge):
 		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error()}, true
+	case errors.As(err, &busy):
+		return &client.Error{Status: http.StatusServiceUnavailable, Message: "others change the same at this moment, and each time they were first; nothing was recorded", Next: "ask again"}, true
 	case errors.Is(err, eventlog.ErrUnavailable):
 		return &client.Error{
 			Status: http.StatusServiceUnavailable, Message: "the log is not reachable; it is unknown whether this was recorded",
@@ -107,7 +110,7 @@ func refusalStatus(kind control.RefusalKind) int {
 		return http.StatusForbidden
 	case control.TooMany:
 		return http.StatusTooManyRequests
-	case control.Full:
+	case control.Full, control.Impossible:
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusBadRequest

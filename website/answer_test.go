@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tachobench/tacho/eventlog"
 )
 
 // A reader who asks while Postgres restarts is told to come back, and not that Tacho has a fault.
@@ -20,5 +22,13 @@ func TestAPostgresThatLeavesIsAway(t *testing.T) {
 				t.Errorf("%v: %d, known %v", err, e.Status, known)
 			}
 		}
+	}
+}
+
+// A writer that lost every race is told to ask again.
+func TestAWriterThatWasNeverFirst(t *testing.T) {
+	e, known := explain(fmt.Errorf("add: %w", &eventlog.BusyError{Tries: 16, Conflict: &eventlog.ConflictError{Subject: "s"}}))
+	if e.Status != http.StatusServiceUnavailable || e.Next != "ask again" || !known {
+		t.Errorf("%+v, known %v", e, known)
 	}
 }

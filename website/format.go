@@ -170,9 +170,13 @@ func newLink(id events.RequestID, tag events.Tag, key string) link {
 // place is an entry of the navigation.
 type place struct{ Path, Name string }
 
-// navigation returns the entries. The page of shares is one of them only if the farm is shared.
-func navigation(shared bool) []place {
+// navigation returns the entries. The page of machines is one of them only if the farm has machines, and that of shares
+// only if it is shared.
+func navigation(machines, shared bool) []place {
 	list := []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}}
+	if machines {
+		list = append(list, place{"/machines", "Machines"})
+	}
 	if shared {
 		list = append(list, place{"/shares", "Shares"})
 	}

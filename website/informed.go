@@ -2,20 +2,24 @@ package website
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // informedWithin bounds how long a command waits for the tables to hold what it has to count.
 const informedWithin = 10 * time.Second
 
 // Inform makes commands ask the tables what the log cannot tell at once: who holds a key or a token, which queues there
-// are, and how many requests have not ended. What is counted holds everything that the log held when it was asked.
+// are, what machines offer, and how many requests have not ended. Offers and counts hold everything that the log held
+// when they were asked for.
 func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 	t := informed{r, log}
+	c.PendingAll = (&recently{count: r.PendingAll}).ask
 	c.KeyHolder, c.TokenHolder = r.KeyHolder, r.TokenHolder
 	c.PendingOf = func(ctx context.Context, name events.AccountName) (int, error) {
 		if err := t.upToHead(ctx); err != nil {
@@ -30,6 +34,33 @@ func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 		return r.PendingIn(ctx, name)
 	}
 	c.Queues = t.queues
+	c.Offers = func(ctx context.Context) ([]match.Offer, error) {
+		if err := t.upToHead(ctx); err != nil {
+			return nil, err
+		}
+		return r.Offers(ctx)
+	}
+}
+
+// recently is a count that is at most a second old.
+type recently struct {
+	count func(context.Context) (int, error)
+	mu    sync.Mutex
+	at    time.Time
+	last  int
+}
+
+func (c *recently) ask(ctx context.Context) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.at) > time.Second {
+		n, err := c.count(ctx)
+		if err != nil {
+			return 0, err
+		}
+		c.last, c.at = n, now
+	}
+	return c.last, nil
 }
 
 // informed are tables that answer for the log.

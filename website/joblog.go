@@ -32,10 +32,10 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 		return nil // the reader has left
 	}
 	if follow && !job.State.Terminal() {
-		err = s.followLog(st, who, job.Job, out)
+		job, err = s.followLog(st, who, job, out)
 	}
 	if err == nil {
-		err = s.restOfLog(st.ctx, job.Job, out)
+		err = s.restOfLog(st.ctx, lastLane(job), job.ID, out)
 	}
 	if err != nil && st.ctx.Err() == nil {
 		s.fault(r, err)
@@ -45,25 +45,61 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	return nil
 }
 
-// followLog writes chunks as they come until the job has ended.
-func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.Job, out *logWriter) error {
+// lastLane returns the lane that the job is on, or was last before a move; the zero lane if it never had one.
+func lastLane(job readmodel.JobHistory) events.Lane {
+	lane := job.Lane()
+	if n := len(job.AttemptList); lane == (events.Lane{}) && n > 0 {
+		lane = events.Lane{Target: job.AttemptList[n-1].Target, Set: job.AttemptList[n-1].Set}
+	}
+	return lane
+}
+
+// followLog writes chunks as they come until the job has ended, on whatever lanes it is. It returns the job as it ended.
+func (s *Server) followLog(st *stream, who netip.Addr, job readmodel.JobHistory, out *logWriter) (readmodel.JobHistory, error) {
+	for !job.State.Terminal() {
+		next, err := s.followLane(st, who, job, out)
+		if err != nil || next == nil {
+			return job, err
+		}
+		if lane := job.Lane(); next.Lane() != lane && lane != (events.Lane{}) {
+			if err := s.restOfLog(st.ctx, lane, job.ID, out); err != nil {
+				return job, err
+			}
+			out.chunks = 0
+		}
+		job = *next
+	}
+	return job, nil
+}
+
+// followLane writes chunks as they come until the job has ended or left its lane. It returns the job as it is then; nil if
+// the output ended before.
+func (s *Server) followLane(st *stream, who netip.Addr, job readmodel.JobHistory, out *logWriter) (*readmodel.JobHistory, error) {
 	ctx, cancel := context.WithCancel(st.ctx)
 	defer cancel()
-	ended := make(chan error, 1)
+	var next readmodel.JobHistory
+	left := make(chan error, 1)
 	go func() { // waited for below
 		defer cancel()
-		ended <- s.jobEnded(ctx, who, job.ID)
+		var err error
+		next, err = s.jobLeft(ctx, who, job)
+		left <- err
 	}()
-	err := s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, true, out.chunk)
+	var err error
+	if job.Lane() == (events.Lane{}) {
+		<-ctx.Done() // there is nothing to read while it waits for a machine
+	} else {
+		err = s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, true, out.chunk)
+	}
 	if ctx.Err() == nil {
 		cancel() // reading the log failed, not the wait
-		<-ended
-		return err
+		<-left
+		return nil, err
 	}
-	if err := <-ended; err != nil && st.ctx.Err() == nil {
-		return err
+	if err := <-left; err != nil && st.ctx.Err() == nil {
+		return nil, err
 	}
-	return st.ctx.Err()
+	return &next, st.ctx.Err()
 }
 
 // jobNow reads a job for a stream of its output. There may be many such streams, so it does not use the connections of
@@ -76,26 +112,29 @@ func (s *Server) jobNow(ctx context.Context, who netip.Addr, name string) (job r
 	return job, err
 }
 
-// jobEnded waits until the tables say that the job has ended.
-func (s *Server) jobEnded(ctx context.Context, who netip.Addr, id events.JobID) error {
+// jobLeft waits until the tables say that the job has ended, or is on another lane, and returns it.
+func (s *Server) jobLeft(ctx context.Context, who netip.Addr, job readmodel.JobHistory) (readmodel.JobHistory, error) {
 	for {
 		at := s.Reader.Heard()
-		job, err := s.jobNow(ctx, who, string(id))
-		if err != nil || job.State.Terminal() {
-			return err
+		now, err := s.jobNow(ctx, who, string(job.ID))
+		if err != nil || now.State.Terminal() || now.Lane() != job.Lane() {
+			return now, err
 		}
 		select {
 		case <-s.Reader.Changed(at):
 		case <-ctx.Done():
-			return ctx.Err()
+			return now, ctx.Err()
 		}
 	}
 }
 
-// restOfLog writes the stored output that was not written yet.
-func (s *Server) restOfLog(ctx context.Context, job readmodel.Job, out *logWriter) error {
+// restOfLog writes the stored output of a job on a lane that was not written yet.
+func (s *Server) restOfLog(ctx context.Context, lane events.Lane, id events.JobID, out *logWriter) error {
+	if lane == (events.Lane{}) {
+		return nil
+	}
 	skip := out.chunks
-	return s.JobLogs.ReadLog(ctx, job.Lane(), job.ID, false, func(c eventlog.LogChunk) error {
+	return s.JobLogs.ReadLog(ctx, lane, id, false, func(c eventlog.LogChunk) error {
 		if skip > 0 {
 			skip--
 			return nil

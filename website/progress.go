@@ -31,12 +31,14 @@ type jobView struct {
 	Progress *progress
 	// Benchmark is what is being measured; empty if unknown.
 	Benchmark events.Benchmark
+	// Machine is the machine on which a matched job runs or ran; empty if it has none, and for other jobs.
+	Machine events.MachineName
 }
 
 // newJobView takes the progress from the heartbeat of the collector that runs the job. Without one it knows how many
 // test cases were reported, but not the total.
 func newJobView(j readmodel.Job, machines []client.Collector) jobView {
-	v := jobView{Job: j}
+	v := jobView{Job: j, Machine: machineOf(j, machines)}
 	if j.State != events.JobInProgress {
 		return v
 	}
@@ -49,6 +51,22 @@ func newJobView(j readmodel.Job, machines []client.Collector) jobView {
 	}
 	v.Progress = &progress{Done: j.Measured, What: "test cases measured"}
 	return v
+}
+
+// machineOf returns the machine that a matched job is bound to: that of its collector, or of the one of its lane.
+func machineOf(j readmodel.Job, machines []client.Collector) (name events.MachineName) {
+	if !j.Matched || j.Lane() == (events.Lane{}) {
+		return ""
+	}
+	for _, m := range machines {
+		if m.Name == j.Collector && m.Lane() == j.Lane() {
+			return m.Collector.Machine
+		}
+		if m.Lane() == j.Lane() && m.RemovedAt == nil {
+			name = m.Collector.Machine
+		}
+	}
+	return name
 }
 
 // machineView is a collector with its running job.
@@ -126,14 +144,14 @@ func newStatusView(s client.Status) statusView {
 	return v
 }
 
-// lanesOf sorts the jobs of a request by lane.
+// lanesOf sorts the jobs of a request by lane, matched jobs by what they measure.
 func lanesOf(r readmodel.RequestJobs, machines []client.Collector) []laneView {
 	lanes := map[events.Lane]*laneView{}
 	for _, j := range r.JobList {
-		l := lanes[j.Lane()]
+		l := lanes[j.Part()]
 		if l == nil {
-			l = &laneView{Lane: j.Lane(), Key: fmt.Sprintf("%s-%s-%d", r.ID, j.Target, j.Set)}
-			lanes[j.Lane()] = l
+			l = &laneView{Lane: j.Part(), Key: fmt.Sprintf("%s-%s-%d", r.ID, j.Target, j.Set)}
+			lanes[j.Part()] = l
 		}
 		l.Jobs = append(l.Jobs, j)
 		l.Total++
@@ -150,7 +168,11 @@ func lanesOf(r readmodel.RequestJobs, machines []client.Collector) []laneView {
 		}
 	}
 	for _, m := range machines {
-		if l := lanes[m.Lane()]; l != nil && m.Active {
+		lane := m.Lane()
+		if c := m.CurrentJob; c != nil && c.Matched && c.RequestID == r.ID {
+			lane = c.Part()
+		}
+		if l := lanes[lane]; l != nil && m.Active {
 			l.Collectors = append(l.Collectors, m)
 		}
 	}

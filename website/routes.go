@@ -98,6 +98,8 @@ func (s *Server) api() []route {
 		}},
 		{path: "queues/{name}", summary: "One queue with its requests that have not ended, in their order; main is the main queue", answer: client.Queue{}, json: s.oneQueue, parameters: []parameter{limit}},
 		{path: "shares", summary: "How the machine time is shared now: tiers, queues and accounts with what is due to them and what they had", answer: readmodel.Shares{}, json: s.shares, effort: long},
+		{path: "machines", summary: "The machines that take matched jobs: what they offer, what is free and what runs; and the jobs that none of them can run", answer: readmodel.Machines{}, json: s.park},
+		{path: "machines/{name}", summary: "One machine", answer: readmodel.Machine{}, json: s.oneMachine},
 		{path: "usage", summary: "What accounts had in each queue, by day in UTC, the newest day first", answer: []readmodel.Usage{}, json: s.usage, parameters: []parameter{
 			text("account", "only this account"), text("queue", "only this queue; main is the main queue"), text("from", "the first day, such as 2026-11-22"), text("to", "the last day"),
 			number("offset", "how many to leave out"), limit,
@@ -158,6 +160,9 @@ func (s *Server) api() []route {
 		{path: "queues/{name}/pause", summary: "Let no job of a queue start", answer: control.Answer{}, json: s.pauseQueue},
 		{path: "queues/{name}/resume", summary: "Let the jobs of a queue start again", answer: control.Answer{}, json: s.resumeQueue},
 		{method: http.MethodPut, path: "shares/policy", summary: "Change the rules by which the farm is shared; what is left out stays as it is", body: control.PolicyChange{}, answer: control.Answer{}, json: s.setPolicy},
+		{path: "machines", summary: "Register a machine of a pool, with a collector for each of its slots on a free lane of the pool", body: control.NewMachine{}, answer: control.MachineAnswer{}, json: s.addMachine},
+		{method: http.MethodPut, path: "machines/{name}", summary: "Change what a machine offers; what is left out stays as it is", body: control.MachineChange{}, answer: control.Answer{}, json: s.setMachine},
+		{method: http.MethodDelete, path: "machines/{name}", summary: "Remove a machine that has no active collectors, for good", parameters: because, answer: control.Answer{}, json: s.removeMachine},
 		{path: "collectors", summary: "Register a collector for its lane", body: control.NewCollector{}, answer: control.Answer{}, json: s.addCollector},
 		{path: "collectors/{name}/activate", summary: "Let a collector take jobs again", body: client.Reason{}, answer: control.Answer{}, json: s.activateCollector},
 		{path: "collectors/{name}/deactivate", summary: "Stop the dispatch to a collector", body: control.Deactivation{}, answer: control.Answer{}, json: s.deactivateCollector},
@@ -200,7 +205,7 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
-		"/collectors": {quick, s.collectorsPage}, "/shares": {long, s.sharesPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
+		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))
@@ -268,6 +273,8 @@ func statusOf(rt route, answer any) int {
 	switch a := answer.(type) {
 	case control.Answer:
 		return created(a)
+	case control.MachineAnswer:
+		return created(a.Answer)
 	case client.RequestAnswer:
 		return created(a.Answer)
 	case client.DefinitionsAnswer:

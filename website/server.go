@@ -98,6 +98,8 @@ type Server struct {
 	handler http.Handler
 	// isShared is set once the farm is known to be shared (see sharing).
 	isShared atomic.Bool
+	// hasMachines is set once the farm is known to have machines of pools (see peopled).
+	hasMachines atomic.Bool
 	// verifying lets one verification run at a time.
 	verifying sync.Mutex
 	// stopped is closed when Run ends. Streams have no end of their own and end with it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -107,14 +108,19 @@ func (p *params) day(name string) string {
 
 // sharing remembers that the farm is shared: it stays so for ever.
 func (s *Server) sharing(ctx context.Context) bool {
-	if s.isShared.Load() {
+	return remembered(ctx, &s.isShared, s.Reader.Shared)
+}
+
+// remembered asks for what stays so for ever once it is so.
+func remembered(ctx context.Context, known *atomic.Bool, ask func(context.Context) (bool, error)) bool {
+	if known.Load() {
 		return true
 	}
-	shared, err := s.Reader.Shared(ctx)
-	if err != nil || !shared {
+	is, err := ask(ctx)
+	if err != nil || !is {
 		return false
 	}
-	s.isShared.Store(true)
+	known.Store(true)
 	return true
 }
 

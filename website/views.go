@@ -104,7 +104,7 @@ type priorityChoice struct {
 func (v requestView) Repairable() bool {
 	newest := map[string]readmodel.Job{}
 	for _, j := range v.JobList {
-		same := fmt.Sprint(j.Tag, j.Kind, j.Lane(), j.Backend, j.Profile, j.Benchmarks, j.Measures)
+		same := fmt.Sprint(j.Tag, j.Kind, j.Part(), j.Backend, j.Profile, j.Benchmarks, j.Measures, j.Requires, j.Against)
 		if known, ok := newest[same]; !ok || j.Round > known.Round {
 			newest[same] = j
 		}
@@ -159,6 +159,8 @@ type jobPageView struct {
 	ErrorList   []readmodel.JobError
 	// Why says why the job waits; nil if it does not.
 	Why *readmodel.Why
+	// Reports is the subject of what the job has reported, or reports now; empty if it never had a lane.
+	Reports string
 }
 
 func (s *Server) jobPage(r *http.Request) (view, error) {
@@ -171,6 +173,9 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList}
+	if lane := lastLane(found); lane != (events.Lane{}) {
+		v.Reports = fmt.Sprintf("result.%s.%d.%s", lane.Target, lane.Set, found.ID)
+	}
 	if found.State == events.JobQueued {
 		why, err := s.Reader.WhyJob(r.Context(), found.ID)
 		if err != nil {

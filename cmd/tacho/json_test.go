@@ -64,6 +64,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",
 		"github deliveries", "github delivery " + string(deliveries[0].ID), "github outbox", "github comment " + string(comments[0].Key),
 		"collector activate local-here-1", "collector drain local-here-1 --reason test", "collector want v9 --reason test", "collector want",
+		"machine add eider --pool linux --slots 2 --memory 8g", "machine set eider --cpus 4 --trait nvme", "machine list", "machine show eider",
+		"collector deactivate eider-1", "collector remove eider-2", "machine remove eider --reason test",
 		"collector rotate spare --reason test", "collector remove spare --reason test", "collector list --all",
 	}
 	waiting := ""

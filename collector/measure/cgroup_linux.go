@@ -12,18 +12,10 @@ import (
 // cgroup is the directory of a control group (version 2) that holds one command and its descendants.
 type cgroup string
 
-// newCgroup makes a control group below the one of this process. Its name begins with the number of this process, see
+// newCgroup makes a control group below the home of this process. Its name begins with the number of this process, see
 // cgroupPattern.
 func newCgroup() (cgroup, error) {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "", fmt.Errorf("make a cgroup: %w", err)
-	}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", fmt.Errorf("make a cgroup: %w", err)
-	}
-	parent, err := findCgroup(mounts, own)
+	parent, err := homeCgroup()
 	if err != nil {
 		return "", fmt.Errorf("make a cgroup: %w", err)
 	}

@@ -25,6 +25,10 @@
 // The command lives in a cgroup (v2) of its own where the machine lets us make one. Its CPU time and pressure are
 // then those of this run alone, and one write kills all of it. Otherwise the shim finds the descendants in /proc.
 //
+// Where the cgroup may have limits, the command gets no more memory and CPU time than the Runner's Limits. The kernel
+// allows limits only in cgroups that have controllers, and whose parent has no processes of its own: EnableLimits
+// arranges that.
+//
 // The shim tries every setting, also those that the machine may refuse; Outcome.Took says which took effect.
 // Outcome.Missing says why each other metric could not be measured. A metric that could only be counted in user mode
 // has a name of its own with the suffix ":u". The two are never mixed.
@@ -72,6 +76,8 @@ const (
 	SettingNetwork    = "network"
 	SettingCgroup     = "cgroup"
 	SettingPrivileges = "privileges"
+	SettingMemory     = "memory-limit"
+	SettingCPUTime    = "cpu-limit"
 )
 
 // Cmd is one command to measure.
@@ -100,6 +106,27 @@ type Cmd struct {
 	Stdin []byte
 }
 
+// Limits are the most that a command with all its descendants may use. They need a cgroup with controllers, see
+// EnableLimits; Outcome.Took says whether they took effect.
+type Limits struct {
+	// Memory is in bytes; 0 means no limit.
+	Memory int64
+	// CPUs is how many CPUs' time it gets; 0 means no limit.
+	CPUs int
+}
+
+// refused says for each limit that it took no effect.
+func (l Limits) refused(why string) map[string]string {
+	took := map[string]string{}
+	if l.Memory > 0 {
+		took[SettingMemory] = "refused: " + why
+	}
+	if l.CPUs > 0 {
+		took[SettingCPUTime] = "refused: " + why
+	}
+	return took
+}
+
 // Outcome is how a command ended, successful or not, and what it cost.
 type Outcome struct {
 	// Metrics holds what was measured. Missing says why each other metric was not.
@@ -114,6 +141,11 @@ type Outcome struct {
 	Signal   string
 	// TimedOut says that the command ran longer than its limit and was killed.
 	TimedOut bool
+	// OutOfMemory says that the kernel killed a process of the command because all of them together wanted more memory
+	// than MemoryLimit. MemoryPeak is the most that they held. Both are in bytes; 0 if there is none, or if the kernel
+	// does not tell.
+	OutOfMemory             bool
+	MemoryLimit, MemoryPeak int64
 	// Stdout and Stderr are complete, or head and tail with a note between them. The counts of dropped bytes tell
 	// which.
 	Stdout, Stderr               []byte
@@ -159,6 +191,8 @@ type Runner struct {
 	StopDelay time.Duration
 	// NoCgroup does not use cgroups, for machines where another program manages them.
 	NoCgroup bool
+	// Limits bound each command.
+	Limits Limits
 }
 
 // ErrStart says that a command could not be started: it does not exist, is not executable, or this machine refused to

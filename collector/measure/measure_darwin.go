@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"syscall"
 	"time"
@@ -74,6 +75,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 		StderrDropped: stderr.dropped,
 		Took:          refusedSettings(c),
 	}
+	maps.Copy(out.Took, r.Limits.refused(unsupported))
 	if status.Signaled() {
 		out.Signal = unix.SignalName(status.Signal())
 	}
@@ -92,6 +94,9 @@ func refusedSettings(c Cmd) map[string]string {
 	}
 	return refused
 }
+
+// EnableLimits returns an error: this system has no cgroups.
+func EnableLimits(int) error { return errors.New(unsupported) }
 
 // Probe returns which metrics this machine can measure, and for each other metric why not.
 func Probe(context.Context) (have []events.Metric, missing map[events.Metric]string) {

@@ -25,6 +25,9 @@ type process struct {
 	usage  unix.Rusage
 }
 
+// noCgroup begins the value of SettingCgroup when the command had no cgroup of its own.
+const noCgroup = "none: "
+
 // fork starts the command, in the cgroup if there is one and the kernel accepts it.
 func (p *process) fork(o order) error {
 	attr := &syscall.ProcAttr{
@@ -115,7 +118,7 @@ func (p *process) account(c Cmd, r *report) {
 	}
 	own := user + sys
 	if p.group == "" {
-		r.Took[SettingCgroup] = "none: " + p.outside
+		r.Took[SettingCgroup] = noCgroup + p.outside
 		r.Missing[CPUTime] = "no cgroup of its own: " + p.outside
 	} else {
 		r.Took[SettingCgroup] = "own"
@@ -128,6 +131,7 @@ func (p *process) account(c Cmd, r *report) {
 		if stalled, err := p.group.stall(); err == nil {
 			r.Evidence.Stall = share(stalled, wall)
 		}
+		r.OutOfMemory, r.MemoryPeak = p.group.memory()
 	}
 	var pinned []int
 	if len(c.CPUs) > 0 && r.Took[SettingCPUs] == joinInts(c.CPUs) {

@@ -102,6 +102,22 @@ func parseUsage(data []byte) (time.Duration, error) {
 	return 0, errors.New("parse cpu.stat: no usage_usec in it")
 }
 
+// parseEvents reads from a memory.events file how often an event happened.
+func parseEvents(data []byte, event string) (uint64, error) {
+	for line := range bytes.Lines(data) {
+		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if name != event {
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("parse memory.events: %w", err)
+		}
+		return n, nil
+	}
+	return 0, fmt.Errorf("parse memory.events: no %s in it", event)
+}
+
 // parsePressure reads from a cpu.pressure file for how long in total some task waited for a CPU.
 func parsePressure(data []byte) (time.Duration, error) {
 	for line := range bytes.Lines(data) {

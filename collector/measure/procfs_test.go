@@ -95,6 +95,14 @@ func TestParseCgroupFiles(t *testing.T) {
 	if err != nil || stall != 68324617*time.Microsecond {
 		t.Errorf("stall %v, error %v", stall, err)
 	}
+	if n, err := parseEvents([]byte("low 0\nmax 17\noom 2\noom_kill 3\n"), "oom_kill"); err != nil || n != 3 {
+		t.Errorf("%d kills, error %v", n, err)
+	}
+	for _, bad := range []string{"", "oom 1", "oom_kill", "oom_kill -1", "oom_kill x"} {
+		if n, err := parseEvents([]byte(bad), "oom_kill"); err == nil {
+			t.Errorf("kills of %q are %d, want an error", bad, n)
+		}
+	}
 	for _, bad := range []string{"", "usage_usec", "usage_usec -1", "usage_usec 99999999999999999", "some", "some total=", "full total=1", "some total=1x"} {
 		if v, err := parseUsage([]byte(bad)); err == nil {
 			t.Errorf("usage of %q is %v, want an error", bad, v)
@@ -183,7 +191,7 @@ func TestOutputKeepsBothEnds(t *testing.T) {
 func FuzzParsers(f *testing.F) {
 	for _, seed := range []string{
 		twoCPUs, "usage_usec 1\n", "some total=1\n", "1 (a) S 2 3", "VmHWM: 1 kB\n", "0::/a\n", "30 23 0:26 / /sys rw - cgroup2 c rw\n",
-		"events: Ir\nsummary: 12\n", "model name : x\n",
+		"events: Ir\nsummary: 12\n", "model name : x\n", "oom_kill 1\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -211,6 +219,9 @@ func FuzzParsers(f *testing.F) {
 		}
 		if n, err := parseCachegrind(data); err == nil && n < 0 {
 			t.Errorf("count %v", n)
+		}
+		if n, err := parseEvents(data, "oom_kill"); err != nil && n != 0 {
+			t.Errorf("%d kills beside an error", n)
 		}
 		parseCPUModel(data)
 	})

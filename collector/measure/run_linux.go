@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/gob"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,14 +33,23 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
 	}
 	o := order{Cmd: c}
+	var limits map[string]string
 	if r.NoCgroup {
 		o.NoCgroup = "switched off"
 	} else if group, err := newCgroup(); err != nil {
 		o.NoCgroup = err.Error()
 	} else {
 		o.Cgroup = string(group)
+		limits = group.limit(r.Limits)
 	}
 	out, err := r.runOrder(ctx, o)
+	if outside, without := strings.CutPrefix(out.Took[SettingCgroup], noCgroup); without {
+		limits = r.Limits.refused(outside)
+	}
+	if err == nil {
+		maps.Copy(out.Took, limits)
+		out.MemoryLimit = r.Limits.Memory
+	}
 	if o.Cgroup != "" {
 		if removeErr := cgroup(o.Cgroup).remove(r.stopDelay()); err == nil && removeErr != nil {
 			err = fmt.Errorf("run %q: %w", c.Path, removeErr)
@@ -92,6 +103,8 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 		ExitCode:      answer.Exit,
 		Signal:        answer.Signal,
 		TimedOut:      answer.TimedOut,
+		OutOfMemory:   answer.OutOfMemory,
+		MemoryPeak:    answer.MemoryPeak,
 		Stdout:        s.stdout.Bytes(),
 		Stderr:        s.stderr.Bytes(),
 		StdoutDropped: s.stdout.dropped,

@@ -37,10 +37,13 @@ type report struct {
 	Exit     int
 	Signal   string
 	TimedOut bool
-	Metrics  map[events.Metric]float64
-	Missing  map[events.Metric]string
-	Evidence Evidence
-	Took     map[string]string
+	// OutOfMemory and MemoryPeak are those of Outcome.
+	OutOfMemory bool
+	MemoryPeak  int64
+	Metrics     map[events.Metric]float64
+	Missing     map[events.Metric]string
+	Evidence    Evidence
+	Took        map[string]string
 }
 
 // RunShimIfAsked does the work of a shim if this process was started as one. It then returns true, and the program

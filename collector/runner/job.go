@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -25,6 +26,8 @@ type Job struct {
 	// Done reports whether a test case is already measured; the runner does not measure such a case again. Nil means
 	// that no case is.
 	Done func(events.TestCase) bool
+	// Limits bound each command of the job, those that prepare a benchmark too.
+	Limits measure.Limits
 }
 
 // Toolchain is a fetched artifact.

@@ -29,6 +29,8 @@ type commandError struct {
 	what     string
 	tail     string
 	timedOut bool
+	// outOfMemory says that it was killed at its memory limit.
+	outOfMemory bool
 }
 
 func (e *commandError) Error() string {
@@ -41,8 +43,11 @@ func (e *commandError) Error() string {
 
 // judge returns why an executed command counts as failed, as a *commandError, or nil.
 func judge(c measure.Cmd, out measure.Outcome) error {
-	e := &commandError{argv: append([]string{filepath.Base(c.Path)}, c.Args...), tail: tail(out), timedOut: out.TimedOut}
+	e := &commandError{argv: append([]string{filepath.Base(c.Path)}, c.Args...), tail: tail(out), timedOut: out.TimedOut, outOfMemory: out.OutOfMemory}
 	switch {
+	case out.OutOfMemory:
+		e.what = "was killed at its memory limit: it wanted more than the " + mebibytes(out.MemoryLimit) + " that its job reserves (memory=), and held " +
+			mebibytes(out.MemoryPeak)
 	case out.TimedOut:
 		e.what = fmt.Sprintf("was killed after its time limit of %v", c.Timeout.Round(time.Millisecond))
 	case out.Signal != "":
@@ -53,6 +58,14 @@ func judge(c measure.Cmd, out measure.Outcome) error {
 		return nil
 	}
 	return e
+}
+
+// mebibytes returns an amount of memory in words; one that is not known is 0.
+func mebibytes(bytes int64) string {
+	if bytes == 0 {
+		return "an unknown amount"
+	}
+	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
 // tail returns the end of what a command wrote to stderr, or to stdout if it wrote nothing there.

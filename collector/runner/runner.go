@@ -53,7 +53,9 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 		return Summary{}, fmt.Errorf("%w: %w", ErrTransient, err)
 	}
 	defer unlock()
-	run := &run{runner: r, job: job, sink: sink}
+	limited := *r.Measure
+	limited.Limits = job.Limits
+	run := &run{runner: r, measure: &limited, job: job, sink: sink}
 	for _, p := range job.Plans {
 		run.total += len(p.Cases)
 	}
@@ -70,7 +72,9 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 
 // run is the execution of one job.
 type run struct {
-	runner  *Runner
+	runner *Runner
+	// measure executes the commands within the limits of the job.
+	measure *measure.Runner
 	job     Job
 	sink    Sink
 	summary Summary
@@ -135,7 +139,7 @@ func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) 
 	if !ok {
 		return Plan{}, fmt.Errorf("there is no driver %q: update this program, or use another driver in the suite file", p.Driver)
 	}
-	s := &Slot{Dir: r.job.Slot, Cache: r.job.Cache, source: r.job.Source, measure: r.runner.Measure, log: r.sink.Log}
+	s := &Slot{Dir: r.job.Slot, Cache: r.job.Cache, source: r.job.Source, measure: r.measure, log: r.sink.Log}
 	if err := s.clear(); err != nil {
 		return Plan{}, err
 	}
@@ -165,7 +169,7 @@ func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan P
 			}
 		}
 		s.Cmd.DisableASLR, s.Cmd.Timeout = r.runner.Settings.DisableASLR, countingTimeout*p.Timeout
-		n, err := r.runner.Measure.CountInstructions(ctx, s.Cmd)
+		n, err := r.measure.CountInstructions(ctx, s.Cmd)
 		if ctx.Err() != nil {
 			return nil, err
 		}
@@ -195,7 +199,7 @@ func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int,
 	if s.Parse != nil {
 		s.Cmd.OutputLimit = parsedOutputLimit
 	}
-	out, err := r.runner.Measure.Run(ctx, s.Cmd)
+	out, err := r.measure.Run(ctx, s.Cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +243,17 @@ func (r *run) prepareFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain
 		return stop
 	}
 	r.sink.Log(fmt.Sprintf("%s failed: %v", p.Benchmark.Name, err))
+	kind := events.ErrorPrepare
+	var failed *commandError
+	if errors.As(err, &failed) && failed.outOfMemory {
+		kind = events.ErrorMemory
+	}
 	for i := range p.Cases {
 		if !c.wanted[i] {
 			continue
 		}
 		r.summary.Failed++
-		f := Failure{Kind: events.ErrorPrepare, Context: string(p.Benchmark.Name), Case: &p.Cases[i], Message: err.Error()}
+		f := Failure{Kind: kind, Context: string(p.Benchmark.Name), Case: &p.Cases[i], Message: err.Error()}
 		if err := r.failed(ctx, f); err != nil {
 			return err
 		}
@@ -260,6 +269,8 @@ func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i
 	kind := events.ErrorBenchmark
 	var failed *commandError
 	switch {
+	case errors.As(err, &failed) && failed.outOfMemory:
+		kind = events.ErrorMemory
 	case errors.As(err, &failed) && failed.timedOut:
 		kind = events.ErrorTimeout
 	case !errors.As(err, &failed) && !errors.Is(err, measure.ErrStart):

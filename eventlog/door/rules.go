@@ -200,7 +200,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	}
 	facts, err := job.Decide(w.work, w.lane, job.Dequeue{
 		Place: f.Place, Job: f.Job, Collector: f.Collector, Instance: f.Instance, Version: f.Version, Environment: f.Environment,
-		Since: d.Since,
+		Since: d.Since, Attempt: d.Attempt, Lost: d.Lost,
 	})
 	if err != nil {
 		return taken("%s", err)
@@ -225,6 +225,10 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 		return why
 	}
 	d, waits := w.view.lane.dispatched[f.Place]
+	attempt, lost := w.work.Attempt, w.work.Lost
+	if f.Place != w.work.Place { // its executions were on other lanes
+		attempt, lost = d.Attempt, d.Lost
+	}
 	switch {
 	case f.Outcome != events.Success && f.Outcome != events.Failure:
 		return forbid("a collector may not report the outcome %.32q", f.Outcome)
@@ -236,10 +240,10 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 		return forbid("job %s belongs to request %s", f.JobID, d.Job.RequestID)
 	case f.Token == 0 && (f.Outcome != events.Failure || f.Fault != events.ErrorExhausted || f.Lost == 0):
 		return forbid("job %s ends without an attempt", f.JobID)
-	case f.Token == 0 && f.Place != w.work.Place:
+	case lost == 0 && f.Token == 0:
 		return forbid("job %s ends before its first attempt", f.JobID)
-	case f.Attempt != w.work.Attempt || f.Lost != w.work.Lost:
-		return forbid("job %s ends with attempt %d, %d lost, but the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, w.work.Attempt, w.work.Lost)
+	case f.Attempt != attempt || f.Lost != lost:
+		return forbid("job %s ends with attempt %d, %d lost, but the log has attempt %d, %d lost", f.JobID, f.Attempt, f.Lost, attempt, lost)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil
@@ -317,20 +321,26 @@ func (w *walk) holds(lane events.Lane, id events.JobID, name events.CollectorNam
 		return forbid("the attempt belongs to collector %s", now.Collector)
 	case now.Attempt != attempt:
 		return forbid("attempt %d reports on attempt %d", attempt, now.Attempt)
-	case now.Job.Artifact != a:
+	case now.Job.Artifact != a && (now.Job.Against == nil || *now.Job.Against != a):
 		return forbid("job %s measures another artifact", id)
 	}
 	return nil
 }
 
-// mayRead returns why a collector may not read an aggregate; nil when it may. It may read its own aggregates, its
-// lane's, and the public ones (suites, version). all says that it wants all events, not only the last one.
-func mayRead(name events.CollectorName, lane events.Lane, s events.Subject, all bool) *refusal {
+// mayRead returns why a collector may not read an aggregate; nil when it may. It may read its own aggregates, those of
+// its lane and its machine, and the public ones (suites, version). all says that it wants all events, not only the last
+// one.
+func mayRead(r events.CollectorRegistered, s events.Subject, all bool) *refusal {
+	lane := r.Lane()
 	switch s {
-	case events.RegistrySubject(name), events.CollectorSubject(name), events.WorkSubject(lane), events.AssignmentSubject(lane):
+	case events.RegistrySubject(r.Name), events.CollectorSubject(r.Name), events.WorkSubject(lane), events.AssignmentSubject(lane):
 		return nil
 	case events.LaneSubject(lane), events.VersionSubject():
 		if !all {
+			return nil
+		}
+	case events.MachineSubject(r.Machine):
+		if !all && r.Machine != "" {
 			return nil
 		}
 	}

@@ -223,7 +223,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	case verbAppend:
 		return d.append(ctx, name, who, req)
 	case verbLast:
-		return d.last(ctx, name, lane, req)
+		return d.last(ctx, *standing.Registered, req)
 	case verbNext:
 		return d.next(ctx, name, who, lane)
 	case verbLeave:
@@ -236,7 +236,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return d.output(ctx, lane, req)
 	case verbOld: // take has turned it away
 	case verbRead:
-		return d.read(ctx, name, who, lane, req, m)
+		return d.read(ctx, *standing.Registered, who, req, m)
 	}
 	return answer{}
 }
@@ -332,8 +332,9 @@ func explain(err error) *refusal {
 }
 
 // last answers with the last event of an aggregate, or only with its version if that event does not count.
-func (d *Door) last(ctx context.Context, name events.CollectorName, lane events.Lane, req request) answer {
-	if why := mayRead(name, lane, req.Subject, false); why != nil {
+func (d *Door) last(ctx context.Context, r events.CollectorRegistered, req request) answer {
+	lane := r.Lane()
+	if why := mayRead(r, req.Subject, false); why != nil {
 		return answer{Refusal: why}
 	}
 	e, ok, err := d.Log.Last(ctx, req.Subject)
@@ -366,8 +367,9 @@ func show(s events.Stored) *shown {
 }
 
 // read answers with all events of an aggregate, one message each, and then one that marks the end.
-func (d *Door) read(ctx context.Context, name events.CollectorName, who *account, lane events.Lane, req request, m *nats.Msg) answer {
-	if why := mayRead(name, lane, req.Subject, true); why != nil {
+func (d *Door) read(ctx context.Context, r events.CollectorRegistered, who *account, req request, m *nats.Msg) answer {
+	lane := r.Lane()
+	if why := mayRead(r, req.Subject, true); why != nil {
 		return answer{Refusal: why}
 	}
 	found, err := d.Log.Read(ctx, req.Subject)

@@ -50,14 +50,7 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := d.Find(); ok {
-		// Keep only the hosts: a user in the core's URL is not the collector's.
-		creds.NATSURL = config.NATSHosts(r.NATSURL)
-		err = creds.Trust(r.NATSCA, r.NATSServerName)
-	} else {
-		err = creds.Trust(p.config.NATS.CA, p.config.NATS.ServerName)
-	}
-	if err != nil {
+	if err := p.reach(d, &creds); err != nil {
 		return err
 	}
 	file := d.CredentialsFile(c.Name)
@@ -77,6 +70,17 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 		p.tellAccount(c.Name, public)
 	}
 	return nil
+}
+
+// reach adds to credentials where the log is, and what its server is trusted by.
+func (p *Program) reach(d datadir.Dir, creds *datadir.Credentials) error {
+	r, ok := d.Find()
+	if !ok {
+		return creds.Trust(p.config.NATS.CA, p.config.NATS.ServerName)
+	}
+	// Keep only the hosts: a user in the core's URL is not the collector's.
+	creds.NATSURL = config.NATSHosts(r.NATSURL)
+	return creds.Trust(r.NATSCA, r.NATSServerName)
 }
 
 // tellAccount prints what the configuration of an external cluster needs for a collector's key.

@@ -29,7 +29,7 @@ func describe(f events.Fact) string {
 		if f.Priority != "" {
 			s += ", priority " + string(f.Priority)
 		}
-		return s + ": " + string(f.State)
+		return s + named("requires", f.Requires) + ": " + string(f.State)
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
@@ -93,10 +93,8 @@ func describe(f events.Fact) string {
 			words[i] = fmt.Sprintf("job %s to lane %s, place %d", b.JobID, b.Lane, b.Place)
 		}
 		return strings.Join(words, ", ")
-	case events.MachineDescribed:
-		return fmt.Sprintf("machine %s of pool %s, %s", f.Machine, f.Pool, phrase.Count(f.Slots, "slot"))
-	case events.MachineRemoved:
-		return join("machine "+string(f.Machine)+" for good", f.Reason)
+	case events.MachineDescribed, events.MachineRemoved:
+		return describeMachine(f.(events.MachineFact))
 	case events.AttemptBegan:
 		return fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector)
 	case events.TestCasesMeasured:
@@ -116,7 +114,11 @@ func describe(f events.Fact) string {
 	case events.CollectorRemoved:
 		return join("collector "+string(f.Name)+" for good", f.Reason)
 	case events.CollectorRegistered:
-		return fmt.Sprintf("collector %s for lane %s/%d", f.Name, f.Target, f.Set)
+		s := fmt.Sprintf("collector %s for lane %s/%d", f.Name, f.Target, f.Set)
+		if f.Machine != "" {
+			s += ", on machine " + string(f.Machine)
+		}
+		return s
 	case events.CollectorActivated:
 		return fmt.Sprintf("collector %s", f.Name)
 	case events.CollectorDeactivated:

@@ -22,7 +22,7 @@ func describeShare(f events.ShareFact) string {
 		if f.Parent != "" {
 			s += fmt.Sprintf(" in queue %s", f.Parent)
 		}
-		return s + when(f.Paused, " and is paused") + some(f.InProgress, "in progress at once") + limited(f.Limits)
+		return s + when(f.Paused, " and is paused") + some(f.InProgress, "in progress at once") + limited(f.Limits) + named("requires", f.Requires)
 	case events.QueueClosed:
 		return join(fmt.Sprintf("queue %s is closed", f.Queue), f.Reason)
 	case events.SharePolicySet:

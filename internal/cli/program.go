@@ -92,6 +92,7 @@ type commands struct {
 	Up        upCmd         `cmd:"" help:"Run everything on this machine: log, database, website and collectors."`
 	Serve     serveCmd      `cmd:"" help:"Run some parts of Tacho with your own NATS cluster and Postgres."`
 	Collector collectorCmd  `cmd:"" help:"Register, run and look after collectors."`
+	Machine   machineCmd    `cmd:"" help:"Register and change machines that take jobs by what these require."`
 	Request   requestCmd    `cmd:"" help:"Make, show and withdraw requests for benchmarks."`
 	Queue     queueCmd      `cmd:"" help:"Show the queue: what is benchmarked when, and why in this order; make and change further queues."`
 	Account   accountCmd    `cmd:"" help:"Make and change accounts: who may ask, and for how much."`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -36,6 +37,7 @@ type parameters struct {
 	Account    events.AccountName `help:"Account that asks, if the operator asks for one; default: that of the token." placeholder:"A"`
 	Queue      events.QueueName   `help:"Queue where it waits; default: the account's own, else main." placeholder:"Q"`
 	Priority   events.Priority    `help:"vip, high, normal, low or idle; default: normal." placeholder:"P"`
+	Require    []string           `help:"What the machines of its matched jobs must have, such as memory=8g or trait=nvme; give it once for each." sep:"none" placeholder:"TERM"`
 	Wait       bool               `help:"Wait until the request has ended, and show its progress."`
 	JSON       bool               `help:"Print JSON." name:"json"`
 }
@@ -46,7 +48,7 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 		return err
 	}
 	n.Suite = c.Suite // if empty, the server takes its only suite
-	n.Account, n.Queue, n.Priority = c.Account, c.Queue, c.Priority
+	n.Account, n.Queue, n.Priority, n.Requires = c.Account, c.Queue, c.Priority, c.Require
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
@@ -235,6 +237,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"account", string(r.Account)},
 		{"queue", string(r.Queue)},
 		{"priority", string(r.Priority)},
+		{"requires", strings.Join(r.Requires, " ")},
 		{"reason", r.Reason},
 		{"waits", waits},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
@@ -274,7 +277,7 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}
 		rows = append(rows, []string{
-			string(j.ID), short(j.Tag), what, j.Lane().String(), string(j.State), fmt.Sprint(j.Attempts),
+			string(j.ID), short(j.Tag), what, j.Part().String(), string(j.State), fmt.Sprint(j.Attempts),
 			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
@@ -158,6 +159,11 @@ func (c *queueListCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(list)
 	}
+	heads := []string{"QUEUE", "PARENT", "WEIGHT", "ORDER", "IN PROGRESS", "MAX RUNNING", "MAX QUEUED", "MAX PENDING", "STATE", "MEMBERS"}
+	require := slices.ContainsFunc(list, func(q readmodel.NamedQueue) bool { return len(q.Requires) > 0 })
+	if require {
+		heads = append(heads, "REQUIRES")
+	}
 	var rows [][]string
 	for _, q := range list {
 		state := "open"
@@ -171,16 +177,20 @@ func (c *queueListCmd) Run(ctx context.Context, p *Program) error {
 		for i, m := range q.Members {
 			members[i] = string(m)
 		}
-		rows = append(rows, []string{
+		row := []string{
 			string(q.Name), cmp.Or(string(q.Parent), "-"), fmt.Sprint(q.Weight), string(q.Order), bound(q.InProgress), bound(q.MaxRunning), bound(q.MaxQueued),
 			bound(q.MaxPending), state, cmp.Or(strings.Join(members, ", "), "everyone"),
-		})
+		}
+		if require {
+			row = append(row, cmp.Or(strings.Join(q.Requires, " "), "-"))
+		}
+		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stdout, "No such queue was configured.")
 		return nil
 	}
-	return table(p.Stdout, []string{"QUEUE", "PARENT", "WEIGHT", "ORDER", "IN PROGRESS", "MAX RUNNING", "MAX QUEUED", "MAX PENDING", "STATE", "MEMBERS"}, rows)
+	return table(p.Stdout, heads, rows)
 }
 
 // showQueue shows the requests of one queue.

@@ -123,12 +123,14 @@ type queueSetCmd struct {
 	Order      *events.QueueOrder   `help:"Order of the requests of one account: fifo, by creation, or levels, as in the main queue." placeholder:"ORDER"`
 	Member     []events.AccountName `help:"Account that may use it; give it once for each. Without members everyone may." sep:"none" placeholder:"A" xor:"members"`
 	Everyone   bool                 `help:"Remove all members, so that everyone may use it." xor:"members"`
+	Require    []string             `help:"What the machines of its matched jobs must have, such as memory=8g or pool=linux; give it once for each." sep:"none" placeholder:"TERM" xor:"requires"`
+	AnyMachine bool                 `help:"Remove all requirements." xor:"requires"`
 }
 
 // Help is shown by --help.
 func (*queueSetCmd) Help() string {
 	return "What is not given stays as it is; a new queue has weight 10, order fifo, no members and no limits. " +
-		"Members that are given replace those before. The queue of an account's own name has the account's settings: use `tacho account set`."
+		"Members and requirements that are given replace those before. The queue of an account's own name has the account's settings: use `tacho account set`."
 }
 
 // Run makes or changes the queue.
@@ -140,6 +142,10 @@ func (c *queueSetCmd) Run(ctx context.Context, p *Program) error {
 	if len(c.Member) > 0 || c.Everyone {
 		members := append([]events.AccountName{}, c.Member...)
 		change.Members = &members
+	}
+	if len(c.Require) > 0 || c.AnyMachine {
+		requires := append([]string{}, c.Require...)
+		change.Requires = &requires
 	}
 	return p.settled(c.JSON, "queue", c.Name, "is set", func(cl *client.Client) (control.Answer, error) {
 		return cl.ConfigureQueue(ctx, c.Name, change)

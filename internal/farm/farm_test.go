@@ -111,8 +111,12 @@ type checker struct {
 	measured map[measuredKey]bool
 }
 
+// measuredKey is what is measured once: a job that went to another machine, or that measures two artifacts, measures a
+// test case for each.
 type measuredKey struct {
 	job  events.JobID
+	lane events.Lane
+	of   events.Tag
 	test events.TestCase
 }
 
@@ -141,7 +145,7 @@ func (c *checker) look(e events.Recorded) {
 	case events.TestCasesMeasured:
 		c.never(f.Attempt != c.attempt[f.JobID], e, "results of attempt %d during attempt %d", f.Attempt, c.attempt[f.JobID])
 		for _, m := range f.Cases {
-			key := measuredKey{f.JobID, m.TestCase}
+			key := measuredKey{f.JobID, f.Lane, f.Artifact.Tag, m.TestCase}
 			c.never(c.measured[key], e, "%s is measured again", m.TestCase)
 			c.measured[key] = true
 		}

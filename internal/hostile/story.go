@@ -65,7 +65,8 @@ func (s *Story) Next() events.Recorded {
 
 func (s *Story) lane() events.Lane { return lanes[s.r.IntN(len(lanes))] }
 
-// begin plans a request in progress with four jobs for each lane, and its collectors.
+// begin plans a request in progress with four jobs for each lane, and its collectors. One job of each lane is matched: it
+// comes to that lane first, and to the other one after a move.
 func (s *Story) begin() {
 	artifact := events.Artifact{Suite: "s", Tag: "t1", Kind: events.Master}
 	made := events.JobsCreated{RequestID: Request}
@@ -75,6 +76,10 @@ func (s *Story) begin() {
 			spec := events.JobSpec{
 				ID: events.NewJobID(artifact, "compile", l, "any", profile, nil, nil), Artifact: artifact, Kind: "compile", Target: l.Target, Set: l.Set,
 				Backend: "any", Profile: profile, Definitions: "d1", RequestID: Request,
+			}
+			if i == 1 && !s.old {
+				spec.Matched, spec.Requires = true, []string{"trait=nvme"}
+				spec.ID = spec.First()
 			}
 			s.specs[l], made.Jobs = append(s.specs[l], spec), append(made.Jobs, spec)
 		}
@@ -94,9 +99,10 @@ func (s *Story) happen(name events.Lane) events.Fact {
 	switch n := s.r.IntN(24); {
 	case n < 6 && s.next[name] < len(s.specs[name]):
 		s.next[name]++
+		part := []int{1024, 512}[s.r.IntN(2)]
 		return events.JobDispatched{
-			Place: l.places + 1, Job: s.specs[name][s.next[name]-1],
-			Share: &events.Share{Tier: events.TierDefault, Queue: "u", Account: "u", ExpectMS: expected, Why: "first of 2 queues"},
+			Place: l.places + 1, Job: s.specs[name][s.next[name]-1].Bound(name),
+			Share: &events.Share{Tier: events.TierDefault, Queue: "u", Account: "u", ExpectMS: expected, Part: part, Why: "first of 2 queues"},
 		}
 	case n == 6 && !l.Running && waits: // no request wants it any more, or its attempts are spent
 		outcome := []events.Outcome{events.Failure, events.Cancelled}[s.r.IntN(2)]
@@ -106,7 +112,7 @@ func (s *Story) happen(name events.Lane) events.Fact {
 		if s.old {
 			s.owed = append(s.owed, events.AttemptBegan{Lane: name, JobID: id, Collector: collectors[name.Set], Attempt: j.attempts + 1})
 		}
-		return events.JobDequeued{Lane: name, Place: place, Job: s.spec(name, id), Collector: collectors[name.Set], Attempt: j.attempts + 1, Lost: j.lost}
+		return events.JobDequeued{Lane: name, Place: place, Job: s.spec(name, id).Bound(name), Collector: collectors[name.Set], Attempt: j.attempts + 1, Lost: j.lost}
 	case n < 15 && l.Running:
 		return s.end(name, l, n)
 	case n < 18:
@@ -117,8 +123,22 @@ func (s *Story) happen(name events.Lane) events.Fact {
 		return s.again(name)
 	case n < 22:
 		return s.collector()
+	case n == 22 && !s.old && !l.Running && waits:
+		return s.move(name, place, id)
 	}
 	return nil
+}
+
+// move takes a job away from its place. It is dispatched again, after the others.
+func (s *Story) move(name events.Lane, place uint64, id events.JobID) events.Fact {
+	j, spec, to := s.Jobs[id], s.spec(name, id), name
+	if spec.Matched {
+		to = lanes[1-name.Set]
+	}
+	s.specs[to] = append(s.specs[to], spec)
+	return events.JobMoved{
+		Lane: name, Place: place, JobID: id, Collector: j.collector, Token: j.token, Attempt: j.attempts, Lost: j.lost, Reason: "a more urgent job came",
+	}
 }
 
 // end ends the attempt of a lane. Either its collector ends it, or another part, which also closes its results.
@@ -155,7 +175,7 @@ func (s *Story) end(name events.Lane, l *Lane, n int) events.Fact {
 // its attempt is over, or the log refuses it.
 func (s *Story) report(name events.Lane, l *Lane) events.Fact {
 	j, known := s.Jobs[l.Job]
-	if !known || j.token == 0 || j.closed >= j.token || j.flushed {
+	if !known || j.lane != name || j.token == 0 || j.closed >= j.token || j.flushed {
 		return nil
 	}
 	if s.r.IntN(5) == 0 {

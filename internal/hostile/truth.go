@@ -27,7 +27,9 @@ type Job struct {
 	// Cases are the test cases that are measured.
 	Cases map[events.TestCase]bool
 
+	// lane is where it may run; of a matched job the lane that it is bound to, zero while it waits.
 	lane           events.Lane
+	matched        bool
 	dispatched     bool
 	attempts, lost int
 	collector      events.CollectorName
@@ -46,8 +48,9 @@ type Lane struct {
 	Token         events.Seq
 	waiting       map[uint64]events.JobID
 	places        uint64
-	// charged are the places whose jobs are charged, began is when the last attempt began.
-	charged map[uint64]bool
+	// charged are the places whose jobs are charged, with the part of the machine in 1/1024. began is when the last attempt
+	// began.
+	charged map[uint64]int64
 	began   events.Seq
 }
 
@@ -66,7 +69,7 @@ func (c Collector) Takes() bool { return c.Active && !c.Draining && !c.Quarantin
 func newTruth() *Truth {
 	t := &Truth{Jobs: map[events.JobID]*Job{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}}
 	for _, l := range lanes {
-		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}, charged: map[uint64]bool{}}
+		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}, charged: map[uint64]int64{}}
 	}
 	return t
 }
@@ -89,7 +92,7 @@ func (t *Truth) happens(f events.Fact) bool {
 	switch f := f.(type) {
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
-			t.Jobs[spec.ID] = &Job{State: events.JobQueued, Cases: map[events.TestCase]bool{}, lane: spec.Lane()}
+			t.Jobs[spec.ID] = &Job{State: events.JobQueued, Cases: map[events.TestCase]bool{}, lane: spec.Lane(), matched: spec.Matched}
 		}
 	case events.RequestCancelledWithJobs:
 		t.stopped = true
@@ -107,11 +110,12 @@ func (t *Truth) happens(f events.Fact) bool {
 	case events.JobDispatched:
 		l := t.Lanes[f.Job.Lane()]
 		l.places, l.waiting[f.Place] = f.Place, f.Job.ID
-		if j := t.Jobs[f.Job.ID]; j.State == events.JobQueued {
-			l.charged[f.Place] = true
-			t.open, t.charged = t.open+1, t.charged+f.Share.ExpectMS
+		j := t.Jobs[f.Job.ID]
+		if j.State == events.JobQueued {
+			l.charged[f.Place] = int64(f.Share.Part)
+			t.open, t.charged = t.open+1, t.charged+expected*int64(f.Share.Part)/1024
 		}
-		t.Jobs[f.Job.ID].dispatched = true
+		j.dispatched, j.lane = true, f.Job.Lane()
 	case events.WorkFact:
 		return t.works(f)
 	case events.TestCasesMeasured:
@@ -173,12 +177,17 @@ func (t *Truth) works(f events.WorkFact) bool {
 		t.over(l, f.Place, f.JobID)
 		t.Jobs[f.JobID].flushed = f.Outcome != events.Cancelled
 		t.Jobs[f.JobID].turn(to)
-	case events.JobMoved: // stories have no matched jobs: a collector that says it writes litter
+	case events.JobMoved:
 		if !l.begins(f.Place, f.JobID) {
 			return false
 		}
 		t.over(l, f.Place, f.JobID)
-		t.Jobs[f.JobID].turn(events.JobQueued)
+		j := t.Jobs[f.JobID]
+		j.dispatched, j.closed = false, max(j.closed, j.token)
+		if j.matched {
+			j.lane = events.Lane{}
+		}
+		j.turn(events.JobQueued)
 	}
 	return true
 }
@@ -186,8 +195,8 @@ func (t *Truth) works(f events.WorkFact) bool {
 // over ends a place of a lane.
 func (t *Truth) over(l *Lane, place uint64, id events.JobID) {
 	t.ends(l)
-	if l.charged[place] {
-		t.open, t.charged = t.open-1, t.charged-expected
+	if part := l.charged[place]; part > 0 {
+		t.open, t.charged = t.open-1, t.charged-expected*part/1024
 	}
 	l.Place, l.Over, l.Job = place, true, id
 	delete(l.waiting, place)
@@ -195,8 +204,8 @@ func (t *Truth) over(l *Lane, place uint64, id events.JobID) {
 
 // ends ends the running attempt of a lane, if there is one, and charges what it took: an event happens each second.
 func (t *Truth) ends(l *Lane) {
-	if l.Running && l.charged[l.Place] {
-		t.charged += 1000 * int64(t.seq-l.began)
+	if l.Running {
+		t.charged += 1000 * int64(t.seq-l.began) * l.charged[l.Place] / 1024
 	}
 	l.Running = false
 }

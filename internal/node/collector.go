@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,9 +80,13 @@ func (c *Collector) Run(ctx context.Context) error {
 		c.Say("collector  %s waits for jobs of lane %s at %s, until Ctrl-C", c.Name, lane, config.NATSHosts(url))
 	}
 	conf := c.Config.Collector
+	environment := measure.Environment(ctx)
+	if _, pool := lane.Pool(); pool {
+		environment.Settings = c.limits(environment.Settings, orders != nil)
+	}
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: c.Version,
-		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: measure.Load, Environment: measure.Environment(ctx),
+		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: measure.Load, Environment: environment,
 		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Supervised: supervised(orders),
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
@@ -92,6 +97,25 @@ func (c *Collector) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// limits lets the collector limit its commands to what their jobs reserve. It returns the settings of the machine, with
+// whether that works.
+func (c *Collector) limits(settings map[string]string, supervised bool) map[string]string {
+	supervisor := 0
+	if supervised {
+		supervisor = os.Getppid()
+	}
+	settings = maps.Clone(settings)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	settings["limits"] = "enforced"
+	if err := measure.EnableLimits(supervisor); err != nil {
+		settings["limits"] = "not enforced: " + err.Error()
+		c.Logger.Warn("what jobs reserve on this machine is not enforced: they can use more", "collector", c.Name, "reason", err)
+	}
+	return settings
 }
 
 func (c *Collector) file() string { return cmp.Or(c.Credentials, c.data().CredentialsFile(c.Name)) }

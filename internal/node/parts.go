@@ -173,6 +173,9 @@ func (p *parts) scheduler() {
 			ExpansionRetry:   30 * time.Second,
 			QuarantineAfter:  p.Config.Scheduler.QuarantineAfter,
 			Retention:        p.Config.Scheduler.Retention.Std(),
+			MaxWaiting:       p.Config.Scheduler.MaxWaiting,
+			AffinityWait:     p.Config.Scheduler.AffinityWait.Std(),
+			RoomWait:         p.Config.Scheduler.RoomWait.Std(),
 		},
 		Logger: p.Logger.With("part", "scheduler"),
 	}))
@@ -189,6 +192,7 @@ func (p *parts) projector() {
 func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
 	return &control.Control{
 		Log: p.core.log, Dispatch: p.core.log, Clock: p.Clock, Suites: suites, KeepTries: !p.Config.Scheduler.Supersede,
+		MaxPending: 2 * p.Config.Scheduler.MaxWaiting,
 	}
 }
 

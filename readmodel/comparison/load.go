@@ -61,6 +61,7 @@ func (t Tables) compare(ctx context.Context, q Query) (measured, error) {
 			return none, err
 		}
 		if len(a) > 0 && len(b) > 0 {
+			a, b = ofOneMachine(a, b)
 			c, err := t.judged(ctx, name, q, a, b)
 			return measured{c, a, b}, err
 		}

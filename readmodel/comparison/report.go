@@ -62,6 +62,7 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 	if err != nil {
 		return r, err
 	}
+	results, _ = ofOneMachine(results, nil)
 	r.Measured = len(results)
 	return r, t.addFailures(ctx, &r, measured{Comparison: Comparison{Suite: found.Suite, B: Side{Tag: found.Tag}}, b: results})
 }
@@ -79,7 +80,7 @@ func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 		if j.State != events.JobFailure {
 			continue
 		}
-		name := fmt.Sprintf("%s %s %s %s", j.Kind, j.Lane(), j.Backend, j.Profile)
+		name := fmt.Sprintf("%s %s %s %s", j.Kind, j.Part(), j.Backend, j.Profile)
 		if j.Tag != q.Tag {
 			name += " of " + string(j.Tag)
 		}

@@ -40,7 +40,9 @@ func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, hist
 				category, _ := d.Category(r.Benchmark)
 				list = append(list, compare.Series{Case: r.TestCase, Category: compare.Category(category), Metric: metricInfo(d, metric)})
 			}
-			put(&list[i], compare.SamplesOf(metric, r.Iterations, r.Environment))
+			values := compare.SamplesOf(metric, r.Iterations, r.Environment)
+			values.Machine = r.Machine
+			put(&list[i], values)
 		}
 	}
 	for _, r := range a {

@@ -1,9 +1,12 @@
--- Who has jobs that wait for dispatch on a lane, and how many of the own leaf of a job come before it. A leaf is an account
--- in a queue and a tier. In it the more urgent requests come first, then the order of the queue.
+-- Who has jobs that wait for dispatch on a lane, or matched jobs of some classes, and how many of the own leaf of a job come
+-- before it. A leaf is an account in a queue and a tier. In it the more urgent requests come first, then the order of the
+-- queue.
 WITH waits AS (
     SELECT request_id, count(*) AS jobs, count(*) FILTER (WHERE request_id = @request AND (created_seq, ordinal) < (@seq, @ordinal)) AS before
     FROM job_queue
-    WHERE state = 'queued' AND place = 0 AND target = @target AND "set" = @set
+    WHERE state = 'queued' AND place = 0 AND matched = @matched
+      AND CASE WHEN @matched THEN artifact_kind || ' ' || array_to_string(requires, ' ') = ANY (@classes)
+               ELSE target = @target AND "set" = @set END
     GROUP BY request_id
 ), asked AS MATERIALIZED ( -- with what its order in the leaf is
     SELECT CASE WHEN r.priority IN ('vip', 'idle') THEN r.priority ELSE 'default' END AS tier, r.queue, r.account,

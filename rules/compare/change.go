@@ -34,6 +34,8 @@ type Side struct {
 	// MedianInterval is the 95 % interval of the median; nil with fewer than six samples.
 	MedianInterval *Interval     `json:"median_interval,omitempty"`
 	Environment    events.Digest `json:"environment"`
+	// Machine is the name of the machine, if the test case may be measured on any that fits.
+	Machine string `json:"machine,omitempty"`
 }
 
 // Interval is a closed range of values.
@@ -78,7 +80,7 @@ func newSample(s Samples) sample {
 	values := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
 	side := Side{
 		N: len(values), Dropped: len(s.Values) - len(values),
-		Interfered: max(0, min(s.Interfered, len(values))), Environment: s.Environment,
+		Interfered: max(0, min(s.Interfered, len(values))), Environment: s.Environment, Machine: s.Machine,
 	}
 	if side.N == 0 {
 		return sample{Side: side}

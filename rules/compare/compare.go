@@ -27,6 +27,9 @@ type Comparison struct {
 	// New was measured only for b, Missing only for a; sorted by test case and metric.
 	New     []Absent `json:"new"`
 	Missing []Absent `json:"missing"`
+	// Machines are those that measured what is in Changes, sorted; only of test cases that may be measured on any machine
+	// that fits.
+	Machines []string `json:"machines,omitempty"`
 }
 
 // Absent is a metric of a test case that one side lacks.
@@ -76,11 +79,22 @@ func Compare(series []Series) Comparison {
 	for _, s := range c.Summaries {
 		c.Changes = append(c.Changes, changes[s.Metric.Name]...)
 	}
+	c.Machines = machines(c.Changes)
 	if top, ok := c.top(); ok {
 		c.Verdict, c.Attention, c.AttentionReason = top.Verdict, top.Attention, top.AttentionReason
 	}
 	c.Words = Report{Comparison: &c}.Words()
 	return c
+}
+
+// machines returns the machines that measured changes.
+func machines(changes []Change) []string {
+	named := map[string]bool{}
+	for _, ch := range changes {
+		named[ch.A.Machine], named[ch.B.Machine] = true, true
+	}
+	delete(named, "")
+	return slices.Sorted(maps.Keys(named))
 }
 
 // top returns the summary of the headline metric, if there is one.
@@ -125,6 +139,8 @@ func order(x, y Series) int {
 		cmp.Compare(x.Category, y.Category),
 		cmp.Compare(x.A.Environment, y.A.Environment),
 		cmp.Compare(x.B.Environment, y.B.Environment),
+		cmp.Compare(x.A.Machine, y.A.Machine),
+		cmp.Compare(x.B.Machine, y.B.Machine),
 		slices.Compare(x.A.Values, y.A.Values),
 		slices.Compare(x.B.Values, y.B.Values),
 		cmp.Compare(x.A.Interfered, y.A.Interfered),

@@ -46,6 +46,8 @@ func (j *judged) judge(tests int) {
 	switch {
 	case j.a.Environment == "" || j.b.Environment == "":
 		j.is(NotComparable, "the machine that measured is not on record")
+	case !j.sameMachine() && j.a.Machine != "" && j.b.Machine != "" && j.a.Machine != j.b.Machine:
+		j.is(NotComparable, "measured on different machines, %s and %s", j.a.Machine, j.b.Machine)
 	case !j.sameMachine():
 		j.is(NotComparable, "measured in different environments")
 	case j.Relative == nil:

@@ -81,6 +81,22 @@ func Markdown(w io.Writer, r Report, o Options) error {
 	return err
 }
 
+// maxMachines is how many machines a report names.
+const maxMachines = 5
+
+// named returns the first machines of a list, each as name writes it, and how many more there are.
+func named(machines []string, name func(string) string) string {
+	var parts []string
+	for _, m := range machines[:min(len(machines), maxMachines)] {
+		parts = append(parts, name(m))
+	}
+	text := strings.Join(parts, ", ")
+	if more := len(machines) - len(parts); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // head returns the part that is never cut. Every piece of it is bounded.
 func (r Report) head() string {
 	var b strings.Builder
@@ -98,6 +114,9 @@ func (r Report) head() string {
 	fmt.Fprintf(&b, "**Overall result: %s%s**\n\n%s", w.Outcome.mark(), w.Overall, w.Sentence)
 	if r.Comparison != nil && len(r.Comparison.Summaries) > 0 && r.Commit && r.Ended && r.A != "" {
 		fmt.Fprintf(&b, " Compared with %s.", commit(r.A))
+	}
+	if c := r.Comparison; c != nil && len(c.Machines) > 0 {
+		fmt.Fprintf(&b, " Measured on %s.", named(c.Machines, code))
 	}
 	b.WriteString("\n")
 	if c := r.Comparison; c != nil && c.Attention {

@@ -52,6 +52,8 @@ type Samples struct {
 	Values []float64 `json:"values"`
 	// Environment is the fingerprint of the machine that measured.
 	Environment events.Digest `json:"environment"`
+	// Machine names the machine, if the test case may be measured on any that fits; empty if it has its own.
+	Machine string `json:"machine,omitempty"`
 	// Interfered is how many of the values were taken while something else disturbed the machine.
 	Interfered int `json:"interfered,omitempty"`
 }

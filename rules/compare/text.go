@@ -24,6 +24,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	}
 	said := r.Words()
 	fmt.Fprintf(&b, "Overall: %s\n%s\n", said.Overall, said.Sentence)
+	if c := r.Comparison; c != nil && len(c.Machines) > 0 {
+		fmt.Fprintf(&b, "Measured on %s.\n", named(c.Machines, printable))
+	}
 	if r.Comparison != nil {
 		textOf(&b, *r.Comparison, r.FailedCases, o)
 	}

@@ -187,6 +187,7 @@ func TestInvariantsUnderRandomCommands(t *testing.T) {
 				rapid.Just[Command](Lose{Token: token}),
 				rapid.Just[Command](Release{Token: token, Transient: rapid.Bool().Draw(t, "transient"), At: at, Deadline: time.Hour}),
 				rapid.Just[Command](Withdraw{Place: place, Job: spec(id)}),
+				rapid.Just[Command](Move{Place: place, JobID: id, Lost: rapid.Bool().Draw(t, "lost")}),
 			).Draw(t, "command"))
 			if err != nil && len(facts) > 0 {
 				t.Fatal("refused and recorded")

@@ -86,10 +86,11 @@ func liveWork(l Life, f events.WorkFact, seq events.Seq, at time.Time) Life {
 		l.waits(f.Attempt, f.Lost, f.Reason)
 	case events.JobFinished:
 		l.ends(f, at)
-	case events.JobMoved:
+	case events.JobMoved: // nothing that was begun on the lane before counts from here on
 		if !l.State.Terminal() {
 			l.Place = 0
 		}
+		l.Results.Closed = max(l.Results.Closed, l.Token)
 		l.waits(f.Attempt, f.Lost, f.Reason)
 	}
 	return l

@@ -27,6 +27,9 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	case events.CollectorActivated:
 		c.Failed, c.Expected = nil, l.stored
 	case events.CollectorOnline:
+		if c.Registered != nil && c.Registered.Machine != "" {
+			l.machine(c.Registered.Machine).cool(f.Evicted)
+		}
 		c.Matched = slices.Contains(f.Knows, events.KnowsMatched)
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:

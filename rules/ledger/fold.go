@@ -271,6 +271,10 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 		if l.revive(spec) == nil {
 			j := l.names.job(spec, justMade)
 			l.Jobs[spec.ID] = j
+			if spec.Matched {
+				l.near(j)
+				l.ready(j)
+			}
 			line := l.lineOf(j)
 			line.Queued[f.RequestID] = append(line.Queued[f.RequestID], spec.ID)
 			l.noteUnserved(spec.Lane())
@@ -380,7 +384,7 @@ func (l *Ledger) unqueue(j *Job) {
 		delete(line.Queued, j.of.request)
 	}
 	if j.like.Matched {
-		l.close(j)
+		l.close(j, len(waiting) == 0)
 	}
 }
 
@@ -391,7 +395,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	if j == nil || j.State.Terminal() || j.Place > 0 {
 		f.Share = nil // what was withdrawn at the same moment is charged to no account
 	}
-	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Share: f.Share}
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Attempt: f.Attempt, Lost: f.Lost, Share: f.Share}
 	l.charge(f.Share)
 	l.reserve(lane, f.Job)
 	l.Binding = max(l.Binding-1, 0)
@@ -432,6 +436,9 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
 	if lane.Work.Phase == job.Ended {
 		l.vacate(lane, place.Job)
+		if finished, ok := f.(events.JobFinished); ok {
+			l.warm(lane, place.Job, finished.Evicted)
+		}
 		delete(lane.Dispatches, lane.Work.Place)
 	}
 	if _, begins := f.(events.JobDequeued); begins {

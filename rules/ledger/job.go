@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -32,6 +33,8 @@ type course struct {
 	Losers []events.CollectorName `json:",omitempty"`
 	// On is the lane that a matched job is bound to; zero while it waits, and for the others.
 	On events.Lane `json:",omitzero"`
+	// Near are those of its caches that some machine had when it came into the line.
+	Near []string `json:",omitempty"`
 }
 
 var justMade = &course{Life: job.Made()}
@@ -50,6 +53,9 @@ func (j *Job) Spec() events.JobSpec {
 	if j.of.against != (events.Artifact{}) {
 		against := j.of.against
 		s.Against = &against
+	}
+	if j.of.caches != "" {
+		s.Caches = strings.Fields(j.of.caches)
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On

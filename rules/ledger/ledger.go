@@ -205,6 +205,9 @@ type Dispatch struct {
 	Job events.JobSpec
 	// Since is when transient errors with the artifact began; zero when there are none.
 	Since time.Time
+	// Attempt and Lost count the executions of the job on the lanes that it was on before, and those that were lost.
+	Attempt int `json:",omitempty"`
+	Lost    int `json:",omitempty"`
 	// Share says to whom it was charged; nil on a farm that was not shared then.
 	Share *events.Share `json:",omitempty"`
 }

@@ -22,6 +22,8 @@ type Machine struct {
 	Takers int
 	// Freed is when a place on it last ended.
 	Freed time.Time
+	// Warm are the caches that it has, with the last job that used each.
+	Warm map[string]events.Seq `json:",omitempty"`
 	// room is what is reserved; serves are the classes of jobs that it can run when it is empty.
 	room   *match.Room
 	serves []*Class
@@ -37,6 +39,10 @@ type Class struct {
 	Requires []string
 	// Avoids are machines that lost an attempt of the job. They take it only if there is no other that could.
 	Avoids []events.MachineName `json:",omitempty"`
+	// Near are caches that the jobs would find filled on some machine.
+	Near []string `json:",omitempty"`
+	// Ready is since when jobs of a request wait.
+	Ready map[events.RequestID]time.Time
 	// Unserved is since when no machine with a taker can run them, UnservedBy the event that began it.
 	Unserved   time.Time
 	UnservedBy events.Seq
@@ -137,6 +143,9 @@ func (l *Ledger) classKey(j *Job) (key string, avoids []events.MachineName) {
 	for _, name := range avoids {
 		key += " !" + string(name)
 	}
+	for _, name := range j.Near {
+		key += " ~" + name
+	}
 	return key, avoids
 }
 
@@ -145,7 +154,8 @@ func (l *Ledger) class(j *Job) *Class {
 	key, avoids := l.classKey(j)
 	c, ok := l.Classes[key]
 	if !ok {
-		c = &Class{Number: classes + l.Numbered, Kind: j.of.artifact.Kind, Requires: j.like.Requires, Avoids: avoids}
+		c = &Class{Number: classes + l.Numbered, Kind: j.of.artifact.Kind, Requires: j.like.Requires, Avoids: avoids, Near: j.Near}
+		c.Ready = map[events.RequestID]time.Time{}
 		c.Queued = map[events.RequestID][]events.JobID{}
 		l.Numbered++
 		l.Classes[key] = c
@@ -190,10 +200,13 @@ func (l *Ledger) open(c *Class) {
 	}
 }
 
-// close forgets the class of a job if no job waits for it.
-func (l *Ledger) close(j *Job) {
+// close forgets the class of a job if no job waits for it. last says that no other job of its request waits there.
+func (l *Ledger) close(j *Job, last bool) {
 	key, _ := l.classKey(j)
 	c, ok := l.Classes[key]
+	if ok && last {
+		delete(c.Ready, j.of.request)
+	}
 	if !ok || len(c.Queued) > 0 {
 		return
 	}
@@ -247,28 +260,10 @@ func (l *Ledger) FreeLanes() (free []events.Lane) {
 	return free
 }
 
-// classesFor returns the numbers of what a lane may begin now.
-func (l *Ledger) classesFor(lane *Lane) []share.Class {
-	if lane.Machine == "" {
-		return []share.Class{lane.class}
-	}
-	m := l.Machines[lane.Machine]
-	var out []share.Class
-	for _, c := range m.serves {
-		if m.room.Fits(c.needs) && (!slices.Contains(c.Avoids, lane.Machine) || !l.another(c)) {
-			out = append(out, c.Number)
-		}
-	}
-	return out
-}
-
 // another reports whether a machine that is online can run the jobs of a class and is none that they avoid.
 func (l *Ledger) another(c *Class) bool {
 	for name, m := range l.Machines {
-		if m.can(c) && !slices.Contains(c.Avoids, name) && slices.ContainsFunc(m.Lanes, func(lane events.Lane) bool {
-			taker := l.Collectors[l.Lanes[lane].Assignment.Serving]
-			return taker != nil && taker.Takes() && taker.Online
-		}) {
+		if m.can(c) && !slices.Contains(c.Avoids, name) && l.online(m) {
 			return true
 		}
 	}
@@ -376,4 +371,5 @@ func (l *Ledger) back(j *Job) {
 		i = len(waiting)
 	}
 	line.Queued[maker] = slices.Insert(slices.Clone(waiting), i, j.ID)
+	l.ready(j)
 }

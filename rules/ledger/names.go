@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -22,6 +23,8 @@ type origin struct {
 	definitions events.Digest
 	request     events.RequestID
 	against     events.Artifact
+	// caches are joined by spaces, which no name has.
+	caches string
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -62,6 +65,7 @@ func (n *names) origin(j events.JobSpec) *origin {
 	if j.Against != nil {
 		key.against = *j.Against
 	}
+	key.caches = strings.Join(j.Caches, " ")
 	if known, ok := n.origins[key]; ok {
 		return known
 	}
@@ -85,7 +89,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	known, ok := n.likes[key]
 	if !ok {
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
-		j.On, j.Against = nil, nil
+		j.On, j.Against, j.Caches = nil, nil, nil
 		known = &j
 		n.likes[key] = known
 	}

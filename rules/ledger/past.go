@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -33,7 +34,7 @@ var (
 	pastKinds  = []events.RequestKind{"", events.Master, events.Try, events.Release}
 	faults     = []events.ErrorKind{
 		"", events.ErrorArtifact, events.ErrorPrepare, events.ErrorBenchmark, events.ErrorTimeout, events.ErrorTransient, events.ErrorDefinitions,
-		events.ErrorExhausted, events.ErrorInternal,
+		events.ErrorExhausted, events.ErrorInternal, events.ErrorMemory,
 	}
 )
 
@@ -139,6 +140,7 @@ func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 	if spec.Against != nil {
 		origin.against = *spec.Against
 	}
+	origin.caches = strings.Join(spec.Caches, " ")
 	return &Job{
 		course: &course{Life: life}, ID: spec.ID, Round: spec.Round, resting: true,
 		of: origin, like: &spec,

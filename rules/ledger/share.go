@@ -206,19 +206,24 @@ func (l *Ledger) leavePlaces() {
 }
 
 // Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
-func (l *Ledger) Next(lane *Lane) (share.Choice, *Job, bool) {
-	choice, ok := l.Tree.Pick(func(c share.Choice) int64 {
-		if j := l.first(lane, c); j != nil {
-			s := events.Share{Part: l.Part(lane, j)}
-			return s.Charge(l.Expected(j).Milliseconds())
-		}
-		return 0
-	}, l.classesFor(lane)...)
+func (l *Ledger) Next(lane *Lane, w Waits) (share.Choice, *Job, bool) {
+	choice, ok := l.Tree.Pick(l.expecting(lane), l.classesFor(lane, w)...)
 	if !ok {
 		return share.Choice{}, nil, false
 	}
 	j := l.first(lane, choice)
 	return choice, j, j != nil
+}
+
+// expecting returns what choices would be charged on a lane.
+func (l *Ledger) expecting(lane *Lane) func(share.Choice) int64 {
+	return func(c share.Choice) int64 {
+		if j := l.first(lane, c); j != nil {
+			s := events.Share{Part: l.Part(lane, j)}
+			return s.Charge(l.Expected(j).Milliseconds())
+		}
+		return 0
+	}
 }
 
 // first returns the first job of a choice; nil when there is none.

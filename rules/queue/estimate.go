@@ -16,6 +16,7 @@ type Plan struct {
 
 // LaneWork is the remaining work of one request on one lane.
 type LaneWork struct {
+	// Lane is zero for jobs that may run on several lanes and can run on none.
 	Lane events.Lane
 	// Unmanned lanes have no collector that begins jobs.
 	Unmanned bool

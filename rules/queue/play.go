@@ -253,18 +253,23 @@ func (w *LaneWork) lastRequired() int {
 	return last
 }
 
-// unserved says which lanes have required jobs but no collector that begins them; empty when there are none.
+// unserved says which lanes have required jobs but no collector that begins them, or that there are required jobs for
+// which there is no lane; empty when there are none.
 func unserved(plan Plan) string {
-	var lanes []string
+	var lanes, words []string
 	for _, w := range plan.Lanes {
-		if w.Unmanned && w.lastRequired() >= 0 {
+		switch {
+		case !w.Unmanned || w.lastRequired() < 0:
+		case w.Lane == events.Lane{}:
+			words = []string{"no machine that takes jobs can run all of its jobs"}
+		default:
 			lanes = append(lanes, w.Lane.String())
 		}
 	}
-	if len(lanes) == 0 {
-		return ""
+	if len(lanes) > 0 {
+		words = append(words, "no collector serves "+strings.Join(lanes, " and "))
 	}
-	return "no collector serves " + strings.Join(lanes, " and ")
+	return strings.Join(words, "; ")
 }
 
 // overruns reports whether a required job has run longer than nine of ten jobs of its sort.

@@ -63,6 +63,9 @@ func differences(r Request, c Create) []string {
 	if c.Priority != "" {
 		differ("priority", c.Priority.String(), r.Priority.String(), "")
 	}
+	if len(c.Requires) > 0 {
+		differ("requirements", strings.Join(c.Requires, " "), strings.Join(r.AskedRequires, " "), "none")
+	}
 	differ("targets", listed(c.Parameters.Targets), listed(r.Parameters.Targets), "the default")
 	differ("backends", listed(c.Parameters.Backends), listed(r.Parameters.Backends), "the default")
 	differ("profiles", listed(c.Parameters.Profiles), listed(r.Parameters.Profiles), "the default")

@@ -62,3 +62,22 @@ func TestAskingAgainAfterTheBuildIsAskingForTheSame(t *testing.T) {
 		}
 	}
 }
+
+// What a queue adds to the requirements at the start is no difference to what was asked for.
+func TestAskingAgainWithRequirements(t *testing.T) {
+	f := created(events.StateArtifactsReady)
+	f.Requires = []string{"memory=8g"}
+	r := fold(f, events.RequestStarted{RequestID: "r1", Requires: []string{"memory=16g", "trait=nvme"}})
+	for _, test := range []struct {
+		now  []string
+		says string
+	}{
+		{[]string{"memory=8g"}, ""}, {nil, ""}, {[]string{"memory=16g"}, "requirements memory=16g instead of memory=8g"},
+	} {
+		_, err := Decide(r, Create{Suite: "go", Kind: events.Try, Key: "k", Tag: "b", Parent: "a", Requires: test.now})
+		var refusal *Refusal
+		if errors.As(err, &refusal) != (test.says != "") || refusal != nil && !strings.Contains(refusal.Reason, test.says) {
+			t.Errorf("%v: %v", test.now, err)
+		}
+	}
+}

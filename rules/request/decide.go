@@ -139,7 +139,7 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 	return []events.Fact{events.RequestCreated{
 		RequestID: id, Kind: c.Kind, Suite: c.Suite, Tag: c.Tag, Parent: c.Parent, PR: c.PR,
 		ReleasedOn: c.ReleasedOn, Key: c.Key, Parameters: c.Parameters, State: state,
-		Account: c.Account, Queue: stored(c.Queue), Priority: priority,
+		Account: c.Account, Queue: stored(c.Queue), Priority: priority, Requires: c.Requires,
 	}}, nil
 }
 

@@ -81,6 +81,7 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 	return Request{
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
-		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority, Requires: f.Requires,
+		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
+		Requires: f.Requires, AskedRequires: f.Requires,
 	}
 }

@@ -33,8 +33,9 @@ type Request struct {
 	Queue    events.QueueName   `json:",omitzero"`
 	Priority events.Priority    `json:",omitzero"`
 	// Requires are terms for the machines of its matched jobs: those that it was created with, and from its start on also
-	// those of its queue.
-	Requires []string `json:",omitzero"`
+	// those of its queue. AskedRequires are the ones that it was created with.
+	Requires      []string `json:",omitzero"`
+	AskedRequires []string `json:",omitzero"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -91,6 +92,8 @@ type Create struct {
 	Account  events.AccountName
 	Queue    events.QueueName
 	Priority events.Priority
+	// Requires are terms for the machines of its matched jobs, in canonical form.
+	Requires []string
 	// AsItIs accepts a request that already exists, even if it differs from this command.
 	AsItIs bool
 	// Waits says that the artifact is not there yet: the request waits for it.

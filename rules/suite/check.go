@@ -21,6 +21,12 @@ const (
 	maxTimeout = 24 * time.Hour
 )
 
+// maxCaches bounds the caches of a kind.
+const maxCaches = 32
+
+// cacheName is how the name of a cache looks: a path that stays inside its directory.
+var cacheName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,7}$`)
+
 // checker collects the problems of definitions that could be decoded.
 type checker struct {
 	file     string
@@ -111,6 +117,9 @@ func (c *checker) targets(d Definitions) {
 		if t.Sets < 1 || t.Sets > maxSets {
 			c.report(join(path, "sets"), "sets of target %q is %d: use 1 to %d", t.Name, t.Sets, maxSets)
 		}
+		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
+			c.report(join(path, "name"), "%v", events.CheckTarget(t.Name))
+		}
 		c.token(join(path, "os"), "os", t.OS)
 		c.token(join(path, "arch"), "arch", t.Arch)
 	}
@@ -147,13 +156,22 @@ func (c *checker) matching(path string, d Definitions, k Kind) {
 		c.report(join(path, "expect"), "expect of kind %q is %q: write a duration, such as \"10m\"", k.Name, k.Expect)
 	}
 	if !k.Matched() {
-		if len(k.Requires) > 0 || k.Shared {
-			c.report(path, "kind %q has requires or shared, but its jobs run on lanes of their own: add lanes = %q", k.Name, LanesAny)
+		if len(k.Requires)+len(k.Caches) > 0 || k.Shared {
+			c.report(path, "kind %q has requires, caches or shared, but its jobs run on lanes of their own: add lanes = %q", k.Name, LanesAny)
 		}
 		return
 	}
 	if k.Backfill {
 		c.report(join(path, "backfill"), "kind %q has backfill and lanes = %q: matched jobs measure their parent themselves, remove backfill", k.Name, LanesAny)
+	}
+	if len(k.Caches) > maxCaches {
+		c.report(join(path, "caches"), "kind %q has %d caches: use at most %d", k.Name, len(k.Caches), maxCaches)
+	}
+	for i, name := range k.Caches {
+		if !cacheName.MatchString(strings.NewReplacer("{tag}", "t", "{parent}", "p").Replace(name)) {
+			c.report(index(join(path, "caches"), i), "cache %q of kind %q: write words of letters, digits, '.', '_' and '-', joined by '/', "+
+				"with {tag} or {parent} in them", name, k.Name)
+		}
 	}
 	for _, t := range d.Targets {
 		if _, err := match.Parse(k.Terms(t)); err != nil {

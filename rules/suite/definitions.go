@@ -102,6 +102,9 @@ type Kind struct {
 	// Shared matched jobs may run beside others on their machine, and are not measured against their parent. The others
 	// have the machine for themselves.
 	Shared bool `toml:"shared" json:"shared,omitempty"`
+	// Caches are directories of the machine that the jobs fill and find filled, such as "ccache/gcc"; {tag} and {parent}
+	// are replaced. A job waits a little for a machine that has them.
+	Caches []string `toml:"caches" json:"caches,omitempty"`
 	// Expect is how long a job is expected to take while none was measured, as a Go duration; empty means 10 minutes.
 	Expect string `toml:"expect" json:"expect,omitempty"`
 }

@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/match"
@@ -142,6 +143,12 @@ func (e expansion) matched(k Kind) ([]events.JobSpec, error) {
 			return nil, err
 		}
 		j.Matched, j.Requires = true, all.Terms()
+		for _, name := range k.Caches {
+			if e.request.ParentTag == "" && strings.Contains(name, "{parent}") {
+				continue
+			}
+			j.Caches = append(j.Caches, strings.NewReplacer("{tag}", string(j.Artifact.Tag), "{parent}", string(e.request.ParentTag)).Replace(name))
+		}
 		if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
 			j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
 		}

@@ -93,6 +93,16 @@ func (c *Client) Shares(ctx context.Context) (readmodel.Shares, error) {
 	return get[readmodel.Shares](ctx, c, "shares", nil)
 }
 
+// Machines returns the machines that take matched jobs, and the jobs that none of them can run.
+func (c *Client) Machines(ctx context.Context) (readmodel.Machines, error) {
+	return get[readmodel.Machines](ctx, c, "machines", nil)
+}
+
+// Machine returns one of these machines.
+func (c *Client) Machine(ctx context.Context, name events.MachineName) (readmodel.Machine, error) {
+	return get[readmodel.Machine](ctx, c, "machines/"+url.PathEscape(string(name)), nil)
+}
+
 // Usage returns what accounts had by day, the newest day first.
 func (c *Client) Usage(ctx context.Context, f readmodel.UsageFilter) ([]readmodel.Usage, error) {
 	query := url.Values{}

@@ -112,6 +112,8 @@ type RequestAnswer struct {
 	Account  events.AccountName `json:"account,omitempty"`
 	Queue    events.QueueName   `json:"queue,omitempty"`
 	Priority events.Priority    `json:"priority,omitempty"`
+	// Requires are terms for the machines of its matched jobs.
+	Requires []string `json:"requires,omitempty"`
 	// Note says in words how the request was read, if it may be read in two ways.
 	Note string `json:"note,omitempty"`
 }

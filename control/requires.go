@@ -1,0 +1,70 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// canonical returns the one form in which terms are recorded; nil for none. It refuses what is no term, and terms that
+// exclude one another.
+func canonical(terms []string) ([]string, error) {
+	r, err := match.Parse(terms)
+	switch {
+	case errors.Is(err, match.ErrExclude):
+		return nil, refuse(Impossible, "requires: %s", err)
+	case err != nil:
+		return nil, refuse(Invalid, "requires: %s", err)
+	case r.String() == "":
+		return nil, nil
+	}
+	return r.Terms(), nil
+}
+
+// possible returns a refusal if a request could never run: if its queue, its suite and it require what no machine can
+// have together, or what no registered machine has. Requests of programs wait instead.
+func (p *placing) possible(ctx context.Context, in events.QueueConfigured, n creation) error {
+	if n.AsItIs {
+		return nil
+	}
+	asked := make([]match.Named, 2)
+	for i, who := range []struct {
+		name  string
+		terms []string
+	}{{"queue " + string(in.Queue), in.Requires}, {"the request", n.Requires}} {
+		r, err := match.Parse(who.terms)
+		if err != nil {
+			return refuse(Impossible, "%s requires what this program does not know: %s", who.name, err)
+		}
+		asked[i] = match.Named{Who: who.name, Requirement: r}
+	}
+	// What a queue and a request exclude is refused even if the suite has nothing to match.
+	if _, err := match.Join(asked...); err != nil {
+		return refuse(Impossible, "%s", err)
+	}
+	needs, err := n.definitions.Needs(n.Kind, n.Parameters, asked...)
+	switch {
+	case err != nil:
+		return refuse(Impossible, "%s", err)
+	case len(needs) == 0 && len(n.Requires) > 0:
+		return refuse(Invalid, "suite %s has no kind with lanes = %q among what this request measures, so no machine is chosen for its jobs: leave the requirements out", n.Suite, suite.LanesAny)
+	case len(needs) == 0 || p.control.Offers == nil:
+		return nil
+	}
+	if p.offers == nil {
+		offers, err := p.control.Offers(ctx)
+		if err != nil {
+			return err
+		}
+		p.offers = &offers
+	}
+	for _, need := range needs {
+		if err := match.Check(need.Job, need.Requires, n.Kind, *p.offers); err != nil {
+			return refuse(Impossible, "%s", err)
+		}
+	}
+	return nil
+}

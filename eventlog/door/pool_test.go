@@ -1,0 +1,102 @@
+package door
+
+import (
+	"testing"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
+)
+
+// What a collector of a pool may say about a matched job: its attempts go on from those on other lanes, and the results
+// of a pair are of its two artifacts.
+func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
+	lane := events.PoolLane("builders", 1)
+	parent := events.Artifact{Suite: "go", Tag: "w", Kind: events.Master}
+	spec := specOn(ownLane, "j1")
+	spec.Matched, spec.Against = true, &parent
+	spec = spec.Bound(lane)
+	unbound := spec
+	unbound.On = nil
+	waiting := view{at: 100, standing: job.Standing{Registered: &events.CollectorRegistered{Name: "eider", Target: lane.Target, Set: lane.Set}, Active: true}}
+	waiting.lane = laneState{
+		assignment: job.Assignment{Serving: "eider"},
+		dispatched: map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 2, Lost: 1}},
+	}
+	running := waiting
+	running.lane.work = job.Lane{Place: 1, Phase: job.Current, JobID: "j1", Job: spec, Collector: "eider", Instance: "1", Token: 20, Attempt: 3, Lost: 1}
+	spent := waiting
+	spent.lane.dispatched = map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 3, Lost: 3}}
+	begins := func(spec events.JobSpec, attempt, lost int) events.Fact {
+		return events.JobDequeued{Lane: lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: attempt, Lost: lost}
+	}
+	measures := func(at events.Lane, a events.Artifact) events.Fact {
+		return events.TestCasesMeasured{Lane: at, JobID: "j1", Artifact: a, Collector: "eider", Token: 20, Attempt: 3, Definitions: "d"}
+	}
+	exhausted := func(attempt, lost int) events.Fact {
+		return events.JobFinished{
+			Lane: lane, Place: 1, JobID: "j1", RequestID: "r1", Collector: "eider", Outcome: events.Failure, Fault: events.ErrorExhausted,
+			Attempt: attempt, Lost: lost,
+		}
+	}
+	for name, tc := range map[string]struct {
+		view view
+		fact events.Fact
+		may  bool
+	}{
+		"the next attempt":                         {waiting, begins(spec, 3, 1), true},
+		"an attempt that forgets the others":       {waiting, begins(spec, 1, 0), false},
+		"an attempt that forgets a loss":           {waiting, begins(spec, 3, 0), false},
+		"an attempt of the job on no lane":         {waiting, begins(unbound, 3, 1), false},
+		"results of the artifact":                  {running, measures(lane, spec.Artifact), true},
+		"results of its parent":                    {running, measures(lane, parent), true},
+		"results of another artifact":              {running, measures(lane, events.Artifact{Suite: "go", Tag: "v", Kind: events.Master}), false},
+		"results on the lane of target and set":    {running, measures(ownLane, spec.Artifact), false},
+		"an error of its parent":                   {running, events.ErrorRecorded{Lane: lane, JobID: "j1", Artifact: parent, Collector: "eider", Token: 20, Attempt: 3}, true},
+		"that no attempt is left":                  {spent, exhausted(3, 3), true},
+		"that no attempt is left, of other losses": {spent, exhausted(3, 2), false},
+		"that no attempt is left, without a loss":  {viewWithoutLosses(waiting), exhausted(0, 0), false},
+		"that it moved the job":                    {running, events.JobMoved{Lane: lane, Place: 1, JobID: "j1", Collector: "eider", Token: 20, Attempt: 3, Lost: 1}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			why := check("eider", tc.view, []eventlog.Append{{Subject: tc.fact.Subject(), Events: []events.Event{{Fact: tc.fact, Time: noon}}}}, noon)
+			if (why == nil) != tc.may {
+				t.Errorf("the door says %v", why)
+			}
+		})
+	}
+}
+
+func viewWithoutLosses(v view) view {
+	d := v.lane.dispatched[1]
+	d.Attempt, d.Lost = 0, 0
+	v.lane.dispatched = map[uint64]ledger.Dispatch{1: d}
+	return v
+}
+
+func TestACollectorReadsWhatItsMachineOffers(t *testing.T) {
+	r := events.CollectorRegistered{Name: "eider-1", Target: "pool_builders", Machine: "eider"}
+	alone := r
+	alone.Machine = ""
+	for name, tc := range map[string]struct {
+		who     events.CollectorRegistered
+		subject events.Subject
+		all     bool
+		may     bool
+	}{
+		"its machine":              {r, events.MachineSubject("eider"), false, true},
+		"the past of its machine":  {r, events.MachineSubject("eider"), true, false},
+		"another machine":          {r, events.MachineSubject("teal"), false, false},
+		"a machine, without one":   {alone, events.MachineSubject("eider"), false, false},
+		"no machine, without one":  {alone, events.MachineSubject(""), false, false},
+		"its lane":                 {r, events.WorkSubject(r.Lane()), true, true},
+		"the dispatches of others": {r, events.MatchSubject(), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if why := mayRead(tc.who, tc.subject, tc.all); (why == nil) != tc.may {
+				t.Errorf("the door says %v", why)
+			}
+		})
+	}
+}

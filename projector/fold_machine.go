@@ -1,0 +1,52 @@
+package projector
+
+import (
+	"maps"
+
+	"github.com/tachobench/tacho/events"
+)
+
+// foldMachine applies a fact about what a machine has. It refuses what no table can hold, and what is said about a
+// machine that is not there. A machine that was removed is gone for good.
+func (s *state) foldMachine(m moment, f events.MachineFact) {
+	took := false
+	switch f := f.(type) {
+	case events.MachineDescribed:
+		took = s.machineDescribed(m, f)
+	case events.MachineRemoved:
+		if row := s.machines[f.Machine]; row != nil && row.RemovedAt == nil {
+			row.RemovedAt, row.RemovedReason, took = pointer(m.at), f.Reason, true
+			s.machineChanged(m, row)
+		}
+	}
+	if !took {
+		s.refused++
+	}
+}
+
+func (s *state) machineDescribed(m moment, f events.MachineDescribed) bool {
+	if !storable(f.Machine) || f.MemoryMiB < 0 || f.CPUs < 0 || f.Slots < 1 {
+		return false
+	}
+	row := &machineRow{Name: f.Machine, CreatedAt: m.at}
+	if before := s.machines[f.Machine]; before != nil && before.RemovedAt != nil {
+		return false
+	} else if before != nil {
+		row.CreatedAt = before.CreatedAt
+	}
+	row.Pool, row.OS, row.Arch, row.MemoryMiB, row.CPUs, row.Slots = f.Pool, f.OS, f.Arch, f.MemoryMiB, f.CPUs, f.Slots
+	row.Devices, row.Traits, row.Only = maps.Clone(f.Devices), append([]string{}, f.Traits...), append([]string{}, f.Only...)
+	if row.Devices == nil {
+		row.Devices = map[string]int{}
+	}
+	row.Accepts = append([]events.RequestKind{}, f.Accepts...)
+	s.machines[f.Machine] = row
+	s.machineChanged(m, row)
+	return true
+}
+
+func (s *state) machineChanged(m moment, row *machineRow) {
+	row.ChangedAt, row.ChangedSeq = m.at, m.seq
+	s.dirtyMachines[row.Name] = true
+	s.touchQueue(m)
+}

@@ -1,0 +1,304 @@
+package projector_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
+	rules "github.com/tachobench/tacho/rules/job"
+)
+
+// builders are the lanes of a pool. Each is the only slot of a machine of its own.
+var builders = [...]events.Lane{events.PoolLane("builders", 0), events.PoolLane("builders", 1), events.PoolLane("builders", 2)}
+
+func machineOf(l events.Lane) events.MachineName {
+	return events.MachineName(fmt.Sprintf("eider-1%d", l.Set))
+}
+
+func environmentOf(l events.Lane) events.Digest { return events.Digest(fmt.Sprintf("env-1%d", l.Set)) }
+
+// matchedJob is a job that runs on any machine that meets the terms. If against is not empty, it measures that, too.
+func matchedJob(tag, against events.Tag, terms ...string) events.JobSpec {
+	j := job(tag, lanes[0], "any")
+	j.Matched, j.Requires = true, terms
+	if against != "" {
+		j.Against = &events.Artifact{Suite: suite, Tag: against, Kind: events.Master}
+	}
+	j.ID = j.First()
+	return j
+}
+
+// staff describes the machines of the pool, with a collector each.
+func (s *story) staff() {
+	for _, l := range builders {
+		s.tell(events.MachineDescribed{
+			Machine: machineOf(l), Pool: "builders", OS: "linux", Arch: "amd64", MemoryMiB: 16 << 10, CPUs: 8, Slots: 1, Traits: []string{"nvme"},
+		})
+		s.tell(events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set, Machine: machineOf(l)})
+		s.tell(events.LaneAssigned{Lane: l, Name: collectorOf(l)})
+		s.tell(events.CollectorOnline{
+			Name: collectorOf(l), Instance: "i1", Version: "v1", Environment: events.Environment{Fingerprint: environmentOf(l), Host: "host-" + string(machineOf(l))},
+		})
+	}
+}
+
+// pair tells results of a bound job for an artifact: each test case takes as many seconds as its number says.
+func (s *story) pair(j events.JobSpec, token events.Seq, attempt int, tag events.Tag, seconds float64, benchmarks ...events.Benchmark) {
+	f := events.TestCasesMeasured{
+		Lane: j.Lane(), JobID: j.ID, Artifact: events.Artifact{Suite: suite, Tag: tag, Kind: events.Master}, Collector: collectorOf(j.Lane()),
+		Token: token, Attempt: attempt, Definitions: "d1", Environment: environmentOf(j.Lane()),
+	}
+	for _, b := range benchmarks {
+		c := events.MeasuredCase{TestCase: events.TestCase{Benchmark: b, Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target}}
+		for n := range 6 {
+			c.Iterations = append(c.Iterations, events.Iteration{Metrics: map[events.Metric]float64{"instructions:u": seconds * (1e9 + float64(n))}})
+		}
+		f.Cases = append(f.Cases, c)
+	}
+	s.tell(f)
+}
+
+// leave moves the job away from a lane whose collector was lost, with all that belongs to it.
+func (s *story) leave(j events.JobSpec, token events.Seq, attempt, lost int) {
+	s.tell(events.AttemptLost{Lane: j.Lane(), JobID: j.ID, Token: token, Attempt: attempt, Lost: lost, Reason: "silence"})
+	s.tell(events.JobMoved{
+		Lane: j.Lane(), JobID: j.ID, Collector: collectorOf(j.Lane()), Token: token, Attempt: attempt, Lost: lost, Reason: "no heartbeat for 30s",
+	})
+	s.tell(events.ResultsClosed{Lane: j.Lane(), JobID: j.ID, Attempt: attempt, Token: token})
+}
+
+// movedPair is a story of a try and its parent on three machines. The parent was measured on the first. The job of the try
+// begins on the second machine, which dies after one of four test cases, and ends on the third.
+func movedPair(t testing.TB) (s *story, parent, try events.JobSpec) {
+	s = newStory(t)
+	s.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: definitions()})
+	s.staff()
+	parent, try = matchedJob("sha0", "", "exclusive"), matchedJob("sha1", "sha0", "exclusive")
+	s.begin(created("sha0", "", 0), parent)
+	on := parent.Bound(builders[0])
+	s.tell(events.JobDispatched{Job: on, Closes: true, Share: turnOf("alice")})
+	token := s.tell(dequeued(on, 1, 0))
+	s.pair(on, token, 1, "sha0", 1, "b0", "b2", "b4", "b6")
+	s.tell(finished(on, token, events.Success))
+	s.tell(events.RequestCompleted{RequestID: requestID("sha0"), Jobs: 1})
+
+	s.begin(created("sha1", "sha0", 0), try)
+	on = try.Bound(builders[1])
+	s.tell(events.JobDispatched{Job: on, Closes: true, Share: &events.Share{Tier: events.TierDefault, Queue: "alice", Account: "alice", ExpectMS: 60_000, Part: 512, Why: "first"}})
+	token = s.tell(dequeued(on, 1, 0))
+	s.pair(on, token, 1, "sha0", 2, "b0")
+	s.pair(on, token, 1, "sha1", 3, "b0")
+	s.leave(on, token, 1, 1)
+	s.pair(on, token, 1, "sha1", 9, "b2") // it wakes up: this counts nowhere
+
+	on = try.Bound(builders[2])
+	s.tell(events.JobDispatched{Job: on, Closes: true, Attempt: 1, Lost: 1, Share: turnOf("bob")})
+	token = s.tell(dequeued(on, 2, 1))
+	s.pair(on, token, 2, "sha0", 4, "b2", "b4")
+	s.pair(on, token, 2, "sha1", 6, "b2", "b4", "b6")
+	s.tell(failedBy(on, token, "sha0", "b6"))
+	ended := finished(on, token, events.Success)
+	ended.Attempt, ended.Lost = 2, 1
+	s.tell(ended)
+	s.tell(events.RequestCompleted{RequestID: requestID("sha1"), Jobs: 1})
+	return s, parent, try
+}
+
+func failedBy(j events.JobSpec, token events.Seq, tag events.Tag, b events.Benchmark) events.ErrorRecorded {
+	f := failedCase(j, token, "exit status 1")
+	f.Artifact.Tag, f.Attempt, f.Case.Benchmark = tag, 2, b
+	return f
+}
+
+// TestAPairIsComparedOnOneMachine: every judged change of a job that moved is between results of one machine.
+func TestAPairIsComparedOnOneMachine(t *testing.T) {
+	s, _, try := movedPair(t)
+	r, ctx := open(t, project(t, s.stored, 3)), t.Context()
+	c, err := comparison.Tables{Reader: r}.Compare(ctx, comparison.Query{B: "sha1", Suite: suite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type judgement struct {
+		A, B      string
+		Judgement compare.Judgement
+		Percent   int
+		Why       string
+	}
+	got := map[events.Benchmark]judgement{}
+	for _, ch := range c.Changes {
+		j := judgement{A: ch.A.Machine, B: ch.B.Machine, Judgement: ch.Judgement, Percent: int(*ch.Relative*100 + 0.5)}
+		if ch.A.Environment != ch.B.Environment {
+			j.Why = ch.Why
+		}
+		got[ch.Case.Benchmark] = j
+	}
+	want := map[events.Benchmark]judgement{
+		"b0": {"eider-11", "eider-11", compare.Regressed, 50, ""},
+		"b2": {"eider-12", "eider-12", compare.Regressed, 50, ""},
+		"b4": {"eider-12", "eider-12", compare.Regressed, 50, ""},
+		"b6": {"eider-10", "eider-12", compare.NotComparable, 500, "measured on different machines, eider-10 and eider-12"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"eider-10", "eider-11", "eider-12"}, c.Machines); diff != "" || c.A.Cases != 4 || c.B.Cases != 4 {
+		t.Errorf("%d and %d cases, machines %s", c.A.Cases, c.B.Cases, diff)
+	}
+	j, err := r.Job(ctx, try.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Lane() != builders[2] || j.Attempts != 2 || j.Lost != 1 || j.State != events.JobSuccess || j.Against != "sha0" || len(j.AttemptList) != 2 {
+		t.Errorf("%+v", j)
+	}
+	if failed, err := r.ErrorsOf(ctx, suite, "sha0"); err != nil || len(failed) != 1 || failed[0].JobID != try.ID {
+		t.Errorf("errors of the parent: %+v %v", failed, err)
+	}
+	cursor, err := r.Cursor(ctx)
+	if err != nil || cursor.StaleReports != 1 || cursor.ParkedEvents != 0 || cursor.DuplicateResults != 0 {
+		t.Errorf("%+v %v", cursor, err)
+	}
+}
+
+// TestAMovedJobIsChargedAtEachPlace: what was expected is taken back at a move, what the attempt took stays, and the job
+// counts where it ended.
+func TestAMovedJobIsChargedAtEachPlace(t *testing.T) {
+	s, _, _ := movedPair(t)
+	var shares []readmodel.ShareRow
+	var usage []readmodel.UsageRow
+	url := project(t, s.stored, 2)
+	query(t, url, "SELECT * FROM tacho.share ORDER BY account", &shares)
+	query(t, url, "SELECT * FROM tacho.usage ORDER BY account", &usage)
+	// The parent's job took 2 s. The try had half of a machine for 3 s, and then all of one for 4 s.
+	want := []readmodel.ShareRow{
+		{Tier: events.TierDefault, Queue: "alice", Account: "alice", Dispatched: 2, ChargedMS: 2000 + 1500},
+		{Tier: events.TierDefault, Queue: "bob", Account: "bob", Dispatched: 1, ChargedMS: 4000},
+	}
+	if diff := cmp.Diff(want, shares); diff != "" {
+		t.Error(diff)
+	}
+	days := []readmodel.UsageRow{
+		{Day: "2026-03-01", Tier: events.TierDefault, Queue: "alice", Account: "alice", Jobs: 1, ChargedMS: 3500},
+		{Day: "2026-03-01", Tier: events.TierDefault, Queue: "bob", Account: "bob", Jobs: 1, ChargedMS: 4000},
+	}
+	if diff := cmp.Diff(days, usage); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestMatchedHistoriesAtEveryBatchSize: the tables are those of the fold, wherever batches end, and a replay verifies them.
+func TestMatchedHistoriesAtEveryBatchSize(t *testing.T) {
+	s, _, _ := movedPair(t)
+	url := project(t, s.stored, 1)
+	want := contents(t, url)
+	for _, size := range []int{7, 1000} {
+		if diff := cmp.Diff(want, contents(t, project(t, s.stored, size))); diff != "" {
+			t.Fatalf("batch size 1 (-) and %d (+):\n%s", size, diff)
+		}
+	}
+	report, err := projector.Replay(t.Context(), newFeed("log", s.stored...), url, projector.ReplayOptions{Verify: true})
+	if err != nil || !report.Identical() {
+		t.Errorf("%+v %v", report, err)
+	}
+}
+
+// TestAMatchedJobWaitsAgainAfterAMove: it has no lane and no place, and keeps its attempts. Others go on on the lane.
+func TestAMatchedJobWaitsAgainAfterAMove(t *testing.T) {
+	s := newStory(t)
+	s.staff()
+	first, second := matchedJob("sha1", "", "exclusive"), matchedJob("sha1", "", "trait=nvme")
+	s.begin(created("sha1", "", 0), first, second)
+	on := first.Bound(builders[0])
+	s.tell(events.JobDispatched{Job: on, Share: turnOf("alice")})
+	token := s.tell(dequeued(on, 1, 0))
+	s.tell(events.JobDispatched{Job: first.Bound(builders[1]), Share: turnOf("bob")}) // it has a place
+	s.leave(on, token, 1, 1)
+	other := second.Bound(builders[0])
+	s.tell(events.JobDispatched{Job: other})
+	s.tell(dequeued(other, 1, 0))
+	r := open(t, project(t, s.stored, 4))
+	j, err := r.Job(t.Context(), first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.State != events.JobQueued || j.Lane() != (events.Lane{}) || j.Place != 0 || j.DispatchedAt != nil || j.Share != nil || j.Attempts != 1 || j.Lost != 1 ||
+		j.Reason != "no heartbeat for 30s" || j.Part() != lanes[0] {
+		t.Errorf("%+v", j.Job)
+	}
+	if j, err = r.Job(t.Context(), second.ID); err != nil || j.State != events.JobInProgress || j.Lane() != builders[0] || j.Place != 2 {
+		t.Errorf("%+v %v", j.Job, err)
+	}
+	if q := s.queueOf(); len(q) != 1 || q[0].NoEnd != "" || q[0].EstimatedEnd == nil {
+		t.Errorf("%+v", q)
+	}
+	for _, l := range builders {
+		s.tell(events.MachineRemoved{Machine: machineOf(l)})
+	}
+	if q := s.queueOf(); len(q) != 1 || q[0].NoEnd != "no machine that takes jobs can run all of its jobs" || q[0].EstimatedEnd != nil {
+		t.Errorf("%+v", q)
+	}
+}
+
+// match says something about machines, or about the jobs that any of them may run, honest or not.
+func (w *walker) match() {
+	lane := builders[w.r.IntN(len(builders))]
+	if w.r.IntN(4) == 0 || len(w.matched) == 0 {
+		w.machine(lane)
+		return
+	}
+	j := w.matched[max(len(w.matched)-1-w.r.IntN(4), 0)]
+	t := w.lane(lane)
+	id, waits := t.at(t.Place + 1)
+	if t.Phase == rules.Open || t.Phase == rules.Current {
+		id, waits = t.JobID, true
+	}
+	for _, known := range w.matched {
+		if known.ID == id && w.r.IntN(8) > 0 {
+			j = known
+		}
+	}
+	on := j.Bound(lane)
+	switch {
+	case !waits || w.r.IntN(8) == 0:
+		w.tell(events.JobDispatched{Job: on, Share: w.turn()})
+	case t.Phase != rules.Current && w.r.IntN(4) == 0:
+		w.tell(events.JobMoved{Lane: lane, JobID: j.ID, Reason: "tier"})
+	case t.Phase != rules.Current:
+		w.tell(dequeued(on, 1+w.r.IntN(2), w.r.IntN(2)))
+	case w.r.IntN(2) == 0:
+		w.pair(on, t.Token, 1, []events.Tag{j.Artifact.Tag, "sha0"}[w.r.IntN(2)], 1, "b0", events.Benchmark(fmt.Sprint("b", w.r.IntN(4))))
+	case w.r.IntN(2) == 0:
+		w.tell(finished(on, t.Token, events.Success))
+	default:
+		w.leave(on, t.Token, 1, 1)
+	}
+}
+
+func (w *walker) machine(l events.Lane) {
+	described := events.MachineDescribed{
+		Machine: machineOf(l), Pool: "builders", OS: "linux", Arch: "amd64", MemoryMiB: int64(w.r.IntN(3)) << 13, CPUs: 8, Slots: w.r.IntN(3),
+		Devices: map[string]int{"gpu\x00": w.r.IntN(2)}, Traits: []string{"nvme"}, Accepts: []events.RequestKind{events.Master},
+	}
+	facts := []events.Fact{
+		described, described, described,
+		events.MachineDescribed{Machine: "bad\x00", Slots: 1},
+		events.MachineDescribed{Machine: "small", Slots: 1, CPUs: -1},
+		events.MachineRemoved{Machine: "small"},
+		events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set, Machine: machineOf(l)},
+		events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set, Machine: machineOf(l)},
+		events.LaneAssigned{Lane: l, Name: collectorOf(l)},
+		events.CollectorOnline{Name: collectorOf(l), Instance: "i1", Version: "v1", Environment: events.Environment{Fingerprint: environmentOf(l)}},
+	}
+	if w.r.IntN(20) == 0 {
+		facts = []events.Fact{events.MachineRemoved{Machine: machineOf(l), Reason: "sold\x00"}}
+	}
+	w.tell(facts[w.r.IntN(len(facts))])
+	w.at = w.at.Add(time.Duration(w.r.IntN(100)) * time.Millisecond)
+}

@@ -1,0 +1,159 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
+)
+
+// WhyShort says what a machine lacks for a job.
+type WhyShort struct {
+	Machine events.MachineName `json:"machine"`
+	// Lacks says it of the machine: "it lacks trait nvme".
+	Lacks string `json:"lacks"`
+}
+
+// words says it with the name of the machine.
+func (s WhyShort) words() string { return string(s.Machine) + " " + strings.TrimPrefix(s.Lacks, "it ") }
+
+// free reports whether the job waits for a machine, whichever it will be.
+func (r whyRows) free() bool { return r.job.Matched && r.job.Place == 0 }
+
+// readPark reads the machines for a job that waits for one. It returns the classes of waiting jobs that some machine
+// could run that could run the job, too: only they can come before it. A class is written as in why_leaves.
+func (r *whyRows) readPark(ctx context.Context, tx pgx.Tx) (classes []string, err error) {
+	classes = []string{}
+	if !r.free() {
+		return classes, nil
+	}
+	var waiting []waitingRow
+	var b pgx.Batch
+	r.park.also(&b)
+	also(&b, &waiting, "machine_waiting")
+	also(&b, &r.losers, "why_losers", r.job.ID)
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return nil, fmt.Errorf("query the machines for job %s: %w", r.job.ID, tooLong(err))
+	}
+	able := r.park.able(r.job.Requires, r.job.ArtifactKind)
+	for _, w := range waiting {
+		own := w.Kind == r.job.ArtifactKind && slices.Equal(w.Requires, r.job.Requires)
+		both := slices.ContainsFunc(r.park.able(w.Requires, w.Kind), func(m MachineRow) bool {
+			return slices.ContainsFunc(able, func(a MachineRow) bool { return a.Name == m.Name })
+		})
+		if own || both {
+			classes = append(classes, strings.Join(append([]string{string(w.Kind)}, w.Requires...), " "))
+		}
+	}
+	return classes, nil
+}
+
+// able returns the machines that could run a job if they were empty.
+func (p park) able(requires []string, kind events.RequestKind) []MachineRow {
+	needs, err := match.Parse(requires)
+	if err != nil {
+		return nil // terms of a newer program: no machine is known to meet them
+	}
+	return slices.DeleteFunc(slices.Clone(p.machines), func(m MachineRow) bool { return len(match.Lacks(needs, kind, m.Offer())) > 0 })
+}
+
+// fits returns why no machine could run a matched job; "" if one could.
+func (r whyRows) fits(w *Why) WaitReason {
+	able := r.park.able(r.job.Requires, r.job.ArtifactKind)
+	if len(able) == 0 {
+		if nearest := r.park.unserved([]waitingRow{{Kind: r.job.ArtifactKind, Requires: r.job.Requires}})[0]; nearest.Lacks != "" {
+			w.Short = []WhyShort{{nearest.Nearest, nearest.Lacks}}
+		}
+		return WaitNoMachine
+	}
+	var asleep []WhyMachine
+	for _, m := range able {
+		for _, s := range r.park.slotsOf(m.Name) {
+			if s.takes() {
+				return ""
+			}
+			asleep = append(asleep, WhyMachine{Name: s.Name, State: s.State, Since: s.Since})
+		}
+	}
+	w.Machines = asleep
+	return WaitNoOnline
+}
+
+// chosen returns the machines from which a matched job gets one: those that could run it and have a collector that takes
+// jobs. One that lost an attempt of it is among them only if all are such machines.
+func (r whyRows) chosen() []MachineRow {
+	able := slices.DeleteFunc(r.park.able(r.job.Requires, r.job.ArtifactKind), func(m MachineRow) bool {
+		return !slices.ContainsFunc(r.park.slotsOf(m.Name), slotRow.takes)
+	})
+	others := slices.DeleteFunc(slices.Clone(able), func(m MachineRow) bool { return slices.Contains(r.losers, whyLoser{m.Name}) })
+	if len(others) > 0 {
+		return others
+	}
+	return able
+}
+
+// hasRoom returns why no machine that takes jobs has room for a matched job; "" if one has.
+func (r whyRows) hasRoom(w *Why) WaitReason {
+	needs, _ := match.Parse(r.job.Requires) // fits has found machines for it
+	for _, m := range r.chosen() {
+		room, on := r.park.room(m)
+		takers := slices.DeleteFunc(r.park.slotsOf(m.Name), func(s slotRow) bool { return !s.takes() })
+		idle := slices.ContainsFunc(takers, func(s slotRow) bool {
+			_, taken := on[s.lane()]
+			return !taken
+		})
+		short := room.Short(needs)
+		switch {
+		case len(short) > 0:
+			w.Short = append(w.Short, WhyShort{m.Name, match.Sentence(short)})
+		case idle:
+			w.Short = nil
+			return ""
+		default:
+			w.Short = append(w.Short, WhyShort{m.Name, "it has no free collector"})
+		}
+	}
+	return WaitNoRoom
+}
+
+// where says what a job waits for.
+func (r whyRows) where() string {
+	if r.free() {
+		return "the machines that can run it"
+	}
+	return "lane " + r.job.Lane().String()
+}
+
+// machineWords says the reasons of a job without a lane that others have in other words; "" for the rest.
+func (w Why) machineWords() string {
+	var short []string
+	for _, s := range w.Short {
+		short = append(short, s.words())
+	}
+	//exhaustive:ignore
+	switch w.Reason {
+	case WaitNext:
+		return "it is dispatched next"
+	case WaitNoRoom:
+		return "no machine has room for it: " + someOf(short, len(short))
+	case WaitNoOnline:
+		if len(w.Machines) == 0 {
+			return "no machine that can run it has a collector"
+		}
+		return "no machine that can run it takes jobs: " + machineWords(w.Machines)
+	case WaitNoMachine:
+		switch {
+		case len(w.Short) == 0:
+			return "no machine is registered for matched jobs"
+		case w.Short[0].Machine == "":
+			return "no machine can run it: " + w.Short[0].Lacks
+		}
+		return fmt.Sprintf("no machine can run it: %s comes nearest, %s", w.Short[0].Machine, w.Short[0].Lacks)
+	}
+	return ""
+}

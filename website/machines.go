@@ -1,0 +1,86 @@
+package website
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
+)
+
+// peopled remembers that the farm has machines of pools: it stays so, even if they are all removed.
+func (s *Server) peopled(ctx context.Context) bool {
+	return remembered(ctx, &s.hasMachines, s.Reader.HasMachines)
+}
+
+func (s *Server) park(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.parked(r)
+}
+
+// parked returns the machines. The states of their collectors are those that the heartbeats tell.
+func (s *Server) parked(r *http.Request) (readmodel.Machines, error) {
+	found, err := s.Reader.Machines(r.Context())
+	if err != nil {
+		return found, err
+	}
+	collectors, err := s.machines(r)
+	states := make(map[events.CollectorName]client.CollectorState, len(collectors))
+	for _, c := range collectors {
+		states[c.Name] = c.State
+	}
+	for _, m := range found.Machines {
+		for i := range m.Collectors {
+			if state, known := states[m.Collectors[i].Name]; known {
+				m.Collectors[i].State = readmodel.CollectorState(state)
+			}
+		}
+	}
+	return found, err
+}
+
+func (s *Server) oneMachine(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	found, err := s.parked(r)
+	if err != nil {
+		return nil, err
+	}
+	name := events.MachineName(r.PathValue("name"))
+	i := slices.IndexFunc(found.Machines, func(m readmodel.Machine) bool { return m.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("machine %s: %w", name, readmodel.ErrNotFound)
+	}
+	return found.Machines[i], nil
+}
+
+// parkView is the machines as their page shows them.
+type parkView struct {
+	Machines []offerView
+	Unserved []readmodel.Unserved
+}
+
+// offerView is a machine as the page shows it.
+type offerView struct{ readmodel.Machine }
+
+// Memory and FreeMemory are in bytes.
+func (v offerView) Memory() int64     { return v.MemoryMiB << 20 }
+func (v offerView) FreeMemory() int64 { return v.FreeMemoryMiB << 20 }
+
+// DeviceList returns the devices with their numbers: "2 gpu".
+func (v offerView) DeviceList() (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(v.Devices)) {
+		list = append(list, fmt.Sprintf("%d %s", v.Devices[name], name))
+	}
+	return list
+}
+
+func (s *Server) machinesPage(r *http.Request) (view, error) {
+	found, err := s.parked(r)
+	v := parkView{Unserved: found.Unserved}
+	for _, m := range found.Machines {
+		v.Machines = append(v.Machines, offerView{m})
+	}
+	return view{template: "machines", title: "Machines", data: v}, err
+}
