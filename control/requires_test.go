@@ -58,7 +58,7 @@ func TestRequirementsAreRecordedInOneForm(t *testing.T) {
 	c := matched(t, builder("eider-3", 64))
 	r, _, err := c.CreateRequest(t.Context(), by, requiring("c1", "memory=8192m", "machine=eider-3,eider-2", "memory=50"))
 	want := []string{"machine=eider-2,eider-3", "memory=50g"}
-	if diff := cmp.Diff(want, r.Requires); diff != "" || err != nil {
+	if diff := cmp.Diff(want, r.Requires()); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	history, err := c.Log.Read(t.Context(), events.RequestSubject(r.ID))
@@ -73,7 +73,7 @@ func TestRequirementsAreRecordedInOneForm(t *testing.T) {
 	_, _, err = c.CreateRequest(t.Context(), by, requiring("c1", "memory=60g"))
 	refused(t, err, Conflict, "requirements memory=60g instead of machine=eider-2,eider-3 memory=50g")
 	made, err := c.CreateRequests(t.Context(), by, Batch{Requests: []NewRequest{requiring("c2", "memory=51200m"), requiring("c3")}})
-	if err != nil || !cmp.Equal(made[0].Request.Requires, []string{"memory=50g"}) || made[1].Request.Requires != nil {
+	if err != nil || !cmp.Equal(made[0].Request.Requires(), []string{"memory=50g"}) || made[1].Request.Requires() != nil {
 		t.Errorf("%+v %v", made, err)
 	}
 }

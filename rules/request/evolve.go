@@ -49,7 +49,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.Priority = f.To
 	case events.RequestStarted:
 		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.StateInProgress, at, f.Definitions, f.Shared, ""
-		r.Requires = f.Requires
+		r.Terms = terms(r.AskedRequires(), f.Requires)
 	case events.RequestExpansionFailed:
 		if f.Waits {
 			r.WaitsFor = f.Reason
@@ -82,6 +82,6 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
 		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
-		Requires: f.Requires, AskedRequires: f.Requires,
+		Terms: terms(f.Requires, f.Requires),
 	}
 }

@@ -32,10 +32,8 @@ type Request struct {
 	Account  events.AccountName `json:",omitzero"`
 	Queue    events.QueueName   `json:",omitzero"`
 	Priority events.Priority    `json:",omitzero"`
-	// Requires are terms for the machines of its matched jobs: those that it was created with, and from its start on also
-	// those of its queue. AskedRequires are the ones that it was created with.
-	Requires      []string `json:",omitzero"`
-	AskedRequires []string `json:",omitzero"`
+	// Terms are those that the machines of its matched jobs must meet; nil for none.
+	Terms *Terms `json:",omitempty"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -60,6 +58,36 @@ type Request struct {
 	// Asked are the keys of all its wishes for more jobs. Wishes are those without an answer yet.
 	Asked  []string             `json:",omitzero"`
 	Wishes []events.GraphWanted `json:",omitzero"`
+}
+
+// Terms are what the machines of the matched jobs of a request must meet, beside what the definitions say.
+type Terms struct {
+	// Asked are those that the request was created with, All also those of its queue when it started.
+	Asked, All []string
+}
+
+// AskedRequires returns the terms that the request was created with.
+func (r Request) AskedRequires() []string {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.Asked
+}
+
+// Requires returns the terms that the request was created with, and from its start on also those of its queue.
+func (r Request) Requires() []string {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.All
+}
+
+// terms returns the terms of a request; nil for none, as most requests have.
+func terms(asked, all []string) *Terms {
+	if len(asked)+len(all) == 0 {
+		return nil
+	}
+	return &Terms{asked, all}
 }
 
 // Exists reports whether the request was ever created.
