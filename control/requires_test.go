@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -154,4 +155,21 @@ func TestWithoutMachinesNothingIsMatched(t *testing.T) {
 	c, _ = farm(t)
 	_, _, err = c.CreateRequest(t.Context(), by, requiring("c1", "memory=8g"))
 	refused(t, err, Invalid, `suite small has no kind with lanes = "any"`)
+}
+
+func TestOneRequirementTooManyIsRefused(t *testing.T) {
+	c := matched(t, builder("eider-3", 64))
+	count, terms := maxRequirements-1, []string(nil)
+	c.Requirements = func(_ context.Context, asked []string) (int, bool, error) {
+		return count, slices.Equal(asked, terms), nil
+	}
+	if _, _, err := c.CreateRequest(t.Context(), by, requiring("c1", "memory=8g")); err != nil {
+		t.Fatal(err)
+	}
+	count, terms = maxRequirements, []string{"memory=8g"}
+	if _, _, err := c.CreateRequest(t.Context(), by, requiring("c2", "memory=8192m")); err != nil {
+		t.Errorf("one of the known: %v", err)
+	}
+	_, _, err := c.CreateRequest(t.Context(), by, requiring("c3", "memory=9g"))
+	refused(t, err, Impossible, "have 4096 different requirements, and the farm takes 4096")
 }
