@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -59,7 +60,7 @@ type MachineDescribed struct {
 	// OS and Arch are those of its host, as Go names them (GOOS, GOARCH).
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
-	// MemoryMiB and CPUs are what its jobs may have together; 0 while that is not known.
+	// MemoryMiB and CPUs are what its jobs may have together; 0 for what the first of its collectors finds on its host.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
 	CPUs      int   `json:"cpus,omitempty"`
 	// Devices counts its devices by name, Traits are words that it has.
@@ -71,6 +72,21 @@ type MachineDescribed struct {
 	Accepts []RequestKind `json:"accepts,omitempty"`
 	// Slots is how many jobs it runs at once.
 	Slots int `json:"slots"`
+}
+
+// Size is how large the host of a machine is.
+type Size struct {
+	MemoryMiB int64 `json:",omitempty"`
+	CPUs      int   `json:",omitempty"`
+}
+
+// SizeOf returns the size of the host that an environment describes.
+func SizeOf(e Environment) Size { return Size{max(e.MemoryBytes>>20, 0), max(e.CPUs, 0)} }
+
+// Sized returns the machine with the size of its host where none is stated.
+func (f MachineDescribed) Sized(host Size) MachineDescribed {
+	f.MemoryMiB, f.CPUs = cmp.Or(f.MemoryMiB, host.MemoryMiB), cmp.Or(f.CPUs, host.CPUs)
+	return f
 }
 
 // MachineRemoved: the machine is gone for good.

@@ -30,6 +30,9 @@ func (s *state) foldCollector(m moment, f events.CollectorFact) {
 	}
 	c.stand(m, after)
 	c.tell(m, f, before.Online)
+	if online, ok := f.(events.CollectorOnline); ok {
+		s.foldHost(m, c.Machine, online.Environment)
+	}
 	c.LastEventSeq, c.LastEventType, c.LastEventAt = m.seq, m.name, m.at
 	s.collectors[name] = c
 	s.dirtyCollectors[name] = true

@@ -32,8 +32,9 @@ func (s *state) machineDescribed(m moment, f events.MachineDescribed) bool {
 	if before := s.machines[f.Machine]; before != nil && before.RemovedAt != nil {
 		return false
 	} else if before != nil {
-		row.CreatedAt = before.CreatedAt
+		row.CreatedAt, row.HostMemoryMiB, row.HostCPUs = before.CreatedAt, before.HostMemoryMiB, before.HostCPUs
 	}
+	f = f.Sized(events.Size{MemoryMiB: row.HostMemoryMiB, CPUs: row.HostCPUs})
 	row.Pool, row.OS, row.Arch, row.MemoryMiB, row.CPUs, row.Slots = f.Pool, f.OS, f.Arch, f.MemoryMiB, f.CPUs, f.Slots
 	row.Devices, row.Traits, row.Only = maps.Clone(f.Devices), append([]string{}, f.Traits...), append([]string{}, f.Only...)
 	if row.Devices == nil {
@@ -43,6 +44,19 @@ func (s *state) machineDescribed(m moment, f events.MachineDescribed) bool {
 	s.machines[f.Machine] = row
 	s.machineChanged(m, row)
 	return true
+}
+
+// foldHost notes the size of the host of a machine, as the first of its collectors found it.
+func (s *state) foldHost(m moment, name events.MachineName, e events.Environment) {
+	row := s.machines[name]
+	if row == nil || row.RemovedAt != nil || row.HostMemoryMiB > 0 || row.HostCPUs > 0 {
+		return
+	}
+	host := events.SizeOf(e)
+	sized := events.MachineDescribed{MemoryMiB: row.MemoryMiB, CPUs: row.CPUs}.Sized(host)
+	row.HostMemoryMiB, row.HostCPUs, row.MemoryMiB, row.CPUs = host.MemoryMiB, host.CPUs, sized.MemoryMiB, sized.CPUs
+	s.dirtyMachines[name] = true
+	s.touchQueue(m)
 }
 
 func (s *state) machineChanged(m moment, row *machineRow) {

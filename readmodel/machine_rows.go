@@ -13,9 +13,12 @@ type MachineRow struct {
 	Pool events.PoolName    `db:"pool"`
 	OS   string             `db:"os"`
 	Arch string             `db:"arch"`
-	// MemoryMiB and CPUs are what its jobs may have together; 0 while that is not known.
-	MemoryMiB int64 `db:"memory_mib"`
-	CPUs      int   `db:"cpus"`
+	// MemoryMiB and CPUs are what its jobs may have together; 0 while that is not known. HostMemoryMiB and HostCPUs are what
+	// the first of its collectors found; 0 before.
+	MemoryMiB     int64 `db:"memory_mib"`
+	CPUs          int   `db:"cpus"`
+	HostMemoryMiB int64 `db:"host_memory_mib"`
+	HostCPUs      int   `db:"host_cpus"`
 	// Devices counts its devices by name.
 	Devices map[string]int `db:"devices"`
 	Traits  []string       `db:"traits"`

@@ -261,6 +261,26 @@ func TestALargeJobGetsRoom(t *testing.T) {
 	}
 }
 
+// A machine whose size is not stated has what its host has, and is never larger than what was said.
+func TestSizesOfTheHostCountWhereNoneAreStated(t *testing.T) {
+	p := newPool(1, 1)
+	h := p.machine(events.MachineDescribed{Slots: 1, CPUs: 2})
+	id := p.ask("u", 1, "memory=8", "cpus=2")
+	p.settle()
+	if on := p.on(id); len(on) != 0 {
+		t.Fatalf("the job is on %v", on)
+	}
+	online := events.CollectorOnline{Name: h.slot(h.lanes[0]), Instance: "j", Knows: []string{events.KnowsMatched}}
+	online.Environment.MemoryBytes, online.Environment.CPUs = 8<<30, 16
+	p.say(online)
+	h.MemoryMiB = 8192
+	more := p.ask("u", 1, "cpus=3")
+	p.settle()
+	if a, b := p.on(id), p.on(more); len(a) != 1 || len(b) != 0 || p.problem != "" {
+		t.Errorf("the jobs are on %v and %v: %s", a, b, p.problem)
+	}
+}
+
 // An older collector program gets no matched job.
 func TestOnlyWhoKnowsGetsMatchedJobs(t *testing.T) {
 	p := newPool(1, 1)

@@ -91,7 +91,7 @@ type machineAddCmd struct {
 // Help is shown by --help.
 func (*machineAddCmd) Help() string {
 	return "Each slot is a collector: NAME for one slot, NAME-1, NAME-2 and so on for several. Their keys are kept in the data directory. " +
-		"Memory and CPUs that are not given are not known: jobs that require some run elsewhere, until `tacho machine set` says how much there is. " +
+		"Memory and CPUs that are not given are those of the host, once one of the collectors is online: before that, jobs that require some run elsewhere. " +
 		"A collector refuses to start on a host that has less than its machine offers."
 }
 

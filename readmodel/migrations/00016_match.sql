@@ -6,9 +6,12 @@ CREATE TABLE machine (
     pool           text        NOT NULL,
     os             text        NOT NULL,
     arch           text        NOT NULL,
-    -- What its jobs may have together; 0 while that is not known.
+    -- What its jobs may have together: what is stated, or else what its host has; 0 while that is not known.
     memory_mib     bigint      NOT NULL CHECK (memory_mib >= 0),
     cpus           bigint      NOT NULL CHECK (cpus >= 0),
+    -- What the first of its collectors found on the host; 0 before.
+    host_memory_mib bigint NOT NULL CHECK (host_memory_mib >= 0),
+    host_cpus      bigint      NOT NULL CHECK (host_cpus >= 0),
     devices        jsonb       NOT NULL,
     traits         text[]      NOT NULL,
     -- Traits of which a job must require one; empty for all jobs.

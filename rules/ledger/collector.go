@@ -29,6 +29,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	case events.CollectorOnline:
 		if c.Registered != nil && c.Registered.Machine != "" {
 			l.machine(c.Registered.Machine).cool(f.Evicted)
+			l.foldHost(c.Registered.Machine, f.Environment)
 		}
 		c.Matched = slices.Contains(f.Knows, events.KnowsMatched)
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed

@@ -16,6 +16,8 @@ import (
 type Machine struct {
 	Described events.MachineDescribed
 	Removed   bool `json:",omitempty"`
+	// Host is the size that the first of its collectors found.
+	Host events.Size
 	// Lanes are the lanes of its collectors, in the order in which these were registered.
 	Lanes []events.Lane
 	// Takers counts its collectors that may take jobs, online or not.
@@ -63,7 +65,7 @@ const classes = share.Class(1 << 20)
 
 // Offer returns what the machine has, as requirements are compared with it.
 func (m *Machine) Offer() match.Offer {
-	d := m.Described
+	d := m.Described.Sized(m.Host)
 	return match.Offer{
 		Machine: string(d.Machine), Pool: string(d.Pool), OS: d.OS, Arch: d.Arch, MemoryMiB: d.MemoryMiB, CPUs: d.CPUs,
 		Devices: d.Devices, Traits: d.Traits, Only: d.Only, Slots: d.Slots, Accepts: d.Accepts,
@@ -80,11 +82,26 @@ func (l *Ledger) foldMachine(f events.MachineFact) {
 	case events.MachineRemoved:
 		m.Removed = true
 	}
+	l.reoffer(m)
+}
+
+// reoffer finds the classes for what a machine offers now.
+func (l *Ledger) reoffer(m *Machine) {
 	m.serves = nil
 	for _, c := range l.ordered() {
 		m.serve(c)
 	}
 	l.noteClasses()
+}
+
+// foldHost notes the size of the host of a machine.
+func (l *Ledger) foldHost(name events.MachineName, e events.Environment) {
+	m := l.machine(name)
+	if m.Host == (events.Size{}) {
+		m.Host = events.SizeOf(e)
+		m.room.SetOffer(m.Offer())
+		l.reoffer(m)
+	}
 }
 
 // machine returns a machine to be changed.
