@@ -302,3 +302,21 @@ func (w *walker) machine(l events.Lane) {
 	w.tell(facts[w.r.IntN(len(facts))])
 	w.at = w.at.Add(time.Duration(w.r.IntN(100)) * time.Millisecond)
 }
+
+// The sizes of the host fill in what is not stated, also after a later change of the offer.
+func TestSizesOfTheHostFillWhatIsNotStated(t *testing.T) {
+	s := newStory(t)
+	lane := events.PoolLane("p", 9)
+	machine := events.MachineDescribed{Machine: "eider-9", Pool: "p", OS: "linux", Arch: "amd64", CPUs: 2, Slots: 1}
+	s.tell(machine)
+	s.tell(events.CollectorRegistered{Name: "eider-9", Target: lane.Target, Set: lane.Set, Machine: "eider-9"})
+	for _, gib := range []int64{8, 64} { // the first one counts
+		s.tell(events.CollectorOnline{Name: "eider-9", Instance: fmt.Sprint(gib), Environment: events.Environment{MemoryBytes: gib << 30, CPUs: 16}})
+	}
+	machine.Traits = []string{"nvme"}
+	s.tell(machine)
+	offers, err := open(t, project(t, s.stored, 2)).Offers(t.Context())
+	if err != nil || len(offers) != 1 || offers[0].MemoryMiB != 8192 || offers[0].CPUs != 2 || len(offers[0].Traits) != 1 {
+		t.Errorf("%+v %v", offers, err)
+	}
+}
