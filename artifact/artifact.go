@@ -11,6 +11,7 @@
 //	<dir>/locks/<key>                   shared lock: in use; exclusive lock: being fetched or removed
 //	<dir>/locks/<family>.fetch          exclusive lock: a process fetches an artifact of this family
 //	<dir>/locks/cache                   exclusive lock: space is being counted and made
+//	<dir>/evicted                       names of caches that were removed and not told yet
 //
 // A key is <family>-<components>. A family is one artifact (where it comes from, tag, target), with more or fewer
 // components. An entry serves every request for some of its components. A request for more components makes a new
@@ -24,6 +25,9 @@
 //
 // The cache is bounded: before a fetch writes more, the store removes the entries unused for longest until the new
 // data fits. It does the same when the disk is full. It never removes an entry that a process uses.
+//
+// The directories that jobs name as caches of the machine are entries, too: artifacts and caches share one bound
+// (caches.go).
 package artifact
 
 import (
@@ -68,6 +72,9 @@ type Ref struct {
 	Target events.Target
 	// Components are needed in addition to those of Source: the job's backend and profile ask for them.
 	Components []string
+	// Caches returns the directory of a cache that the build command names, which lasts until the caller of Acquire ends
+	// it. It is called only if the artifact is built. Nil: the build command names none.
+	Caches func(name string) (dir string, err error)
 }
 
 // String returns the artifact as errors name it.

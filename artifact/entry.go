@@ -32,7 +32,9 @@ type manifest struct {
 	Components []string         `json:"components,omitempty"`
 	// Version is the version that the artifact says it has.
 	Version string `json:"version"`
-	Parts   []part `json:"parts"`
+	// Cache is the name of a cache of the machine; empty for an artifact.
+	Cache string `json:"cache,omitempty"`
+	Parts []part `json:"parts"`
 }
 
 // part is something that came in one piece: an archive, a checkout with its build output, or a mirror.

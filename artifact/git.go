@@ -187,6 +187,11 @@ func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
 	if len(argv) == 0 {
 		return &RefusedError{What: f.ref.String(), Reason: fmt.Sprintf("artifacts of kind %q need a build command: correct the suite file", suite.ArtifactGit)}
 	}
+	if f.ref.Caches != nil {
+		if argv, err = suite.ReplaceCaches(argv, f.ref.Caches); err != nil {
+			return err
+		}
+	}
 	s.Progress(fmt.Sprintf("%s: building commit %.12s", f.ref, commit))
 	_, said, err := command{dir: f.root(), argv: argv}.run(ctx)
 	var exit *exec.ExitError

@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "hold":
 		holdForever()
+	case "use":
+		useForever()
 	case "small disk":
 		onSmallDisk()
 	}

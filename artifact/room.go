@@ -70,6 +70,19 @@ func (s *Store) reserve(key string, want int64) error {
 		return err
 	}
 	defer l.Release()
+	if err := s.makeRoom(key, want); err != nil {
+		return err
+	}
+	// The reservation only makes the counts of other processes more exact. On a full disk it may be missing.
+	err = os.WriteFile(filepath.Join(s.entryDir(key), reservationName), []byte(strconv.FormatInt(want, 10)), 0o644)
+	if isFull(err) {
+		return nil
+	}
+	return err
+}
+
+// makeRoom removes unused entries until an entry of want bytes fits. The caller holds the lock of the cache.
+func (s *Store) makeRoom(key string, want int64) error {
 	full := &NoSpaceError{Dir: s.Dir, Needed: want, Free: freeBytes(s.Dir), Limit: s.MaxBytes}
 	if want > s.MaxBytes {
 		// Removing others would not help.
@@ -81,7 +94,7 @@ func (s *Store) reserve(key string, want int64) error {
 			return err
 		}
 		if others+want <= s.MaxBytes {
-			break
+			return nil
 		}
 		removed, err := s.removeOldest()
 		if err != nil {
@@ -91,12 +104,6 @@ func (s *Store) reserve(key string, want int64) error {
 			return full
 		}
 	}
-	// The reservation only makes the counts of other processes more exact. On a full disk it may be missing.
-	err = os.WriteFile(filepath.Join(s.entryDir(key), reservationName), []byte(strconv.FormatInt(want, 10)), 0o644)
-	if isFull(err) {
-		return nil
-	}
-	return err
 }
 
 // freeOne removes one unused entry, because the disk is full.
@@ -180,7 +187,7 @@ func (s *Store) removeOldest() (bool, error) {
 			return false, err
 		}
 		if l != nil {
-			return true, s.removeEntry(key, l)
+			return true, s.removeNoted(key, l)
 		}
 	}
 	return false, nil

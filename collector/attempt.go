@@ -55,7 +55,12 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	cause := context.Cause(ctx)
 	stop(nil)
 	<-prolonged
-	return a.end(outer, cause, err)
+	end := a.end(outer, cause, err)
+	if finish, ends := end.(job.Finish); ends {
+		finish.Evicted = a.c.evicted()
+		return finish
+	}
+	return end
 }
 
 // measure runs the benchmarks. At the end, also when it is stopped, it records what was measured and not yet

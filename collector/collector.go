@@ -65,6 +65,8 @@ type Config struct {
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogWriter
 	Bench    Bench
+	// Evicted returns the caches that the machine has removed since the last call; nil if it has none.
+	Evicted func() ([]string, error)
 	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
 	// version, so the process never leaves for one.
 	Supervised *Supervised
@@ -280,7 +282,7 @@ func (c *Collector) online() events.Fact {
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
 	}
 	if _, pool := c.Lane.Pool(); pool {
-		online.Knows = []string{events.KnowsMatched}
+		online.Knows, online.Evicted = []string{events.KnowsMatched}, c.evicted()
 	}
 	return online
 }

@@ -52,8 +52,11 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	if err != nil {
 		return err
 	}
+	caches := newCaches(m.Artifacts, d, spec, sink)
+	defer func() { caches.close() }()
 	ref := artifact.Ref{
 		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
+		Caches: caches.dir,
 	}
 	sink.Log("fetching " + ref.String())
 	dir, version, release, err := m.Artifacts.Acquire(ctx, ref)
@@ -67,6 +70,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	sink.Log(fmt.Sprintf("measuring %s in %s: %s", ref, dir, version))
 	_, err = m.Runner.Run(ctx, runner.Job{
 		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: limits,
+		Caches: caches.dir,
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error { return materialise(programs, b, dir) },
 	}, runnerSink{sink})
 	return err

@@ -48,6 +48,8 @@ type Config struct {
 	GitHub    GitHub    `toml:"github" json:"github"`
 	// Pollers are the sources whose new artifacts become requests.
 	Pollers []Poller `toml:"poller" json:"pollers"`
+	// Hooks are the programs that events are posted to.
+	Hooks []Hook `toml:"hook,omitempty" json:"hooks,omitempty"`
 	// Sources maps the names that definitions give to directories of programs on this machine, such as
 	// rustc-perf = "/srv/rustc-perf/collector/compile-benchmarks".
 	Sources map[string]string `toml:"sources" json:"sources"`
@@ -305,6 +307,9 @@ func (c Config) Check() error {
 		return errors.New("nats.system_url: the server inside `tacho up` needs none: set nats.url, or leave it out")
 	}
 	if err := c.GitHub.check(); err != nil {
+		return err
+	}
+	if err := checkHooks(c.Hooks); err != nil {
 		return err
 	}
 	return checkPollers(c.Pollers)

@@ -18,6 +18,10 @@ func (c Config) Redacted() Config {
 	c.NATS.SystemURL = RedactNATS(c.NATS.SystemURL)
 	c.Server = redactServer(c.Server)
 	c.Watchdog.Webhook = RedactWebhook(c.Watchdog.Webhook)
+	c.Hooks = slices.Clone(c.Hooks)
+	for i, h := range c.Hooks {
+		c.Hooks[i].URL = RedactWebhook(h.URL)
+	}
 	return c
 }
 

@@ -103,4 +103,6 @@ const (
 	AlertRefused AlertKind = "refused"
 	// AlertLacking: the farm lacks something that requests need to start; they wait for it.
 	AlertLacking AlertKind = "lacking"
+	// AlertHook: the receiver of a hook takes no events.
+	AlertHook AlertKind = "hook"
 )

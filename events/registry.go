@@ -199,6 +199,21 @@ func Tells[T Fact](s Stored) bool {
 	return name != "" && unversioned(name) == unversioned(current.names[reflect.TypeFor[T]()])
 }
 
+// NameOf returns the name of the type of a stored event without its version, such as "job.finished"; empty when it has none.
+func NameOf(s Stored) string {
+	name, _ := cutTypePrefix(s.Header[HeaderType])
+	return unversioned(name)
+}
+
+// Names returns the names of all types without their versions, sorted.
+func Names() []string {
+	names := Types()
+	for i, n := range names {
+		names[i] = unversioned(n)
+	}
+	return slices.Compact(names)
+}
+
 // unversioned returns the name of a type without its version: "request.created" of "request.created.v1".
 func unversioned(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 

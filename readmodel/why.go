@@ -67,6 +67,8 @@ type Why struct {
 	Others       []WhyOther `json:"others,omitempty"`
 	OthersCount  int        `json:"others_count,omitempty"`
 	SharePercent *float64   `json:"share_percent,omitempty"`
+	// Starts is when it is expected to start; nil if that is not known.
+	Starts *WhyStart `json:"starts,omitempty"`
 }
 
 // WhyRunning is the job that runs on a lane.
@@ -141,6 +143,8 @@ type whyRows struct {
 	// park and losers are read for a matched job that has no lane. losers are the machines that lost an attempt of it.
 	park   park
 	losers []whyLoser
+	// lengths are those of the last jobs like it.
+	lengths []whyLength
 }
 
 // why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does
@@ -157,7 +161,8 @@ func (r whyRows) why() Why {
 	}
 	w.Waits = true
 	w.Reason = r.reason(&w)
-	w.Words = r.words(w)
+	w.Starts = r.starts(w)
+	w.Words = r.words(w) + w.Starts.words()
 	if r.request.State == events.StateCancelled {
 		w.Words += "; its own request was cancelled, so it runs only if another one wants it"
 	}

@@ -54,6 +54,7 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	}
 	also(&b, &found, "requests", RequestFilter{ID: r.job.RequestID}.args())
 	also(&b, &shared, "shared")
+	also(&b, &r.lengths, "why_lengths", r.job.Suite, r.job.Target, r.job.Set, r.job.Kind, r.job.Backend, r.job.Profile)
 	also(&b, &r.machines, "why_machines", lane.Target, lane.Set)
 	also(&b, &r.running, "why_running", lane.Target, lane.Set)
 	if r.job.Place > 0 {

@@ -176,3 +176,49 @@ func rawAppend(b *testing.B) time.Duration {
 	}
 	return time.Since(began) / n
 }
+
+// BenchmarkMatched decides which machine gets the next matched job, and folds that: machines of one slot, ten classes of
+// jobs, a tenth of the lanes free. A decision and its fold are compared with a synced append.
+func BenchmarkMatched(b *testing.B) {
+	for _, machines := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("machines=%d", machines), func(b *testing.B) {
+			p := newPool(1, 1)
+			for range machines {
+				p.machine(size(64, 16, 1))
+			}
+			for i := range 10 {
+				p.ask(account(i%4), 10_000, fmt.Sprintf("memory=%dg", 1+i))
+			}
+			s := p.schedulers[0]
+			dispatch := func() {
+				d := decide(s, p.policy, p.now)
+				if len(d) == 0 {
+					b.Fatal("nothing is dispatched")
+				}
+				b.StopTimer()
+				p.say(d[0].facts...)
+				b.StartTimer()
+				p.read(s, len(p.log))
+			}
+			p.read(s, len(p.log))
+			for len(p.places) < machines*9/10 {
+				dispatch()
+			}
+			for b.Loop() {
+				b.StopTimer()
+				for lane := range p.places { // any job begins and ends
+					h := p.hostOf(lane)
+					p.work(h, lane)
+					p.work(h, lane)
+					break
+				}
+				p.read(s, len(p.log))
+				b.StartTimer()
+				dispatch()
+			}
+			turn := b.Elapsed() / time.Duration(b.N)
+			b.ReportMetric(float64(turn.Microseconds()), "µs/job")
+			b.ReportMetric(float64(turn)/float64(rawAppend(b)), "times-raw")
+		})
+	}
+}

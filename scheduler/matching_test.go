@@ -414,7 +414,7 @@ func terms(r *rand.Rand) (terms []string) {
 }
 
 // step lets something happen: a scheduler reads a little or everything, and decides; a process goes on; a machine falls
-// silent, comes back, drains or is quarantined; a scheduler is killed.
+// silent, comes back, drains or is quarantined; requests come and are cancelled; a scheduler is killed.
 func (p *pool) step() {
 	p.now = p.now.Add(time.Duration(p.r.IntN(2000)) * time.Millisecond)
 	i := p.r.IntN(len(p.schedulers))
@@ -442,10 +442,20 @@ func (p *pool) step() {
 		p.say(events.CollectorDraining{Name: name})
 	case k < 98:
 		p.say(events.CollectorQuarantined{Name: name})
+	case k < 99 && p.r.IntN(2) == 0:
+		p.cancel(events.RequestID(fmt.Sprintf("rt%06d", 1+p.r.IntN(p.requests))))
 	case k < 99:
 		p.ask(account(p.r.IntN(4)), 1+p.r.IntN(3), terms(p.r)...)
 	case len(p.log) < 3000 || p.r.IntN(20) == 0: // reading a long log takes time
 		p.schedulers[i] = newState() // killed: another one reads the log anew
+	}
+}
+
+// cancel cancels a request, unless that was done before.
+func (p *pool) cancel(id events.RequestID) {
+	if !p.cancelled[id] {
+		p.cancelled[id] = true
+		p.say(events.RequestCancelled{RequestID: id})
 	}
 }
 

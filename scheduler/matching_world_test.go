@@ -37,6 +37,7 @@ type pool struct {
 	places    map[events.Lane]events.JobDispatched
 	works     map[events.Lane]*job.Work
 	standing  map[events.CollectorName]job.Standing
+	cancelled map[events.RequestID]bool
 	problem   string
 }
 
@@ -55,7 +56,7 @@ func newPool(seed uint64, schedulers int) *pool {
 		r: rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
 		open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
 		running: map[events.AccountName]int{}, accounts: map[events.RequestID]events.AccountName{}, places: map[events.Lane]events.JobDispatched{},
-		works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
+		cancelled: map[events.RequestID]bool{}, works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
 	}
 	for range schedulers {
 		p.schedulers = append(p.schedulers, newState())
@@ -129,6 +130,13 @@ func (p *pool) judge(f events.Fact) {
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
 			p.made[spec.ID] = true
+		}
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			if _, open := p.open[id]; open || p.ended[id] {
+				p.fail("job %s is withdrawn and is open or has ended", id)
+			}
+			p.ended[id] = true
 		}
 	case events.CollectorFact:
 		p.standing[f.Whose()] = job.Stand(p.standing[f.Whose()], f, p.now)

@@ -20,6 +20,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/posting"
 )
 
 // patience bounds each wait of a test.
@@ -207,9 +208,9 @@ func TestTheWebhookGoesOnWhereItWas(t *testing.T) {
 	b.raise("in another log")
 	_, stop = b.hook(r.URL)
 	deadline := time.After(patience)
-	for p := (place{}); p.Seq != 1; {
+	for p := (posting.Place{}); p.Seq != 1; {
 		var err error
-		if p, err = readPlace(b.place); err != nil {
+		if p, err = posting.ReadPlace(b.place); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -110,7 +110,7 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return j.updateOver(events.CollectorName(a.About)), true
 	case events.AlertOverrun:
 		return "the attempt has ended", true
-	case events.AlertSource, events.AlertReport, events.AlertRefused:
+	case events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
 		// The part that raised them clears them.
 	}
 	return "", false

@@ -14,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/posting"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -65,7 +66,7 @@ func TestARealLogGoesAwayAndComesBack(t *testing.T) {
 		}
 	}
 	until("it has begun", func() bool {
-		p, err := readPlace(hook.Place)
+		p, err := posting.ReadPlace(hook.Place)
 		_, current := around.Position()
 		return err == nil && p.Identity != "" && current
 	})

@@ -108,6 +108,8 @@ func alertTitle(k events.AlertKind) string {
 		return "report"
 	case events.AlertLacking:
 		return "requests wait"
+	case events.AlertHook:
+		return "hook"
 	}
 	return string(k)
 }

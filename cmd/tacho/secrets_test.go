@@ -86,6 +86,8 @@ func noSecretIsShown(t *testing.T, app bool) {
 	hidden := secrets{"webhook secret": hookSecret, "GitHub token": githubToken, "API token": apiToken, "token of the alert webhook": alertToken}
 	alerts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 	t.Cleanup(alerts.Close)
+	hidden["secret of the hook"], hidden["token of the hook"] = secretOfHook, tokenOfHook
+	g.hears("ci", alerts.URL, `on = ["*"]`)
 	g.env = append(g.env, "TACHO_TOKEN="+apiToken, "TACHO_ALERT_WEBHOOK="+alerts.URL+"/hooks/"+alertToken)
 	if app {
 		key := g.useApp()
@@ -129,6 +131,8 @@ func noSecretIsShown(t *testing.T, app bool) {
 	}
 	g.eventually("an alert stands", 60*time.Second, func() bool { return !strings.Contains(g.must("alerts"), "Nothing needs you") })
 	g.eventually("the alert webhook fails", 60*time.Second, func() bool { return strings.Contains(g.log.String(), "post to the webhook of alerts") })
+
+	g.eventually("the hook fails", 60*time.Second, func() bool { return strings.Contains(g.log.String(), "post to hook ci") })
 
 	seen := sources{"the answer to an unsigned delivery": string(unsigned), "the program's own log": g.log.String()}
 	for _, path := range []string{

@@ -45,8 +45,8 @@ func (command) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Bench
 	work := s.Path("work")
 	env := slices.Concat(s.Env(filepath.Join(tc.Dir, "bin")), []string{"TACHO_WORK=" + work}, b.Env)
 	if len(b.Prepare) > 0 {
-		if _, err := s.Do(ctx, src, env, replaceAll(fields, b.Prepare)); err != nil {
-			return Plan{}, fmt.Errorf("prepare the program: %w", err)
+		if err := s.Prepare(ctx, src, env, replaceAll(fields, b.Prepare)); err != nil {
+			return Plan{}, err
 		}
 	}
 	if err := changes.remember(); err != nil {

@@ -43,8 +43,8 @@ func (g *goCommand) prepareCache(ctx context.Context) (string, error) {
 		if err := linkTree(shared, own); err != nil {
 			return "", err
 		}
-		if _, err := g.slot.Do(ctx, g.src, append(g.env(own), g.bench.Env...), g.bench.Prepare); err != nil {
-			return "", fmt.Errorf("prepare the program: %w", err)
+		if err := g.slot.Prepare(ctx, g.src, append(g.env(own), g.bench.Env...), g.bench.Prepare); err != nil {
+			return "", err
 		}
 	}
 	list := append([]string{"list", "-deps", "-f={{if .Standard}}{{.ImportPath}}{{end}}"}, g.packages...)

@@ -26,6 +26,9 @@ type Job struct {
 	// Done reports whether a test case is already measured; the runner does not measure such a case again. Nil means
 	// that no case is.
 	Done func(events.TestCase) bool
+	// Caches returns the directory of a cache that a command names which prepares a benchmark. It lasts until the run
+	// ends. Nil: the job has no caches, and such a command fails.
+	Caches func(name string) (dir string, err error)
 	// Limits bound each command of the job, those that prepare a benchmark too.
 	Limits measure.Limits
 }

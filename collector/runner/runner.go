@@ -139,7 +139,10 @@ func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) 
 	if !ok {
 		return Plan{}, fmt.Errorf("there is no driver %q: update this program, or use another driver in the suite file", p.Driver)
 	}
-	s := &Slot{Dir: r.job.Slot, Cache: r.job.Cache, source: r.job.Source, measure: r.measure, log: r.sink.Log}
+	if err := withoutCaches(p); err != nil {
+		return Plan{}, err
+	}
+	s := &Slot{Dir: r.job.Slot, Cache: r.job.Cache, source: r.job.Source, caches: r.job.Caches, measure: r.measure, log: r.sink.Log}
 	if err := s.clear(); err != nil {
 		return Plan{}, err
 	}
@@ -148,6 +151,18 @@ func (r *run) prepare(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) 
 		return Plan{}, fmt.Errorf("driver %q made %d steps for %d scenarios", p.Driver, len(plan.Steps), len(p.Chain))
 	}
 	return plan, err
+}
+
+// withoutCaches refuses measured commands that name a cache: what they found there would change what is measured.
+// Definitions that are published are not checked again.
+func withoutCaches(p suite.BenchmarkPlan) error {
+	b := p.Benchmark
+	for _, argument := range slices.Concat(b.Command, b.Args, b.CompilerArgs, b.Env, p.Profile.Args, p.Backend.Args) {
+		if suite.NamesCache(argument) {
+			return fmt.Errorf("%q names a cache, but measured commands get none: name it in prepare alone", argument)
+		}
+	}
+	return nil
 }
 
 // count counts the instructions of the needed steps, in one more iteration before the others. If it cannot count a

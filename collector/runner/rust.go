@@ -88,8 +88,8 @@ func (rust) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.Benchmar
 		return Plan{}, err
 	}
 	if len(p.Benchmark.Prepare) > 0 {
-		if _, err := s.Do(ctx, r.src, r.env(), p.Benchmark.Prepare); err != nil {
-			return Plan{}, fmt.Errorf("prepare the program: %w", err)
+		if err := s.Prepare(ctx, r.src, r.env(), p.Benchmark.Prepare); err != nil {
+			return Plan{}, err
 		}
 	}
 	if err := changes.remember(); err != nil {

@@ -26,6 +26,7 @@ type Slot struct {
 	Cache string
 
 	source  func(ctx context.Context, b suite.BenchmarkDef, dir string) error
+	caches  func(name string) (dir string, err error)
 	measure *measure.Runner
 	log     func(string)
 }
@@ -150,6 +151,23 @@ func lookPath(name string, env []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("there is no command %q on %s", name, dirs)
+}
+
+// Prepare runs the command that prepares a program. It alone gets the caches that it names.
+func (s *Slot) Prepare(ctx context.Context, dir string, env, argv []string) error {
+	argv, err := suite.ReplaceCaches(argv, func(name string) (string, error) {
+		if s.caches == nil {
+			return "", fmt.Errorf("the job has no cache %s", name)
+		}
+		return s.caches(name)
+	})
+	if err == nil {
+		_, err = s.Do(ctx, dir, env, argv)
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the program: %w", err)
+	}
+	return nil
 }
 
 // Do runs an unmeasured command and returns what it wrote to stdout. When ctx ends, the command and all its

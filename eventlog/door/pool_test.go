@@ -1,6 +1,7 @@
 package door
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -40,11 +41,28 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 			Attempt: attempt, Lost: lost,
 		}
 	}
+	finished := func(evicted ...string) events.Fact {
+		return events.JobFinished{
+			Lane: lane, Place: 1, JobID: "j1", RequestID: "r1", Collector: "eider", Token: 20, Attempt: 3, Lost: 1, Outcome: events.Success, Evicted: evicted,
+		}
+	}
+	static := running
+	static.standing.Registered = &events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set}
 	for name, tc := range map[string]struct {
 		view view
 		fact events.Fact
 		may  bool
 	}{
+		"the end of the job":                       {running, finished(), true},
+		"the end, and removed caches":              {running, finished("ccache/gcc", "git/linux"), true},
+		"the end, and as many as there may be":     {running, finished(slices.Repeat([]string{"c"}, 256)...), true},
+		"the end, and too many removed caches":     {running, finished(slices.Repeat([]string{"c"}, 257)...), false},
+		"the end, and a cache outside":             {running, finished("../gcc"), false},
+		"the end, and results as a cache":          {running, finished("=go/v"), false},
+		"that it is there, and a removed cache":    {running, events.CollectorOnline{Name: "eider", Evicted: []string{"git/linux"}}, true},
+		"that it is there, and a cache outside":    {running, events.CollectorOnline{Name: "eider", Evicted: []string{"/"}}, false},
+		"a removed cache, without a pool":          {static, events.CollectorOnline{Name: "eider", Evicted: []string{"git/linux"}}, false},
+		"that it is there, without a pool":         {static, events.CollectorOnline{Name: "eider"}, true},
 		"the next attempt":                         {waiting, begins(spec, 3, 1), true},
 		"an attempt that forgets the others":       {waiting, begins(spec, 1, 0), false},
 		"an attempt that forgets a loss":           {waiting, begins(spec, 3, 0), false},

@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	maxEvents = 64
 	// maxRoot bounds the root of an event, in bytes.
 	maxRoot = 256
+	// maxEvicted bounds the caches that one event names as removed.
+	maxEvicted = 256
 	// clockAhead and clockBehind are how far the clock of a collector may be off. The door replaces a time beyond that.
 	clockAhead  = time.Minute
 	clockBehind = 24 * time.Hour
@@ -129,7 +132,10 @@ func (w *walk) step(e *events.Event) *refusal {
 	//exhaustive:ignore
 	switch f := e.Fact.(type) {
 	case events.CollectorOnline:
-		return w.about(f.Name, f)
+		if why := w.about(f.Name, f); why != nil {
+			return why
+		}
+		return w.evicted(f.Evicted)
 	case events.CollectorOffline:
 		return w.about(f.Name, f)
 	case events.CollectorUpdating:
@@ -138,6 +144,9 @@ func (w *walk) step(e *events.Event) *refusal {
 		return w.dequeue(f)
 	case events.JobFinished:
 		why := w.finish(f)
+		if why == nil {
+			why = w.evicted(f.Evicted)
+		}
 		e.Fact = w.clamped(f)
 		return why
 	case events.AttemptLost:
@@ -166,6 +175,25 @@ func (w *walk) step(e *events.Event) *refusal {
 func (w *walk) about(name events.CollectorName, f events.Fact) *refusal {
 	if name != w.name {
 		return forbid("%s about %.64s", events.TypeOf(f), name)
+	}
+	return nil
+}
+
+// evicted checks the caches that the collector names as removed. Only machines of pools have caches.
+func (w *walk) evicted(names []string) *refusal {
+	if len(names) == 0 {
+		return nil
+	}
+	if _, pool := w.lane.Pool(); !pool {
+		return forbid("lane %s belongs to no pool, so its machine has no caches", w.lane)
+	}
+	if len(names) > maxEvicted {
+		return misshapen("%d caches were removed, at most %d", len(names), maxEvicted)
+	}
+	for _, name := range names {
+		if err := suite.CheckCache(name); err != nil {
+			return misshapen("%s", err)
+		}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ var house = map[string]floor{
 	"collector/definitions": ports, "collector/measure": ports, "collector/runner": ports, "internal/datadir": ports,
 
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "collector/supervisor": parts, "projector": parts,
-	"reporter": parts, "website": parts, "watchdog": parts,
+	"reporter": parts, "website": parts, "watchdog": parts, "hook": parts,
 
 	"cmd/tacho": program, "internal/cli": program, "internal/node": program,
 

@@ -7,7 +7,7 @@ import (
 )
 
 type serveCmd struct {
-	Parts    []string `arg:"" help:"Parts to run, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, website."`
+	Parts    []string `arg:"" help:"Parts to run, with commas or spaces between them: scheduler, projector, poller, watchdog, webhook, reporter, hook, website."`
 	Insecure bool     `help:"Accept every delivery to the webhook, without a secret. Only for tests on your own machine." name:"insecure-dev"`
 	Listen   string   `help:"Address of the website and API." placeholder:"ADDR"`
 	TLS      webTLS   `embed:""`

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tachobench/tacho/collector"
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
@@ -143,4 +144,65 @@ func TestADrainedMachineEndsItsJob(t *testing.T) {
 	}, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
 	}
+}
+
+// Four schedulers bind each job once at a time, also while collectors die and one of the schedulers starts late.
+func TestFourSchedulersShareAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &story{Farm: New(t, matchedSuite(), policy), bench: &Bench{Each: minute}, names: map[events.RequestID]string{}}
+		defer s.Stop()
+		for range 2 {
+			s.Schedule(policy)
+		}
+		var processes []*Process
+		for n := range 4 {
+			s.machine(n)
+			processes = append(processes, s.on(n, &Bench{Each: minute}))
+		}
+		var asked []events.RequestID
+		for _, name := range []events.QueueName{"a", "b"} {
+			if _, err := s.Control.ConfigureQueue(s.ctx, By, name, control.QueueChange{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 12 {
+			r, _, err := s.Control.CreateRequest(s.ctx, By, control.NewRequest{
+				Suite: s.Suite.Name, Kind: events.Master, Tag: events.Tag(fmt.Sprintf("c%d", i)), Queue: events.QueueName([]string{"", "a", "b"}[i%3]),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, r.ID)
+		}
+		s.Pass(90 * time.Second)
+		processes[0].Kill()
+		s.Schedule(policy)
+		processes[1].Kill()
+		s.Start("m1", events.PoolLane("builders", 1), "its successor", &Bench{Each: minute})
+		for _, id := range asked {
+			s.until(id)
+		}
+		open, ended := map[events.JobID]events.Lane{}, map[events.JobID]bool{}
+		for _, e := range s.Events() {
+			//exhaustive:ignore
+			switch f := e.Fact.(type) {
+			case events.JobDispatched:
+				if on, bound := open[f.Job.ID]; bound || ended[f.Job.ID] {
+					t.Errorf("event %d: job %s goes to %s and is on %s or has ended", e.Seq, f.Job.ID, f.Job.Lane(), on)
+				}
+				open[f.Job.ID] = f.Job.Lane()
+			case events.JobMoved:
+				delete(open, f.JobID)
+			case events.JobFinished:
+				if ended[f.JobID] || f.Outcome != events.Success {
+					t.Errorf("event %d: job %s ends as %s", e.Seq, f.JobID, f.Outcome)
+				}
+				delete(open, f.JobID)
+				ended[f.JobID] = true
+			}
+		}
+		if len(ended) != len(asked) || len(open) > 0 {
+			t.Errorf("%d of %d jobs have ended, %d are open", len(ended), len(asked), len(open))
+		}
+	})
 }

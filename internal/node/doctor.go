@@ -37,6 +37,7 @@ func (h *Host) Examine(ctx context.Context) []Finding {
 	findings = append(findings, h.doctorTLS()...)
 	findings = append(findings, h.doctorServices(ctx)...)
 	findings = append(findings, h.doctorGitHub(ctx)...)
+	findings = append(findings, h.doctorHooks()...)
 	findings = append(findings, doctorMetrics(ctx)...)
 	return append(findings, h.doctorSuites())
 }

@@ -76,6 +76,11 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 			return err
 		}
 	}
+	if wanted["hook"] {
+		if err := parts.hooks(); err != nil {
+			return err
+		}
+	}
 	if err := parts.serveOver(wanted, o.Insecure, namesOf(suites), pair); err != nil {
 		return err
 	}
@@ -93,11 +98,19 @@ func (h *Host) checkServe(wanted map[string]bool, insecure bool) error {
 		return usage.Errorf("projector, reporter and website need a Postgres: set database.url (TACHO_DATABASE_URL), or run everything with `tacho up`")
 	case wanted["poller"] && len(c.Pollers) == 0:
 		return usage.Errorf("there is nothing to poll: add a [[poller]] to the configuration, and name the file with --config")
+	case wanted["hook"] && len(c.Hooks) == 0:
+		return usage.Errorf("there is nothing to post to: add a [[hook]] to the configuration, and name the file with --config")
 	case c.GitHub.Repo == "" && (wanted["webhook"] || wanted["reporter"]):
 		return usage.Errorf("webhook and reporter need a repository: set github.repo (TACHO_GITHUB_REPO)")
 	case !wanted["webhook"] && insecure:
 		return usage.Errorf("--insecure-dev is for the webhook: name it among the parts, or leave the flag out")
-	case !wanted["webhook"]:
+	}
+	if wanted["hook"] {
+		if err := h.checkHooks(); err != nil {
+			return err
+		}
+	}
+	if !wanted["webhook"] {
 		return nil
 	}
 	secret, err := c.GitHub.WebhookSecret()
@@ -160,15 +173,15 @@ func partsOf(args []string) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, part := range strings.Split(strings.Join(args, ","), ",") {
 		switch part = strings.TrimSpace(part); part {
-		case "scheduler", "projector", "poller", "watchdog", "webhook", "reporter", "website":
+		case "scheduler", "projector", "poller", "watchdog", "webhook", "reporter", "hook", "website":
 			wanted[part] = true
 		case "":
 		default:
-			return nil, usage.Errorf("unknown part %q: use scheduler, projector, poller, watchdog, webhook, reporter or website", part)
+			return nil, usage.Errorf("unknown part %q: use scheduler, projector, poller, watchdog, webhook, reporter, hook or website", part)
 		}
 	}
 	if len(wanted) == 0 {
-		return nil, usage.Errorf("no part is named: use scheduler, projector, poller, watchdog, webhook, reporter or website")
+		return nil, usage.Errorf("no part is named: use scheduler, projector, poller, watchdog, webhook, reporter, hook or website")
 	}
 	return wanted, nil
 }

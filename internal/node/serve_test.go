@@ -50,6 +50,8 @@ func TestServeSaysWhatIsMissing(t *testing.T) {
 		{parts: "projector", change: func(c *config.Config) { c.Database.URL = "" }, says: "TACHO_DATABASE_URL"},
 		{parts: "scheduler,webhook", change: func(c *config.Config) { c.Database.URL = "" }},
 		{parts: "poller", change: func(c *config.Config) { c.Pollers = nil }, says: "[[poller]]"},
+		{parts: "hook", change: func(*config.Config) {}, says: "[[hook]]"},
+		{parts: "hook", change: func(c *config.Config) { c.Hooks = []config.Hook{{Name: "ci", SecretFile: "/nothing"}} }, says: "hook ci: secret_file"},
 		{parts: "reporter", change: func(c *config.Config) { c.GitHub.Repo = "" }, says: "TACHO_GITHUB_REPO"},
 		{parts: "scheduler", change: func(c *config.Config) { c.GitHub.Repo = "" }},
 		{parts: "webhook", change: func(c *config.Config) { c.GitHub.Secret = "" }, says: "TACHO_WEBHOOK_SECRET"},

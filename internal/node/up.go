@@ -64,6 +64,11 @@ func (h *Host) Up(ctx context.Context, o UpOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.Task == nil {
+		if err := h.checkHooks(); err != nil {
+			return err
+		}
+	}
 	pair, err := h.webPair()
 	if err != nil {
 		return err
@@ -160,6 +165,9 @@ func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context)
 	if err == nil && u.options.Task == nil {
 		// The requests of a task must not wait behind those of a source.
 		err = u.pollers()
+	}
+	if err == nil && u.options.Task == nil {
+		err = u.parts.hooks()
 	}
 	if err != nil {
 		stop()

@@ -93,7 +93,9 @@ type Finish struct {
 	// Fault is the kind of error that ended the whole job; empty when its test cases were all tried.
 	Fault                     events.ErrorKind
 	Measured, Skipped, Failed int
-	At                        time.Time
+	// Evicted are the caches that the machine has removed and not told yet.
+	Evicted []string
+	At      time.Time
 }
 
 // Lose says that the attempt's collector is gone.

@@ -51,13 +51,13 @@ func (l *Ledger) warm(lane *Lane, spec events.JobSpec, evicted []string) {
 		return
 	}
 	m := l.Machines[lane.Machine]
-	m.cool(evicted)
 	for _, name := range warms(spec) {
 		if m.Warm == nil {
 			m.Warm = map[string]events.Seq{}
 		}
 		m.Warm[l.names.once(name)] = l.Seq
 	}
+	m.cool(evicted) // a cache that is too large goes at the end of its own job
 	for len(m.Warm) > maxWarm {
 		var oldest string
 		for name, seq := range m.Warm {

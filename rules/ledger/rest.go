@@ -28,6 +28,17 @@ func (l *Ledger) StateOf(id events.JobID) events.JobState {
 	return ""
 }
 
+// MakerOf returns the request that had a job made; empty when the job was never made.
+func (l *Ledger) MakerOf(id events.JobID) events.RequestID {
+	if j, ok := l.Jobs[id]; ok {
+		return j.of.request
+	}
+	if j, ok := l.Past.job(events.JobSpec{ID: id}); ok {
+		return j.of.request
+	}
+	return ""
+}
+
 // Find returns a job by its identity; nil when it was never made. A job of the past is a copy.
 func (l *Ledger) Find(identity events.JobSpec) *Job {
 	if j, ok := l.Jobs[identity.ID]; ok {

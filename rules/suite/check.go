@@ -21,12 +21,6 @@ const (
 	maxTimeout = 24 * time.Hour
 )
 
-// maxCaches bounds the caches of a kind.
-const maxCaches = 32
-
-// cacheName is how the name of a cache looks: a path that stays inside its directory.
-var cacheName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}(/[A-Za-z0-9][A-Za-z0-9._-]{0,127}){0,7}$`)
-
 // checker collects the problems of definitions that could be decoded.
 type checker struct {
 	file     string
@@ -164,15 +158,7 @@ func (c *checker) matching(path string, d Definitions, k Kind) {
 	if k.Backfill {
 		c.report(join(path, "backfill"), "kind %q has backfill and lanes = %q: matched jobs measure their parent themselves, remove backfill", k.Name, LanesAny)
 	}
-	if len(k.Caches) > maxCaches {
-		c.report(join(path, "caches"), "kind %q has %d caches: use at most %d", k.Name, len(k.Caches), maxCaches)
-	}
-	for i, name := range k.Caches {
-		if !cacheName.MatchString(strings.NewReplacer("{tag}", "t", "{parent}", "p").Replace(name)) {
-			c.report(index(join(path, "caches"), i), "cache %q of kind %q: write words of letters, digits, '.', '_' and '-', joined by '/', "+
-				"with {tag} or {parent} in them", name, k.Name)
-		}
-	}
+	c.kindCaches(path, k)
 	for _, t := range d.Targets {
 		if _, err := match.Parse(k.Terms(t)); err != nil {
 			c.report(join(path, "requires"), "requires of kind %q, target %s: %v", k.Name, t.Name, err)
@@ -189,6 +175,7 @@ func (c *checker) profiles(d Definitions) {
 		c.references(join(path, "scenarios"), "scenario", tokens(p.Scenarios), tokens(scenarios))
 		chain := d.chain(p, BenchmarkDef{Patches: []string{"any"}})
 		c.chain(join(path, "scenarios"), fmt.Sprintf("profile %q", p.Name), chain)
+		c.noCaches(join(path, "args"), p.Args)
 	}
 	if len(d.Profiles) > 0 && !slices.ContainsFunc(d.Profiles, func(p Profile) bool { return !p.OnRequest }) {
 		c.report("profile", "every profile is on_request: a request that names none would measure nothing")
@@ -197,6 +184,9 @@ func (c *checker) profiles(d Definitions) {
 
 func (c *checker) backends(d Definitions) {
 	c.entries("backend", nil, tokens(names(d.Backends, func(b Backend) events.Backend { return b.Name })))
+	for i, b := range d.Backends {
+		c.noCaches(join(index("backend", i), "args"), b.Args)
+	}
 	if len(d.Backends) > 0 && !slices.ContainsFunc(d.Backends, func(b Backend) bool { return !b.OnRequest }) {
 		c.report("backend", "every backend is on_request: a request that names none would measure nothing")
 	}

@@ -50,6 +50,8 @@ func (c *checker) artifact(d Definitions) {
 	for i, u := range a.URLs {
 		c.url(index("artifact.urls", i), u)
 	}
+	// Any job may be the one that builds an artifact. One whose kind lacks the cache gets an empty directory.
+	c.cacheFields("artifact.build", a.Build, d.Kinds...)
 	c.components(d)
 }
 

@@ -108,7 +108,14 @@ func (c *checker) program(path string, d Definitions, b BenchmarkDef) {
 	case driver != DriverCommand && b.Parse != "":
 		c.report(join(path, "parse"), "parse is only for driver %q, but benchmark %q has driver %q", DriverCommand, b.Name, driver)
 	}
-	c.templates(join(path, "command"), b.Command, "{artifact}", "{source}")
+	if c.noCaches(join(path, "command"), b.Command) {
+		c.templates(join(path, "command"), b.Command, "{artifact}", "{source}")
+	}
+	c.noCaches(join(path, "args"), b.Args)
+	c.noCaches(join(path, "compiler_args"), b.CompilerArgs)
+	c.noCaches(join(path, "env"), b.Env)
+	kind, _ := d.Kind(b.Kind)
+	c.cacheFields(join(path, "prepare"), b.Prepare, kind)
 }
 
 // localPath checks a path that must stay inside the directory that it is relative to.

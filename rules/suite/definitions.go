@@ -103,7 +103,8 @@ type Kind struct {
 	// have the machine for themselves.
 	Shared bool `toml:"shared" json:"shared,omitempty"`
 	// Caches are directories of the machine that the jobs fill and find filled, such as "ccache/gcc"; {tag} and {parent}
-	// are replaced. A job waits a little for a machine that has them.
+	// are replaced. A job waits a little for a machine that has them. Commands that are not measured (Prepare of a
+	// benchmark, Build of an artifact) name their paths with {cache:NAME}.
 	Caches []string `toml:"caches" json:"caches,omitempty"`
 	// Expect is how long a job is expected to take while none was measured, as a Go duration; empty means 10 minutes.
 	Expect string `toml:"expect" json:"expect,omitempty"`

@@ -1,4 +1,4 @@
-package watchdog
+package posting
 
 import (
 	"encoding/json"
@@ -11,16 +11,16 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// place is how far the webhook was told of a log.
-type place struct {
+// Place is how far a receiver was told of a log.
+type Place struct {
 	// Identity is the identity of the log; empty if no place was saved.
 	Identity string     `json:"identity"`
 	Seq      events.Seq `json:"seq"`
 }
 
-// readPlace returns the place in a file; a zero place if there is no file.
-func readPlace(file string) (place, error) {
-	var p place
+// ReadPlace returns the place in a file; a zero place if there is no file.
+func ReadPlace(file string) (Place, error) {
+	var p Place
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
@@ -29,13 +29,13 @@ func readPlace(file string) (place, error) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil {
-		return p, fmt.Errorf("read how far the webhook of alerts was told: %w; remove the file to begin with new alerts", err)
+		return p, fmt.Errorf("read how far it was told: %w; remove the file to begin with new events", err)
 	}
 	return p, nil
 }
 
 // write saves the place. Whatever happens, the file has the old one or the new one.
-func (p place) write(file string) error {
+func (p Place) write(file string) error {
 	text, err := json.Marshal(p)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(file), 0o700)
@@ -47,7 +47,7 @@ func (p place) write(file string) error {
 		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
-		return fmt.Errorf("keep how far the webhook of alerts was told: %w", err)
+		return fmt.Errorf("keep how far it was told: %w", err)
 	}
 	return nil
 }
