@@ -52,6 +52,8 @@ type shell struct {
 	cmd *exec.Cmd
 	in  io.Writer
 	out *bufio.Reader
+	// last is what the last commands printed that waited for something.
+	last string
 }
 
 // over ends the output of each block; the exit code follows it.
@@ -81,7 +83,7 @@ func (s *site) newShell() *shell {
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			text, _ := sh.run("kill $(cat *.pid); wait; tail *.log")
-			s.t.Log(text)
+			s.t.Logf("%s\n%s", sh.last, text)
 		}
 		if err := in.Close(); err != nil {
 			s.t.Error(err)
@@ -128,15 +130,9 @@ func (sh *shell) run(commands string) (out string, code int) {
 func (sh *shell) follow(s *site, b block) {
 	s.t.Helper()
 	if b.expects == "until" {
-		last := ""
-		s.t.Cleanup(func() {
-			if s.t.Failed() {
-				s.t.Logf("%s printed last:\n%s", b.commands, last)
-			}
-		})
 		s.eventually(b.commands+"shows "+strings.Join(b.parts, ", "), 30*time.Second, func() bool {
-			last, _ = sh.run(b.commands)
-			return lacks(last, b.parts) == ""
+			sh.last, _ = sh.run(b.commands)
+			return lacks(sh.last, b.parts) == ""
 		})
 		return
 	}
