@@ -43,6 +43,9 @@ type Control struct {
 	// Offers returns what the machines offer that are registered, not removed, and have an active collector, everything
 	// counted that the log holds when it is called. nil checks nothing.
 	Offers func(context.Context) ([]match.Offer, error)
+	// Requirements counts the different requirements of requests that have not ended, and reports whether these terms are
+	// one of them. nil counts nothing.
+	Requirements func(context.Context, []string) (count int, known bool, err error)
 	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
 }

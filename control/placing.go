@@ -59,6 +59,8 @@ type placing struct {
 	// ofAccount and inQueue count the requests placed so far.
 	ofAccount map[events.AccountName]int
 	inQueue   map[events.QueueName]int
+	// required are the new requirements so far.
+	required map[string]bool
 	// offers are those of the machines, once they were read.
 	offers *[]match.Offer
 }
@@ -66,7 +68,7 @@ type placing struct {
 func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 	return &placing{
 		control: c, tx: tx, by: by, accounts: map[events.AccountName]account{}, queues: map[events.QueueName]queue{},
-		ofAccount: map[events.AccountName]int{}, inQueue: map[events.QueueName]int{},
+		ofAccount: map[events.AccountName]int{}, inQueue: map[events.QueueName]int{}, required: map[string]bool{},
 	}
 }
 

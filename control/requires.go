@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/match"
@@ -45,6 +46,9 @@ func (p *placing) possible(ctx context.Context, in events.QueueConfigured, n cre
 	if _, err := match.Join(asked...); err != nil {
 		return refuse(Impossible, "%s", err)
 	}
+	if err := p.fewEnough(ctx, n.Requires); err != nil {
+		return err
+	}
 	needs, err := n.definitions.Needs(n.Kind, n.Parameters, asked...)
 	switch {
 	case err != nil:
@@ -65,6 +69,27 @@ func (p *placing) possible(ctx context.Context, in events.QueueConfigured, n cre
 		if err := match.Check(need.Job, need.Requires, n.Kind, *p.offers); err != nil {
 			return refuse(Impossible, "%s", err)
 		}
+	}
+	return nil
+}
+
+// maxRequirements bounds the different requirements of requests that have not ended: the scheduler looks at each.
+const maxRequirements = 4096
+
+// fewEnough returns a refusal if the terms of a request would be one requirement too many.
+func (p *placing) fewEnough(ctx context.Context, terms []string) error {
+	if len(terms) == 0 || p.control.Requirements == nil {
+		return nil
+	}
+	key := strings.Join(terms, " ")
+	count, known, err := p.control.Requirements(ctx, terms)
+	if err != nil || known || p.required[key] {
+		return err
+	}
+	p.required[key] = true
+	if count+len(p.required) > maxRequirements {
+		return refuse(Impossible, "the requests that have not ended have %d different requirements, and the farm takes %d: use one of those, or wait until some have ended",
+			count, maxRequirements)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,7 +59,7 @@ func TestRequirementsAreRecordedInOneForm(t *testing.T) {
 	c := matched(t, builder("eider-3", 64))
 	r, _, err := c.CreateRequest(t.Context(), by, requiring("c1", "memory=8192m", "machine=eider-3,eider-2", "memory=50"))
 	want := []string{"machine=eider-2,eider-3", "memory=50g"}
-	if diff := cmp.Diff(want, r.Requires); diff != "" || err != nil {
+	if diff := cmp.Diff(want, r.Requires()); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	history, err := c.Log.Read(t.Context(), events.RequestSubject(r.ID))
@@ -73,7 +74,7 @@ func TestRequirementsAreRecordedInOneForm(t *testing.T) {
 	_, _, err = c.CreateRequest(t.Context(), by, requiring("c1", "memory=60g"))
 	refused(t, err, Conflict, "requirements memory=60g instead of machine=eider-2,eider-3 memory=50g")
 	made, err := c.CreateRequests(t.Context(), by, Batch{Requests: []NewRequest{requiring("c2", "memory=51200m"), requiring("c3")}})
-	if err != nil || !cmp.Equal(made[0].Request.Requires, []string{"memory=50g"}) || made[1].Request.Requires != nil {
+	if err != nil || !cmp.Equal(made[0].Request.Requires(), []string{"memory=50g"}) || made[1].Request.Requires() != nil {
 		t.Errorf("%+v %v", made, err)
 	}
 }
@@ -154,4 +155,21 @@ func TestWithoutMachinesNothingIsMatched(t *testing.T) {
 	c, _ = farm(t)
 	_, _, err = c.CreateRequest(t.Context(), by, requiring("c1", "memory=8g"))
 	refused(t, err, Invalid, `suite small has no kind with lanes = "any"`)
+}
+
+func TestOneRequirementTooManyIsRefused(t *testing.T) {
+	c := matched(t, builder("eider-3", 64))
+	count, terms := maxRequirements-1, []string(nil)
+	c.Requirements = func(_ context.Context, asked []string) (int, bool, error) {
+		return count, slices.Equal(asked, terms), nil
+	}
+	if _, _, err := c.CreateRequest(t.Context(), by, requiring("c1", "memory=8g")); err != nil {
+		t.Fatal(err)
+	}
+	count, terms = maxRequirements, []string{"memory=8g"}
+	if _, _, err := c.CreateRequest(t.Context(), by, requiring("c2", "memory=8192m")); err != nil {
+		t.Errorf("one of the known: %v", err)
+	}
+	_, _, err := c.CreateRequest(t.Context(), by, requiring("c3", "memory=9g"))
+	refused(t, err, Impossible, "have 4096 different requirements, and the farm takes 4096")
 }

@@ -286,6 +286,25 @@ func TestRequestsOfAccounts(t *testing.T) {
 	}
 }
 
+func TestDifferentRequirementsAreCounted(t *testing.T) {
+	s := newStory(t)
+	for i, terms := range [][]string{nil, {"memory=8g"}, {"memory=8g"}, {"memory=8g", "trait=nvme"}, {"cpus=2"}} {
+		f := created(events.Tag(fmt.Sprint("sha", i)), "", 0)
+		f.Requires = terms
+		s.tell(f)
+	}
+	s.tell(events.RequestCancelled{RequestID: requestID("sha4"), Reason: "asked"})
+	r := open(t, project(t, s.stored, 2))
+	for _, tc := range []struct {
+		terms []string
+		known bool
+	}{{[]string{"memory=8g"}, true}, {[]string{"cpus=2"}, false}, {[]string{"trait=nvme"}, false}} {
+		if n, known, err := r.Requirements(t.Context(), tc.terms); n != 2 || known != tc.known || err != nil {
+			t.Errorf("%v: %d %v %v", tc.terms, n, known, err)
+		}
+	}
+}
+
 // asks makes a request with one job on a lane of its own, and starts it.
 func (s *story) asks(tag events.Tag, account events.AccountName, queue events.QueueName, priority events.Priority) events.JobSpec {
 	f := created(tag, "", 0)

@@ -15,3 +15,18 @@ func (r *Reader) Offers(ctx context.Context) ([]match.Offer, error) {
 	}
 	return offers, err
 }
+
+// Requirements counts the different requirements that requests have which have not ended, and reports whether terms, in
+// canonical form, are one of them.
+func (r *Reader) Requirements(ctx context.Context, terms []string) (count int, known bool, err error) {
+	rows, err := all[requirements](ctx, r.pool, "requirements", terms)
+	if err != nil {
+		return 0, false, err
+	}
+	return rows[0].Count, rows[0].Known, nil
+}
+
+type requirements struct {
+	Count int  `db:"count"`
+	Known bool `db:"known"`
+}

@@ -241,6 +241,7 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"accounts":     func() (int, error) { l, err := r.Accounts(ctx, "a", 3); return len(l), err },
 		"named queues": func() (int, error) { l, err := r.NamedQueues(ctx, "q", 3); return len(l), err },
 		"offers":       func() (int, error) { l, err := r.Offers(ctx); return len(l), err },
+		"requirements": func() (int, error) { n, _, err := r.Requirements(ctx, []string{"memory=8g"}); return n, err },
 		"definitions":  func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
 		"status":       func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
 	} {

@@ -65,7 +65,7 @@ func decideQueue(s *state, p Policy, name events.QueueName, now time.Time) (deci
 	for _, place := range s.startable(name) {
 		r := s.Pending[place.ID]
 		if limit > 0 && s.InProgress[ledger.Stand{Queue: name, Tier: place.CountsAs.Tier()}] >= limit || !s.mayStart(r) ||
-			r.ExpansionFailures > 0 && now.Sub(r.ExpansionFailedAt).Abs() < p.ExpansionRetry {
+			r.Troubles().Failures > 0 && now.Sub(r.Troubles().FailedAt).Abs() < p.ExpansionRetry {
 			continue
 		}
 		d, ok := decideStart(s, r, place.Reason, now)

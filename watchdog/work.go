@@ -73,7 +73,7 @@ func (j *judgement) unservedOver(about string) string {
 func (j *judgement) lacking() {
 	for _, id := range slices.Sorted(maps.Keys(j.Pending)) {
 		r := j.Pending[id]
-		if r.WaitsFor == "" {
+		if r.Troubles().WaitsFor == "" {
 			continue
 		}
 		if _, said := j.wanted[events.NewAlertKey(events.AlertLacking, string(r.Artifact.Suite))]; said {
@@ -81,7 +81,7 @@ func (j *judgement) lacking() {
 		}
 		j.want(j.Versions[events.RequestSubject(id)], events.AlertRaised{
 			Kind: events.AlertLacking, About: string(r.Artifact.Suite),
-			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.Artifact.Suite, sentence(r.WaitsFor)),
+			Message: fmt.Sprintf("Requests of suite %s wait and cannot be turned into jobs: %s", r.Artifact.Suite, sentence(r.Troubles().WaitsFor)),
 			Action:  "Publish definitions that this version reads with `tacho suite publish`, or update the core. Then the requests start by themselves.",
 		})
 	}
@@ -165,8 +165,8 @@ func (j *judgement) waits() []string {
 		case events.StateInProgress:
 			out = append(out, fmt.Sprintf("request %s waits for %s", named(id, r.Artifact.Tag), j.hindrance(open[id])))
 		case events.StateArtifactsReady:
-			if r.WaitsFor != "" {
-				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.Artifact.Tag), r.WaitsFor))
+			if r.Troubles().WaitsFor != "" {
+				ready = append(ready, fmt.Sprintf("request %s is ready and waits, as %s", named(id, r.Artifact.Tag), r.Troubles().WaitsFor))
 				continue
 			}
 			ready = append(ready, fmt.Sprintf("request %s is ready and waits for a scheduler to start it", named(id, r.Artifact.Tag)))

@@ -34,6 +34,7 @@ func Inform(c *control.Control, r *readmodel.Reader, log Log) {
 		return r.PendingIn(ctx, name)
 	}
 	c.Queues = t.queues
+	c.Requirements = r.Requirements
 	c.Offers = func(ctx context.Context) ([]match.Offer, error) {
 		if err := t.upToHead(ctx); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ import (
 func requestAnswer(r request.Request, a control.Answer) client.RequestAnswer {
 	return client.RequestAnswer{
 		Answer: a, RequestID: r.ID, Suite: r.Artifact.Suite, Kind: r.Kind, Tag: r.Artifact.Tag, ParentTag: r.Parent, State: r.State,
-		Account: r.Account, Queue: r.Queue, Priority: r.Priority, Requires: r.AskedRequires,
+		Account: r.Account, Queue: r.Queue, Priority: r.Priority, Requires: r.AskedRequires(),
 	}
 }
 

@@ -50,12 +50,14 @@ func (j *Job) fares(change func(*course)) {
 func (j *Job) Spec() events.JobSpec {
 	s := *j.like
 	s.ID, s.Round, s.Artifact, s.Definitions, s.RequestID = j.ID, j.Round, j.of.artifact, j.of.definitions, j.of.request
-	if j.of.against != (events.Artifact{}) {
-		against := j.of.against
-		s.Against = &against
-	}
-	if j.of.caches != "" {
-		s.Caches = strings.Fields(j.of.caches)
+	if m := j.of.more; m != nil {
+		if m.against != (events.Artifact{}) {
+			against := m.against
+			s.Against = &against
+		}
+		if m.caches != "" {
+			s.Caches = strings.Fields(m.caches)
+		}
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On

@@ -12,6 +12,7 @@ import (
 type names struct {
 	strings map[string]string
 	origins map[origin]*origin
+	mores   map[more]*more
 	likes   map[like]*events.JobSpec
 	// alone is the last list of one wanter: the jobs of a request come one after another.
 	alone []Wanter
@@ -22,7 +23,12 @@ type origin struct {
 	artifact    events.Artifact
 	definitions events.Digest
 	request     events.RequestID
-	against     events.Artifact
+	more        *more
+}
+
+// more is what the matched jobs of one request and kind have in common; nil for others.
+type more struct {
+	against events.Artifact
 	// caches are joined by spaces, which no name has.
 	caches string
 }
@@ -41,7 +47,7 @@ type like struct {
 }
 
 func newNames() names {
-	return names{strings: map[string]string{}, origins: map[origin]*origin{}, likes: map[like]*events.JobSpec{}}
+	return names{strings: map[string]string{}, origins: map[origin]*origin{}, mores: map[more]*more{}, likes: map[like]*events.JobSpec{}}
 }
 
 func (n *names) once(s string) string {
@@ -59,13 +65,33 @@ func (n *names) forget(list ...string) {
 	}
 }
 
+// moreOf returns what a matched job has in common with others of its request; the zero value for other jobs.
+func moreOf(j events.JobSpec) (m more) {
+	if j.Against != nil {
+		m.against = *j.Against
+	}
+	m.caches = strings.Join(j.Caches, " ")
+	return m
+}
+
+// bury forgets an origin of which no job is left in memory.
+func (n *names) bury(o origin) {
+	delete(n.origins, o)
+	if o.more != nil {
+		delete(n.mores, *o.more)
+	}
+}
+
 // origin returns where a job comes from.
 func (n *names) origin(j events.JobSpec) *origin {
 	key := origin{artifact: j.Artifact, definitions: j.Definitions, request: j.RequestID}
-	if j.Against != nil {
-		key.against = *j.Against
+	if m := moreOf(j); m != (more{}) {
+		key.more = n.mores[m]
+		if key.more == nil {
+			key.more = &m
+			n.mores[m] = key.more
+		}
 	}
-	key.caches = strings.Join(j.Caches, " ")
 	if known, ok := n.origins[key]; ok {
 		return known
 	}

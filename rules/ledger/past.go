@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -137,10 +136,9 @@ func (p *Past) job(identity events.JobSpec) (*Job, bool) {
 		life.EndedAt = time.Unix(int64(at.Ended), 0).UTC()
 	}
 	origin := &origin{artifact: spec.Artifact, definitions: spec.Definitions, request: spec.RequestID}
-	if spec.Against != nil {
-		origin.against = *spec.Against
+	if m := moreOf(spec); m != (more{}) {
+		origin.more = &m
 	}
-	origin.caches = strings.Join(spec.Caches, " ")
 	return &Job{
 		course: &course{Life: life}, ID: spec.ID, Round: spec.Round, resting: true,
 		of: origin, like: &spec,

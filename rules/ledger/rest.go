@@ -121,7 +121,7 @@ func (l *Ledger) bury(j *Job) {
 	}
 	l.Past.add(j)
 	delete(l.Jobs, j.ID)
-	delete(l.names.origins, *j.of)
+	l.names.bury(*j.of)
 }
 
 // share notes that a starting request also holds jobs that other requests had made.

@@ -149,9 +149,9 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 func (l *Ledger) Requires(r *request.Request) ([]string, error) {
 	queue := l.Queues[r.Queue]
 	if r.Definitions != "" || len(queue.Requires) == 0 {
-		return r.Requires, nil
+		return r.Requires(), nil
 	}
-	all, err := match.Join(match.Named{Who: "the request", Requirement: needs(r.Requires)},
+	all, err := match.Join(match.Named{Who: "the request", Requirement: needs(r.Requires())},
 		match.Named{Who: "queue " + string(queue.Queue), Requirement: needs(queue.Requires)})
 	return all.Terms(), err
 }

@@ -53,11 +53,11 @@ func (l *Ledger) foldMoved(f events.WorkFact) {
 // foldPoison notes a request that failed because it could not be turned into jobs.
 func (l *Ledger) foldPoison(id events.RequestID) {
 	r, ok := l.Requests[id]
-	if !ok || r.ExpansionFailures < request.QuarantineAfter {
+	if !ok || r.Troubles().Failures < request.QuarantineAfter {
 		return
 	}
 	if _, known := l.Poison[id]; !known {
-		l.Poison[id] = Poison{Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Reason: r.ExpansionError, At: l.stored, Cause: l.Seq}
+		l.Poison[id] = Poison{Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Reason: r.Troubles().Error, At: l.stored, Cause: l.Seq}
 	}
 }
 

@@ -64,7 +64,7 @@ func differences(r Request, c Create) []string {
 		differ("priority", c.Priority.String(), r.Priority.String(), "")
 	}
 	if len(c.Requires) > 0 {
-		differ("requirements", strings.Join(c.Requires, " "), strings.Join(r.AskedRequires, " "), "none")
+		differ("requirements", strings.Join(c.Requires, " "), strings.Join(r.AskedRequires(), " "), "none")
 	}
 	differ("targets", listed(c.Parameters.Targets), listed(r.Parameters.Targets), "the default")
 	differ("backends", listed(c.Parameters.Backends), listed(r.Parameters.Backends), "the default")

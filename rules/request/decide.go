@@ -43,14 +43,14 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:
-		if r.State != events.StateArtifactsReady || strings.HasPrefix(r.WaitsFor, c.Lack) {
+		if r.State != events.StateArtifactsReady || strings.HasPrefix(r.Troubles().WaitsFor, c.Lack) {
 			return nil, nil
 		}
 		reason := c.Lack
 		if c.Detail != "" {
 			reason += ": " + c.Detail
 		}
-		return []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: reason, Failures: r.ExpansionFailures, Waits: true}}, nil
+		return []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: reason, Failures: r.Troubles().Failures, Waits: true}}, nil
 	case FailExpansion:
 		return decideFailExpansion(r, c)
 	case Complete:
@@ -207,7 +207,7 @@ func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
 	if r.State != events.StateArtifactsReady {
 		return nil, nil
 	}
-	failures := r.ExpansionFailures + 1
+	failures := r.Troubles().Failures + 1
 	facts := []events.Fact{events.RequestExpansionFailed{RequestID: r.ID, Reason: c.Reason, Failures: failures}}
 	if failures >= QuarantineAfter {
 		facts = append(facts, events.RequestFailed{

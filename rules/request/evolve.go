@@ -48,14 +48,19 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	case events.PriorityChanged:
 		r.Priority = f.To
 	case events.RequestStarted:
-		r.State, r.StartedAt, r.Definitions, r.Shared, r.WaitsFor = events.StateInProgress, at, f.Definitions, f.Shared, ""
-		r.Requires = f.Requires
+		r.State, r.StartedAt, r.Definitions, r.Shared = events.StateInProgress, at, f.Definitions, f.Shared
+		t := r.Troubles()
+		t.WaitsFor = ""
+		r.troubled(t)
+		r.Terms = terms(r.AskedRequires(), f.Requires)
 	case events.RequestExpansionFailed:
+		t := r.Troubles()
 		if f.Waits {
-			r.WaitsFor = f.Reason
+			t.WaitsFor = f.Reason
 		} else {
-			r.ExpansionFailures, r.ExpansionFailedAt, r.ExpansionError = f.Failures, at, f.Reason
+			t.Failures, t.FailedAt, t.Error = f.Failures, at, f.Reason
 		}
+		r.troubled(t)
 	case events.RequestCompleted:
 		r.State, r.EndedAt = events.StateCompleted, at
 	case events.RequestFailed:
@@ -82,6 +87,6 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
 		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
-		Requires: f.Requires, AskedRequires: f.Requires,
+		Terms: terms(f.Requires, f.Requires),
 	}
 }

@@ -56,8 +56,8 @@ func walk(t *rapid.T) {
 		if r.State != before.State && !slices.Contains(edges[before.State], r.State) {
 			t.Fatalf("%#v made a %q request %q", c, before.State, r.State)
 		}
-		if r.ExpansionFailures > QuarantineAfter || r.ExpansionFailures == QuarantineAfter && r.State != events.StateFailed {
-			t.Fatalf("a request that is %s could not be expanded %d times", r.State, r.ExpansionFailures)
+		if r.Troubles().Failures > QuarantineAfter || r.Troubles().Failures == QuarantineAfter && r.State != events.StateFailed {
+			t.Fatalf("a request that is %s could not be expanded %d times", r.State, r.Troubles().Failures)
 		}
 		if r.State == events.StateInProgress && r.StartedAt.IsZero() || r.State.Terminal() && r.EndedAt.IsZero() {
 			t.Fatalf("a request that is %s and nobody knows since when: %+v", r.State, r)

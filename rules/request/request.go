@@ -32,10 +32,8 @@ type Request struct {
 	Account  events.AccountName `json:",omitzero"`
 	Queue    events.QueueName   `json:",omitzero"`
 	Priority events.Priority    `json:",omitzero"`
-	// Requires are terms for the machines of its matched jobs: those that it was created with, and from its start on also
-	// those of its queue. AskedRequires are the ones that it was created with.
-	Requires      []string `json:",omitzero"`
-	AskedRequires []string `json:",omitzero"`
+	// Terms are those that the machines of its matched jobs must meet; nil for none.
+	Terms *Terms `json:",omitempty"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -46,13 +44,8 @@ type Request struct {
 	EndedAt     time.Time         `json:",omitzero"`
 	// Definitions are those that its jobs were made with; empty before the start.
 	Definitions events.Digest `json:",omitzero"`
-	// ExpansionFailures counts how often it could not be turned into jobs.
-	ExpansionFailures int `json:",omitzero"`
-	// ExpansionFailedAt is when that last happened, ExpansionError why.
-	ExpansionFailedAt time.Time `json:",omitzero"`
-	ExpansionError    string    `json:",omitzero"`
-	// WaitsFor says in words what the farm lacks to turn it into jobs; empty when nothing is missing.
-	WaitsFor string `json:",omitzero"`
+	// Trouble is what kept it from being turned into jobs; nil for nothing.
+	Trouble *Trouble `json:",omitempty"`
 	// Jobs are its own jobs and those of its parent that it asked for, in the order they were made.
 	Jobs []events.JobID `json:",omitzero"`
 	// Shared are jobs that it needs and that another request made before.
@@ -60,6 +53,62 @@ type Request struct {
 	// Asked are the keys of all its wishes for more jobs. Wishes are those without an answer yet.
 	Asked  []string             `json:",omitzero"`
 	Wishes []events.GraphWanted `json:",omitzero"`
+}
+
+// Trouble is what kept a request from being turned into jobs.
+type Trouble struct {
+	// Failures counts how often that failed. FailedAt is when it last did, Error why.
+	Failures int       `json:",omitzero"`
+	FailedAt time.Time `json:",omitzero"`
+	Error    string    `json:",omitzero"`
+	// WaitsFor says in words what the farm lacks; empty when nothing is missing.
+	WaitsFor string `json:",omitzero"`
+}
+
+// Troubles returns what kept the request from being turned into jobs; the zero value for nothing.
+func (r Request) Troubles() Trouble {
+	if r.Trouble == nil {
+		return Trouble{}
+	}
+	return *r.Trouble
+}
+
+// troubled replaces what keeps the request from being turned into jobs. A request is a value, so its trouble is never
+// changed in place.
+func (r *Request) troubled(t Trouble) {
+	if r.Trouble = nil; t != (Trouble{}) {
+		r.Trouble = &t
+	}
+}
+
+// Terms are what the machines of the matched jobs of a request must meet, beside what the definitions say.
+type Terms struct {
+	// Asked are those that the request was created with, All also those of its queue when it started.
+	Asked, All []string
+}
+
+// AskedRequires returns the terms that the request was created with.
+func (r Request) AskedRequires() []string {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.Asked
+}
+
+// Requires returns the terms that the request was created with, and from its start on also those of its queue.
+func (r Request) Requires() []string {
+	if r.Terms == nil {
+		return nil
+	}
+	return r.Terms.All
+}
+
+// terms returns the terms of a request; nil for none, as most requests have.
+func terms(asked, all []string) *Terms {
+	if len(asked)+len(all) == 0 {
+		return nil
+	}
+	return &Terms{asked, all}
 }
 
 // Exists reports whether the request was ever created.
