@@ -199,7 +199,7 @@ func TestViewsOfMachines(t *testing.T) {
 			{Collector: readmodel.Collector{Name: "eider-3", Machine: "eider", Environment: &events.Environment{Settings: map[string]string{"limits": "enforced"}}}},
 		},
 		"shares": readmodel.Shares{FloorDefault: 100},
-		"queues":         []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
+		"queues": []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
 	}
 	for line, parts := range map[string][]string{
 		"machine list": {
