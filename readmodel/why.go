@@ -55,7 +55,7 @@ type Why struct {
 	// Machines are the collectors that could run it if none of them takes jobs.
 	Machines []WhyMachine `json:"machines,omitempty"`
 	// Requires is what a matched job requires of its machine. Short says what each machine lacks: the nearest one if none
-	// can run the job, or those that could run it and have no room.
+	// can run the job, or those that could run it if none of them has room now.
 	Requires []string   `json:"requires,omitempty"`
 	Short    []WhyShort `json:"short,omitempty"`
 	// Queue is the paused queue.
@@ -187,6 +187,9 @@ func (r whyRows) reason(w *Why) WaitReason {
 	if r.free() {
 		for _, why := range []func(*Why) WaitReason{r.fits, r.turn, r.hasRoom} {
 			if reason := why(w); reason != "" {
+				if reason == WaitOwn || reason == WaitShare {
+					r.hasRoom(w)
+				}
 				return reason
 			}
 		}

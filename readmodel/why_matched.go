@@ -131,16 +131,12 @@ func (r whyRows) where() string {
 
 // machineWords says the reasons of a job without a lane that others have in other words; "" for the rest.
 func (w Why) machineWords() string {
-	var short []string
-	for _, s := range w.Short {
-		short = append(short, s.words())
-	}
 	//exhaustive:ignore
 	switch w.Reason {
 	case WaitNext:
 		return "it is dispatched next"
 	case WaitNoRoom:
-		return "no machine has room for it: " + someOf(short, len(short))
+		return w.roomWords("")
 	case WaitNoOnline:
 		if len(w.Machines) == 0 {
 			return "no machine that can run it has a collector"
@@ -156,4 +152,16 @@ func (w Why) machineWords() string {
 		return fmt.Sprintf("no machine can run it: %s comes nearest, %s", w.Short[0].Machine, w.Short[0].Lacks)
 	}
 	return ""
+}
+
+// roomWords says what the machines that could run a job lack now, after a separator; "" if one of them has room.
+func (w Why) roomWords(separator string) string {
+	if len(w.Short) == 0 {
+		return ""
+	}
+	short := make([]string, len(w.Short))
+	for i, s := range w.Short {
+		short[i] = s.words()
+	}
+	return separator + "no machine has room for it: " + someOf(short, len(short))
 }

@@ -96,6 +96,19 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 			"it is the first of its own; bob (3 jobs) also has work for the machines that can run it, and its share is 50 % by weight",
 		},
 		{
+			"others, and no room", func(r *whyRows) {
+				r.runs(0, "memory=12g")
+				r.leaves = append(r.leaves, whyLeaf{Tier: events.TierDefault, Queue: "bob", Account: "bob", Waiting: 3})
+			}, WaitShare,
+			"it is the first of its own; bob (3 jobs) also has work for the machines that can run it, and its share is 50 % by weight; " +
+				"no machine has room for it: eider-1 lacks 4 GiB of free memory",
+		},
+		{
+			"own ones, and no room", func(r *whyRows) { r.runs(0, "exclusive"); r.leaves[0].Before = 1 }, WaitOwn,
+			"1 job is before it for the machines that can run it, of the same account and queue; " +
+				"no machine has room for it: eider-1 is held by a job that runs alone",
+		},
+		{
 			"a more urgent tier", func(r *whyRows) { r.leaves = append(r.leaves, whyLeaf{Tier: events.TierVIP, Waiting: 1}) }, WaitTier,
 			"1 job is before it for the machines that can run it, of more urgent tiers",
 		},

@@ -39,16 +39,16 @@ func (r whyRows) words(w Why) string {
 	case WaitTier:
 		return fmt.Sprintf("%s before it for %s, of more urgent tiers", isOrAre(w.Ahead, "job"), lane)
 	case WaitShare:
-		return fmt.Sprintf("it is the first of its own; %s", r.shareWords(w))
+		return fmt.Sprintf("it is the first of its own; %s%s", r.shareWords(w), w.roomWords("; "))
 	case WaitOwn:
 		if !r.shared {
-			return fmt.Sprintf("%s before it for %s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "))
+			return fmt.Sprintf("%s before it for %s%s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "), w.roomWords("; "))
 		}
 		text := fmt.Sprintf("%s before it for %s, of the same account and queue", isOrAre(w.Ahead, "job"), lane)
 		if len(w.Others) > 0 {
 			text += "; " + r.shareWords(w)
 		}
-		return text
+		return text + w.roomWords("; ")
 	}
 	return ""
 }

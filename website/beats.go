@@ -22,7 +22,9 @@ func (b beats) join(rows []readmodel.Collector) []client.Collector {
 	out := make([]client.Collector, len(rows))
 	for i, row := range rows {
 		c, voice := client.Collector{Collector: row}, b.hearing.Of(row.Name)
-		gone := voice.Left || voice.Silence >= b.offlineAfter
+		// The scheduler may have found the process silent earlier. When it is back, it says that it is online.
+		over := !row.Online && row.Instance != "" && row.Instance == voice.Beat.Instance
+		gone := voice.Left || voice.Silence >= b.offlineAfter || over
 		if known && voice.Heard && !gone {
 			c.Heartbeat = &client.Heartbeat{Beat: voice.Beat, AgeMS: voice.Age.Milliseconds()}
 		}

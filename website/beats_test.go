@@ -24,8 +24,8 @@ func (ear) Changed() <-chan struct{}                 { return nil }
 
 func TestWhatIsHeardStandsOverWhatTheLogSays(t *testing.T) {
 	beat := presence.Voice{Heard: true, Beat: eventlog.Beat{Name: "eider"}, Age: time.Second}
-	left, old := beat, beat
-	left.Left, old.Silence = true, time.Minute
+	left, old, over := beat, beat, beat
+	left.Left, old.Silence, over.Beat.Instance = true, time.Minute, "process-1"
 	for name, tc := range map[string]struct {
 		ear    ear
 		online bool
@@ -34,6 +34,7 @@ func TestWhatIsHeardStandsOverWhatTheLogSays(t *testing.T) {
 	}{
 		"heard":                               {ear{time.Hour, beat}, true, client.CollectorIdle, ""},
 		"heard before the log says so":        {ear{time.Hour, beat}, false, client.CollectorIdle, ""},
+		"the log says that it is over":        {ear{time.Hour, over}, false, client.CollectorOffline, "no heartbeat"},
 		"gave its name back":                  {ear{time.Hour, left}, true, client.CollectorOffline, "no heartbeat"},
 		"silent":                              {ear{time.Hour, old}, true, client.CollectorOffline, "no heartbeat"},
 		"silent since it was listened":        {ear{time.Hour, presence.Voice{Silence: time.Minute}}, true, client.CollectorOffline, "no heartbeat"},
@@ -43,7 +44,7 @@ func TestWhatIsHeardStandsOverWhatTheLogSays(t *testing.T) {
 		"it was never there, nobody is heard": {ear{}, false, client.CollectorOffline, "never seen; start it with: tacho collector run eider"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row := readmodel.Collector{Name: "eider", Active: true, Online: tc.online}
+			row := readmodel.Collector{Name: "eider", Active: true, Online: tc.online, Instance: "process-1"}
 			c := beats{tc.ear, time.Minute}.join([]readmodel.Collector{row})[0]
 			if c.State != tc.want || c.Reason != tc.reason || (c.Heartbeat != nil) != (c.State == client.CollectorIdle && tc.ear.voice.Heard && tc.ear.hears > 0) {
 				t.Errorf("%s because %q, heartbeat %+v", c.State, c.Reason, c.Heartbeat)

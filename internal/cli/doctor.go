@@ -11,9 +11,9 @@ type doctorCmd struct {
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
-// Run looks at everything that Tacho needs on this machine.
+// Run looks at everything that Tacho needs on this machine, and at the running farm.
 func (c *doctorCmd) Run(ctx context.Context, p *Program) error {
-	findings := p.host().Examine(ctx)
+	findings := append(p.host().Examine(ctx), p.doctorFarm(ctx)...)
 	bad := 0
 	for _, f := range findings {
 		if f.Verdict == "bad" {

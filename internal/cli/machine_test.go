@@ -191,7 +191,15 @@ func TestViewsOfMachines(t *testing.T) {
 			Unserved: []readmodel.Unserved{{Requires: []string{"trait=avx"}, Kind: "try", Jobs: 2, Since: at, JobID: "j7", Nearest: "eider", Lacks: "it lacks trait avx"}},
 		},
 		"machines/eider": eider,
-		"queues":         []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
+		"collectors": []client.Collector{
+			{Collector: readmodel.Collector{Name: "auk", Environment: &events.Environment{Settings: map[string]string{"limits": "not enforced: no"}}}},
+			{Collector: readmodel.Collector{
+				Name: "eider-2", Machine: "eider", Environment: &events.Environment{Settings: map[string]string{"limits": "not enforced: no controller"}},
+			}},
+			{Collector: readmodel.Collector{Name: "eider-3", Machine: "eider", Environment: &events.Environment{Settings: map[string]string{"limits": "enforced"}}}},
+		},
+		"shares": readmodel.Shares{FloorDefault: 100},
+		"queues": []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
 	}
 	for line, parts := range map[string][]string{
 		"machine list": {
@@ -200,6 +208,11 @@ func TestViewsOfMachines(t *testing.T) {
 		},
 		"machine show eider": {
 			"machine eider of pool linux", "1 of at most 3", "40 GiB of 64 GiB free", "12 of 16 free", "master try", "eider-1    pool_linux/0  benchmarking", "j1 (v1 build)  cpus=4 memory=24g",
+			"limits   not enforced, jobs can use more than they reserve: no controller",
+		},
+		"doctor": {
+			"note  floors", "the floor of the tier idle is 0 %: its jobs may wait for ever", "tacho share policy --floor idle=0.5%",
+			"note  limits", "they can use more, on: eider; `tacho machine show NAME` says why",
 		},
 		"machine list --json": {`"free_memory_mib": 40960`},
 		"queue list":          {"MEMBERS   REQUIRES", "everyone  memory=8g pool=linux", "everyone  -"},

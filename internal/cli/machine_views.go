@@ -96,6 +96,16 @@ func (c *machineShowCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(m)
 	}
+	collectors, err := cl.Collectors(ctx, false)
+	if err != nil {
+		return err
+	}
+	limits := ""
+	for _, slot := range collectors {
+		if why := limitsOf(slot); slot.Machine == m.Name && why != "" {
+			limits = "not enforced, jobs can use more than they reserve: " + why
+		}
+	}
 	p.heading("machine %s of pool %s", m.Name, m.Pool)
 	p.facts([][2]string{
 		{"host", m.OS + "/" + m.Arch},
@@ -106,6 +116,7 @@ func (c *machineShowCmd) Run(ctx context.Context, p *Program) error {
 		{"traits", strings.Join(m.Traits, " ")},
 		{"only", strings.Join(m.Only, " ")},
 		{"accepts", spaced(m.Accepts)},
+		{"limits", limits},
 	})
 	var rows [][]string
 	for _, s := range m.Collectors {

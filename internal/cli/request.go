@@ -277,11 +277,19 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}
 		rows = append(rows, []string{
-			string(j.ID), short(j.Tag), what, j.Part().String(), string(j.State), fmt.Sprint(j.Attempts),
+			string(j.ID), short(j.Tag), what, laneOf(j), string(j.State), fmt.Sprint(j.Attempts),
 			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
 		})
 	}
 	return table(p.Stdout, []string{"JOB", "TAG", "WHAT", "LANE", "STATE", "ATTEMPTS", "MEASURED/FAILED", "TOOK", "REASON"}, rows)
+}
+
+// laneOf returns the lane of a job. One that waits for a machine has none.
+func laneOf(j readmodel.Job) string {
+	if lane := j.Lane(); lane != (events.Lane{}) {
+		return lane.String()
+	}
+	return "any"
 }
 
 type requestCancelCmd struct {
