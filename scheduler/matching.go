@@ -61,7 +61,7 @@ func decideMove(s *state, l events.Lane) []decision {
 	default:
 		return nil
 	}
-	return s.move(l, id, job.Move{Place: place, Reason: reason}, s.LastAbout(name))
+	return s.move(l, id, job.Move{Place: place, Reason: reason})
 }
 
 // decideLost gives the job of a machine back whose collector was not heard for too long. If it was being executed, its
@@ -77,7 +77,7 @@ func decideLost(s *state, l events.Lane, after time.Duration, silence func(event
 		return nil
 	}
 	reason := fmt.Sprintf("collector %s was not heard for %s", name, after)
-	return s.move(l, id, job.Move{Place: place, Reason: reason, Lost: true}, s.LastAbout(name))
+	return s.move(l, id, job.Move{Place: place, Reason: reason, Lost: true})
 }
 
 // openPlace returns the oldest open place of a lane of a machine, and its job. Such a lane has at most one, except after
@@ -91,11 +91,14 @@ func openPlace(lane *ledger.Lane) (place uint64, id events.JobID, open bool) {
 	return place, id, open
 }
 
-// move takes a job from its lane.
-func (s *state) move(l events.Lane, id events.JobID, m job.Move, cause events.Seq) []decision {
+// move takes a job from its lane. The cause is its attempt, or else its dispatch: so the history of the job shows it.
+func (s *state) move(l events.Lane, id events.JobID, m job.Move) []decision {
 	lane, j := s.Lanes[l], s.Jobs[id]
 	m.JobID = id
-	d := decision{cause: cause, what: "move job"}
+	d := decision{cause: lane.Dispatches[m.Place].Seq, what: "move job"}
+	if lane.Work.Place == m.Place && lane.Work.Token > 0 {
+		d.cause = lane.Work.Token
+	}
 	if j != nil {
 		d.request, m.Attempt, m.Losses = j.Spec().RequestID, j.Attempt, j.Lost
 	}

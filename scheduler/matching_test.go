@@ -336,7 +336,7 @@ func TestPartsOfAMachineAreCharged(t *testing.T) {
 	p.ask("large", 4000, "exclusive")
 	spent := map[events.AccountName]float64{}
 	began := map[events.Lane]time.Time{}
-	for range 2000 {
+	for range 500 {
 		p.settle()
 		for _, lane := range h.lanes {
 			if _, holds := h.held[lane]; !holds {
@@ -362,8 +362,8 @@ func TestPartsOfAMachineAreCharged(t *testing.T) {
 }
 
 // A snapshot decides as the ledger from which it was made, at any event.
-func TestSnapshotsOfPoolsDecideAlike(t *testing.T) {
-	for seed := range uint64(20) {
+func TestRandomPoolsDecideAsTheirSnapshots(t *testing.T) {
+	for seed := range uint64(poolLives / 5) {
 		p := randomPool(seed, 1, 5, 40)
 		for step := range 300 {
 			p.step()

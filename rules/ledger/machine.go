@@ -26,7 +26,7 @@ type Machine struct {
 	Freed time.Time
 	// Warm are the caches that it has, with the last job that used each.
 	Warm map[string]events.Seq `json:",omitempty"`
-	// room is what is reserved; serves are the classes of jobs that it can run when it is empty.
+	// room is what is reserved; serves are the classes of jobs that it can run when it is empty, by number.
 	room   *match.Room
 	serves []*Class
 }
@@ -122,7 +122,14 @@ func (m *Machine) serve(c *Class) {
 }
 
 // can reports whether the machine can run the jobs of a class when it is empty.
-func (m *Machine) can(c *Class) bool { return slices.Contains(m.serves, c) }
+func (m *Machine) can(c *Class) bool {
+	_, ok := m.find(c)
+	return ok
+}
+
+func (m *Machine) find(c *Class) (int, bool) {
+	return slices.BinarySearchFunc(m.serves, c.Number, func(c *Class, n share.Class) int { return cmp.Compare(c.Number, n) })
+}
 
 // foldSlot notes the machine of a collector, and how many of its collectors may take jobs.
 func (l *Ledger) foldSlot(c *Collector, took bool) {
@@ -229,7 +236,9 @@ func (l *Ledger) close(j *Job, last bool) {
 	}
 	delete(l.Classes, key)
 	for _, m := range l.Machines {
-		m.serves = slices.DeleteFunc(m.serves, func(other *Class) bool { return other == c })
+		if i, ok := m.find(c); ok {
+			m.serves = slices.Delete(m.serves, i, i+1)
+		}
 	}
 }
 

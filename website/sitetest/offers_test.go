@@ -132,7 +132,8 @@ func TestMachinesAndWhatRunsOnThem(t *testing.T) {
 	if u := found.Unserved[0]; u.JobID != jobs[2].ID || u.Jobs != 1 || u.Nearest != "eider-3" || u.Lacks != "it lacks 32 GiB of memory" {
 		t.Errorf("%+v", u)
 	}
-	if one, err := s.now().Machine(s.ctx, "eider-4"); err != nil || one.MemoryMiB != 0 || one.Accepts[0] != events.Master {
+	if one, err := s.now().Machine(s.ctx, "eider-4"); err != nil || one.MemoryMiB != 32<<10 || // of its host
+		one.CPUs != 8 || one.Accepts[0] != events.Master {
 		t.Errorf("%+v %v", one, err)
 	}
 	st.expect(jobs[0].ID, "", "it runs on eider-3-2 since")
