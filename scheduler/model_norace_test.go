@@ -3,7 +3,7 @@
 package scheduler
 
 // modelLives is how many random worlds the test runs.
-const modelLives = 6_000
+const modelLives = 5_000
 
 // poolLives is how many random pools the test runs; the large one has so many machines and jobs.
 const (

@@ -6,4 +6,4 @@ package farm
 const simulated = 10_000
 
 // lives is how many random lives are run.
-const lives = 150
+const lives = 100
