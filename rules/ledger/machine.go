@@ -259,8 +259,8 @@ func (l *Ledger) avoids(j *Job) (names []events.MachineName) {
 	return slices.Compact(names)
 }
 
-// Free reports whether a lane of a machine could begin a matched job now.
-func (l *Ledger) Free(lane *Lane) bool {
+// idle reports whether a lane of a machine could begin a matched job now.
+func (l *Ledger) idle(lane *Lane) bool {
 	c := l.Collectors[lane.Assignment.Serving]
 	return lane.Machine != "" && len(lane.Work.Dispatched) == 0 && c != nil && c.Takes() && c.Online && c.Matched
 }
@@ -273,7 +273,7 @@ func (l *Ledger) FreeLanes() (free []events.Lane) {
 	}
 	for _, m := range l.Machines {
 		for _, name := range m.Lanes {
-			if l.Free(l.Lanes[name]) {
+			if l.idle(l.Lanes[name]) {
 				free = append(free, name)
 			}
 		}
