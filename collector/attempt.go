@@ -58,6 +58,9 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	end := a.end(outer, cause, err)
 	if finish, ends := end.(job.Finish); ends {
 		finish.Evicted = a.c.evicted()
+		if a.spec.Matched {
+			finish.Used = a.sink.used
+		}
 		return finish
 	}
 	return end
@@ -66,6 +69,9 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 // measure runs the benchmarks. At the end, also when it is stopped, it records what was measured and not yet
 // recorded.
 func (a *attempt) measure(ctx context.Context) error {
+	if full := a.c.full(a.spec); full != nil {
+		return full
+	}
 	logs := make(chan struct{})
 	logging, stopLogging := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -107,6 +113,7 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		Token: a.token, Measured: a.sink.measured, Skipped: skipped, Failed: a.sink.failed, At: a.c.Clock(),
 	}
 	var permanent *PermanentError
+	var full *fullError
 	switch {
 	case errors.Is(cause, errLost) || errors.Is(err, errLost):
 		return nil
@@ -114,6 +121,9 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		a.note(ctx, permanent.Kind, permanent.Error())
 		finish.Outcome, finish.Reason, finish.Fault = events.Failure, permanent.Error(), permanent.Kind
 		return finish
+	case errors.As(err, &full):
+		a.c.Logger.Warn("the host has too little free memory for the job", "job", a.spec.ID, "free_mib", full.FreeMiB, "reserved_mib", full.ReservedMiB)
+		return job.Release{Token: a.token, Reason: full.Error(), HostFull: &full.HostFull}
 	case err != nil && cause != nil:
 		reason := "shutdown"
 		if !errors.Is(cause, context.Canceled) {

@@ -20,7 +20,8 @@
 // set only say what is measured; all that is recorded goes to the collector's own lane. A job may come from another
 // lane: its attempts and losses come with it and count on (JobDispatched). It may also leave for another lane: the
 // scheduler appends JobMoved, and the process loses its job as above. A job of a pair also measures the artifact of its
-// parent (pair.go).
+// parent (pair.go). Before its first command the collector looks whether the host has the memory that the job reserves;
+// if not, it gives the job back (full.go).
 //
 // What a crash means at each step: before 1 nothing happened. Between 1 and 4 the next process of the same name finds
 // its own unfinished attempt as the last event of the lane's work. It counts that attempt as lost and continues with
@@ -38,6 +39,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
@@ -59,6 +61,9 @@ type Config struct {
 	OS, Arch string
 	// Load tells the machine's load average for the heartbeat; nil leaves it out.
 	Load func() float64
+	// FreeMemory tells how many bytes of memory the host can give to new processes; false if it is not known. nil means
+	// that it never is.
+	FreeMemory func() (int64, bool)
 
 	Log      eventlog.Aggregates
 	Jobs     eventlog.Jobs
@@ -99,6 +104,8 @@ type Sink interface {
 	Started(benchmark events.Benchmark, done, total int)
 	Measured(ctx context.Context, c events.MeasuredCase) error
 	Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error
+	// Used says what a command of the job used; it is called for each.
+	Used(u measure.Use)
 	Log(text string)
 }
 

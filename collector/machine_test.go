@@ -30,9 +30,11 @@ type notes struct {
 	measured []events.MeasuredCase
 	failed   []string
 	log      []string
+	used     []measure.Use
 }
 
 func (n *notes) Started(events.Benchmark, int, int) {}
+func (n *notes) Used(u measure.Use)                 { n.used = append(n.used, u) }
 func (n *notes) Log(text string)                    { n.log = append(n.log, text) }
 func (n *notes) Measured(_ context.Context, c events.MeasuredCase) error {
 	n.measured = append(n.measured, c)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/suite"
@@ -25,6 +26,8 @@ type slow struct {
 	refuse func(events.JobSpec) error
 	// fails, if set, says which test cases fail, and how.
 	fails func(events.Artifact, events.TestCase) events.ErrorKind
+	// uses are what the commands of the test cases use, in order.
+	uses []measure.Use
 	// measured are the measured sides and benchmarks, in order.
 	measured []string
 }
@@ -52,6 +55,10 @@ func (b *slow) Run(ctx context.Context, spec events.JobSpec, d suite.Definitions
 				if !b.stuck {
 					return ctx.Err()
 				}
+			}
+			if len(b.uses) > 0 {
+				sink.Used(b.uses[0])
+				b.uses = b.uses[1:]
 			}
 			if b.fails != nil {
 				if kind := b.fails(spec.Artifact, c); kind != "" {
@@ -105,6 +112,37 @@ func TestAMatchedJobRunsOnItsLane(t *testing.T) {
 			}
 			if err := p.end(); err != nil {
 				t.Error(err)
+			}
+		})
+	})
+}
+
+// The peak is that of one command, the CPU time that of all, on both sides of a pair.
+func TestWhatAMatchedJobUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		onStage(t, func(s *stage) {
+			uses := []measure.Use{{Memory: 100, CPU: 700 * time.Microsecond}, {Memory: 300, CPU: 2 * time.Second}, {Memory: 200, CPU: 400 * time.Microsecond}}
+			s.start("c0", pool0, "i1", &slow{uses: uses})
+			s.dispatch(pool0, 1, s.pair("j1"), 0, 0)
+			if f := s.finished(pool0, "j1"); f.Outcome != events.Success || f.Used == nil || *f.Used != (events.Used{PeakMemoryBytes: 300, CPUMS: 2001}) {
+				t.Errorf("the pair ended as %+v, it used %+v", f, f.Used)
+			}
+			s.dispatch(pool0, 2, s.matched("j2"), 0, 0)
+			if f := s.finished(pool0, "j2"); f.Used != nil {
+				t.Errorf("without a command it used %+v", f.Used)
+			}
+			here := events.Lane{Target: "here"}
+			if err := s.log.EnsureLane(s.ctx, here); err != nil {
+				t.Fatal(err)
+			}
+			s.tell(events.CollectorRegistered{Name: "c2", Target: "here"})
+			s.tell(events.LaneAssigned{Lane: here, Name: "c2"})
+			s.start("c2", here, "i2", &slow{uses: uses})
+			static := s.matched("j3")
+			static.Matched = false
+			s.dispatch(here, 1, static, 0, 0)
+			if f := s.finished(here, "j3"); f.Outcome != events.Success || f.Used != nil {
+				t.Errorf("the static job ended as %+v, it used %+v", f, f.Used)
 			}
 		})
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
@@ -97,7 +98,11 @@ type sink struct {
 	exceeded string
 	// before and total count, for a pair, the test cases of the turns that are over and of all turns.
 	before, total int
-	log           *logWriter
+	// used is what all commands used so far; nil before the first.
+	used *events.Used
+	// cpu is their CPU time.
+	cpu time.Duration
+	log *logWriter
 }
 
 func newSink(a *attempt, version events.Seq) *sink {
@@ -129,6 +134,16 @@ func (s *sink) Started(benchmark events.Benchmark, done, total int) {
 
 // Log implements Sink.
 func (s *sink) Log(text string) { s.log.write(text) }
+
+// Used implements Sink.
+func (s *sink) Used(u measure.Use) {
+	if s.used == nil {
+		s.used = &events.Used{}
+	}
+	s.cpu += max(u.CPU, 0)
+	s.used.PeakMemoryBytes = max(s.used.PeakMemoryBytes, u.Memory)
+	s.used.CPUMS = s.cpu.Milliseconds()
+}
 
 // Measured implements Sink.
 func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {

@@ -111,6 +111,9 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 // duration when the job has ended. delivery is nil for a job that is resumed without one.
 func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause events.Seq, root string, delivery eventlog.Delivery) (again time.Duration, err error) {
 	spec := d.Job
+	if c.stillFull(ctx, d) {
+		return fullLook, nil
+	}
 	a, err := c.begin(ctx, d, cause, root)
 	var refusal *job.Refusal
 	var busy *eventlog.BusyError
@@ -147,6 +150,8 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 		return -1, nil
 	case release.Transient:
 		return c.transientPause(a), nil
+	case release.HostFull != nil:
+		return fullLook, nil
 	}
 	return 0, nil
 }

@@ -68,8 +68,9 @@ func keyOf(f events.Fact) string {
 	return ""
 }
 
-// RemoveCollector removes a collector for good: its key is refused, its lane is free, the scheduler gives back the job
-// that it has in hand, and its name is never used again. Its history stays.
+// RemoveCollector removes a collector for good: its key is refused within a second, its lane is free, the scheduler
+// gives back the job that it has in hand, and its name is never used again. Its results count until the job is given
+// back. Its history stays.
 func (c *Control) RemoveCollector(ctx context.Context, by By, name events.CollectorName, reason string) (Answer, error) {
 	return c.takeOut(ctx, by, name, func(known collector) ([]events.Fact, error) {
 		if known.Removed {

@@ -179,8 +179,8 @@ func (p *placing) pending(ctx context.Context, asks account, in queue, create re
 			return err
 		}
 		if n >= most {
-			return refuse(TooMany, "%s have not ended, and the farm takes no more than %d (twice scheduler.max_waiting): wait until some have ended, or cancel some",
-				phrase.Count(n, "request"), most)
+			return refuse(TooMany, "%s %s not ended, and the farm takes no more than %d (twice scheduler.max_waiting): wait until some have ended, or cancel some",
+				phrase.Count(n, "request"), has(n), most)
 		}
 	}
 	p.ofAccount[create.Account]++

@@ -15,12 +15,18 @@ type Repair struct {
 	// Jobs are the jobs to run again; empty means all that failed or were cancelled.
 	Jobs   []events.JobID `json:"jobs,omitempty"`
 	Reason string         `json:"reason,omitempty"`
+	// Rerun refuses a request that has ended: its jobs are to run again in it.
+	Rerun bool `json:"rerun,omitempty"`
 }
 
 // RepairRequest asks for the next rounds of jobs of a request, whatever its state. A request that has ended keeps its
 // state. The scheduler answers in the log: see RepairAnswer.
 func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID, r Repair) (request.Request, Answer, error) {
-	return c.onRequest(ctx, by, id, nil, request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}, nil)
+	want := request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}
+	if r.Rerun {
+		want.Kind = events.GraphRerun
+	}
+	return c.onRequest(ctx, by, id, nil, want, nil)
 }
 
 // RepairAnswer returns the answer to a wish: the jobs that were made, or why there are none. answered is false until

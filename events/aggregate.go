@@ -61,6 +61,8 @@ func (f GraphRefused) Subject() Subject             { return RequestSubject(f.Re
 func (f GraphAdmitted) Subject() Subject            { return AdmissionSubject() }
 func (f ResultsClosed) Subject() Subject            { return ResultSubject(f.Lane, f.JobID) }
 func (f PriorityChanged) Subject() Subject          { return RequestSubject(f.RequestID) }
+func (f GraphCreated) Subject() Subject             { return RequestSubject(f.RequestID) }
+func (f GraphEnded) Subject() Subject               { return RequestSubject(f.RequestID) }
 func (f AccountConfigured) Subject() Subject        { return AccountSubject(f.Account) }
 func (f AccountTokenIssued) Subject() Subject       { return AccountSubject(f.Account) }
 func (f AccountTokenRevoked) Subject() Subject      { return AccountSubject(f.Account) }
@@ -133,6 +135,8 @@ func (GraphRefused) fact()             {}
 func (GraphAdmitted) fact()            {}
 func (ResultsClosed) fact()            {}
 func (PriorityChanged) fact()          {}
+func (GraphCreated) fact()             {}
+func (GraphEnded) fact()               {}
 func (AccountConfigured) fact()        {}
 func (AccountTokenIssued) fact()       {}
 func (AccountTokenRevoked) fact()      {}

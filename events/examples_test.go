@@ -21,6 +21,12 @@ func exampleFacts() []Fact {
 		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10, Shared: []JobID{"j8899"}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{matchedJob()}},
+		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}, Graph: &GraphPart{
+			Graph: 1, First: 4, Shared: []SharedJob{{Number: 3, ID: "j8899", Outcome: Success}, {Number: 2, ID: "j99aa", Optional: true}},
+			Needs: []JobNeeds{{Job: 4, On: []int{2, 3}}, {Job: 4, On: []int{1}, Until: UntilEnded}},
+		}},
+		GraphCreated{RequestID: "r0011223344556677", Graph: 1, Kind: GraphRepair, Key: "k1", Jobs: 5, Needs: 3},
+		GraphEnded{RequestID: "r0011223344556677", Graph: 1, Outcome: Failure, Jobs: 5, Failed: 1, Skipped: 2, Causes: []int{3}},
 		RequestExpansionFailed{RequestID: "r0011223344556677", Reason: "unknown target", Failures: 2},
 		RequestCompleted{RequestID: "r0011223344556677", Jobs: 12},
 		RequestFailed{RequestID: "r0011223344556677", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2},
@@ -184,10 +190,25 @@ func grownFacts() map[string]Fact {
 			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", RequestID: "r0011223344556677", Collector: "eider-3-1", Token: 40,
 			Attempt: 1, Outcome: Success, Measured: 8, DurationMS: 61500, Evicted: []string{"git/linux"},
 		},
+		"job.finished.v1-used": JobFinished{
+			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", RequestID: "r0011223344556677", Collector: "eider-3-1", Token: 40,
+			Attempt: 1, Outcome: Success, Measured: 8, DurationMS: 61500, Used: &Used{PeakMemoryBytes: 1 << 30, CPUMS: 103250},
+		},
 		"jobs.created.v2-caches": JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{{
 			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "build", Target: "x86_64", RequestID: "r1",
 			Matched: true, Caches: []string{"ccache/gcc", "git/linux"},
 		}}},
+		"jobs.created.v3-again": JobsCreated{
+			RequestID: "r0011223344556677", Jobs: []JobSpec{matchedJob()}, Key: "k1", Graph: &GraphPart{Graph: 1, Again: []int{3}},
+		},
+		"request.started.v1-graphs":   RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 2, Backfill: 1, Graphs: 2},
+		"backfill.admitted.v1-graphs": BackfillAdmitted{RequestID: "r0011223344556677", Parent: "99aa", Jobs: 10, Graphs: 1},
+		"graph.admitted.v1-graphs":    GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1, Graphs: 1},
+		"attempt.released.v1-full": AttemptReleased{
+			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", Collector: "eider-3-1", Token: 40, Attempt: 2, Lost: 1,
+			Reason: "the host has 512 MiB of memory free, and the job reserves 32768 MiB", HostFull: &HostFull{ReservedMiB: 32768, FreeMiB: 512},
+		},
+		"jobs.withdrawn.v1-skipped":    JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Skipped: true},
 		"queue.configured.v1-requires": QueueConfigured{Queue: "bisect", Weight: 30, Order: OrderFIFO, Requires: []string{"pool=builders"}},
 	}
 }

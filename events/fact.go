@@ -66,6 +66,8 @@ type RequestStarted struct {
 	Shared []JobID `json:"shared,omitempty"`
 	// Requires are the terms that the request and its queue added to those of the definitions.
 	Requires []string `json:"requires,omitempty"`
+	// Graphs counts the graphs with needs that the batch makes.
+	Graphs int `json:"graphs,omitempty"`
 }
 
 // JobsCreated: jobs were made for a request: its own, or those of its parent that it needs (backfill).
@@ -74,6 +76,8 @@ type JobsCreated struct {
 	Jobs      []JobSpec `json:"jobs"`
 	// Key is the key of the GraphWanted that asked for the jobs; empty for those of the start and for backfills.
 	Key string `json:"key,omitempty"`
+	// Graph says what the jobs need; nil for jobs that need no others.
+	Graph *GraphPart `json:"graph,omitempty"`
 }
 
 // matched reports whether there are matched jobs among them. Programs that do not know these must not take them for
@@ -82,29 +86,9 @@ func (f JobsCreated) matched() bool {
 	return slices.ContainsFunc(f.Jobs, func(j JobSpec) bool { return j.Matched })
 }
 
-// GraphKind is the closed set of kinds of graph that a GraphWanted can ask for.
-type GraphKind string
-
-// GraphRepair makes the next rounds of jobs that did not succeed.
-const GraphRepair GraphKind = "repair"
-
-// GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
-// one wish. The answer is GraphAdmitted with the jobs, or GraphRefused.
-type GraphWanted struct {
-	RequestID RequestID `json:"request_id"`
-	Key       string    `json:"key"`
-	Kind      GraphKind `json:"kind"`
-	// Select names the jobs; empty means every job that did not succeed.
-	Select []JobID `json:"select,omitempty"`
-	Reason string  `json:"reason,omitempty"`
-}
-
-// GraphRefused: a wish cannot be carried out.
-type GraphRefused struct {
-	RequestID RequestID `json:"request_id"`
-	Key       string    `json:"key"`
-	Reason    string    `json:"reason"`
-}
+// inGraph reports whether jobs need others. Programs that do not know needs must not run such jobs at once: so they have
+// a version of their own, too.
+func (f JobsCreated) inGraph() bool { return f.Graph != nil }
 
 // RequestExpansionFailed: the request could not be turned into jobs. The third time quarantines it.
 type RequestExpansionFailed struct {
@@ -143,10 +127,13 @@ type RequestCancelledWithJobs struct {
 	Reason    string    `json:"reason,omitempty"`
 }
 
-// JobsWithdrawn: jobs that are on no lane end as cancelled, because every request that wanted them was cancelled.
+// JobsWithdrawn: jobs that are on no lane end as cancelled, because every request that wanted them was cancelled, or
+// because they were skipped when their graph ended.
 type JobsWithdrawn struct {
 	RequestID RequestID `json:"request_id"`
 	Jobs      []JobID   `json:"jobs"`
+	// Skipped says that jobs that they need did not succeed.
+	Skipped bool `json:"skipped,omitempty"`
 }
 
 // RequestExpired: the request waited too long for its artifacts.
@@ -177,14 +164,8 @@ type BackfillAdmitted struct {
 	RequestID RequestID `json:"request_id"`
 	Parent    Tag       `json:"parent"`
 	Jobs      int       `json:"jobs"`
-}
-
-// GraphAdmitted: the jobs of a wish are made. It is appended in one batch with them.
-type GraphAdmitted struct {
-	RequestID RequestID `json:"request_id"`
-	Key       string    `json:"key"`
-	Kind      GraphKind `json:"kind"`
-	Jobs      int       `json:"jobs"`
+	// Graphs counts the graphs with needs that the batch makes.
+	Graphs int `json:"graphs,omitempty"`
 }
 
 // ---- lane.<target>.<set> ----
@@ -283,6 +264,20 @@ type JobFinished struct {
 	Since   string    `json:"since,omitempty"`
 	// Evicted are the caches that the machine threw away for those of the job.
 	Evicted []string `json:"evicted,omitempty"`
+	// Used is what the commands of a matched job used; nil for other jobs, if no command ran, and from older collectors.
+	Used *Used `json:"used,omitempty"`
+}
+
+// Used is what the commands of a job used in its last attempt: those that prepare benchmarks and those that are measured,
+// on both sides of a pair. Fetching and building artifacts is no part of it, and neither are earlier attempts.
+type Used struct {
+	// PeakMemoryBytes is the most memory that one command had, in bytes; 0 if it is not known. Where a command has a cgroup
+	// that counts memory, it is that of all its processes together, with the files that the kernel keeps in memory for
+	// them: it may be more than they need, but never more than their limit. Elsewhere it is the largest resident set of
+	// one process (rusage): processes that run beside it are not added.
+	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
+	// CPUMS is the CPU time of all commands together, user and system, in milliseconds.
+	CPUMS int64 `json:"cpu_ms"`
 }
 
 // AttemptLost: the attempt's collector crashed or fell silent. It spends one of the job's attempts.
@@ -306,12 +301,20 @@ type AttemptReleased struct {
 	Token     Seq           `json:"token"`
 	Attempt   int           `json:"attempt"`
 	Lost      int           `json:"lost"`
-	// Reason is "shutdown", "drain", "update", or the transient error.
+	// Reason is "shutdown", "drain", "update", the transient error, or what the host lacks.
 	Reason string `json:"reason"`
 	// Transient is set when a transient error is the reason and the job is tried again. Since is when the first such
 	// error struck.
 	Transient bool   `json:"transient,omitempty"`
 	Since     string `json:"since,omitempty"`
+	// HostFull is set when the host had less free memory than the job reserves, so no command was started.
+	HostFull *HostFull `json:"host_full,omitempty"`
+}
+
+// HostFull says that a host has less free memory than a job reserves, both in MiB.
+type HostFull struct {
+	ReservedMiB int64 `json:"reserved_mib"`
+	FreeMiB     int64 `json:"free_mib"`
 }
 
 // ---- result.<target>.<set>.<job> ----

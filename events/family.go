@@ -124,6 +124,8 @@ func (f JobsWithdrawn) Whose() RequestID            { return f.RequestID }
 func (f GraphWanted) Whose() RequestID              { return f.RequestID }
 func (f GraphRefused) Whose() RequestID             { return f.RequestID }
 func (f PriorityChanged) Whose() RequestID          { return f.RequestID }
+func (f GraphCreated) Whose() RequestID             { return f.RequestID }
+func (f GraphEnded) Whose() RequestID               { return f.RequestID }
 
 func (RequestCreated) requestFact()           {}
 func (RequestArtifactsReady) requestFact()    {}
@@ -141,6 +143,8 @@ func (JobsWithdrawn) requestFact()            {}
 func (GraphWanted) requestFact()              {}
 func (GraphRefused) requestFact()             {}
 func (PriorityChanged) requestFact()          {}
+func (GraphCreated) requestFact()             {}
+func (GraphEnded) requestFact()               {}
 
 // Whose implements AdmissionFact.
 func (f RequestAdmitted) Whose() RequestID  { return f.RequestID }

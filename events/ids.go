@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"strconv"
 )
 
 // The typed names of the domain. Every string that means something has a type, so that a tag is never
@@ -96,11 +97,15 @@ func NewJobID(a Artifact, kind JobKind, lane Lane, backend Backend, profile Prof
 
 // shortHash returns the first 64 bits of a SHA-256 over the length-prefixed parts, in hex.
 func shortHash(parts ...string) string {
-	h := sha256.New()
+	text := make([]byte, 0, 512)
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s,", len(p), p)
+		text = strconv.AppendInt(text, int64(len(p)), 10)
+		text = append(text, ':')
+		text = append(text, p...)
+		text = append(text, ',')
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 var (

@@ -105,4 +105,6 @@ const (
 	AlertLacking AlertKind = "lacking"
 	// AlertHook: the receiver of a hook takes no events.
 	AlertHook AlertKind = "hook"
+	// AlertHostFull: a machine has less free memory than its jobs reserve.
+	AlertHostFull AlertKind = "host_full"
 )

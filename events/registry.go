@@ -12,9 +12,9 @@ import (
 type registry struct {
 	decoders map[string]func([]byte) (Fact, error)
 	names    map[reflect.Type]string
-	// later gives the other name of a type whose newest version is written only where it is needed: programs that do
-	// not know it can read all else.
-	later map[reflect.Type]later
+	// later gives the other names of a type whose newest versions are written only where they are needed, the newest one
+	// last: programs that do not know them can read all else.
+	later map[reflect.Type][]later
 	// homes gives the earlier subject of types whose facts now have another one.
 	homes map[string]func(Fact) Subject
 }
@@ -26,6 +26,7 @@ var current = newRegistry(
 	is[RequestStarted]("request.started.v1"),
 	is[JobsCreated]("jobs.created.v1"),
 	sometimes("jobs.created.v2", JobsCreated.matched),
+	sometimes("jobs.created.v3", JobsCreated.inGraph),
 	is[RequestExpansionFailed]("request.expansion_failed.v1"),
 	is[RequestCompleted]("request.completed.v1"),
 	is[RequestFailed]("request.failed.v1"),
@@ -80,6 +81,8 @@ var current = newRegistry(
 	is[GraphWanted]("graph.wanted.v1"),
 	is[GraphAdmitted]("graph.admitted.v1"),
 	is[GraphRefused]("graph.refused.v1"),
+	is[GraphCreated]("graph.created.v1"),
+	is[GraphEnded]("graph.ended.v1"),
 	is[ResultsClosed]("results.closed.v1"),
 	is[PriorityChanged]("priority.changed.v1"),
 	is[AccountConfigured]("account.configured.v1"),
@@ -154,7 +157,7 @@ func sometimes[T Fact](name string, needs func(T) bool) entry {
 
 func newRegistry(entries ...entry) *registry {
 	r := &registry{
-		decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}, later: map[reflect.Type]later{},
+		decoders: map[string]func([]byte) (Fact, error){}, names: map[reflect.Type]string{}, later: map[reflect.Type][]later{},
 		homes: map[string]func(Fact) Subject{},
 	}
 	for _, e := range entries {
@@ -166,7 +169,7 @@ func newRegistry(entries ...entry) *registry {
 			r.names[e.newest] = e.name
 		}
 		if e.later != nil {
-			r.later[e.later.of] = *e.later
+			r.later[e.later.of] = append(r.later[e.later.of], *e.later)
 		}
 	}
 	return r
@@ -187,8 +190,10 @@ func (r *registry) decode(name string, data []byte) (Fact, error) {
 // TypeOf returns the stored name of a fact's type, such as "request.created.v1".
 func TypeOf(f Fact) string {
 	of := reflect.TypeOf(f)
-	if l, ok := current.later[of]; ok && l.needs(f) {
-		return l.name
+	for _, l := range slices.Backward(current.later[of]) {
+		if l.needs(f) {
+			return l.name
+		}
 	}
 	return current.names[of]
 }

@@ -54,8 +54,8 @@ func TestTablesAreTheSameAtEveryBatchSize(t *testing.T) {
 // TestWalkReachesEveryTable makes sure that the property above is tested on rows of every table.
 func TestWalkReachesEveryTable(t *testing.T) {
 	rows := map[string]int{}
-	for seed := range uint64(3) {
-		for table, list := range contents(t, project(t, walk(t, seed, 300), 1000)) {
+	for seed := range uint64(4) {
+		for table, list := range contents(t, project(t, walk(t, seed, 900), 1000)) {
 			rows[table] += len(list)
 		}
 	}

@@ -32,6 +32,7 @@ func (s *state) foldCollector(m moment, f events.CollectorFact) {
 	c.tell(m, f, before.Online)
 	if online, ok := f.(events.CollectorOnline); ok {
 		s.foldHost(m, c.Machine, online.Environment)
+		s.cool(c.Machine, online.Evicted)
 	}
 	c.LastEventSeq, c.LastEventType, c.LastEventAt = m.seq, m.name, m.at
 	s.collectors[name] = c

@@ -68,9 +68,19 @@ func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
 		s.stale++
 		return false
 	}
+	s.put(m, j, life)
+	return true
+}
+
+// put gives a job the life that a fact made, and lets graphs follow.
+func (s *state) put(m moment, j *jobRow, life job.Life) {
+	over := j.State.Terminal()
 	j.put(life, m)
 	s.dirtyJobs[j.ID] = true
-	return true
+	if j.State.Terminal() && !over {
+		s.endInGraphs(m, j)
+	}
+	s.hold(m, j.ID)
 }
 
 func (s *state) jobDispatched(m moment, f events.JobDispatched) {
@@ -100,6 +110,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		return
 	}
 	j := s.jobOn(f.Where(), f.Which())
+	s.foldFull(m, f)
 	switch f := f.(type) {
 	case events.JobDequeued:
 		s.beginAttempt(m, j, f)
@@ -113,6 +124,9 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
 		}
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptFinished, f.Reason)
+		if known := s.jobs[f.JobID]; known != nil && known.Matched {
+			s.warmed(m, known, f)
+		}
 	case events.JobMoved: // its attempt ended before, by an event of its own
 	}
 	if j == nil {
@@ -146,8 +160,10 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		if countsAsDuration(j) {
 			s.recordDuration(m, j)
 		}
+		s.recordUse(j, f)
 	case events.JobMoved:
 		s.moved(j)
+		j.MovedAt = pointer(m.at)
 	}
 	s.touchQueue(m)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // foldMachine applies a fact about what a machine has. It refuses what no table can hold, and what is said about a
@@ -17,6 +18,7 @@ func (s *state) foldMachine(m moment, f events.MachineFact) {
 		if row := s.machines[f.Machine]; row != nil && row.RemovedAt == nil {
 			row.RemovedAt, row.RemovedReason, took = pointer(m.at), f.Reason, true
 			s.machineChanged(m, row)
+			s.forgetWarm(f.Machine)
 		}
 	}
 	if !took {
@@ -57,6 +59,26 @@ func (s *state) foldHost(m moment, name events.MachineName, e events.Environment
 	row.HostMemoryMiB, row.HostCPUs, row.MemoryMiB, row.CPUs = host.MemoryMiB, host.CPUs, sized.MemoryMiB, sized.CPUs
 	s.dirtyMachines[name] = true
 	s.touchQueue(m)
+}
+
+// foldFull notes what the end of an attempt tells about the free memory of the machine of its lane.
+func (s *state) foldFull(m moment, f events.WorkFact) {
+	j, a := s.jobs[f.Which()], s.lanes[f.Where()]
+	if _, begins := f.(events.JobDequeued); begins || j == nil || !j.Matched {
+		return
+	}
+	row := s.machines[s.machineOf(f.Where())]
+	if row == nil || row.RemovedAt != nil {
+		return
+	}
+	end := match.Ended{At: m.stored, Seq: m.seq, Requires: j.Requires}
+	if a != nil {
+		end.Ran = m.at.Sub(a.StartedAt)
+	}
+	if full := row.Full.After(f, end); full != row.Full {
+		row.Full = full
+		s.dirtyMachines[row.Name] = true
+	}
 }
 
 func (s *state) machineChanged(m moment, row *machineRow) {

@@ -42,6 +42,10 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		if r := s.openRequest(f.RequestID); r != nil {
 			r.Reason = f.Reason
 		}
+	case events.GraphCreated:
+		s.graphCreated(m, f)
+	case events.GraphEnded:
+		s.graphEnded(m, f)
 	case events.GraphWanted, events.GraphRefused:
 		// They are in the archive; JobsCreated tells what was made.
 	}
@@ -160,10 +164,15 @@ func (s *state) cancelledWithJobs(m moment, f events.RequestCancelledWithJobs) {
 	if s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason) == nil {
 		return
 	}
+	var own []*jobRow
 	for _, j := range s.jobs {
 		if j.RequestID == f.RequestID {
-			s.withdraw(m, j, f)
+			own = append(own, j)
 		}
+	}
+	byCreation(own) // in a graph it matters which job ends first
+	for _, j := range own {
+		s.withdraw(m, j, f)
 	}
 }
 
@@ -179,14 +188,15 @@ func (s *state) jobsWithdrawn(m moment, f events.JobsWithdrawn) {
 
 func (s *state) withdraw(m moment, j *jobRow, f events.RequestFact) {
 	if life, counts := job.Live(j.life(), f, m.seq, m.at); counts {
-		j.put(life, m)
-		s.dirtyJobs[j.ID] = true
+		s.put(m, j, life)
 	}
 }
 
 func (s *state) jobsCreated(m moment, f events.JobsCreated) {
+	made := make([]bool, len(f.Jobs))
 	for i, spec := range f.Jobs {
 		j := pointer(newJob(spec, f.RequestID))
+		j.Graphed = f.Graph != nil
 		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
 		// The same job is never made twice, not even under another id.
 		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] || j.Round < 0 {
@@ -196,11 +206,16 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		if !s.durations.Expect(j.sort()).Known {
 			j.Cases = s.countCases(spec)
 		}
+		made[i] = true
+		j.Near = s.near(j)
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
 		if f.Key == "" { // jobs that a repair runs again say nothing about the jobs of the next request
 			s.growTemplate(j)
 		}
+	}
+	if f.Graph != nil {
+		s.jobsOfGraph(m, f, made)
 	}
 	s.touchQueue(m)
 }
@@ -216,6 +231,6 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
-		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against,
+		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against, Caches: list(spec.Caches), Near: []string{},
 	}
 }

@@ -18,13 +18,17 @@ type retirement struct {
 	before time.Time
 	// current are the jobs with the current attempt of a lane. They stay until it is over.
 	current []events.JobID
-	// jobs are those that the state held.
-	jobs []*jobRow
+	// jobs and graphs are those that the state held.
+	jobs   []*jobRow
+	graphs []graphKey
 }
 
 // jobsRetired takes jobs that ended before a time out of the tables, with their attempts. From here on such a
 // job is unknown: every report of it is stale. Only its id is
 // remembered, so that it is never made again. What estimates are made from stays (see durations).
+//
+// Graphs leave by the same rule: those that ended before the time, with the rows of their jobs. A graph ends after its
+// required jobs, so it does not leave before them. One that is open stays, also if its jobs have left.
 func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 	before, err := time.Parse(time.RFC3339, f.EndedBefore)
 	if err != nil || before.Year() < 1970 || before.Year() > 9999 {
@@ -48,6 +52,13 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 		delete(s.identities, j.identity())
 		delete(s.dirtyJobs, id)
 	}
+	for key, g := range s.graphs {
+		if g.ended() && g.row.EndedAt.Before(r.before) {
+			r.graphs = append(r.graphs, key)
+			delete(s.graphs, key)
+			delete(s.dirtyGraphs, key)
+		}
+	}
 	for token, a := range s.dirtyAttempts {
 		if s.retired[a.JobID] {
 			delete(s.dirtyAttempts, token)
@@ -66,6 +77,11 @@ func (s *state) batchRetirements(b *pgx.Batch) {
 			jobs, requests, states = append(jobs, j.ID), append(requests, j.RequestID), append(states, j.State)
 		}
 		b.Queue(statement("retire_jobs"), r.before, current, jobs, requests, states, r.seq)
+		owners, numbers := []events.RequestID{}, []int{}
+		for _, key := range r.graphs {
+			owners, numbers = append(owners, key.request), append(numbers, key.number)
+		}
+		b.Queue(statement("retire_graphs"), r.before, owners, numbers)
 	}
 }
 

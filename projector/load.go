@@ -63,6 +63,7 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 	}{
 		{"requests", func() error { return each(ctx, conn, "load_requests", "benchmark_request", s.addRequest) }},
 		{"jobs", func() error { return each(ctx, conn, "load_jobs", "job_queue", s.addJob) }},
+		{"graphs", func() error { return s.loadGraphs(ctx, conn) }},
 		{"attempts", func() error {
 			return each(ctx, conn, "load_attempts", "attempt", func(a *attemptRow) { s.lanes[a.lane()] = a })
 		}},
@@ -84,6 +85,7 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"machines", func() error {
 			return each(ctx, conn, "load machine", "machine", func(m *machineRow) { s.machines[m.Name] = m })
 		}},
+		{"caches of machines", func() error { return each(ctx, conn, "load machine_warm", "machine_warm", s.addWarm) }},
 		{"the policy of shares", func() error {
 			return each(ctx, conn, "load share_policy", "share_policy", func(p *readmodel.SharePolicy) { s.policy = p })
 		}},
@@ -98,6 +100,9 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 			err := each(ctx, conn, "load job_duration", "job_duration", func(d *durationsRow) { rows = append(rows, d) })
 			s.addDurations(rows)
 			return err
+		}},
+		{"what jobs used", func() error {
+			return each(ctx, conn, "load job_use", "job_use", func(r *useRow) { s.uses[r.sort()] = r })
 		}},
 		{"ended requests", func() error { return s.loadTags(ctx, conn) }},
 		{"templates", func() error {

@@ -272,10 +272,16 @@ func (w *walker) match() {
 		w.tell(events.JobMoved{Lane: lane, JobID: j.ID, Reason: "tier"})
 	case t.Phase != rules.Current:
 		w.tell(dequeued(on, 1+w.r.IntN(2), w.r.IntN(2)))
-	case w.r.IntN(2) == 0:
+	case w.r.IntN(3) == 0:
 		w.pair(on, t.Token, 1, []events.Tag{j.Artifact.Tag, "sha0"}[w.r.IntN(2)], 1, "b0", events.Benchmark(fmt.Sprint("b", w.r.IntN(4))))
+	case w.r.IntN(4) > 0:
+		ended := finished(on, t.Token, events.Success)
+		ended.Evicted, ended.Used = oddCaches[:w.r.IntN(2)], w.used()
+		w.tell(ended)
 	case w.r.IntN(2) == 0:
-		w.tell(finished(on, t.Token, events.Success))
+		w.tell(events.AttemptReleased{
+			Lane: lane, JobID: on.ID, Token: t.Token, Attempt: 1, Reason: "full", HostFull: &events.HostFull{ReservedMiB: 8192, FreeMiB: int64(w.r.IntN(8192))},
+		})
 	default:
 		w.leave(on, t.Token, 1, 1)
 	}
@@ -294,7 +300,9 @@ func (w *walker) machine(l events.Lane) {
 		events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set, Machine: machineOf(l)},
 		events.CollectorRegistered{Name: collectorOf(l), Target: l.Target, Set: l.Set, Machine: machineOf(l)},
 		events.LaneAssigned{Lane: l, Name: collectorOf(l)},
-		events.CollectorOnline{Name: collectorOf(l), Instance: "i1", Version: "v1", Environment: events.Environment{Fingerprint: environmentOf(l)}},
+		events.CollectorOnline{
+			Name: collectorOf(l), Instance: "i1", Version: "v1", Environment: events.Environment{Fingerprint: environmentOf(l)}, Evicted: oddCaches[w.r.IntN(len(oddCaches)):],
+		},
 	}
 	if w.r.IntN(20) == 0 {
 		facts = []events.Fact{events.MachineRemoved{Machine: machineOf(l), Reason: "sold\x00"}}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/queue"
 )
@@ -74,7 +75,7 @@ func (c *collectorRow) takes() bool {
 
 // openJobs returns the jobs that have not ended: open has those of requests in progress, behind those of requests that
 // have ended. It notes what the requests in progress have done. Of requests in other queues than the main one it knows
-// only the jobs that are on a lane: they are in behind.
+// only the jobs that are on a lane: they are in behind. It leaves out jobs that are skipped.
 func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jobRow) {
 	open = make(map[events.RequestID][]*jobRow)
 	for _, j := range p.jobs {
@@ -83,7 +84,7 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 		switch ended := j.State.Terminal(); {
 		case ended && p.tells(j):
 			p.ownOf(j.Suite).Ended(time.Duration(j.DurationMS)*time.Millisecond, j.Measured+j.Failed)
-		case ended, elsewhere && j.Place == 0:
+		case ended, elsewhere && j.Place == 0, j.Held == graph.Skipped:
 		case elsewhere, r == nil || r.State.Terminal():
 			behind = append(behind, j)
 		case r.State == events.StateInProgress:

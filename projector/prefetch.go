@@ -17,6 +17,8 @@ type wanted struct {
 	made     []jobRow
 	plans    map[definitionKey]bool
 	github   wantedGitHub
+	// graphs are those that begin, if they exist.
+	graphs map[graphKey]bool
 }
 
 // prefetch reads the rows that the folds of the batch will ask for, so that the folds need no database.
@@ -44,6 +46,9 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		guests(queries, "guest_identities", "job_queue", guestJob, made)
 		guests(queries, "guest_retired", "retired_job", func(r *readmodel.RetiredError) { s.retired[r.JobID] = true }, keys(w.jobs))
 	}
+	if len(w.graphs) > 0 {
+		s.batchGuestGraphs(queries, w.graphs)
+	}
 	if len(w.plans) > 0 {
 		s.batchPlans(queries, w.plans)
 	}
@@ -66,7 +71,7 @@ func guests[T any](queries *pgx.Batch, name, table string, f func(*T), args ...a
 }
 
 func (s *state) wants(facts []fact) wanted {
-	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), plans: make(map[definitionKey]bool)}
+	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), plans: make(map[definitionKey]bool), graphs: make(map[graphKey]bool)}
 	job := func(id events.JobID) {
 		if s.jobs[id] == nil {
 			w.jobs[id] = true
@@ -115,9 +120,9 @@ func (s *state) wants(facts []fact) wanted {
 	return w
 }
 
-// wantsJobs notes the jobs that a fact about a request names.
+// wantsJobs notes the jobs and graphs that a fact about a request names.
 func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID)) {
-	// The others name no jobs.
+	// The others name none.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobsCreated:
@@ -127,6 +132,15 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 			if key, wanted := s.wantsPlan(spec); wanted {
 				w.plans[key] = true
 			}
+		}
+		if f.Graph != nil {
+			for _, shared := range f.Graph.Shared {
+				job(shared.ID)
+			}
+		}
+	case events.GraphCreated:
+		if key := (graphKey{f.RequestID, f.Graph}); s.graphs[key] == nil && storable(f.RequestID) {
+			w.graphs[key] = true
 		}
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {

@@ -23,6 +23,7 @@ type (
 	definitionRow = readmodel.Definition
 	queueRow      readmodel.QueueEntry
 	durationsRow  readmodel.DurationsRow
+	useRow        readmodel.UseRow
 	expectedRow   readmodel.ExpectedRow
 	alertRow      = readmodel.Alert
 	deliveryRow   = readmodel.Delivery
@@ -33,6 +34,8 @@ type (
 	shareRow      = readmodel.ShareRow
 	usageRow      = readmodel.UsageRow
 	eventRow      = readmodel.EventRow
+	graphRow      = readmodel.Graph
+	graphJobRow   = readmodel.GraphJobRow
 )
 
 // life returns the job's life as the row tells it. Only the results of the last attempt are open.

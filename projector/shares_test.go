@@ -89,7 +89,7 @@ func charged(t *testing.T, log []events.Stored) (readmodel.ShareRow, readmodel.U
 	return share[0], usage[0]
 }
 
-func query[T any](t *testing.T, url, sql string, list *[]T) {
+func query[T any](t testing.TB, url, sql string, list *[]T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	conn, err := pgx.Connect(ctx, url)

@@ -6,12 +6,13 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/queue"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
 // state is what the folds need to know of the tables, and what they changed. It holds all rows that can still change:
-// requests and jobs that have not ended, running attempts, collectors and assignments. It keeps jobs that have ended
+// requests, jobs and graphs that have not ended, running attempts, collectors and assignments. It keeps jobs that have ended
 // while their request is in progress, for its estimates. Other ended requests and jobs are in it only
 // while a batch names them (see prefetch).
 //
@@ -33,12 +34,16 @@ type state struct {
 	accounts    map[events.AccountName]*accountRow
 	namedQueues map[events.QueueName]*namedQueueRow
 	machines    map[events.MachineName]*machineRow
+	warm        map[events.MachineName]match.Warm
 	policy      *readmodel.SharePolicy // nil if none was set
+	graphs      map[graphKey]*openGraph
+	places      map[events.JobID][]place // in open graphs
 
 	// What the queue is made of, besides the requests and jobs that have not ended.
 	tags      queue.Tags
 	durations queue.History
 	lengths   map[queue.Sort]*durationsRow // the same as durations, as rows
+	uses      map[queue.Sort]*useRow       // what the last matched jobs of each sort used
 	templates map[template]*made
 	plansOf   map[definitionKey]*suite.Definitions // those needed lately; nil if they cannot be read
 	asOf      time.Time
@@ -59,10 +64,13 @@ type changes struct {
 	dirtyDeliveries  map[deliveryKey]bool
 	dirtyOutbox      map[events.OutboxKey]bool
 	dirtyDurations   map[*durationsRow]bool
+	dirtyUses        map[*useRow]bool
 	dirtyTemplates   map[template]bool
 	dirtyAccounts    map[events.AccountName]bool
 	dirtyQueues      map[events.QueueName]bool
 	dirtyMachines    map[events.MachineName]bool
+	dirtyGraphs      map[graphKey]bool
+	dirtyWarm        map[warmKey]bool
 	policyChanged    bool
 	shares           map[shareRow]*shareRow // what the batch adds, by tier, queue and account; the same for usages
 	usages           map[usageRow]*usageRow
@@ -96,7 +104,11 @@ func newState(maxInProgress int) *state {
 		accounts:      make(map[events.AccountName]*accountRow),
 		namedQueues:   make(map[events.QueueName]*namedQueueRow),
 		machines:      make(map[events.MachineName]*machineRow),
+		graphs:        make(map[graphKey]*openGraph),
+		places:        make(map[events.JobID][]place),
+		warm:          make(map[events.MachineName]match.Warm),
 		lengths:       make(map[queue.Sort]*durationsRow),
+		uses:          make(map[queue.Sort]*useRow),
 		templates:     make(map[template]*made),
 		plansOf:       make(map[definitionKey]*suite.Definitions),
 	}
@@ -117,10 +129,13 @@ func (s *state) begin() {
 		dirtyDeliveries:  make(map[deliveryKey]bool),
 		dirtyOutbox:      make(map[events.OutboxKey]bool),
 		dirtyDurations:   make(map[*durationsRow]bool),
+		dirtyUses:        make(map[*useRow]bool),
 		dirtyTemplates:   make(map[template]bool),
 		dirtyAccounts:    make(map[events.AccountName]bool),
 		dirtyQueues:      make(map[events.QueueName]bool),
 		dirtyMachines:    make(map[events.MachineName]bool),
+		dirtyGraphs:      make(map[graphKey]bool),
+		dirtyWarm:        make(map[warmKey]bool),
 		shares:           make(map[shareRow]*shareRow),
 		usages:           make(map[usageRow]*usageRow),
 		retired:          make(map[events.JobID]bool),
@@ -131,6 +146,7 @@ func (s *state) begin() {
 func (s *state) forget() {
 	s.forgetAlerts()
 	s.forgetGitHub()
+	s.forgetGraphs()
 	for id := range s.dirtyRequests {
 		s.guestRequests = append(s.guestRequests, id)
 	}

@@ -32,11 +32,12 @@ type walker struct {
 	token   map[events.Lane]events.Seq
 	current map[events.Lane]events.JobSpec
 	matched []events.JobSpec
+	graphed []node
 }
 
 func (w *walker) step() {
 	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
-	switch w.r.IntN(33) {
+	switch w.r.IntN(37) {
 	case 0, 1:
 		w.create()
 	case 2, 3:
@@ -75,6 +76,8 @@ func (w *walker) step() {
 		w.share()
 	case 29, 30, 31, 32:
 		w.match()
+	case 33, 34, 35, 36:
+		w.graph()
 	}
 }
 
@@ -141,6 +144,7 @@ func (w *walker) start() {
 	w.jobs = append(w.jobs, jobs...)
 	if w.r.IntN(2) == 0 {
 		j := matchedJob(tag, []events.Tag{"", "sha0"}[w.r.IntN(2)], []string{"exclusive", "memory=8g", "trait=odd"}[w.r.IntN(3)])
+		j.Caches = oddCaches[:w.r.IntN(len(oddCaches)+1)]
 		jobs, w.matched = append(jobs, j), append(w.matched, j)
 	}
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs})
@@ -249,7 +253,16 @@ func (w *walker) finish() {
 	}
 	f := finished(j, token, []events.Outcome{events.Success, events.Success, events.Failure, events.Cancelled, "odd"}[w.r.IntN(5)])
 	f.DurationMS = int64(w.r.IntN(500_000))
+	f.Used = w.used() // litter, of a job that is not matched
 	w.tell(f)
+}
+
+// used is what a job says that it used, which may be nonsense.
+func (w *walker) used() *events.Used {
+	if w.r.IntN(3) == 0 {
+		return nil
+	}
+	return &events.Used{PeakMemoryBytes: int64(w.r.IntN(9)-1) << 30, CPUMS: int64(w.r.IntN(9_000) - 100)}
 }
 
 func (w *walker) lose() {

@@ -1,9 +1,11 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -99,4 +101,18 @@ func medianDuration(attempts []Attempt) int64 {
 	slices.Sort(durations)
 	low, high := durations[(len(durations)-1)/2], durations[len(durations)/2]
 	return low + (high-low)/2
+}
+
+// Enforced reports whether the machine of the collector enforces what jobs reserve, and if not, why. known is false for a
+// collector of no machine, and before it says so.
+func (c Collector) Enforced() (enforced bool, why string, known bool) {
+	if c.Machine == "" || c.Environment == nil {
+		return false, "", false
+	}
+	said := c.Environment.Settings["limits"]
+	why, loose := strings.CutPrefix(said, "not enforced: ")
+	if !loose {
+		why = ""
+	}
+	return said == "enforced", cmp.Or(why, "it is not known why"), loose || said == "enforced"
 }

@@ -16,7 +16,8 @@ import (
 type JobFilter struct {
 	ID      events.JobID
 	Request events.RequestID
-	State   events.JobState
+	// State is one as people see it (see Job.Shown).
+	State events.JobState
 	// Open selects the jobs that have not ended.
 	Open bool
 	// Lane selects one lane; nil selects all.
@@ -92,7 +93,10 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 		if found.AttemptList, err = all[Attempt](ctx, tx, "attempts_of_job", id); err != nil {
 			return err
 		}
-		found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": ""})
+		if found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": ""}); err != nil {
+			return err
+		}
+		found.Alike, err = alike(ctx, tx, found.Job)
 		return err
 	})
 	return found, err

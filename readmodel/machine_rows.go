@@ -26,6 +26,8 @@ type MachineRow struct {
 	Only    []string             `db:"only_traits"`
 	Accepts []events.RequestKind `db:"accepts"`
 	Slots   int                  `db:"slots"`
+	// Full says how much memory the newest job found that reserves more than was free; nil if the machine is not full.
+	Full *match.Full `db:"host_full"`
 	// RemovedAt is nil unless the machine was removed.
 	RemovedAt     *time.Time `db:"removed_at"`
 	RemovedReason string     `db:"removed_reason"`
@@ -33,6 +35,14 @@ type MachineRow struct {
 	CreatedAt  time.Time  `db:"created_at"`
 	ChangedAt  time.Time  `db:"changed_at"`
 	ChangedSeq events.Seq `db:"changed_seq"`
+}
+
+// WarmRow is one row of machine_warm: a cache that a machine has, or results, named =SUITE/TAG.
+type WarmRow struct {
+	Machine events.MachineName `db:"machine"`
+	Name    string             `db:"name"`
+	// Seq is the end of the last job that used it.
+	Seq events.Seq `db:"seq"`
 }
 
 // Offer returns what the machine has, as package match compares it with what jobs require.

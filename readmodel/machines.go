@@ -17,6 +17,8 @@ type Machines struct {
 	Machines []Machine `json:"machines"`
 	// Unserved are the jobs that wait and that no machine could run even if it were empty, the most jobs first.
 	Unserved []Unserved `json:"unserved,omitempty"`
+	// Hints are kinds of jobs that reserve too little or too much memory.
+	Hints []MemoryHint `json:"hints,omitempty"`
 }
 
 // Machine is a machine with what it offers, what of that is free, and what runs on it.
@@ -42,6 +44,8 @@ type Machine struct {
 	FreeMemoryMiB int64 `json:"free_memory_mib"`
 	FreeCPUs      int   `json:"free_cpus"`
 	Open          int   `json:"open"`
+	// Full says that jobs pass it by that reserve more memory than the last one found; nil if none does.
+	Full *MachineFull `json:"full,omitempty"`
 }
 
 // MachineSlot is a collector of a machine.
@@ -112,6 +116,8 @@ type placeRow struct {
 	LaneTarget events.Target    `db:"lane_target"`
 	LaneSet    events.Set       `db:"lane_set"`
 	State      events.JobState  `db:"state"`
+	// Share says what the job is charged, and so how long it is expected to take; nil if that is not known.
+	Share *JobShare `db:"share"`
 }
 
 func (p placeRow) lane() events.Lane { return events.Lane{Target: p.LaneTarget, Set: p.LaneSet} }
@@ -165,12 +171,12 @@ func (p park) offers() []match.Offer {
 }
 
 // machine joins what was read about one machine.
-func (p park) machine(m MachineRow) Machine {
+func (p park) machine(m MachineRow, now time.Time) Machine {
 	room, on := p.room(m)
 	shown := Machine{
 		Name: m.Name, Pool: m.Pool, OS: m.OS, Arch: m.Arch, MemoryMiB: m.MemoryMiB, CPUs: m.CPUs, Devices: m.Devices, Traits: m.Traits,
 		Only: m.Only, Accepts: m.Accepts, Slots: m.Slots, Collectors: []MachineSlot{}, FreeMemoryMiB: room.FreeMemoryMiB(), Open: room.Open(),
-		FreeCPUs: m.CPUs,
+		FreeCPUs: m.CPUs, Full: fullOf(m, now),
 	}
 	for _, place := range on {
 		needs, _ := match.Parse(place.Requires)
@@ -212,8 +218,8 @@ func (p park) unserved(waiting []waitingRow) []Unserved {
 	return list
 }
 
-// Machines returns the machines that were not removed, by name, and the jobs that none of them could run.
-func (r *Reader) Machines(ctx context.Context) (Machines, error) {
+// Machines returns the machines that were not removed as they are now, by name, and the jobs that none of them could run.
+func (r *Reader) Machines(ctx context.Context, now time.Time) (Machines, error) {
 	found := Machines{Machines: []Machine{}}
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {
 		var p park
@@ -225,17 +231,19 @@ func (r *Reader) Machines(ctx context.Context) (Machines, error) {
 			return fmt.Errorf("query the machines: %w", tooLong(err))
 		}
 		for _, m := range p.machines {
-			found.Machines = append(found.Machines, p.machine(m))
+			found.Machines = append(found.Machines, p.machine(m, now))
 		}
 		found.Unserved = p.unserved(waiting)
-		return nil
+		var err error
+		found.Hints, err = memoryHints(ctx, tx)
+		return err
 	})
 	return found, err
 }
 
 // Machine returns one machine that was not removed, or ErrNotFound.
-func (r *Reader) Machine(ctx context.Context, name events.MachineName) (Machine, error) {
-	list, err := r.Machines(ctx)
+func (r *Reader) Machine(ctx context.Context, name events.MachineName, now time.Time) (Machine, error) {
+	list, err := r.Machines(ctx, now)
 	if err != nil {
 		return Machine{}, err
 	}

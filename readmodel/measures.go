@@ -127,6 +127,8 @@ type RequestJobs struct {
 	JobList []Job `json:"job_list"`
 	// Why says why the request has not started; nil if it has, and if its place in the main queue says it.
 	Why *RequestWhy `json:"why,omitempty"`
+	// Rest says when its jobs are expected to end; nil for requests of the main queue, and for those that have ended.
+	Rest *RequestRest `json:"rest,omitempty"`
 }
 
 // EndedRequest is a request that ended, with the errors that its jobs recorded.
@@ -140,4 +142,6 @@ type JobHistory struct {
 	Job
 	AttemptList []Attempt  `json:"attempt_list"`
 	ErrorList   []JobError `json:"error_list"`
+	// Alike is what the last ten matched jobs of its sort used, newest first; none for a job that is not matched.
+	Alike []JobUse `json:"alike,omitempty"`
 }

@@ -1,9 +1,11 @@
 package readmodel
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // Request is one row of benchmark_request, with the counts of its jobs and errors.
@@ -62,6 +64,9 @@ type JobCounts struct {
 	Success    int `json:"success"`
 	Failure    int `json:"failure"`
 	Cancelled  int `json:"cancelled"`
+	// Blocked and Skipped wait for jobs that they need, or for one that failed to run again. They are not in Queued.
+	Blocked int `json:"blocked,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
 	// Retired are the jobs in Total that ended long ago and have left the tables.
 	Retired int `json:"retired"`
 }
@@ -169,7 +174,26 @@ type Job struct {
 	// machine, and for the others.
 	LaneTarget *events.Target `db:"lane_target" json:"lane_target,omitempty"`
 	LaneSet    *events.Set    `db:"lane_set" json:"lane_set,omitempty"`
+	// Held is blocked or skipped while the job waits for jobs that it needs; empty for all others. The job is queued
+	// meanwhile (see Shown).
+	Held graph.State `db:"held" json:"held,omitempty"`
+	// Graphed says that the job was made in a graph: the others wait for no job, whichever request shares them.
+	Graphed bool `db:"graphed" json:"-"`
+	// Caches are the directories of its machine that a matched job fills and finds filled. Near are those of them, and of
+	// the results that it measures against, that some machine had when it was made.
+	Caches []string `db:"caches" json:"caches,omitempty"`
+	Near   []string `db:"near" json:"-"`
+	// MovedAt is when it last came back into the line from a machine, or into it once the jobs that it needs had ended; nil if
+	// it stands there since it was made.
+	MovedAt *time.Time `db:"moved_at" json:"-"`
+	// PeakMemoryBytes and CPUMS are what the commands of a matched job used in its last attempt (events.Used), in bytes and
+	// in milliseconds; 0 until it has ended, where it is not known, and for the others.
+	PeakMemoryBytes int64 `db:"peak_memory_bytes" json:"peak_memory_bytes,omitempty"`
+	CPUMS           int64 `db:"cpu_ms" json:"cpu_ms,omitempty"`
 }
+
+// Shown returns the state of the job as people see it: blocked or skipped in place of queued.
+func (j Job) Shown() string { return cmp.Or(string(j.Held), string(j.State)) }
 
 // Part returns the target and set: what the job measures.
 func (j Job) Part() events.Lane { return events.Lane{Target: j.Target, Set: j.Set} }

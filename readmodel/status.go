@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// completedShown is how many ended requests a status shows; othersShown, how many of other queues than the main one;
+	// completedShown is how many ended requests a status shows; OthersShown, how many of other queues than the main one;
 	// pastAlertsShown, how many cleared alerts.
 	completedShown  = 10
-	othersShown     = 200
+	OthersShown     = 200
 	pastAlertsShown = 5
 )
 
@@ -30,7 +30,7 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 		also(&b, &cursors, "cursor")
 		also(&b, &s.Queue, "queue")
 		also(&b, &ended, "completed", completedShown)
-		also(&b, &others, "others", othersShown)
+		also(&b, &others, "others", OthersShown)
 		farm.also(&b)
 		also(&b, &s.Definitions, "definitions", true)
 		also(&b, &s.Alerts, "alerts_standing")

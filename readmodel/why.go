@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // WaitReason is the closed set of reasons why a job waits.
@@ -21,7 +22,10 @@ const (
 	WaitNoMachine WaitReason = "no_machine"
 	// WaitNoOnline means that none of the collectors that could run it takes jobs now.
 	WaitNoOnline WaitReason = "no_online_machine"
-	// WaitNoRoom means that no job comes before a matched job, and that no machine has room for it.
+	// WaitAffinity means that a matched job waits for a machine that has its caches, though another one has room for it.
+	WaitAffinity WaitReason = "affinity"
+	// WaitNoRoom means that no job comes before a matched job, and that no machine has room for it, or that the one that
+	// has is held for another job.
 	WaitNoRoom WaitReason = "no_room"
 	// WaitPaused means that its queue, or one above, is paused.
 	WaitPaused WaitReason = "paused"
@@ -33,6 +37,10 @@ const (
 	WaitShare WaitReason = "behind_in_share"
 	// WaitOwn means that jobs of its own account and queue come before it.
 	WaitOwn WaitReason = "behind_own"
+	// WaitNeeds means that it needs jobs that have not ended.
+	WaitNeeds WaitReason = "needs"
+	// WaitSkipped means that a job that it needs did not succeed. It runs if that one runs again, else it ends with its graph.
+	WaitSkipped WaitReason = "skipped"
 )
 
 // Why says why a job waits, or that it does not.
@@ -58,6 +66,15 @@ type Why struct {
 	// can run the job, or those that could run it if none of them has room now.
 	Requires []string   `json:"requires,omitempty"`
 	Short    []WhyShort `json:"short,omitempty"`
+	// Needs are the first 20 of the jobs that it still needs, NeedsCount counts them. SkippedBy is the job that did not
+	// succeed; nil unless the job is skipped.
+	Needs      []WhyNeed `json:"needs,omitempty"`
+	NeedsCount int       `json:"needs_count,omitempty"`
+	SkippedBy  *WhyNeed  `json:"skipped_by,omitempty"`
+	// Affinity says for which machines it waits because they have its caches; nil for none. Held is a machine that is held
+	// for it, or that has room for it but is held for another job; nil for none.
+	Affinity *WhyAffinity `json:"affinity,omitempty"`
+	Held     *WhyHeld     `json:"held,omitempty"`
 	// Queue is the paused queue.
 	Queue events.QueueName `json:"queue,omitempty"`
 	// Limit is the limit that holds it; nil for none.
@@ -143,8 +160,17 @@ type whyRows struct {
 	// park and losers are read for a matched job that has no lane. losers are the machines that lost an attempt of it.
 	park   park
 	losers []whyLoser
+	// waits are the settings of the scheduler. late says that some matched job may have waited longer than they say for room.
+	waits match.Waits
+	late  bool
+	// firsts and warms are read for a matched job that has no lane, firsts only if something may depend on them: the first
+	// jobs of those that wait, and the machines with caches for which jobs wait.
+	firsts []whyFirst
+	warms  []WarmRow
 	// lengths are those of the last jobs like it.
 	lengths []whyLength
+	// needs are read for a job that waits for others: those that it still needs, or the one that it is skipped for.
+	needs []WhyNeed
 }
 
 // why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does
@@ -184,10 +210,13 @@ func (r whyRows) since() time.Time {
 
 // reason returns the first reason that holds, and fills in its numbers.
 func (r whyRows) reason(w *Why) WaitReason {
+	if r.job.Held != "" {
+		return r.held(w)
+	}
 	if r.free() {
 		for _, why := range []func(*Why) WaitReason{r.fits, r.turn, r.hasRoom} {
 			if reason := why(w); reason != "" {
-				if reason == WaitOwn || reason == WaitShare {
+				if reason == WaitOwn || reason == WaitShare || reason == WaitTier {
 					r.hasRoom(w)
 				}
 				return reason

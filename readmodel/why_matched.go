@@ -17,6 +17,8 @@ type WhyShort struct {
 	Machine events.MachineName `json:"machine"`
 	// Lacks says it of the machine: "it lacks trait nvme".
 	Lacks string `json:"lacks"`
+	// Full is set if the machine is passed by because a job found less memory free than it reserves; nil else.
+	Full *WhyFull `json:"full,omitempty"`
 }
 
 // words says it with the name of the machine.
@@ -35,6 +37,7 @@ func (r *whyRows) readPark(ctx context.Context, tx pgx.Tx) (classes []string, er
 	var waiting []waitingRow
 	var b pgx.Batch
 	r.park.also(&b)
+	also(&b, &r.warms, "why_warm")
 	also(&b, &waiting, "machine_waiting")
 	also(&b, &r.losers, "why_losers", r.job.ID)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
@@ -42,6 +45,7 @@ func (r *whyRows) readPark(ctx context.Context, tx pgx.Tx) (classes []string, er
 	}
 	able := r.park.able(r.job.Requires, r.job.ArtifactKind)
 	for _, w := range waiting {
+		r.late = r.late || r.waits.Room > 0 && r.waits.Now.Sub(w.Since) >= r.waits.Room
 		own := w.Kind == r.job.ArtifactKind && slices.Equal(w.Requires, r.job.Requires)
 		both := slices.ContainsFunc(r.park.able(w.Requires, w.Kind), func(m MachineRow) bool {
 			return slices.ContainsFunc(able, func(a MachineRow) bool { return a.Name == m.Name })
@@ -67,7 +71,7 @@ func (r whyRows) fits(w *Why) WaitReason {
 	able := r.park.able(r.job.Requires, r.job.ArtifactKind)
 	if len(able) == 0 {
 		if nearest := r.park.unserved([]waitingRow{{Kind: r.job.ArtifactKind, Requires: r.job.Requires}})[0]; nearest.Lacks != "" {
-			w.Short = []WhyShort{{nearest.Nearest, nearest.Lacks}}
+			w.Short = []WhyShort{{Machine: nearest.Nearest, Lacks: nearest.Lacks}}
 		}
 		return WaitNoMachine
 	}
@@ -84,23 +88,20 @@ func (r whyRows) fits(w *Why) WaitReason {
 	return WaitNoOnline
 }
 
-// chosen returns the machines from which a matched job gets one: those that could run it and have a collector that takes
-// jobs. One that lost an attempt of it is among them only if all are such machines.
-func (r whyRows) chosen() []MachineRow {
-	able := slices.DeleteFunc(r.park.able(r.job.Requires, r.job.ArtifactKind), func(m MachineRow) bool {
-		return !slices.ContainsFunc(r.park.slotsOf(m.Name), slotRow.takes)
-	})
-	others := slices.DeleteFunc(slices.Clone(able), func(m MachineRow) bool { return slices.Contains(r.losers, whyLoser{m.Name}) })
-	if len(others) > 0 {
-		return others
-	}
-	return able
-}
-
-// hasRoom returns why no machine that takes jobs has room for a matched job; "" if one has.
+// hasRoom returns why no machine that takes jobs begins a matched job; "" if one has room for it.
 func (r whyRows) hasRoom(w *Why) WaitReason {
 	needs, _ := match.Parse(r.job.Requires) // fits has found machines for it
-	for _, m := range r.chosen() {
+	own := r.ownClass()
+	chosen, offered, cold := r.chosen(own), r.offered(own), false
+	for _, m := range r.park.manned(own) {
+		full := r.passedBy(own, m)
+		switch {
+		case full != nil:
+			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: full.words(), Full: full})
+			continue
+		case !slices.ContainsFunc(chosen, func(c MachineRow) bool { return c.Name == m.Name }):
+			continue
+		}
 		room, on := r.park.room(m)
 		takers := slices.DeleteFunc(r.park.slotsOf(m.Name), func(s slotRow) bool { return !s.takes() })
 		idle := slices.ContainsFunc(takers, func(s slotRow) bool {
@@ -110,15 +111,45 @@ func (r whyRows) hasRoom(w *Why) WaitReason {
 		short := room.Short(needs)
 		switch {
 		case len(short) > 0:
-			w.Short = append(w.Short, WhyShort{m.Name, match.Sentence(short)})
-		case idle:
-			w.Short = nil
-			return ""
+			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: match.Sentence(short)})
+		case !idle:
+			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: "it has no free collector"})
+		case !slices.ContainsFunc(offered, func(o MachineRow) bool { return o.Name == m.Name }):
+			cold = true
 		default:
-			w.Short = append(w.Short, WhyShort{m.Name, "it has no free collector"})
+			held := r.heldFor(m)
+			if held == nil || held.JobID == r.job.ID {
+				w.Short, w.Held = nil, nil
+				return ""
+			}
+			w.Held, w.Short = held, append(w.Short, WhyShort{Machine: m.Name, Lacks: fmt.Sprintf("it is held for job %s", held.JobID)})
 		}
 	}
+	if cold {
+		w.Affinity = r.affinity(own, offered)
+		return WaitAffinity
+	}
+	if w.Held == nil {
+		w.Held = r.heldForIt(own)
+	}
 	return WaitNoRoom
+}
+
+// heldForIt says which machine is held for the job; nil for none.
+func (r whyRows) heldForIt(own whyFirst) *WhyHeld {
+	if !r.late {
+		return nil
+	}
+	soonest := r.soonest(own)
+	for _, m := range r.park.machines {
+		if m.Name != soonest {
+			continue
+		}
+		if held := r.heldFor(m); held != nil && held.JobID == r.job.ID {
+			return held
+		}
+	}
+	return nil
 }
 
 // where says what a job waits for.
@@ -135,7 +166,7 @@ func (w Why) machineWords() string {
 	switch w.Reason {
 	case WaitNext:
 		return "it is dispatched next"
-	case WaitNoRoom:
+	case WaitNoRoom, WaitAffinity:
 		return w.roomWords("")
 	case WaitNoOnline:
 		if len(w.Machines) == 0 {
@@ -154,14 +185,24 @@ func (w Why) machineWords() string {
 	return ""
 }
 
-// roomWords says what the machines that could run a job lack now, after a separator; "" if one of them has room.
+// roomWords says what the machines that could run a job lack now, or for which of them it waits, after a separator; "" if
+// one of them has room.
 func (w Why) roomWords(separator string) string {
-	if len(w.Short) == 0 {
-		return ""
-	}
 	short := make([]string, len(w.Short))
 	for i, s := range w.Short {
 		short[i] = s.words()
 	}
-	return separator + "no machine has room for it: " + someOf(short, len(short))
+	switch {
+	case w.Affinity != nil && len(short) > 0:
+		return separator + w.Affinity.words() + "; " + someOf(short, len(short))
+	case w.Affinity != nil:
+		return separator + w.Affinity.words()
+	case len(short) == 0:
+		return ""
+	}
+	text := separator + "no machine has room for it: " + someOf(short, len(short))
+	if w.Held != nil && w.Held.JobID == w.JobID {
+		text += "; " + w.Held.words()
+	}
+	return text
 }

@@ -7,20 +7,31 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
-// Why returns why the job of that id waits, or that it does not. The id may be cut as for FindJob. Errors: those of FindJob.
-func (r *Reader) Why(ctx context.Context, name string) (Why, error) {
+// Why returns why the job of that id waits, or that it does not. The id may be cut as for FindJob. waits are the settings
+// of the scheduler, with the present time. Errors: those of FindJob.
+func (r *Reader) Why(ctx context.Context, name string, waits match.Waits) (Why, error) {
 	found, err := r.FindJob(ctx, name)
 	if err != nil {
 		return Why{}, err
 	}
-	return r.WhyJob(ctx, found.ID)
+	return r.WhyJob(ctx, found.ID, waits)
 }
 
 // WhyJob is Why for a whole id.
-func (r *Reader) WhyJob(ctx context.Context, id events.JobID) (Why, error) {
-	var rows whyRows
+func (r *Reader) WhyJob(ctx context.Context, id events.JobID, waits match.Waits) (Why, error) {
+	rows, err := r.whyRows(ctx, id, waits)
+	if err != nil {
+		return Why{}, err
+	}
+	return rows.why(), nil
+}
+
+// whyRows reads what the reason of a job depends on.
+func (r *Reader) whyRows(ctx context.Context, id events.JobID, waits match.Waits) (whyRows, error) {
+	rows := whyRows{waits: waits}
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {
 		list, err := jobs(ctx, tx, JobFilter{ID: id})
 		if err != nil {
@@ -30,15 +41,15 @@ func (r *Reader) WhyJob(ctx context.Context, id events.JobID) (Why, error) {
 			return missing(ctx, tx, id)
 		}
 		rows.job = list[0]
-		if rows.job.State != events.JobQueued {
+		switch {
+		case rows.job.State != events.JobQueued:
 			return nil
+		case rows.job.Held != "":
+			return rows.readNeeds(ctx, tx)
 		}
 		return rows.read(ctx, tx)
 	})
-	if err != nil {
-		return Why{}, err
-	}
-	return rows.why(), nil
+	return rows, err
 }
 
 // read fills in what the reason of a job that waits depends on.
@@ -51,6 +62,9 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	classes, err := r.readPark(ctx, tx)
 	if err != nil {
 		return err
+	}
+	if r.free() && (r.late || len(r.job.Near) > 0) {
+		also(&b, &r.firsts, "why_firsts")
 	}
 	also(&b, &found, "requests", RequestFilter{ID: r.job.RequestID}.args())
 	also(&b, &shared, "shared")

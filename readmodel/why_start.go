@@ -26,15 +26,19 @@ type whyLength struct {
 func (r whyRows) starts(w Why) *WhyStart {
 	//exhaustive:ignore
 	switch w.Reason {
-	case WaitPaused, WaitLimit, WaitNoMachine, WaitNoOnline:
+	case WaitPaused, WaitLimit, WaitNoMachine, WaitNoOnline, WaitNeeds, WaitSkipped:
 		return nil
 	}
-	if len(r.lengths) == 0 {
+	if w.Reason == WaitAffinity {
+		return &WhyStart{BeforeMS: w.Affinity.LeftMS}
+	}
+	if w.Reason == WaitNoRoom && !slices.ContainsFunc(w.Short, func(s WhyShort) bool { return s.Full == nil }) {
+		return nil // something else than jobs has the memory
+	}
+	each, known := r.length()
+	if !known {
 		return nil
 	}
-	lengths := slices.Clone(r.lengths)
-	slices.SortFunc(lengths, func(a, b whyLength) int { return int(a.MS - b.MS) })
-	each := float64(lengths[len(lengths)/2].MS)
 	lanes, busy := 1.0, w.Running != nil
 	if r.free() {
 		lanes, busy = r.lanes(), w.Reason != WaitNext
@@ -50,10 +54,20 @@ func (r whyRows) starts(w Why) *WhyStart {
 	return &WhyStart{AfterMS: int64(after / 2), BeforeMS: int64(2 * after)}
 }
 
+// length returns the median of what the last jobs like it took, in milliseconds; false if there is none.
+func (r whyRows) length() (ms float64, known bool) {
+	if len(r.lengths) == 0 {
+		return 0, false
+	}
+	lengths := slices.Clone(r.lengths)
+	slices.SortFunc(lengths, func(a, b whyLength) int { return int(a.MS - b.MS) })
+	return float64(lengths[len(lengths)/2].MS), true
+}
+
 // lanes counts the lanes that could run a matched job: one of each machine that it has for itself.
 func (r whyRows) lanes() (n float64) {
 	needs, _ := match.Parse(r.job.Requires)
-	for _, m := range r.chosen() {
+	for _, m := range r.chosen(r.ownClass()) {
 		for _, s := range r.park.slotsOf(m.Name) {
 			if s.takes() {
 				n++
@@ -70,6 +84,8 @@ func (r whyRows) lanes() (n float64) {
 func (s *WhyStart) words() string {
 	switch {
 	case s == nil:
+		return ""
+	case s.AfterMS == 0 && s.BeforeMS > 0: // the reason says it
 		return ""
 	case s.BeforeMS == 0:
 		return "; it starts at once"

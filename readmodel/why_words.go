@@ -13,6 +13,9 @@ const namedInWords = 3
 
 // words says a reason with its numbers.
 func (r whyRows) words(w Why) string {
+	if r.job.Held != "" {
+		return w.heldWords()
+	}
 	if r.free() {
 		if words := w.machineWords(); words != "" {
 			return words
@@ -20,7 +23,8 @@ func (r whyRows) words(w Why) string {
 	}
 	lane := r.where()
 	switch w.Reason {
-	case WaitNoRoom: // only of jobs without a lane
+	case WaitNoRoom, WaitAffinity: // only of jobs without a lane
+	case WaitNeeds, WaitSkipped: // see heldWords
 	case WaitNext:
 		if r.job.Place > 0 {
 			return fmt.Sprintf("it is the next job that runs on %s: its collector has not begun it yet", lane)
@@ -37,7 +41,7 @@ func (r whyRows) words(w Why) string {
 	case WaitLimit:
 		return w.Limit.words()
 	case WaitTier:
-		return fmt.Sprintf("%s before it for %s, of more urgent tiers", isOrAre(w.Ahead, "job"), lane)
+		return fmt.Sprintf("%s before it for %s, of more urgent tiers%s", isOrAre(w.Ahead, "job"), lane, w.roomWords("; "))
 	case WaitShare:
 		return fmt.Sprintf("it is the first of its own; %s%s", r.shareWords(w), w.roomWords("; "))
 	case WaitOwn:

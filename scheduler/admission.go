@@ -57,7 +57,7 @@ func decideQueue(s *state, p Policy, name events.QueueName, now time.Time) (deci
 	if name == "" {
 		limit = p.MaxInProgress
 	}
-	if s.Seats.All >= cmp.Or(p.MaxWaiting, usualWaiting) || !s.mayStartAny(name, limit) {
+	if s.Seats.All+s.Blocked >= cmp.Or(p.MaxWaiting, usualWaiting) || !s.mayStartAny(name, limit) {
 		return decision{}, false
 	}
 	var first *decision

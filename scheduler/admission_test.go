@@ -11,7 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // office is a farm on which requests wait for their start.
@@ -240,8 +240,8 @@ func TestASnapshotKeepsTheShares(t *testing.T) {
 		if again, _ := twin.state.Snapshot(); string(again) != string(data) {
 			t.Fatal("a snapshot of the snapshot differs")
 		}
-		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]], ledger.Waits{})
-		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]], ledger.Waits{})
+		one, _, ok := f.state.Next(f.state.Lanes[f.lanes[0]], match.Waits{})
+		other, _, _ := twin.state.Next(twin.state.Lanes[f.lanes[0]], match.Waits{})
 		if diff := cmp.Diff(one, other); diff != "" || !ok {
 			t.Fatal(diff)
 		}

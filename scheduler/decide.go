@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/request"
 )
 
@@ -26,7 +27,7 @@ type Policy struct {
 	QuarantineAfter int
 	// Retention is how long jobs stay in the tables after they ended; 0 means for ever.
 	Retention time.Duration
-	// MaxWaiting bounds the jobs that wait for dispatch; above it no request starts.
+	// MaxWaiting bounds the jobs that wait for dispatch, also those that are blocked; above it no request starts.
 	MaxWaiting int
 	// AffinityWait is how long a matched job waits for a machine that has its caches; 0 means not at all. RoomWait is how
 	// long a job that is first waits for room before a machine is held for it; 0 means for ever.
@@ -68,11 +69,13 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	}
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
-	waits := ledger.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
+	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
 	if s.Shared { // a crowd of requests that start must not delay a dispatch
 		out = append(out, decideLanes(s, waits)...)
 	}
-	if d, ok := decideAdmission(s, p, now); ok {
+	if graphs := decideGraphs(s); len(graphs) > 0 {
+		out = append(out, graphs...)
+	} else if d, ok := decideAdmission(s, p, now); ok { // a repair must find the graph ended
 		out = append(out, d)
 	}
 	out = append(out, decideQuarantine(s, p)...)
@@ -92,7 +95,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	return out
 }
 
-func decideLanes(s *state, w ledger.Waits) (out []decision) {
+func decideLanes(s *state, w match.Waits) (out []decision) {
 	for _, l := range s.LaneOrder {
 		out = append(out, decideLane(s, l)...)
 	}
@@ -107,12 +110,12 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	case r.State == events.StateWaitingForArtifacts && p.ArtifactDeadline > 0 && now.Sub(r.CreatedAt) > p.ArtifactDeadline:
 		command = request.Expire{Limit: p.ArtifactDeadline}
 	case r.State == events.StateInProgress && s.Open[r.ID] == 0:
-		jobs, failed, ended := progress(s, r)
+		done, ended := progress(s, r)
 		_, again := decideAgain(s, r)
 		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
 			return decision{}, false
 		}
-		command = request.Complete{Jobs: jobs, Failed: failed}
+		command = done
 	default:
 		return decision{}, false
 	}
@@ -123,25 +126,29 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "end request", facts: facts}, true
 }
 
-// progress counts the required jobs of a request and those that failed. ended says whether all of them have ended, and
+// progress counts the required jobs of a request and those that failed or were skipped. ended says whether all of them have ended, and
 // the required jobs of its parent that it asked for. Optional jobs do not count. Of the rounds of a job the newest
 // counts.
-func progress(s *state, r *request.Request) (jobs, failed int, ended bool) {
+func progress(s *state, r *request.Request) (done request.Complete, ended bool) {
 	ended = true
 	for _, j := range s.NewestRounds(r) {
 		if j.Spec().Optional {
 			continue
 		}
-		ended = ended && j.State.Terminal()
+		_, skipped := s.Skips(r.ID, j)
+		ended = ended && (j.State.Terminal() || skipped)
 		if j.Spec().Backfill && j.Spec().RequestID == r.ID {
 			continue
 		}
-		jobs++
-		if j.State == events.JobFailure || j.State == events.JobCancelled {
-			failed++
+		done.Jobs++
+		switch {
+		case skipped:
+			done.Skipped++
+		case j.State == events.JobFailure || j.State == events.JobCancelled:
+			done.Failed++
 		}
 	}
-	return jobs, failed, ended
+	return done, ended
 }
 
 // decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect; on a shared
@@ -175,7 +182,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	if !s.takesJobs(lane) || open > 0 {
 		return nil
 	}
-	if d, ok := decideDispatch(s, l, ledger.Waits{}); ok {
+	if d, ok := decideDispatch(s, l, match.Waits{}); ok {
 		return []decision{d}
 	}
 	return nil
@@ -183,7 +190,7 @@ func decideLane(s *state, l events.Lane) []decision {
 
 // decideDispatch dispatches the job whose turn it is to a lane. On a shared farm all dispatches are serialised by one
 // subject: so each one knows the charges and the free places that the ones before it have left.
-func decideDispatch(s *state, l events.Lane, w ledger.Waits) (decision, bool) {
+func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 	lane := s.Lanes[l]
 	choice, next, ok := s.Next(lane, w)
 	if !ok {
@@ -229,11 +236,12 @@ func (s *state) cancelled(lane *ledger.Lane) []uint64 {
 // closes reports whether next is the last job for the lane of its own request and of all requests that began on the
 // lane.
 func (s *state) closes(lane *ledger.Lane, next events.JobSpec) bool {
-	if s.others(lane, next.RequestID, next.ID) {
+	l := next.Lane()
+	if s.others(lane, next.RequestID, next.ID) || s.Awaits(next.RequestID, l) {
 		return false
 	}
 	for id := range lane.Entered {
-		if s.others(lane, id, next.ID) {
+		if s.others(lane, id, next.ID) || s.Awaits(id, l) {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // tries is how many lanes decideMatched looks at for a job that can be dispatched, in case that the first decision
@@ -15,7 +16,7 @@ const tries = 3
 
 // decideMatched dispatches a matched job to a lane of a machine. A lane gets one only when nothing is open on it: so
 // which machine executes a job is decided as late as possible.
-func decideMatched(s *state, w ledger.Waits) (out []decision) {
+func decideMatched(s *state, w match.Waits) (out []decision) {
 	for _, l := range s.FreeLanes() {
 		d, ok := decideDispatch(s, l, w)
 		if !ok {
@@ -45,11 +46,13 @@ func decideMove(s *state, l events.Lane) []decision {
 	}
 	c := s.Collector(name)
 	var reason string
-	switch {
+	switch full := lane.Work.Full; {
 	case c.Removed:
 		reason = fmt.Sprintf("collector %s was removed", name)
 	case executed:
 		return nil
+	case full != nil:
+		reason = fmt.Sprintf("machine %s had %d MiB of memory free, and the job reserves %d MiB", lane.Machine, full.FreeMiB, full.ReservedMiB)
 	case c.Quarantined:
 		reason = fmt.Sprintf("collector %s is quarantined", name)
 	case c.Draining:

@@ -434,7 +434,7 @@ func terms(r *rand.Rand) (terms []string) {
 }
 
 // step lets something happen: a scheduler reads a little or everything, and decides; a process goes on; a machine falls
-// silent, comes back, drains or is quarantined; requests come and are cancelled; a scheduler is killed.
+// silent, comes back, drains, is quarantined or has its memory taken; requests come and are cancelled; a scheduler is killed.
 func (p *pool) step() {
 	p.now = p.now.Add(time.Duration(p.r.IntN(2000)) * time.Millisecond)
 	i := p.r.IntN(len(p.schedulers))
@@ -453,8 +453,10 @@ func (p *pool) step() {
 		if !h.silent {
 			p.work(h, lane)
 		}
-	case k < 92:
+	case k < 91:
 		h.silent = true
+	case k < 92:
+		h.taken = p.r.Int64N(2*h.MemoryMiB) - h.MemoryMiB
 	case k < 96:
 		h.silent = false
 		p.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
@@ -482,13 +484,13 @@ func (p *pool) cancel(id events.RequestID) {
 // finish repairs everything and lets all jobs end that a machine can run.
 func (p *pool) finish() {
 	for _, h := range p.machines {
-		h.silent = false
+		h.silent, h.taken = false, 0
 		for _, lane := range h.lanes {
 			p.say(events.CollectorActivated{Name: h.slot(lane)},
 				events.CollectorOnline{Name: h.slot(lane), Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
 		}
 	}
-	for idle := 0; idle < 4; {
+	for idle := 0; idle < 6; {
 		before := len(p.log)
 		p.settle()
 		for _, h := range p.machines {
@@ -496,7 +498,7 @@ func (p *pool) finish() {
 				p.work(h, lane)
 			}
 		}
-		p.now = p.now.Add(20 * time.Second)
+		p.now = p.now.Add(time.Minute)
 		if len(p.log) == before {
 			idle++
 		} else {

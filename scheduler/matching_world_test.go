@@ -28,6 +28,7 @@ type pool struct {
 	// limits are the most jobs that accounts may have at once.
 	limits map[events.AccountName]int
 
+	requires  map[events.JobID][]string
 	open      map[events.JobID]events.Lane
 	ended     map[events.JobID]bool
 	made      map[events.JobID]bool
@@ -38,7 +39,9 @@ type pool struct {
 	works     map[events.Lane]*job.Work
 	standing  map[events.CollectorName]job.Standing
 	cancelled map[events.RequestID]bool
-	problem   string
+	// fresh is set while a scheduler decides that has read everything.
+	fresh   bool
+	problem string
 }
 
 // host is a machine, its lanes and what its processes hold.
@@ -49,12 +52,18 @@ type host struct {
 	// held is the token of the attempt that the process of each lane holds: it may be over without its knowing.
 	held map[events.Lane]events.Seq
 	used []match.Requirement
+	// taken is how much of its memory, in MiB, is used by something else than jobs.
+	taken int64
+	// full is what a job found that wanted more, since when and by which event; nil if a larger one has run since then.
+	full  *events.HostFull
+	since time.Time
+	tried events.Seq
 }
 
 func newPool(seed uint64, schedulers int) *pool {
 	p := &pool{
 		r: rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
-		open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
+		requires: map[events.JobID][]string{}, open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
 		running: map[events.AccountName]int{}, accounts: map[events.RequestID]events.AccountName{}, places: map[events.Lane]events.JobDispatched{},
 		cancelled: map[events.RequestID]bool{}, works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
 	}
@@ -129,7 +138,7 @@ func (p *pool) judge(f events.Fact) {
 		p.accounts[f.RequestID] = f.Account
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
-			p.made[spec.ID] = true
+			p.made[spec.ID], p.requires[spec.ID] = true, spec.Requires
 		}
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
@@ -161,6 +170,16 @@ func (p *pool) worked(f events.WorkFact) {
 		}
 		p.ended[f.JobID] = true
 		p.leaves(f.Lane, f.JobID)
+		if h := p.hostOf(f.Lane); h.full != nil && f.Outcome == events.Success && f.Token > h.tried {
+			if needs, _ := match.Parse(p.requires[f.JobID]); needs.MemoryMiB() > h.full.FreeMiB {
+				h.full = nil
+			}
+		}
+	case events.AttemptReleased:
+		if f.HostFull != nil {
+			h := p.hostOf(f.Lane)
+			h.full, h.since, h.tried = f.HostFull, p.now, events.Seq(len(p.log))
+		}
 	case events.JobMoved:
 		p.leaves(f.Lane, f.JobID)
 	}
@@ -182,6 +201,9 @@ func (p *pool) bound(f events.JobDispatched) {
 	}
 	h := p.hostOf(lane)
 	needs, _ := match.Parse(f.Job.Requires)
+	if h.full != nil && p.fresh && needs.MemoryMiB() > h.full.FreeMiB && p.now.Before(h.since.Add(30*time.Second)) {
+		p.fail("job %s goes to %s again after %s", f.Job.ID, h.Machine, p.now.Sub(h.since))
+	}
 	h.used = append(h.used, needs)
 	h.overbooked(p)
 	if f.Share == nil || f.Share.Part < 0 || f.Share.Part >= 1024 {
@@ -257,6 +279,7 @@ func (p *pool) decide(s *state) (dispatched int) {
 		}
 		return 0
 	}
+	p.fresh = int(s.Seq) == len(p.log)
 	taken := false
 	l := limits{time.Minute, 2 * time.Minute}
 	all := append(decide(s, p.policy, p.now), decideTakeovers(s, l, silence)...)
@@ -282,7 +305,7 @@ func (p *pool) decide(s *state) (dispatched int) {
 }
 
 // work lets the process of a lane do its next step: it begins the job that waits, or ends the one that it holds. It is
-// refused what the log does not have any more.
+// refused what the log does not have any more. If the machine has too little memory left, it gives the job back.
 func (p *pool) work(h *host, lane events.Lane) {
 	on := p.works[lane]
 	if token, holds := h.held[lane]; holds {
@@ -307,6 +330,22 @@ func (p *pool) work(h *host, lane events.Lane) {
 		p.say(f)
 		if _, begins := f.(events.JobDequeued); begins {
 			h.held[lane] = events.Seq(len(p.log))
+			p.look(h, lane, d.Job)
 		}
 	}
+}
+
+// look gives a job back that just began, if the machine has less memory free than the job reserves.
+func (p *pool) look(h *host, lane events.Lane, spec events.JobSpec) {
+	needs, _ := match.Parse(spec.Requires)
+	full := events.HostFull{ReservedMiB: needs.MemoryMiB(), FreeMiB: h.MemoryMiB - h.taken}
+	if full.FreeMiB >= full.ReservedMiB {
+		return
+	}
+	facts, err := job.Decide(p.works[lane].Lane, lane, job.Release{Token: h.held[lane], Reason: "full", HostFull: &full, At: p.now})
+	if err != nil {
+		p.fail("%v", err)
+	}
+	delete(h.held, lane)
+	p.say(facts...)
 }

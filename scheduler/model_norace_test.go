@@ -11,3 +11,6 @@ const (
 	poolMachines = 100
 	poolJobs     = 5000
 )
+
+// graphWorlds is how many random farms with graphs the test plays.
+const graphWorlds = 10_000

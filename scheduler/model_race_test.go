@@ -12,3 +12,6 @@ const (
 	poolMachines = 10
 	poolJobs     = 200
 )
+
+// graphWorlds is how many random farms with graphs the test plays.
+const graphWorlds = 30

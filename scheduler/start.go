@@ -17,7 +17,7 @@ const roundsInAll = 20
 // something and that is already recorded.
 func decideStart(s *state, r *request.Request, reason string, now time.Time) (decision, bool) {
 	cause := s.Versions[events.RequestSubject(r.ID)]
-	own, backfill, digest, err := s.Expand(r)
+	start, err := s.start(r, now)
 	if err != nil {
 		var command request.Command = request.FailExpansion{Reason: err.Error()}
 		if lack, is := errors.AsType[ledger.LackError](err); is {
@@ -26,16 +26,6 @@ func decideStart(s *state, r *request.Request, reason string, now time.Time) (de
 		facts, _ := request.Decide(*r, command)
 		return decision{cause: cause, request: r.ID, what: "fail expansion", facts: facts}, len(facts) > 0
 	}
-	requires, _ := s.Requires(r) // Expand has read them
-	start := request.Start{Definitions: digest, Requires: requires}
-	for _, spec := range own {
-		if spec, lacks := s.Lacks(spec, now); lacks {
-			start.Jobs = append(start.Jobs, spec)
-		} else {
-			start.Shared = append(start.Shared, spec.ID)
-		}
-	}
-	start.Backfill = s.Missing(backfill, now)
 	facts, err := request.Decide(*r, start)
 	if err != nil {
 		return decision{}, false
@@ -47,17 +37,49 @@ func decideStart(s *state, r *request.Request, reason string, now time.Time) (de
 	}, true
 }
 
+// start returns the jobs of a request, and what they need.
+func (s *state) start(r *request.Request, now time.Time) (request.Start, error) {
+	own, backfill, digest, err := s.Expand(r)
+	if err != nil {
+		return request.Start{}, err
+	}
+	requires, _ := s.Requires(r) // Expand has read them
+	start := request.Start{Definitions: digest, Requires: requires}
+	var shared []events.JobSpec
+	for _, spec := range own {
+		if spec, lacks := s.Lacks(spec, now); lacks {
+			start.Jobs = append(start.Jobs, spec)
+		} else {
+			start.Shared, shared = append(start.Shared, spec.ID), append(shared, spec)
+		}
+	}
+	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, true); err != nil {
+		return request.Start{}, err
+	}
+	start.Backfill, start.BackfillGraph, err = s.backfill(digest, backfill, now)
+	if start.BackfillGraph != nil && start.Graph != nil {
+		start.BackfillGraph.Number = 1
+	}
+	return start, err
+}
+
 func decideLateBackfill(s *state, r, parent *request.Request, now time.Time) (decision, bool) {
-	_, backfill, _, err := s.Expand(r)
+	_, backfill, digest, err := s.Expand(r)
 	if err != nil {
 		return decision{}, false
 	}
-	missing := s.Missing(backfill, now)
-	facts, err := request.Decide(*r, request.AddBackfill{Jobs: missing})
+	missing, g, err := s.backfill(digest, backfill, now)
 	if err != nil {
-		return decision{}, false
+		return decision{}, false // its own jobs had no such fault, so this is a program that changed: they go on without
 	}
 	admitted := events.BackfillAdmitted{RequestID: r.ID, Parent: parent.Artifact.Tag, Jobs: len(missing)}
+	if g != nil {
+		g.Number, admitted.Graphs = s.Graphed[r.ID], 1
+	}
+	facts, err := request.Decide(*r, request.AddBackfill{Jobs: missing, Graph: g})
+	if err != nil {
+		return decision{}, false
+	}
 	return decision{
 		cause: s.Versions[events.RequestSubject(parent.ID)], request: r.ID, what: "backfill late parent", facts: append([]events.Fact{admitted}, facts...),
 	}, true
@@ -88,7 +110,7 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 	if len(jobs) == 0 {
 		return decision{}, false
 	}
-	return s.grant(r, fmt.Sprint("again-", len(r.Jobs)), "make cancelled jobs again", jobs), true
+	return s.grant(r, events.GraphRepair, fmt.Sprint("again-", len(r.Jobs)), "make cancelled jobs again", jobs), true
 }
 
 // nextRound returns the round after a job's newest one, for a request.
@@ -99,10 +121,16 @@ func (s *state) nextRound(j *ledger.Job, r *request.Request) events.JobSpec {
 	return spec
 }
 
-// grant returns the decision that makes more jobs for a request after its start.
-func (s *state) grant(r *request.Request, key, what string, jobs []events.JobSpec) decision {
-	facts, _ := request.Decide(*r, request.Grant{Key: key, Jobs: jobs})
-	admitted := events.GraphAdmitted{RequestID: r.ID, Key: key, Kind: events.GraphRepair, Jobs: len(jobs)}
+// grant returns the decision that makes more jobs for a request after its start: in the open graph that has them, or in
+// a new one if they need others.
+func (s *state) grant(r *request.Request, kind events.GraphKind, key, what string, jobs []events.JobSpec) decision {
+	admitted := events.GraphAdmitted{RequestID: r.ID, Key: key, Kind: kind, Jobs: len(jobs)}
+	command := request.Grant{Key: key}
+	command.Jobs, command.Again = s.runAgain(r, jobs)
+	if g := s.repairGraph(r, command.Jobs); g != nil {
+		command.Graph, admitted.Graphs = g, 1
+	}
+	facts, _ := request.Decide(*r, command)
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: what, facts: append([]events.Fact{admitted}, facts...)}
 }
 
@@ -114,13 +142,23 @@ func decideWish(s *state, r *request.Request) decision {
 		facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
 		return facts
 	}
-	jobs, why := s.repairs(r, wish.Select)
+	var jobs []events.JobSpec
+	var why string
+	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
+		only := ""
+		for _, id := range wish.Select {
+			only += " --select " + string(id)
+		}
+		why = fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
+	} else {
+		jobs, why = s.repairs(r, wish.Select)
+	}
 	if why == "" {
-		d := s.grant(r, wish.Key, "repair request", jobs)
+		d := s.grant(r, wish.Kind, wish.Key, string(wish.Kind)+" jobs", jobs)
 		d.otherwise = refuse("these are too many jobs to be recorded at once: name fewer of them")
 		return d
 	}
-	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse repair", facts: refuse(why)}
+	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse " + string(wish.Kind), facts: refuse(why)}
 }
 
 // repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is selected, it
@@ -131,14 +169,14 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 	running := 0
 	for _, j := range s.NewestRounds(r) {
 		newest := s.Find(s.NewestRound(j.Spec()))
-		if !newest.State.Terminal() {
-			running++
-		}
 		for _, id := range append(newest.Spec().Earlier(), newest.ID) {
 			known[id] = newest
 		}
-		if newest.State == events.JobFailure || newest.State == events.JobCancelled {
+		switch {
+		case s.undone(r, newest):
 			failed = append(failed, newest.ID)
+		case !newest.State.Terminal():
+			running++
 		}
 	}
 	if len(selected) == 0 {
@@ -161,15 +199,18 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 			return nil, fmt.Sprintf("job %s is none of the request", id)
 		case taken[j.ID]:
 			continue
-		case !j.State.Terminal():
-			return nil, fmt.Sprintf("job %s is %s: it is being measured", j.ID, j.State)
-		case j.State == events.JobSuccess:
-			return nil, fmt.Sprintf("job %s succeeded: what it measured stands", j.ID)
-		case j.Round+1 >= roundsInAll:
-			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", j.ID, roundsInAll)
+		case !s.undone(r, j):
+			return nil, s.whyNot(r, j)
 		}
 		taken[j.ID] = true
 		jobs = append(jobs, s.nextRound(j, r))
+	}
+	jobs = s.withAncestors(r, jobs)
+	for _, spec := range jobs {
+		if spec.Round >= roundsInAll {
+			earlier := spec.Earlier()
+			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", earlier[len(earlier)-1], roundsInAll)
+		}
 	}
 	return jobs, ""
 }

@@ -128,8 +128,9 @@ func (s *state) lostBy(lane *ledger.Lane, serving events.CollectorName, l limits
 	return fmt.Sprintf("no heartbeat for %s, and collector %s serves the lane", l.takeover, serving), silence(holder) >= l.takeover
 }
 
-// decideRelease gives back the job that a removed collector has in hand, because that collector can no longer write.
-// The job is not to blame, so this spends no attempt.
+// decideRelease gives back the job that a removed collector has in hand, because the door refuses that collector. An
+// event that the door had already let in comes before this one, or is refused for its version. The job is not to
+// blame, so this spends no attempt.
 func decideRelease(s *state, name events.Lane) (decision, bool) {
 	lane := s.Lanes[name]
 	holder := lane.Work.Collector

@@ -68,6 +68,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.lacking()
 	j.update()
 	j.unserved()
+	j.full()
 	j.overrun()
 	j.offline()
 	j.stalled()
@@ -110,6 +111,8 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return j.updateOver(events.CollectorName(a.About)), true
 	case events.AlertOverrun:
 		return "the attempt has ended", true
+	case events.AlertHostFull:
+		return j.fullOver(events.MachineName(a.About)), true
 	case events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
 		// The part that raised them clears them.
 	}

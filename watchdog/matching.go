@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 // unmatched judges matched jobs that no machine can run.
@@ -63,4 +64,30 @@ func (j *judgement) awaited(first *ledger.Job) string {
 		return "a machine: " + j.Lacking(c).Error()
 	}
 	return "a free place on a machine that can run its jobs"
+}
+
+// full judges machines on which jobs found less free memory than they reserve, several in a row.
+func (j *judgement) full() {
+	for _, name := range slices.Sorted(maps.Keys(j.Machines)) {
+		f := j.FullOf(name, j.now)
+		if f == nil || f.Times < match.FullAlarm {
+			continue
+		}
+		j.want(f.AlarmBy, events.AlertRaised{
+			Kind: events.AlertHostFull, About: string(name),
+			Message: fmt.Sprintf("Machine %s had less free memory than jobs reserve, %d times in a row: a job reserves %d MiB, and %d MiB were free. "+
+				"Such jobs go to other machines, or wait; this one is tried again at most every few minutes.", name, match.FullAlarm, f.Alarm.ReservedMiB, f.Alarm.FreeMiB),
+			Action: fmt.Sprintf("See what else runs on the host and end it, or offer less with `tacho machine set %s --memory …`.", name),
+		})
+	}
+}
+
+func (j *judgement) fullOver(name events.MachineName) string {
+	switch m, ok := j.Machines[name]; {
+	case !ok || m.Removed:
+		return "the machine was removed"
+	case m.Full == nil:
+		return "a job ran there, or the offer of the machine was changed"
+	}
+	return "a job that reserves more runs there"
 }

@@ -191,7 +191,13 @@ func TestBodiesAreBounded(t *testing.T) {
 	r := newReceiver(t, log)
 	// The largest body that GitHub sends is recorded in parts, all or none.
 	body := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("y"), maxBody-8)...), `"}`...)
-	if answer, a := serve(r, post("/", "large", body)); answer.StatusCode != http.StatusAccepted {
+	answer, a := serve(r, post("/", "large", body))
+	for range 10 { // on a busy host, the log may take longer than GitHub waits
+		if answer.StatusCode == http.StatusServiceUnavailable {
+			answer, a = serve(r, post("/", "large", body))
+		}
+	}
+	if answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("%d %+v", answer.StatusCode, a)
 	}
 	found := read(t, log, "large")

@@ -110,6 +110,8 @@ func alertTitle(k events.AlertKind) string {
 		return "requests wait"
 	case events.AlertHook:
 		return "hook"
+	case events.AlertHostFull:
+		return "memory"
 	}
 	return string(k)
 }

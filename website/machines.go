@@ -23,7 +23,7 @@ func (s *Server) park(_ http.ResponseWriter, r *http.Request, _ *params) (any, e
 
 // parked returns the machines. The states of their collectors are those that the heartbeats tell.
 func (s *Server) parked(r *http.Request) (readmodel.Machines, error) {
-	found, err := s.Reader.Machines(r.Context())
+	found, err := s.Reader.Machines(r.Context(), s.Clock())
 	if err != nil {
 		return found, err
 	}
@@ -59,10 +59,29 @@ func (s *Server) oneMachine(_ http.ResponseWriter, r *http.Request, _ *params) (
 type parkView struct {
 	Machines []offerView
 	Unserved []readmodel.Unserved
+	Hints    []readmodel.MemoryHint
 }
 
 // offerView is a machine as the page shows it.
-type offerView struct{ readmodel.Machine }
+type offerView struct {
+	readmodel.Machine
+	// Limits says whether what jobs reserve is enforced; empty if that is not known. Loose is set if it is not.
+	Limits string
+	Loose  bool
+	// Alert says that jobs find too little memory, many times in a row; nil for none.
+	Alert *readmodel.Alert
+}
+
+// limit says of a machine what one of its collectors says of limits. One that does not enforce them counts for all.
+func (v *offerView) limit(c readmodel.Collector) {
+	switch enforced, why, known := c.Enforced(); {
+	case !known || c.RemovedAt != nil || c.Machine != v.Name:
+	case !enforced:
+		v.Limits, v.Loose = "not enforced, jobs can use more than they reserve: "+why, true
+	case !v.Loose:
+		v.Limits = "enforced"
+	}
+}
 
 // Memory and FreeMemory are in bytes.
 func (v offerView) Memory() int64     { return v.MemoryMiB << 20 }
@@ -78,9 +97,28 @@ func (v offerView) DeviceList() (list []string) {
 
 func (s *Server) machinesPage(r *http.Request) (view, error) {
 	found, err := s.parked(r)
-	v := parkView{Unserved: found.Unserved}
-	for _, m := range found.Machines {
-		v.Machines = append(v.Machines, offerView{m})
+	v := parkView{Unserved: found.Unserved, Hints: found.Hints}
+	if err != nil {
+		return view{}, err
 	}
-	return view{template: "machines", title: "Machines", data: v}, err
+	rows, err := s.Reader.Collectors(r.Context())
+	if err != nil {
+		return view{}, err
+	}
+	alerts, err := s.Reader.Alerts(r.Context(), 0)
+	if err != nil {
+		return view{}, err
+	}
+	for _, m := range found.Machines {
+		shown := offerView{Machine: m}
+		for _, c := range rows {
+			shown.limit(c)
+		}
+		i := slices.IndexFunc(alerts, func(a readmodel.Alert) bool { return a.Kind == events.AlertHostFull && a.About == string(m.Name) })
+		if i >= 0 {
+			shown.Alert = &alerts[i]
+		}
+		v.Machines = append(v.Machines, shown)
+	}
+	return view{template: "machines", title: "Machines", data: v}, nil
 }

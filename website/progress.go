@@ -27,6 +27,8 @@ func progressOf(r readmodel.Request) progress {
 // jobView is a job with its progress at this moment.
 type jobView struct {
 	Job readmodel.Job
+	// State is that of the job as people see it. Because says because of which job it is skipped; empty if it is not.
+	State, Because string
 	// Progress is nil unless the job is running.
 	Progress *progress
 	// Benchmark is what is being measured; empty if unknown.
@@ -38,7 +40,7 @@ type jobView struct {
 // newJobView takes the progress from the heartbeat of the collector that runs the job. Without one it knows how many
 // test cases were reported, but not the total.
 func newJobView(j readmodel.Job, machines []client.Collector) jobView {
-	v := jobView{Job: j, Machine: machineOf(j, machines)}
+	v := jobView{Job: j, State: j.Shown(), Machine: machineOf(j, machines)}
 	if j.State != events.JobInProgress {
 		return v
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -94,7 +96,17 @@ func (s *Server) requests(_ http.ResponseWriter, r *http.Request, p *params) (an
 }
 
 func (s *Server) request(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.Reader.FindRequest(r.Context(), r.PathValue("request"))
+	return s.requestShown(r)
+}
+
+// requestShown reads one request, for the API and the page.
+func (s *Server) requestShown(r *http.Request) (readmodel.RequestJobs, error) {
+	found, err := s.Reader.FindRequest(r.Context(), r.PathValue("request"))
+	if err != nil {
+		return readmodel.RequestJobs{}, err
+	}
+	found.Rest, err = s.Reader.Rest(r.Context(), found, s.waits())
+	return found, err
 }
 
 func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
@@ -106,6 +118,7 @@ func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, e
 		Request: named, Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(),
 		State: choice(p, "state", []events.JobState{
 			events.JobQueued, events.JobInProgress, events.JobSuccess, events.JobFailure, events.JobCancelled,
+			events.JobState(graph.Blocked), events.JobState(graph.Skipped),
 		}),
 	}
 	if p.err != nil {
@@ -119,7 +132,12 @@ func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, er
 }
 
 func (s *Server) whyJob(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.Reader.Why(r.Context(), r.PathValue("job"))
+	return s.Reader.Why(r.Context(), r.PathValue("job"), s.waits())
+}
+
+// waits returns how long the scheduler lets matched jobs wait for a better machine.
+func (s *Server) waits() match.Waits {
+	return match.Waits{Now: s.Clock(), Affinity: s.AffinityWait, Room: s.RoomWait}
 }
 
 func (s *Server) collectors(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
@@ -171,6 +189,17 @@ func (s *Server) durations(_ http.ResponseWriter, r *http.Request, p *params) (a
 		}
 	}
 	return s.long.Durations(r.Context(), suite, target)
+}
+
+func (s *Server) uses(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	suite := events.SuiteName(p.text("suite"))
+	if suite == "" {
+		var err error
+		if suite, err = s.onlySuite(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return s.Reader.Uses(r.Context(), suite)
 }
 
 func (s *Server) wantedVersion(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

@@ -80,11 +80,12 @@ func (s *Server) api() []route {
 			number("before", "created before the event of this sequence"), limit,
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
+		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,
 		}},
-		{path: "jobs/{job}", summary: "One job with its attempts and errors", answer: readmodel.JobHistory{}, json: s.job},
+		{path: "jobs/{job}", summary: "One job with its attempts and errors, and what the last ten matched jobs like it used", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/why", summary: "Why a job waits, or that it does not", answer: readmodel.Why{}, json: s.whyJob},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: continue until the job ends"),
@@ -98,7 +99,7 @@ func (s *Server) api() []route {
 		}},
 		{path: "queues/{name}", summary: "One queue with its requests that have not ended, in their order; main is the main queue", answer: client.Queue{}, json: s.oneQueue, parameters: []parameter{limit}},
 		{path: "shares", summary: "How the machine time is shared now: tiers, queues and accounts with what is due to them and what they had", answer: readmodel.Shares{}, json: s.shares, effort: long},
-		{path: "machines", summary: "The machines that take matched jobs: what they offer, what is free and what runs; and the jobs that none of them can run", answer: readmodel.Machines{}, json: s.park},
+		{path: "machines", summary: "The machines that take matched jobs: what they offer, what is free and what runs; the jobs that none of them can run, and kinds of jobs that reserve too little or too much memory", answer: readmodel.Machines{}, json: s.park},
 		{path: "machines/{name}", summary: "One machine", answer: readmodel.Machine{}, json: s.oneMachine},
 		{path: "usage", summary: "What accounts had in each queue, by day in UTC, the newest day first", answer: []readmodel.Usage{}, json: s.usage, parameters: []parameter{
 			text("account", "only this account"), text("queue", "only this queue; main is the main queue"), text("from", "the first day, such as 2026-11-22"), text("to", "the last day"),
@@ -114,6 +115,9 @@ func (s *Server) api() []route {
 			path: "compare", summary: "The judgement on two artifacts", answer: comparison.Comparison{}, stream: s.compare, effort: long, parameters: compared,
 			other: []string{"text/plain", "text/markdown", "text/csv"},
 		},
+		{path: "uses", summary: "What the last ten matched jobs of each sort used: peak memory in bytes, CPU time in milliseconds", answer: []readmodel.UseRow{}, json: s.uses, parameters: []parameter{
+			text("suite", "may be left out if there is only one suite"),
+		}},
 		{path: "wanted-version", summary: "The version that supervised collectors should run", answer: client.WantedVersion{}, json: s.wantedVersion},
 		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, effort: long, parameters: []parameter{
 			text("suite", "may be left out if only one suite has results of it"), text("tag", "the tag"),

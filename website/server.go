@@ -38,6 +38,10 @@ type Config struct {
 	// OfflineAfter is how long a collector may be silent before it is shown as offline. It should be as long as the
 	// scheduler waits (scheduler.offline_after). 0 means the default of the configuration.
 	OfflineAfter time.Duration
+	// AffinityWait and RoomWait are how long the scheduler lets a matched job wait for a machine that has its caches, and for
+	// room before a machine is held for it. They should be those of the scheduler (scheduler.affinity_wait and
+	// scheduler.room_wait): the reasons why jobs wait follow from them. 0 is as there.
+	AffinityWait, RoomWait time.Duration
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if

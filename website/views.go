@@ -68,6 +68,8 @@ type requestView struct {
 	Progress  progress
 	Rows      []jobView
 	ErrorList []readmodel.JobError
+	// Graphs are the graphs of the request; none if its jobs need no others.
+	Graphs []graphView
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
 	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
@@ -118,7 +120,7 @@ func (v requestView) Repairable() bool {
 }
 
 func (s *Server) requestPage(r *http.Request) (view, error) {
-	found, err := s.Reader.FindRequest(r.Context(), r.PathValue("request"))
+	found, err := s.requestShown(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -141,8 +143,16 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	graphs, err := s.Reader.Graphs(r.Context(), found.ID)
+	if err != nil {
+		return view{}, err
+	}
+	v.Graphs = newGraphViews(graphs)
+	skipped := skippedBecause(graphs)
 	for _, j := range found.JobList {
-		v.Rows = append(v.Rows, newJobView(j, machines))
+		row := newJobView(j, machines)
+		row.inGraphs(skipped)
+		v.Rows = append(v.Rows, row)
 	}
 	return view{template: "request", title: strings.TrimSpace(string(found.Kind) + " " + short(string(found.Tag))), data: v}, nil
 }
@@ -159,6 +169,10 @@ type jobPageView struct {
 	ErrorList   []readmodel.JobError
 	// Why says why the job waits; nil if it does not.
 	Why *readmodel.Why
+	// Graphs are the graphs that have the job; none if it needs no others, and no others need it.
+	Graphs []jobGraphView
+	// Alike is what the last matched jobs like it used, newest first.
+	Alike []readmodel.JobUse
 	// Reports is the subject of what the job has reported, or reports now; empty if it never had a lane.
 	Reports string
 }
@@ -172,12 +186,18 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList}
+	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike}
+	graphs, err := s.Reader.GraphsWith(r.Context(), found.ID)
+	if err != nil {
+		return view{}, err
+	}
+	v.inGraphs(skippedBecause(graphs))
+	v.Graphs = newJobGraphs(graphs, found.ID)
 	if lane := lastLane(found); lane != (events.Lane{}) {
 		v.Reports = fmt.Sprintf("result.%s.%d.%s", lane.Target, lane.Set, found.ID)
 	}
 	if found.State == events.JobQueued {
-		why, err := s.Reader.WhyJob(r.Context(), found.ID)
+		why, err := s.Reader.WhyJob(r.Context(), found.ID, s.waits())
 		if err != nil {
 			return view{}, err
 		}

@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
@@ -25,24 +25,16 @@ import (
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
-// nodeVariable names the variable with the configuration file of the NATS server that this test program becomes.
-const nodeVariable = "TACHO_TEST_NATS_NODE"
-
-// runNode runs a NATS server until it is killed.
-func runNode(file string) error {
-	o, err := server.ProcessConfigFile(file)
+// natsServer builds the program that a farm of several cores runs beside Tacho, once. It is built without the race detector:
+// the three nodes of a cluster compute more than all that is tested on them.
+var natsServer = sync.OnceValues(func() (file string, err error) {
+	file = filepath.Join(filepath.Dir(binary), "nats-server")
+	out, err := exec.Command("go", "build", "-o", file, "github.com/nats-io/nats-server/v2").CombinedOutput()
 	if err != nil {
-		return err
+		return "", fmt.Errorf("building nats-server: %w: %s", err, out)
 	}
-	o.NoSigs, o.NoLog = true, true
-	ns, err := server.NewServer(o)
-	if err != nil {
-		return err
-	}
-	ns.Start()
-	ns.WaitForShutdown()
-	return nil
-}
+	return file, nil
+})
 
 // nodes are three processes of NATS that form one cluster.
 type nodes struct {
@@ -70,10 +62,10 @@ func newNodes(t *testing.T, collectors ...events.CollectorName) *nodes {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := fmt.Sprintf("server_name: n%d\nhost: %q\nport: %s\nping_interval: \"1s\"\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
+		text := fmt.Sprintf("server_name: n%d\nhost: %q\nport: %s\nlog_file: %q\nping_interval: \"1s\"\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
 			"cluster { name: c, listen: %q, no_advertise: true, routes: [ \"nats://%s\" ] }\n"+
 			"accounts {\n CORE: { jetstream: enabled, users: [ { user: core, password: s3cret } ]\n%s }\n%s}\n",
-			i, host, port, filepath.Join(dir, "data"), routes[i], strings.Join(routes, `", "nats://`), door.CoreExports(), accounts)
+			i, host, port, filepath.Join(dir, "log"), filepath.Join(dir, "data"), routes[i], strings.Join(routes, `", "nats://`), door.CoreExports(), accounts)
 		n.files[i] = filepath.Join(dir, "nats.conf")
 		if err := os.WriteFile(n.files[i], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -122,10 +114,13 @@ func (n *nodes) url(user, password string) string {
 
 func (n *nodes) start() {
 	n.t.Helper()
+	program, err := natsServer()
+	if err != nil {
+		n.t.Fatal(err)
+	}
 	for i, file := range n.files {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), nodeVariable+"="+file)
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		cmd := exec.Command(program, "--config", file)
+		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			n.t.Fatal(err)
 		}
@@ -175,6 +170,7 @@ func newInCluster(t *testing.T) *inCluster {
 	}
 	c.replace("naps.toml", "[[profile]]\nname = \"slow\"\n", "")
 	c.replace("quick.toml", `offline_after = "3s"`, fmt.Sprintf("offline_after = %q", offlineInCluster))
+	c.replace("quick.toml", `beat_every = "300ms"`, `beat_every = "1s"`)
 	c.replace("quick.toml", "max_attempts = 20", "max_attempts = 3")
 	c.replace("quick.toml", `start_wait = "2s"`, "start_wait = \"30s\"\n\n[nats]\nreplicas = 3")
 	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: filepath.Join(t.TempDir(), "postgres"), Fast: true})

@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/internal/scratch"
 	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/internal/transcript"
 	"github.com/tachobench/tacho/readmodel"
@@ -41,13 +42,6 @@ var newCluster = sync.OnceValues(func() (dir string, err error) {
 })
 
 func TestMain(m *testing.M) {
-	if file := os.Getenv(nodeVariable); file != "" {
-		if err := runNode(file); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
 	dir, err := os.MkdirTemp("", "tacho-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -133,21 +127,34 @@ func (s *site) replace(file, old, replacement string) {
 	}
 }
 
-// prepare puts a Postgres into the data directory, unless there is one.
+// prepare puts a Postgres into the data directory, unless there is one. Its files are in memory if they may be.
 func (s *site) prepare() {
 	s.t.Helper()
 	if _, err := os.Stat(s.data("postgres")); err == nil {
 		return
 	}
 	from, err := newCluster()
-	if err == nil {
-		err = os.MkdirAll(s.data("postgres"), 0o700)
-	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if out, err := exec.Command("cp", "-a", from, s.data("postgres")).CombinedOutput(); err != nil {
+	dir, err := scratch.Dir()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			s.t.Error(err)
+		}
+	})
+	if out, err := exec.Command("cp", "-a", from, dir).CombinedOutput(); err != nil {
 		s.t.Fatalf("%v: %s", err, out)
+	}
+	err = os.MkdirAll(s.data(), 0o700)
+	if err == nil {
+		err = os.Symlink(dir, s.data("postgres"))
+	}
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 

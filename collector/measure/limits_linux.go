@@ -138,18 +138,19 @@ func (g cgroup) set(file, value string) error {
 // the group held, in bytes; 0 if the kernel does not tell. Members that were killed because the machine had no memory
 // left do not count.
 func (g cgroup) memory() (exceeded bool, peak int64) {
+	// A group without controllers has neither file.
+	if data, err := os.ReadFile(filepath.Join(string(g), "memory.peak")); err == nil {
+		if peak, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err != nil {
+			peak = 0
+		}
+	}
 	data, err := os.ReadFile(filepath.Join(string(g), "memory.events"))
 	if err != nil {
-		return false, 0 // a group without limits has no such file
+		return false, peak
 	}
 	for _, event := range []string{"oom", "oom_kill"} {
 		if n, err := parseEvents(data, event); err != nil || n == 0 {
-			return false, 0
-		}
-	}
-	if data, err = os.ReadFile(filepath.Join(string(g), "memory.peak")); err == nil {
-		if peak, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err != nil {
-			peak = 0
+			return false, peak
 		}
 	}
 	return true, peak

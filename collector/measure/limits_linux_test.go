@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
 )
 
 // files makes a directory with these files in it.
@@ -53,11 +56,13 @@ func TestOnlyTheLimitOfTheGroupCounts(t *testing.T) {
 		exceeded bool
 		peak     int64
 	}{
-		"killed at the limit":        {map[string]string{"memory.events": "oom 1\noom_kill 2\n", "memory.peak": "4096\n"}, true, 4096},
-		"killed, on an older kernel": {map[string]string{"memory.events": "oom 1\noom_kill 2\n"}, true, 0},
-		"the machine was full":       {map[string]string{"memory.events": "oom 0\noom_kill 1\n", "memory.peak": "4096\n"}, false, 0},
-		"nothing happened":           {map[string]string{"memory.events": "oom 0\noom_kill 0\n"}, false, 0},
-		"no controller":              {nil, false, 0},
+		"killed at the limit":         {map[string]string{"memory.events": "oom 1\noom_kill 2\n", "memory.peak": "4096\n"}, true, 4096},
+		"killed, on an older kernel":  {map[string]string{"memory.events": "oom 1\noom_kill 2\n"}, true, 0},
+		"the machine was full":        {map[string]string{"memory.events": "oom 0\noom_kill 1\n", "memory.peak": "4096\n"}, false, 4096},
+		"nothing happened":            {map[string]string{"memory.events": "oom 0\noom_kill 0\n", "memory.peak": "8192\n"}, false, 8192},
+		"nothing, on an older kernel": {map[string]string{"memory.events": "oom 0\noom_kill 0\n"}, false, 0},
+		"no number":                   {map[string]string{"memory.events": "oom 0\noom_kill 0\n", "memory.peak": "max\n"}, false, 0},
+		"no controller":               {nil, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if exceeded, peak := cgroup(files(t, tc.files)).memory(); exceeded != tc.exceeded || peak != tc.peak {
@@ -131,5 +136,37 @@ func TestLimitsHoldOrAreSaidNotTo(t *testing.T) {
 	out = mustRun(t, &Runner{NoCgroup: true, Limits: r.Limits}, helper("allocate"))
 	if out.Took[SettingMemory] != "refused: switched off" {
 		t.Errorf("without cgroups it took %q", out.Took)
+	}
+}
+
+func TestWhatACommandUsed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		out  Outcome
+		want Use
+	}{
+		"a cgroup that counts memory": {
+			Outcome{MemoryPeak: 4096, Metrics: map[events.Metric]float64{MaxRSS: 1024, CPUTime: 3, UserTime: 1, SysTime: 1}}, Use{4096, 3 * time.Second},
+		},
+		"a cgroup without controllers": {Outcome{Metrics: map[events.Metric]float64{MaxRSS: 1024, CPUTime: 3}}, Use{1024, 3 * time.Second}},
+		"no cgroup":                    {Outcome{Metrics: map[events.Metric]float64{MaxRSS: 1024, UserTime: 1.5, SysTime: 0.5}}, Use{1024, 2 * time.Second}},
+		"too small to tell":            {Outcome{}, Use{}},
+	} {
+		if got := tc.out.Use(); got != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestEachCommandThatRanIsTold(t *testing.T) {
+	var told []Outcome
+	r := &Runner{Ended: func(out Outcome) { told = append(told, out) }}
+	mustRun(t, r, helper("allocate"))
+	mustRun(t, r, Cmd{Path: "/bin/false"})
+	_, err := r.Run(t.Context(), Cmd{Path: "/no/such/file"})
+	if err == nil || len(told) != 2 || told[1].ExitCode != 1 {
+		t.Fatalf("%v, told %+v", err, told)
+	}
+	if u := told[0].Use(); u.Memory < allocated || u.CPU <= 0 {
+		t.Errorf("it used %+v", u)
 	}
 }

@@ -142,8 +142,8 @@ type Outcome struct {
 	// TimedOut says that the command ran longer than its limit and was killed.
 	TimedOut bool
 	// OutOfMemory says that the kernel killed a process of the command because all of them together wanted more memory
-	// than MemoryLimit. MemoryPeak is the most that they held. Both are in bytes; 0 if there is none, or if the kernel
-	// does not tell.
+	// than MemoryLimit. MemoryPeak is the most that they held, with the files that the kernel kept in memory for them. Both
+	// are in bytes; 0 if there is none, or if the kernel does not tell: only a cgroup with controllers knows its peak.
 	OutOfMemory             bool
 	MemoryLimit, MemoryPeak int64
 	// Stdout and Stderr are complete, or head and tail with a note between them. The counts of dropped bytes tell
@@ -193,6 +193,37 @@ type Runner struct {
 	NoCgroup bool
 	// Limits bound each command.
 	Limits Limits
+	// Ended, if set, is called with the outcome of each command that ran, by the goroutine that called Run.
+	Ended func(Outcome)
+}
+
+// Use is what a command used of its machine.
+type Use struct {
+	// Memory is the most that it had, in bytes: MemoryPeak, or else the largest resident set of one of its processes; 0 if
+	// neither is known.
+	Memory int64
+	// CPU is the CPU time of its processes, user and system.
+	CPU time.Duration
+}
+
+// Use returns what the command used.
+func (o Outcome) Use() Use {
+	seconds, known := o.Metrics[CPUTime]
+	if !known {
+		seconds = o.Metrics[UserTime] + o.Metrics[SysTime]
+	}
+	u := Use{Memory: o.MemoryPeak, CPU: time.Duration(seconds * float64(time.Second))}
+	if u.Memory == 0 {
+		u.Memory = int64(o.Metrics[MaxRSS])
+	}
+	return u
+}
+
+// ended tells the outcome of a command that ran.
+func (r *Runner) ended(out Outcome) {
+	if r.Ended != nil {
+		r.Ended(out)
+	}
 }
 
 // ErrStart says that a command could not be started: it does not exist, is not executable, or this machine refused to

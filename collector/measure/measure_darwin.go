@@ -79,6 +79,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if status.Signaled() {
 		out.Signal = unix.SignalName(status.Signal())
 	}
+	r.ended(out)
 	return out, nil
 }
 

@@ -55,6 +55,9 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 			err = fmt.Errorf("run %q: %w", c.Path, removeErr)
 		}
 	}
+	if err == nil {
+		r.ended(out)
+	}
 	return out, err
 }
 

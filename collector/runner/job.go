@@ -50,6 +50,8 @@ type Sink interface {
 	Measured(ctx context.Context, c events.MeasuredCase) error
 	// Failed: a test case cannot be measured. If a benchmark cannot be prepared, each of its cases is reported.
 	Failed(ctx context.Context, f Failure) error
+	// Used: a command of the job ran, to prepare a benchmark or to measure it, and used this.
+	Used(u measure.Use)
 	// Log takes one or more lines about the progress of the run.
 	Log(text string)
 }

@@ -28,6 +28,7 @@ type recorder struct {
 	failures []runner.Failure
 	started  []string
 	log      []string
+	used     []measure.Use
 	// refuse is what Measured returns.
 	refuse error
 	// onLog is called with each line.
@@ -47,6 +48,8 @@ func (r *recorder) Failed(_ context.Context, f runner.Failure) error {
 	r.failures = append(r.failures, f)
 	return nil
 }
+
+func (r *recorder) Used(u measure.Use) { r.used = append(r.used, u) }
 
 func (r *recorder) Log(text string) {
 	r.log = append(r.log, text)

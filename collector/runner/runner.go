@@ -54,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 	}
 	defer unlock()
 	limited := *r.Measure
-	limited.Limits = job.Limits
+	limited.Limits, limited.Ended = job.Limits, func(out measure.Outcome) { sink.Used(out.Use()) }
 	run := &run{runner: r, measure: &limited, job: job, sink: sink}
 	for _, p := range job.Plans {
 		run.total += len(p.Cases)

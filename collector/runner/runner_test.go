@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,6 +53,20 @@ func TestRunMeasuresEveryCaseAfterItsLastIteration(t *testing.T) {
 	checkJournal(t, job, iteration+iteration)
 	if diff := cmp.Diff([]string{"one 0/4"}, sink.started); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+func TestRunTellsWhatEachCommandUsed(t *testing.T) {
+	b := shell("one", "true")
+	b.Prepare = []string{"true"}
+	plan := planOf(b, suite.DriverCommand, 2)
+	plan.Chain, plan.Cases = plan.Chain[:1], plan.Cases[:1]
+	var sink recorder
+	if _, err := newRunner().Run(t.Context(), jobOf(t, patched(), plan), &sink); err != nil {
+		t.Fatal(err)
+	}
+	if len(sink.used) != 3 || slices.ContainsFunc(sink.used, func(u measure.Use) bool { return u.CPU <= 0 }) {
+		t.Errorf("one command that prepares and two that are measured used %+v", sink.used)
 	}
 }
 

@@ -140,8 +140,8 @@ func waitFor(l *rate.Limiter, n int, now time.Time) time.Duration {
 	return max(time.Millisecond, time.Duration(missing/float64(l.Limit())*float64(time.Second)))
 }
 
-// charge takes n bytes that are known only after a request was read or answered: the collector's next request waits for
-// them.
+// charge takes n bytes that are known only after a request was admitted: the collector's next request waits for them.
+// Charge before you send: a collector that has its answer asks again at once.
 func charge(l *rate.Limiter, n int, now time.Time) { l.ReserveN(now, min(n, l.Burst())) }
 
 func (a *account) done() {

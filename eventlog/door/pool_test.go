@@ -46,6 +46,16 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 			Lane: lane, Place: 1, JobID: "j1", RequestID: "r1", Collector: "eider", Token: 20, Attempt: 3, Lost: 1, Outcome: events.Success, Evicted: evicted,
 		}
 	}
+	released := func(lane events.Lane, full *events.HostFull) events.Fact {
+		return events.AttemptReleased{Lane: lane, Place: 1, JobID: "j1", Collector: "eider", Token: 20, Attempt: 3, Lost: 1, HostFull: full}
+	}
+	used := func(u events.Used) events.Fact {
+		f := finished().(events.JobFinished)
+		f.Used = &u
+		return f
+	}
+	unmatched := running
+	unmatched.lane.work.Job.Matched = false
 	static := running
 	static.standing.Registered = &events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set}
 	for name, tc := range map[string]struct {
@@ -59,9 +69,17 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 		"the end, and too many removed caches":     {running, finished(slices.Repeat([]string{"c"}, 257)...), false},
 		"the end, and a cache outside":             {running, finished("../gcc"), false},
 		"the end, and results as a cache":          {running, finished("=go/v"), false},
+		"the end, and what it used":                {running, used(events.Used{PeakMemoryBytes: 1 << 30, CPUMS: 9000}), true},
+		"the end, and negative memory":             {running, used(events.Used{PeakMemoryBytes: -1}), false},
+		"the end, and more memory than there is":   {running, used(events.Used{PeakMemoryBytes: 1<<50 + 1}), false},
+		"the end, and negative CPU time":           {running, used(events.Used{CPUMS: -1}), false},
+		"what a job used that is not matched":      {unmatched, used(events.Used{CPUMS: 1}), false},
 		"that it is there, and a removed cache":    {running, events.CollectorOnline{Name: "eider", Evicted: []string{"git/linux"}}, true},
 		"that it is there, and a cache outside":    {running, events.CollectorOnline{Name: "eider", Evicted: []string{"/"}}, false},
 		"a removed cache, without a pool":          {static, events.CollectorOnline{Name: "eider", Evicted: []string{"git/linux"}}, false},
+		"that the host is full":                    {running, released(lane, &events.HostFull{ReservedMiB: 2, FreeMiB: 1}), true},
+		"that the host is full with enough free":   {running, released(lane, &events.HostFull{ReservedMiB: 2, FreeMiB: 2}), false},
+		"that less than nothing is free":           {running, released(lane, &events.HostFull{ReservedMiB: 2, FreeMiB: -1}), false},
 		"that it is there, without a pool":         {static, events.CollectorOnline{Name: "eider"}, true},
 		"the next attempt":                         {waiting, begins(spec, 3, 1), true},
 		"an attempt that forgets the others":       {waiting, begins(spec, 1, 0), false},

@@ -23,6 +23,8 @@ const (
 	maxRoot = 256
 	// maxEvicted bounds the caches that one event names as removed.
 	maxEvicted = 256
+	// maxUsed bounds what a job may say that it used, in bytes and in milliseconds.
+	maxUsed = 1 << 50
 	// clockAhead and clockBehind are how far the clock of a collector may be off. The door replaces a time beyond that.
 	clockAhead  = time.Minute
 	clockBehind = 24 * time.Hour
@@ -147,6 +149,9 @@ func (w *walk) step(e *events.Event) *refusal {
 		if why == nil {
 			why = w.evicted(f.Evicted)
 		}
+		if why == nil {
+			why = w.used(f.Used)
+		}
 		e.Fact = w.clamped(f)
 		return why
 	case events.AttemptLost:
@@ -194,6 +199,19 @@ func (w *walk) evicted(names []string) *refusal {
 		if err := suite.CheckCache(name); err != nil {
 			return misshapen("%s", err)
 		}
+	}
+	return nil
+}
+
+// used checks what a job used. It is said of matched jobs only.
+func (w *walk) used(u *events.Used) *refusal {
+	switch {
+	case u == nil:
+		return nil
+	case !w.view.lane.work.Job.Matched:
+		return forbid("what a job used, but it is not a matched job")
+	case u.PeakMemoryBytes < 0 || u.PeakMemoryBytes > maxUsed || u.CPUMS < 0 || u.CPUMS > maxUsed:
+		return misshapen("a job used %d bytes of memory and %d ms of CPU time", u.PeakMemoryBytes, u.CPUMS)
 	}
 	return nil
 }
@@ -320,6 +338,12 @@ func (w *walk) release(f events.AttemptReleased) *refusal {
 	}
 	if f.Attempt != w.work.Attempt || f.Lost != w.work.Lost {
 		return forbid("attempt %d of job %s is given back, but the log has attempt %d", f.Attempt, f.JobID, w.work.Attempt)
+	}
+	if _, pool := w.lane.Pool(); f.HostFull != nil && !pool {
+		return forbid("lane %s belongs to no pool, so job %s reserves nothing", w.lane, f.JobID)
+	}
+	if full := f.HostFull; full != nil && (full.FreeMiB < 0 || full.FreeMiB >= full.ReservedMiB) {
+		return misshapen("%d MiB free are not less than the %d MiB that job %s reserves", full.FreeMiB, full.ReservedMiB, f.JobID)
 	}
 	w.work = job.Evolve(w.work, f, 0, w.now)
 	return nil

@@ -376,8 +376,7 @@ func (d *Door) read(ctx context.Context, r events.CollectorRegistered, who *acco
 	if err != nil {
 		return answer{Refusal: explain(err)}
 	}
-	n, bytes := 0, 0
-	defer func() { charge(who.reads, bytes, d.Guard.clock()) }()
+	n := 0
 	for _, e := range found {
 		out := &nats.Msg{Subject: m.Reply, Header: nats.Header{headerSeq: {strconv.FormatUint(uint64(e.Seq), 10)}}}
 		if e.Fact != nil && d.Guard.books.counts(lane, req.Subject, e.Seq) {
@@ -390,7 +389,7 @@ func (d *Door) read(ctx context.Context, r events.CollectorRegistered, who *acco
 			}
 			out.Data = s.Data
 		}
-		bytes += perEvent + len(out.Data)
+		charge(who.reads, perEvent+len(out.Data), d.Guard.clock())
 		if d.NC.PublishMsg(out) != nil {
 			return answer{}
 		}

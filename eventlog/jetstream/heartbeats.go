@@ -49,6 +49,8 @@ func (l *Log) Watch(ctx context.Context, f func(eventlog.Sound)) error {
 			return ctx.Err()
 		case entry, open := <-watcher.Updates():
 			switch {
+			case !open && ctx.Err() != nil: // the end of the context closes the watcher too
+				return ctx.Err()
 			case !open:
 				return fmt.Errorf("watch the heartbeats: %w", eventlog.ErrUnavailable)
 			case entry == nil: // all stored beats have been reported

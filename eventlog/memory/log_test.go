@@ -12,7 +12,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject {
+	eventlogtest.RunIn(t, synctest.Test, func(*testing.T) eventlogtest.Subject {
 		cfg := memory.Config{AckWait: 400 * time.Millisecond, BeatTTL: 500 * time.Millisecond}
 		l := memory.New(cfg)
 		return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: cfg.AckWait, BeatTTL: cfg.BeatTTL}

@@ -35,7 +35,11 @@ func describe(f events.Fact) string {
 	case events.RequestStarted:
 		return fmt.Sprintf("request %s is in progress: %s", f.RequestID, phrase.Count(f.Jobs, "job")) + some(f.Backfill, "for its parent") + some(len(f.Shared), "shared with another")
 	case events.JobsCreated:
-		return fmt.Sprintf("%s for request %s", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+		s := fmt.Sprintf("%s for request %s", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+		if f.Graph != nil {
+			s += fmt.Sprintf(", in its graph %d", f.Graph.Graph) + some(len(f.Graph.Shared), "shared with another")
+		}
+		return s
 	case events.RequestExpansionFailed:
 		if f.Waits {
 			return fmt.Sprintf("request %s waits: %s", f.RequestID, f.Reason)
@@ -53,6 +57,9 @@ func describe(f events.Fact) string {
 	case events.RequestCancelledWithJobs:
 		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
 	case events.JobsWithdrawn:
+		if f.Skipped {
+			return fmt.Sprintf("%s of request %s: skipped, because others that they need did not succeed", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+		}
 		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.GraphWanted:
 		what := "all jobs that did not succeed"
@@ -62,6 +69,11 @@ func describe(f events.Fact) string {
 		return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
 	case events.GraphAdmitted:
 		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
+	case events.GraphCreated:
+		return fmt.Sprintf("graph %d of request %s, %s: %s with %s", f.Graph, f.RequestID, f.Kind, phrase.Count(f.Jobs, "job"), phrase.Count(f.Needs, "need"))
+	case events.GraphEnded:
+		return fmt.Sprintf("graph %d of request %s: %s of %s", f.Graph, f.RequestID, f.Outcome, phrase.Count(f.Jobs, "job")) +
+			some(f.Failed, "failed") + some(f.Skipped, "skipped")
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -60,12 +59,8 @@ func (p *Program) doctorFarm(ctx context.Context) []node.Finding {
 
 // limitsOf says why the collector of a machine does not enforce what its jobs reserve; "" if it does, or if it is not known.
 func limitsOf(c client.Collector) string {
-	if c.Machine == "" || c.Environment == nil {
-		return ""
+	if enforced, why, known := c.Enforced(); known && !enforced {
+		return why
 	}
-	why, loose := strings.CutPrefix(c.Environment.Settings["limits"], "not enforced: ")
-	if !loose {
-		return ""
-	}
-	return cmp.Or(why, "it is not known why")
+	return ""
 }

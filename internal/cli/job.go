@@ -4,11 +4,47 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 )
 
 type jobCmd struct {
-	Why jobWhyCmd `cmd:"" help:"Say why a job waits."`
+	Show  jobShowCmd  `cmd:"" help:"Show a job with its attempts, and what jobs like it used."`
+	Why   jobWhyCmd   `cmd:"" help:"Say why a job waits."`
+	Rerun jobRerunCmd `cmd:"" help:"Run jobs of a request that is in progress again."`
+}
+
+type jobRerunCmd struct {
+	Jobs    []events.JobID   `arg:"" help:"Ids of jobs that did not succeed."`
+	Request events.RequestID `help:"The request in which they run again; default: the one that had the first of them made." placeholder:"REQUEST"`
+	Reason  string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (*jobRerunCmd) Help() string {
+	return "Each job gets another round, and jobs that were skipped because of it wait for it again. What has run does not run again. The jobs of a request " +
+		"that has ended: see tacho request repair."
+}
+
+// Run asks for the next rounds.
+func (c *jobRerunCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	if c.Request == "" {
+		j, err := cl.Job(ctx, c.Jobs[0])
+		if err != nil {
+			return next(err, "see `tacho jobs`")
+		}
+		c.Request = j.RequestID
+	}
+	answer, err := cl.RepairRequest(ctx, c.Request, control.Repair{Jobs: c.Jobs, Reason: c.Reason, Rerun: true})
+	if err != nil {
+		return err
+	}
+	return p.repairAnswer(answer, c.JSON)
 }
 
 type jobWhyCmd struct {
@@ -18,7 +54,7 @@ type jobWhyCmd struct {
 
 // Help is shown by --help.
 func (*jobWhyCmd) Help() string {
-	return "A job that waits has one reason: next, lane_busy, no_machine, no_online_machine, paused, limit, tier, behind_in_share or behind_own."
+	return "A job that waits has one reason: next, lane_busy, no_machine, no_online_machine, affinity, no_room, paused, limit, tier, behind_in_share, behind_own, needs or skipped."
 }
 
 // Run says why the job waits.

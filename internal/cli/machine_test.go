@@ -176,6 +176,7 @@ func TestViewsOfMachines(t *testing.T) {
 	eider := readmodel.Machine{
 		Name: "eider", Pool: "linux", OS: "linux", Arch: "amd64", MemoryMiB: 65536, CPUs: 16, Devices: map[string]int{"gpu": 2}, Traits: []string{"nvme"},
 		Only: []string{"big"}, Accepts: []events.RequestKind{"master", "try"}, Slots: 3, FreeMemoryMiB: 40960, FreeCPUs: 12, Open: 1,
+		Full: &readmodel.MachineFull{Words: "a job found 7 MiB"},
 		Collectors: []readmodel.MachineSlot{
 			{
 				Name: "eider-1", Lane: events.PoolLane("linux", 0), State: readmodel.CollectorBenchmarking, Since: at,
@@ -198,17 +199,22 @@ func TestViewsOfMachines(t *testing.T) {
 			}},
 			{Collector: readmodel.Collector{Name: "eider-3", Machine: "eider", Environment: &events.Environment{Settings: map[string]string{"limits": "enforced"}}}},
 		},
+		"alerts": []readmodel.Alert{
+			{Kind: events.AlertHostFull, About: "auk", Message: "Machine auk is full."},
+			{Kind: events.AlertHostFull, About: "eider", Message: "Machine eider is full.", Action: "Offer less."},
+		},
 		"shares": readmodel.Shares{FloorDefault: 100},
 		"queues": []readmodel.NamedQueue{{Name: "bisect", Requires: []string{"memory=8g", "pool=linux"}}, {Name: "other"}},
 	}
 	for line, parts := range map[string][]string{
 		"machine list": {
 			"eider    linux  1 of 3  40 GiB of 64 GiB  12 of 16   gpu:2    nvme    1 benchmarking, 2 idle", "plain    linux  0 of 1  not known         not known  -        -       none",
+			"eider is full: a job found 7 MiB",
 			"no machine can run 2 jobs of try requests, such as j7, which waits since 2026-11-22 09:00:00 and requires trait=avx: eider comes nearest, it lacks trait avx",
 		},
 		"machine show eider": {
 			"machine eider of pool linux", "1 of at most 3", "40 GiB of 64 GiB free", "12 of 16 free", "master try", "eider-1    pool_linux/0  benchmarking", "j1 (v1 build)  cpus=4 memory=24g",
-			"limits   not enforced, jobs can use more than they reserve: no controller",
+			"limits   not enforced, jobs can use more than they reserve: no controller", "full     a job found 7 MiB", "alert    Machine eider is full. Offer less.",
 		},
 		"doctor": {
 			"note  floors", "the floor of the tier idle is 0 %: its jobs may wait for ever", "tacho share policy --floor idle=0.5%",

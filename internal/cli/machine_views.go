@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -39,6 +40,11 @@ func (c *machineListCmd) Run(ctx context.Context, p *Program) error {
 	} else if err := table(p.Stdout, []string{"MACHINE", "POOL", "JOBS", "FREE MEMORY", "FREE CPUS", "DEVICES", "TRAITS", "COLLECTORS"}, rows); err != nil {
 		return err
 	}
+	for _, m := range found.Machines {
+		if m.Full != nil {
+			fmt.Fprintf(p.Stdout, "%s is full: %s\n", m.Name, m.Full.Words)
+		}
+	}
 	for _, u := range found.Unserved {
 		lacks := cmp.Or(u.Lacks, "there is no machine")
 		if u.Nearest != "" {
@@ -47,7 +53,15 @@ func (c *machineListCmd) Run(ctx context.Context, p *Program) error {
 		fmt.Fprintf(p.Stdout, "no machine can run %s of %s requests, such as %s, which waits since %s and requires %s: %s\n",
 			phrase.Count(u.Jobs, "job"), u.Kind, u.JobID, moment(&u.Since), strings.Join(u.Requires, " "), lacks)
 	}
+	p.hints(found.Hints)
 	return nil
+}
+
+// hints tells which kinds of jobs reserve too little or too much memory.
+func (p *Program) hints(list []readmodel.MemoryHint) {
+	for _, h := range list {
+		p.heading("hint: %s in requires; `tacho job show %s` had the most", h.Words, h.JobID)
+	}
 }
 
 // freeMemory says how much memory is free of how much.
@@ -106,6 +120,19 @@ func (c *machineShowCmd) Run(ctx context.Context, p *Program) error {
 			limits = "not enforced, jobs can use more than they reserve: " + why
 		}
 	}
+	alerts, err := cl.Alerts(ctx, 0)
+	if err != nil {
+		return err
+	}
+	alert, full := "", ""
+	if m.Full != nil {
+		full = m.Full.Words
+	}
+	for _, a := range alerts {
+		if a.Kind == events.AlertHostFull && a.About == string(m.Name) {
+			alert = a.Message + " " + a.Action
+		}
+	}
 	p.heading("machine %s of pool %s", m.Name, m.Pool)
 	p.facts([][2]string{
 		{"host", m.OS + "/" + m.Arch},
@@ -117,6 +144,8 @@ func (c *machineShowCmd) Run(ctx context.Context, p *Program) error {
 		{"only", strings.Join(m.Only, " ")},
 		{"accepts", spaced(m.Accepts)},
 		{"limits", limits},
+		{"full", full},
+		{"alert", alert},
 	})
 	var rows [][]string
 	for _, s := range m.Collectors {

@@ -227,6 +227,10 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 	if r.Why != nil {
 		waits = r.Why.Words
 	}
+	rest := ""
+	if r.Rest != nil {
+		rest = r.Rest.Words
+	}
 	p.heading("%s request %s: %s", r.Kind, r.ID, r.State)
 	p.facts([][2]string{
 		{"tag", short(r.Tag)},
@@ -240,6 +244,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"requires", strings.Join(r.Requires, " ")},
 		{"reason", r.Reason},
 		{"waits", waits},
+		{"end", rest},
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},
 		{"ended", moment(r.EndedAt)},
@@ -277,7 +282,7 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}
 		rows = append(rows, []string{
-			string(j.ID), short(j.Tag), what, laneOf(j), string(j.State), fmt.Sprint(j.Attempts),
+			string(j.ID), short(j.Tag), what, laneOf(j), j.Shown(), fmt.Sprint(j.Attempts),
 			fmt.Sprintf("%d/%d", j.Measured+j.Skipped, j.Failed), took, firstLine(j.Reason),
 		})
 	}
@@ -333,11 +338,16 @@ func (c *requestRepairCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	return p.repairAnswer(answer, c.JSON)
+}
+
+// repairAnswer prints which jobs run again.
+func (p *Program) repairAnswer(answer client.RepairAnswer, asJSON bool) error {
+	if asJSON {
 		return p.json(answer)
 	}
 	if !answer.Answered {
-		p.say("request %s: the repair is recorded, but no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
+		p.say("request %s: the wish is recorded, but no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
 		return nil
 	}
 	p.say("request %s stays %s; %s run%s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job"), when(len(answer.Jobs) == 1, "s"))

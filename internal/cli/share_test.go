@@ -14,6 +14,7 @@ func TestViewsOfASharedFarm(t *testing.T) {
 	part := func(p float64) *float64 { return &p }
 	request := readmodel.Request{
 		ID: "r1", Kind: events.Master, Tag: "v1", State: events.StateInProgress, CreatedAt: at, Account: "alice", Queue: "bisect", Priority: events.PriorityHigh,
+		Jobs: readmodel.JobCounts{Total: 5, Queued: 3},
 	}
 	answers := map[string]any{
 		"shares": readmodel.Shares{FloorDefault: 100, FloorIdle: 5, LagMS: 3_600_000, ChargedSince: at, Tiers: []readmodel.ShareNode{{
@@ -28,6 +29,7 @@ func TestViewsOfASharedFarm(t *testing.T) {
 		"queues":         []readmodel.NamedQueue{{Name: "bisect", Parent: "builds", Weight: 50, Order: events.OrderFIFO, Paused: true, Members: []events.AccountName{"alice"}}},
 		"queues/bisect":  client.Queue{Name: "bisect", Pending: 3, Requests: []readmodel.Request{request}},
 		"queue":          []client.QueuePlace{},
+		"status":         client.Status{Status: readmodel.Status{OtherQueues: []readmodel.Request{request, {ID: "r2", Queue: "bisect", State: events.StateArtifactsReady}}}},
 		"usage":          []readmodel.Usage{{Day: "2026-11-22", Jobs: 2, ChargedMS: 61_000}},
 		"requests":       []readmodel.Request{request},
 	}
@@ -37,8 +39,8 @@ func TestViewsOfASharedFarm(t *testing.T) {
 		"account show alice":          {"account alice", "up to priority vip", "2 of at most 7"},
 		"queue list":                  {"bisect  builds  50      fifo", "paused  alice"},
 		"queue --queue bisect":        {"alice    bisect  high", "2 more follow."},
-		"queue --queue main":          {"The queue is empty."},
-		"queue":                       {"The queue is empty."},
+		"queue --queue main":          {"The main queue is empty. Requests of other"},
+		"queue":                       {"The main queue is empty. Requests of other queues: 1 in progress, 1 not started; their jobs that wait: 3. See `tacho share`."},
 		"usage":                       {"2026-11-22  (none)   main   2     1 min 1 s"},
 		"request list --account a":    {"alice    bisect  high"},
 		"share --json":                {`"floor_default": 100`},

@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -48,17 +49,53 @@ type suiteCheckCmd struct {
 	JSON  bool   `help:"Print JSON." name:"json"`
 }
 
+// Help is shown by --help.
+func (*suiteCheckCmd) Help() string {
+	return "It asks no server, unless --server URL is given: then it also says which kinds of matched jobs reserve less memory than the last of them had on that Tacho, " +
+		"or over twice as much. With warnings and hints the suite is good all the same."
+}
+
 // Run checks definitions.
-func (c *suiteCheckCmd) Run(_ context.Context, p *Program) error {
+func (c *suiteCheckCmd) Run(ctx context.Context, p *Program) error {
 	d, err := loadSuite(c.Suite)
 	if err != nil {
 		return err
 	}
+	var hints []readmodel.MemoryHint
+	if p.globals.Server != "" {
+		if hints, err = p.memoryHints(ctx, d); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
-		return p.json(map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)})
+		answer := map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)}
+		if len(hints) > 0 {
+			answer["hints"] = hints
+		}
+		if warnings := d.Warnings(); len(warnings) > 0 {
+			answer["warnings"] = warnings
+		}
+		return p.json(answer)
 	}
 	fmt.Fprintf(p.Stdout, "suite %s is good: %s, %s, digest %s\n", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), phrase.Count(len(d.Targets), "target"), d.Digest())
+	for _, w := range d.Warnings() {
+		p.heading("warning: %s", w)
+	}
+	p.hints(hints)
 	return nil
+}
+
+// memoryHints asks the running Tacho what the last jobs of the suite used, and compares it with what the kinds reserve.
+func (p *Program) memoryHints(ctx context.Context, d suite.Definitions) ([]readmodel.MemoryHint, error) {
+	cl, err := p.client()
+	if err != nil {
+		return nil, err
+	}
+	uses, err := cl.Uses(ctx, d.Name)
+	if err != nil {
+		return nil, err
+	}
+	return readmodel.MemoryHints(d, uses), nil
 }
 
 type suiteShowCmd struct {

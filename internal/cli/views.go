@@ -48,10 +48,43 @@ func (c *queueShowCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(places)
 	}
-	return p.queueTable(places)
+	var others []readmodel.Request
+	if len(places) == 0 {
+		status, err := cl.Status(ctx)
+		if err != nil {
+			return err
+		}
+		others = status.OtherQueues
+	}
+	return p.queueTable(places, others)
 }
 
-func (p *Program) queueTable(places []client.QueuePlace) error {
+// emptyQueue says that nothing is in the main queue, and what is in the others.
+func (p *Program) emptyQueue(others []readmodel.Request) {
+	if len(others) == 0 {
+		fmt.Fprintln(p.Stdout, "The queue is empty.")
+		return
+	}
+	running, jobs, first := 0, 0, ""
+	for _, r := range others {
+		jobs += r.Jobs.Queued
+		if r.State == events.StateInProgress {
+			running++
+		}
+	}
+	if len(others) == readmodel.OthersShown {
+		first = fmt.Sprintf(" (the first %d)", len(others))
+	}
+	fmt.Fprintf(p.Stdout, "The main queue is empty. Requests of other queues%s: %d in progress, %d not started; their jobs that wait: %d. See `tacho share`.\n",
+		first, running, len(others)-running, jobs)
+}
+
+// queueTable shows the main queue. others are the requests of other queues.
+func (p *Program) queueTable(places []client.QueuePlace, others []readmodel.Request) error {
+	if len(places) == 0 {
+		p.emptyQueue(others)
+		return nil
+	}
 	var rows [][]string
 	for _, q := range places {
 		pr := "-"
@@ -72,10 +105,6 @@ func (p *Program) queueTable(places []client.QueuePlace) error {
 		rows = append(rows, []string{
 			fmt.Sprint(q.Position), askedFor(q.Tag, q.Key), string(q.Kind), pr, state, moment(q.EstimatedStart), end, window(q.EndEarliest, q.EndLatest), reason,
 		})
-	}
-	if len(rows) == 0 {
-		fmt.Fprintln(p.Stdout, "The queue is empty.")
-		return nil
 	}
 	return table(p.Stdout, []string{"", "TAG", "KIND", "PR", "STATE", "START (EST.)", "END (EST.)", "END BETWEEN", "REASON"}, rows)
 }
@@ -107,7 +136,7 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 		fmt.Fprintln(p.Stdout)
 	}
 	fmt.Fprintf(p.Stdout, "Queue (log at event %d)\n", s.Cursor.Seq)
-	if err := p.queueTable(places); err != nil {
+	if err := p.queueTable(places, s.OtherQueues); err != nil {
 		return err
 	}
 	for _, r := range s.InProgress {
@@ -138,7 +167,7 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 
 type jobsCmd struct {
 	Request events.RequestID `help:"Only those of a request: its id, tag or key." placeholder:"ID"`
-	State   events.JobState  `help:"Only those in this state: queued, in_progress, success, failure or cancelled." placeholder:"STATE"`
+	State   events.JobState  `help:"Only those in this state: queued, blocked, skipped, in_progress, success, failure or cancelled." placeholder:"STATE"`
 	Limit   int              `help:"Show at most this many." default:"100"`
 	JSON    bool             `help:"Print JSON." name:"json"`
 }

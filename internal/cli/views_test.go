@@ -38,7 +38,7 @@ func answering(t *testing.T, answers map[string]any, line string) (stdout, stder
 		Stdout: &out, Stderr: &errs, Clock: time.Now,
 		Getenv: func(name string) string { return map[string]string{"HOME": home, "TACHO_SERVER": server.URL}[name] },
 	}
-	code = p.Main(t.Context(), strings.Fields(line))
+	code = p.Main(t.Context(), strings.Fields(strings.ReplaceAll(line, "URL", server.URL)))
 	return out.String(), errs.String(), code
 }
 

@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,46 @@ func TestADrainedMachineEndsItsJob(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		"m0 begins attempt 1 on pool_builders/0", "m0 measured b0 of c2", "m0 measured b9 of c2", "m0 ends it: success",
 		"m1 begins attempt 1 on pool_builders/1", "m1 measured b0 of c3", "m1 measured b9 of c3", "m1 ends it: success",
+	}, got); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
+	}
+}
+
+// A job whose machine has too little memory runs on another one; and on the same one, when that is the only one that is
+// left and has memory again. It spends no attempt.
+func TestAJobFindsTooLittleMemory(t *testing.T) {
+	got := inPool(t, func(s *story) {
+		s.Suite.Kinds[0].Requires = append(s.Suite.Kinds[0].Requires, "memory=512m")
+		if _, err := s.Control.Publish(s.ctx, By, s.Suite); err != nil {
+			s.T.Fatal(err)
+		}
+		var full atomic.Bool
+		full.Store(true)
+		s.Start("m0", events.PoolLane("builders", 0), "p0", &Bench{Each: minute}, func(c *collector.Config) {
+			c.FreeMemory = func() (int64, bool) {
+				if full.Load() {
+					return 100 << 20, true
+				}
+				return 900 << 20, true
+			}
+		})
+		other := s.on(1, &Bench{Each: minute})
+		s.until(s.master("c2", ""))
+		other.Stop()
+		<-other.Ended
+		id := s.master("c3", "")
+		s.Pass(10 * time.Minute)
+		full.Store(false)
+		s.until(id)
+	})
+	if diff := cmp.Diff([]string{
+		"m0 begins attempt 1 on pool_builders/0", "moved from pool_builders/0 after attempt 1, 0 lost", "m1 begins attempt 2 on pool_builders/1",
+		"m1 measured b0 of c2", "m1 measured b9 of c2", "m1 ends it: success",
+		"m0 begins attempt 1 on pool_builders/0", "moved from pool_builders/0 after attempt 1, 0 lost",
+		"m0 begins attempt 2 on pool_builders/0", "moved from pool_builders/0 after attempt 2, 0 lost",
+		"m0 begins attempt 3 on pool_builders/0", "moved from pool_builders/0 after attempt 3, 0 lost",
+		"m0 begins attempt 4 on pool_builders/0", "moved from pool_builders/0 after attempt 4, 0 lost",
+		"m0 begins attempt 5 on pool_builders/0", "m0 measured b0 of c3", "m0 measured b9 of c3", "m0 ends it: success",
 	}, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
 	}

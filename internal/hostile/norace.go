@@ -3,4 +3,4 @@
 package hostile
 
 // stories is how many stories each fold is held against.
-const stories = 33_500
+const stories = 25_000

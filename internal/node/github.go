@@ -72,6 +72,8 @@ func (p *parts) webhook(here string, insecure bool, reader *readmodel.Reader) (h
 	if reader != nil {
 		conf.Places = webhook.TablePlaces(reader)
 		website.Inform(conf.Control, reader, p.core.log)
+	} else {
+		webhook.CountPending(conf.Control, p.shell)
 	}
 	p.run(webhook.NewBot(conf).Run)
 	if c.Hook != 0 {

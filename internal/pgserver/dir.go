@@ -1,6 +1,8 @@
 package pgserver
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -65,12 +67,10 @@ func takeLock(dir string) (*filelock.Lock, error) {
 type socketDir string
 
 // makeSocketDir makes a private directory for the socket: <dir>/sock if the path is short enough for the
-// kernel, else a temporary one. In that case <dir>/sock is a link to it, so that people and the next start find it.
+// kernel, else a temporary one. In that case <dir>/sock is a link to it, so that people find it. The next start for the
+// same dir gets the same path, so that clients come back. Only if that path belongs to another user, it gets another one.
 func makeSocketDir(dir string, who identity) (socketDir, error) {
 	sock := filepath.Join(dir, "sock")
-	if old, err := os.Readlink(sock); err == nil {
-		socketDir(old).remove()
-	}
 	if err := os.RemoveAll(sock); err != nil {
 		return "", fmt.Errorf("remove the old socket directory: %w", err)
 	}
@@ -84,7 +84,7 @@ func makeSocketDir(dir string, who identity) (socketDir, error) {
 		if !fits(filepath.Join(parent, shortPrefix+"0123456789")) {
 			continue
 		}
-		short, err := os.MkdirTemp(parent, shortPrefix)
+		short, err := makeShort(parent, dir)
 		if err != nil {
 			return "", fmt.Errorf("make the socket directory: %w", err)
 		}
@@ -94,6 +94,19 @@ func makeSocketDir(dir string, who identity) (socketDir, error) {
 		return socketDir(short), nil
 	}
 	return "", fmt.Errorf("the path of a socket in %s is too long: choose a shorter data directory or TMPDIR", dir)
+}
+
+// makeShort makes the temporary directory of dir in parent. A killed server may have left it, so it is removed first. It
+// must be new: a directory that another user has made could show the socket to that user.
+func makeShort(parent, dir string) (string, error) {
+	digest := sha256.Sum256([]byte(dir))
+	short := filepath.Join(parent, shortPrefix+hex.EncodeToString(digest[:5]))
+	socketDir(short).remove()
+	err := os.Mkdir(short, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return os.MkdirTemp(parent, shortPrefix)
+	}
+	return short, err
 }
 
 func fits(dir string) bool { return len(filepath.Join(dir, socketName)) <= maxSocketPath }

@@ -3,16 +3,17 @@ package pgserver
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// A kept server that is killed comes back at the same address with what it had.
+// A kept server that is killed comes back at the same address with what it had, also if its path is too long for a socket.
 func TestAKeptServerComesBack(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "postgres")
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 25), "postgres")
 	k, err := Keep(t.Context(), Config{Dir: dir, Fast: true})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package pgserver
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tachobench/tacho/internal/scratch"
 )
 
 // ownerEnv names a directory. It makes the test binary a process that owns a server there until stdin ends.
@@ -26,7 +29,24 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	code, err := runInScratch(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// runInScratch runs the tests with their temporary directories in a scratch directory, which may be in memory.
+func runInScratch(m *testing.M) (code int, err error) {
+	dir, err := scratch.Dir()
+	if err != nil {
+		return 0, err
+	}
+	if err := os.Setenv("TMPDIR", dir); err != nil {
+		return 0, errors.Join(err, os.RemoveAll(dir))
+	}
+	return m.Run(), os.RemoveAll(dir)
 }
 
 func ownUntilEOF(dir string) error {

@@ -241,8 +241,27 @@ func TestLongPathGetsAShortSocket(t *testing.T) {
 	if _, err := os.Stat(short); err == nil {
 		t.Errorf("%s is left after Stop", short)
 	}
-	if got := query[string](t, start(t, dir).URL(), "SELECT current_database()::text"); got != "tacho" {
+	again := start(t, dir)
+	if again.URL() != s.URL() {
+		t.Errorf("the address was %s and is %s", s.URL(), again.URL())
+	}
+	if got := query[string](t, again.URL(), "SELECT current_database()::text"); got != "tacho" {
 		t.Errorf("database = %q, want tacho", got)
+	}
+}
+
+// The path of a socket stays the same for one directory, and no two share it.
+func TestEachDirectoryHasItsShortSocket(t *testing.T) {
+	parent := t.TempDir()
+	first, err := makeShort(parent, "/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := makeShort(parent, "/a"); err != nil || again != first {
+		t.Errorf("the same directory has %s and %s, %v", first, again, err)
+	}
+	if other, err := makeShort(parent, "/b"); err != nil || other == first {
+		t.Errorf("two directories have %s and %s, %v", first, other, err)
 	}
 }
 

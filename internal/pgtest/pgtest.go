@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/internal/scratch"
 )
 
 // patience bounds each step that talks to the server, so that a stuck step fails the test with a name.
@@ -141,7 +142,7 @@ func start() (*server, error) {
 		}
 		return s, nil
 	}
-	dir, err := scratch()
+	dir, err := scratch.Dir()
 	if err != nil {
 		return nil, err
 	}

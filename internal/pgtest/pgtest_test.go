@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/internal/scratch"
 )
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
@@ -109,7 +111,7 @@ func TestOutsideServer(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestEachTestHasItsOwnCopy") {
 		t.Fatalf("with an outside server: %v\n%s", err, out)
 	}
-	if left, err := filepath.Glob(filepath.Join(tmp, prefix+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(tmp, scratch.Prefix+"*")); err != nil || len(left) != 0 {
 		t.Errorf("it had a server of its own: %v, %v", left, err)
 	}
 	s, err := binary.get()

@@ -10,7 +10,7 @@ WITH tiered AS NOT MATERIALIZED (
            count(*) FILTER (WHERE j.place > 0) AS running, min(j.created_at) FILTER (WHERE j.place = 0) AS oldest
     FROM job_queue j JOIN tiered r USING (request_id)
     -- The others on a lane are counted in share.
-    WHERE j.state IN ('queued', 'in_progress') AND j.share IS NULL GROUP BY r.tier, r.queue, r.account
+    WHERE j.state IN ('queued', 'in_progress') AND j.share IS NULL AND j.held = '' GROUP BY r.tier, r.queue, r.account
 ), had AS (
     SELECT tier, queue, account, sum(charged_ms)::bigint AS charged_ms FROM usage WHERE day >= $1 GROUP BY tier, queue, account
 )

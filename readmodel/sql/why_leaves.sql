@@ -4,7 +4,7 @@
 WITH waits AS (
     SELECT request_id, count(*) AS jobs, count(*) FILTER (WHERE request_id = @request AND (created_seq, ordinal) < (@seq, @ordinal)) AS before
     FROM job_queue
-    WHERE state = 'queued' AND place = 0 AND matched = @matched
+    WHERE state = 'queued' AND place = 0 AND held = '' AND matched = @matched
       AND CASE WHEN @matched THEN artifact_kind || ' ' || array_to_string(requires, ' ') = ANY (@classes)
                ELSE target = @target AND "set" = @set END
     GROUP BY request_id

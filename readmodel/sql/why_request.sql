@@ -5,7 +5,7 @@ WITH tiered AS NOT MATERIALIZED (
            request_id, suite, tag, parent_tag, queue, account, priority, state, created_at
     FROM benchmark_request
 ), waits AS (
-    SELECT r.queue, r.account FROM job_queue j JOIN benchmark_request r USING (request_id) WHERE j.state = 'queued' AND j.place = 0
+    SELECT r.queue, r.account FROM job_queue j JOIN benchmark_request r USING (request_id) WHERE j.state = 'queued' AND j.place = 0 AND j.held = ''
 )
 SELECT (SELECT count(*) FROM tiered o WHERE o.state = 'in_progress' AND o.queue = r.queue AND o.tier = r.tier) AS in_progress,
        (SELECT count(*) FROM tiered o WHERE o.state = 'in_progress' AND o.priority = 'vip' AND o.account = r.account) AS vips,

@@ -23,6 +23,7 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
 			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: l.took(c.At), Evicted: c.Evicted,
+			Used: c.Used,
 		}
 		if c.Outcome == events.Cancelled { // the collector did not end it itself
 			return []events.Fact{finished, l.closed(lane)}, nil
@@ -156,7 +157,7 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 		}
 	}
 	released := l.released(lane, c.Reason)
-	released.Transient, released.Since = c.Transient, Stamp(since)
+	released.Transient, released.Since, released.HostFull = c.Transient, Stamp(since), c.HostFull
 	if c.Taken {
 		return []events.Fact{released, l.closed(lane)}, nil
 	}

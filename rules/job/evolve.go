@@ -32,6 +32,7 @@ func Evolve(l Lane, f events.Fact, seq events.Seq, at time.Time) Lane {
 	case events.AttemptReleased:
 		return Lane{
 			Place: f.Place, Phase: Open, JobID: f.JobID, Collector: f.Collector, Token: f.Token, Attempt: f.Attempt, Lost: f.Lost, Since: Time(f.Since),
+			Full: f.HostFull,
 		}
 	case events.JobMoved:
 		return Lane{

@@ -8,7 +8,7 @@
 //	open ────────────────▶ current ───────────────▶ ended (place is over; the next may begin)
 //	  ▲                      │ │
 //	  └──────────────────────┘ │  AttemptLost (a crash: spends one of the attempts)
-//	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error: spends nothing)
+//	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error, full host: spends nothing)
 //
 // The log is the fence. Every fact is appended with the last sequence of the work subject as the expected version. So
 // of a finish and a loss of the same attempt exactly one is recorded, and two attempts are never both current. The
@@ -55,6 +55,8 @@ type Lane struct {
 	// Failing is set when the job of an ended place failed because its artifact had transient errors for too long,
 	// since Since. The artifact's next job then has no budget of its own.
 	Failing events.Artifact
+	// Full is set while the job waits because the host had less free memory than it reserves.
+	Full *events.HostFull `json:",omitempty"`
 }
 
 // Refusal says why a command is not carried out. The collector that gets one has lost the job.
@@ -95,7 +97,9 @@ type Finish struct {
 	Measured, Skipped, Failed int
 	// Evicted are the caches that the machine has removed and not told yet.
 	Evicted []string
-	At      time.Time
+	// Used is what a matched job used; nil if that is not known.
+	Used *events.Used
+	At   time.Time
 }
 
 // Lose says that the attempt's collector is gone.
@@ -114,6 +118,8 @@ type Release struct {
 	Deadline  time.Duration
 	// Taken is set when another process than the attempt's own collector gives the job back.
 	Taken bool
+	// HostFull is set when the host had less free memory than the job reserves.
+	HostFull *events.HostFull
 }
 
 // Withdraw ends a job that was dispatched but is not being executed, because its request was cancelled.

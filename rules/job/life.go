@@ -58,6 +58,9 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 			return l, false
 		}
 		l.State, l.Reason, l.EndedAt = events.JobCancelled, "its request was cancelled", at
+		if w, ok := f.(events.JobsWithdrawn); ok && w.Skipped {
+			l.Reason = "skipped: a job that it needs did not succeed"
+		}
 	case events.WorkFact:
 		return liveWork(l, f, seq, at), true
 	case events.ResultFact:

@@ -28,7 +28,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		c.Failed, c.Expected = nil, l.stored
 	case events.CollectorOnline:
 		if c.Registered != nil && c.Registered.Machine != "" {
-			l.machine(c.Registered.Machine).cool(f.Evicted)
+			l.machine(c.Registered.Machine).Warm.Cool(f.Evicted)
 			l.foldHost(c.Registered.Machine, f.Environment)
 		}
 		c.Matched = slices.Contains(f.Knows, events.KnowsMatched)

@@ -113,10 +113,10 @@ func (l *Ledger) foldAdmission(f events.AdmissionFact) {
 		l.Owed++
 		l.Admitted = l.Seq
 	case events.BackfillAdmitted:
-		l.Backfilled[f.RequestID], l.Owed = true, f.Jobs
+		l.Backfilled[f.RequestID], l.Owed = true, f.Jobs+f.Graphs
 		l.noteLate(f.RequestID)
 	case events.GraphAdmitted:
-		l.Owed = f.Jobs
+		l.Owed = f.Jobs + f.Graphs
 	}
 }
 
@@ -141,13 +141,20 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.RequestStarted:
 		l.Moved = later(l.Moved, l.stored)
 		l.share(id, f.Shared)
-		l.Owed = max(l.Owed-1, 0) + f.Jobs + f.Backfill
+		l.Owed = max(l.Owed-1, 0) + f.Jobs + f.Backfill + f.Graphs
 		l.Backfilled[id] = f.Backfill > 0 || l.parentHasAll(id)
 		l.noteLate(id)
 	case events.JobsCreated:
 		l.foldJobs(f)
+		if f.Graph != nil {
+			l.foldPart(f)
+		}
 		l.mend(id)
 		l.Owed = max(0, l.Owed-len(f.Jobs))
+	case events.GraphCreated:
+		l.foldGraphCreated(f)
+	case events.GraphEnded:
+		l.foldGraphEnded(f)
 	case events.RequestCancelled:
 		l.stop(id)
 	case events.RequestCancelledWithJobs:
@@ -181,6 +188,7 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 		l.noteLate(id)
 	}
 	l.noteDue(id)
+	l.noteOver(id)
 	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
 	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	if r.Artifact.Tag == "" {
@@ -271,19 +279,29 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 		if l.revive(spec) == nil {
 			j := l.names.job(spec, justMade)
 			l.Jobs[spec.ID] = j
-			if spec.Matched {
-				l.near(j)
-				l.ready(j)
+			if f.Graph == nil {
+				l.lineUp(j, f.RequestID)
+			} else {
+				j.course = justGraphed
 			}
-			line := l.lineOf(j)
-			line.Queued[f.RequestID] = append(line.Queued[f.RequestID], spec.ID)
-			l.noteUnserved(spec.Lane())
 			if spec.Round > 0 { // a new round gets a new budget
 				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
 			}
 		}
 		l.wants(spec.ID, f.RequestID, f.Key)
 	}
+}
+
+// lineUp puts a new job into the line behind the others of its request.
+func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
+	if j.like.Matched {
+		l.near(j)
+		l.ready(j, l.at)
+	}
+	line := l.lineOf(j)
+	line.Queued[maker] = append(line.Queued[maker], j.ID)
+	j.lined = true
+	l.noteUnserved(j.Lane())
 }
 
 // mend takes a request out of Torn if none of its jobs is cancelled any more.
@@ -379,6 +397,7 @@ func (l *Ledger) unqueue(j *Job) {
 	if i := slices.Index(waiting, j.ID); i >= 0 {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
+	j.lined = false
 	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
 		delete(line.Queued, j.of.request)
@@ -395,7 +414,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 	if j == nil || j.State.Terminal() || j.Place > 0 {
 		f.Share = nil // what was withdrawn at the same moment is charged to no account
 	}
-	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Attempt: f.Attempt, Lost: f.Lost, Share: f.Share}
+	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Attempt: f.Attempt, Lost: f.Lost, Share: f.Share, Ready: l.readyOf(j)}
 	l.charge(f.Share)
 	l.reserve(lane, f.Job)
 	l.Binding = max(l.Binding-1, 0)
@@ -433,6 +452,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	}
 	place := lane.Dispatches[lane.Work.Place]
 	l.correct(place, before, begun, f)
+	l.foldFull(lane, place.Job, begun, f)
 	lane.Stopping = lane.Stopping && len(lane.Work.Dispatched) > 0
 	if lane.Work.Phase == job.Ended {
 		l.vacate(lane, place.Job)
@@ -464,7 +484,11 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	}
 	l.live(j, f, e.Seq)
 	if _, moved := f.(events.JobMoved); moved {
-		l.back(j)
+		since := l.at
+		if before.Full != nil { // it has waited all the time
+			since = place.Ready
+		}
+		l.reseat([]events.JobID{j.ID}, func() { l.back(j, since) })
 	}
 	l.rest(j)
 }
@@ -489,6 +513,12 @@ func writer(f events.WorkFact) events.CollectorName {
 // live applies a fact to a job's life.
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	over := j.State.Terminal()
+	var skipped []events.RequestID // those that do not wait for it any more
+	for _, w := range j.Wanters {
+		if _, is := l.Skips(w.Request, j); is {
+			skipped = append(skipped, w.Request)
+		}
+	}
 	l.reseat([]events.JobID{j.ID}, func() {
 		j.fares(func(c *course) {
 			if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
@@ -503,7 +533,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	}
 	l.Retention.add(l.at)
 	for _, w := range j.Wanters {
-		if w.Counts && l.Open[w.Request] > 0 {
+		if w.Counts && l.Open[w.Request] > 0 && !slices.Contains(skipped, w.Request) {
 			l.Open[w.Request]--
 			l.noteDue(w.Request)
 		}
@@ -511,6 +541,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			l.Torn[w.Request] = true
 		}
 	}
+	l.endInGraphs(j)
 }
 
 func (l *Ledger) foldAssignment(f events.AssignmentFact) {

@@ -20,8 +20,8 @@ type Job struct {
 	// Wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended. Jobs
 	// share the list, so it is replaced, never changed.
 	Wanters []Wanter
-	// resting is set when it has ended and is on no lane.
-	resting bool
+	// resting is set when it has ended and is on no lane, lined while it stands in a line.
+	resting, lined bool
 }
 
 // course is what has happened to a job. All new jobs share one course, so a course is replaced, never changed.
@@ -33,11 +33,16 @@ type course struct {
 	Losers []events.CollectorName `json:",omitempty"`
 	// On is the lane that a matched job is bound to; zero while it waits, and for the others.
 	On events.Lane `json:",omitzero"`
+	// Graphed jobs were made in a graph: they run when one of their graphs has them ready.
+	Graphed bool `json:",omitempty"`
 	// Near are those of its caches that some machine had when it came into the line.
 	Near []string `json:",omitempty"`
 }
 
-var justMade = &course{Life: job.Made()}
+var (
+	justMade    = &course{Life: job.Made()}
+	justGraphed = &course{Life: job.Made(), Graphed: true}
+)
 
 // fares replaces the course of a job with a changed copy.
 func (j *Job) fares(change func(*course)) {

@@ -101,6 +101,15 @@ type Ledger struct {
 	// Moved is when work last made progress, Idle when there was last no work to do.
 	Moved, Idle time.Time
 
+	// Graphs are those of each request that have not ended, by number. Graphed counts all that it had. Over are the
+	// requests that have a graph that can end. in has the places of each job in them.
+	Graphs  map[events.RequestID][]*Graph
+	Graphed map[events.RequestID]int
+	Over    map[events.RequestID]bool `json:"-"`
+	in      map[events.JobID][]place
+	// Blocked counts the blocked jobs of all graphs.
+	Blocked int `json:"-"`
+
 	// Jobs are the jobs that a request still holds in memory (rest.go). Past holds the others.
 	Jobs map[events.JobID]*Job `json:"-"`
 	Past Past                  `json:"-"`
@@ -210,6 +219,8 @@ type Dispatch struct {
 	Lost    int `json:",omitempty"`
 	// Share says to whom it was charged; nil on a farm that was not shared then.
 	Share *events.Share `json:",omitempty"`
+	// Ready is since when a matched job had waited. If it finds too little memory, it has waited since then.
+	Ready time.Time `json:",omitzero"`
 }
 
 // HasWork reports whether a job is on the lane or waits for it.
@@ -283,6 +294,7 @@ func New() *Ledger {
 		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
+		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},

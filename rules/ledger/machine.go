@@ -25,7 +25,9 @@ type Machine struct {
 	// Freed is when a place on it last ended.
 	Freed time.Time
 	// Warm are the caches that it has, with the last job that used each.
-	Warm map[string]events.Seq `json:",omitempty"`
+	Warm match.Warm `json:",omitempty"`
+	// Full is set while it has less free memory than jobs reserve.
+	Full *match.Full `json:",omitempty"`
 	// room is what is reserved; serves are the classes of jobs that it can run when it is empty, by number.
 	room   *match.Room
 	serves []*Class
@@ -77,7 +79,7 @@ func (l *Ledger) foldMachine(f events.MachineFact) {
 	m := l.machine(f.Whose())
 	switch f := f.(type) {
 	case events.MachineDescribed:
-		m.Described = f
+		m.Described, m.Full = f, nil // the offer may be right now
 		m.room.SetOffer(m.Offer())
 	case events.MachineRemoved:
 		m.Removed = true
@@ -286,10 +288,10 @@ func (l *Ledger) FreeLanes() (free []events.Lane) {
 	return free
 }
 
-// another reports whether a machine that is online can run the jobs of a class and is none that they avoid.
-func (l *Ledger) another(c *Class) bool {
+// another reports whether a machine that is online can run the jobs of a class now and is none that they avoid.
+func (l *Ledger) another(c *Class, now time.Time) bool {
 	for name, m := range l.Machines {
-		if m.can(c) && !slices.Contains(c.Avoids, name) && l.online(m) {
+		if m.can(c) && !slices.Contains(c.Avoids, name) && l.online(m) && !l.barred(c, name, now) {
 			return true
 		}
 	}
@@ -384,18 +386,27 @@ func bind(c *course, f events.Fact) {
 	}
 }
 
-// back puts a job that left its place into the line again, where it stood before.
-func (l *Ledger) back(j *Job) {
+// back puts a job that left its place into the line again, where it stood before. since is since when it waits.
+func (l *Ledger) back(j *Job, since time.Time) {
 	if j.State != events.JobQueued || j.Place > 0 {
 		return
 	}
 	maker, line := j.of.request, l.lineOf(j)
-	order := l.Requests[maker].Jobs
-	at, waiting := slices.Index(order, j.ID), line.Queued[maker]
-	i := slices.IndexFunc(waiting, func(id events.JobID) bool { return slices.Index(order, id) > at })
+	waiting := line.Queued[maker]
+	var i int
+	if j.Graphed {
+		i = l.standsBefore(waiting, j)
+	} else {
+		order := l.Requests[maker].Jobs
+		at := slices.Index(order, j.ID)
+		i = slices.IndexFunc(waiting, func(id events.JobID) bool { return slices.Index(order, id) > at })
+	}
 	if i < 0 {
 		i = len(waiting)
 	}
-	line.Queued[maker] = slices.Insert(slices.Clone(waiting), i, j.ID)
-	l.ready(j)
+	line.Queued[maker] = slices.Insert(waiting, i, j.ID)
+	j.lined = true
+	if j.like.Matched {
+		l.ready(j, since)
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/share"
 )
@@ -77,7 +78,7 @@ func LeafOf(r *request.Request) share.Leaf {
 // seats calls f with each leaf in which a waiting job stands, and its item there.
 func (l *Ledger) seats(j *Job, f func(share.Leaf, share.Item)) {
 	maker, ok := l.Requests[j.of.request]
-	if !ok || j.State != events.JobQueued || j.Place > 0 {
+	if !ok || j.State != events.JobQueued || j.Place > 0 || !j.lined {
 		return
 	}
 	var leaves []share.Leaf // a job has few wanters
@@ -206,7 +207,7 @@ func (l *Ledger) leavePlaces() {
 }
 
 // Next returns whose turn it is on a lane, and the job; false when no job waits that may run.
-func (l *Ledger) Next(lane *Lane, w Waits) (share.Choice, *Job, bool) {
+func (l *Ledger) Next(lane *Lane, w match.Waits) (share.Choice, *Job, bool) {
 	choice, ok := l.Tree.Pick(l.expecting(lane), l.classesFor(lane, w)...)
 	if !ok {
 		return share.Choice{}, nil, false

@@ -21,7 +21,7 @@ import (
 
 // Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
 // another version is not read.
-const Version = 4
+const Version = 6
 
 // image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
@@ -139,9 +139,27 @@ func Restore(data []byte) (*Ledger, error) {
 		l.noteDue(id)
 		l.noteLate(id)
 	}
+	l.restoreGraphs()
+	for _, c := range l.Classes {
+		l.restoreLine(c.Line)
+	}
+	for _, lane := range l.Lanes {
+		l.restoreLine(lane.Line)
+	}
 	l.Tree = share.Restore(i.TreeImage)
 	l.sit(l.seatsOf(slices.Collect(maps.Keys(l.Jobs))))
 	return l, nil
+}
+
+// restoreLine notes which jobs stand in a line.
+func (l *Ledger) restoreLine(line Line) {
+	for _, ids := range line.Queued {
+		for _, id := range ids {
+			if j, ok := l.Jobs[id]; ok {
+				j.lined = true
+			}
+		}
+	}
 }
 
 // Shape names the form of a snapshot and the version of the folds, as a token. It is made from the types, so a new

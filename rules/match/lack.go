@@ -72,7 +72,7 @@ func (r Requirement) exceeds(o Offer, taken size, word string) (lacks []Lack) {
 		if o.MemoryMiB <= 0 {
 			words = "does not state its memory"
 		}
-		lacks = append(lacks, Lack{"memory=" + formatMemory(r.memory), words, missing * all / r.memory})
+		lacks = append(lacks, Lack{"memory=" + FormatMemory(r.memory), words, missing * all / r.memory})
 	}
 	if missing := shortage(int64(r.cpus), int64(o.CPUs-taken.cpus)); missing > 0 {
 		words := lacking + phrase.Count(int(missing), word+"CPU")

@@ -184,7 +184,7 @@ func (r Requirement) write() (terms []string) {
 		terms = append(terms, d.String())
 	}
 	if r.memory > 0 {
-		terms = append(terms, "memory="+formatMemory(r.memory))
+		terms = append(terms, "memory="+FormatMemory(r.memory))
 	}
 	if r.cpus > 0 {
 		terms = append(terms, "cpus="+strconv.Itoa(r.cpus))

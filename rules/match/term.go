@@ -160,8 +160,8 @@ func parseNumber(digits string, most int64) int64 {
 	return int64(n)
 }
 
-// formatMemory is the canonical form of an amount of memory in MiB.
-func formatMemory(mib int64) string {
+// FormatMemory returns the canonical form of an amount of memory in MiB: 8g, 1536m.
+func FormatMemory(mib int64) string {
 	if mib%1024 == 0 {
 		return strconv.FormatInt(mib/1024, 10) + "g"
 	}

@@ -35,11 +35,11 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		if r.State != events.StateInProgress || len(c.Jobs) == 0 {
 			return nil, nil
 		}
-		return jobsCreated(r.ID, c.Jobs, ""), nil
+		return made(r.ID, c.Jobs, "", c.Graph), nil
 	case Want:
 		return decideWant(r, c)
 	case Grant:
-		return jobsCreated(r.ID, c.Jobs, c.Key), nil
+		return append(made(r.ID, c.Jobs, c.Key, c.Graph), runAgain(r.ID, c.Key, c.Again)...), nil
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:
@@ -199,8 +199,12 @@ func decideStart(r Request, c Start) ([]events.Fact, error) {
 	}
 	facts := []events.Fact{events.RequestStarted{
 		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill), Shared: c.Shared, Requires: c.Requires,
+		Graphs: graphs(c.Graph, c.BackfillGraph),
 	}}
-	return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs), "")...), nil
+	if c.Graph == nil && c.BackfillGraph == nil {
+		return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs), "")...), nil
+	}
+	return append(append(facts, made(r.ID, c.Backfill, "", c.BackfillGraph)...), made(r.ID, c.Jobs, "", c.Graph)...), nil
 }
 
 func decideFailExpansion(r Request, c FailExpansion) ([]events.Fact, error) {
@@ -221,10 +225,12 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	if r.State != events.StateInProgress {
 		return nil, nil
 	}
-	if c.Failed > 0 {
-		return []events.Fact{events.RequestFailed{
-			RequestID: r.ID, Reason: fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs), Jobs: c.Jobs, FailedJobs: c.Failed,
-		}}, nil
+	if c.Failed+c.Skipped > 0 {
+		reason := fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs)
+		if c.Skipped > 0 {
+			reason += fmt.Sprintf(", and %d need others that failed", c.Skipped)
+		}
+		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}
 	return []events.Fact{events.RequestCompleted{RequestID: r.ID, Jobs: c.Jobs}}, nil
 }
@@ -237,8 +243,8 @@ const (
 
 func decideWant(r Request, c Want) ([]events.Fact, error) {
 	switch {
-	case c.Kind != events.GraphRepair:
-		return nil, refuse("unknown kind of graph %q: use repair", c.Kind)
+	case c.Kind != events.GraphRepair && c.Kind != events.GraphRerun:
+		return nil, refuse("unknown kind of graph %q: use repair or rerun", c.Kind)
 	case c.Key == "" || len(c.Key) > maxWish || len(c.Reason) > 4*maxWish || len(c.Select) > maxSelected:
 		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, maxSelected)
 	case slices.Contains(r.Asked, c.Key):

@@ -164,10 +164,15 @@ type Start struct {
 	Shared []events.JobID
 	// Requires are the terms that the request and its queue added to those of the definitions.
 	Requires []string
+	// Graph says what Jobs need, BackfillGraph what Backfill needs; nil for nothing.
+	Graph, BackfillGraph *Graph
 }
 
-// AddBackfill makes jobs for a parent that appeared after the start.
-type AddBackfill struct{ Jobs []events.JobSpec }
+// AddBackfill makes jobs for a parent that appeared after the start. Graph says what they need; nil for nothing.
+type AddBackfill struct {
+	Jobs  []events.JobSpec
+	Graph *Graph
+}
 
 // FailExpansion says that the request could not be turned into jobs.
 type FailExpansion struct{ Reason string }
@@ -190,12 +195,16 @@ type (
 	Grant struct {
 		Key  string
 		Jobs []events.JobSpec
+		// Graph says what the jobs need; nil for nothing. Again are further jobs, which run again in open graphs.
+		Graph *Graph
+		Again []Again
 	}
 	Refuse struct{ Key, Reason string }
 )
 
-// Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed.
-type Complete struct{ Jobs, Failed int }
+// Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed, Skipped those
+// that were skipped because of them.
+type Complete struct{ Jobs, Failed, Skipped int }
 
 // Prioritise gives the request another priority.
 type Prioritise struct {

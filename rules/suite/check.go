@@ -37,8 +37,8 @@ func (c *checker) report(path, format string, args ...any) {
 }
 
 func (c *checker) check(d Definitions) {
-	if d.Version != FormVersion {
-		c.report("version", "version is %d: this program reads version %d", d.Version, FormVersion)
+	if d.Version < 1 || d.Version > FormVersion {
+		c.report("version", "version is %d: this program reads versions 1 to %d", d.Version, FormVersion)
 	}
 	c.token("name", "name", string(d.Name))
 	c.token("sources.root", "sources.root", d.Sources.Root)
@@ -53,6 +53,7 @@ func (c *checker) check(d Definitions) {
 	c.categories(d)
 	c.targets(d)
 	c.kinds(d)
+	c.kindNeeds(d)
 	c.profiles(d)
 	c.backends(d)
 	c.scenarios(d)

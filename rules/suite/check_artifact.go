@@ -46,6 +46,11 @@ func (c *checker) artifact(d Definitions) {
 		}
 	}
 	c.templates("artifact.path", a.Path, "{tag}", "{target}")
+	for i, p := range a.Path {
+		if rest, home := strings.CutPrefix(p, "~"); !path.IsAbs(p) && (!home || rest != "" && rest[0] != '/') {
+			c.report(index("artifact.path", i), "path %q is relative, and the collector that looks for it has no directory for that: write a whole path, such as \"/opt/{tag}\", or one below the home directory, such as \"~/{tag}\"", p)
+		}
+	}
 	c.templates("artifact.urls", a.URLs, "{tag}", "{component}", "{channel}", "{target}")
 	for i, u := range a.URLs {
 		c.url(index("artifact.urls", i), u)

@@ -37,7 +37,7 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		old, with string
 		want      string
 	}{
-		{`version = 1`, `version = 7`, `version is 7: this program reads version 1`},
+		{`version = 1`, `version = 7`, `version is 7: this program reads versions 1 to 2`},
 		{`name = "small"`, `name = "Small.Suite"`, `name "Small.Suite": use 1 to 64 lower-case letters, digits, '_' or '-', starting with a letter or digit`},
 		{`primary_target = "linux-amd64"`, `primary_target = "linux-riscv"`, `unknown primary_target "linux-riscv": use linux-amd64 or linux-arm64`},
 		{`sources = { root = "shipped" }`, `sources = { root = "" }`, `sources.root is missing`},
@@ -126,7 +126,7 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 }
 
 func TestAllMistakesAreReportedInOneGo(t *testing.T) {
-	bad := `version = 2
+	bad := `version = 7
 colour = "red"
 [[target]]
 name = "A"
@@ -144,7 +144,7 @@ better = "lower"
 	for _, want := range []string{
 		"dir/bad.toml: name is missing",
 		"dir/bad.toml: there is no [[benchmark]]: at least one is needed",
-		"dir/bad.toml:1:1: version is 2: this program reads version 1",
+		"dir/bad.toml:1:1: version is 7: this program reads versions 1 to 2",
 		"dir/bad.toml:2:1: unknown key \"colour\"",
 		"dir/bad.toml:4:1: target \"A\": use 1 to 64 lower-case letters, digits, '_' or '-', starting with a letter or digit",
 		"dir/bad.toml:3:3: os is missing",
@@ -178,6 +178,9 @@ func TestArtifactsNeedWhatTheirKindNeeds(t *testing.T) {
 			"kind = \"url\"\nurls = [\"https://x/{component}\"]\ncomponents = [\"rustc\"]\nno_target = [\"rust-src\"]",
 			`unknown component "rust-src": use rustc`,
 		},
+		{"kind = \"path\"\npath = [\"go/{tag}\"]", `path "go/{tag}" is relative, and the collector that looks for it has no directory for that: write a whole path, such as "/opt/{tag}", or one below the home directory, such as "~/{tag}"`},
+		{"kind = \"path\"\npath = [\"/opt/{tag}\", \"{tag}/bin\"]", `path "{tag}/bin" is relative`},
+		{"kind = \"path\"\npath = [\"~alice/{tag}\"]", `path "~alice/{tag}" is relative`},
 		{"kind = \"path\"\npath = [\"~/go/{tag}/{component}\"]", `unknown field {component}: use {tag} or {target}`},
 	} {
 		bad := strings.Replace(small(t), `kind = "go-toolchain"`, c.artifact, 1)

@@ -5,7 +5,7 @@ import "github.com/tachobench/tacho/events"
 // Definitions is the content of one suite file: everything that Tacho knows about a project. It is data: the code that
 // reads it names no toolchain.
 type Definitions struct {
-	// Version is the version of the file's form; 1.
+	// Version is the version of the file's form; 1, or 2 if kinds have needs.
 	Version     int              `toml:"version" json:"version"`
 	Name        events.SuiteName `toml:"name" json:"name"`
 	Description string           `toml:"description" json:"description,omitempty"`
@@ -108,6 +108,8 @@ type Kind struct {
 	Caches []string `toml:"caches" json:"caches,omitempty"`
 	// Expect is how long a job is expected to take while none was measured, as a Go duration; empty means 10 minutes.
 	Expect string `toml:"expect" json:"expect,omitempty"`
+	// Needs are the kinds whose jobs must be done before those of this kind run.
+	Needs []KindNeed `toml:"needs" json:"needs,omitempty"`
 }
 
 // The lanes that the jobs of a kind can have.

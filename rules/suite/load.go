@@ -17,8 +17,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// FormVersion is the version of the form of suite files that this program reads.
-const FormVersion = 1
+// FormVersion is the newest version of the form of suite files; this program reads all versions from 1.
+const FormVersion = 2
 
 // The roots of sources whose content belongs to the definitions. Any other root is a key in the configuration of the
 // collectors.
@@ -161,8 +161,8 @@ func Parse(canonical []byte) (Definitions, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return Definitions{}, errors.New("parse definitions: something follows the definitions")
 	}
-	if d.Version != FormVersion {
-		return Definitions{}, fmt.Errorf("parse definitions: they have version %d and this program reads version %d: update it",
+	if d.Version < 1 || d.Version > FormVersion {
+		return Definitions{}, fmt.Errorf("parse definitions: they have version %d and this program reads versions 1 to %d: update it",
 			d.Version, FormVersion)
 	}
 	for _, t := range d.Targets {

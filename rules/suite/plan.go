@@ -62,10 +62,11 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 		return nil, d.foreign(job, "backend", string(job.Backend))
 	}
 	var plans []BenchmarkPlan
-	for _, b := range d.Benchmarks {
-		if !d.measures(job, kind, b) {
+	for i := range d.Benchmarks { // a definition is large, and most of them are of other jobs
+		if !d.measures(job, kind, &d.Benchmarks[i]) {
 			continue
 		}
+		b := d.Benchmarks[i]
 		chain := d.chain(profile, b)
 		if len(chain) == 0 {
 			continue
@@ -111,11 +112,13 @@ func (d Definitions) foreign(job events.JobSpec, what, name string) error {
 }
 
 // measures reports whether b is in the set, the categories, the profile and the filter of the job.
-func (d Definitions) measures(job events.JobSpec, kind Kind, b BenchmarkDef) bool {
+func (d *Definitions) measures(job events.JobSpec, kind Kind, b *BenchmarkDef) bool {
+	if b.Kind != kind.Name {
+		return false
+	}
 	set, placed := b.Sets[job.Target]
 	switch {
-	case b.Kind != kind.Name,
-		kind.PerSet && (!placed || set != job.Set),
+	case kind.PerSet && (!placed || set != job.Set),
 		!kind.PerSet && len(b.Sets) > 0 && !placed,
 		!slices.Contains(d.Categories[job.Artifact.Kind], b.Category),
 		slices.Contains(b.ExcludeProfiles, job.Profile):

@@ -144,7 +144,7 @@ func TestTheCanonicalFormIsFrozen(t *testing.T) {
 func TestParseRefusesWhatAnotherProgramWrote(t *testing.T) {
 	for name, raw := range map[string]string{
 		"unknown field": `{"version":1,"name":"x","teleport":true}`,
-		"version":       `{"version":2,"name":"x"}`,
+		"version":       `{"version":99,"name":"x"}`,
 		"sets":          `{"version":1,"name":"x","targets":[{"name":"t","sets":-1}]}`,
 		"trailing":      `{"version":1,"name":"x"} {}`,
 		"no JSON":       `version = 1`,

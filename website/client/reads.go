@@ -59,6 +59,11 @@ func (c *Client) Request(ctx context.Context, name string) (readmodel.RequestJob
 	return get[readmodel.RequestJobs](ctx, c, "requests/"+url.PathEscape(name), nil)
 }
 
+// Graphs returns the graphs of the request with that id, or the newest with that tag or key.
+func (c *Client) Graphs(ctx context.Context, name string) (Graphs, error) {
+	return get[Graphs](ctx, c, "requests/"+url.PathEscape(name)+"/graphs", nil)
+}
+
 // Accounts returns the configured accounts by name: those behind the name after, at most limit; 0 means 100.
 func (c *Client) Accounts(ctx context.Context, after events.AccountName, limit int) ([]readmodel.Account, error) {
 	return get[[]readmodel.Account](ctx, c, "accounts", page(after, limit))
@@ -264,6 +269,13 @@ func (c *Client) Results(ctx context.Context, suite events.SuiteName, tag events
 	set(query, "suite", suite)
 	set(query, "tag", tag)
 	return get[[]readmodel.Result](ctx, c, "results", query)
+}
+
+// Uses returns what the last ten matched jobs of each sort of a suite used.
+func (c *Client) Uses(ctx context.Context, suite events.SuiteName) ([]readmodel.UseRow, error) {
+	query := url.Values{}
+	set(query, "suite", suite)
+	return get[[]readmodel.UseRow](ctx, c, "uses", query)
 }
 
 // Durations returns how long each test case of a suite takes on a target, ordered by test case.

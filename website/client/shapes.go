@@ -118,6 +118,13 @@ type RequestAnswer struct {
 	Note string `json:"note,omitempty"`
 }
 
+// Graphs are the graphs of a request.
+type Graphs struct {
+	RequestID events.RequestID `json:"request_id"`
+	// Graphs are by number; empty if the jobs of the request need no others.
+	Graphs []readmodel.Graph `json:"graphs"`
+}
+
 // BatchAnswer is the result of a batch of requests.
 type BatchAnswer struct {
 	control.Answer

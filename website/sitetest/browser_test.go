@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -46,7 +47,7 @@ func browse(t *testing.T) *browser {
 		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(patience))
 	tab, closeTab := chromedp.NewContext(allocator)
-	ctx, cancel := context.WithTimeout(tab, 2*patience)
+	ctx, cancel := context.WithTimeout(tab, 10*patience) // of all that the test does
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(tab); err != nil {
 			t.Logf("close the browser: %v", err)
@@ -107,6 +108,28 @@ func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	if len(b.problems) > 0 {
 		t.Fatalf("the console says: %s", strings.Join(b.problems, "; "))
 	}
+}
+
+// press clicks until something is visible. A page that is just being replaced by a newer one can lose a click.
+func (b *browser) press(t *testing.T, button, until string) {
+	t.Helper()
+	begin := time.Now()
+	for {
+		b.briefly(chromedp.Click(chromedp.CSS(button)))
+		if b.briefly(chromedp.WaitVisible(chromedp.CSS(until))) {
+			return
+		}
+		if time.Since(begin) > 2*patience {
+			t.Fatalf("%s was pressed, and %s does not come", button, until)
+		}
+	}
+}
+
+// briefly tries an action for some seconds.
+func (b *browser) briefly(action chromedp.Action[chromedp.Void]) bool {
+	ctx, cancel := context.WithTimeout(b.ctx, patience/6)
+	defer cancel()
+	return chromedp.Do(ctx, action) == nil
 }
 
 // value evaluates an expression on the page.
@@ -170,9 +193,12 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		Kind: events.ErrorBenchmark, Context: "generics", Message: "exit status 2\n./main.go:12:2: undefined: <frobnicate>",
 	})
 	st.share()
+	graphed := st.master(sha("e"), "", 17)
+	needs := st.graph(graphed)
 	s.machines()
 	b := browse(t)
 	pages := map[string]string{
+		"graph": "/requests/" + string(graphed), "needs": "/jobs/" + string(needs[1].ID),
 		"status": "/", "requests": "/requests", "request": "/requests/" + string(st.running), "job": "/jobs/" + string(st.work.ID),
 		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares",
 	}

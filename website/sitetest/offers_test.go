@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website"
 )
 
 var pool = [...]events.Lane{events.PoolLane("builders", 0), events.PoolLane("builders", 1), events.PoolLane("builders", 2)}
@@ -89,7 +91,7 @@ func TestAFarmWithoutMachinesSaysNothingOfThem(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/requests", "/requests/" + string(st.running), "/jobs/" + string(st.work.ID), "/collectors"} {
 		_, page := s.get(path)
-		for _, word := range []string{"/machines", "Machines", "Requires", "Slot of", "against"} {
+		for _, word := range []string{"/machines", "Machines", "Requires", "Slot of", "against", "like it used", "CPU time"} {
 			if strings.Contains(page, word) {
 				t.Errorf("%s says %s", path, word)
 			}
@@ -97,7 +99,7 @@ func TestAFarmWithoutMachinesSaysNothingOfThem(t *testing.T) {
 	}
 	for _, path := range []string{"jobs/" + string(st.work.ID), "requests/" + string(st.running), "results?tag=" + string(sha("a")), "compare?b=" + string(sha("b")), "collectors"} {
 		_, body := s.get("/api/v1/" + path)
-		for _, word := range []string{"requires", "matched", "lane_target", `"machine"`, "machines", "against"} {
+		for _, word := range []string{"requires", "matched", "lane_target", `"machine"`, "machines", "against", "alike", "peak_memory", "cpu_ms"} {
 			if strings.Contains(body, word) {
 				t.Errorf("%s says %s", path, word)
 			}
@@ -162,6 +164,38 @@ func TestMachinesAndWhatRunsOnThem(t *testing.T) {
 	}
 }
 
+// TestAMachineSaysWhatIsWrongWithIt: whether it enforces what jobs reserve, and that jobs find too little memory.
+func TestAMachineSaysWhatIsWrongWithIt(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	st.staff()
+	page := func() string {
+		t.Helper()
+		if _, err := st.now().Machines(s.ctx); err != nil {
+			t.Fatal(err)
+		}
+		_, text := s.get("/machines")
+		return text
+	}
+	if text := page(); strings.Contains(text, "Limits") || strings.Contains(text, "callout") {
+		t.Errorf("nothing is known, and the page says %s", text)
+	}
+	for name, limits := range map[events.CollectorName]string{"eider-3-1": "not enforced: no controller", "eider-3-2": "enforced", "eider-4": "enforced"} {
+		e := environment("3")
+		e.Settings = map[string]string{"limits": limits}
+		st.tell(events.CollectorOnline{Name: name, Instance: "i", Version: "v1.2.3", PID: 40, Environment: e})
+	}
+	st.tell(events.AlertRaised{Key: "host_full-eider-4", Kind: events.AlertHostFull, About: "eider-4", Message: "It has 1 MiB.", Action: "Do `this`."})
+	text := page()
+	first, second, both := strings.Cut(text, `id="eider-4"`)
+	if !both || !strings.Contains(first, "not enforced, jobs can use more than they reserve: no controller") || strings.Contains(first, "1 MiB") {
+		t.Errorf("of eider-3 the page says %s", first)
+	}
+	if !strings.Contains(second, "<dd>enforced</dd>") || !strings.Contains(second, "It has 1 MiB. Do <code>this</code>.") {
+		t.Errorf("of eider-4 the page says %s", second)
+	}
+}
+
 // TestTheOutputOfAJobThatMoves: it is followed from one lane to the next.
 func TestTheOutputOfAJobThatMoves(t *testing.T) {
 	s := open(t, nil)
@@ -204,5 +238,43 @@ func TestTheOutputOfAJobThatMoves(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhyAJobWaitsForABetterMachine: a machine that has its caches, or one that is held until it has room for a large job.
+func TestWhyAJobWaitsForABetterMachine(t *testing.T) {
+	s := open(t, func(c *website.Config) { c.AffinityWait, c.RoomWait = 30*time.Second, 10*time.Minute })
+	st := s.story()
+	st.staff()
+	_, first := st.asked(sha("d"), []string{"cpus=2"}, []string{"cpus=1"})
+	token := st.begun(first[0], pool[0], "eider-3-1", 1)
+	st.tell(events.JobFinished{
+		Lane: pool[0], Place: st.places[pool[0]], JobID: first[0].ID, Collector: "eider-3-1", Token: token, Attempt: 1, Outcome: events.Success, Evicted: []string{"git"},
+	})
+	st.begun(first[1], pool[0], "eider-3-1", 1)
+	_, pair := st.asked(sha("e"), []string{"exclusive"})
+	w := st.expect(pair[0].ID, readmodel.WaitAffinity, "it waits for eider-3, which has the results that it measures against: for at most 30 s more, until ",
+		", then any machine that fits takes it; eider-3 has 1 job, and this one runs alone")
+	if w.Affinity == nil || !w.Affinity.Results || w.Affinity.LeftMS != 30_000 {
+		t.Errorf("%+v", w)
+	}
+	st.clock.advance(18 * time.Second)
+	st.expect(pair[0].ID, readmodel.WaitAffinity, "for at most 12 s more")
+	st.clock.advance(12 * time.Second)
+	st.expect(pair[0].ID, readmodel.WaitNext)
+
+	st.begun(pair[0], pool[2], "eider-4", 1)
+	_, large := st.asked(sha("f"), []string{"exclusive", "trait=nvme"})
+	st.clock.advance(time.Minute)
+	_, small := st.asked(sha("1"), []string{"cpus=1", "trait=nvme"})
+	st.expect(large[0].ID, readmodel.WaitNoRoom, "no machine has room for it: eider-3 has 1 job, and this one runs alone")
+	st.expect(small[0].ID, readmodel.WaitOwn, "of the same account and queue")
+	st.clock.advance(9 * time.Minute)
+	w = st.expect(large[0].ID, readmodel.WaitNoRoom, "; eider-3 is held for it since ", ", until job "+string(first[1].ID)+" ends there")
+	if w.Held == nil || w.Held.Machine != "eider-3" || w.Held.JobID != large[0].ID || len(w.Held.Jobs) != 1 {
+		t.Errorf("%+v", w.Held)
+	}
+	if w = st.expect(small[0].ID, readmodel.WaitOwn, "eider-3 is held for job "+string(large[0].ID)); w.Held == nil || w.Held.JobID != large[0].ID {
+		t.Errorf("%+v", w)
 	}
 }

@@ -64,7 +64,9 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 	s.machines()
 	_, body := s.get("/openapi.json")
 	d := readDocument(t, body)
-	fill := strings.NewReplacer("{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()),
+	graphed := st.master(sha("e"), "", 17)
+	st.ends(st.graph(graphed)[0], events.Failure, "it has no linker")
+	fill := strings.NewReplacer("{request}/graphs", string(graphed)+"/graphs", "{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()),
 		"{hook}", "7", "{id}", string(told), "{key}", string(report))
 	queries := map[string]string{
 		"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/results": "?tag=" + string(sha("a")), "/api/v1/durations": "?target=" + string(machine),

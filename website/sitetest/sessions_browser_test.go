@@ -17,7 +17,7 @@ func TestABrowserLogsInCancelsAndLogsOut(t *testing.T) {
 	b := browse(t)
 	b.do(t, chromedp.Navigate(s.http.URL+"/requests/"+string(id)), chromedp.WaitVisible(chromedp.CSS(".who a")))
 	b.keepPicture(t, "session-none")
-	b.do(t, chromedp.Click(chromedp.CSS(".who a")), chromedp.WaitVisible(chromedp.CSS("input[name=token]")))
+	b.press(t, ".who a", "input[name=token]")
 	b.keepPicture(t, "login")
 	b.do(t, chromedp.SendKeys(chromedp.CSS("input[name=token]"), aliceToken), chromedp.Click(chromedp.CSS("main button")), chromedp.WaitVisible(chromedp.CSS("#cancel")))
 	for _, width := range []int64{1280, 390} {
@@ -37,7 +37,7 @@ func TestABrowserLogsInCancelsAndLogsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(t, chromedp.WaitReady(chromedp.CSS("#priority option[value=low][selected]")))
-	b.do(t, chromedp.Click(chromedp.CSS("#cancel button")), chromedp.WaitVisible(chromedp.CSS(".state.cancelled")))
+	b.press(t, "#cancel button", ".state.cancelled")
 	b.keepPicture(t, "session-cancelled")
 	if said := value[string](t, b, `document.querySelector("main .callout").textContent`); said != "not needed" {
 		t.Errorf("the page gives as reason %q", said)
@@ -45,7 +45,7 @@ func TestABrowserLogsInCancelsAndLogsOut(t *testing.T) {
 	if value[bool](t, b, `document.querySelector("main form") !== null`) {
 		t.Error("a request that has ended has a button")
 	}
-	b.do(t, chromedp.Click(chromedp.CSS(".who button")), chromedp.WaitVisible(chromedp.CSS(".who a")))
+	b.press(t, ".who button", ".who a")
 	if value[bool](t, b, `document.body.textContent.includes("Logged in")`) {
 		t.Error("the session goes on")
 	}

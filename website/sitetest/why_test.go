@@ -176,3 +176,29 @@ func TestWhyRequestsHaveNotStarted(t *testing.T) {
 		t.Errorf("%v: the queue says it already: %+v", err, r.Why)
 	}
 }
+
+// TestWhenRequestsOfOtherQueuesEnd: a range, or why it is not known. Requests of the main queue have it in the queue.
+func TestWhenRequestsOfOtherQueuesEnd(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	lane := events.Lane{Target: machine, Set: 1}
+	st.tell(events.QueueConfigured{Queue: "bisect", Weight: 10, Order: events.OrderFIFO})
+	jobs := st.queued(sha("d"), lane, 2, events.RequestCreated{Account: "alice", Queue: "bisect"})
+	expect := func(known bool, words string) {
+		t.Helper()
+		r, err := st.now().Request(st.ctx, string(jobs[0].RequestID))
+		if err != nil || r.Rest == nil || r.Rest.Known != known || !strings.Contains(r.Rest.Words, words) {
+			t.Fatalf("%+v %v", r.Rest, err)
+		}
+		if _, page := s.get("/requests/" + string(r.ID)); !strings.Contains(page, "End: "+r.Rest.Words+".") {
+			t.Errorf("the page lacks %q", r.Rest.Words)
+		}
+	}
+	expect(false, "no job like job "+string(jobs[1].ID)+" has ended yet")
+	st.tell(events.QueueConfigured{Queue: "bisect", Weight: 10, Order: events.OrderFIFO, Paused: true})
+	expect(false, "when its jobs end is not known: ")
+	r, err := st.now().Request(st.ctx, string(st.running))
+	if err != nil || r.Rest != nil {
+		t.Errorf("%+v %v", r.Rest, err)
+	}
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/tachobench/tacho/rules/graph"
+)
+
+type graphCmd struct {
+	List graphListCmd `cmd:"" help:"List the graphs of a request."`
+	Show graphShowCmd `cmd:"" help:"Show the jobs of a graph: their states, what they need, and why they wait or are skipped."`
+	Plan graphPlanCmd `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
+}
+
+// drawn are the flags of commands that can print a graph as a drawing.
+type drawn struct {
+	JSON bool `help:"Print JSON." name:"json" xor:"form"`
+	DOT  bool `help:"Print the graph for Graphviz." name:"dot" xor:"form"`
+	SVG  bool `help:"Print the graph as a drawing." name:"svg" xor:"form"`
+}
+
+func (d drawn) drawing() bool { return d.DOT || d.SVG }
+
+// draw prints the drawing that the flags name. label says what is drawn.
+func (d drawn) draw(p *Program, label string, jobs []graph.Drawn, needs []graph.Need) error {
+	drawing := graph.Draw(jobs, needs)
+	text := drawing.File(label)
+	if d.DOT {
+		text = drawing.DOT()
+	}
+	_, err := fmt.Fprint(p.exactly(p.Stdout), text)
+	return err
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// noTag stands for the tag of a plan that names none.
+const noTag events.Tag = "plan"
+
+type graphPlanCmd struct {
+	Suite      string             `arg:"" help:"Name of a shipped suite, or a file."`
+	Request    events.RequestKind `help:"Kind of the request: master, try or release." default:"master" enum:"master,try,release" placeholder:"KIND"`
+	Targets    []events.Target    `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Backends   []events.Backend   `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Profiles   []events.Profile   `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
+	Benchmarks []string           `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
+	Tag        events.Tag         `help:"Tag of the artifact; with it, JSON has the ids of the jobs." placeholder:"TAG"`
+	Parent     events.Tag         `help:"Tag of the artifact to compare with; with it, the plan has the jobs of the parent too." placeholder:"TAG"`
+	drawn
+}
+
+// Help is shown by --help.
+func (*graphPlanCmd) Help() string {
+	return "It asks no server and records nothing. A job of a step can run when those jobs of earlier steps that it needs have succeeded, or ended where the plan says so. " +
+		"A drawing shows the jobs of the request itself, without those of its parent."
+}
+
+// Run shows the jobs that a request would make.
+func (c *graphPlanCmd) Run(_ context.Context, p *Program) error {
+	d, err := loadSuite(c.Suite)
+	if err != nil {
+		return err
+	}
+	plan, err := c.plan(d)
+	if err != nil {
+		return usage.Error{Err: err}
+	}
+	if c.JSON {
+		return p.json(plan)
+	}
+	if c.drawing() {
+		jobs, needs := plan.Graphs[0].drawn()
+		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), jobs, needs)
+	}
+	for i, g := range plan.Graphs {
+		if i > 0 {
+			fmt.Fprintln(p.Stdout)
+		}
+		if err := g.print(p, plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plannedRequest is what a request would make, as JSON.
+type plannedRequest struct {
+	Suite   events.SuiteName   `json:"suite"`
+	Digest  events.Digest      `json:"digest"`
+	Request events.RequestKind `json:"request"`
+	Tag     events.Tag         `json:"tag,omitempty"`
+	Parent  events.Tag         `json:"parent_tag,omitempty"`
+	// Graphs are the jobs of the request itself and then, if it has a parent, those of the parent.
+	Graphs []plannedGraph `json:"graphs"`
+}
+
+type plannedGraph struct {
+	Number int              `json:"number"`
+	Kind   events.GraphKind `json:"kind"`
+	// Needs counts the pairs of a job and one that it needs.
+	Needs int `json:"needs"`
+	// JobList is in an order in which the jobs could run.
+	JobList []plannedJob `json:"jobs"`
+}
+
+type plannedJob struct {
+	Number int          `json:"number"`
+	ID     events.JobID `json:"job_id,omitempty"`
+	Name   string       `json:"name"`
+	graph.Label
+	Optional bool `json:"optional,omitempty"`
+	// Step counts from 1: a job needs only jobs of earlier steps.
+	Step  int           `json:"step"`
+	Needs []plannedNeed `json:"needs"`
+}
+
+type plannedNeed struct {
+	On    int          `json:"on"`
+	Until events.Until `json:"until,omitempty"`
+}
+
+// plan expands the request that the flags describe.
+func (c *graphPlanCmd) plan(d suite.Definitions) (plannedRequest, error) {
+	plan := plannedRequest{Suite: d.Name, Digest: d.Digest(), Request: c.Request, Tag: c.Tag, Parent: c.Parent}
+	r := suite.Request{
+		Artifact:   events.Artifact{Suite: d.Name, Tag: cmp.Or(c.Tag, noTag), Kind: c.Request},
+		Parameters: events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}, ParentTag: c.Parent,
+	}
+	if c.Parent != "" {
+		r.Parent = &events.Artifact{Suite: d.Name, Tag: c.Parent, Kind: events.Master}
+	}
+	own, backfill, err := d.Expand(r)
+	if err != nil {
+		return plan, err
+	}
+	for number, part := range []struct {
+		kind events.GraphKind
+		jobs []events.JobSpec
+	}{{events.GraphInitial, own}, {events.GraphBackfill, backfill}} {
+		if number > 0 && len(part.jobs) == 0 {
+			continue
+		}
+		g, err := newPlannedGraph(number, part.kind, d, part.jobs, c.Tag != "")
+		if err != nil {
+			return plan, err
+		}
+		plan.Graphs = append(plan.Graphs, g)
+	}
+	return plan, nil
+}
+
+func newPlannedGraph(number int, kind events.GraphKind, d suite.Definitions, jobs []events.JobSpec, named bool) (plannedGraph, error) {
+	labels := make([]graph.Label, len(jobs))
+	for i, j := range jobs {
+		labels[i] = graph.LabelOf(j)
+	}
+	names, needs := graph.Names(labels), d.Edges(jobs)
+	if err := graph.Check(len(jobs), needs, func(i int) string { return names[i] }); err != nil {
+		return plannedGraph{}, err
+	}
+	g := plannedGraph{Number: number, Kind: kind, Needs: len(needs), JobList: make([]plannedJob, len(jobs))}
+	steps := graph.Steps(len(jobs), needs)
+	for i, j := range jobs {
+		g.JobList[i] = plannedJob{Number: i, Name: names[i], Label: labels[i], Optional: j.Optional, Step: steps[i] + 1, Needs: []plannedNeed{}}
+		if named {
+			g.JobList[i].ID = j.ID
+		}
+	}
+	for _, n := range needs {
+		g.JobList[n.Job].Needs = append(g.JobList[n.Job].Needs, plannedNeed{n.On, n.Until})
+	}
+	slices.SortStableFunc(g.JobList, func(a, b plannedJob) int { return cmp.Compare(a.Step, b.Step) })
+	return g, nil
+}
+
+// drawn returns the jobs by number, and their needs.
+func (g plannedGraph) drawn() (jobs []graph.Drawn, needs []graph.Need) {
+	jobs = make([]graph.Drawn, len(g.JobList))
+	for _, j := range g.JobList {
+		jobs[j.Number] = graph.Drawn{Label: j.Label, Optional: j.Optional}
+		for _, n := range j.Needs {
+			needs = append(needs, graph.Need{Job: j.Number, On: n.On, Until: n.Until})
+		}
+	}
+	return jobs, needs
+}
+
+// print prints the jobs for a person.
+func (g plannedGraph) print(p *Program, plan plannedRequest) error {
+	whose := fmt.Sprintf("A %s request of suite %s makes", plan.Request, plan.Suite)
+	if g.Kind == events.GraphBackfill {
+		whose = fmt.Sprintf("It also wants of its parent %s, as far as they do not exist yet,", short(plan.Parent))
+	}
+	fmt.Fprintf(p.Stdout, "%s %s with %s.\n", whose, phrase.Count(len(g.JobList), "job"), phrase.Count(g.Needs, "need"))
+	if len(g.JobList) == 0 {
+		return nil
+	}
+	names := make([]string, len(g.JobList))
+	for _, j := range g.JobList {
+		names[j.Number] = j.Name
+	}
+	var rows [][]string
+	for _, j := range g.JobList {
+		var needs []string
+		for _, n := range j.Needs {
+			needs = append(needs, needed(names[n.On], n.Until))
+		}
+		rows = append(rows, []string{fmt.Sprint(j.Step), fmt.Sprint(j.Number), j.Name + when(j.Optional, " (optional)"), fewOf(needs)})
+	}
+	return table(p.Stdout, []string{"STEP", "NUMBER", "JOB", "NEEDS"}, rows)
+}
+
+// needed says which job is needed, and whether any end of it is enough.
+func needed(name string, until events.Until) string {
+	return name + when(until == events.UntilEnded, " (any end)")
+}
+
+// fewShown is how many names of a list a cell shows.
+const fewShown = 4
+
+// fewOf joins names. It counts those that make the list too long.
+func fewOf(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return "-"
+	case n > fewShown:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:fewShown-1], ", "), n-fewShown+1)
+	}
+	return strings.Join(names, ", ")
+}

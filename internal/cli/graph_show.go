@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/website/client"
+)
+
+type graphListCmd struct {
+	Request string `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	JSON    bool   `help:"Print JSON." name:"json"`
+}
+
+// Run lists the graphs of a request.
+func (c *graphListCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	found, err := cl.Graphs(ctx, c.Request)
+	if err != nil {
+		return next(err, "see `tacho request list`")
+	}
+	if c.JSON {
+		return p.json(found)
+	}
+	if len(found.Graphs) == 0 {
+		return p.noGraph(found.RequestID)
+	}
+	var rows [][]string
+	for _, g := range found.Graphs {
+		rows = append(rows, []string{
+			graphName(g), string(g.Kind), graphState(g), fmt.Sprint(g.Jobs), fmt.Sprint(g.Needs), graphStates(g), moment(&g.CreatedAt), moment(g.EndedAt),
+		})
+	}
+	return table(p.Stdout, []string{"GRAPH", "KIND", "STATE", "JOBS", "NEEDS", "STATES OF JOBS", "CREATED", "ENDED"}, rows)
+}
+
+func (p *Program) noGraph(id events.RequestID) error {
+	_, err := fmt.Fprintf(p.Stdout, "Request %s has no graph: none of its jobs needs another one.\n", id)
+	return err
+}
+
+func graphName(g readmodel.Graph) string { return fmt.Sprintf("%s/%d", g.RequestID, g.Number) }
+
+func graphState(g readmodel.Graph) string { return cmp.Or(string(g.Outcome), "open") }
+
+// graphStates counts the jobs of a graph by state.
+func graphStates(g readmodel.Graph) string {
+	jobs, _ := g.Drawn(nil)
+	return graph.Tally(jobs)
+}
+
+type graphShowCmd struct {
+	Request string `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; with /N, graph N of the request." placeholder:"REQUEST[/N]"`
+	drawn
+}
+
+// Help is shown by --help.
+func (*graphShowCmd) Help() string {
+	return "Without /N it shows all graphs of the request, or draws the first one. " +
+		"A blocked job waits for jobs that it needs. A skipped one cannot run, because one of them failed; it is blocked again if that one runs again while the graph is open."
+}
+
+// Run shows the graphs.
+func (c *graphShowCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	found, err := graphsNamed(ctx, cl, c.Request)
+	switch {
+	case err != nil:
+		return next(err, "see `tacho request list`")
+	case c.JSON:
+		return p.json(found)
+	case len(found.Graphs) == 0:
+		return p.noGraph(found.RequestID)
+	case c.drawing():
+		g := found.Graphs[0]
+		if more := len(found.Graphs) - 1; more > 0 {
+			p.say("this is graph %s of %d; name another one with %s/N", graphName(g), more+1, found.RequestID)
+		}
+		jobs, needs := g.Drawn(nil)
+		return c.draw(p, "graph "+graphName(g), jobs, needs)
+	}
+	for i, g := range found.Graphs {
+		if i > 0 {
+			fmt.Fprintln(p.Stdout)
+		}
+		if err := p.showGraph(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// graphsNamed returns the graphs that REQUEST or REQUEST/N names.
+func graphsNamed(ctx context.Context, cl *client.Client, name string) (client.Graphs, error) {
+	found, err := cl.Graphs(ctx, name)
+	request, last, cut := cutLast(name)
+	number, wrong := strconv.Atoi(last)
+	var no *client.Error
+	if !cut || wrong != nil || !errors.As(err, &no) || no.Status != http.StatusNotFound {
+		return found, err // a key may have a slash, too
+	}
+	if found, err = cl.Graphs(ctx, request); err != nil {
+		return found, err
+	}
+	at := slices.IndexFunc(found.Graphs, func(g readmodel.Graph) bool { return g.Number == number })
+	if at < 0 {
+		return found, &client.Error{
+			Status: http.StatusNotFound, Message: fmt.Sprintf("request %s has no graph %d: it has %s", found.RequestID, number, phrase.Count(len(found.Graphs), "graph")),
+			Next: fmt.Sprintf("see `tacho graph list %s`", found.RequestID),
+		}
+	}
+	found.Graphs = found.Graphs[at : at+1]
+	return found, nil
+}
+
+// cutLast cuts a text around its last slash.
+func cutLast(s string) (before, after string, found bool) {
+	at := strings.LastIndexByte(s, '/')
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+1:], true
+}
+
+// showGraph prints a graph with its jobs, those first that could run first.
+func (p *Program) showGraph(g readmodel.Graph) error {
+	p.heading("graph %s (%s): %s, %s with %s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"))
+	jobs, needs := g.Drawn(nil)
+	order := make([]int, len(jobs))
+	for i := range order {
+		order[i] = i
+	}
+	steps, names := graph.Steps(len(jobs), needs), g.Names()
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(steps[a], steps[b]) })
+	var rows [][]string
+	for _, i := range order {
+		n := g.Nodes[i]
+		var all, unmet []string
+		for _, need := range n.Needs {
+			if at := g.Node(need.On); at >= 0 {
+				all = append(all, needed(names[at], need.Until))
+				if !need.Met {
+					unmet = append(unmet, names[at])
+				}
+			}
+		}
+		why := g.Because(names, n)
+		if n.State == string(graph.Blocked) {
+			why = "waits for " + fewOf(unmet)
+		}
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
+	}
+	return table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
+}

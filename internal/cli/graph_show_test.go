@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
+)
+
+// twoGraphs are those of a request whose smoke job on arm failed.
+func twoGraphs() client.Graphs {
+	at, failed := time.Date(2026, 11, 23, 9, 0, 0, 0, time.Local), 1
+	node := func(number int, kind events.JobKind, target events.Target, state string, needs ...readmodel.GraphNeed) readmodel.GraphJob {
+		return readmodel.GraphJob{
+			Number: number, JobID: events.JobID("j-" + string(kind) + "-" + string(target)), Kind: kind, Target: target, Backend: "gc", Profile: "opt", State: state, Needs: needs,
+		}
+	}
+	own := readmodel.Graph{RequestID: "r1", Kind: events.GraphInitial, Jobs: 6, Needs: 6, CreatedAt: at, Nodes: []readmodel.GraphJob{
+		node(0, "smoke", "amd", "in_progress"), node(1, "smoke", "arm", "failure"),
+		node(2, "compile", "amd", "blocked", readmodel.GraphNeed{On: 0}), node(3, "compile", "arm", "skipped", readmodel.GraphNeed{On: 1}),
+		node(4, "report", "amd", "blocked", readmodel.GraphNeed{On: 0, Until: events.UntilEnded}, readmodel.GraphNeed{On: 1, Until: events.UntilEnded, Met: true}, readmodel.GraphNeed{On: 2, Until: events.UntilEnded}),
+		{Number: 5, JobID: "gone", State: "success"},
+	}}
+	own.Nodes[1].Reason, own.Nodes[3].SkippedBy, own.Nodes[4].Optional = "it has no linker\nat all", &failed, true
+	parent := readmodel.Graph{
+		RequestID: "r1", Number: 1, Kind: events.GraphBackfill, Jobs: 1, CreatedAt: at, EndedAt: &at, Outcome: events.Success,
+		Nodes: []readmodel.GraphJob{node(0, "smoke", "amd", "success")},
+	}
+	return client.Graphs{RequestID: "r1", Graphs: []readmodel.Graph{own, parent}}
+}
+
+func TestGraphsOfARequestAreShown(t *testing.T) {
+	answers := map[string]any{"requests/r1/graphs": twoGraphs(), "requests/r2/graphs": client.Graphs{RequestID: "r2", Graphs: []readmodel.Graph{}}, "requests/pr/7/graphs": client.Graphs{RequestID: "r7"}}
+	for line, parts := range map[string][]string{
+		"graph list r1": {
+			"GRAPH  KIND      STATE    JOBS  NEEDS  STATES OF JOBS",
+			"r1/0   initial   open     6     6      1 success, 1 failure, 1 skipped, 1 in progress, 2 blocked  2026-11-23 09:00:00  -",
+			"r1/1   backfill  success  1     0      1 success",
+		},
+		"graph list r2": {"Request r2 has no graph: none of its jobs needs another one.\n"},
+		"graph show r2": {"Request r2 has no graph"},
+		"graph show r1": {
+			"graph r1/0 (initial): open, 6 jobs with 6 needs\n", "NUMBER  NAME  ",
+			"1       smoke/arm          j-smoke-arm    failure      -  ", "it has no linker\n",
+			"2       compile/amd        j-compile-amd  blocked      smoke/amd  ", "waits for smoke/amd\n", "because of smoke/arm\n",
+			"report (optional)", "smoke/amd (any end), smoke/arm (any end), compile/amd (any end)  waits for smoke/amd, compile/amd\n",
+			"job gone", "\n\ngraph r1/1 (backfill): success, 1 job with 0 needs\n",
+		},
+		"graph show r1/1":        {"graph r1/1 (backfill)"},
+		"graph show pr/7":        {"Request r7 has no graph"},
+		"graph show r1/1 --json": {`"number": 1`, `"outcome": "success"`, `"nodes": [`},
+		"graph show r1 --json":   {`"skipped_by": 1`, `"until": "ended"`, `"met": true`},
+		"graph show r1 --svg":    {`aria-label="graph r1/0"`, "<title>compile/arm · ↷ skipped · because of smoke/arm</title>", ">▶ in progress</text>"},
+		"graph show r1/0 --dot":  {`[label="compile/amd\nblocked"];`},
+		"graph list r1 --json":   {`"request_id": "r1"`, `"graphs": [`},
+		"graph list r2 --json":   {`"graphs": []`},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if code != ExitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs)
+		}
+		contains(t, "tacho "+line, out, parts...)
+	}
+	for line, want := range map[string]string{
+		"graph show r1/2": "request r1 has no graph 2: it has 2 graphs: see `tacho graph list r1`", "graph show r9": "tacho request list", "graph show r9/0": "tacho request list", "graph show r1/x": "not found",
+	} {
+		_, errs, code := answering(t, answers, line)
+		if code != ExitRefused {
+			t.Errorf("tacho %s: exit code %d", line, code)
+		}
+		contains(t, "tacho "+line, errs, want)
+	}
+	_, errs, _ := answering(t, answers, "graph show r1 --svg")
+	contains(t, "the drawing of the first of two graphs", errs, "this is graph r1/0 of 2; name another one with r1/N")
+}

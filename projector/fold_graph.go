@@ -1,0 +1,205 @@
+package projector
+
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
+
+// graphCreated begins a graph that has no jobs yet. It refuses one that no request could have at this time, and one that
+// exists.
+func (s *state) graphCreated(m moment, f events.GraphCreated) {
+	key := graphKey{f.RequestID, f.Graph}
+	r := s.requests[f.RequestID]
+	if r == nil || s.graphs[key] != nil || !storable(f.RequestID) || f.Graph < 0 || f.Jobs < 1 || f.Jobs > graph.MaxJobs ||
+		f.Needs < 0 || f.Needs > graph.MaxNeeds || !mayHave(r, f.Kind) {
+		s.refused++
+		return
+	}
+	s.graphs[key] = newOpenGraph(graphRow{
+		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
+		CreatedAt: m.at, CreatedSeq: m.seq,
+	})
+	s.dirtyGraphs[key] = true
+}
+
+// mayHave reports whether a request can be given a graph of a kind now. A repair comes in any state.
+func mayHave(r *requestRow, kind events.GraphKind) bool {
+	switch kind {
+	case events.GraphInitial, events.GraphBackfill:
+		return r.State == events.StateInProgress
+	case events.GraphRepair:
+		return true
+	case events.GraphRerun: // no graph of its own
+	}
+	return false
+}
+
+// jobsOfGraph gives the jobs of an event their places in a graph, and notes what they need. made says which of them the
+// event has made.
+func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
+	part := f.Graph
+	g := s.graphs[graphKey{f.RequestID, part.Graph}]
+	switch {
+	case g == nil || g.ended() || len(part.Again) > 0 && len(part.Again) != len(f.Jobs):
+		s.refused++
+		return
+	case len(part.Again) > 0:
+		s.runAgain(m, g, f, made)
+	default:
+		for i, spec := range f.Jobs {
+			s.name(g, events.SharedJob{Number: part.First + i, ID: spec.ID, Optional: spec.Optional})
+		}
+	}
+	for _, shared := range part.Shared {
+		if j := s.jobs[shared.ID]; shared.Outcome == "" && j != nil && j.State.Terminal() {
+			shared.Outcome = events.Outcome(j.State) // it ended while the graph was made
+		}
+		s.name(g, shared)
+	}
+	for _, n := range part.Needs {
+		for _, on := range n.On {
+			s.need(g, graph.Need{Job: n.Job, On: on, Until: n.Until})
+		}
+	}
+	s.dirtyGraphs[g.key()] = true
+	s.seal(m, g)
+	for i := range f.Jobs {
+		s.hold(m, f.Jobs[i].ID)
+	}
+	for _, shared := range part.Shared {
+		s.hold(m, shared.ID)
+	}
+}
+
+// name gives a number of a graph its job.
+func (s *state) name(g *openGraph, j events.SharedJob) {
+	known := j.Outcome == "" || j.Outcome == events.Success || j.Outcome == events.Failure || j.Outcome == events.Cancelled
+	if g.row.Sealed || !g.has(j.Number) || g.jobs[j.Number] != "" || j.ID == "" || !storable(j.ID) || !known {
+		s.refused++
+		return
+	}
+	g.rules.Add(j.Number, j.Optional, j.Outcome)
+	g.jobs[j.Number] = j.ID
+	s.enter(g, j.Number, j.ID)
+}
+
+// need notes what a job of a graph needs. A need that cannot be is counted as named.
+func (s *state) need(g *openGraph, n graph.Need) {
+	if g.row.LeftNeeds == 0 {
+		s.refused++
+		return
+	}
+	g.row.LeftNeeds--
+	g.rules.Need(n)
+	if !g.has(n.Job) || !g.has(n.On) || n.Job == n.On {
+		s.refused++
+	}
+}
+
+// seal gives the jobs of a graph their first states once all jobs and needs are named. A graph whose jobs wait for each
+// other is never sealed.
+func (s *state) seal(m moment, g *openGraph) {
+	if g.row.Sealed || !g.rules.Complete() {
+		return
+	}
+	var needs []graph.Need
+	g.rules.Needs(func(n graph.Need, _ bool) { needs = append(needs, n) })
+	if err := graph.Check(len(g.jobs), needs, func(int) string { return "" }); err != nil {
+		s.refused++
+		return
+	}
+	g.row.Sealed = true
+	g.rules.Settle()
+	for _, id := range g.jobs {
+		s.hold(m, id)
+	}
+}
+
+// runAgain makes the jobs that an event has made the newest rounds of jobs of a graph.
+func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bool) {
+	for i, number := range f.Graph.Again {
+		if !made[i] {
+			continue
+		}
+		if !g.row.Sealed || !g.has(number) || !g.rules.State(number).Over() || !storable(f.Jobs[i].ID) {
+			s.refused++
+			continue
+		}
+		s.leave(g, number)
+		g.jobs[number] = f.Jobs[i].ID
+		s.enter(g, number, g.jobs[number])
+		s.follow(m, g, g.rules.Again(number))
+	}
+}
+
+// endInGraphs notes in every open graph that has the job how it ended.
+func (s *state) endInGraphs(m moment, j *jobRow) {
+	for _, p := range s.places[j.ID] {
+		s.dirtyGraphs[p.graph.key()] = true
+		s.follow(m, p.graph, p.graph.rules.End(p.number, events.Outcome(j.State)))
+	}
+}
+
+// follow holds jobs whose state in a graph changed, or lets them go.
+func (s *state) follow(m moment, g *openGraph, changes []graph.Change) {
+	for _, c := range changes {
+		s.hold(m, g.jobs[c.Job])
+	}
+}
+
+// hold notes whether a job waits for others.
+func (s *state) hold(m moment, id events.JobID) {
+	j := s.jobs[id]
+	if j == nil {
+		return
+	}
+	held := s.heldBy(j)
+	if held == j.Held {
+		return
+	}
+	j.Held = held
+	s.dirtyJobs[id] = true
+	if held == "" && j.free() && j.State == events.JobQueued { // it comes into the line of those that wait for a machine
+		j.Near, j.MovedAt = s.near(j), pointer(m.at)
+	}
+}
+
+// heldBy returns the state of a job of a graph that waits, and that no open graph has ready: blocked if it may still become ready in
+// one of them, else skipped. It is empty for other jobs.
+func (s *state) heldBy(j *jobRow) (held graph.State) {
+	if !j.Graphed || j.State != events.JobQueued || j.Place > 0 {
+		return ""
+	}
+	for _, p := range s.places[j.ID] {
+		switch state := p.graph.rules.State(p.number); state {
+		case graph.Blocked:
+			held = state
+		case graph.Skipped:
+			if held == "" {
+				held = state
+			}
+		case graph.Ready, graph.Succeeded, graph.Failed, graph.Cancelled:
+			return ""
+		}
+	}
+	return held
+}
+
+// graphEnded closes a graph. The states of its jobs stay as they are, and it holds none of them any more.
+func (s *state) graphEnded(m moment, f events.GraphEnded) {
+	g := s.graphs[graphKey{f.RequestID, f.Graph}]
+	known := f.Outcome == events.Success || f.Outcome == events.Failure || f.Outcome == events.Cancelled
+	if g == nil || g.ended() || !known {
+		s.refused++
+		return
+	}
+	g.row.Outcome, g.row.Failed, g.row.Skipped, g.row.EndedAt = f.Outcome, f.Failed, f.Skipped, pointer(m.at)
+	s.dirtyGraphs[g.key()] = true
+	for number, id := range g.jobs {
+		if id != "" {
+			s.leave(g, number)
+			s.hold(m, id)
+		}
+	}
+	s.touchQueue(m)
+}

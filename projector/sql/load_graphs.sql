@@ -1,0 +1,1 @@
+SELECT {graph} FROM graph WHERE ended_at IS NULL

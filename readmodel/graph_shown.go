@@ -1,0 +1,86 @@
+package readmodel
+
+import (
+	"context"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
+
+// requestsWith is how many requests GraphsWith reads the graphs of.
+const requestsWith = 10
+
+// GraphsWith returns the graphs that have a job, those of the newest requests first. A graph has the newest round of a
+// job only.
+func (r *Reader) GraphsWith(ctx context.Context, job events.JobID) ([]Graph, error) {
+	requests, err := values[events.RequestID](ctx, r.pool, "graphs_with", job, requestsWith)
+	if err != nil {
+		return nil, err
+	}
+	var list []Graph
+	for _, request := range requests {
+		graphs, err := r.Graphs(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range graphs {
+			if slices.ContainsFunc(g.Nodes, func(n GraphJob) bool { return n.JobID == job }) {
+				list = append(list, g)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Label returns what the job measures. A job that has left the tables is known by its id alone.
+func (n GraphJob) Label() graph.Label {
+	if n.Kind == "" {
+		return graph.Label{Kind: events.JobKind("job " + n.JobID)}
+	}
+	return graph.Label{Kind: n.Kind, Target: n.Target, Set: n.Set, Backend: n.Backend, Profile: n.Profile}
+}
+
+// Names returns the short names of the jobs, in the order of Nodes.
+func (g Graph) Names() []string {
+	labels := make([]graph.Label, len(g.Nodes))
+	for i, n := range g.Nodes {
+		labels[i] = n.Label()
+	}
+	return graph.Names(labels)
+}
+
+// Node returns the place of a job in Nodes by its number; -1 if there is none.
+func (g Graph) Node(number int) int {
+	at, found := slices.BinarySearchFunc(g.Nodes, number, func(n GraphJob, number int) int { return n.Number - number })
+	if !found {
+		return -1
+	}
+	return at
+}
+
+// Drawn returns the jobs and their needs as graph.Draw takes them. link returns where more is said about a job; nil means
+// that nothing is.
+func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs []graph.Need) {
+	names := g.Names()
+	jobs = make([]graph.Drawn, len(g.Nodes))
+	for i, n := range g.Nodes {
+		jobs[i] = graph.Drawn{Label: n.Label(), State: n.State, Optional: n.Optional, Note: g.Because(names, n)}
+		if link != nil {
+			jobs[i].Link = link(n.JobID)
+		}
+		for _, need := range n.Needs {
+			needs = append(needs, graph.Need{Job: i, On: g.Node(need.On), Until: need.Until})
+		}
+	}
+	return jobs, needs
+}
+
+// Because says because of which job another one is skipped, such as "because of smoke"; empty if it is not. names are
+// those of the graph.
+func (g Graph) Because(names []string, n GraphJob) string {
+	if n.State != string(graph.Skipped) || n.SkippedBy == nil || g.Node(*n.SkippedBy) < 0 {
+		return ""
+	}
+	return "because of " + names[g.Node(*n.SkippedBy)]
+}

@@ -1,0 +1,107 @@
+package readmodel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
+
+// Graph is one row of graph, with its jobs.
+type Graph struct {
+	RequestID events.RequestID `db:"request_id" json:"request_id"`
+	// Number counts the graphs of the request from 0.
+	Number int              `db:"number" json:"number"`
+	Kind   events.GraphKind `db:"kind" json:"kind"`
+	// Key is the key of the wish that asked for it; empty for others.
+	Key string `db:"key" json:"key,omitempty"`
+	// Jobs and Needs are how many it has. It is sealed once all of them are named; LeftNeeds are not named yet.
+	Jobs      int  `db:"jobs" json:"jobs"`
+	Needs     int  `db:"needs" json:"needs"`
+	Sealed    bool `db:"sealed" json:"-"`
+	LeftNeeds int  `db:"left_needs" json:"-"`
+	// Outcome is empty while the graph is open, and cancelled if its request was. Failed and Skipped count required jobs at
+	// its end.
+	Outcome    events.Outcome `db:"outcome" json:"outcome"`
+	Failed     int            `db:"failed" json:"failed"`
+	Skipped    int            `db:"skipped" json:"skipped"`
+	CreatedAt  time.Time      `db:"created_at" json:"created_at"`
+	CreatedSeq events.Seq     `db:"created_seq" json:"-"`
+	EndedAt    *time.Time     `db:"ended_at" json:"ended_at"`
+	// Nodes are its jobs, by number.
+	Nodes []GraphJob `db:"-" json:"nodes"`
+}
+
+// GraphJobRow is one row of graph_job.
+type GraphJobRow struct {
+	RequestID events.RequestID `db:"request_id"`
+	Graph     int              `db:"graph"`
+	Number    int              `db:"number"`
+	JobID     events.JobID     `db:"job_id"`
+	Optional  bool             `db:"optional"`
+	State     graph.State      `db:"state"`
+	SkippedBy *int             `db:"skipped_by"`
+	Needs     []GraphNeed      `db:"needs"`
+}
+
+// GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
+type GraphJob struct {
+	Graph  int `db:"graph" json:"-"`
+	Number int `db:"number" json:"number"`
+	// JobID is its newest round in the graph.
+	JobID    events.JobID `db:"job_id" json:"job_id"`
+	Optional bool         `db:"optional" json:"optional,omitempty"`
+	// State is blocked, skipped, queued, in_progress, success, failure or cancelled. What was skipped when the graph ended
+	// stays so.
+	State string `db:"state" json:"state"`
+	// SkippedBy is the number of the job that failed; nil unless the job is skipped.
+	SkippedBy *int `db:"skipped_by" json:"skipped_by,omitempty"`
+	// Needs are sorted by the number of the job that is needed.
+	Needs   []GraphNeed    `db:"needs" json:"needs"`
+	Tag     events.Tag     `db:"tag" json:"tag"`
+	Kind    events.JobKind `db:"kind" json:"kind"`
+	Target  events.Target  `db:"target" json:"target"`
+	Set     events.Set     `db:"set" json:"set"`
+	Backend events.Backend `db:"backend" json:"backend"`
+	Profile events.Profile `db:"profile" json:"profile"`
+	Round   int            `db:"round" json:"round"`
+	// Reason, Collector, DequeuedAt, FinishedAt and DurationMS are those of the job (see Job).
+	Reason     string               `db:"reason" json:"reason,omitempty"`
+	Collector  events.CollectorName `db:"collector" json:"collector,omitempty"`
+	DequeuedAt *time.Time           `db:"dequeued_at" json:"dequeued_at"`
+	FinishedAt *time.Time           `db:"finished_at" json:"finished_at"`
+	DurationMS int64                `db:"duration_ms" json:"duration_ms"`
+}
+
+// GraphNeed is a job that another one needs, by number.
+type GraphNeed struct {
+	On    int          `json:"on"`
+	Until events.Until `json:"until,omitempty"`
+	Met   bool         `json:"met,omitempty"`
+}
+
+// Graphs returns the graphs of a request with their jobs, by number; none if its jobs need no others.
+func (r *Reader) Graphs(ctx context.Context, request events.RequestID) ([]Graph, error) {
+	var list []Graph
+	err := r.snapshot(ctx, func(tx pgx.Tx) error {
+		var nodes []GraphJob
+		var b pgx.Batch
+		also(&b, &list, "graphs", request)
+		also(&b, &nodes, "graph_jobs", request)
+		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+			return fmt.Errorf("query the graphs of request %s: %w", request, tooLong(err))
+		}
+		for i := range list {
+			list[i].Nodes = []GraphJob{}
+			for ; len(nodes) > 0 && nodes[0].Graph == list[i].Number; nodes = nodes[1:] {
+				list[i].Nodes = append(list[i].Nodes, nodes[0])
+			}
+		}
+		return nil
+	})
+	return list, err
+}

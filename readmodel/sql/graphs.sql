@@ -1,0 +1,1 @@
+SELECT {graph} FROM graph WHERE request_id = $1 ORDER BY number

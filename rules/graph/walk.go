@@ -1,0 +1,118 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// walk changes the states of jobs, and then those that follow from them. It looks at a job once for each need on it
+// that changes.
+type walk struct {
+	g *Graph
+	// was has what the jobs were before the walk, next those to look at.
+	was  map[int]before
+	next []int
+}
+
+// before is a state with its cause.
+type before struct {
+	state State
+	cause int32
+}
+
+func newWalk(g *Graph) *walk { return &walk{g: g, was: map[int]before{}} }
+
+// set gives a job a state, and counts what it means for those who need the job.
+func (w *walk) set(number int, now State, cause int32) {
+	n := &w.g.nodes[number]
+	was := before{n.state, n.cause}
+	if was == (before{now, cause}) {
+		return
+	}
+	if _, seen := w.was[number]; !seen {
+		w.was[number] = was
+	}
+	more := isOpen(now) - isOpen(was.state)
+	w.g.left += more
+	if !n.optional {
+		w.g.open += more
+	}
+	n.state, n.cause = now, cause
+	for i := w.g.from[number]; i < w.g.from[number+1]; i++ {
+		e := &w.g.edges[i]
+		if e.met {
+			continue
+		}
+		to := &w.g.nodes[e.job]
+		if !e.ended {
+			to.dead += isBad(now) - isBad(was.state)
+		}
+		if now == Succeeded || e.ended && now.Over() {
+			e.met = true
+			to.unmet--
+		}
+		if now.Over() || was.state.Over() {
+			w.next = append(w.next, int(e.job))
+		}
+	}
+}
+
+func isOpen(s State) int {
+	if s.Over() {
+		return 0
+	}
+	return 1
+}
+
+func isBad(s State) int32 {
+	if s.bad() {
+		return 1
+	}
+	return 0
+}
+
+// look gives a job that has not ended the state that follows from its needs.
+func (w *walk) look(number int) {
+	n := &w.g.nodes[number]
+	switch {
+	case n.state.Over() && n.state != Skipped:
+	case n.dead > 0:
+		w.set(number, Skipped, w.cause(number))
+	case n.unmet > 0:
+		w.set(number, Blocked, none)
+	default:
+		w.set(number, Ready, none)
+	}
+}
+
+// cause returns the job that failed because of which a job is skipped: through the first of its needs that cannot be
+// met.
+func (w *walk) cause(number int) int32 {
+	for _, i := range w.g.ins[w.g.into[number]:w.g.into[number+1]] {
+		e := w.g.edges[i]
+		if on := w.g.nodes[e.on]; !e.met && !e.ended && on.state.bad() {
+			if on.state == Skipped {
+				return on.cause
+			}
+			return e.on
+		}
+	}
+	return none
+}
+
+// changes lets everything follow that depends on what was set, and returns what changed, by number.
+func (w *walk) changes() []Change {
+	for len(w.next) > 0 {
+		number := w.next[0]
+		w.next = w.next[1:]
+		w.look(number)
+	}
+	var all []Change
+	for number, was := range w.was {
+		if n := w.g.nodes[number]; was != (before{n.state, n.cause}) {
+			all = append(all, Change{number, was.state, n.state})
+		}
+	}
+	slices.SortFunc(all, func(a, b Change) int { return cmp.Compare(a.Job, b.Job) })
+	return all
+}

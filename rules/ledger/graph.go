@@ -1,0 +1,323 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
+
+// Graph is a graph of a request that may still change: its jobs need one another.
+type Graph struct {
+	Request events.RequestID
+	Number  int
+	Kind    events.GraphKind
+	// States are those of its jobs, Jobs has the newest round of each.
+	States *graph.Graph
+	Jobs   []events.JobID
+	// blocked counts the blocked jobs for each lane of a target.
+	blocked map[events.Lane]int
+}
+
+// place is a job's number in a graph.
+type place struct {
+	graph  *Graph
+	number int
+}
+
+// foldGraphCreated begins a graph. Its jobs and needs follow.
+func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
+	states := graph.New(f.Jobs, f.Needs)
+	l.Graphs[f.RequestID] = append(l.Graphs[f.RequestID], &Graph{
+		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
+	})
+	l.Graphed[f.RequestID] = max(l.Graphed[f.RequestID], f.Graph+1)
+}
+
+// foldGraphEnded forgets a graph. What was skipped in it was withdrawn before, unless another request wants it.
+func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
+	g := l.graph(f.RequestID, f.Graph)
+	if g == nil {
+		return
+	}
+	for number, id := range g.Jobs {
+		l.leave(id, place{g, number})
+		l.Blocked -= one(g.States.State(number) == graph.Blocked)
+	}
+	left := slices.DeleteFunc(slices.Clone(l.Graphs[f.RequestID]), func(other *Graph) bool { return other == g })
+	if l.Graphs[f.RequestID] = left; len(left) == 0 {
+		delete(l.Graphs, f.RequestID)
+	}
+	l.noteOver(f.RequestID)
+	l.reline(g.Jobs)
+}
+
+// graph returns a graph that has not ended; nil for others.
+func (l *Ledger) graph(id events.RequestID, number int) *Graph {
+	for _, g := range l.Graphs[id] {
+		if g.Number == number {
+			return g
+		}
+	}
+	return nil
+}
+
+// enter notes that a job is the newest round of a number of a graph, and leave that it is no more.
+func (l *Ledger) enter(id events.JobID, at place) {
+	at.graph.Jobs[at.number] = id
+	l.in[id] = append(slices.Clip(l.in[id]), at)
+}
+
+func (l *Ledger) leave(id events.JobID, at place) {
+	left := slices.DeleteFunc(slices.Clone(l.in[id]), func(p place) bool { return p == at })
+	if l.in[id] = left; len(left) == 0 {
+		delete(l.in, id)
+	}
+}
+
+// foldPart gives the jobs of an event, which exist by now, their numbers. A graph that is complete then is settled.
+func (l *Ledger) foldPart(f events.JobsCreated) {
+	g := l.graph(f.RequestID, f.Graph.Graph)
+	if g == nil {
+		return
+	}
+	for i, spec := range f.Jobs {
+		if len(f.Graph.Again) > 0 {
+			if i < len(f.Graph.Again) {
+				l.again(g, f.Graph.Again[i], spec.ID)
+			}
+			continue
+		}
+		l.number(g, f.Graph.First+i, spec.ID, spec.Optional, "")
+	}
+	for _, s := range f.Graph.Shared {
+		l.number(g, s.Number, s.ID, s.Optional, s.Outcome)
+	}
+	for _, n := range f.Graph.Needs {
+		for _, on := range n.On {
+			g.States.Need(graph.Need{Job: n.Job, On: on, Until: n.Until})
+		}
+	}
+	if g.States.Complete() && !g.States.Settled() {
+		l.Owed = max(l.Owed-1, 0)
+		l.follow(g, g.States.Settle(), "")
+		l.reline(g.Jobs)
+	}
+}
+
+// number gives a job its number. outcome is its end if the event knows it.
+func (l *Ledger) number(g *Graph, number int, id events.JobID, optional bool, outcome events.Outcome) {
+	if number < 0 || number >= len(g.Jobs) || g.Jobs[number] != "" {
+		return
+	}
+	if state := l.StateOf(id); outcome == "" && state.Terminal() {
+		outcome = events.Outcome(state)
+	}
+	l.enter(id, place{g, number})
+	g.States.Add(number, optional, outcome)
+	g.block(l.laneOf(id), 1)
+	l.Blocked++
+}
+
+// block counts blocked jobs for the lane of a target; those of other jobs are not counted.
+func (g *Graph) block(lane events.Lane, n int) {
+	if lane != (events.Lane{}) {
+		g.blocked[lane] += n
+	}
+}
+
+// laneOf returns the lane of a target that a job runs on; the zero lane for a matched job, and for one that has left the
+// memory.
+func (l *Ledger) laneOf(id events.JobID) events.Lane {
+	if j, ok := l.Jobs[id]; ok && !j.like.Matched {
+		return j.Lane()
+	}
+	return events.Lane{}
+}
+
+// again puts the next round of a job in its place.
+func (l *Ledger) again(g *Graph, number int, id events.JobID) {
+	if number < 0 || number >= len(g.Jobs) {
+		return
+	}
+	l.leave(g.Jobs[number], place{g, number})
+	l.enter(id, place{g, number})
+	changed := g.States.Again(number)
+	l.follow(g, changed, id)
+	l.reline(append(g.of(changed), id))
+}
+
+// of returns the jobs that changed.
+func (g *Graph) of(changed []graph.Change) []events.JobID {
+	ids := make([]events.JobID, len(changed))
+	for i, c := range changed {
+		ids[i] = g.Jobs[c.Job]
+	}
+	return ids
+}
+
+// endInGraphs notes the end of a job in all its graphs.
+func (l *Ledger) endInGraphs(j *Job) {
+	for _, at := range l.in[j.ID] {
+		changed := at.graph.States.End(at.number, events.Outcome(j.State))
+		l.follow(at.graph, changed, "")
+		l.reline(at.graph.of(changed))
+	}
+}
+
+// follow counts what changed states of a graph mean for its request. fresh is a new round that has taken the place of
+// another one; empty for none.
+func (l *Ledger) follow(g *Graph, changed []graph.Change, fresh events.JobID) {
+	for _, c := range changed {
+		more := one(c.Now == graph.Blocked) - one(c.Was == graph.Blocked)
+		g.block(l.laneOf(g.Jobs[c.Job]), more)
+		l.Blocked += more
+		j, ok := l.Jobs[g.Jobs[c.Job]]
+		if !ok || j.State.Terminal() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Request == g.Request && w.Counts }) {
+			continue
+		}
+		if was, is := c.Was == graph.Skipped && j.ID != fresh, c.Now == graph.Skipped; was != is && l.Running[g.Request] {
+			l.Open[g.Request] += one(was) - one(is)
+			l.noteDue(g.Request)
+		}
+	}
+	l.noteOver(g.Request)
+}
+
+// noteOver notes whether a request has a graph that can end: all its jobs are over, and none of them can run again in it.
+func (l *Ledger) noteOver(id events.RequestID) { note(l.Over, id, len(l.OverOf(id)) > 0) }
+
+// OverOf returns the graphs of a request that can end, by number.
+func (l *Ledger) OverOf(id events.RequestID) (over []*Graph) {
+	for _, g := range l.Graphs[id] {
+		open := g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill
+		if _, pending := l.Pending[id]; g.States.Settled() && g.States.Left() == 0 && !(open && pending) {
+			over = append(over, g)
+		}
+	}
+	return over
+}
+
+// Leftover returns the jobs that were skipped in a graph and that no other request waits for: they end with it.
+func (l *Ledger) Leftover(g *Graph) (jobs []events.JobID) {
+	for number, id := range g.Jobs {
+		j, ok := l.Jobs[id]
+		if !ok || g.States.State(number) != graph.Skipped || j.State != events.JobQueued || j.Place > 0 || len(l.in[id]) > 1 {
+			continue
+		}
+		if !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
+			jobs = append(jobs, id)
+		}
+	}
+	return jobs
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Held reports whether a job that has not ended must not run yet: it is in graphs, and none of them has it ready.
+func (l *Ledger) Held(j *Job) bool {
+	if !j.Graphed {
+		return false
+	}
+	places := l.in[j.ID]
+	return len(places) > 0 && !slices.ContainsFunc(places, func(at place) bool { return at.graph.States.State(at.number) == graph.Ready })
+}
+
+// Skips returns the job because of which another one is skipped for a request; false if it is not skipped.
+func (l *Ledger) Skips(id events.RequestID, j *Job) (cause events.JobID, ok bool) {
+	for _, at := range l.in[j.ID] {
+		if number, skipped := at.graph.States.Cause(at.number); skipped && at.graph.Request == id {
+			return at.graph.Jobs[number], true
+		}
+	}
+	return "", false
+}
+
+// NumberOf returns the open graph of a request that has a job, and the job's number there; false if there is none.
+func (l *Ledger) NumberOf(id events.RequestID, job events.JobID) (g *Graph, number int, ok bool) {
+	for _, at := range l.in[job] {
+		if at.graph.Request == id {
+			return at.graph, at.number, true
+		}
+	}
+	return nil, 0, false
+}
+
+// Awaits reports whether a request has blocked jobs for a lane.
+func (l *Ledger) Awaits(id events.RequestID, lane events.Lane) bool {
+	return slices.ContainsFunc(l.Graphs[id], func(g *Graph) bool { return g.blocked[lane] > 0 })
+}
+
+// reline puts the jobs that may run into the line, and takes those that must not out of it.
+func (l *Ledger) reline(jobs []events.JobID) {
+	for _, id := range jobs {
+		j, ok := l.Jobs[id]
+		if !ok || j.State != events.JobQueued || j.Place > 0 || j.lined == !l.Held(j) {
+			continue
+		}
+		l.reseat([]events.JobID{id}, func() {
+			if j.lined {
+				l.unqueue(j)
+				return
+			}
+			if j.like.Matched {
+				l.near(j)
+			}
+			l.back(j, l.at)
+		})
+		l.noteUnserved(j.Lane())
+	}
+}
+
+// order is where a job stands among those of its maker in a line: backfill first, then by graph and number.
+type order struct {
+	own           bool
+	graph, number int
+}
+
+func (l *Ledger) orderOf(j *Job) order {
+	for _, at := range l.in[j.ID] {
+		if at.graph.Request == j.of.request {
+			return order{!j.like.Backfill, at.graph.Number, at.number}
+		}
+	}
+	return order{own: true, graph: l.Graphed[j.of.request]}
+}
+
+func (o order) compare(other order) int {
+	return cmp.Or(one(o.own)-one(other.own), cmp.Compare(o.graph, other.graph), cmp.Compare(o.number, other.number))
+}
+
+// standsBefore returns the place in a line that a job of a graph comes to: behind those of its request that come before
+// it.
+func (l *Ledger) standsBefore(waiting []events.JobID, j *Job) int {
+	own := l.orderOf(j)
+	at, _ := slices.BinarySearchFunc(waiting, own, func(id events.JobID, own order) int { return l.orderOf(l.Jobs[id]).compare(own) })
+	return at
+}
+
+// restoreGraphs makes what a snapshot leaves out of graphs.
+func (l *Ledger) restoreGraphs() {
+	for _, id := range slices.Sorted(maps.Keys(l.Graphs)) {
+		for _, g := range l.Graphs[id] {
+			g.blocked = map[events.Lane]int{}
+			for number, job := range g.Jobs {
+				if job == "" {
+					continue
+				}
+				l.in[job] = append(l.in[job], place{g, number})
+				blocked := one(g.States.State(number) == graph.Blocked)
+				g.block(l.laneOf(job), blocked)
+				l.Blocked += blocked
+			}
+		}
+		l.noteOver(id)
+	}
+}

@@ -1,0 +1,84 @@
+package request
+
+import "github.com/tachobench/tacho/events"
+
+// Graph says what the jobs of a command need of each other. The jobs have the numbers from 0, in their order.
+type Graph struct {
+	Number int
+	Kind   events.GraphKind
+	// Shared are further jobs, which exist already. Their numbers follow those of the others.
+	Shared []events.SharedJob
+	// Needs are sorted by job.
+	Needs []events.JobNeeds
+}
+
+// Again are the next rounds of jobs of an open graph, and their numbers there.
+type Again struct {
+	Graph   int
+	Numbers []int
+	Jobs    []events.JobSpec
+}
+
+// needsPerEvent bounds the needs of one JobsCreated event.
+const needsPerEvent = 20_000
+
+// created returns the fact that begins the graph.
+func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
+	needs := 0
+	for _, n := range g.Needs {
+		needs += len(n.On)
+	}
+	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs}
+}
+
+// jobs returns the facts that make the jobs of the graph, each with what its jobs need.
+func (g *Graph) jobs(id events.RequestID, jobs []events.JobSpec, key string) (facts []events.Fact) {
+	next, shared := 0, g.Shared
+	for at := 0; at < len(jobs) || next < len(g.Needs) || len(shared) > 0; {
+		f := events.JobsCreated{
+			RequestID: id, Key: key, Jobs: jobs[at:min(at+jobsPerEvent, len(jobs))],
+			Graph: &events.GraphPart{Graph: g.Number, First: at, Shared: shared[:min(jobsPerEvent, len(shared))]},
+		}
+		shared = shared[len(f.Graph.Shared):]
+		at += len(f.Jobs)
+		for pairs := 0; next < len(g.Needs) && (g.Needs[next].Job < at || at == len(jobs)); next++ {
+			if pairs += len(g.Needs[next].On); pairs > needsPerEvent && len(f.Graph.Needs) > 0 {
+				break
+			}
+			f.Graph.Needs = append(f.Graph.Needs, g.Needs[next])
+		}
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+// runAgain returns the facts that make jobs of an open graph run again.
+func runAgain(id events.RequestID, key string, rounds []Again) (facts []events.Fact) {
+	for _, a := range rounds {
+		for at := 0; at < len(a.Jobs); at += jobsPerEvent {
+			end := min(at+jobsPerEvent, len(a.Jobs))
+			facts = append(facts, events.JobsCreated{
+				RequestID: id, Key: key, Jobs: a.Jobs[at:end], Graph: &events.GraphPart{Graph: a.Graph, Again: a.Numbers[at:end]},
+			})
+		}
+	}
+	return facts
+}
+
+// graphs counts the graphs that there are.
+func graphs(all ...*Graph) (n int) {
+	for _, g := range all {
+		if g != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// made returns the facts that make jobs, in a graph if there is one. It begins with the fact that begins the graph.
+func made(id events.RequestID, jobs []events.JobSpec, key string, g *Graph) []events.Fact {
+	if g == nil {
+		return jobsCreated(id, jobs, key)
+	}
+	return append([]events.Fact{g.created(id, key, len(jobs))}, g.jobs(id, jobs, key)...)
+}

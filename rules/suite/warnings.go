@@ -1,0 +1,41 @@
+package suite
+
+import "fmt"
+
+// Warnings says what definitions allow and what is rarely meant, in sentences. They are good all the same.
+func (d Definitions) Warnings() []string {
+	var out []string
+	metric := d.listedTime()
+	for _, k := range d.Kinds {
+		if metric == "" || !k.Matched() || !k.Shared || !d.has(k) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("kind %q has shared = true and measures the time %s: its jobs run beside others, which change how long things take. "+
+			"Write shared = false, or list no [[metric]] of class \"time\" and compare counts only", k.Name, metric))
+	}
+	return out
+}
+
+// listedTime returns the first listed metric that is a time; wall-time if none is listed at all, because every command
+// has it; "" if all that are listed are counts.
+func (d Definitions) listedTime() string {
+	for _, m := range d.Metrics {
+		if m.Class == "time" {
+			return string(m.Name)
+		}
+	}
+	if len(d.Metrics) == 0 {
+		return "wall-time"
+	}
+	return ""
+}
+
+// has reports whether a kind has benchmarks.
+func (d Definitions) has(k Kind) bool {
+	for _, b := range d.Benchmarks {
+		if b.Kind == k.Name {
+			return true
+		}
+	}
+	return false
+}

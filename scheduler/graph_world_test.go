@@ -1,0 +1,420 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// graphFarm plays a scheduler, its log and its collectors for requests whose jobs need one another.
+type graphFarm struct {
+	t     testing.TB
+	state *state
+	now   time.Time
+	log   []events.Recorded
+	judge *graphJudge
+	// dies makes the scheduler die after every fact, and read the log again.
+	dies bool
+	// ends says how the rounds of a job end, by kind: one letter each, + success, - failure, ~ an attempt that is lost
+	// before. The last one stands for all later ones; without any, jobs succeed.
+	ends map[events.JobKind]string
+	// ran has the jobs in the order in which they ended.
+	ran []string
+	// random ends jobs at random instead; nil for not.
+	random *rand.Rand
+	policy Policy
+}
+
+func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
+	f := &graphFarm{
+		t: t, state: newState(), now: noon, judge: newGraphJudge(), ends: map[events.JobKind]string{},
+		policy: Policy{MaxInProgress: 3, ArtifactDeadline: time.Hour},
+	}
+	f.fold(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
+	if slices.ContainsFunc(d.Kinds, suite.Kind.Matched) {
+		f.machine(2)
+	}
+	for _, target := range d.Targets {
+		for set := range target.Sets {
+			lane := events.Lane{Target: target.Name, Set: events.Set(set)}
+			name := events.CollectorName(fmt.Sprintf("c-%s-%d", target.Name, set))
+			f.fold(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set}, events.LaneAssigned{Lane: lane, Name: name},
+				events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i"})
+		}
+	}
+	return f
+}
+
+// machine adds a machine for matched jobs.
+func (f *graphFarm) machine(slots int) {
+	f.fold(events.MachineDescribed{Machine: "m", Pool: "p", OS: "linux", Arch: "amd64", Slots: slots, CPUs: 4, MemoryMiB: 1 << 14})
+	for i := range slots {
+		lane, name := events.PoolLane("p", i), events.CollectorName(fmt.Sprint("m-", i))
+		f.fold(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: "m"}, events.LaneAssigned{Lane: lane, Name: name},
+			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+	}
+}
+
+// fold records facts that other parts wrote.
+func (f *graphFarm) fold(facts ...events.Fact) {
+	f.now = f.now.Add(time.Millisecond)
+	for _, fact := range facts {
+		e := events.Recorded{Event: events.Event{Time: f.now, Fact: fact}, Seq: events.Seq(len(f.log) + 1)}
+		f.log = append(f.log, e)
+		f.state.Fold(e)
+		if f.judge != nil {
+			f.judge.fold(f.t, fact)
+		}
+		if f.dies {
+			f.die()
+		}
+	}
+}
+
+// die forgets what the scheduler knows, and reads the log again.
+func (f *graphFarm) die() {
+	again := &state{ledger.New()}
+	for _, e := range f.log {
+		again.Fold(e)
+	}
+	before, err := f.state.Snapshot()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	after, err := again.Snapshot()
+	if err != nil || string(before) != string(after) || f.state.Blocked != again.Blocked {
+		f.t.Fatalf("another ledger from the same log: %v\n%s\n%s", err, before, after)
+	}
+	l, err := ledger.Restore(after)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if l.Blocked != again.Blocked {
+		f.t.Fatalf("%d jobs are blocked after the snapshot, want %d", l.Blocked, again.Blocked)
+	}
+	f.state = &state{l}
+}
+
+// ask creates a request for an artifact.
+func (f *graphFarm) ask(tag, parent events.Tag, kind events.RequestKind) events.RequestID {
+	id := events.RequestID("r" + string(tag))
+	f.fold(events.RequestCreated{
+		RequestID: id, Kind: kind, Suite: "s", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady,
+	})
+	return id
+}
+
+// decide carries out one decision, if there is any.
+func (f *graphFarm) decide() bool {
+	all := decide(f.state, f.policy, f.now)
+	if len(all) == 0 {
+		return false
+	}
+	d := all[0]
+	if f.random != nil {
+		d = all[f.random.IntN(len(all))]
+	}
+	facts := d.facts
+	for _, b := range d.beside {
+		facts = append(facts, b.facts...)
+	}
+	for i, fact := range facts {
+		f.fold(fact)
+		if made, ok := fact.(events.JobsCreated); ok && i < len(facts)-1 && len(decide(f.state, f.policy, f.now)) > 0 {
+			f.t.Fatalf("%s: something is decided after %d of its %d facts, with %d jobs", d.what, i+1, len(facts), len(made.Jobs))
+		}
+	}
+	return true
+}
+
+// work lets the first lane that can do something do it.
+func (f *graphFarm) work() bool {
+	lanes := slices.Clone(f.state.LaneOrder)
+	if f.random != nil {
+		f.random.Shuffle(len(lanes), func(i, j int) { lanes[i], lanes[j] = lanes[j], lanes[i] })
+	}
+	for _, name := range lanes {
+		lane := f.state.Lanes[name]
+		work := lane.Work
+		if work.Phase != job.Current {
+			if id, ok := work.Dispatched[work.Place+1]; ok {
+				f.dequeue(name, work.Place+1, id, 1)
+				return true
+			}
+			continue
+		}
+		j := f.state.Jobs[work.JobID]
+		end := f.end(j)
+		if end == '~' {
+			f.fold(events.AttemptLost{
+				Lane: name, Place: work.Place, JobID: work.JobID, Collector: work.Collector, Token: work.Token, Attempt: work.Lane.Attempt, Lost: work.Lane.Lost + 1, Reason: "it died",
+			})
+			f.dequeue(name, work.Place, work.JobID, work.Lane.Attempt+1)
+			return true
+		}
+		finished := events.JobFinished{
+			Lane: name, Place: work.Place, JobID: work.JobID, RequestID: j.Spec().RequestID, Collector: work.Collector, Token: work.Token,
+			Attempt: work.Lane.Attempt, Outcome: events.Success, Measured: 1, DurationMS: 1000,
+		}
+		if end == '-' {
+			finished.Outcome, finished.Reason, finished.Measured = events.Failure, "it failed", 0
+		}
+		f.ran = append(f.ran, string(j.Spec().Kind))
+		f.fold(finished)
+		return true
+	}
+	return false
+}
+
+func (f *graphFarm) dequeue(lane events.Lane, place uint64, id events.JobID, attempt int) {
+	f.fold(events.JobDequeued{
+		Lane: lane, Place: place, Job: f.state.Jobs[id].Spec(), Collector: f.state.Lanes[lane].Assignment.Serving, Instance: "i",
+		Attempt: attempt, Lost: attempt - 1,
+	})
+}
+
+// end returns how the attempt of a job ends.
+func (f *graphFarm) end(j *ledger.Job) byte {
+	if f.random != nil {
+		return "++++--~"[f.random.IntN(7)]
+	}
+	kind := j.Spec().Kind
+	left := f.ends[kind]
+	if left == "" {
+		return '+'
+	}
+	if len(left) > 1 {
+		f.ends[kind] = left[1:]
+	}
+	return left[0]
+}
+
+// settle lets all happen that happens without people.
+func (f *graphFarm) settle() {
+	for range 100_000 {
+		if f.random != nil && f.random.IntN(2) == 0 {
+			if !f.work() && !f.decide() {
+				return
+			}
+		} else if !f.decide() && !f.work() {
+			return
+		}
+	}
+	f.t.Fatal("it never ends")
+}
+
+// want asks for jobs again.
+func (f *graphFarm) want(id events.RequestID, kind events.GraphKind, jobs ...events.JobID) {
+	f.fold(events.GraphWanted{RequestID: id, Key: fmt.Sprint("k", len(f.log)), Kind: kind, Select: jobs})
+}
+
+// graphJudge knows the graphs from the log alone, and finds their states anew at each event.
+type graphJudge struct {
+	graphs map[string]*judged
+	order  []string
+	ended  map[events.JobID]events.Outcome
+	// plain are the jobs that were made in no graph: they need nothing, whoever shares them.
+	plain map[events.JobID]bool
+}
+
+type judged struct {
+	request events.RequestID
+	jobs    []events.JobID
+	before  []events.Outcome // of those that had ended
+	left    int
+	needs   []graph.Need
+	missing int
+	met     []bool
+	states  []graph.State
+}
+
+func newGraphJudge() *graphJudge {
+	return &graphJudge{graphs: map[string]*judged{}, ended: map[events.JobID]events.Outcome{}, plain: map[events.JobID]bool{}}
+}
+
+func graphName(id events.RequestID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
+
+func (j *graphJudge) fold(t testing.TB, f events.Fact) {
+	// The others say nothing about graphs.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.GraphCreated:
+		name := graphName(f.RequestID, f.Graph)
+		j.graphs[name] = &judged{request: f.RequestID, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs}
+		j.order = append(j.order, name)
+	case events.JobsCreated:
+		j.part(f)
+	case events.JobFinished:
+		j.ended[f.JobID] = f.Outcome
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			if j.ended[id] == "" { // one after another
+				j.ended[id] = events.Cancelled
+				for _, g := range j.graphs {
+					g.look(j.ended)
+				}
+			}
+		}
+	case events.GraphEnded:
+		name := graphName(f.RequestID, f.Graph)
+		if g := j.graphs[name]; g == nil || slices.ContainsFunc(g.states, func(s graph.State) bool { return s == graph.Blocked || s == graph.Ready }) {
+			t.Fatalf("graph %s ended while jobs of it could run", name)
+		}
+		delete(j.graphs, name)
+		j.order = slices.DeleteFunc(j.order, func(o string) bool { return o == name })
+	case events.JobDispatched:
+		in, ready := 0, 0
+		for _, g := range j.graphs {
+			if number := slices.Index(g.jobs, f.Job.ID); number >= 0 {
+				in++
+				if g.states[number] == graph.Ready {
+					ready++
+				}
+			}
+		}
+		if in > 0 && ready == 0 && !j.plain[f.Job.ID] {
+			t.Fatalf("job %s was dispatched, and its needs are not met", graph.LabelOf(f.Job))
+		}
+	}
+	for _, g := range j.graphs {
+		g.look(j.ended)
+	}
+}
+
+func (j *graphJudge) part(f events.JobsCreated) {
+	if f.Graph == nil {
+		for _, spec := range f.Jobs {
+			j.plain[spec.ID] = true
+		}
+		return
+	}
+	g := j.graphs[graphName(f.RequestID, f.Graph.Graph)]
+	for i, spec := range f.Jobs {
+		if len(f.Graph.Again) > 0 {
+			g.jobs[f.Graph.Again[i]], g.before[f.Graph.Again[i]] = spec.ID, ""
+			continue
+		}
+		g.jobs[f.Graph.First+i] = spec.ID
+		g.left--
+	}
+	for _, s := range f.Graph.Shared {
+		g.jobs[s.Number], g.before[s.Number] = s.ID, s.Outcome
+		g.left--
+	}
+	for _, n := range f.Graph.Needs {
+		for _, on := range n.On {
+			g.needs, g.met = append(g.needs, graph.Need{Job: n.Job, On: on, Until: n.Until}), append(g.met, false)
+			g.missing--
+		}
+	}
+}
+
+// look finds the states of a complete graph.
+func (g *judged) look(ended map[events.JobID]events.Outcome) {
+	if g.left > 0 || g.missing > 0 {
+		return
+	}
+	skippedBefore := slices.Clone(g.states)
+	end := func(i int) graph.State {
+		e := ended[g.jobs[i]]
+		if g.before[i] != "" {
+			e = g.before[i]
+		}
+		if e == events.Cancelled && skippedBefore != nil && skippedBefore[i] == graph.Skipped {
+			return "" // it stays skipped
+		}
+		return graph.State(e)
+	}
+	g.states = make([]graph.State, len(g.jobs))
+	for i := range g.states {
+		if g.states[i] = end(i); g.states[i] == "" {
+			g.states[i] = graph.Ready
+		}
+	}
+	for range len(g.jobs) + 1 {
+		for i := range g.states {
+			if end(i) != "" {
+				continue
+			}
+			g.states[i] = graph.Ready
+			for k, n := range g.needs {
+				if n.Job != i || g.met[k] {
+					continue
+				}
+				on := g.states[n.On]
+				if n.Until == events.UntilSuccess && (on == graph.Failed || on == graph.Cancelled || on == graph.Skipped) {
+					g.states[i] = graph.Skipped
+				} else if g.states[i] != graph.Skipped {
+					g.states[i] = graph.Blocked
+				}
+			}
+		}
+		for k, n := range g.needs {
+			on := g.states[n.On]
+			if on == graph.Succeeded || n.Until == events.UntilEnded && on != graph.Blocked && on != graph.Ready {
+				g.met[k] = true
+			}
+		}
+	}
+}
+
+// agree compares the states that the ledger has with those of the judge.
+func (f *graphFarm) agree() {
+	if f.state.Owed > 0 {
+		return
+	}
+	open := 0
+	for id, graphs := range f.state.Graphs {
+		for _, g := range graphs {
+			open++
+			want := f.judge.graphs[graphName(id, g.Number)]
+			if want == nil {
+				f.t.Fatalf("graph %s/%d has ended", id, g.Number)
+			}
+			for number := range g.Jobs {
+				if got := g.States.State(number); got != want.states[number] {
+					f.t.Fatalf("graph %s/%d: job %d is %s, want %s", id, g.Number, number, got, want.states[number])
+				}
+			}
+		}
+	}
+	if open != len(f.judge.graphs) {
+		f.t.Fatalf("%d graphs are open, want %v", open, slices.Sorted(maps.Keys(f.judge.graphs)))
+	}
+}
+
+// tell returns the log in words.
+func (f *graphFarm) tell() string {
+	var b strings.Builder
+	names := map[events.JobID]string{}
+	for _, e := range f.log {
+		// The others say little about graphs.
+		//exhaustive:ignore
+		switch fact := e.Fact.(type) {
+		case events.JobsCreated:
+			fmt.Fprintf(&b, "%d %s makes", e.Seq, fact.RequestID)
+			for _, spec := range fact.Jobs {
+				names[spec.ID] = fmt.Sprintf("%s/%s.%d", spec.Artifact.Tag, graph.LabelOf(spec), spec.Round)
+				fmt.Fprintf(&b, " %s", names[spec.ID])
+			}
+			fmt.Fprintf(&b, " %+v\n", fact.Graph)
+		case events.JobDispatched:
+			fmt.Fprintf(&b, "%d dispatched %s\n", e.Seq, names[fact.Job.ID])
+		case events.JobFinished:
+			fmt.Fprintf(&b, "%d %s: %s\n", e.Seq, names[fact.JobID], fact.Outcome)
+		case events.RequestFact:
+			fmt.Fprintf(&b, "%d %T %+v\n", e.Seq, fact, fact)
+		}
+	}
+	return b.String()
+}

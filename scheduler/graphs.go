@@ -1,0 +1,275 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
+)
+
+// graphOf returns what jobs of the definitions need of each other: made are to be made, others exist already. Without
+// whole, of the others only those are in the graph that the made ones need. It returns nil if nothing needs anything,
+// and an error that names what no graph can have.
+func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, others []events.JobSpec, whole bool) (*request.Graph, error) {
+	all := slices.Concat(made, others)
+	edges := s.Definitions[digest].Edges(all)
+	if !whole {
+		edges = slices.DeleteFunc(edges, func(n graph.Need) bool { return n.Job >= len(made) })
+	}
+	if len(edges) == 0 {
+		return nil, nil
+	}
+	if err := graph.Check(len(all), edges, func(i int) string { return graph.LabelOf(all[i]).String() }); err != nil {
+		return nil, err
+	}
+	g := &request.Graph{Kind: kind}
+	number := make([]int, len(all)) // of those in the graph
+	needed := map[int]bool{}
+	for _, n := range edges {
+		needed[n.On] = true
+	}
+	for i, spec := range all {
+		number[i] = i
+		if i < len(made) || !whole && !needed[i] {
+			continue
+		}
+		number[i] = len(made) + len(g.Shared)
+		shared := events.SharedJob{Number: number[i], ID: spec.ID, Optional: spec.Optional}
+		if end := s.StateOf(spec.ID); end.Terminal() {
+			shared.Outcome = events.Outcome(end)
+		}
+		g.Shared = append(g.Shared, shared)
+	}
+	for _, n := range edges {
+		last := len(g.Needs) - 1
+		if last < 0 || g.Needs[last].Job != number[n.Job] || g.Needs[last].Until != n.Until {
+			g.Needs = append(g.Needs, events.JobNeeds{Job: number[n.Job], Until: n.Until})
+			last++
+		}
+		g.Needs[last].On = append(g.Needs[last].On, number[n.On])
+	}
+	return g, nil
+}
+
+// backfill returns the jobs that a parent lacks and could have, and what they need, of each other and of those that it
+// has. One that needs the success of a job that failed is not made again: it would be skipped at once.
+func (s *state) backfill(digest events.Digest, all []events.JobSpec, now time.Time) (missing []events.JobSpec, g *request.Graph, err error) {
+	missing = s.Missing(all, now)
+	d := s.Definitions[digest]
+	if len(missing) == 0 || !d.HasNeeds() {
+		return missing, nil, nil
+	}
+	made, has := firsts(missing), []events.JobSpec(nil)
+	for _, spec := range all {
+		if !made[spec.First()] {
+			has = append(has, s.NewestRound(spec))
+		}
+	}
+	both := slices.Concat(missing, has)
+	dead := make([]bool, len(both))
+	for i, spec := range both {
+		end := s.StateOf(spec.ID)
+		dead[i] = i >= len(missing) && end.Terminal() && end != events.JobSuccess
+	}
+	edges := d.Edges(both)
+	for more := true; more; {
+		more = false
+		for _, n := range edges {
+			if n.Until == events.UntilSuccess && dead[n.On] && !dead[n.Job] && n.Job < len(missing) {
+				dead[n.Job], more = true, true
+			}
+		}
+	}
+	var able []events.JobSpec
+	for i, spec := range missing {
+		if !dead[i] {
+			able = append(able, spec)
+		}
+	}
+	g, err = s.graphOf(digest, events.GraphBackfill, able, has, false)
+	return able, g, err
+}
+
+// decideGraphs ends the graphs whose jobs are all over, and with each the jobs that were skipped in it. Those of a
+// cancelled request wait until its jobs are withdrawn.
+func decideGraphs(s *state) (out []decision) {
+	for _, id := range slices.Sorted(maps.Keys(s.Over)) {
+		if over := s.OverOf(id); len(over) > 0 && (!s.Stopped(id) || len(s.Unwanted(id)) == 0) {
+			out = append(out, endGraph(s, over[0]))
+		}
+	}
+	return out
+}
+
+func endGraph(s *state, g *ledger.Graph) decision {
+	ended := events.GraphEnded{RequestID: g.Request, Graph: g.Number, Outcome: events.Success}
+	for number := range g.Jobs {
+		if g.States.Optional(number) {
+			continue
+		}
+		ended.Jobs++
+		switch g.States.State(number) {
+		case graph.Failed, graph.Cancelled:
+			ended.Failed++
+		case graph.Skipped:
+			ended.Skipped++
+		case graph.Blocked, graph.Ready, graph.Succeeded:
+		}
+	}
+	for number := range g.Jobs {
+		if cause, skipped := g.States.Cause(number); skipped && !slices.Contains(ended.Causes, cause) {
+			ended.Causes = append(ended.Causes, cause)
+		}
+	}
+	slices.Sort(ended.Causes)
+	switch {
+	case s.Stopped(g.Request):
+		ended.Outcome = events.Cancelled
+	case ended.Failed+ended.Skipped > 0:
+		ended.Outcome = events.Failure
+	}
+	d := decision{cause: s.Versions[events.RequestSubject(g.Request)], request: g.Request, what: "end graph"}
+	if jobs := s.Leftover(g); len(jobs) > 0 {
+		d.facts = append(d.facts, events.JobsWithdrawn{RequestID: g.Request, Jobs: jobs, Skipped: true})
+	}
+	d.facts = append(d.facts, ended)
+	return d
+}
+
+// runAgain splits the next rounds of jobs: those whose job is in a graph of a request in progress run again in it. What
+// was skipped for a request that has ended may have been withdrawn, so its graphs are left as they are.
+func (s *state) runAgain(r *request.Request, jobs []events.JobSpec) (plain []events.JobSpec, again []request.Again) {
+	if r.State != events.StateInProgress {
+		return jobs, nil
+	}
+	at := map[int]int{} // where the rounds of a graph are
+	for _, spec := range jobs {
+		var g *ledger.Graph
+		var number int
+		var ok bool
+		for _, id := range slices.Backward(spec.Earlier()) { // another request may have made the last rounds
+			if g, number, ok = s.NumberOf(r.ID, id); ok {
+				break
+			}
+		}
+		if !ok {
+			plain = append(plain, spec)
+			continue
+		}
+		i, known := at[g.Number]
+		if !known {
+			i = len(again)
+			at[g.Number] = i
+			again = append(again, request.Again{Graph: g.Number})
+		}
+		again[i].Numbers, again[i].Jobs = append(again[i].Numbers, number), append(again[i].Jobs, spec)
+	}
+	return plain, again
+}
+
+// measuring returns the newest rounds of the jobs of a request that measure an artifact.
+func (s *state) measuring(r *request.Request, tag events.Tag) (specs []events.JobSpec) {
+	for _, j := range s.NewestRounds(r) {
+		if spec := s.NewestRound(j.Spec()); spec.Artifact.Tag == tag {
+			specs = append(specs, spec)
+		}
+	}
+	return specs
+}
+
+// firsts returns the names of jobs in all their rounds.
+func firsts(jobs []events.JobSpec) map[events.JobID]bool {
+	names := map[events.JobID]bool{}
+	for _, spec := range jobs {
+		names[spec.First()] = true
+	}
+	return names
+}
+
+// tags returns the artifacts of jobs, each once.
+func tags(jobs []events.JobSpec) (all []events.Tag) {
+	for _, spec := range jobs {
+		if !slices.Contains(all, spec.Artifact.Tag) {
+			all = append(all, spec.Artifact.Tag)
+		}
+	}
+	return all
+}
+
+// undone reports whether a job did not succeed for a request and does not come to it by itself any more: it failed, was
+// cancelled, or was skipped and the request has ended.
+func (s *state) undone(r *request.Request, j *ledger.Job) bool {
+	_, skipped := s.Skips(r.ID, j)
+	return j.State == events.JobFailure || j.State == events.JobCancelled || skipped && !j.State.Terminal() && r.State.Terminal()
+}
+
+// whyNot says why a job of a request does not run again now.
+func (s *state) whyNot(r *request.Request, j *ledger.Job) string {
+	cause, skipped := s.Skips(r.ID, j)
+	switch {
+	case j.State == events.JobSuccess:
+		return fmt.Sprintf("job %s succeeded: what it measured stands", j.ID)
+	case skipped:
+		return fmt.Sprintf("job %s is skipped because job %s did not succeed: name that one, and it runs after it", j.ID, cause)
+	case s.Held(j):
+		return fmt.Sprintf("job %s is blocked: it runs when the jobs that it needs have ended", j.ID)
+	}
+	return fmt.Sprintf("job %s is %s: it is being measured", j.ID, j.State)
+}
+
+// repairGraph returns what next rounds of jobs need: of each other, and of the newest rounds that the request has. It
+// returns nil if they need nothing.
+func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.Graph {
+	made, others := firsts(jobs), []events.JobSpec(nil)
+	for _, tag := range tags(jobs) {
+		for _, spec := range s.measuring(r, tag) {
+			if !made[spec.First()] {
+				others = append(others, spec)
+			}
+		}
+	}
+	g, err := s.graphOf(r.Definitions, events.GraphRepair, jobs, others, false)
+	if g == nil || err != nil { // a part of a graph that was checked has no fault
+		return nil
+	}
+	g.Number = s.Graphed[r.ID]
+	return g
+}
+
+// withAncestors adds to next rounds those of the jobs that they need the success of, and that did not succeed.
+func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []events.JobSpec {
+	d := s.Definitions[r.Definitions]
+	if !d.HasNeeds() {
+		return jobs
+	}
+	taken := firsts(jobs)
+	for _, tag := range tags(jobs) {
+		all := s.measuring(r, tag)
+		on := map[int][]int{} // the jobs whose success each needs
+		for _, n := range d.Edges(all) {
+			if n.Until == events.UntilSuccess {
+				on[n.Job] = append(on[n.Job], n.On)
+			}
+		}
+		var next []int
+		made := make([]bool, len(all))
+		for i, spec := range all {
+			if made[i] = taken[spec.First()]; made[i] {
+				next = append(next, i)
+			}
+		}
+		for ; len(next) > 0; next = next[1:] {
+			for _, i := range on[next[0]] {
+				if j := s.Find(all[i]); !made[i] && s.undone(r, j) {
+					made[i], next, jobs = true, append(next, i), append(jobs, s.nextRound(j, r))
+				}
+			}
+		}
+	}
+	return jobs
+}

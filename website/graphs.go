@@ -1,0 +1,173 @@
+package website
+
+import (
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/website/client"
+)
+
+func (s *Server) graphs(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	id, err := s.Reader.FindRequestID(r.Context(), r.PathValue("request"))
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.long.Graphs(r.Context(), id)
+	if list == nil {
+		list = []readmodel.Graph{}
+	}
+	return client.Graphs{RequestID: id, Graphs: list}, err
+}
+
+// graphView is a graph as the page of its request shows it: a drawing, and the same as a table.
+type graphView struct {
+	readmodel.Graph
+	// Title says which jobs it has.
+	Title string
+	// State is open, or how the graph ended.
+	State  string
+	Folded bool
+	SVG    template.HTML
+	Rows   []graphRow
+}
+
+// graphRow is a box of the drawing.
+type graphRow struct {
+	graph.Box
+	Key string
+	// Words are the states of its jobs.
+	Words string
+	Needs []neededRow
+}
+
+// neededRow is what a box needs, or who needs it. Met is set if the need is met, Ended if any end of the job meets it.
+type neededRow struct {
+	Name, Link string
+	State      string
+	Met, Ended bool
+}
+
+// newGraphViews returns the graphs of a request for its page.
+func newGraphViews(graphs []readmodel.Graph) []graphView {
+	views := make([]graphView, len(graphs))
+	for i, g := range graphs {
+		jobs, needs := g.Drawn(jobLink)
+		d := graph.Draw(jobs, needs)
+		v := graphView{Graph: g, Title: graphTitle(g, len(graphs)), State: "open", Folded: d.Folded}
+		if g.Outcome != "" {
+			v.State = string(g.Outcome)
+		}
+		v.SVG = template.HTML(d.SVG("What the jobs need: " + v.Title)) // the drawing escapes its texts
+		for at, b := range d.Boxes {
+			v.Rows = append(v.Rows, graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()})
+		}
+		for _, l := range d.Lines {
+			on := d.Boxes[l.On]
+			n := neededRow{Name: on.Name, Link: on.Link, Ended: l.Until == events.UntilEnded}
+			if !d.Folded {
+				n.Met = met(g.Nodes[l.Job], g.Nodes[l.On].Number)
+			}
+			v.Rows[l.Job].Needs = append(v.Rows[l.Job].Needs, n)
+		}
+		views[i] = v
+	}
+	return views
+}
+
+func jobLink(id events.JobID) string { return "/jobs/" + url.PathEscape(string(id)) }
+
+// met reports whether the need of a job on another one is met.
+func met(n readmodel.GraphJob, on int) bool {
+	return slices.ContainsFunc(n.Needs, func(need readmodel.GraphNeed) bool { return need.On == on && need.Met })
+}
+
+// graphTitle names one of so many graphs of a request.
+func graphTitle(g readmodel.Graph, of int) string {
+	switch g.Kind {
+	case events.GraphBackfill:
+		return "Graph of the jobs for the parent"
+	case events.GraphRepair:
+		return "Graph of a repair"
+	case events.GraphInitial, events.GraphRerun:
+	}
+	if of > 1 {
+		return "Graph of its own jobs"
+	}
+	return "Graph"
+}
+
+// skippedBecause returns why jobs are skipped, or were when their graph ended, by their ids.
+func skippedBecause(graphs []readmodel.Graph) map[events.JobID]string {
+	why := map[events.JobID]string{}
+	for _, g := range graphs {
+		names := g.Names()
+		for _, n := range g.Nodes {
+			if n.State == string(graph.Skipped) {
+				why[n.JobID] = g.Because(names, n)
+			}
+		}
+	}
+	return why
+}
+
+// inGraphs adds what the graphs say: a job that they skip is shown so, also when it ended with its graph.
+func (v *jobView) inGraphs(skipped map[events.JobID]string) {
+	because, known := skipped[v.Job.ID]
+	if known && (v.Job.Held == graph.Skipped || v.Job.State == events.JobCancelled) {
+		v.State, v.Because = string(graph.Skipped), because
+	}
+}
+
+// neighboursShown is how many jobs the page of a job shows on each side.
+const neighboursShown = 50
+
+// jobGraphView is a graph as the page of one of its jobs shows it.
+type jobGraphView struct {
+	readmodel.Graph
+	Needs, NeededBy []neededRow
+	// MoreNeeds and MoreNeededBy count those that are not listed.
+	MoreNeeds, MoreNeededBy int
+}
+
+// newJobGraphs returns what a job needs and who needs it, in each graph that has it.
+func newJobGraphs(graphs []readmodel.Graph, id events.JobID) []jobGraphView {
+	var views []jobGraphView
+	for _, g := range graphs {
+		me := slices.IndexFunc(g.Nodes, func(n readmodel.GraphJob) bool { return n.JobID == id })
+		if me < 0 {
+			continue
+		}
+		v := jobGraphView{Graph: g}
+		names := g.Names()
+		row := func(at int, need readmodel.GraphNeed) neededRow {
+			n := g.Nodes[at]
+			return neededRow{Name: names[at], Link: jobLink(n.JobID), State: n.State, Met: need.Met, Ended: need.Until == events.UntilEnded}
+		}
+		for at, n := range g.Nodes {
+			for _, need := range n.Needs {
+				switch {
+				case at == me && g.Node(need.On) >= 0:
+					v.Needs = append(v.Needs, row(g.Node(need.On), need))
+				case need.On == g.Nodes[me].Number:
+					v.NeededBy = append(v.NeededBy, row(at, need))
+				}
+			}
+		}
+		v.Needs, v.MoreNeeds = firstOf(v.Needs)
+		v.NeededBy, v.MoreNeededBy = firstOf(v.NeededBy)
+		views = append(views, v)
+	}
+	return views
+}
+
+// firstOf cuts a list for the page, and counts what it cut.
+func firstOf(list []neededRow) (shown []neededRow, more int) {
+	shown = list[:min(len(list), neighboursShown)]
+	return shown, len(list) - len(shown)
+}
