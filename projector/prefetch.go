@@ -14,7 +14,7 @@ import (
 type wanted struct {
 	requests map[events.RequestID]bool
 	jobs     map[events.JobID]bool
-	made     []jobRow
+	made     map[identity]bool
 	plans    map[definitionKey]bool
 	github   wantedGitHub
 	// graphs are those that begin, if they exist.
@@ -39,11 +39,11 @@ func (s *state) prefetch(ctx context.Context, conn *pgx.Conn, facts []fact) erro
 		guests(queries, "guest_jobs", "job_queue", guestJob, keys(w.jobs))
 	}
 	if len(w.made) > 0 {
-		made, err := rowsJSON("job_queue", w.made)
-		if err != nil {
-			return err
-		}
-		guests(queries, "guest_identities", "job_queue", guestJob, made)
+		guests(queries, "guest_identities", "job_queue", func(j *jobRow) {
+			if w.made[j.identity()] {
+				guestJob(j)
+			}
+		}, alike(w.made)...)
 		guests(queries, "guest_retired", "retired_job", func(r *readmodel.RetiredError) { s.retired[r.JobID] = true }, keys(w.jobs))
 	}
 	if len(w.graphs) > 0 {
@@ -71,7 +71,10 @@ func guests[T any](queries *pgx.Batch, name, table string, f func(*T), args ...a
 }
 
 func (s *state) wants(facts []fact) wanted {
-	w := wanted{requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), plans: make(map[definitionKey]bool), graphs: make(map[graphKey]bool)}
+	w := wanted{
+		requests: make(map[events.RequestID]bool), jobs: make(map[events.JobID]bool), made: make(map[identity]bool),
+		plans: make(map[definitionKey]bool), graphs: make(map[graphKey]bool),
+	}
 	job := func(id events.JobID) {
 		if s.jobs[id] == nil {
 			w.jobs[id] = true
@@ -128,7 +131,7 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
 			job(spec.ID)
-			w.made = append(w.made, newJob(spec, f.RequestID))
+			w.made[new(newJob(spec, f.RequestID)).identity()] = true
 			if key, wanted := s.wantsPlan(spec); wanted {
 				w.plans[key] = true
 			}
@@ -147,6 +150,29 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 			job(id)
 		}
 	}
+}
+
+// alike returns what guest_identities asks for: what identities have in common, once.
+func alike(made map[identity]bool) []any {
+	seen := make(map[identity]bool)
+	var (
+		suites  []events.SuiteName
+		tags    []events.Tag
+		kinds   []events.JobKind
+		targets []events.Target
+		sets    []events.Set
+		rounds  []int
+	)
+	for i := range made {
+		common := identity{suite: i.suite, tag: i.tag, kind: i.kind, part: i.part, round: i.round}
+		if seen[common] || !storable(i.suite) || !storable(i.tag) || !storable(i.kind) || !storable(i.part.Target) {
+			continue
+		}
+		seen[common] = true
+		suites, tags, kinds = append(suites, i.suite), append(tags, i.tag), append(kinds, i.kind)
+		targets, sets, rounds = append(targets, i.part.Target), append(sets, i.part.Set), append(rounds, i.round)
+	}
+	return []any{suites, tags, kinds, targets, sets, rounds}
 }
 
 // keys returns the names that a row can have (see storable).
