@@ -4,40 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/readmodel"
 )
-
-// rowsJSON returns rows as a JSON list that Postgres takes, with the names of the columns. A row is the struct of the
-// table, or a pointer to it. This is the quickest way for a few rows, and it can encode every type of column.
-func rowsJSON[T any](table string, rows []T) ([]byte, error) {
-	all, columns, b := reflect.ValueOf(rows), columnsOf[T](table), []byte{'['}
-	for n := range rows {
-		row := reflect.Indirect(all.Index(n))
-		for i, c := range columns {
-			v := row.Field(c.Field).Interface()
-			if bytes := row.Field(c.Field); c.Type == "text" && bytes.Kind() == reflect.Slice {
-				v = cleanText(string(bytes.Bytes()))
-			}
-			value, err := json.Marshal(v)
-			if err != nil {
-				return nil, fmt.Errorf("encode column %s of table %s: %w", c.Name, table, err)
-			}
-			switch {
-			case i > 0:
-				b = append(b, ',')
-			case n > 0:
-				b = append(b, ",{"...)
-			default:
-				b = append(b, '{')
-			}
-			b = append(append(appendJSONText(b, c.Name), ':'), value...)
-		}
-		b = append(b, '}')
-	}
-	return cleanJSON(append(b, ']')), nil
-}
 
 func columnsOf[T any](table string) []readmodel.Column {
 	row := reflect.TypeFor[T]()
@@ -47,51 +19,74 @@ func columnsOf[T any](table string) []readmodel.Column {
 	return readmodel.ColumnsOf(table, row)
 }
 
-// arrays returns rows as one array for each column (see readmodel.Fill). This is the quickest way for many rows. It
-// can encode only the types that events and results have. It cleans texts so that Postgres takes them; JSON is clean
-// already.
-func arrays[T any](table string, rows []T) []any {
+// arrays returns rows as one array for each column (see readmodel.Fill). A row is the struct of the table, or a pointer to
+// it. All texts are such as Postgres takes them; JSON that a row holds as text is so already. The error names a column
+// whose value is no JSON.
+func arrays[T any](table string, rows []T) ([]any, error) {
 	columns := columnsOf[T](table)
 	list := make([]any, len(columns))
-	all, fields := reflect.ValueOf(rows), make([]reflect.Value, len(rows))
+	all, structs := reflect.ValueOf(rows), make([]reflect.Value, len(rows))
+	for n := range structs {
+		structs[n] = reflect.Indirect(all.Index(n))
+	}
+	var err error
 	for i, c := range columns {
-		for n := range fields {
-			fields[n] = all.Index(n).Field(c.Field)
-		}
 		switch c.Type {
 		case "text":
-			list[i] = arrayOf(c, fields, func(v reflect.Value) string { return cleanText(v.String()) })
-		case "json":
-			list[i] = arrayOf(c, fields, reflect.Value.String)
+			list[i] = arrayOf(c, structs, text)
 		case "bigint":
-			list[i] = arrayOf(c, fields, number)
+			list[i] = arrayOf(c, structs, number)
+		case "numeric":
+			list[i] = arrayOf(c, structs, func(v reflect.Value) string { return strconv.FormatUint(v.Uint(), 10) })
+		case "boolean":
+			list[i] = arrayOf(c, structs, reflect.Value.Bool)
 		case "timestamptz":
-			list[i] = arrayOf(c, fields, func(v reflect.Value) time.Time { return *v.Addr().Interface().(*time.Time) })
+			list[i] = arrayOf(c, structs, func(v reflect.Value) time.Time { return *v.Addr().Interface().(*time.Time) })
 		case "bytea":
-			list[i] = arrayOf(c, fields, reflect.Value.Bytes)
+			list[i] = arrayOf(c, structs, reflect.Value.Bytes)
+		case "text[]", "bigint[]":
+			list[i] = arrayOf(c, structs, literal)
+		case "json":
+			list[i] = arrayOf(c, structs, func(v reflect.Value) string {
+				if v.Kind() == reflect.String {
+					return v.String()
+				}
+				encoded, failed := json.Marshal(v.Interface())
+				if failed != nil {
+					err = fmt.Errorf("encode column %s of table %s: %w", c.Name, table, failed)
+				}
+				return string(cleanJSON(encoded))
+			})
 		default:
 			panic(fmt.Sprintf("projector: column %s of table %s cannot travel in an array", c.Name, table))
+		}
+	}
+	return list, err
+}
+
+// arrayOf makes an array of the values of a column, or of pointers to them if the column may be NULL.
+func arrayOf[V any](c readmodel.Column, rows []reflect.Value, value func(reflect.Value) V) any {
+	if !c.Nullable {
+		list := make([]V, len(rows))
+		for i, row := range rows {
+			list[i] = value(row.Field(c.Field))
+		}
+		return list
+	}
+	list := make([]*V, len(rows))
+	for i, row := range rows {
+		if v := row.Field(c.Field); !v.IsNil() {
+			list[i] = pointer(value(v.Elem()))
 		}
 	}
 	return list
 }
 
-// arrayOf makes an array of values, or of pointers to them if the column may be NULL.
-func arrayOf[V any](c readmodel.Column, fields []reflect.Value, value func(reflect.Value) V) any {
-	if !c.Nullable {
-		list := make([]V, len(fields))
-		for i, f := range fields {
-			list[i] = value(f)
-		}
-		return list
+func text(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		return cleanText(string(v.Bytes()))
 	}
-	list := make([]*V, len(fields))
-	for i, f := range fields {
-		if !f.IsNil() {
-			list[i] = pointer(value(f.Elem()))
-		}
-	}
-	return list
+	return cleanText(v.String())
 }
 
 func number(v reflect.Value) int64 {
@@ -99,4 +94,25 @@ func number(v reflect.Value) int64 {
 		return int64(v.Uint())
 	}
 	return v.Int()
+}
+
+var quoted = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
+
+// literal returns a list of texts or numbers as Postgres writes it.
+func literal(list reflect.Value) string {
+	if list.Len() == 0 {
+		return "{}"
+	}
+	b := []byte{'{'}
+	for i := range list.Len() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if v := list.Index(i); v.Kind() == reflect.String {
+			b = append(append(append(b, '"'), quoted.Replace(text(v))...), '"')
+		} else {
+			b = strconv.AppendInt(b, number(v), 10)
+		}
+	}
+	return string(append(b, '}'))
 }

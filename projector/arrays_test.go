@@ -121,11 +121,10 @@ func written[T any](t *testing.T, conn *pgx.Conn, table string, queue func(*pgx.
 	}
 }
 
-// many adds a statement that takes rows as arrays.
-func many[T any](name string) func(*pgx.Batch, string, []T) error {
+// named adds rows by a statement.
+func named[T any](name string) func(*pgx.Batch, string, []T) error {
 	return func(b *pgx.Batch, table string, rows []T) error {
-		b.Queue(statement(name), arrays(table, rows)...)
-		return nil
+		return batchRows(b, name, table, rows)
 	}
 }
 
@@ -137,7 +136,7 @@ func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	written(t, conn, "job_queue", add[jobRow])
 	written(t, conn, "attempt", add[attemptRow])
 	written(t, conn, "queue", add[queueRow])
-	written(t, conn, "result", many[resultRow]("put_results"))
+	written(t, conn, "result", named[resultRow]("put_results"))
 	written(t, conn, "error", add[errorRow])
 	written(t, conn, "collector_config", add[collectorRow])
 	written(t, conn, "assignment", add[assignmentRow])
@@ -154,7 +153,11 @@ func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	written(t, conn, "share_policy", add[readmodel.SharePolicy])
 	written(t, conn, "share", add[shareRow])
 	written(t, conn, "usage", add[usageRow])
-	written(t, conn, "event", many[eventRow]("put_events"))
+	written(t, conn, "graph", add[graphRow])
+	written(t, conn, "graph_job", add[graphJobRow])
+	written(t, conn, "machine", add[machineRow])
+	written(t, conn, "job_use", add[useRow])
+	written(t, conn, "event", named[eventRow]("put_events"))
 }
 
 // TestOtherColumnsAreRefused reads a result that has other columns than the table, and rows into another table's struct.

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -89,7 +90,8 @@ func (r *reader) next(ctx context.Context) batch {
 		r.at = s.Seq
 		b.add(r, s, e, parked)
 	}
-	b.archive = arrays("event", b.events)
+	b.archive, err = arrays("event", b.events)
+	b.err = cmp.Or(b.err, err)
 	return b
 }
 

@@ -19,7 +19,7 @@ var statements = sync.OnceValue(func() map[string]string {
 	texts := readmodel.Statements(files)
 	for _, t := range readmodel.Tables() {
 		texts["load "+t.Name] = readmodel.Fill(fmt.Sprintf("SELECT {%[1]s} FROM %[1]s", t.Name))
-		add := readmodel.Fill(fmt.Sprintf("INSERT INTO %[1]s ({%[1]s}) SELECT {%[1]s} FROM json_populate_recordset(NULL::%[1]s, $1::json)", t.Name))
+		add := readmodel.Fill(fmt.Sprintf("INSERT INTO %[1]s ({%[1]s}) SELECT {%[1]s} FROM {%[1]s[]} AS came", t.Name))
 		texts["add "+t.Name], texts["put "+t.Name] = add, add+replace(t)
 	}
 	return texts

@@ -74,11 +74,9 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 	if err != nil {
 		return err
 	}
-	if len(s.results) > 0 {
-		b.Queue(statement("put_results"), arrays("result", s.results)...)
-	}
-	if !s.queueChanged {
-		return nil
+	err = batchRows(b, "put_results", "result", s.results)
+	if err != nil || !s.queueChanged {
+		return err
 	}
 	places, length := s.orderQueue()
 	b.Queue(statement("cut_queue"), length)
@@ -109,11 +107,11 @@ func batchRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	list, err := rowsJSON(table, rows)
+	list, err := arrays(table, rows)
 	if err != nil {
 		return err
 	}
-	b.Queue(statement(name), list)
+	b.Queue(statement(name), list...)
 	return nil
 }
 

@@ -145,8 +145,9 @@ func arrays(table []Column) string {
 	var values, parameters, names []string
 	for i, c := range table {
 		value, came := fmt.Sprintf("%q", c.Name), c.Type
-		if c.Type == "json" { // jsonb has arrays of its own, and texts become either
-			value, came = fmt.Sprintf("%[1]q::json AS %[1]q", c.Name), "text"
+		switch c.Type {
+		case "json", "numeric", "text[]", "bigint[]": // an array of lists is none, jsonb has arrays of its own: texts become all of them
+			value, came = fmt.Sprintf("%[1]q::%[2]s AS %[1]q", c.Name, c.Type), "text"
 		}
 		values, names = append(values, value), append(names, fmt.Sprintf("%q", c.Name))
 		parameters = append(parameters, fmt.Sprintf("$%d::%s[]", i+1, came))

@@ -1,3 +1,3 @@
 INSERT INTO share ({share})
-SELECT tier, queue, account, 0, 0, 0 FROM json_populate_recordset(NULL::share, $1::json)
+SELECT tier, queue, account, 0, 0, 0 FROM {share[]} AS d
 ON CONFLICT DO NOTHING

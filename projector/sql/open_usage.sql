@@ -1,3 +1,3 @@
 INSERT INTO usage ({usage})
-SELECT day, tier, queue, account, 0, 0 FROM json_populate_recordset(NULL::usage, $1::json)
+SELECT day, tier, queue, account, 0, 0 FROM {usage[]} AS d
 ON CONFLICT DO NOTHING
