@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
 )
@@ -22,11 +23,24 @@ type Repair struct {
 // RepairRequest asks for the next rounds of jobs of a request, whatever its state. A request that has ended keeps its
 // state. The scheduler answers in the log: see RepairAnswer.
 func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID, r Repair) (request.Request, Answer, error) {
-	want := request.Want{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}
+	want := events.GraphWanted{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}
 	if r.Rerun {
 		want.Kind = events.GraphRerun
 	}
-	return c.onRequest(ctx, by, id, nil, want, nil)
+	return c.Want(ctx, by, id, want)
+}
+
+// Want asks for more jobs for a request, whatever its state; the request of the wish is ignored. A wish with a key that
+// was used before is the same wish, and refused if it differs. The scheduler answers in the log: see RepairAnswer. also
+// is recorded with it, as in CreateRequest.
+func (c *Control) Want(ctx context.Context, by By, id events.RequestID, wish events.GraphWanted, also ...eventlog.Append) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, nil, request.Want{GraphWanted: wish}, also)
+}
+
+// CancelGraph withdraws a graph that was made by a wish. Its running jobs are stopped, but for those that another
+// request waits for.
+func (c *Control) CancelGraph(ctx context.Context, by By, id events.RequestID, graph int, reason string) (request.Request, Answer, error) {
+	return c.onRequest(ctx, by, id, nil, request.CancelGraph{Graph: graph, Reason: reason}, nil)
 }
 
 // RepairAnswer returns the answer to a wish: the jobs that were made, or why there are none. answered is false until

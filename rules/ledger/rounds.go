@@ -18,13 +18,13 @@ const (
 )
 
 // NewestRounds returns the jobs of a request, its own and those of its parent that it asked for, each in the newest
-// round that the request knows, in the order they were made. Shared jobs come last.
+// round that the request knows, in the order they were made. Shared jobs come last. Samples are not among them.
 func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 	var out []*Job
 	at := map[events.JobID]int{}
 	add := func(id events.JobID) {
 		j, ok := l.Jobs[id]
-		if !ok {
+		if !ok || j.Sampled() {
 			return
 		}
 		first := j.Spec().First()

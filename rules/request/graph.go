@@ -10,6 +10,18 @@ type Graph struct {
 	Shared []events.SharedJob
 	// Needs are sorted by job.
 	Needs []events.JobNeeds
+	// Priority is that of samples; empty for that of the request.
+	Priority events.Priority
+}
+
+// Need adds a need. Those of one job come one after the other.
+func (g *Graph) Need(job, on int, until events.Until) {
+	last := len(g.Needs) - 1
+	if last < 0 || g.Needs[last].Job != job || g.Needs[last].Until != until {
+		g.Needs = append(g.Needs, events.JobNeeds{Job: job, Until: until})
+		last++
+	}
+	g.Needs[last].On = append(g.Needs[last].On, on)
 }
 
 // Again are the next rounds of jobs of an open graph, and their numbers there.
@@ -28,7 +40,7 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 	for _, n := range g.Needs {
 		needs += len(n.On)
 	}
-	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs}
+	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority}
 }
 
 // jobs returns the facts that make the jobs of the graph, each with what its jobs need.
