@@ -46,7 +46,7 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, other
 		g.Shared = append(g.Shared, shared)
 	}
 	for _, n := range edges {
-		g.Need(number[n.Job], number[n.On], n.Until)
+		g.Need(graph.Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
 	}
 	return g, nil
 }

@@ -145,7 +145,7 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 		return facts
 	}
 	if wish.Kind.Sampled() {
-		return s.sample(r, wish, p, refuse)
+		return decideSamples(s, r, wish, p)
 	}
 	var jobs []events.JobSpec
 	var why string
@@ -181,7 +181,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 		}
 		switch {
 		case s.undone(r, newest):
-			if selector.Selects(graph.LabelOf(newest.Spec()), stateName(newest, s.stateFor(r, newest))) {
+			if selector.Selects(graph.LabelOf(newest.Spec()), s.stateFor(r, newest)) {
 				failed = append(failed, newest.ID)
 			}
 			undone++
@@ -208,7 +208,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 		j, ok := known[id]
 		switch {
 		case !ok:
-			return nil, s.notOf(r, id)
+			return nil, fmt.Sprintf("job %s is none of the request, or a sample: `tacho request show %s` lists its jobs", id, r.ID)
 		case taken[j.ID]:
 			continue
 		case !s.undone(r, j):
@@ -218,7 +218,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 		jobs = append(jobs, s.nextRound(j, r))
 	}
 	jobs = s.withAncestors(r, jobs)
-	if why := otherList(wish, jobs); why != "" {
+	if why := graph.Changed(wish, jobs); why != "" {
 		return nil, why
 	}
 	for _, spec := range jobs {

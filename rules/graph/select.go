@@ -76,10 +76,12 @@ func globMatches(glob, label string) bool {
 }
 
 // Token names a list of jobs, in whatever order: equal lists have equal tokens.
-func Token(jobs []events.JobID) string {
-	h := sha256.New()
-	for _, id := range slices.Sorted(slices.Values(jobs)) {
-		fmt.Fprintf(h, "%s\n", id)
+func Token(jobs []events.JobSpec) string {
+	ids := make([]string, len(jobs))
+	for i, spec := range jobs {
+		ids[i] = string(spec.ID)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(ids, "\n")))
+	return hex.EncodeToString(sum[:8])
 }

@@ -172,7 +172,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.stop(id)
 	case events.JobsWithdrawn:
 		l.withdraw(f, f.Jobs)
-		delete(l.Withdrawn, id)
+		note(l.Withdrawn, id, l.Withdrawn[id] && len(l.Unwanted(id)) > 0) // those of a graph that ended may be others
 	}
 }
 

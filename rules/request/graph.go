@@ -1,6 +1,9 @@
 package request
 
-import "github.com/tachobench/tacho/events"
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
 
 // Graph says what the jobs of a command need of each other. The jobs have the numbers from 0, in their order.
 type Graph struct {
@@ -15,13 +18,13 @@ type Graph struct {
 }
 
 // Need adds a need. Those of one job come one after the other.
-func (g *Graph) Need(job, on int, until events.Until) {
+func (g *Graph) Need(n graph.Need) {
 	last := len(g.Needs) - 1
-	if last < 0 || g.Needs[last].Job != job || g.Needs[last].Until != until {
-		g.Needs = append(g.Needs, events.JobNeeds{Job: job, Until: until})
+	if last < 0 || g.Needs[last].Job != n.Job || g.Needs[last].Until != n.Until {
+		g.Needs = append(g.Needs, events.JobNeeds{Job: n.Job, Until: n.Until})
 		last++
 	}
-	g.Needs[last].On = append(g.Needs[last].On, on)
+	g.Needs[last].On = append(g.Needs[last].On, n.On)
 }
 
 // Again are the next rounds of jobs of an open graph, and their numbers there.
