@@ -25,6 +25,8 @@ PARALLEL  ?= 3
 FIRST     := ./website/sitetest ./projector ./scheduler
 # The packages of the floors 0 and 1. They and their tests have one goroutine, as internal/archtest sees to: there is no race to find.
 PURE      := ./events ./internal/phrase ./rules/... ./webhook/command
+# Its tests start the program, which is built as people get it. The race detector would watch the tests alone.
+OUTSIDE   := ./cmd/tacho
 
 .PHONY: help
 help: ## Show this list
@@ -98,13 +100,14 @@ unraced:
 	@$(MAKE) --no-print-directory stories UNRACED='-p 1'
 	@$(MAKE) --no-print-directory models UNRACED='-p 1'
 	@$(MAKE) --no-print-directory pure UNRACED='-p 1'
+	@$(MAKE) --no-print-directory outside UNRACED='-timeout 20m'
 
 # The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. A program with the race
 # detector sleeps a second at its end, for goroutines that are still at work then; a tenth of it is enough for ours.
 .PHONY: raced
 raced:
 	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 20m $(FIRST) \
-		$$($(GO) list ./... | grep -vxFf <($(GO) list ./internal/archtest $(PURE)))
+		$$($(GO) list ./... | grep -vxFf <($(GO) list ./internal/archtest $(PURE) $(OUTSIDE)))
 
 # What the race detector makes too slow to be done in full under it.
 .PHONY: models
@@ -115,6 +118,10 @@ models:
 .PHONY: pure
 pure:
 	$(GO) test $(UNRACED) -vet off -skip '^TestTheLedgerAgrees$$' $(PURE)
+
+.PHONY: outside
+outside:
+	$(GO) test $(UNRACED) -vet off $(OUTSIDE)
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run
