@@ -95,6 +95,8 @@ type WishAnswer struct {
 	// Jobs are those that were made, Graph is the number of the graph that has them; nil if none has them.
 	Jobs  []events.JobSpec
 	Graph *int
+	// Seq is the last event of the answer.
+	Seq events.Seq
 }
 
 // WishAnswer returns the answer to the wish with a key, as the log has it now.
@@ -111,13 +113,13 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 			if f.Key != key {
 				continue
 			}
-			a.Answered, a.Jobs = true, append(a.Jobs, f.Jobs...)
+			a.Answered, a.Jobs, a.Seq = true, append(a.Jobs, f.Jobs...), e.Seq
 			if f.Graph != nil {
 				a.Graph = &f.Graph.Graph
 			}
 		case events.GraphRefused:
 			if f.Key == key {
-				return WishAnswer{Answered: true, Refused: f.Reason}, nil
+				return WishAnswer{Answered: true, Refused: f.Reason, Seq: e.Seq}, nil
 			}
 		}
 	}

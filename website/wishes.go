@@ -3,6 +3,7 @@ package website
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -183,17 +184,20 @@ func (s *Server) cancelGraph(w http.ResponseWriter, r *http.Request, _ *params) 
 	return requestAnswer(q, answer), err
 }
 
-// againForm measures jobs of a request again: the samples of a retrigger or of noise, or the next rounds of what failed.
+// againForm measures jobs of a request again: samples of them or of the parent, or the next rounds of what failed. A form
+// that is sent twice from the same page is one wish.
 func (s *Server) againForm(ctx context.Context, who control.By, id events.RequestID, sent url.Values) (control.Answer, error) {
-	wish := events.GraphWanted{Key: sent.Get("key"), Kind: events.GraphKind(sent.Get("kind")), Reason: sent.Get("reason")}
+	wish := events.GraphWanted{Kind: events.GraphKind(sent.Get("kind")), Reason: sent.Get("reason")}
 	if copies := sent.Get("copies"); copies != "" {
 		n, err := strconv.Atoi(copies)
-		if err != nil || n < 1 {
-			return control.Answer{}, wrong(http.StatusBadRequest, "use a number from 1 to 20", "%q is not a number of copies", copies)
+		if err != nil || n == 0 {
+			return control.Answer{}, wrong(http.StatusBadRequest, "use a number from 1 to 20", "%q is not a number of samples", copies)
 		}
 		wish.Copies = n
 	}
-	if _, _, err := s.Control.Want(ctx, who, id, wish); err != nil {
+	wish.Key = fmt.Sprintf("page-%s-%s-%d", sent.Get("at"), wish.Kind, wish.Copies)
+	_, recorded, err := s.Control.Want(ctx, who, id, wish)
+	if err != nil {
 		return control.Answer{}, err
 	}
 	answer, err := s.Control.AwaitAnswer(ctx, id, wish.Key)
@@ -203,6 +207,5 @@ func (s *Server) againForm(ctx context.Context, who control.By, id events.Reques
 	case answer.Refused != "":
 		return control.Answer{}, refusedWish(id, answer.Refused)
 	}
-	head, err := s.Log.Head(ctx)
-	return control.Answer{Seq: head.Last}, err
+	return control.Answer{Seq: max(recorded.Seq, answer.Seq)}, nil
 }
