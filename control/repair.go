@@ -47,7 +47,6 @@ func (c *Control) Want(ctx context.Context, by By, id events.RequestID, wish eve
 }
 
 // CheckWant is Want without a record: it returns the request, its version, and the wish with what it leaves out filled in.
-// Its key was not used before.
 func (c *Control) CheckWant(ctx context.Context, by By, id events.RequestID, wish events.GraphWanted) (Known, Answer, events.GraphWanted, error) {
 	err := c.checkWish(ctx, by, id, wish)
 	var q Known

@@ -105,7 +105,9 @@ func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWante
 	if err != nil {
 		return client.GraphAnswer{}, err
 	}
-	wish.Key = uuid.NewString()
+	if wish.Key == "" {
+		wish.Key = uuid.NewString()
+	}
 	q, at, wish, err := s.Control.CheckWant(r.Context(), who, id, wish)
 	if err != nil {
 		return client.GraphAnswer{}, err
