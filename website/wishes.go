@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -132,8 +133,13 @@ func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWante
 	return out, nil
 }
 
+// refusedWish is the error for a wish that a scheduler refused. Most reasons name the next step.
 func refusedWish(id events.RequestID, why string) error {
-	return wrong(http.StatusConflict, "see `tacho request show "+string(id)+"`", "%s", why)
+	next := "see `tacho request show " + string(id) + "`"
+	if strings.Contains(why, "`tacho ") || strings.Contains(why, "--") {
+		next = ""
+	}
+	return wrong(http.StatusConflict, next, "%s", why)
 }
 
 func wishedJob(spec events.JobSpec, state string) client.GraphJob {

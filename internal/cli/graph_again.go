@@ -114,17 +114,15 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 	default:
 		p.say("request %s stays %s; graph %s/%d has %s:", a.RequestID, a.State, a.RequestID, *a.Graph, jobs)
 	}
-	var rows [][]string
-	heads := []string{"JOB", "TAG", "NAME", "SAMPLE"}
-	for _, j := range a.Jobs {
-		row := []string{string(j.JobID), short(j.Tag), j.Label, j.Sample}
-		if a.DryRun {
-			row[3] = j.State
-		}
-		rows = append(rows, row)
-	}
+	heads, rows := []string{"JOB", "TAG", "NAME"}, [][]string{}
 	if a.DryRun {
-		heads[3] = "STATE"
+		heads = append(heads, "STATE")
+	} else if a.GraphKind.Sampled() {
+		heads = append(heads, "SAMPLE")
+	}
+	for _, j := range a.Jobs {
+		row := []string{string(j.JobID), short(j.Tag), j.Label, j.Sample + j.State} // one of them
+		rows = append(rows, row[:len(heads)])
 	}
 	if err := table(p.Stdout, heads, rows); err != nil || !a.DryRun {
 		return err
