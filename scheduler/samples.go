@@ -41,8 +41,12 @@ func (s *state) plan(r *request.Request, wish events.GraphWanted) (graph.Plan, s
 	if len(own) == 0 {
 		return graph.Plan{}, unknownJobs
 	}
+	d := s.Definitions[r.Definitions]
+	if _, err := d.Normalise(events.Parameters{Benchmarks: wish.Benchmarks}); err != nil {
+		return graph.Plan{}, err.Error()
+	}
 	if wish.Kind == events.GraphRetrigger {
-		return graph.Retrigger(wish, r.Artifact.Tag, own, s.Definitions[r.Definitions].Edges)
+		return graph.Retrigger(wish, r.Artifact.Tag, own, d.Edges)
 	}
 	_, backfill, _, err := s.Expand(r)
 	if err != nil {

@@ -147,17 +147,7 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 	if wish.Kind.Sampled() {
 		return decideSamples(s, r, wish, p)
 	}
-	var jobs []events.JobSpec
-	var why string
-	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
-		only := ""
-		for _, id := range wish.Select {
-			only += " --select " + string(id)
-		}
-		why = fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
-	} else {
-		jobs, why = s.repairs(r, wish)
-	}
+	jobs, why := s.repairs(r, wish)
 	if why == "" {
 		d := s.grant(r, wish.Kind, wish.Key, string(wish.Kind)+" jobs", jobs)
 		d.otherwise = refuse("these are too many jobs to be recorded at once: name fewer of them")
@@ -169,6 +159,13 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 // repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is named, it takes
 // of the jobs that did not succeed those that the wish selects.
 func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []events.JobSpec, why string) {
+	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
+		only := ""
+		for _, id := range wish.Select {
+			only += " --select " + string(id)
+		}
+		return nil, fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
+	}
 	selected := wish.Select
 	selector, _ := graph.ParseSelector(wish.Where) // it was checked when it was asked for
 	known := map[events.JobID]*ledger.Job{}        // the newest round, by the id of any round

@@ -75,6 +75,13 @@ type requestView struct {
 	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
 	Session *session
 	Shared  bool
+	// At is the last event that the page knows.
+	At events.Seq
+}
+
+// MayAskAgain reports whether who looks at the request may have its jobs measured again.
+func (v requestView) MayAskAgain() bool {
+	return v.StartedAt != nil && v.Session.mayChange(v.RequestJobs.Request.Account)
 }
 
 // MayChange reports whether who looks at the request may change it.
@@ -125,7 +132,11 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := requestView{RequestJobs: found, Progress: progressOf(found.Request), Shared: s.sharing(r.Context())}
-	v.Session, _ = sessionOf(r.Context())
+	if v.Session, _ = sessionOf(r.Context()); v.MayAskAgain() {
+		if v.At, err = s.now(r); err != nil {
+			return view{}, err
+		}
+	}
 	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
 		return view{}, err
 	}

@@ -48,6 +48,8 @@ var neighbours = map[string][]string{
 	"rules/ledger": {"rules/graph", "rules/job", "rules/match", "rules/queue", "rules/request", "rules/share", "rules/suite"},
 	// Definitions say what machines must have, and which jobs need which.
 	"rules/suite": {"rules/graph", "rules/match"},
+	// People select jobs in comments.
+	"webhook/command": {"rules/graph"},
 
 	"eventlog/jetstream":    {"eventlog"},
 	"eventlog/memory":       {"eventlog"},

@@ -17,10 +17,12 @@ type Selector struct{ terms map[string][]string }
 // selectable are the properties that a selector can name.
 var selectable = []string{"kind", "target", "set", "backend", "profile", "state", "name"}
 
-// selectableStates are the values of the property state.
-var selectableStates = []string{
-	string(events.JobQueued), string(events.JobInProgress), string(events.JobSuccess), string(events.JobFailure), string(events.JobCancelled),
-	string(Blocked), string(Skipped),
+// SelectableStates returns the values of the property state.
+func SelectableStates() []string {
+	return []string{
+		string(events.JobQueued), string(events.JobInProgress), string(events.JobSuccess), string(events.JobFailure), string(events.JobCancelled),
+		string(Blocked), string(Skipped),
+	}
 }
 
 // ParseSelector returns the selector of terms such as "kind=compile,link", "state=failure" or "name=compile/*/opt". A job
@@ -40,8 +42,8 @@ func ParseSelector(terms []string) (Selector, error) {
 				return Selector{}, fmt.Errorf("%q names no %s", term, property)
 			case property == "name" && err != nil:
 				return Selector{}, fmt.Errorf("%q is no glob: %w", value, err)
-			case property == "state" && !slices.Contains(selectableStates, value):
-				return Selector{}, fmt.Errorf("unknown state %q: use one of %s", value, strings.Join(selectableStates, ", "))
+			case property == "state" && !slices.Contains(SelectableStates(), value):
+				return Selector{}, fmt.Errorf("unknown state %q: use one of %s", value, strings.Join(SelectableStates(), ", "))
 			}
 			s.terms[property] = append(s.terms[property], value)
 		}

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
@@ -25,24 +27,30 @@ const (
 	leastSamples = 2
 )
 
-func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
-	switch {
-	case w.Key == "" || len(w.Key) > maxWish || len(w.Reason) > 4*maxWish || len(w.Select)+len(w.Where) > maxSelected:
-		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, maxSelected)
-	case r.StartedAt.IsZero():
-		return nil, refuse("request %s has no jobs yet: it is %s", r.ID, r.State)
+// CheckWish returns a wish with what it leaves out filled in, or a *Refusal of what could be carried out for no request.
+func CheckWish(w events.GraphWanted) (events.GraphWanted, error) {
+	if w.Key == "" || len(w.Key) > maxWish || len(w.Reason) > 4*maxWish || len(w.Select)+len(w.Where)+len(w.Benchmarks) > maxSelected {
+		return w, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs, properties and benchmarks", maxWish, 4*maxWish, maxSelected)
 	}
 	for _, id := range w.Select {
 		if events.CheckToken("job", string(id)) != nil {
-			return nil, refuse("%q is no id of a job: `tacho request show %s` lists them", id, r.ID)
+			return w, refuse("%q is no id of a job: `tacho request show %s` lists them", id, w.RequestID)
 		}
 	}
 	if _, err := graph.ParseSelector(w.Where); err != nil {
-		return nil, refuse("%s", err)
+		return w, refuse("%s", err)
 	}
+	return w, checkClones(&w)
+}
+
+func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
 	w.RequestID = r.ID
-	if err := checkClones(&w); err != nil {
+	w, err := CheckWish(w)
+	switch {
+	case err != nil:
 		return nil, err
+	case r.StartedAt.IsZero():
+		return nil, refuse("request %s has no jobs yet: it is %s", r.ID, r.State)
 	}
 	if i := r.asked(w.Key); i >= 0 {
 		if r.Asked[i] != asked(w) {
@@ -94,6 +102,12 @@ func checkClones(w *events.GraphWanted) error {
 		return refuse("nobody can ask for a graph of kind %s", w.Kind)
 	default:
 		return refuse("unknown kind of graph %q: use rerun, repair, retrigger or noise", w.Kind)
+	}
+	for _, glob := range w.Benchmarks {
+		// No commas: a comma separates values in the identity of a job.
+		if _, err := path.Match(glob, ""); err != nil || glob == "" || strings.Contains(glob, ",") {
+			return refuse("benchmarks %q is not a pattern: use names with *, ? and [a-z]", glob)
+		}
 	}
 	switch w.Downstream {
 	case events.DownstreamNone, events.DownstreamNeeded, events.DownstreamAll:
