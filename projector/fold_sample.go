@@ -21,7 +21,7 @@ func (s *state) enqueueSample(j *jobRow, part *events.GraphPart) {
 	}
 	j.Priority = r.Priority
 	if part != nil {
-		if g := s.graphs[graphKey{j.RequestID, part.Graph}]; g != nil {
+		if g := s.graphs[graphKey{j.RequestID, part.Graph}]; g != nil && !g.ended() {
 			j.Priority = lessUrgent(g.row.Priority, r.Priority)
 		}
 	}
