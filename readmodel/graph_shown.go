@@ -99,6 +99,17 @@ func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs 
 	return jobs, needs
 }
 
+// Drawing returns the drawing of the jobs and their needs, by their names. link is that of Drawn.
+func (g Graph) Drawing(link func(events.JobID) string) graph.Drawing {
+	d := graph.Draw(g.Drawn(link))
+	if !d.Folded {
+		for i, name := range g.Names() {
+			d.Boxes[i].Name = name
+		}
+	}
+	return d
+}
+
 // Because says because of which job another one is skipped, such as "because of smoke"; empty if it is not. names are
 // those of the graph.
 func (g Graph) Because(names []string, n GraphJob) string {
