@@ -122,6 +122,24 @@ func TestNoiseWidensTheThreshold(t *testing.T) {
 	verify(t, newFeed("log", s.stored...), url)
 }
 
+// TestLateSamplesAreNoNoise: what comes after the end of the graph says nothing, also if both are in one batch.
+func TestLateSamplesAreNoNoise(t *testing.T) {
+	s := newSampled(t)
+	jobs := s.wishes(1, events.GraphNoise, s.parent, 3)
+	s.measures(jobs[0], 1.1)
+	s.measures(jobs[1], 1.2)
+	token := s.tell(dequeued(jobs[2], 1, 0))
+	s.tell(events.GraphEnded{RequestID: requestID("sha2"), Graph: 1, Outcome: events.Success, Jobs: 3})
+	s.tell(measured(jobs[2], token, "b0"))
+	want := contents(t, project(t, s.stored, 1))
+	if len(want["noise"]) != 1 {
+		t.Errorf("%q", want["noise"])
+	}
+	if diff := cmp.Diff(want, contents(t, project(t, s.stored, 1000))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestSamplesAreNoneOfTheJobs: what counts jobs, judges or shows errors leaves samples out, also once they have left.
 func TestSamplesAreNoneOfTheJobs(t *testing.T) {
 	s := newSampled(t)
@@ -131,7 +149,7 @@ func TestSamplesAreNoneOfTheJobs(t *testing.T) {
 	s.measures(again[0], 3)
 	s.tell(failedCase(again[1], s.tell(dequeued(again[1], 1, 0)), "exit status 2"))
 	s.tell(finished(again[1], s.lane(lanes[0]).Token, events.Failure))
-	s.tell(dequeued(noise[0], 1, 0))
+	s.tell(measured(noise[0], s.tell(dequeued(noise[0], 1, 0)), "b0"))
 	s.tell(events.PriorityChanged{RequestID: id, To: events.PriorityLow})
 	look := func(list int, want readmodel.JobCounts) *readmodel.Reader {
 		t.Helper()
@@ -170,7 +188,7 @@ func TestSamplesAreNoneOfTheJobs(t *testing.T) {
 	if of, err := r.Job(ctx, noise[1].ID); err != nil || of.SampleOf.JobID != s.parent.ID || of.Priority != events.PriorityIdle {
 		t.Errorf("%v: %+v", err, of)
 	}
-	if history, err := r.History(ctx, suite, "sha2", 30, ""); err != nil || len(history) != 1 || history[0].Minima[0] != 1 {
+	if history, err := r.History(ctx, suite, "sha2", 30, ""); err != nil || len(history) != 1 || len(history[0].Minima) != 1 || history[0].Minima[0] != 1 {
 		t.Errorf("%v: %+v", err, history)
 	}
 	if took, err := r.Durations(ctx, suite, lanes[0].Target); err != nil || len(took) != 1 || *took[0].Seconds > 10 || took[0].Artifacts != 2 {
@@ -224,7 +242,7 @@ func TestSamplesWaitBehindTheJobs(t *testing.T) {
 // waits checks how many jobs come before one that waits.
 func (s *sampled) waits(t *testing.T, j events.JobSpec, ahead int) {
 	t.Helper()
-	why, err := open(t, project(t, s.stored, 1000)).Why(t.Context(), string(j.ID), match.Waits{Now: s.at})
+	why, err := open(t, project(t, s.stored, 3)).Why(t.Context(), string(j.ID), match.Waits{Now: s.at})
 	if err != nil || why.Ahead != ahead {
 		t.Errorf("%v: %d jobs are before %s, want %d: %s", err, why.Ahead, j.ID, ahead, why.Words)
 	}
