@@ -61,7 +61,7 @@ func TestGraphsOfSamplesAreShown(t *testing.T) {
 		"graph show r1/2":        {"SPREAD  BASE     EACH", "25.0%   1.100 s  1.000 s, 1.250 s"},
 		"graph show r1/1 --json": {`"measured": [`, `"copies": 2`, `"spread": 0.25`, `"copy": 2`},
 		"graph show r1/1 --dot":  {"compile · sample 1"},
-		"job show j1":            {"sample 2 of 2 of graph 1 (noise), of job j7"},
+		"job show j1":            {"sample 2 of 2 of graph 1 (noise), of job j7", "idle"},
 	} {
 		out, errs, code := answering(t, answers, line)
 		if code != ExitDone {

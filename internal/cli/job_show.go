@@ -43,6 +43,7 @@ func (c *jobShowCmd) Run(ctx context.Context, p *Program) error {
 	p.facts([][2]string{
 		{"request", string(j.RequestID) + when(j.Backfill, " (backfill)")},
 		{"sample", sampleWords(j.SampleOf)},
+		{"priority", when(j.SampleOf != nil, j.Priority.String())},
 		{"suite", string(j.Suite)},
 		{"tag", short(j.Tag) + against},
 		{"what", fmt.Sprintf("%s %s/%s of %s", j.Kind, j.Backend, j.Profile, j.Part())},
