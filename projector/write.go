@@ -77,6 +77,7 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 	if len(s.results) > 0 {
 		b.Queue(statement("put_results"), arrays("result", s.results)...)
 	}
+	s.batchNoise(b)
 	if !s.queueChanged {
 		return nil
 	}

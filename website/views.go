@@ -68,7 +68,7 @@ type requestView struct {
 	Progress  progress
 	Rows      []jobView
 	ErrorList []readmodel.JobError
-	// Graphs are the graphs of the request; none if its jobs need no others.
+	// Graphs are the graphs of the request; none if its jobs need no others and it has no samples.
 	Graphs []graphView
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
@@ -158,6 +158,9 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if err = s.tables().Measured(r.Context(), found.Suite, graphs); err != nil {
+		return view{}, err
+	}
 	v.Graphs = newGraphViews(graphs)
 	skipped := skippedBecause(graphs)
 	for _, j := range found.JobList {
@@ -182,6 +185,8 @@ type jobPageView struct {
 	Why *readmodel.Why
 	// Graphs are the graphs that have the job; none if it needs no others, and no others need it.
 	Graphs []jobGraphView
+	// SampleOf says what it is a sample of; nil for a job of the base series.
+	SampleOf *readmodel.SampleOf
 	// Alike is what the last matched jobs like it used, newest first.
 	Alike []readmodel.JobUse
 	// Reports is the subject of what the job has reported, or reports now; empty if it never had a lane.
@@ -197,7 +202,7 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike}
+	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf}
 	graphs, err := s.Reader.GraphsWith(r.Context(), found.ID)
 	if err != nil {
 		return view{}, err

@@ -27,8 +27,7 @@ type drawn struct {
 func (d drawn) drawing() bool { return d.DOT || d.SVG }
 
 // draw prints the drawing that the flags name. label says what is drawn.
-func (d drawn) draw(p *Program, label string, jobs []graph.Drawn, needs []graph.Need) error {
-	drawing := graph.Draw(jobs, needs)
+func (d drawn) draw(p *Program, label string, drawing graph.Drawing) error {
 	text := drawing.File(label)
 	if d.DOT {
 		text = drawing.DOT()

@@ -50,7 +50,7 @@ func (c *graphPlanCmd) Run(_ context.Context, p *Program) error {
 	}
 	if c.drawing() {
 		jobs, needs := plan.Graphs[0].drawn()
-		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), jobs, needs)
+		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), graph.Draw(jobs, needs))
 	}
 	for i, g := range plan.Graphs {
 		if i > 0 {

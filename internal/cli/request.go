@@ -277,6 +277,9 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 		if j.Optional {
 			what += " (optional)"
 		}
+		if j.Sample != "" {
+			what += " (sample)"
+		}
 		if j.Round > 0 {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}

@@ -121,7 +121,7 @@ type RequestAnswer struct {
 // Graphs are the graphs of a request.
 type Graphs struct {
 	RequestID events.RequestID `json:"request_id"`
-	// Graphs are by number; empty if the jobs of the request need no others.
+	// Graphs are by number; empty if the jobs of the request need no others and it has no samples.
 	Graphs []readmodel.Graph `json:"graphs"`
 }
 
