@@ -46,7 +46,7 @@ var house = map[string]floor{
 var neighbours = map[string][]string{
 	// The ledger folds what the other packages say about single requests, jobs and suites.
 	"rules/request": {"rules/graph"},
-	"rules/ledger": {"rules/graph", "rules/job", "rules/match", "rules/queue", "rules/request", "rules/share", "rules/suite"},
+	"rules/ledger":  {"rules/graph", "rules/job", "rules/match", "rules/queue", "rules/request", "rules/share", "rules/suite"},
 	// Definitions say what machines must have, and which jobs need which.
 	"rules/suite": {"rules/graph", "rules/match"},
 	// People select jobs in comments.
