@@ -22,7 +22,11 @@ BENCHTIME ?= 1s
 PARALLEL  ?= 3
 # The long packages of the end of the alphabet. go test begins packages in the order of their names on its command line, and
 # takes one that is named twice once. Begun last, these would run alone in the end, on one core.
-FIRST     := ./website/sitetest ./projector ./scheduler ./rules/suite
+FIRST     := ./website/sitetest ./projector ./scheduler
+# The packages of the floors 0 and 1. They and their tests have one goroutine, as internal/archtest sees to: there is no race to find.
+PURE      := ./events ./internal/phrase ./rules/... ./webhook/command
+# Its tests start the program, which is built as people get it. The race detector would watch the tests alone.
+OUTSIDE   := ./cmd/tacho
 
 .PHONY: help
 help: ## Show this list
@@ -83,7 +87,7 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 	$(GO) test -count 1 ./internal/archtest
 
 .PHONY: test
-test: ## Run all tests with the race detector
+test: ## Run all tests, with the race detector where goroutines are
 	@.ci/slowest $(MAKE) --no-print-directory tests
 
 .PHONY: tests
@@ -95,17 +99,29 @@ tests:
 unraced:
 	@$(MAKE) --no-print-directory stories UNRACED='-p 1'
 	@$(MAKE) --no-print-directory models UNRACED='-p 1'
+	@$(MAKE) --no-print-directory pure UNRACED='-p 1'
+	@$(MAKE) --no-print-directory outside UNRACED='-timeout 20m'
 
 # The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. A program with the race
 # detector sleeps a second at its end, for goroutines that are still at work then; a tenth of it is enough for ours.
 .PHONY: raced
 raced:
-	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 20m $(FIRST) $$($(GO) list ./... | grep -v /internal/archtest)
+	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 20m $(FIRST) \
+		$$($(GO) list ./... | grep -vxFf <($(GO) list ./internal/archtest $(PURE) $(OUTSIDE)))
 
 # What the race detector makes too slow to be done in full under it.
 .PHONY: models
 models:
-	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree|^TestTimeIsLinear$$' ./scheduler ./internal/farm ./webhook/command
+	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+
+# The stories have a step of their own.
+.PHONY: pure
+pure:
+	$(GO) test $(UNRACED) -vet off -skip '^TestTheLedgerAgrees$$' $(PURE)
+
+.PHONY: outside
+outside:
+	$(GO) test $(UNRACED) -vet off $(OUTSIDE)
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run

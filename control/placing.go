@@ -243,22 +243,29 @@ func mayChange(by By, q request.Request) error {
 	return refuse(Forbidden, "request %s is of account %s and not of %s: ask that account, or the operator", q.ID, q.Account, by.Account)
 }
 
-// PrioritiseRequest gives a request another priority. An account gives its own requests at most its max_priority.
-func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.RequestID, to events.Priority, reason string) (request.Request, Answer, error) {
+// PrioritiseRequest gives a request another priority. An account gives its own requests at most its max_priority. also is
+// recorded with it.
+func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.RequestID, to events.Priority, reason string, also ...eventlog.Append) (request.Request, Answer, error) {
 	if _, err := events.ParsePriority(string(to)); err != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
 	}
 	if err := shortReason(reason); err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	if by.Account != "" {
-		known, err := accountIn(ctx, c.Log, by.Account)
-		if err != nil {
-			return request.Request{}, Answer{}, err
-		}
-		if err := decidePriority(known.settled(by.Account), to); err != nil {
-			return request.Request{}, Answer{}, err
-		}
+	if err := c.mayGive(ctx, by, to); err != nil {
+		return request.Request{}, Answer{}, err
 	}
-	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, nil)
+	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also)
+}
+
+// mayGive returns a refusal if a priority is above what an account may give. The operator may give all.
+func (c *Control) mayGive(ctx context.Context, by By, p events.Priority) error {
+	if by.Account == "" {
+		return nil
+	}
+	known, err := accountIn(ctx, c.Log, by.Account)
+	if err != nil {
+		return err
+	}
+	return decidePriority(known.settled(by.Account), p)
 }

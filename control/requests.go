@@ -217,15 +217,20 @@ func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, kno
 		return request.Request{}, Answer{}, refuse(Invalid, "%q is not the id of a request: `tacho request show TAG` shows it", id)
 	}
 	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
-		if !q.Exists() {
-			return nil, nil, refuse(NotFound, "there is no request %s: see `tacho request list`", id)
-		}
-		if err := mayChange(by, q); err != nil {
+		if err := onWhich(by, id, q); err != nil {
 			return nil, nil, err
 		}
 		facts, err := request.Decide(q, command)
 		return facts, nil, err
 	})
+}
+
+// onWhich returns a refusal if a command is about a request that does not exist or is of another account.
+func onWhich(by By, id events.RequestID, q request.Request) error {
+	if !q.Exists() {
+		return refuse(NotFound, "there is no request %s: see `tacho request list`", id)
+	}
+	return mayChange(by, q)
 }
 
 // Known is a request as it was read, with its version.

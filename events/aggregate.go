@@ -63,6 +63,7 @@ func (f ResultsClosed) Subject() Subject            { return ResultSubject(f.Lan
 func (f PriorityChanged) Subject() Subject          { return RequestSubject(f.RequestID) }
 func (f GraphCreated) Subject() Subject             { return RequestSubject(f.RequestID) }
 func (f GraphEnded) Subject() Subject               { return RequestSubject(f.RequestID) }
+func (f GraphCancelled) Subject() Subject           { return RequestSubject(f.RequestID) }
 func (f AccountConfigured) Subject() Subject        { return AccountSubject(f.Account) }
 func (f AccountTokenIssued) Subject() Subject       { return AccountSubject(f.Account) }
 func (f AccountTokenRevoked) Subject() Subject      { return AccountSubject(f.Account) }
@@ -137,6 +138,7 @@ func (ResultsClosed) fact()            {}
 func (PriorityChanged) fact()          {}
 func (GraphCreated) fact()             {}
 func (GraphEnded) fact()               {}
+func (GraphCancelled) fact()           {}
 func (AccountConfigured) fact()        {}
 func (AccountTokenIssued) fact()       {}
 func (AccountTokenRevoked) fact()      {}

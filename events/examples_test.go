@@ -36,7 +36,12 @@ func exampleFacts() []Fact {
 		GraphWanted{
 			RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Select: []JobID{"j1122334455667788"}, Reason: "the mirror is back",
 		},
+		GraphWanted{
+			RequestID: "r0011223344556677", Key: "k2", Kind: GraphRetrigger, Where: []string{"kind=compile"}, Copies: 3, Downstream: DownstreamAll,
+			Benchmarks: []string{"hello*"}, Priority: PriorityLow, Expect: "0011223344556677",
+		},
 		GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1},
+		GraphCancelled{RequestID: "r0011223344556677", Graph: 2, Reason: "enough"},
 		GraphRefused{RequestID: "r0011223344556677", Key: "k1", Reason: "job j1122334455667788 succeeded"},
 		ResultsClosed{Lane: lane, JobID: "j1122334455667788", Attempt: 2, Token: 40},
 		RequestExpired{RequestID: "r0011223344556677", Reason: "waited 7 days for its artifacts"},
@@ -200,6 +205,13 @@ func grownFacts() map[string]Fact {
 		}}},
 		"jobs.created.v3-again": JobsCreated{
 			RequestID: "r0011223344556677", Jobs: []JobSpec{matchedJob()}, Key: "k1", Graph: &GraphPart{Graph: 1, Again: []int{3}},
+		},
+		"jobs.created.v3-sample": JobsCreated{RequestID: "r0011223344556677", Key: "k1", Graph: &GraphPart{Graph: 2}, Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1),
+		}}},
+		"graph.created.v1-sampled": GraphCreated{
+			RequestID: "r0011223344556677", Graph: 2, Kind: GraphNoise, Key: "k1", Jobs: 5, Priority: PriorityIdle,
 		},
 		"request.started.v1-graphs":   RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 2, Backfill: 1, Graphs: 2},
 		"backfill.admitted.v1-graphs": BackfillAdmitted{RequestID: "r0011223344556677", Parent: "99aa", Jobs: 10, Graphs: 1},

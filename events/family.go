@@ -125,6 +125,7 @@ func (f GraphWanted) Whose() RequestID              { return f.RequestID }
 func (f GraphRefused) Whose() RequestID             { return f.RequestID }
 func (f PriorityChanged) Whose() RequestID          { return f.RequestID }
 func (f GraphCreated) Whose() RequestID             { return f.RequestID }
+func (f GraphCancelled) Whose() RequestID           { return f.RequestID }
 func (f GraphEnded) Whose() RequestID               { return f.RequestID }
 
 func (RequestCreated) requestFact()           {}
@@ -144,6 +145,7 @@ func (GraphWanted) requestFact()              {}
 func (GraphRefused) requestFact()             {}
 func (PriorityChanged) requestFact()          {}
 func (GraphCreated) requestFact()             {}
+func (GraphCancelled) requestFact()           {}
 func (GraphEnded) requestFact()               {}
 
 // Whose implements AdmissionFact.

@@ -13,6 +13,27 @@ const (
 	GraphRerun GraphKind = "rerun"
 	// GraphRepair has the next rounds of jobs that did not succeed.
 	GraphRepair GraphKind = "repair"
+	// GraphRetrigger has clones of jobs, whatever became of these. Each copy is a sample of its own.
+	GraphRetrigger GraphKind = "retrigger"
+	// GraphNoise measures the parent several times more, each time as a sample of its own: what differs then is noise.
+	GraphNoise GraphKind = "noise"
+)
+
+// Sampled reports whether the jobs of such graphs are samples beside the base series. They never change how their request
+// ends.
+func (k GraphKind) Sampled() bool { return k == GraphRetrigger || k == GraphNoise }
+
+// Downstream is the closed set of jobs that a retrigger clones beside those that are selected.
+type Downstream string
+
+// The jobs that are cloned, too.
+const (
+	// DownstreamNone clones no others: what the selected jobs need must have succeeded.
+	DownstreamNone Downstream = ""
+	// DownstreamNeeded also clones the jobs that they need the success of and that did not succeed.
+	DownstreamNeeded Downstream = "needed"
+	// DownstreamAll also clones these, and every job that needs a selected one.
+	DownstreamAll Downstream = "all"
 )
 
 // GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
@@ -21,10 +42,27 @@ type GraphWanted struct {
 	RequestID RequestID `json:"request_id"`
 	Key       string    `json:"key"`
 	Kind      GraphKind `json:"kind"`
-	// Select names the jobs; empty means every job that did not succeed.
-	Select []JobID `json:"select,omitempty"`
-	Reason string  `json:"reason,omitempty"`
+	// Select names the jobs; empty means every job, or for a rerun and a repair every one that did not succeed. Where
+	// selects of these the ones that have certain properties, such as "kind=compile" (see rules/graph.ParseSelector).
+	Select []JobID  `json:"select,omitempty"`
+	Where  []string `json:"where,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	// Copies is how often a retrigger clones each job, and how many samples of the parent a noise graph takes; 0 for
+	// others. Downstream says which jobs a retrigger clones, too.
+	Copies     int        `json:"copies,omitempty"`
+	Downstream Downstream `json:"downstream,omitempty"`
+	// Benchmarks narrows the clones to those that match these globs; empty for no narrowing.
+	Benchmarks []string `json:"benchmarks,omitempty"`
+	// Priority is that of the clones; empty for the usual one of the kind. They are never more urgent than their request.
+	Priority Priority `json:"priority,omitempty"`
+	// Expect is the token of the list that the asker was shown (rules/graph.Token): another list is refused. Empty
+	// accepts any.
+	Expect string `json:"expect,omitempty"`
 }
+
+// selects reports whether the wish is for clones, or for jobs with certain properties. Programs that do not know such
+// wishes must not take them for repairs: so they have a version of their own.
+func (f GraphWanted) selects() bool { return f.Kind.Sampled() || len(f.Where) > 0 }
 
 // GraphRefused: a wish cannot be carried out.
 type GraphRefused struct {
@@ -43,8 +81,8 @@ type GraphAdmitted struct {
 	Graphs int `json:"graphs,omitempty"`
 }
 
-// GraphCreated: a request has a graph whose jobs need one another. The JobsCreated after it, in the same batch, hold its
-// jobs and needs; then it is sealed. Jobs that need no others have no such event.
+// GraphCreated: a request has a graph whose jobs need one another, or are samples. The JobsCreated after it, in the same
+// batch, hold its jobs and needs; then it is sealed. Other jobs that need no others have no such event.
 type GraphCreated struct {
 	RequestID RequestID `json:"request_id"`
 	// Graph numbers the graphs with needs of the request from 0.
@@ -55,6 +93,16 @@ type GraphCreated struct {
 	// Jobs counts its jobs, also those that exist already, Needs the pairs of a job and one that it needs.
 	Jobs  int `json:"jobs"`
 	Needs int `json:"needs"`
+	// Priority is that of its jobs if they are samples; empty for that of the request.
+	Priority Priority `json:"priority,omitempty"`
+}
+
+// GraphCancelled: a person withdrew a graph that was made by a wish. Its jobs end by their own facts, and only if no
+// other request waits for them.
+type GraphCancelled struct {
+	RequestID RequestID `json:"request_id"`
+	Graph     int       `json:"graph"`
+	Reason    string    `json:"reason,omitempty"`
 }
 
 // GraphEnded: every required job of a graph has ended or is skipped. Skipped jobs end with it: they never run in it.

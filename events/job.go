@@ -1,6 +1,9 @@
 package events
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // JobSpec is everything that a collector must know to execute a job. It goes unchanged from the event that created the
 // job into the message that dispatches it.
@@ -39,11 +42,25 @@ type JobSpec struct {
 	// Caches are the directories of its machine that a matched job fills and finds filled. Where it finds some it is quicker,
 	// so they are no part of its identity.
 	Caches []string `json:"caches,omitempty"`
+	// Sample says which measurement of its artifact the job belongs to: empty for the base series, else a name that only
+	// the jobs of one copy of one graph have (see NewSample).
+	Sample string `json:"sample,omitempty"`
 }
 
-// Again returns the job that takes the place of j: the same identity in the next round, with an id of its own.
+// NewSample returns the name of a sample: copies are numbered from 1.
+func NewSample(id RequestID, graph, copy int) string { return fmt.Sprintf("%s-%d-%d", id, graph, copy) }
+
+// Base returns the first round of the job of the base series that j is a sample of; for a job of the base series its own.
+func (j JobSpec) Base() JobSpec {
+	j.Sample, j.Round, j.On = "", 0, nil
+	j.ID = j.First()
+	return j
+}
+
+// Again returns the job that takes the place of j: the same identity in the next round, with an id of its own, bound to
+// no lane.
 func (j JobSpec) Again() JobSpec {
-	j.ID, j.Round = JobID("j"+shortHash("again", string(j.ID))), j.Round+1
+	j.ID, j.Round, j.On = JobID("j"+shortHash("again", string(j.ID))), j.Round+1, nil
 	return j
 }
 
@@ -86,6 +103,9 @@ func (j JobSpec) First() JobID {
 	}
 	if j.Against != nil {
 		parts = append(parts, "against="+string(j.Against.Tag))
+	}
+	if j.Sample != "" {
+		parts = append(parts, "sample="+j.Sample)
 	}
 	return JobID("j" + shortHash(parts...))
 }

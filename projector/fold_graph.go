@@ -17,17 +17,17 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq,
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: priority(f.Priority),
 	})
 	s.dirtyGraphs[key] = true
 }
 
-// mayHave reports whether a request can be given a graph of a kind now. A repair comes in any state.
+// mayHave reports whether a request can be given a graph of a kind now. Those that people wish for come in any state.
 func mayHave(r *requestRow, kind events.GraphKind) bool {
 	switch kind {
 	case events.GraphInitial, events.GraphBackfill:
 		return r.State == events.StateInProgress
-	case events.GraphRepair:
+	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise:
 		return true
 	case events.GraphRerun: // no graph of its own
 	}
@@ -46,6 +46,7 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 	case len(part.Again) > 0:
 		s.runAgain(m, g, f, made)
 	default:
+		g.countCopies(f.Jobs)
 		for i, spec := range f.Jobs {
 			s.name(g, events.SharedJob{Number: part.First + i, ID: spec.ID, Optional: spec.Optional})
 		}
@@ -193,6 +194,7 @@ func (s *state) graphEnded(m moment, f events.GraphEnded) {
 		s.refused++
 		return
 	}
+	s.findNoise(m, g)
 	g.row.Outcome, g.row.Failed, g.row.Skipped, g.row.EndedAt = f.Outcome, f.Failed, f.Skipped, pointer(m.at)
 	s.dirtyGraphs[g.key()] = true
 	for number, id := range g.jobs {

@@ -98,7 +98,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 		j.bind(lane)
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
-		if j.Matched || waitsElsewhere(s.requests[j.RequestID]) {
+		if j.Matched || j.Sample != "" || waitsElsewhere(s.requests[j.RequestID]) {
 			s.touchQueue(m) // the job comes before those of the main queue now, or is on another lane than was expected
 		}
 	}
@@ -194,10 +194,10 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 	delete(s.lanes, a.lane())
 }
 
-// countsAsDuration reports whether the job shows how long one like it will take. No-ops and failures do not. A length
-// of 0 means unknown, because a clock was set back.
+// countsAsDuration reports whether the job shows how long one like it will take. No-ops, failures and samples, which may
+// measure a part only, do not. A length of 0 means unknown, because a clock was set back.
 func countsAsDuration(j *jobRow) bool {
-	return j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
+	return j.Sample == "" && j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
 }
 
 // foldResult applies a fact about the results of a job. It counts, whatever became of the job meanwhile,
@@ -224,7 +224,7 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 		s.errors = append(s.errors, errorRow{
 			Seq: m.seq, JobID: j.ID, RequestID: j.RequestID, Suite: j.Suite, Tag: tag, Collector: f.Collector,
 			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
-			Stale: !counts, Time: m.at,
+			Stale: !counts, Time: m.at, Sample: j.Sample,
 		})
 	case events.AttemptBegan, events.ResultsClosed:
 	}
@@ -261,7 +261,7 @@ func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasur
 			Suite: j.Suite, Tag: f.Artifact.Tag, Benchmark: c.Benchmark, Profile: c.Profile, Scenario: c.Scenario, Backend: c.Backend,
 			Target: c.Target, Statistics: columns[i].statistics, Iterations: len(c.Iterations), Interference: columns[i].interference,
 			Collector: f.Collector, Environment: f.Environment, Token: f.Token, Attempt: f.Attempt, JobID: j.ID,
-			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq, Env: env,
+			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq, Env: env, Sample: j.Sample,
 		})
 		j.Measured++
 	}

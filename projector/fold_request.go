@@ -25,7 +25,9 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 			r.FailedJobs = f.FailedJobs
 		}
 	case events.RequestCancelled:
-		s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason)
+		if s.endRequest(m, f.RequestID, events.StateCancelled, f.Reason) != nil {
+			s.cancelSamples(m, f)
+		}
 	case events.RequestCancelledWithJobs:
 		s.cancelledWithJobs(m, f)
 	case events.PriorityChanged:
@@ -44,6 +46,8 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		}
 	case events.GraphCreated:
 		s.graphCreated(m, f)
+	case events.GraphCancelled:
+		s.graphCancelled(m, f)
 	case events.GraphEnded:
 		s.graphEnded(m, f)
 	case events.GraphWanted, events.GraphRefused:
@@ -100,6 +104,7 @@ func priority(p events.Priority) events.Priority {
 func (s *state) priorityChanged(m moment, f events.PriorityChanged) {
 	if r := s.openRequest(f.RequestID); r != nil {
 		r.Priority = priority(f.To)
+		s.moveSamples(r)
 		s.touchQueue(m)
 	}
 }
@@ -208,9 +213,10 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		}
 		made[i] = true
 		j.Near = s.near(j)
+		s.enqueueSample(j, f.Graph)
 		s.addJob(j)
 		s.dirtyJobs[j.ID] = true
-		if f.Key == "" { // jobs that a repair runs again say nothing about the jobs of the next request
+		if f.Key == "" && j.Sample == "" { // jobs that a repair runs again say nothing about the jobs of the next request
 			s.growTemplate(j)
 		}
 	}
@@ -232,5 +238,6 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against, Caches: list(spec.Caches), Near: []string{},
+		Sample: cleanText(spec.Sample),
 	}
 }

@@ -72,11 +72,11 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 func (s *state) batchRetirements(b *pgx.Batch) {
 	for _, r := range s.retirements {
 		current := append([]events.JobID{}, r.current...)
-		jobs, requests, states := []events.JobID{}, []events.RequestID{}, []events.JobState{}
+		jobs, requests, states, samples := []events.JobID{}, []events.RequestID{}, []events.JobState{}, []string{}
 		for _, j := range r.jobs {
-			jobs, requests, states = append(jobs, j.ID), append(requests, j.RequestID), append(states, j.State)
+			jobs, requests, states, samples = append(jobs, j.ID), append(requests, j.RequestID), append(states, j.State), append(samples, j.Sample)
 		}
-		b.Queue(statement("retire_jobs"), r.before, current, jobs, requests, states, r.seq)
+		b.Queue(statement("retire_jobs"), r.before, current, jobs, requests, states, r.seq, samples)
 		owners, numbers := []events.RequestID{}, []int{}
 		for _, key := range r.graphs {
 			owners, numbers = append(owners, key.request), append(numbers, key.number)

@@ -13,13 +13,14 @@ import (
 )
 
 // recordUse remembers what a matched job used, and forgets the oldest of its sort beyond maxDurations. A job that failed
-// counts as long as it tried its test cases: it may have failed for want of memory.
+// counts as long as it tried its test cases: it may have failed for want of memory. A sample does not count: it may measure
+// a part only.
 func (s *state) recordUse(j *jobRow, f events.JobFinished) {
 	if f.Used == nil || !j.Matched {
 		return
 	}
 	j.PeakMemoryBytes, j.CPUMS = max(f.Used.PeakMemoryBytes, 0), max(f.Used.CPUMS, 0)
-	if j.State != events.JobSuccess && j.State != events.JobFailure || f.Fault != "" || f.Measured <= 0 && f.Failed <= 0 {
+	if j.Sample != "" || j.State != events.JobSuccess && j.State != events.JobFailure || f.Fault != "" || f.Measured <= 0 && f.Failed <= 0 {
 		return
 	}
 	needs, _ := match.Parse(j.Requires) // terms of a newer program reserve nothing that is known here

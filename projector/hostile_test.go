@@ -12,7 +12,7 @@ import (
 func TestTheProjectorAgrees(t *testing.T) {
 	hostile.Agree(t, func() hostile.Fold {
 		s, litter := newState(1), 0
-		cases := map[events.JobID]map[events.TestCase]bool{}
+		cases, series := map[events.JobID]map[events.TestCase]bool{}, map[string]map[events.TestCase]bool{}
 		return hostile.Fold{
 			Take: func(e events.Recorded) {
 				before := s.stale
@@ -27,10 +27,19 @@ func TestTheProjectorAgrees(t *testing.T) {
 						cases[r.JobID] = map[events.TestCase]bool{}
 					}
 					cases[r.JobID][r.TestCase()] = true
+					if series[r.Sample] == nil {
+						series[r.Sample] = map[events.TestCase]bool{}
+					}
+					series[r.Sample][r.TestCase()] = true
 				}
 			},
-			Job:   func(id events.JobID) (events.JobState, bool) { return s.jobs[id].State, false },
-			Cases: func(id events.JobID) int { return len(cases[id]) },
+			Job:    func(id events.JobID) (events.JobState, bool) { return s.jobs[id].State, false },
+			Cases:  func(id events.JobID) int { return len(cases[id]) },
+			Series: func(sample string) int { return len(series[sample]) },
+			Cancelled: func() bool {
+				g := s.graphs[graphKey{hostile.Request, hostile.Graph}]
+				return g != nil && g.row.CancelledAt != nil
+			},
 			Lane: func(l events.Lane) (uint64, bool, bool) {
 				row := s.works[l]
 				if row == nil {

@@ -2,6 +2,7 @@ package projector
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -35,6 +36,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 		case r.Queue != "":
 		case r.State == events.StateInProgress:
 			byCreation(open[r.ID])
+			samplesLast(open[r.ID])
 			plans[r.ID] = p.remaining(open[r.ID])
 		case !r.State.Terminal():
 			t, jobs := s.template(r)
@@ -52,6 +54,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 		}
 	}
 	byCreation(behind)
+	samplesLast(behind)
 	return plans, p.remaining(behind)
 }
 
@@ -75,7 +78,8 @@ func (c *collectorRow) takes() bool {
 
 // openJobs returns the jobs that have not ended: open has those of requests in progress, behind those of requests that
 // have ended. It notes what the requests in progress have done. Of requests in other queues than the main one it knows
-// only the jobs that are on a lane: they are in behind. It leaves out jobs that are skipped.
+// only the jobs that are on a lane: they are in behind. It leaves out jobs that are skipped, and samples that wait behind the
+// jobs of usual requests. A sample that is on a lane is in behind.
 func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jobRow) {
 	open = make(map[events.RequestID][]*jobRow)
 	for _, j := range p.jobs {
@@ -84,8 +88,8 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 		switch ended := j.State.Terminal(); {
 		case ended && p.tells(j):
 			p.ownOf(j.Suite).Ended(time.Duration(j.DurationMS)*time.Millisecond, j.Measured+j.Failed)
-		case ended, elsewhere && j.Place == 0, j.Held == graph.Skipped:
-		case elsewhere, r == nil || r.State.Terminal():
+		case ended, elsewhere && j.Place == 0, j.Held == graph.Skipped, j.waitsBehind():
+		case elsewhere, r == nil || r.State.Terminal(), j.Sample != "" && j.Place > 0:
 			behind = append(behind, j)
 		case r.State == events.StateInProgress:
 			open[r.ID] = append(open[r.ID], j)
@@ -97,14 +101,27 @@ func (p *planning) openJobs() (open map[events.RequestID][]*jobRow, behind []*jo
 	return open, behind
 }
 
+// waitsBehind reports whether the job is a sample that waits behind the jobs of usual requests.
+func (j *jobRow) waitsBehind() bool {
+	return j.Sample != "" && j.Place == 0 && j.Priority.Level() > events.PriorityNormal.Level()
+}
+
+// samplesLast moves samples behind the other jobs, which come before them.
+func samplesLast(jobs []*jobRow) {
+	slices.SortStableFunc(jobs, func(a, b *jobRow) int { return min(len(a.Sample), 1) - min(len(b.Sample), 1) })
+}
+
+// spare reports whether no request waits for the job.
+func (j *jobRow) spare() bool { return j.Optional || j.Sample != "" }
+
 // waitsElsewhere reports whether a request has not ended and is in another queue than the main one.
 func waitsElsewhere(r *requestRow) bool { return r != nil && !r.State.Terminal() && r.Queue != "" }
 
 // tells reports whether an ended job shows how long others of its request will take. Jobs that ended before
-// their request started do not: they are in the state by chance.
+// their request started do not: they are in the state by chance. Samples do not either: they may measure a part only.
 func (s *state) tells(j *jobRow) bool {
 	r := s.requests[j.RequestID]
-	return r != nil && r.State == events.StateInProgress && *j.FinishedSeq > *r.StartedSeq &&
+	return r != nil && j.Sample == "" && r.State == events.StateInProgress && *j.FinishedSeq > *r.StartedSeq &&
 		(j.State == events.JobSuccess || j.State == events.JobFailure)
 }
 
@@ -123,14 +140,14 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 			}
 			w := list.work(j.lane())
 			list.loads[w.Lane] += max(e.Length-p.elapsed(j), 0)
-			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.Optional}
+			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.spare()}
 			w.Unmanned = !p.manned[w.Lane]
 			continue
 		}
 		if !e.Known {
 			e = p.ownOf(j.Suite).Expect(j.Cases)
 		}
-		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.Optional})
+		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.spare()})
 	}
 	return list.plan
 }

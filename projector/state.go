@@ -76,6 +76,7 @@ type changes struct {
 	usages           map[usageRow]*usageRow
 	retirements      []retirement
 	newDefinitions   []definitionRow
+	noises           []noiseFound
 	results          []resultRow
 	errors           []errorRow
 	stale            int
@@ -184,6 +185,7 @@ type identity struct {
 	matched    bool
 	requires   string
 	against    events.Tag
+	sample     string
 	round      int
 }
 
@@ -191,7 +193,7 @@ func (j *jobRow) identity() identity {
 	return identity{
 		suite: j.Suite, tag: j.Tag, kind: j.Kind, part: j.part(), backend: j.Backend, profile: j.Profile,
 		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), matched: j.Matched, requires: joined(j.Requires),
-		against: j.Against, round: j.Round,
+		against: j.Against, sample: j.Sample, round: j.Round,
 	}
 }
 

@@ -33,11 +33,12 @@ type walker struct {
 	current map[events.Lane]events.JobSpec
 	matched []events.JobSpec
 	graphed []node
+	wishes  []*wish
 }
 
 func (w *walker) step() {
 	w.at = w.at.Add(time.Duration(w.r.IntN(60_000)-5_000) * time.Millisecond) // clocks step back, too
-	switch w.r.IntN(37) {
+	switch w.r.IntN(43) {
 	case 0, 1:
 		w.create()
 	case 2, 3:
@@ -78,6 +79,8 @@ func (w *walker) step() {
 		w.match()
 	case 33, 34, 35, 36:
 		w.graph()
+	case 37, 38, 39, 40, 41, 42:
+		w.samples()
 	}
 }
 

@@ -74,9 +74,12 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 	if err != nil {
 		return err
 	}
-	err = batchRows(b, "put_results", "result", s.results)
-	if err != nil || !s.queueChanged {
+	if err := batchRows(b, "put_results", "result", s.results); err != nil {
 		return err
+	}
+	s.batchNoise(b)
+	if !s.queueChanged {
+		return nil
 	}
 	places, length := s.orderQueue()
 	b.Queue(statement("cut_queue"), length)

@@ -58,15 +58,15 @@ func TestEveryRowIsItsTable(t *testing.T) {
 
 func TestFill(t *testing.T) {
 	for statement, want := range map[string]string{
-		`SELECT {retired_job}`:               `SELECT "job_id", "request_id", "state", "ended_before", "seq"`,
-		`SELECT {retired_job r} FROM x AS r`: `SELECT r."job_id", r."request_id", r."state", r."ended_before", r."seq" FROM x AS r`,
-		`SELECT {retired_job but state}, 1`:  `SELECT "job_id", "request_id", "ended_before", "seq", 1`,
+		`SELECT {retired_job}`:               `SELECT "job_id", "request_id", "state", "ended_before", "seq", "sample"`,
+		`SELECT {retired_job r} FROM x AS r`: `SELECT r."job_id", r."request_id", r."state", r."ended_before", r."seq", r."sample" FROM x AS r`,
+		`SELECT {retired_job but state}, 1`:  `SELECT "job_id", "request_id", "ended_before", "seq", "sample", 1`,
 		`SELECT '{}', '[0-9]{1,9}'`:          `SELECT '{}', '[0-9]{1,9}'`,
 		`SELECT * FROM {error[]} AS e`: `SELECT * FROM (SELECT "seq", "job_id", "request_id", "suite", "tag", "collector", "token", "attempt", ` +
-			`"kind", "context", "test_case"::json AS "test_case", "message", "stale", "time" FROM unnest($1::bigint[], $2::text[], $3::text[], ` +
+			`"kind", "context", "test_case"::json AS "test_case", "message", "stale", "time", "sample" FROM unnest($1::bigint[], $2::text[], $3::text[], ` +
 			`$4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::boolean[], ` +
-			`$14::timestamptz[]) AS came ("seq", "job_id", "request_id", "suite", "tag", "collector", "token", "attempt", "kind", "context", ` +
-			`"test_case", "message", "stale", "time")) AS e`,
+			`$14::timestamptz[], $15::text[]) AS came ("seq", "job_id", "request_id", "suite", "tag", "collector", "token", "attempt", "kind", "context", ` +
+			`"test_case", "message", "stale", "time", "sample")) AS e`,
 	} {
 		if diff := cmp.Diff(want, readmodel.Fill(statement)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", statement, diff)

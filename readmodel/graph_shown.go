@@ -2,7 +2,9 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
@@ -41,13 +43,34 @@ func (n GraphJob) Label() graph.Label {
 	return graph.Label{Kind: n.Kind, Target: n.Target, Set: n.Set, Backend: n.Backend, Profile: n.Profile}
 }
 
-// Names returns the short names of the jobs, in the order of Nodes.
+// Names returns the short names of the jobs, in the order of Nodes. Those of samples say which one it is.
 func (g Graph) Names() []string {
-	labels := make([]graph.Label, len(g.Nodes))
+	var labels []graph.Label
+	of, known := make([]int, len(g.Nodes)), map[graph.Label]int{}
 	for i, n := range g.Nodes {
-		labels[i] = n.Label()
+		label := n.Label()
+		at, again := known[label]
+		if !again || n.Sample == "" { // the samples of a job have one label
+			at, labels = len(labels), append(labels, label)
+			known[label] = at
+		}
+		of[i] = at
 	}
-	return graph.Names(labels)
+	names, short := make([]string, len(g.Nodes)), graph.Names(labels)
+	for i, n := range g.Nodes {
+		if names[i] = short[of[i]]; n.Sample != "" {
+			names[i] += " · " + n.sampleName()
+		}
+	}
+	return names
+}
+
+// sampleName says which sample the job is, such as "sample 2"; empty for the base series.
+func (n GraphJob) sampleName() string {
+	if s, ok := ParseSample(n.Sample); ok {
+		return fmt.Sprintf("sample %d", s.Copy)
+	}
+	return ""
 }
 
 // Node returns the place of a job in Nodes by its number; -1 if there is none.
@@ -65,7 +88,7 @@ func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs 
 	names := g.Names()
 	jobs = make([]graph.Drawn, len(g.Nodes))
 	for i, n := range g.Nodes {
-		jobs[i] = graph.Drawn{Label: n.Label(), State: n.State, Optional: n.Optional, Note: g.Because(names, n)}
+		jobs[i] = graph.Drawn{Label: n.Label(), State: n.State, Optional: n.Optional, Note: strings.TrimSpace(n.sampleName() + " " + g.Because(names, n))}
 		if link != nil {
 			jobs[i].Link = link(n.JobID)
 		}
@@ -74,6 +97,17 @@ func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs 
 		}
 	}
 	return jobs, needs
+}
+
+// Drawing returns the drawing of the jobs and their needs, by their names. link is that of Drawn.
+func (g Graph) Drawing(link func(events.JobID) string) graph.Drawing {
+	d := graph.Draw(g.Drawn(link))
+	if !d.Folded {
+		for i, name := range g.Names() {
+			d.Boxes[i].Name = name
+		}
+	}
+	return d
 }
 
 // Because says because of which job another one is skipped, such as "because of smoke"; empty if it is not. names are

@@ -24,8 +24,15 @@ type Graph struct {
 	Needs     int  `db:"needs" json:"needs"`
 	Sealed    bool `db:"sealed" json:"-"`
 	LeftNeeds int  `db:"left_needs" json:"-"`
-	// Outcome is empty while the graph is open, and cancelled if its request was. Failed and Skipped count required jobs at
-	// its end.
+	// Priority is what was asked for its samples, empty for normal: they are never more urgent than their request. Copies is
+	// how many samples it takes of each job. Both are zero if its jobs are no samples.
+	Priority events.Priority `db:"priority" json:"priority,omitempty"`
+	Copies   int             `db:"copies" json:"copies,omitempty"`
+	// CancelledAt is when it was withdrawn, CancelReason why; nil if it was not. Its jobs may still have to end.
+	CancelledAt  *time.Time `db:"cancelled_at" json:"cancelled_at,omitempty"`
+	CancelReason string     `db:"cancel_reason" json:"cancel_reason,omitempty"`
+	// Outcome is empty while the graph is open, and cancelled if it was, or its request. Failed and Skipped count required
+	// jobs at its end.
 	Outcome    events.Outcome `db:"outcome" json:"outcome"`
 	Failed     int            `db:"failed" json:"failed"`
 	Skipped    int            `db:"skipped" json:"skipped"`
@@ -34,6 +41,8 @@ type Graph struct {
 	EndedAt    *time.Time     `db:"ended_at" json:"ended_at"`
 	// Nodes are its jobs, by number.
 	Nodes []GraphJob `db:"-" json:"nodes"`
+	// Measured is what its samples measured, if it was asked for: the headline metric first.
+	Measured []SampledMetric `db:"-" json:"measured,omitempty"`
 }
 
 // GraphJobRow is one row of graph_job.
@@ -69,6 +78,8 @@ type GraphJob struct {
 	Backend events.Backend `db:"backend" json:"backend"`
 	Profile events.Profile `db:"profile" json:"profile"`
 	Round   int            `db:"round" json:"round"`
+	// Sample names the sample that it measures; empty for the base series.
+	Sample string `db:"sample" json:"sample,omitempty"`
 	// Reason, Collector, DequeuedAt, FinishedAt and DurationMS are those of the job (see Job).
 	Reason     string               `db:"reason" json:"reason,omitempty"`
 	Collector  events.CollectorName `db:"collector" json:"collector,omitempty"`
@@ -84,7 +95,7 @@ type GraphNeed struct {
 	Met   bool         `json:"met,omitempty"`
 }
 
-// Graphs returns the graphs of a request with their jobs, by number; none if its jobs need no others.
+// Graphs returns the graphs of a request with their jobs, by number; none if its jobs need no others and it has no samples.
 func (r *Reader) Graphs(ctx context.Context, request events.RequestID) ([]Graph, error) {
 	var list []Graph
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {

@@ -18,6 +18,8 @@ type JobFilter struct {
 	Request events.RequestID
 	// State is one as people see it (see Job.Shown).
 	State events.JobState
+	// Base leaves out the jobs that measure samples.
+	Base bool
 	// Open selects the jobs that have not ended.
 	Open bool
 	// Lane selects one lane; nil selects all.
@@ -39,7 +41,7 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 // jobArgs returns the arguments of the query for jobs.
 func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
-		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "target": "", "set": 0, "limit": limit(f.Limit),
+		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "base": f.Base, "target": "", "set": 0, "limit": limit(f.Limit),
 	}
 	if f.Lane != nil {
 		args["target"], args["set"] = f.Lane.Target, f.Lane.Set
@@ -56,6 +58,8 @@ type RetiredError struct {
 	EndedBefore time.Time       `db:"ended_before"`
 	// Seq is the event that took the job out of the tables.
 	Seq events.Seq `db:"seq"`
+	// Sample is that of the job; empty for the base series.
+	Sample string `db:"sample"`
 }
 
 func (e *RetiredError) Error() string {
@@ -96,19 +100,23 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 		if found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": ""}); err != nil {
 			return err
 		}
+		if found.SampleOf, err = sampleOf(ctx, tx, found.Job); err != nil {
+			return err
+		}
 		found.Alike, err = alike(ctx, tx, found.Job)
 		return err
 	})
 	return found, err
 }
 
-// Errors returns the errors of the jobs of one request, oldest first, without stale ones.
+// Errors returns the errors of the jobs of one request, oldest first, without stale ones and those of
+// samples.
 func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
 }
 
 // ErrorsOf returns the errors of all jobs that measured an artifact, of whatever request, oldest first, without stale
-// ones.
+// ones and those of samples.
 func (r *Reader) ErrorsOf(ctx context.Context, suite events.SuiteName, tag events.Tag) ([]JobError, error) {
 	return all[JobError](ctx, r.pool, "errors_of_artifact", suite, tag)
 }

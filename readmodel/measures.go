@@ -121,7 +121,7 @@ type Status struct {
 	PastAlerts []Alert `json:"past_alerts"`
 }
 
-// RequestJobs is a request with the jobs that were made for it, in the order of their creation.
+// RequestJobs is a request with the jobs that were made for it, but for samples, in the order of their creation.
 type RequestJobs struct {
 	Request
 	JobList []Job `json:"job_list"`
@@ -144,4 +144,6 @@ type JobHistory struct {
 	ErrorList   []JobError `json:"error_list"`
 	// Alike is what the last ten matched jobs of its sort used, newest first; none for a job that is not matched.
 	Alike []JobUse `json:"alike,omitempty"`
+	// SampleOf says what it is a sample of; nil for a job of the base series.
+	SampleOf *SampleOf `json:"sample_of,omitempty"`
 }

@@ -62,7 +62,7 @@ func (f RequestFilter) args() pgx.NamedArgs {
 	}
 }
 
-// Request returns one request with its jobs, or ErrNotFound.
+// Request returns one request with its jobs, but for samples, or ErrNotFound.
 func (r *Reader) Request(ctx context.Context, id events.RequestID) (RequestJobs, error) {
 	var found RequestJobs
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {
@@ -73,7 +73,7 @@ func (r *Reader) Request(ctx context.Context, id events.RequestID) (RequestJobs,
 		if len(list) == 0 {
 			return fmt.Errorf("request %s: %w", id, ErrNotFound)
 		}
-		jobs, err := jobs(ctx, tx, JobFilter{Request: id, Limit: everything})
+		jobs, err := jobs(ctx, tx, JobFilter{Request: id, Base: true, Limit: everything})
 		found = RequestJobs{Request: list[0], JobList: jobs}
 		if err != nil {
 			return err

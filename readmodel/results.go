@@ -43,6 +43,8 @@ type ResultRow struct {
 	Seq          events.Seq           `db:"seq"`
 	// Env is Environment for a result of a matched job: such results are kept for each machine. It is empty for the others.
 	Env events.Digest `db:"env"`
+	// Sample is empty for the base series, of which each test case has one result for each Env.
+	Sample string `db:"sample"`
 	// Machine is the name of that machine; empty if Env is.
 	Machine string `db:"machine,query"`
 }

@@ -50,9 +50,9 @@ type Request struct {
 	// Requires are the terms that the machines of its matched jobs must meet, beside those of the definitions: what was
 	// asked for, and once it has started what counts, with those of its queue.
 	Requires []string `db:"requires" json:"requires,omitempty"`
-	// Jobs counts the jobs that were made for the request: its own and those of its parent.
+	// Jobs counts the jobs that were made for the request: its own and those of its parent, but for samples.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
-	// Errors counts the errors that its jobs recorded.
+	// Errors counts the errors that its jobs recorded, but for samples.
 	Errors int `db:"errors,query" json:"errors"`
 }
 
@@ -69,6 +69,8 @@ type JobCounts struct {
 	Skipped int `json:"skipped,omitempty"`
 	// Retired are the jobs in Total that ended long ago and have left the tables.
 	Retired int `json:"retired"`
+	// Samples counts the jobs that measure samples. They are in none of the others.
+	Samples int `json:"samples,omitempty"`
 }
 
 // QueueEntry is one row of queue, with what the page shows of its request.
@@ -190,6 +192,10 @@ type Job struct {
 	// in milliseconds; 0 until it has ended, where it is not known, and for the others.
 	PeakMemoryBytes int64 `db:"peak_memory_bytes" json:"peak_memory_bytes,omitempty"`
 	CPUMS           int64 `db:"cpu_ms" json:"cpu_ms,omitempty"`
+	// Sample names the sample that the job measures beside the base series (events.NewSample); empty for the others.
+	// Priority is that at which a sample waits, empty for normal; the others have that of their request.
+	Sample   string          `db:"sample" json:"sample,omitempty"`
+	Priority events.Priority `db:"priority" json:"priority,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.
@@ -264,6 +270,8 @@ type JobError struct {
 	// Stale says that the attempt that reported the error was not the current one any more.
 	Stale bool      `db:"stale" json:"stale"`
 	Time  time.Time `db:"time" json:"time"`
+	// Sample is that of the job; empty for the base series.
+	Sample string `db:"sample" json:"sample,omitempty"`
 }
 
 // CollectorState is the closed set of states of a collector, as the log tells them. Package presence, which hears the

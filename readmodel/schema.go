@@ -47,7 +47,7 @@ func Tables() []Table {
 		{"job_queue", reflect.TypeFor[Job](), []string{"job_id"}, false},
 		{"attempt", reflect.TypeFor[Attempt](), []string{"token"}, true},
 		{"queue", reflect.TypeFor[QueueEntry](), []string{"position"}, true},
-		{"result", reflect.TypeFor[ResultRow](), []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target", "env"}, false},
+		{"result", reflect.TypeFor[ResultRow](), []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target", "env", "sample"}, false},
 		{"error", reflect.TypeFor[JobError](), []string{"seq"}, true},
 		{"collector_config", reflect.TypeFor[Collector](), []string{"name"}, false},
 		{"assignment", reflect.TypeFor[AssignmentRow](), []string{"target", "set", "name"}, false},
@@ -69,6 +69,7 @@ func Tables() []Table {
 		{"usage", reflect.TypeFor[UsageRow](), []string{"day", "tier", "queue", "account"}, false},
 		{"graph", reflect.TypeFor[Graph](), []string{"request_id", "number"}, false},
 		{"graph_job", reflect.TypeFor[GraphJobRow](), []string{"request_id", "graph", "number"}, false},
+		{"noise", reflect.TypeFor[NoiseRow](), []string{"suite", "environment", "benchmark", "profile", "scenario", "backend", "target", "metric", "tag", "request_id", "graph"}, false},
 		{"event", reflect.TypeFor[EventRow](), []string{"seq"}, true},
 		{"projection_cursor", reflect.TypeFor[Cursor](), []string{"one"}, false},
 	}

@@ -73,7 +73,7 @@ func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJo
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := jobs(ctx, tx, JobFilter{Request: e.RequestID, Limit: everything})
+		jobs, err := jobs(ctx, tx, JobFilter{Request: e.RequestID, Base: true, Limit: everything})
 		if err != nil {
 			return nil, err
 		}

@@ -278,13 +278,21 @@ func (r whyRows) turn(w *Why) WaitReason {
 
 // own returns the leaf in which the job waits.
 func (r whyRows) own() whyLeaf {
-	own := whyLeaf{Tier: r.request.Priority.Tier(), Queue: r.request.Queue, Account: r.request.Account}
+	own := whyLeaf{Tier: r.priority().Tier(), Queue: r.request.Queue, Account: r.request.Account}
 	for _, l := range r.leaves {
 		if l.Tier == own.Tier && l.Queue == own.Queue && l.Account == own.Account {
 			return l
 		}
 	}
 	return own
+}
+
+// priority returns the priority at which the job waits.
+func (r whyRows) priority() events.Priority {
+	if r.job.Sample != "" {
+		return r.job.Priority
+	}
+	return r.request.Priority
 }
 
 // level numbers the tiers, the first one first.

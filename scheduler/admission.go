@@ -37,7 +37,7 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 		}
 	}
 	if wishing := slices.Sorted(maps.Keys(s.Wishing)); len(wishing) > 0 {
-		return decideWish(s, s.Requests[wishing[0]]), true
+		return decideWish(s, s.Requests[wishing[0]], p), true
 	}
 	// Those who have least waiting come first: a crowd in one queue must not delay the first request of another.
 	queues := slices.SortedFunc(maps.Keys(s.Ready), func(a, b events.QueueName) int {

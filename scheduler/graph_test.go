@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -233,7 +234,7 @@ func TestRandomGraphs(t *testing.T) {
 			case 2:
 				if len(asked) > 0 {
 					if id := asked[r.IntN(len(asked))]; !f.state.Requests[id].StartedAt.IsZero() {
-						f.want(id, []events.GraphKind{events.GraphRepair, events.GraphRerun}[r.IntN(2)])
+						f.wishAtRandom(id)
 					}
 				}
 			case 3:
@@ -414,4 +415,26 @@ func TestARerunFindsTheRoundsOfOthers(t *testing.T) {
 	if got := f.state.Requests[id].State; got != events.StateCompleted {
 		t.Errorf("the request is %s: what was skipped does not run after the third round", got)
 	}
+}
+
+// wishAtRandom asks for more jobs of a request, or cancels a graph of it.
+func (f *graphFarm) wishAtRandom(id events.RequestID) {
+	r := f.random
+	w := events.GraphWanted{Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun, events.GraphRetrigger, events.GraphNoise}[r.IntN(4)]}
+	if r.IntN(3) == 0 {
+		w.Where = []string{[]string{"kind=a,b", "state=failure", "state=success,skipped", "name=*/here/*"}[r.IntN(4)]}
+	}
+	if w.Kind.Sampled() {
+		w.Copies, w.Priority = r.IntN(4), []events.Priority{"", "", "normal", "vip"}[r.IntN(4)]
+	}
+	if w.Kind == events.GraphRetrigger {
+		w.Downstream = []events.Downstream{events.DownstreamNone, events.DownstreamNeeded, events.DownstreamAll}[r.IntN(3)]
+	}
+	if open := f.state.Requests[id].Graphs; len(open) > 0 && r.IntN(3) == 0 {
+		if facts, err := request.Decide(*f.state.Requests[id], request.CancelGraph{Graph: open[r.IntN(len(open))].Number}); err == nil {
+			f.fold(facts...)
+		}
+		return
+	}
+	f.wish(id, w)
 }

@@ -46,12 +46,7 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, other
 		g.Shared = append(g.Shared, shared)
 	}
 	for _, n := range edges {
-		last := len(g.Needs) - 1
-		if last < 0 || g.Needs[last].Job != number[n.Job] || g.Needs[last].Until != n.Until {
-			g.Needs = append(g.Needs, events.JobNeeds{Job: number[n.Job], Until: n.Until})
-			last++
-		}
-		g.Needs[last].On = append(g.Needs[last].On, number[n.On])
+		g.Need(graph.Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
 	}
 	return g, nil
 }
@@ -95,11 +90,11 @@ func (s *state) backfill(digest events.Digest, all []events.JobSpec, now time.Ti
 	return able, g, err
 }
 
-// decideGraphs ends the graphs whose jobs are all over, and with each the jobs that were skipped in it. Those of a
-// cancelled request wait until its jobs are withdrawn.
+// decideGraphs ends the graphs whose jobs are all over, and with each the jobs that were skipped in it. Those that were
+// cancelled, also with their request, wait until their jobs are withdrawn.
 func decideGraphs(s *state) (out []decision) {
 	for _, id := range slices.Sorted(maps.Keys(s.Over)) {
-		if over := s.OverOf(id); len(over) > 0 && (!s.Stopped(id) || len(s.Unwanted(id)) == 0) {
+		if over := s.OverOf(id); len(over) > 0 && (!s.Stopped(id) && !over[0].Cancelled || len(s.Unwanted(id)) == 0) {
 			out = append(out, endGraph(s, over[0]))
 		}
 	}
@@ -128,7 +123,7 @@ func endGraph(s *state, g *ledger.Graph) decision {
 	}
 	slices.Sort(ended.Causes)
 	switch {
-	case s.Stopped(g.Request):
+	case g.Cancelled, s.Stopped(g.Request) && (g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill):
 		ended.Outcome = events.Cancelled
 	case ended.Failed+ended.Skipped > 0:
 		ended.Outcome = events.Failure

@@ -3,9 +3,11 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
 )
@@ -134,25 +136,18 @@ func (s *state) grant(r *request.Request, kind events.GraphKind, key, what strin
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: what, facts: append([]events.Fact{admitted}, facts...)}
 }
 
-// decideWish answers the oldest wish of a request: with the next rounds of the jobs that it names, or with a reason why
-// not.
-func decideWish(s *state, r *request.Request) decision {
+// decideWish answers the oldest wish of a request: with the next rounds of the jobs that it names or with clones of them,
+// or with a reason why not.
+func decideWish(s *state, r *request.Request, p Policy) decision {
 	wish := r.Wishes[0]
 	refuse := func(why string) []events.Fact {
 		facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
 		return facts
 	}
-	var jobs []events.JobSpec
-	var why string
-	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
-		only := ""
-		for _, id := range wish.Select {
-			only += " --select " + string(id)
-		}
-		why = fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
-	} else {
-		jobs, why = s.repairs(r, wish.Select)
+	if wish.Kind.Sampled() {
+		return decideSamples(s, r, wish, p)
 	}
+	jobs, why := s.repairs(r, wish)
 	if why == "" {
 		d := s.grant(r, wish.Kind, wish.Key, string(wish.Kind)+" jobs", jobs)
 		d.otherwise = refuse("these are too many jobs to be recorded at once: name fewer of them")
@@ -161,12 +156,21 @@ func decideWish(s *state, r *request.Request) decision {
 	return decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "refuse " + string(wish.Kind), facts: refuse(why)}
 }
 
-// repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is selected, it
-// takes all jobs that did not succeed.
-func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []events.JobSpec, why string) {
-	known := map[events.JobID]*ledger.Job{} // the newest round, by the id of any round
+// repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is named, it takes
+// of the jobs that did not succeed those that the wish selects.
+func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []events.JobSpec, why string) {
+	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
+		only := ""
+		for _, id := range wish.Select {
+			only += " --select " + string(id)
+		}
+		return nil, fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
+	}
+	selected := wish.Select
+	selector, _ := graph.ParseSelector(wish.Where) // it was checked when it was asked for
+	known := map[events.JobID]*ledger.Job{}        // the newest round, by the id of any round
 	var failed []events.JobID
-	running := 0
+	running, undone := 0, 0
 	for _, j := range s.NewestRounds(r) {
 		newest := s.Find(s.NewestRound(j.Spec()))
 		for _, id := range append(newest.Spec().Earlier(), newest.ID) {
@@ -174,7 +178,10 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		}
 		switch {
 		case s.undone(r, newest):
-			failed = append(failed, newest.ID)
+			if selector.Selects(graph.LabelOf(newest.Spec()), s.stateFor(r, newest)) {
+				failed = append(failed, newest.ID)
+			}
+			undone++
 		case !newest.State.Terminal():
 			running++
 		}
@@ -184,8 +191,10 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 	}
 	switch {
 	case len(known) == 0:
-		return nil, "this program cannot read the definitions that the request started with, so its jobs are not known any more: ask for the artifact anew"
+		return nil, unknownJobs
 	case len(selected) > 0:
+	case undone > 0:
+		return nil, fmt.Sprintf("none of the %d jobs that did not succeed has %s: `tacho request show %s` lists them", undone, strings.Join(wish.Where, " "), r.ID)
 	case running > 0:
 		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %d of them are still to end: ask again then", running)
 	default:
@@ -196,7 +205,7 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		j, ok := known[id]
 		switch {
 		case !ok:
-			return nil, fmt.Sprintf("job %s is none of the request", id)
+			return nil, fmt.Sprintf("job %s is none of the request, or a sample: `tacho request show %s` lists its jobs", id, r.ID)
 		case taken[j.ID]:
 			continue
 		case !s.undone(r, j):
@@ -206,6 +215,9 @@ func (s *state) repairs(r *request.Request, selected []events.JobID) (jobs []eve
 		jobs = append(jobs, s.nextRound(j, r))
 	}
 	jobs = s.withAncestors(r, jobs)
+	if why := graph.Changed(wish, jobs); why != "" {
+		return nil, why
+	}
 	for _, spec := range jobs {
 		if spec.Round >= roundsInAll {
 			earlier := spec.Earlier()

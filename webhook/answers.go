@@ -158,6 +158,10 @@ func help(r Rules) string {
 		"- `" + name + " queue` benchmarks the try build that follows;",
 		"- `" + name + " build <commit>` benchmarks a build that exists;",
 		"- `" + name + " triage <commit>…` benchmarks the unrolled builds of a rollup, and reports on their own pull requests;",
+		"- `" + name + " retry` runs again what did not succeed in the newest request of this pull request, all of it or only some: `" + name + " retry kind=compile state=failure` " +
+			"(also `target=`, `set=`, `backend=` and `profile=`);",
+		"- `" + name + " noise 5` measures its parent 5 times more, to see how much results differ by chance; `benchmarks=regex*` narrows it;",
+		"- `" + name + " priority high` gives it another priority: `vip`, `high`, `normal`, `low` or `idle`;",
 		"- `" + name + " status` tells where the requests of this pull request are; `" + name + " cancel` withdraws them.",
 		"",
 		"`queue` and `build` take `targets=`, `backends=`, `profiles=` and `benchmarks=`, with commas between values and no spaces: `" +

@@ -29,6 +29,12 @@ func (d *delivered) carryOut(ctx context.Context, asked command.Command, why str
 		return d.once(ctx, func() error { return d.build(ctx, c, why) })
 	case command.Triage:
 		return d.once(ctx, func() error { return d.triage(ctx, c, why) })
+	case command.Retry:
+		return d.once(ctx, func() error { return d.retry(ctx, c, why) })
+	case command.Noise:
+		return d.once(ctx, func() error { return d.noise(ctx, c, why) })
+	case command.Priority:
+		return d.prioritise(ctx, c, why)
 	case command.Cancel:
 		return d.once(ctx, func() error { return d.cancel(ctx, why) })
 	case command.Status:
@@ -194,7 +200,7 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 		if r.Kind != events.Try {
 			continue
 		}
-		_, _, err := d.Control.CancelRequest(ctx, d.by(), r.ID, fmt.Sprintf("%s said so on pull request %d", d.handled.Sender, d.handled.PR))
+		_, _, err := d.Control.CancelRequest(ctx, d.by(), r.ID, d.said())
 		var refusal *control.RefusedError
 		if errors.As(err, &refusal) {
 			continue // the request has ended meanwhile

@@ -10,7 +10,8 @@
 // The bot looks at the ledger of its process and handles what was received. It reads the comment, decides on the
 // permission, then on the command, and asks GitHub what it must know. It appends everything that follows (a request,
 // an answer for the outbox) in one batch with DeliveryHandled on the delivery's own subject. So a delivery is handled
-// exactly once, however many bots run and whenever one is killed.
+// exactly once, however many bots run and whenever one is killed. Only a wish for more jobs of a request is an append of
+// its own: the answer to the comment says what the scheduler made of it. Its key names the comment, so it is made once.
 //
 // What a crash means at each step: before the append of a delivery, GitHub has no 202, and the Redeliverer asks for
 // the delivery again. Between the append and DeliveryHandled, the next bot finds a delivery that is not handled.

@@ -18,6 +18,7 @@ func (s *Server) forms() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /login": s.form(s.login), "/logout": s.form(s.logout),
 		"/requests/{request}/cancel": s.changing(s.cancelForm), "/requests/{request}/priority": s.changing(s.priorityForm),
+		"/requests/{request}/again": s.changing(s.againForm),
 	}
 }
 

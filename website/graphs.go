@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/compare"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -22,7 +25,19 @@ func (s *Server) graphs(_ http.ResponseWriter, r *http.Request, _ *params) (any,
 	if list == nil {
 		list = []readmodel.Graph{}
 	}
+	if err == nil && slices.ContainsFunc(list, func(g readmodel.Graph) bool { return g.Copies > 0 }) {
+		err = s.addMeasured(r, id, list)
+	}
 	return client.Graphs{RequestID: id, Graphs: list}, err
+}
+
+// addMeasured fills in what the samples of the graphs of a request have measured.
+func (s *Server) addMeasured(r *http.Request, id events.RequestID, graphs []readmodel.Graph) error {
+	found, err := s.Reader.Requests(r.Context(), readmodel.RequestFilter{ID: id})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return s.tables().Measured(r.Context(), found[0].Suite, graphs)
 }
 
 // graphView is a graph as the page of its request shows it: a drawing, and the same as a table.
@@ -35,12 +50,55 @@ type graphView struct {
 	Folded bool
 	SVG    template.HTML
 	Rows   []graphRow
+	// Shown are the first lines of what its samples measured. More counts the others.
+	Shown []measuredRow
+	More  int
+}
+
+// Sampled reports whether the jobs of the graph are samples.
+func (v graphView) Sampled() bool { return v.Kind.Sampled() }
+
+// Noise reports whether the graph tells how noisy its machines are.
+func (v graphView) Noise() bool { return v.Kind == events.GraphNoise }
+
+// measuredShown is how many lines of what samples measured a page shows; the API has all.
+const measuredShown = 100
+
+// measuredRow is one metric of one test case on one machine, as samples measured it.
+type measuredRow struct {
+	readmodel.SampledMetric
+	Key, Smallest, Largest, Spread string
+	// Base is what the base series measured, Each what each sample did.
+	Base string
+	Each string
+}
+
+func newMeasuredRow(m readmodel.SampledMetric) measuredRow {
+	format := compare.MetricInfo{Unit: m.Unit}.Format
+	row := measuredRow{
+		SampledMetric: m, Key: dotted(string(m.Tag), m.TestCase.String(), string(m.Metric), string(m.Environment)),
+		Smallest: format(m.Smallest), Largest: format(m.Largest), Spread: "–", Base: "–",
+	}
+	if m.Spread != nil {
+		row.Spread = compare.Percent(*m.Spread)
+	}
+	if m.Base != nil {
+		row.Base = format(*m.Base)
+	}
+	each := make([]string, len(m.Minima))
+	for i, one := range m.Minima {
+		each[i] = format(one.Value)
+	}
+	row.Each = strings.Join(each, ", ")
+	return row
 }
 
 // graphRow is a box of the drawing.
 type graphRow struct {
 	graph.Box
 	Key string
+	// Because says because of which job it is skipped; empty if it is not.
+	Because string
 	// Words are the states of its jobs.
 	Words string
 	Needs []neededRow
@@ -57,16 +115,25 @@ type neededRow struct {
 func newGraphViews(graphs []readmodel.Graph) []graphView {
 	views := make([]graphView, len(graphs))
 	for i, g := range graphs {
-		jobs, needs := g.Drawn(jobLink)
-		d := graph.Draw(jobs, needs)
+		d, names := g.Drawing(jobLink), g.Names()
 		v := graphView{Graph: g, Title: graphTitle(g, len(graphs)), State: "open", Folded: d.Folded}
 		if g.Outcome != "" {
 			v.State = string(g.Outcome)
 		}
-		v.SVG = template.HTML(d.SVG("What the jobs need: " + v.Title)) // the drawing escapes its texts
-		for at, b := range d.Boxes {
-			v.Rows = append(v.Rows, graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()})
+		if g.Needs > 0 {
+			v.SVG = template.HTML(d.SVG("What the jobs need: " + v.Title)) // the drawing escapes its texts
 		}
+		for at, b := range d.Boxes {
+			row := graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()}
+			if !d.Folded {
+				row.Because = g.Because(names, g.Nodes[at])
+			}
+			v.Rows = append(v.Rows, row)
+		}
+		for _, m := range g.Measured[:min(len(g.Measured), measuredShown)] {
+			v.Shown = append(v.Shown, newMeasuredRow(m))
+		}
+		v.More = len(g.Measured) - len(v.Shown)
 		for _, l := range d.Lines {
 			on := d.Boxes[l.On]
 			n := neededRow{Name: on.Name, Link: on.Link, Ended: l.Until == events.UntilEnded}
@@ -94,6 +161,10 @@ func graphTitle(g readmodel.Graph, of int) string {
 		return "Graph of the jobs for the parent"
 	case events.GraphRepair:
 		return "Graph of a repair"
+	case events.GraphNoise:
+		return fmt.Sprintf("Graph %d: noise, %s of the parent", g.Number, phrase.Count(g.Copies, "sample"))
+	case events.GraphRetrigger:
+		return fmt.Sprintf("Graph %d: retrigger, %s", g.Number, phrase.Count(g.Copies, "sample"))
 	case events.GraphInitial, events.GraphRerun:
 	}
 	if of > 1 {
@@ -140,7 +211,7 @@ func newJobGraphs(graphs []readmodel.Graph, id events.JobID) []jobGraphView {
 	var views []jobGraphView
 	for _, g := range graphs {
 		me := slices.IndexFunc(g.Nodes, func(n readmodel.GraphJob) bool { return n.JobID == id })
-		if me < 0 {
+		if me < 0 || g.Needs == 0 {
 			continue
 		}
 		v := jobGraphView{Graph: g}

@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // Log is what the website needs of the log itself.
@@ -55,6 +56,9 @@ type Config struct {
 	// Verify rebuilds the tables from the log and compares them. The report is passed on as JSON. It is nil if this
 	// process cannot do that.
 	Verify func(ctx context.Context) (report any, err error)
+	// Preview returns what a scheduler would make for a checked wish now, with everything counted that the log holds when it
+	// is called. It is nil if this process cannot tell.
+	Preview func(ctx context.Context, id events.RequestID, wish events.GraphWanted) (graph.Preview, error)
 	// Site is the URL by which others reach the website, for the links of reports; empty leaves them out.
 	Site string
 	// Version is the version of the program.

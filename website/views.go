@@ -68,13 +68,20 @@ type requestView struct {
 	Progress  progress
 	Rows      []jobView
 	ErrorList []readmodel.JobError
-	// Graphs are the graphs of the request; none if its jobs need no others.
+	// Graphs are the graphs of the request; none if its jobs need no others and it has no samples.
 	Graphs []graphView
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
 	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
 	Session *session
 	Shared  bool
+	// At is the last event that the page knows.
+	At events.Seq
+}
+
+// MayAskAgain reports whether who looks at the request may have its jobs measured again.
+func (v requestView) MayAskAgain() bool {
+	return v.StartedAt != nil && v.Session.mayChange(v.RequestJobs.Request.Account)
 }
 
 // MayChange reports whether who looks at the request may change it.
@@ -125,7 +132,11 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := requestView{RequestJobs: found, Progress: progressOf(found.Request), Shared: s.sharing(r.Context())}
-	v.Session, _ = sessionOf(r.Context())
+	if v.Session, _ = sessionOf(r.Context()); v.MayAskAgain() {
+		if v.At, err = s.now(r); err != nil {
+			return view{}, err
+		}
+	}
 	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
 		return view{}, err
 	}
@@ -145,6 +156,9 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	}
 	graphs, err := s.Reader.Graphs(r.Context(), found.ID)
 	if err != nil {
+		return view{}, err
+	}
+	if err = s.tables().Measured(r.Context(), found.Suite, graphs); err != nil {
 		return view{}, err
 	}
 	v.Graphs = newGraphViews(graphs)
@@ -171,6 +185,8 @@ type jobPageView struct {
 	Why *readmodel.Why
 	// Graphs are the graphs that have the job; none if it needs no others, and no others need it.
 	Graphs []jobGraphView
+	// SampleOf says what it is a sample of; nil for a job of the base series.
+	SampleOf *readmodel.SampleOf
 	// Alike is what the last matched jobs like it used, newest first.
 	Alike []readmodel.JobUse
 	// Reports is the subject of what the job has reported, or reports now; empty if it never had a lane.
@@ -186,7 +202,7 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike}
+	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf}
 	graphs, err := s.Reader.GraphsWith(r.Context(), found.ID)
 	if err != nil {
 		return view{}, err

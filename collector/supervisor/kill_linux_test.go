@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	// What a shell starts in the background ignores interrupts, and so does all that it starts: a script can then not trap them.
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	m.Run()
 }
 

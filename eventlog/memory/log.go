@@ -37,6 +37,7 @@ type Log struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change
 	all     []events.Stored
+	decoded []*events.Recorded       // of those of all that were asked for; readers of all share them
 	places  map[events.Subject][]int // indexes into all
 	lanes   map[events.Lane]*lane
 	beats   map[events.CollectorName]claim
@@ -79,7 +80,7 @@ func (l *Log) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq,
 	for _, s := range staged {
 		s.StoredAt, s.Seq = now, events.Seq(len(l.all)+1)
 		l.places[s.Subject] = append(l.places[s.Subject], len(l.all))
-		l.all = append(l.all, s)
+		l.all, l.decoded = append(l.all, s), append(l.decoded, nil)
 	}
 	l.announce()
 	return events.Seq(len(l.all)), nil
@@ -103,15 +104,26 @@ func (l *Log) announce() {
 func (l *Log) Read(_ context.Context, subject events.Subject) ([]events.Recorded, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	stored := make([]events.Stored, 0, len(l.places[subject]))
-	for _, i := range l.places[subject] {
-		stored = append(stored, l.all[i])
-	}
-	out, err := events.DecodeAll(stored)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", subject, err)
+	out := make([]events.Recorded, len(l.places[subject]))
+	for n, i := range l.places[subject] {
+		var err error
+		if out[n], err = l.decode(i); err != nil {
+			return nil, fmt.Errorf("read %s: %w", subject, err)
+		}
 	}
 	return out, nil
+}
+
+// decode decodes an event once: collectors ask for the same ones at every heartbeat. The caller holds mu.
+func (l *Log) decode(i int) (events.Recorded, error) {
+	if l.decoded[i] == nil {
+		r, err := events.DecodeOne(l.all[i])
+		if err != nil {
+			return events.Recorded{}, err
+		}
+		l.decoded[i] = &r
+	}
+	return *l.decoded[i], nil
 }
 
 // Last implements eventlog.Log.
@@ -122,7 +134,7 @@ func (l *Log) Last(_ context.Context, subject events.Subject) (events.Recorded, 
 	if len(p) == 0 {
 		return events.Recorded{}, false, nil
 	}
-	r, err := events.DecodeOne(l.all[p[len(p)-1]])
+	r, err := l.decode(p[len(p)-1])
 	if err != nil {
 		return events.Recorded{}, false, fmt.Errorf("read the last of %s: %w", subject, err)
 	}

@@ -13,7 +13,7 @@ func (l *Log) Put(s events.Stored) events.Seq {
 	defer l.mu.Unlock()
 	s.Seq, s.StoredAt = events.Seq(len(l.all)+1), time.Now().UTC()
 	l.places[s.Subject] = append(l.places[s.Subject], len(l.all))
-	l.all = append(l.all, s)
+	l.all, l.decoded = append(l.all, s), append(l.decoded, nil)
 	l.announce()
 	return s.Seq
 }

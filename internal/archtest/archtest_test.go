@@ -2,6 +2,9 @@ package archtest
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -47,6 +50,31 @@ func TestPackagesKeepTheRules(t *testing.T) {
 				t.Error(problem)
 			}
 		})
+	}
+}
+
+// What `make pure` tests without the race detector are the pure packages, and no others.
+func TestOnlyPurePackagesAreNotRaced(t *testing.T) {
+	packages, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(makefile), "\nPURE      := ")
+	list, _, _ = strings.Cut(list, "\n")
+	named := strings.Fields(list)
+	for _, p := range packages {
+		_, f, ok := place(p.Path)
+		unraced := slices.ContainsFunc(named, func(pattern string) bool {
+			path, below := strings.CutSuffix(strings.TrimPrefix(pattern, "./"), "/...")
+			return p.Path == path || below && strings.HasPrefix(p.Path, path+"/")
+		})
+		if pure := ok && f <= sense; pure != unraced {
+			t.Errorf("%s is pure: %t, and PURE of the Makefile names it: %t", p.Path, pure, unraced)
+		}
 	}
 }
 

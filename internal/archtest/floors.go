@@ -45,9 +45,12 @@ var house = map[string]floor{
 // neighbours are the allowed imports inside a floor. Words and parts have none.
 var neighbours = map[string][]string{
 	// The ledger folds what the other packages say about single requests, jobs and suites.
-	"rules/ledger": {"rules/graph", "rules/job", "rules/match", "rules/queue", "rules/request", "rules/share", "rules/suite"},
+	"rules/request": {"rules/graph"},
+	"rules/ledger":  {"rules/graph", "rules/job", "rules/match", "rules/queue", "rules/request", "rules/share", "rules/suite"},
 	// Definitions say what machines must have, and which jobs need which.
 	"rules/suite": {"rules/graph", "rules/match"},
+	// People select jobs in comments.
+	"webhook/command": {"rules/graph"},
 
 	"eventlog/jetstream":    {"eventlog"},
 	"eventlog/memory":       {"eventlog"},

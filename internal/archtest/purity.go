@@ -33,18 +33,37 @@ var clock = []string{
 }
 
 // CheckPurity reports what a package of the floors words and sense may not do: read a clock, randomness, a file or a
-// context, log, wait for another goroutine, or start one. Their tests may do all that.
+// context, log, wait for another goroutine, or start one. Their tests may do all that, but may not start goroutines: they
+// run without the race detector.
 func CheckPurity(packages []*Package) (problems []Problem) {
 	for _, p := range packages {
 		if _, f, ok := place(p.Path); !ok || f > sense {
 			continue
 		}
 		for _, f := range p.Files {
-			if !f.Test {
+			if f.Test {
+				problems = append(problems, goroutines(p, f)...)
+			} else {
 				problems = append(problems, impurities(p, f)...)
 			}
 		}
 	}
+	return problems
+}
+
+// goroutines reports where tests of a pure package run beside others.
+func goroutines(p *Package, f *File) (problems []Problem) {
+	ast.Inspect(f.Syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			problems = append(problems, Problem{p.at(f, n), "a test of a pure package may not start a goroutine: the race detector does not see it"})
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "Parallel" {
+				problems = append(problems, Problem{p.at(f, n), "a test of a pure package may not be parallel: the race detector does not see it"})
+			}
+		}
+		return true
+	})
 	return problems
 }
 

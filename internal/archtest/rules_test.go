@@ -113,8 +113,11 @@ func f(t when.Time) { go g(t) }
 func g(t when.Time) { when.Sleep(when.Since(t)) }
 `
 	expect(t, CheckPurity([]*Package{source(t, "rules/queue", "a.go", bad, "a_test.go", bad)}),
-		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since")
+		"import context", "import math/rand/v2", "import github.com/google/uuid", "time.Now", "goroutine", "time.Sleep", "time.Since",
+		"a_test.go:13: a test of a pure package may not start a goroutine")
 	expect(t, CheckPurity([]*Package{source(t, "scheduler", "a.go", bad)}))
+	beside := "package queue\nfunc f(t *testing.T) { t.Parallel() }\n"
+	expect(t, CheckPurity([]*Package{source(t, "rules/queue", "a_test.go", beside), source(t, "scheduler", "a_test.go", beside)}), "parallel")
 }
 
 func TestNames(t *testing.T) {

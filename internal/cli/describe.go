@@ -62,11 +62,7 @@ func describe(f events.Fact) string {
 		}
 		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.GraphWanted:
-		what := "all jobs that did not succeed"
-		if len(f.Select) > 0 {
-			what = phrase.Count(len(f.Select), "job")
-		}
-		return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
+		return describeWish(f)
 	case events.GraphAdmitted:
 		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
 	case events.GraphCreated:
@@ -74,6 +70,8 @@ func describe(f events.Fact) string {
 	case events.GraphEnded:
 		return fmt.Sprintf("graph %d of request %s: %s of %s", f.Graph, f.RequestID, f.Outcome, phrase.Count(f.Jobs, "job")) +
 			some(f.Failed, "failed") + some(f.Skipped, "skipped")
+	case events.GraphCancelled:
+		return join(fmt.Sprintf("graph %d of request %s", f.Graph, f.RequestID), f.Reason)
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:

@@ -10,6 +10,11 @@ type graphCmd struct {
 	List graphListCmd `cmd:"" help:"List the graphs of a request."`
 	Show graphShowCmd `cmd:"" help:"Show the jobs of a graph: their states, what they need, and why they wait or are skipped."`
 	Plan graphPlanCmd `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
+
+	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
+	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`
+	Repair    graphRepairCmd    `cmd:"" help:"Run jobs again that did not succeed."`
+	Cancel    graphCancelCmd    `cmd:"" help:"Withdraw a graph of samples or of a repair."`
 }
 
 // drawn are the flags of commands that can print a graph as a drawing.
@@ -22,8 +27,7 @@ type drawn struct {
 func (d drawn) drawing() bool { return d.DOT || d.SVG }
 
 // draw prints the drawing that the flags name. label says what is drawn.
-func (d drawn) draw(p *Program, label string, jobs []graph.Drawn, needs []graph.Need) error {
-	drawing := graph.Draw(jobs, needs)
+func (d drawn) draw(p *Program, label string, drawing graph.Drawing) error {
 	text := drawing.File(label)
 	if d.DOT {
 		text = drawing.DOT()

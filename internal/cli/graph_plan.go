@@ -19,7 +19,7 @@ const noTag events.Tag = "plan"
 
 type graphPlanCmd struct {
 	Suite      string             `arg:"" help:"Name of a shipped suite, or a file."`
-	Request    events.RequestKind `help:"Kind of the request: master, try or release." default:"master" enum:"master,try,release" placeholder:"KIND"`
+	Request    events.RequestKind `help:"Kind of the request: master, try or release; default: master." default:"master" enum:"master,try,release" placeholder:"KIND"`
 	Targets    []events.Target    `help:"Targets; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Backends   []events.Backend   `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Profiles   []events.Profile   `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
@@ -50,7 +50,7 @@ func (c *graphPlanCmd) Run(_ context.Context, p *Program) error {
 	}
 	if c.drawing() {
 		jobs, needs := plan.Graphs[0].drawn()
-		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), jobs, needs)
+		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), graph.Draw(jobs, needs))
 	}
 	for i, g := range plan.Graphs {
 		if i > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/compare"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -54,7 +55,12 @@ func (p *Program) noGraph(id events.RequestID) error {
 
 func graphName(g readmodel.Graph) string { return fmt.Sprintf("%s/%d", g.RequestID, g.Number) }
 
-func graphState(g readmodel.Graph) string { return cmp.Or(string(g.Outcome), "open") }
+func graphState(g readmodel.Graph) string {
+	if g.CancelledAt != nil && g.EndedAt == nil {
+		return "being cancelled"
+	}
+	return cmp.Or(string(g.Outcome), "open")
+}
 
 // graphStates counts the jobs of a graph by state.
 func graphStates(g readmodel.Graph) string {
@@ -92,8 +98,7 @@ func (c *graphShowCmd) Run(ctx context.Context, p *Program) error {
 		if more := len(found.Graphs) - 1; more > 0 {
 			p.say("this is graph %s of %d; name another one with %s/N", graphName(g), more+1, found.RequestID)
 		}
-		jobs, needs := g.Drawn(nil)
-		return c.draw(p, "graph "+graphName(g), jobs, needs)
+		return c.draw(p, "graph "+graphName(g), g.Drawing(nil))
 	}
 	for i, g := range found.Graphs {
 		if i > 0 {
@@ -140,7 +145,11 @@ func cutLast(s string) (before, after string, found bool) {
 
 // showGraph prints a graph with its jobs, those first that could run first.
 func (p *Program) showGraph(g readmodel.Graph) error {
-	p.heading("graph %s (%s): %s, %s with %s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"))
+	samples := ""
+	if g.Copies > 0 {
+		samples = ", " + phrase.Count(g.Copies, "sample")
+	}
+	p.heading("graph %s (%s): %s, %s with %s%s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
 	jobs, needs := g.Drawn(nil)
 	order := make([]int, len(jobs))
 	for i := range order {
@@ -166,5 +175,39 @@ func (p *Program) showGraph(g readmodel.Graph) error {
 		}
 		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
 	}
-	return table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
+	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
+	if err != nil || len(g.Measured) == 0 {
+		return err
+	}
+	fmt.Fprintln(p.Stdout)
+	return p.measuredTable(g)
+}
+
+// measuredTable prints what the samples of a graph measured; of a retrigger also each of them, beside the base series.
+func (p *Program) measuredTable(g readmodel.Graph) error {
+	head := []string{"TEST CASE", "METRIC", "SAMPLES", "SMALLEST", "LARGEST", "SPREAD"}
+	if g.Kind == events.GraphRetrigger {
+		head = append(head, "BASE", "EACH")
+	}
+	var rows [][]string
+	for _, m := range g.Measured {
+		format := compare.MetricInfo{Unit: m.Unit}.Format
+		spread := "-"
+		if m.Spread != nil {
+			spread = compare.Percent(*m.Spread)
+		}
+		row := []string{m.TestCase.String() + when(m.Machine != "", " on "+m.Machine), string(m.Metric), fmt.Sprint(len(m.Minima)), format(m.Smallest), format(m.Largest), spread}
+		if g.Kind == events.GraphRetrigger {
+			base, each := "-", make([]string, len(m.Minima))
+			if m.Base != nil {
+				base = format(*m.Base)
+			}
+			for i, one := range m.Minima {
+				each[i] = format(one.Value)
+			}
+			row = append(row, base, strings.Join(each, ", "))
+		}
+		rows = append(rows, row)
+	}
+	return table(p.Stdout, head, rows)
 }

@@ -31,6 +31,46 @@ func twoGraphs() client.Graphs {
 	return client.Graphs{RequestID: "r1", Graphs: []readmodel.Graph{own, parent}}
 }
 
+func TestGraphsOfSamplesAreShown(t *testing.T) {
+	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.Local)
+	graph := func(number int, kind events.GraphKind) readmodel.Graph {
+		g := readmodel.Graph{RequestID: "r1", Number: number, Kind: kind, Jobs: 2, Copies: 2, CreatedAt: at}
+		for i := range 2 {
+			g.Nodes = append(g.Nodes, readmodel.GraphJob{
+				Number: i, JobID: events.JobID("j" + string(rune('0'+i))), Kind: "compile", Target: "amd", State: "success", Sample: events.NewSample("r1", number, i+1),
+			})
+		}
+		spread, base := 0.25, 1.1
+		g.Measured = []readmodel.SampledMetric{{
+			TestCase: events.TestCase{Benchmark: "gob", Profile: "opt", Scenario: "full", Backend: "gc", Target: "amd"}, Metric: "wall-time", Unit: "s", Machine: "m1",
+			Minima: []readmodel.SampleMinimum{{Copy: 1, Value: 1}, {Copy: 2, Value: 1.25}}, Smallest: 1, Largest: 1.25, Spread: &spread, Base: &base,
+		}}
+		return g
+	}
+	noise, again := graph(1, events.GraphNoise), graph(2, events.GraphRetrigger)
+	again.CancelledAt = &at
+	answers := map[string]any{
+		"requests/r1/graphs": client.Graphs{RequestID: "r1", Graphs: []readmodel.Graph{noise, again}},
+		"jobs/j1": readmodel.JobHistory{
+			Job: readmodel.Job{ID: "j1", Sample: "r1-1-2", Priority: events.PriorityIdle}, SampleOf: &readmodel.SampleOf{Words: "sample 2 of 2 of graph 1 (noise)", JobID: "j7"},
+		},
+	}
+	for line, parts := range map[string][]string{
+		"graph list r1":          {"r1/1   noise", "r1/2   retrigger  being cancelled"},
+		"graph show r1/1":        {"graph r1/1 (noise): open, 2 jobs with 0 needs, 2 samples", "compile · sample 2", "SAMPLES  SMALLEST  LARGEST  SPREAD\n", "gob/opt/full/gc/amd on m1  wall-time  2        1.000 s   1.250 s  25.0%"},
+		"graph show r1/2":        {"SPREAD  BASE     EACH", "25.0%   1.100 s  1.000 s, 1.250 s"},
+		"graph show r1/1 --json": {`"measured": [`, `"copies": 2`, `"spread": 0.25`, `"copy": 2`},
+		"graph show r1/1 --dot":  {"compile · sample 1"},
+		"job show j1":            {"sample 2 of 2 of graph 1 (noise), of job j7", "idle"},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if code != ExitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs)
+		}
+		contains(t, "tacho "+line, out, parts...)
+	}
+}
+
 func TestGraphsOfARequestAreShown(t *testing.T) {
 	answers := map[string]any{"requests/r1/graphs": twoGraphs(), "requests/r2/graphs": client.Graphs{RequestID: "r2", Graphs: []readmodel.Graph{}}, "requests/pr/7/graphs": client.Graphs{RequestID: "r7"}}
 	for line, parts := range map[string][]string{

@@ -40,11 +40,7 @@ func (c *jobRerunCmd) Run(ctx context.Context, p *Program) error {
 		}
 		c.Request = j.RequestID
 	}
-	answer, err := cl.RepairRequest(ctx, c.Request, control.Repair{Jobs: c.Jobs, Reason: c.Reason, Rerun: true})
-	if err != nil {
-		return err
-	}
-	return p.repairAnswer(answer, c.JSON)
+	return p.repairAnswer(ctx, cl, c.Request, control.Repair{Jobs: c.Jobs, Reason: c.Reason, Rerun: true}, c.JSON)
 }
 
 type jobWhyCmd struct {

@@ -42,6 +42,8 @@ func (c *jobShowCmd) Run(ctx context.Context, p *Program) error {
 	}
 	p.facts([][2]string{
 		{"request", string(j.RequestID) + when(j.Backfill, " (backfill)")},
+		{"sample", sampleWords(j.SampleOf)},
+		{"priority", when(j.SampleOf != nil, j.Priority.String())},
 		{"suite", string(j.Suite)},
 		{"tag", short(j.Tag) + against},
 		{"what", fmt.Sprintf("%s %s/%s of %s", j.Kind, j.Backend, j.Profile, j.Part())},
@@ -63,6 +65,14 @@ func (c *jobShowCmd) Run(ctx context.Context, p *Program) error {
 		p.heading("%s: %s: %s", e.Kind, e.Context, firstLine(e.Message))
 	}
 	return nil
+}
+
+// sampleWords says what a job is a sample of; "" for a job of the base series.
+func sampleWords(s *readmodel.SampleOf) string {
+	if s == nil {
+		return ""
+	}
+	return s.Words + when(s.JobID != "", ", of job "+string(s.JobID))
 }
 
 // used says what a job used; "" if that is not known.

@@ -110,7 +110,7 @@ type commands struct {
 	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or verify that they are what it gives."`
 	Snapshot  snapshotCmd   `cmd:"" help:"Make a snapshot of the log, so that the next start need not read all of it."`
 	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
-	Graph     graphCmd      `cmd:"" help:"Show which jobs of a request need which."`
+	Graph     graphCmd      `cmd:"" help:"Show which jobs of a request need which, and measure jobs again."`
 	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
 	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
 	Complete  completionCmd `cmd:"" name:"completion" help:"Print a script that makes a shell complete commands and flags."`

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
@@ -278,6 +277,9 @@ func (p *Program) jobTable(jobs []readmodel.Job) error {
 		if j.Optional {
 			what += " (optional)"
 		}
+		if j.Sample != "" {
+			what += " (sample)"
+		}
 		if j.Round > 0 {
 			what += fmt.Sprintf(" (round %d)", j.Round+1)
 		}
@@ -334,27 +336,7 @@ func (c *requestRepairCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := cl.RepairRequest(ctx, c.ID, control.Repair{Jobs: c.Select, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	return p.repairAnswer(answer, c.JSON)
-}
-
-// repairAnswer prints which jobs run again.
-func (p *Program) repairAnswer(answer client.RepairAnswer, asJSON bool) error {
-	if asJSON {
-		return p.json(answer)
-	}
-	if !answer.Answered {
-		p.say("request %s: the wish is recorded, but no scheduler has answered yet: see `tacho trace %s`", answer.RequestID, answer.RequestID)
-		return nil
-	}
-	p.say("request %s stays %s; %s run%s again:", answer.RequestID, answer.State, phrase.Count(len(answer.Jobs), "job"), when(len(answer.Jobs) == 1, "s"))
-	for _, id := range answer.Jobs {
-		fmt.Fprintf(p.Stdout, "  %s\n", id)
-	}
-	return nil
+	return p.repairAnswer(ctx, cl, c.ID, control.Repair{Jobs: c.Select, Reason: c.Reason}, c.JSON)
 }
 
 type requestArtifactsReadyCmd struct {

@@ -7,3 +7,6 @@ const simulated = 10_000
 
 // lives is how many random lives are run.
 const lives = 100
+
+// graphLogs is how many random logs of graphs are compared.
+const graphLogs uint64 = 6

@@ -7,3 +7,6 @@ const simulated = 100
 
 // lives is how many random lives are run under the race detector.
 const lives = 4
+
+// graphLogs is how many random logs of graphs are compared under the race detector.
+const graphLogs uint64 = 2

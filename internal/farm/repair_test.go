@@ -25,14 +25,18 @@ func (f *Farm) repair(id events.RequestID, key string, jobs ...events.JobID) ([]
 		f.T.Fatal(err)
 	}
 	f.Await("an answer to "+key, func(events.Fact) bool {
-		_, _, answered, err := f.Control.RepairAnswer(f.ctx, id, key)
-		return answered && err == nil
+		answer, err := f.Control.WishAnswer(f.ctx, id, key)
+		return answer.Answered && err == nil
 	})
-	made, refused, _, err := f.Control.RepairAnswer(f.ctx, id, key)
+	answer, err := f.Control.WishAnswer(f.ctx, id, key)
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	return made, refused
+	var made []events.JobID
+	for _, spec := range answer.Jobs {
+		made = append(made, spec.ID)
+	}
+	return made, answer.Refused
 }
 
 // askAgain asks for the artifact t1 with another key.

@@ -3,7 +3,6 @@ package farm
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -11,14 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/pgtest"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/job"
-	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/scheduler"
 )
@@ -28,36 +24,20 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // whyWaits are the settings of the schedulers of why worlds.
 var whyWaits = match.Waits{Affinity: 30 * time.Second, Room: 10 * time.Minute}
 
-// whyWorld is a log of a random pool, and the ledger of a scheduler that has read all of it.
+// whyWorld is the world of a random pool.
 type whyWorld struct {
-	t      *testing.T
-	r      *rand.Rand
-	log    *memory.Log
-	cursor eventlog.Cursor
-	ledger *ledger.Ledger
-	// scheduler decides on the ledger at the time now.
-	scheduler *scheduler.Scheduler
-	now       time.Time
-	lanes     []events.Lane
-	requests  int
-	accounts  int
+	*world
+	lanes    []events.Lane
+	requests int
+	accounts int
 	// limit is how many places the last account may have open; 0 for any number.
 	limit int
 }
 
 func newWhyWorld(t *testing.T, seed uint64) *whyWorld {
-	log := memory.New(memory.Config{})
-	cursor, err := log.Follow(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cursor.Close() })
 	w := &whyWorld{
-		t: t, r: rand.New(rand.NewPCG(seed, 5)), log: log, cursor: cursor, ledger: ledger.New(), now: time.Now(), accounts: 1 + int(seed%3)/2,
-		scheduler: scheduler.New(scheduler.Config{
-			Log: log, Dispatch: log, Logger: slog.New(slog.DiscardHandler),
-			Policy: scheduler.Policy{MaxInProgress: 1, AffinityWait: whyWaits.Affinity, RoomWait: whyWaits.Room},
-		}),
+		world:    newWorld(t, rand.New(rand.NewPCG(seed, 5)), scheduler.Policy{MaxInProgress: 1, AffinityWait: whyWaits.Affinity, RoomWait: whyWaits.Room}),
+		accounts: 1 + int(seed%3)/2,
 	}
 	for i := range w.accounts {
 		w.limit = w.r.IntN(2) * 3
@@ -71,43 +51,6 @@ func newWhyWorld(t *testing.T, seed uint64) *whyWorld {
 
 func (w *whyWorld) account(i int) events.AccountName {
 	return events.AccountName(fmt.Sprintf("a%d", i))
-}
-
-// say records facts, and lets the ledger read them.
-func (w *whyWorld) say(facts ...events.Fact) {
-	for _, f := range facts {
-		last, _, err := w.log.Last(w.t.Context(), f.Subject())
-		if err == nil {
-			e := eventlog.NewEvent(f, eventlog.Meta{Source: "test", Actor: "test"}, time.Now())
-			_, err = w.log.Append(w.t.Context(), eventlog.Append{Subject: f.Subject(), Expected: last.Seq, Events: []events.Event{e}})
-		}
-		if err != nil {
-			w.t.Fatalf("%T: %v", f, err)
-		}
-	}
-	w.read()
-}
-
-func (w *whyWorld) head() events.Seq {
-	head, err := w.log.Head(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return head.Last
-}
-
-func (w *whyWorld) read() {
-	for w.ledger.Seq < w.head() {
-		batch, err := w.cursor.Next(w.t.Context(), 1000)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		for _, m := range batch {
-			if _, err := w.ledger.Take(m); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-	}
 }
 
 func (w *whyWorld) machine(n int) {

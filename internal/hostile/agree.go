@@ -23,6 +23,10 @@ type Fold struct {
 	// such a part relies on stored results alone, which only the attempt's collector can write.
 	Cases    func(events.JobID) int
 	Trusting bool
+	// Series returns how many test cases a sample has results of, and with an empty name those of the base series.
+	Series func(sample string) int
+	// Cancelled reports whether the graph of samples was withdrawn.
+	Cancelled func() bool
 	// Collector returns how a collector stands; Takes, whether it may begin jobs.
 	Collector func(events.CollectorName) Collector
 	Takes     func(events.CollectorName) bool
@@ -91,6 +95,14 @@ func (s *Story) differs(f Fold) string {
 				return fmt.Sprintf("%d test cases of job %s are measured, and %d are known", len(want.Cases), id, n)
 			}
 		}
+	}
+	for name, want := range s.Series {
+		if f.Series != nil && f.Series(name) != len(want) {
+			return fmt.Sprintf("sample %q has results of %d test cases, and of %d are known", name, len(want), f.Series(name))
+		}
+	}
+	if f.Cancelled != nil && f.Cancelled() != s.Cancelled {
+		return fmt.Sprintf("the graph of samples was withdrawn: %v, and known as %v", s.Cancelled, f.Cancelled())
 	}
 	for name, want := range s.Lanes {
 		if f.Lane == nil {

@@ -17,6 +17,9 @@ import (
 // Request is the request that all jobs of a story belong to.
 const Request events.RequestID = "r1"
 
+// Graph is the number of its graph of samples; logs of earlier versions have none.
+const Graph = 1
+
 // Story is what happens, told one event after the other. The same seed tells the same story.
 type Story struct {
 	*Truth
@@ -66,10 +69,10 @@ func (s *Story) Next() events.Recorded {
 func (s *Story) lane() events.Lane { return lanes[s.r.IntN(len(lanes))] }
 
 // begin plans a request in progress with four jobs for each lane, and its collectors. One job of each lane is matched: it
-// comes to that lane first, and to the other one after a move.
+// comes to that lane first, and to the other one after a move. Another one is a sample of the first one.
 func (s *Story) begin() {
 	artifact := events.Artifact{Suite: "s", Tag: "t1", Kind: events.Master}
-	made := events.JobsCreated{RequestID: Request}
+	made, samples := events.JobsCreated{RequestID: Request}, events.JobsCreated{RequestID: Request, Key: "k", Graph: &events.GraphPart{Graph: Graph}}
 	for _, l := range lanes {
 		for i := range 4 {
 			profile := events.Profile(fmt.Sprint("p", i))
@@ -81,6 +84,12 @@ func (s *Story) begin() {
 				spec.Matched, spec.Requires = true, []string{"trait=nvme"}
 				spec.ID = spec.First()
 			}
+			if i == 3 && !s.old {
+				spec.Profile, spec.Sample = "p0", events.NewSample(Request, Graph, 1+int(l.Set))
+				spec.ID = spec.First()
+				s.specs[l], samples.Jobs = append(s.specs[l], spec), append(samples.Jobs, spec)
+				continue
+			}
 			s.specs[l], made.Jobs = append(s.specs[l], spec), append(made.Jobs, spec)
 		}
 	}
@@ -90,6 +99,11 @@ func (s *Story) begin() {
 	s.owed = append(s.owed,
 		events.RequestCreated{RequestID: Request, Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.StateArtifactsReady},
 		events.RequestStarted{RequestID: Request, Definitions: "d1", Jobs: len(made.Jobs)}, made)
+	if !s.old {
+		s.owed = append(s.owed,
+			events.GraphAdmitted{RequestID: Request, Key: "k", Kind: events.GraphRetrigger, Jobs: len(samples.Jobs), Graphs: 1},
+			events.GraphCreated{RequestID: Request, Graph: Graph, Kind: events.GraphRetrigger, Key: "k", Jobs: len(samples.Jobs)}, samples)
+	}
 }
 
 // happen returns what the scheduler, a person or the collector of a lane could say next; nil if it chose nothing.
@@ -196,6 +210,8 @@ func (s *Story) measured(name events.Lane, id events.JobID, by events.CollectorN
 // cancel withdraws the request, as its version does it, or some of its jobs.
 func (s *Story) cancel() events.Fact {
 	switch {
+	case !s.stopped && !s.old && !s.Cancelled && s.r.IntN(3) == 0:
+		return events.GraphCancelled{RequestID: Request, Graph: Graph}
 	case !s.stopped && s.r.IntN(3) > 0:
 		return nil // seldom, so that much happens before
 	case !s.stopped && s.old:

@@ -11,6 +11,10 @@ type Truth struct {
 	Jobs       map[events.JobID]*Job
 	Lanes      map[events.Lane]*Lane
 	Collectors map[events.CollectorName]*Collector
+	// Series are the test cases that each sample has results of; the base series has the empty name.
+	Series map[string]map[events.TestCase]bool
+	// Cancelled is set once the graph of samples was withdrawn, by itself or with its request.
+	Cancelled bool
 	// Litter counts the facts on the work of lanes that changed nothing.
 	Litter int
 	// open counts the places of charged jobs, charged is what they are charged, in milliseconds.
@@ -29,6 +33,7 @@ type Job struct {
 
 	// lane is where it may run; of a matched job the lane that it is bound to, zero while it waits.
 	lane           events.Lane
+	sample         string
 	matched        bool
 	dispatched     bool
 	attempts, lost int
@@ -67,7 +72,7 @@ type Collector struct {
 func (c Collector) Takes() bool { return c.Active && !c.Draining && !c.Quarantined && !c.Removed }
 
 func newTruth() *Truth {
-	t := &Truth{Jobs: map[events.JobID]*Job{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}}
+	t := &Truth{Jobs: map[events.JobID]*Job{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Series: map[string]map[events.TestCase]bool{}}
 	for _, l := range lanes {
 		t.Lanes[l] = &Lane{waiting: map[uint64]events.JobID{}, charged: map[uint64]int64{}}
 	}
@@ -92,7 +97,7 @@ func (t *Truth) happens(f events.Fact) bool {
 	switch f := f.(type) {
 	case events.JobsCreated:
 		for _, spec := range f.Jobs {
-			t.Jobs[spec.ID] = &Job{State: events.JobQueued, Cases: map[events.TestCase]bool{}, lane: spec.Lane(), matched: spec.Matched}
+			t.Jobs[spec.ID] = &Job{State: events.JobQueued, Cases: map[events.TestCase]bool{}, lane: spec.Lane(), matched: spec.Matched, sample: spec.Sample}
 		}
 	case events.RequestCancelledWithJobs:
 		t.stopped = true
@@ -100,7 +105,9 @@ func (t *Truth) happens(f events.Fact) bool {
 			j.withdraw()
 		}
 	case events.RequestCancelled:
-		t.stopped = true
+		t.stopped, t.Cancelled = true, true
+	case events.GraphCancelled:
+		t.Cancelled = true
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
 			if j := t.Jobs[id]; j != nil {
@@ -125,6 +132,10 @@ func (t *Truth) happens(f events.Fact) bool {
 		}
 		for _, c := range f.Cases {
 			j.Cases[c.TestCase] = true
+			if t.Series[j.sample] == nil {
+				t.Series[j.sample] = map[events.TestCase]bool{}
+			}
+			t.Series[j.sample][c.TestCase] = true
 		}
 	case events.ResultsClosed:
 		j := t.Jobs[f.JobID]

@@ -25,6 +25,8 @@ import (
 	"github.com/tachobench/tacho/internal/tlsfiles"
 	"github.com/tachobench/tacho/projector"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/website"
@@ -167,18 +169,30 @@ func (p *parts) scheduler() {
 	p.shell.Seat(scheduler.New(scheduler.Config{
 		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		TakeoverAfter: p.Config.Scheduler.TakeoverAfter.Std(),
-		Policy: scheduler.Policy{
-			MaxInProgress:    p.Config.Scheduler.MaxInProgress,
-			ArtifactDeadline: p.Config.Scheduler.ArtifactDeadline.Std(),
-			ExpansionRetry:   30 * time.Second,
-			QuarantineAfter:  p.Config.Scheduler.QuarantineAfter,
-			Retention:        p.Config.Scheduler.Retention.Std(),
-			MaxWaiting:       p.Config.Scheduler.MaxWaiting,
-			AffinityWait:     p.Config.Scheduler.AffinityWait.Std(),
-			RoomWait:         p.Config.Scheduler.RoomWait.Std(),
-		},
-		Logger: p.Logger.With("part", "scheduler"),
+		Policy:        p.policy(),
+		Logger:        p.Logger.With("part", "scheduler"),
 	}))
+}
+
+func (p *parts) policy() scheduler.Policy {
+	c := p.Config.Scheduler
+	return scheduler.Policy{
+		MaxInProgress: c.MaxInProgress, ArtifactDeadline: c.ArtifactDeadline.Std(), ExpansionRetry: 30 * time.Second, QuarantineAfter: c.QuarantineAfter,
+		Retention: c.Retention.Std(), MaxWaiting: c.MaxWaiting, AffinityWait: c.AffinityWait.Std(), RoomWait: c.RoomWait.Std(),
+	}
+}
+
+// preview returns what the scheduler would make for a wish now.
+func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.GraphWanted) (found graph.Preview, err error) {
+	head, err := p.core.log.Head(ctx)
+	if err != nil {
+		return found, err
+	}
+	if err := p.shell.Wait(ctx, head.Last); err != nil {
+		return found, err
+	}
+	p.shell.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, p.policy()) })
+	return found, nil
 }
 
 func (p *parts) projector() {
@@ -237,7 +251,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
-		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(),
+		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview,
 	})
 	p.run(site.Run)
 	return site.Handler()

@@ -1,7 +1,7 @@
 // Package comparison judges one artifact against another by everything that the tables hold about both.
 //
 // It loads the results of two artifacts, what the definitions say about their metrics and benchmarks, and the history
-// of master before the first. Package compare decides. The website, its API and the reporter all use this package,
+// of master before the first, with the noise that was found between equal artifacts. Package compare decides. The website, its API and the reporter all use this package,
 // so a page and a comment on a pull request never differ.
 package comparison
 

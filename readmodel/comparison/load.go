@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -124,8 +125,12 @@ func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b
 	if err != nil {
 		return c, err
 	}
+	spreads, err := t.Reader.Spreads(ctx, name, newest(a, b), q.Metric)
+	if err != nil {
+		return c, err
+	}
 	c = Comparison{
-		Suite: name, Definitions: current.Digest, Comparison: compare.Compare(pair(d, q.Metric, a, b, history)),
+		Suite: name, Definitions: current.Digest, Comparison: compare.Compare(pair(d, q.Metric, a, b, history, spreads)),
 	}
 	if q.Metric != "" && len(c.Changes)+len(c.New)+len(c.Missing) == 0 {
 		return c, refuse("metrics are "+strings.Join(metricNames(a, b), ", "), "metric %s was not measured", q.Metric)
@@ -139,6 +144,16 @@ func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b
 	c.Complete = c.A.Complete && c.B.Complete
 	c.Incomplete = strings.TrimSpace(c.A.Note + " " + c.B.Note)
 	return c, nil
+}
+
+// newest returns when the newest of some results was measured.
+func newest(sides ...[]readmodel.Result) (at time.Time) {
+	for _, r := range slices.Concat(sides...) {
+		if r.MeasuredAt.After(at) {
+			at = r.MeasuredAt
+		}
+	}
+	return at
 }
 
 // side returns what is known about one artifact besides its results.

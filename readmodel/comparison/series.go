@@ -20,8 +20,13 @@ type historyKey struct {
 }
 
 // pair joins the results of two artifacts by test case and metric. It adds what the definitions say about both, and
-// the history of a on the machine that measured it. If only is not empty, it takes that metric alone.
-func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, history []readmodel.Series) []compare.Series {
+// the history of a on the machine that measured it, with the noise of that machine. If only is not empty, it takes that
+// metric alone.
+func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, history []readmodel.Series, spreads []readmodel.Spread) []compare.Series {
+	noise := make(map[historyKey]float64, len(spreads))
+	for _, s := range spreads {
+		noise[historyKey{seriesKey{s.TestCase, s.Metric}, s.Environment}] = s.Spread
+	}
 	past := make(map[historyKey][]float64, len(history))
 	for _, h := range history {
 		past[historyKey{seriesKey{h.TestCase, h.Metric}, h.Environment}] = h.Minima
@@ -48,7 +53,8 @@ func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, hist
 	for _, r := range a {
 		add(r, func(s *compare.Series, values compare.Samples) {
 			s.A = values
-			s.History = past[historyKey{seriesKey{r.TestCase, s.Metric.Name}, r.Environment}]
+			key := historyKey{seriesKey{r.TestCase, s.Metric.Name}, r.Environment}
+			s.History, s.Spread = past[key], noise[key]
 		})
 	}
 	for _, r := range b {

@@ -59,7 +59,7 @@ func TestUndeclaredMetricsComeLast(t *testing.T) {
 		}
 		return names
 	}
-	c := compare.Compare(pair(d, "", result(a), result(worse), nil))
+	c := compare.Compare(pair(d, "", result(a), result(worse), nil, nil))
 	if c.Headline != "latency" || c.Verdict != compare.NoChange || c.Outcome != compare.OutcomeNoChange || c.Attention {
 		t.Errorf("headline %s, verdict %s, %s, attention %v", c.Headline, c.Verdict, c.Outcome, c.Attention)
 	}
@@ -79,14 +79,14 @@ func TestUndeclaredMetricsComeLast(t *testing.T) {
 		t.Errorf("classes (-want +got):\n%s", diff)
 	}
 	delete(worse, "latency")
-	if c = compare.Compare(pair(d, "", result(a), result(worse), nil)); c.Headline != "" || c.Verdict != compare.NoChange {
+	if c = compare.Compare(pair(d, "", result(a), result(worse), nil, nil)); c.Headline != "" || c.Verdict != compare.NoChange {
 		t.Errorf("without the declared metric in b: headline %s, verdict %s", c.Headline, c.Verdict)
 	}
 	delete(a, "latency")
-	if c = compare.Compare(pair(d, "", result(a), result(worse), nil)); c.Headline != "instructions:u" || c.Verdict != compare.Regression {
+	if c = compare.Compare(pair(d, "", result(a), result(worse), nil, nil)); c.Headline != "instructions:u" || c.Verdict != compare.Regression {
 		t.Errorf("where none is declared: headline %s, verdict %s", c.Headline, c.Verdict)
 	}
-	if c = compare.Compare(pair(d, "max-rss", result(a), result(worse), nil)); c.Headline != "max-rss" {
+	if c = compare.Compare(pair(d, "max-rss", result(a), result(worse), nil, nil)); c.Headline != "max-rss" {
 		t.Errorf("one metric: headline %s", c.Headline)
 	}
 }

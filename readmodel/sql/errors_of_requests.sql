@@ -1,4 +1,4 @@
 SELECT {error}
 FROM error
-WHERE request_id = ANY($1) AND NOT stale
+WHERE request_id = ANY($1) AND NOT stale AND sample = ''
 ORDER BY seq

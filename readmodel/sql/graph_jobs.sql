@@ -9,7 +9,7 @@ SELECT n.graph, n.number, n.job_id, n.optional,
        END AS state,
        n.skipped_by, n.needs,
        coalesce(j.tag, '') AS tag, coalesce(j.kind, '') AS kind, coalesce(j.target, '') AS target, coalesce(j."set", 0) AS "set",
-       coalesce(j.backend, '') AS backend, coalesce(j.profile, '') AS profile, coalesce(j.round, 0) AS round,
+       coalesce(j.backend, '') AS backend, coalesce(j.profile, '') AS profile, coalesce(j.round, 0) AS round, coalesce(j.sample, r.sample, '') AS sample,
        coalesce(j.reason, '') AS reason, coalesce(j.collector, '') AS collector, j.dequeued_at, j.finished_at,
        coalesce(j.duration_ms, 0) AS duration_ms
 FROM graph g

@@ -6,11 +6,13 @@ WITH tiered AS NOT MATERIALIZED (
     SELECT tier, queue, account, count(*) AS requests, min(created_at) FILTER (WHERE state = 'artifacts_ready') AS oldest
     FROM tiered WHERE state IN ('waiting_for_artifacts', 'artifacts_ready', 'in_progress') GROUP BY tier, queue, account
 ), waits AS (
-    SELECT r.tier, r.queue, r.account, count(*) FILTER (WHERE j.place = 0) AS waiting,
+    SELECT t.tier, r.queue, r.account, count(*) FILTER (WHERE j.place = 0) AS waiting,
            count(*) FILTER (WHERE j.place > 0) AS running, min(j.created_at) FILTER (WHERE j.place = 0) AS oldest
     FROM job_queue j JOIN tiered r USING (request_id)
+    -- A sample waits at a priority of its own.
+    CROSS JOIN LATERAL (SELECT CASE WHEN j.sample = '' THEN r.tier WHEN j.priority IN ('vip', 'idle') THEN j.priority ELSE 'default' END AS tier) AS t
     -- The others on a lane are counted in share.
-    WHERE j.state IN ('queued', 'in_progress') AND j.share IS NULL AND j.held = '' GROUP BY r.tier, r.queue, r.account
+    WHERE j.state IN ('queued', 'in_progress') AND j.share IS NULL AND j.held = '' GROUP BY t.tier, r.queue, r.account
 ), had AS (
     SELECT tier, queue, account, sum(charged_ms)::bigint AS charged_ms FROM usage WHERE day >= $1 GROUP BY tier, queue, account
 )

@@ -19,20 +19,21 @@ FROM (
 ) AS r
 CROSS JOIN LATERAL (
     SELECT json_build_object(
-               'total', count(*),
-               'queued', count(*) FILTER (WHERE state = 'queued' AND held = ''),
-               'blocked', count(*) FILTER (WHERE held = 'blocked'),
-               'skipped', count(*) FILTER (WHERE held = 'skipped'),
-               'in_progress', count(*) FILTER (WHERE state = 'in_progress'),
-               'success', count(*) FILTER (WHERE state = 'success'),
-               'failure', count(*) FILTER (WHERE state = 'failure'),
-               'cancelled', count(*) FILTER (WHERE state = 'cancelled'),
-               'retired', count(*) FILTER (WHERE retired)) AS job_counts
+               'total', count(*) FILTER (WHERE sample = ''),
+               'queued', count(*) FILTER (WHERE sample = '' AND state = 'queued' AND held = ''),
+               'blocked', count(*) FILTER (WHERE sample = '' AND held = 'blocked'),
+               'skipped', count(*) FILTER (WHERE sample = '' AND held = 'skipped'),
+               'in_progress', count(*) FILTER (WHERE sample = '' AND state = 'in_progress'),
+               'success', count(*) FILTER (WHERE sample = '' AND state = 'success'),
+               'failure', count(*) FILTER (WHERE sample = '' AND state = 'failure'),
+               'cancelled', count(*) FILTER (WHERE sample = '' AND state = 'cancelled'),
+               'retired', count(*) FILTER (WHERE sample = '' AND retired),
+               'samples', count(*) FILTER (WHERE sample <> '')) AS job_counts
     FROM (
-        SELECT state, held, false AS retired FROM job_queue WHERE request_id = r.request_id
+        SELECT state, held, sample, false AS retired FROM job_queue WHERE request_id = r.request_id
         UNION ALL
-        SELECT state, '', true FROM retired_job WHERE request_id = r.request_id
+        SELECT state, '', sample, true FROM retired_job WHERE request_id = r.request_id
     ) AS every
 ) AS j
-CROSS JOIN LATERAL (SELECT count(*) AS errors FROM error WHERE request_id = r.request_id AND NOT stale) AS e
+CROSS JOIN LATERAL (SELECT count(*) AS errors FROM error WHERE request_id = r.request_id AND NOT stale AND sample = '') AS e
 ORDER BY r.created_seq DESC

@@ -1,30 +1,31 @@
 -- Who has jobs that wait for dispatch on a lane, or matched jobs of some classes, and how many of the own leaf of a job come
 -- before it. A leaf is an account in a queue and a tier. In it the more urgent requests come first, then the order of the
--- queue.
+-- queue. A sample waits at a priority of its own, behind the other jobs of its request.
 WITH waits AS (
-    SELECT request_id, count(*) AS jobs, count(*) FILTER (WHERE request_id = @request AND (created_seq, ordinal) < (@seq, @ordinal)) AS before
+    SELECT request_id, sample <> '' AS sampled, priority, count(*) AS jobs,
+           count(*) FILTER (WHERE request_id = @request AND (sample <> '') = @sampled AND priority = @priority AND (created_seq, ordinal) < (@seq, @ordinal)) AS before
     FROM job_queue
     WHERE state = 'queued' AND place = 0 AND held = '' AND matched = @matched
       AND CASE WHEN @matched THEN artifact_kind || ' ' || array_to_string(requires, ' ') = ANY (@classes)
                ELSE target = @target AND "set" = @set END
-    GROUP BY request_id
+    GROUP BY request_id, sampled, priority
 ), asked AS MATERIALIZED ( -- with what its order in the leaf is
-    SELECT CASE WHEN r.priority IN ('vip', 'idle') THEN r.priority ELSE 'default' END AS tier, r.queue, r.account,
-           array_position(ARRAY['vip', 'high', '', 'low', 'idle'], r.priority) AS level,
+    SELECT CASE WHEN o.priority IN ('vip', 'idle') THEN o.priority ELSE 'default' END AS tier, r.queue, r.account,
+           array_position(ARRAY['vip', 'high', '', 'low', 'idle'], o.priority) AS level,
            CASE o.policy WHEN 'fifo' THEN r.created_at ELSE coalesce(r.started_at, r.created_at) END AS began,
            CASE o.policy WHEN 'fifo' THEN 0 ELSE coalesce(r.pr, 0) END AS pr,
-           r.request_id COLLATE "C" AS request_id, w.jobs, w.before
+           r.request_id COLLATE "C" AS request_id, w.sampled, w.priority, w.jobs, w.before
     FROM waits w
     JOIN benchmark_request r USING (request_id)
     LEFT JOIN named_queue q ON q.name = CASE r.queue WHEN '' THEN 'main' ELSE r.queue END
-    CROSS JOIN LATERAL (SELECT coalesce(q.queue_order, CASE r.queue WHEN '' THEN 'levels' ELSE 'fifo' END) AS policy) AS o
+    CROSS JOIN LATERAL (SELECT coalesce(q.queue_order, CASE r.queue WHEN '' THEN 'levels' ELSE 'fifo' END) AS policy, CASE WHEN w.sampled THEN w.priority ELSE r.priority END AS priority) AS o
 ), mine AS MATERIALIZED (
-    SELECT * FROM asked WHERE request_id = @request
+    SELECT * FROM asked WHERE request_id = @request AND sampled = @sampled AND priority = @priority
 ), leaf AS (
     SELECT a.tier, a.queue, a.account, sum(a.jobs)::bigint AS waiting,
            coalesce(sum(a.before) + sum(a.jobs) FILTER (
                WHERE (a.tier, a.queue, a.account) = (m.tier, m.queue, m.account)
-                 AND (a.level, a.began, a.pr, a.request_id) < (m.level, m.began, m.pr, m.request_id)
+                 AND (a.level, a.began, a.pr, a.request_id, a.sampled) < (m.level, m.began, m.pr, m.request_id, m.sampled)
            ), sum(a.before))::bigint AS before
     FROM asked a LEFT JOIN mine m ON true
     GROUP BY a.tier, a.queue, a.account

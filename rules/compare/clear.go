@@ -37,5 +37,5 @@ func (j *judged) rangeOf(s sample) float64 {
 }
 
 func (j *judged) isClear(evidence string) {
-	j.isSignificant("%s, but the change is at least %d times the largest known noise (%s)", evidence, clearFactor, percent(j.largestNoise()))
+	j.isSignificant("%s, but the change is at least %d times the largest known noise (%s)", evidence, clearFactor, Percent(j.largestNoise()))
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tachobench/tacho/events"
@@ -40,6 +41,12 @@ func headline(summaries []Summary, declared bool) events.Metric {
 		}
 	}
 	return best
+}
+
+// Before orders metrics as a comparison shows them, without what they judged: those that the definitions declare first,
+// then as headline does.
+func Before(a, b MetricInfo) int {
+	return cmp.Or(compareBools(a.Undeclared, b.Undeclared), cmp.Compare(headlineRank(a), headlineRank(b)), cmp.Compare(a.Name, b.Name))
 }
 
 // headlineRank is the place of a metric among the candidates; smaller is better.

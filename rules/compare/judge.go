@@ -129,7 +129,7 @@ func (j *judged) small() bool {
 }
 
 func (j *judged) isSmall() {
-	j.is(Unchanged, "below the noise threshold of %s (%s)", percent(j.Threshold), j.Rule.words())
+	j.is(Unchanged, "below the noise threshold of %s (%s)", Percent(j.Threshold), j.Rule.words())
 }
 
 func (j *judged) isOverlap() {
@@ -156,7 +156,7 @@ func (j *judged) isSignificant(evidence string, args ...any) {
 	j.Relevant = j.Magnitude >= Small
 	reason := fmt.Sprintf(evidence, args...)
 	if j.Rule != RuleExact {
-		reason += fmt.Sprintf(", and the change reaches the noise threshold of %s (%s)", percent(j.Threshold), j.Rule.words())
+		reason += fmt.Sprintf(", and the change reaches the noise threshold of %s (%s)", Percent(j.Threshold), j.Rule.words())
 	}
 	j.is(judgement, "%s", reason)
 }

@@ -87,7 +87,8 @@ type Series struct {
 	// History holds the minimum of each of the last master results before A that were measured in A's environment,
 	// newest first. The first 30 are used.
 	History []float64 `json:"history,omitempty"`
-	// Spread is the relative spread seen between equal artifacts on that machine; 0 when unknown.
+	// Spread is the largest relative distance of two minima that were measured of one artifact on that machine; 0 when
+	// unknown.
 	Spread float64 `json:"spread,omitempty"`
 }
 

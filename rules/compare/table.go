@@ -99,7 +99,7 @@ func row(m MetricInfo, name string, c Change) []string {
 		change = signed(*c.Relative)
 	}
 	if c.Rule != RuleExact {
-		threshold = percent(c.Threshold)
+		threshold = Percent(c.Threshold)
 	}
 	if c.Adjusted != nil {
 		p = strconv.FormatFloat(*c.Adjusted, 'f', 3, 64)

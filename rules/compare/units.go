@@ -77,8 +77,8 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'f', 3, 64)
 }
 
-// percent writes a relative value as a percentage, with fewer decimals the larger it is.
-func percent(x float64) string {
+// Percent writes a relative value as a percentage, with fewer decimals the larger it is.
+func Percent(x float64) string {
 	if math.Abs(x) >= 1e4 {
 		return strconv.FormatFloat(x, 'g', 3, 64) + "×" // multiplied by 100, a value this large could overflow
 	}
@@ -99,7 +99,7 @@ func percent(x float64) string {
 // signed writes a relative change with its sign.
 func signed(x float64) string {
 	if x > 0 {
-		return "+" + percent(x)
+		return "+" + Percent(x)
 	}
-	return percent(x)
+	return Percent(x)
 }

@@ -155,7 +155,15 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.foldGraphCreated(f)
 	case events.GraphEnded:
 		l.foldGraphEnded(f)
+	case events.GraphCancelled:
+		l.cancelGraph(l.graph(id, f.Graph))
+		l.stop(id)
 	case events.RequestCancelled:
+		for _, g := range l.Graphs[id] {
+			if g.Kind.Sampled() {
+				l.cancelGraph(g)
+			}
+		}
 		l.stop(id)
 	case events.RequestCancelledWithJobs:
 		for _, lane := range l.Lanes { // its version had no matched jobs
@@ -164,7 +172,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.stop(id)
 	case events.JobsWithdrawn:
 		l.withdraw(f, f.Jobs)
-		delete(l.Withdrawn, id)
+		note(l.Withdrawn, id, l.Withdrawn[id] && len(l.Unwanted(id)) > 0) // those of a graph that ended may be others
 	}
 }
 
@@ -311,8 +319,8 @@ func (l *Ledger) mend(id events.RequestID) {
 	}
 }
 
-// wants notes that a request wants a job. If the request is in progress and the job is required and has not ended, Open
-// counts it.
+// wants notes that a request wants a job. If the request is in progress and the job is required, no sample, and has not
+// ended, Open counts it.
 func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	j, ok := l.Jobs[id]
 	if !ok {
@@ -322,7 +330,7 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 	if over && j.State == events.JobCancelled && l.Running[r] {
 		l.Torn[r] = true
 	}
-	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !over && !j.like.Optional && l.Running[r], Repair: key != ""}
+	w := Wanter{Request: events.RequestID(l.names.once(string(r))), Counts: !over && !j.like.Optional && !j.Sampled() && l.Running[r], Repair: key != ""}
 	if w.Counts {
 		l.Open[r]++
 		l.noteDue(r)
@@ -335,7 +343,7 @@ func (l *Ledger) Wanted(j *Job) bool {
 	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
 }
 
-// stop notes that a request was cancelled: it may leave jobs that no request wants any more.
+// stop notes that a request or a graph was cancelled: it may leave jobs that no request wants any more.
 func (l *Ledger) stop(id events.RequestID) {
 	if len(l.Unwanted(id)) > 0 {
 		l.Withdrawn[id] = true
@@ -352,7 +360,7 @@ func (l *Ledger) Astray(j *Job) bool {
 	return j != nil && (j.State.Terminal() || !l.Wanted(j))
 }
 
-// Unwanted returns the jobs of a cancelled request that are on no lane and that no request wants, in the order they
+// Unwanted returns the jobs of a request that are on no lane and that no request wants, in the order they
 // were made.
 func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 	r, ok := l.Requests[id]
@@ -537,7 +545,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			l.Open[w.Request]--
 			l.noteDue(w.Request)
 		}
-		if j.State == events.JobCancelled && l.Running[w.Request] {
+		if j.State == events.JobCancelled && l.Running[w.Request] && !j.Sampled() {
 			l.Torn[w.Request] = true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // Graph is a graph of a request that may still change: its jobs need one another.
@@ -14,6 +15,9 @@ type Graph struct {
 	Request events.RequestID
 	Number  int
 	Kind    events.GraphKind
+	// Priority is that of its jobs if they are samples. Cancelled says that it was withdrawn.
+	Priority  events.Priority `json:",omitzero"`
+	Cancelled bool            `json:",omitzero"`
 	// States are those of its jobs, Jobs has the newest round of each.
 	States *graph.Graph
 	Jobs   []events.JobID
@@ -31,7 +35,7 @@ type place struct {
 func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 	states := graph.New(f.Jobs, f.Needs)
 	l.Graphs[f.RequestID] = append(l.Graphs[f.RequestID], &Graph{
-		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
+		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, Priority: f.Priority, States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
 	})
 	l.Graphed[f.RequestID] = max(l.Graphed[f.RequestID], f.Graph+1)
 }
@@ -42,16 +46,54 @@ func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
 	if g == nil {
 		return
 	}
-	for number, id := range g.Jobs {
-		l.leave(id, place{g, number})
-		l.Blocked -= one(g.States.State(number) == graph.Blocked)
-	}
+	l.reseat(g.Jobs, func() {
+		for number, id := range g.Jobs {
+			l.leave(id, place{g, number})
+			l.Blocked -= one(g.States.State(number) == graph.Blocked)
+		}
+	})
 	left := slices.DeleteFunc(slices.Clone(l.Graphs[f.RequestID]), func(other *Graph) bool { return other == g })
 	if l.Graphs[f.RequestID] = left; len(left) == 0 {
 		delete(l.Graphs, f.RequestID)
 	}
 	l.noteOver(f.RequestID)
 	l.reline(g.Jobs)
+}
+
+// cancelGraph notes that the request of a graph does not want its jobs any more, but for those that another of its
+// graphs has. nil is ignored.
+func (l *Ledger) cancelGraph(g *Graph) {
+	if g == nil {
+		return
+	}
+	g.Cancelled = true
+	l.reseat(g.Jobs, func() {
+		for _, id := range g.Jobs {
+			j, ok := l.Jobs[id]
+			if !ok || j.State.Terminal() || slices.ContainsFunc(l.in[id], func(p place) bool { return p.graph != g && p.graph.Request == g.Request }) {
+				continue
+			}
+			j.Wanters = slices.Clone(j.Wanters)
+			for i, w := range j.Wanters {
+				if w.Request == g.Request {
+					j.Wanters[i] = Wanter{Request: w.Request, Looks: true}
+				}
+			}
+		}
+	})
+}
+
+// PriorityFor returns the priority of a job for a request that wants it. A sample is never more urgent than its request.
+func (l *Ledger) PriorityFor(r *request.Request, j *Job) events.Priority {
+	if !j.Sampled() {
+		return r.Priority
+	}
+	for _, at := range l.in[j.ID] {
+		if g := at.graph; g.Request == r.ID && g.Priority.Level() > r.Priority.Level() {
+			return g.Priority
+		}
+	}
+	return r.Priority
 }
 
 // graph returns a graph that has not ended; nil for others.
@@ -285,7 +327,7 @@ type order struct {
 func (l *Ledger) orderOf(j *Job) order {
 	for _, at := range l.in[j.ID] {
 		if at.graph.Request == j.of.request {
-			return order{!j.like.Backfill, at.graph.Number, at.number}
+			return order{!j.like.Backfill || j.Sampled(), at.graph.Number, at.number}
 		}
 	}
 	return order{own: true, graph: l.Graphed[j.of.request]}

@@ -63,6 +63,7 @@ func (j *Job) Spec() events.JobSpec {
 		if m.caches != "" {
 			s.Caches = strings.Fields(m.caches)
 		}
+		s.Sample = m.sample
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On
@@ -70,6 +71,9 @@ func (j *Job) Spec() events.JobSpec {
 	}
 	return s
 }
+
+// Sampled reports whether the job is a sample beside the base series of its artifact.
+func (j *Job) Sampled() bool { return j.of.more != nil && j.of.more.sample != "" }
 
 // Lane returns the lane that the job is dispatched on; the zero lane for a matched job that waits.
 func (j *Job) Lane() events.Lane {

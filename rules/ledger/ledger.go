@@ -76,7 +76,7 @@ type Ledger struct {
 	Tags  queue.Tags `json:"-"`
 	// Wishing are the requests with unanswered wishes.
 	Wishing map[events.RequestID]bool `json:"-"`
-	// Withdrawn are the cancelled requests that may leave jobs that no request wants.
+	// Withdrawn are the requests that were cancelled, or had a graph cancelled, and may leave jobs that no request wants.
 	Withdrawn map[events.RequestID]bool
 	// Torn are requests in progress that lost some of their jobs when another request was cancelled.
 	Torn map[events.RequestID]bool

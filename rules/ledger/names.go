@@ -26,11 +26,12 @@ type origin struct {
 	more        *more
 }
 
-// more is what the matched jobs of one request and kind have in common; nil for others.
+// more is what the matched jobs of one request and kind have in common, and those of a sample; nil for others.
 type more struct {
 	against events.Artifact
 	// caches are joined by spaces, which no name has.
 	caches string
+	sample string
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -65,12 +66,12 @@ func (n *names) forget(list ...string) {
 	}
 }
 
-// moreOf returns what a matched job has in common with others of its request; the zero value for other jobs.
+// moreOf returns what a matched job or a sample has in common with others of its request; the zero value for other jobs.
 func moreOf(j events.JobSpec) (m more) {
 	if j.Against != nil {
 		m.against = *j.Against
 	}
-	m.caches = strings.Join(j.Caches, " ")
+	m.caches, m.sample = strings.Join(j.Caches, " "), j.Sample
 	return m
 }
 
@@ -115,7 +116,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	known, ok := n.likes[key]
 	if !ok {
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
-		j.On, j.Against, j.Caches = nil, nil, nil
+		j.On, j.Against, j.Caches, j.Sample = nil, nil, nil, ""
 		known = &j
 		n.likes[key] = known
 	}

@@ -18,13 +18,13 @@ const (
 )
 
 // NewestRounds returns the jobs of a request, its own and those of its parent that it asked for, each in the newest
-// round that the request knows, in the order they were made. Shared jobs come last.
+// round that the request knows, in the order they were made. Shared jobs come last. Samples are not among them. Those of
+// a request that has released its jobs are copies.
 func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 	var out []*Job
 	at := map[events.JobID]int{}
-	add := func(id events.JobID) {
-		j, ok := l.Jobs[id]
-		if !ok {
+	add := func(j *Job) {
+		if j == nil || j.Sampled() {
 			return
 		}
 		first := j.Spec().First()
@@ -38,10 +38,16 @@ func (l *Ledger) NewestRounds(r *request.Request) []*Job {
 		}
 	}
 	for _, id := range r.Jobs {
-		add(id)
+		add(l.Jobs[id])
 	}
 	for _, id := range r.Shared {
-		add(id)
+		add(l.Jobs[id])
+	}
+	if r.State.Terminal() && len(r.Jobs)+len(r.Shared) == 0 {
+		made, shared := l.expanded(r.ID)
+		for _, spec := range append(made, shared...) {
+			add(l.Find(spec))
+		}
 	}
 	return out
 }

@@ -89,6 +89,10 @@ func (l *Ledger) seats(j *Job, f func(share.Leaf, share.Item)) {
 			continue
 		}
 		leaf, level := LeafOf(r), int8(r.Priority.Level())
+		if j.Sampled() {
+			priority := l.PriorityFor(r, j)
+			leaf.Tier, level = priority.Tier(), int8(priority.Level())
+		}
 		if i := slices.Index(leaves, leaf); i >= 0 {
 			levels[i] = min(levels[i], level)
 			continue

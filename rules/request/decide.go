@@ -37,7 +37,9 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		}
 		return made(r.ID, c.Jobs, "", c.Graph), nil
 	case Want:
-		return decideWant(r, c)
+		return decideWant(r, c.GraphWanted)
+	case CancelGraph:
+		return decideCancelGraph(r, c)
 	case Grant:
 		return append(made(r.ID, c.Jobs, c.Key, c.Graph), runAgain(r.ID, c.Key, c.Again)...), nil
 	case Refuse:
@@ -233,31 +235,6 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}
 	return []events.Fact{events.RequestCompleted{RequestID: r.ID, Jobs: c.Jobs}}, nil
-}
-
-// maxWish bounds the words of a wish in bytes, maxSelected the number of jobs that it names.
-const (
-	maxWish     = 256
-	maxSelected = 1000
-)
-
-func decideWant(r Request, c Want) ([]events.Fact, error) {
-	switch {
-	case c.Kind != events.GraphRepair && c.Kind != events.GraphRerun:
-		return nil, refuse("unknown kind of graph %q: use repair or rerun", c.Kind)
-	case c.Key == "" || len(c.Key) > maxWish || len(c.Reason) > 4*maxWish || len(c.Select) > maxSelected:
-		return nil, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs", maxWish, 4*maxWish, maxSelected)
-	case slices.Contains(r.Asked, c.Key):
-		return nil, nil
-	case r.StartedAt.IsZero():
-		return nil, refuse("request %s has no jobs yet: it is %s", r.ID, r.State)
-	}
-	for _, id := range c.Select {
-		if events.CheckToken("job", string(id)) != nil {
-			return nil, refuse("%q is no id of a job: `tacho request show %s` lists them", id, r.ID)
-		}
-	}
-	return []events.Fact{events.GraphWanted{RequestID: r.ID, Key: c.Key, Kind: c.Kind, Select: c.Select, Reason: c.Reason}}, nil
 }
 
 func jobsCreated(id events.RequestID, jobs []events.JobSpec, key string) []events.Fact {

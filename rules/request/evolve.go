@@ -23,8 +23,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.GraphWanted:
-		if !slices.Contains(r.Asked, f.Key) {
-			r.Asked, r.Wishes = append(slices.Clip(r.Asked), f.Key), append(slices.Clip(r.Wishes), f)
+		if r.asked(f.Key) < 0 {
+			r.Asked, r.Wishes = append(slices.Clip(r.Asked), asked(f)), append(slices.Clip(r.Wishes), f)
 		}
 	case events.GraphRefused:
 		r.answered(f.Key)
@@ -34,6 +34,15 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.Jobs = append(r.Jobs, spec.ID)
 		}
 		r.answered(f.Key)
+	case events.GraphCreated:
+		r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind})
+	case events.GraphCancelled:
+		r.Graphs = slices.Clone(r.Graphs)
+		for i, g := range r.Graphs {
+			r.Graphs[i].Cancelled = g.Cancelled || g.Number == f.Graph
+		}
+	case events.GraphEnded:
+		r.Graphs = slices.DeleteFunc(slices.Clone(r.Graphs), func(g OpenGraph) bool { return g.Number == f.Graph })
 	}
 	if r.State.Terminal() {
 		return r

@@ -1,6 +1,9 @@
 package request
 
-import "github.com/tachobench/tacho/events"
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+)
 
 // Graph says what the jobs of a command need of each other. The jobs have the numbers from 0, in their order.
 type Graph struct {
@@ -10,6 +13,18 @@ type Graph struct {
 	Shared []events.SharedJob
 	// Needs are sorted by job.
 	Needs []events.JobNeeds
+	// Priority is that of samples; empty for that of the request.
+	Priority events.Priority
+}
+
+// Need adds a need. Those of one job come one after the other.
+func (g *Graph) Need(n graph.Need) {
+	last := len(g.Needs) - 1
+	if last < 0 || g.Needs[last].Job != n.Job || g.Needs[last].Until != n.Until {
+		g.Needs = append(g.Needs, events.JobNeeds{Job: n.Job, Until: n.Until})
+		last++
+	}
+	g.Needs[last].On = append(g.Needs[last].On, n.On)
 }
 
 // Again are the next rounds of jobs of an open graph, and their numbers there.
@@ -28,7 +43,7 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 	for _, n := range g.Needs {
 		needs += len(n.On)
 	}
-	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs}
+	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority}
 }
 
 // jobs returns the facts that make the jobs of the graph, each with what its jobs need.

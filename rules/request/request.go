@@ -50,9 +50,21 @@ type Request struct {
 	Jobs []events.JobID `json:",omitzero"`
 	// Shared are jobs that it needs and that another request made before.
 	Shared []events.JobID `json:",omitzero"`
-	// Asked are the keys of all its wishes for more jobs. Wishes are those without an answer yet.
-	Asked  []string             `json:",omitzero"`
+	// Asked are all its wishes for more jobs. Wishes are those without an answer yet.
+	Asked  []Asked              `json:",omitzero"`
 	Wishes []events.GraphWanted `json:",omitzero"`
+	// Graphs are those that have not ended, in the order they were made.
+	Graphs []OpenGraph `json:",omitzero"`
+}
+
+// Asked is a wish by its key. Digest tells it from other wishes, whatever reasons they give.
+type Asked struct{ Key, Digest string }
+
+// OpenGraph is a graph of a request that has not ended. Cancelled says that it was withdrawn.
+type OpenGraph struct {
+	Number    int
+	Kind      events.GraphKind
+	Cancelled bool `json:",omitempty"`
 }
 
 // Trouble is what kept a request from being turned into jobs.
@@ -182,11 +194,12 @@ type FailExpansion struct{ Reason string }
 // answer each other for ever.
 type Hold struct{ Lack, Detail string }
 
-// Want asks for more jobs for the request, whatever its state. One key is one wish.
-type Want struct {
-	Key    string
-	Kind   events.GraphKind
-	Select []events.JobID
+// Want asks for more jobs for the request, whatever its state. One key is one wish. The request of the wish is ignored.
+type Want struct{ events.GraphWanted }
+
+// CancelGraph withdraws a graph that was made by a wish.
+type CancelGraph struct {
+	Graph  int
 	Reason string
 }
 
@@ -230,6 +243,7 @@ func (AddBackfill) command()    {}
 func (FailExpansion) command()  {}
 func (Hold) command()           {}
 func (Want) command()           {}
+func (CancelGraph) command()    {}
 func (Grant) command()          {}
 func (Refuse) command()         {}
 func (Complete) command()       {}

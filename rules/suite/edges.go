@@ -119,8 +119,8 @@ func (c *checker) kindNeeds(d Definitions) {
 		if len(k.Needs) > 0 && d.Version < 2 {
 			c.report(path, "kind %q has needs: write version = 2 at the head of the file, so that programs that do not know needs refuse it", k.Name)
 		}
-		for at, need := range k.Needs {
-			if on, ok := c.kindNeed(index(path, at), k, need, d, kinds); ok {
+		for at := range k.Needs {
+			if on, ok := c.kindNeed(index(path, at), k, at, d, kinds); ok {
 				edges = append(edges, graph.Need{Job: i, On: on})
 			}
 		}
@@ -131,7 +131,8 @@ func (c *checker) kindNeeds(d Definitions) {
 }
 
 // kindNeed checks one need of a kind. It returns the place of the kind that is needed.
-func (c *checker) kindNeed(path string, k Kind, need KindNeed, d Definitions, kinds []events.JobKind) (on int, ok bool) {
+func (c *checker) kindNeed(path string, k Kind, at int, d Definitions, kinds []events.JobKind) (on int, ok bool) {
+	need := k.Needs[at]
 	c.reference(join(path, "kind"), "kind that is needed", string(need.Kind), tokens(kinds))
 	c.references(join(path, "across"), "dimension", need.Across, []string{acrossTarget, acrossSet, acrossBackend, acrossProfile, acrossAll})
 	if need.Until != events.UntilSuccess && need.Until != events.UntilEnded {
@@ -142,7 +143,7 @@ func (c *checker) kindNeed(path string, k Kind, need KindNeed, d Definitions, ki
 		return 0, false
 	}
 	other := d.Kinds[on]
-	if n := slices.IndexFunc(k.Needs, func(o KindNeed) bool { return o.Kind == need.Kind }); k.Needs[n].Until != need.Until || !slices.Equal(k.Needs[n].Across, need.Across) {
+	if slices.ContainsFunc(k.Needs[:at], func(before KindNeed) bool { return before.Kind == need.Kind }) {
 		c.report(path, "kind %q needs %q twice: remove one of them", k.Name, need.Kind)
 	}
 	for _, kind := range []events.RequestKind{events.Master, events.Try, events.Release} {
@@ -176,6 +177,18 @@ func (c *checker) neededOptional(path string, k, other Kind, need KindNeed, d De
 				c.report(path, "kind %q on target %s needs the success of %q on target %s, which is optional: add until = %q, or leave out target in across",
 					k.Name, t.Name, other.Name, o.Name, events.UntilEnded)
 				return
+			}
+		}
+	}
+}
+
+// graphSizes checks that the graphs of requests without parameters are not too large.
+func (c *checker) graphSizes(d Definitions) {
+	for _, kind := range []events.RequestKind{events.Master, events.Try, events.Release} {
+		own, _, err := d.Expand(Request{Artifact: events.Artifact{Suite: d.Name, Tag: "any", Kind: kind}})
+		if needs := d.Edges(own); err == nil && len(needs) > 0 {
+			if err := graph.Check(len(own), needs, func(i int) string { return graph.LabelOf(own[i]).String() }); err != nil {
+				c.report("kind", "a %s request: %v", kind, err)
 			}
 		}
 	}

@@ -85,6 +85,9 @@ func TestNeedsThatCannotBe(t *testing.T) {
 		{`needs = [{ kind = "runtime", until = "success" }]`, `until is "success": write "ended" for a job that runs whatever becomes of the one that it needs, or leave it out`},
 		{`needs = [{ kind = "runtime" }]`, `kind "compile" needs "runtime", which is not made for a release request: add it to requests of "runtime", or take it out of those of "compile"`},
 		{`needs = [{ kind = "runtime" }]`, `kind "compile" has backfill and needs "runtime", which has none: the jobs for the parent need them, too; add backfill = true to "runtime"`},
+		{`needs = [{ kind = "runtime" }, { kind = "runtime" }]`, `kind "compile" needs "runtime" twice: remove one of them`},
+		{`needs = [{ kind = "runtime", across = "all" }]`, `kind.needs.across cannot be of type string: write a list, in brackets`},
+		{`needs = ["runtime"]`, `kind.needs cannot be of type string`},
 		{`needs = [{ kind = "runtime" }, { kind = "runtime", until = "ended" }]`, `kind "compile" needs "runtime" twice: remove one of them`},
 		{
 			`needs = [{ kind = "runtime", across = ["target"] }]`,
@@ -109,5 +112,17 @@ needs = [{ kind = "compile", until = "ended" }]
 	old := strings.Replace(needing(t, `needs = [{ kind = "runtime", until = "ended" }]`), "version = 2", "version = 1", 1)
 	if _, err := Load("small.toml", []byte(old), nil); err == nil || !strings.Contains(err.Error(), `kind "compile" has needs: write version = 2`) {
 		t.Errorf("needs in version 1: %v", err)
+	}
+}
+
+func TestAGraphThatIsTooLargeIsRefused(t *testing.T) {
+	text := needing(t, "requests = [\"master\", \"try\"]\nneeds = [{ kind = \"runtime\", until = \"ended\" }]")
+	text = strings.Replace(text, "backfill = true\nrequests", "requests", 1)
+	for i := range 80 {
+		text += fmt.Sprintf("\n[[profile]]\nname = \"p%d\"\n\n[[backend]]\nname = \"b%d\"\n", i, i)
+	}
+	_, err := Load("small.toml", []byte(text), nil)
+	if err == nil || !strings.Contains(err.Error(), "a master request: ") || !strings.Contains(err.Error(), "a graph has at most 10000 jobs") {
+		t.Errorf("%.500v", err)
 	}
 }

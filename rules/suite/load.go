@@ -44,6 +44,9 @@ func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (even
 	d.complete()
 	c := checker{file: file, places: locate(data), problems: problems, draft: draft}
 	c.check(d)
+	if len(c.problems) == 0 {
+		c.graphSizes(d)
+	}
 	if sourceDigest != nil && d.ownsSources() {
 		for i := range d.Benchmarks {
 			digest, err := sourceDigest(d.Benchmarks[i])
@@ -90,9 +93,17 @@ func decode(file string, data []byte, d *Definitions) (problems Problems, ok boo
 func explain(e *toml.DecodeError) string {
 	text := strings.TrimPrefix(e.Error(), "toml: ")
 	key := strings.Join(e.Key(), ".")
-	got, _, mismatch := strings.Cut(strings.TrimPrefix(text, "cannot decode TOML "), " into ")
+	got, into, mismatch := strings.Cut(strings.TrimPrefix(text, "cannot decode TOML "), " into ")
+	field, wanted, _ := strings.Cut(strings.TrimPrefix(into, "struct field "), " of type ")
 	switch {
 	case mismatch && key != "":
+		// The key of a value inside of an inline table is that of the table.
+		if name := strings.ToLower(field[strings.LastIndexByte(field, '.')+1:]); name != "" && !strings.HasSuffix(strings.ReplaceAll(key, "_", ""), name) {
+			key += "." + name
+		}
+		if strings.HasPrefix(wanted, "[]") {
+			return fmt.Sprintf("%s cannot be of type %s: write a list, in brackets", key, got)
+		}
 		return fmt.Sprintf("%s cannot be of type %s", key, got)
 	case mismatch:
 		return fmt.Sprintf("the value cannot be of type %s", got)

@@ -30,6 +30,12 @@ func (g Grammar) parse(a addressed) (Command, *Refusal) {
 		return g.build(a.arguments)
 	case triageWord:
 		return g.triage(a.arguments)
+	case retryWord:
+		return g.retry(a.arguments)
+	case noiseWord:
+		return g.noise(a.arguments)
+	case priorityWord:
+		return g.priority(a.arguments)
 	case cancelWord:
 		return Cancel{}, g.nothingAfter(cancelWord, a.arguments)
 	case statusWord:

@@ -25,6 +25,7 @@
 package command
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
@@ -56,6 +57,22 @@ type Triage struct {
 	SHAs []events.Tag
 }
 
+// Retry asks to run again what did not succeed in the newest request of this pull request.
+type Retry struct {
+	// Select are the terms of a graph.Selector; none means all that did not succeed.
+	Select []string
+}
+
+// Noise asks for further samples of the parent of that request.
+type Noise struct {
+	// Samples is how many; 0 for the usual number. Benchmarks narrows them to these globs; empty means all.
+	Samples    int
+	Benchmarks []string
+}
+
+// Priority gives that request another priority.
+type Priority struct{ To events.Priority }
+
 // Cancel asks to stop what was asked for on this pull request.
 type Cancel struct{}
 
@@ -67,25 +84,31 @@ type Help struct{}
 
 // The words of the commands.
 const (
-	queueWord  = "queue"
-	buildWord  = "build"
-	triageWord = "triage"
-	cancelWord = "cancel"
-	statusWord = "status"
-	helpWord   = "help"
+	queueWord    = "queue"
+	buildWord    = "build"
+	triageWord   = "triage"
+	retryWord    = "retry"
+	noiseWord    = "noise"
+	priorityWord = "priority"
+	cancelWord   = "cancel"
+	statusWord   = "status"
+	helpWord     = "help"
 )
 
 // words returns them in the order in which people meet them.
 func words() []string {
-	return []string{queueWord, buildWord, triageWord, cancelWord, statusWord, helpWord}
+	return []string{queueWord, buildWord, triageWord, retryWord, noiseWord, priorityWord, cancelWord, statusWord, helpWord}
 }
 
-func (Queue) command()  {}
-func (Build) command()  {}
-func (Triage) command() {}
-func (Cancel) command() {}
-func (Status) command() {}
-func (Help) command()   {}
+func (Queue) command()    {}
+func (Build) command()    {}
+func (Triage) command()   {}
+func (Retry) command()    {}
+func (Noise) command()    {}
+func (Priority) command() {}
+func (Cancel) command()   {}
+func (Status) command()   {}
+func (Help) command()     {}
 
 func (c Queue) String() string {
 	return strings.Join(append([]string{queueWord}, render(c.Parameters)...), " ")
@@ -96,6 +119,18 @@ func (c Build) String() string {
 }
 
 func (c Triage) String() string { return triageWord + " " + join(c.SHAs, " ") }
+
+func (c Retry) String() string { return strings.Join(append([]string{retryWord}, c.Select...), " ") }
+
+func (c Noise) String() string {
+	said := []string{noiseWord}
+	if c.Samples > 0 {
+		said = append(said, strconv.Itoa(c.Samples))
+	}
+	return strings.Join(append(said, render(events.Parameters{Benchmarks: c.Benchmarks})...), " ")
+}
+
+func (c Priority) String() string { return priorityWord + " " + c.To.String() }
 
 func (Cancel) String() string { return cancelWord }
 func (Status) String() string { return statusWord }

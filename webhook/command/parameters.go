@@ -26,27 +26,7 @@ const (
 
 // parameters reads key=value words. after is the text before them, for examples.
 func (g Grammar) parameters(after string, arguments []string) (p events.Parameters, refusal *Refusal) {
-	given := map[string]bool{}
-	for i, argument := range arguments {
-		key, values, ok := strings.Cut(argument, "=")
-		if refusal := g.spaces(after, arguments, i); refusal != nil {
-			return p, refusal
-		}
-		name := strings.ToLower(key)
-		switch {
-		case !ok:
-			return p, refuse(argument, "I do not know what %s means after %s: give parameters as in %s, and the rest on another line",
-				quote(argument), quote(after), g.example(after+" "+g.sample()))
-		case !slices.Contains(keys(), name):
-			return p, refuse(key, "I do not know the parameter %s%s: use %s", quote(key), suggest(key, keys()), either(keys()))
-		case given[name]:
-			return p, refuse(key, "%s is given twice: write its values after one %s, separated by commas", quote(name), quote(name+"="))
-		}
-		given[name] = true
-		list := strings.Split(values, ",")
-		if len(list) > maxValues {
-			return p, refuse(key, "%s names more than %d values: name fewer, or leave it out for all", quote(name), maxValues)
-		}
+	refusal = pairs(quote(after), g.example(after+" "+g.sample()), keys(), arguments, func(name string, list []string) (refusal *Refusal) {
 		switch name {
 		case targetsKey:
 			p.Targets, refusal = choose("target", g.Targets, list)
@@ -57,15 +37,44 @@ func (g Grammar) parameters(after string, arguments []string) (p events.Paramete
 		case benchmarksKey:
 			p.Benchmarks, refusal = globs(list)
 		}
-		if refusal != nil {
-			return p, refusal
-		}
-	}
-	return p, nil
+		return refusal
+	})
+	return p, refusal
 }
 
-// spaces refuses argument i if it looks like a part of a parameter that was written with spaces.
-func (g Grammar) spaces(after string, arguments []string, i int) *Refusal {
+// pairs calls take with each key and its values, until it refuses them. keys are those that there may be, once each. after
+// is the quoted text before them, example a right comment.
+func pairs(after, example string, keys, arguments []string, take func(name string, list []string) *Refusal) *Refusal {
+	given := map[string]bool{}
+	for i, argument := range arguments {
+		key, values, ok := strings.Cut(argument, "=")
+		if refusal := spaces(example, arguments, i); refusal != nil {
+			return refusal
+		}
+		name := strings.ToLower(key)
+		switch {
+		case !ok:
+			return refuse(argument, "I do not know what %s means after %s: give parameters as in %s, and the rest on another line",
+				quote(argument), after, example)
+		case !slices.Contains(keys, name):
+			return refuse(key, "I do not know the parameter %s%s: use %s", quote(key), suggest(key, keys), either(keys))
+		case given[name]:
+			return refuse(key, "%s is given twice: write its values after one %s, separated by commas", quote(name), quote(name+"="))
+		}
+		given[name] = true
+		list := strings.Split(values, ",")
+		if len(list) > maxValues {
+			return refuse(key, "%s names more than %d values: name fewer, or leave it out for all", quote(name), maxValues)
+		}
+		if refusal := take(name, list); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// spaces refuses argument i if it looks like a part of a parameter that was written with spaces. example is a right comment.
+func spaces(example string, arguments []string, i int) *Refusal {
 	word := arguments[i]
 	previous, next := "", ""
 	if i > 0 {
@@ -74,7 +83,6 @@ func (g Grammar) spaces(after string, arguments []string, i int) *Refusal {
 	if i+1 < len(arguments) {
 		next = arguments[i+1]
 	}
-	example := g.example(after + " " + g.sample())
 	switch {
 	case strings.HasPrefix(word, "="),
 		!strings.Contains(word, "=") && (strings.HasPrefix(next, "=") || strings.HasSuffix(previous, "=")):

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // A rendered command is read as the same command, wherever a comment has it.
@@ -33,7 +34,7 @@ func drawCommand(t *rapid.T) Command {
 	hex := func(least int) *rapid.Generator[string] {
 		return rapid.StringOfN(rapid.RuneFrom([]rune("0123456789abcdef")), least, whole, whole)
 	}
-	switch rapid.IntRange(0, 5).Draw(t, "command") {
+	switch rapid.IntRange(0, 8).Draw(t, "command") {
 	case 0:
 		return Queue{drawParameters(t)}
 	case 1:
@@ -48,8 +49,32 @@ func drawCommand(t *rapid.T) Command {
 		return Cancel{}
 	case 4:
 		return Status{}
+	case 5:
+		return Retry{Select: drawSelector(t)}
+	case 6:
+		return Noise{Samples: rapid.SampledFrom([]int{0, 2, 5, 20}).Draw(t, "samples"), Benchmarks: drawParameters(t).Benchmarks}
+	case 7:
+		return Priority{To: rapid.SampledFrom(events.Priorities).Draw(t, "priority")}
 	}
 	return Help{}
+}
+
+// drawSelector draws terms that a selector takes.
+func drawSelector(t *rapid.T) (terms []string) {
+	values := map[string]*rapid.Generator[string]{
+		kindKey: rapid.StringMatching(`[a-z][a-z0-9.+_-]{0,9}`), setKey: rapid.StringMatching(`[0-9]{1,3}`), stateKey: rapid.SampledFrom(graph.SelectableStates()),
+		targetKey: rapid.SampledFrom(spelled(rust().Targets.known())), backendKey: rapid.SampledFrom(spelled(rust().Backends.known())),
+		profileKey: rapid.SampledFrom(spelled(rust().Profiles.known())),
+	}
+	for _, property := range properties() {
+		if chosen := some(t, property, values[property]); chosen != nil {
+			terms = append(terms, property+"="+strings.Join(chosen, ","))
+		}
+	}
+	if _, err := graph.ParseSelector(terms); err != nil {
+		t.Fatal(err)
+	}
+	return terms
 }
 
 func drawParameters(t *rapid.T) events.Parameters {
@@ -77,6 +102,8 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"@tacho queue", "@bors try @tacho queue backends=llvm,Cranelift profiles=", "@tacho build " + sha + " benchmarks=a*,[b-c]?",
 		"@tacho build https://github.com/o/r/commit/" + sha, "@tacho triage abcd  efgh", "@tacho status\n@tacho help",
+		"@tacho retry kind=compile,link State=Failure", "@tacho retry set= target", "@tacho noise 7 benchmarks=a*", "@tacho noise 1", "@tacho noise 99999999999999999999",
+		"@tacho priority VIP", "@tacho priority high low",
 		"```\n@tacho queue\n``", "- > `\\`<!-- @tacho --> 1. \t# ---", "<pre>@tacho</pre> <code> `` @tacho queue ``", "@tacho q`ueue",
 		"- - - 1) a\n\n        @tacho cancel", "\xff@tacho\x00 queue\r@tacho\u2028queue", "@tacho frobnicate `@all` <!-- x -->",
 	} {
@@ -90,6 +117,11 @@ func FuzzRead(f *testing.F) {
 		}
 		if g.Addressed(comment) != (got != nil || err != nil) {
 			t.Fatalf("addressed %v, read %v, %v", g.Addressed(comment), got, err)
+		}
+		if retry, is := got.(Retry); is {
+			if _, err := graph.ParseSelector(retry.Select); err != nil {
+				t.Fatalf("%q selects no jobs: %v", got, err)
+			}
 		}
 		if got != nil {
 			again, err := g.Read("@tacho " + got.String())
@@ -153,7 +185,7 @@ func TestTimeIsLinear(t *testing.T) {
 		"> - ", "<?", "<!A", "<![CDATA[", "<a b='\n", "</a", "[", "[a]: <b \"", "[a]: b\n", "<div>\n", "<http://", "<code>`",
 	} {
 		for _, before := range []string{"", "@tacho queue ", "@tacho queue profiles=", "x\n"} {
-			n := (longComment - len(before)) / len(piece)
+			n := (MaxComment/8 - len(before)) / len(piece)
 			start := processorTime(t)
 			_, _ = rust().Read(before + strings.Repeat(piece, n))
 			if took := processorTime(t) - start; took > 2*time.Second {

@@ -121,7 +121,7 @@ type RequestAnswer struct {
 // Graphs are the graphs of a request.
 type Graphs struct {
 	RequestID events.RequestID `json:"request_id"`
-	// Graphs are by number; empty if the jobs of the request need no others.
+	// Graphs are by number; empty if the jobs of the request need no others and it has no samples.
 	Graphs []readmodel.Graph `json:"graphs"`
 }
 
@@ -155,6 +155,64 @@ type RepairAnswer struct {
 	// Jobs are the new rounds. Answered is not set if no scheduler has answered yet; one will answer later.
 	Jobs     []events.JobID `json:"jobs"`
 	Answered bool           `json:"answered"`
+}
+
+// DownstreamNone is how a wish says that it clones the selected jobs alone. It is the same as none said.
+const DownstreamNone = "none"
+
+// NewGraph is the body of a wish for more jobs of a request.
+type NewGraph struct {
+	// Kind is rerun or repair for the next rounds of jobs that did not succeed, retrigger for further samples, or noise for
+	// further samples of the parent.
+	Kind events.GraphKind `json:"kind"`
+	// Jobs names the jobs; empty means all, or for a rerun and a repair all that did not succeed. Select takes of these the
+	// ones that have properties, such as kind=compile,link.
+	Jobs   []events.JobID `json:"jobs,omitempty"`
+	Select []string       `json:"select,omitempty"`
+	// Copies is how many samples are taken: 1 to 20, by default 1, of the parent 2 to 20, by default 5.
+	Copies *int `json:"copies,omitempty"`
+	// Downstream says which jobs a retrigger clones, too: none, needed or all (events.Downstream).
+	Downstream string `json:"downstream,omitempty"`
+	// Benchmarks narrows the samples to these globs. Priority is low by default, idle for noise.
+	Benchmarks []string        `json:"benchmarks,omitempty"`
+	Priority   events.Priority `json:"priority,omitempty"`
+	// Expect is the token of a dry run: another list of jobs is refused.
+	Expect string `json:"expect,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Key names the wish: asking again with the same key is the same wish. One is made up if none is given.
+	Key string `json:"key,omitempty"`
+	// DryRun answers with the list of jobs, and records nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// GraphAnswer is the result of a wish for more jobs.
+type GraphAnswer struct {
+	RequestAnswer
+	Key       string           `json:"key,omitempty"`
+	GraphKind events.GraphKind `json:"graph_kind"`
+	// Graph is the number of the graph with the jobs; nil if they are in none.
+	Graph *int `json:"graph"`
+	// Jobs are those that were made. Those of a dry run are the ones that would be cloned or run again, as they are now.
+	Jobs []GraphJob `json:"jobs"`
+	// Copies is how often a dry run would clone them.
+	Copies int `json:"copies,omitempty"`
+	// Token names the list of jobs (see NewGraph.Expect). It is empty after a wish for samples that expected none.
+	Token  string `json:"token,omitempty"`
+	DryRun bool   `json:"dry_run,omitempty"`
+	// Answered is not set if no scheduler has answered yet; one will answer later.
+	Answered bool `json:"answered"`
+}
+
+// GraphJob is a job of such an answer.
+type GraphJob struct {
+	JobID events.JobID `json:"job_id"`
+	// Label is kind, target, set, backend and profile.
+	Label string     `json:"label"`
+	Tag   events.Tag `json:"tag"`
+	// Sample says to which sample the job belongs; empty for a next round.
+	Sample string `json:"sample,omitempty"`
+	// State is that of a job that would be cloned or run again, or blocked or skipped.
+	State string `json:"state,omitempty"`
 }
 
 // DefinitionsAnswer is the result of publishing definitions.

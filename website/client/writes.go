@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -27,6 +28,16 @@ func (c *Client) CancelRequest(ctx context.Context, id events.RequestID, reason 
 // RepairRequest asks for the next rounds of jobs of a request that did not succeed. id may be any name of the request.
 func (c *Client) RepairRequest(ctx context.Context, id events.RequestID, r control.Repair) (RepairAnswer, error) {
 	return post[RepairAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/repair", r)
+}
+
+// WantGraph asks for more jobs of a request. id may be any name of the request.
+func (c *Client) WantGraph(ctx context.Context, id events.RequestID, n NewGraph) (GraphAnswer, error) {
+	return post[GraphAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/graphs", n)
+}
+
+// CancelGraph withdraws a graph that was asked for. id may be any name of the request.
+func (c *Client) CancelGraph(ctx context.Context, id events.RequestID, graph int, reason string) (RequestAnswer, error) {
+	return post[RequestAnswer](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/cancel", url.PathEscape(string(id)), graph), Reason{reason})
 }
 
 // ArtifactsReady says that the artifact of a waiting request exists.

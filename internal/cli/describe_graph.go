@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+)
+
+// describeWish describes a wish for more jobs.
+func describeWish(f events.GraphWanted) string {
+	what := "all jobs that did not succeed"
+	switch {
+	case len(f.Select) > 0:
+		what = phrase.Count(len(f.Select), "job")
+	case f.Kind.Sampled():
+		what = "all jobs"
+	}
+	if len(f.Where) > 0 {
+		what += " with " + strings.Join(f.Where, " ")
+	}
+	if f.Copies > 0 {
+		what += fmt.Sprintf(", %s each", phrase.Count(f.Copies, "sample"))
+	}
+	if f.Downstream != "" {
+		what += fmt.Sprintf(" with %s downstream", f.Downstream)
+	}
+	return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
+}

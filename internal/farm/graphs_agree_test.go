@@ -1,0 +1,338 @@
+package farm
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/pgtest"
+	"github.com/tachobench/tacho/projector"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/ledger"
+)
+
+// TestRandomGraphsInLedgerAndTables gives the log of one scheduler, with graphs, reruns, repairs, cancels, late parents
+// and moved jobs, to a ledger and to projectors that stop now and then. After each batch of any size both know the same
+// of each job of each graph. A failure names its seed; TACHO_SEED repeats it.
+func TestRandomGraphsInLedgerAndTables(t *testing.T) {
+	first, count := uint64(0), graphLogs
+	if s := os.Getenv("TACHO_SEED"); s != "" {
+		seed, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, count = seed, 1
+	}
+	seen := map[string]int{}
+	for seed := first; seed < first+count; seed++ {
+		ok := t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			var log []events.Stored
+			synctest.Test(t, func(t *testing.T) {
+				w := newGraphWorld(t, rand.New(rand.NewPCG(seed, 17)))
+				for range 40 + w.r.IntN(80) {
+					w.step()
+				}
+				w.settle()
+				log = w.stored()
+			})
+			for _, size := range []int{1, 7, 1000} {
+				t.Run(fmt.Sprint(size), func(t *testing.T) { compareGraphs(t, rand.New(rand.NewPCG(seed, uint64(size))), log, size, seen) })
+			}
+		})
+		if !ok {
+			t.Fatalf("repeat with TACHO_SEED=%d", seed)
+		}
+	}
+	t.Logf("%v", seen)
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended"} {
+		if seen[what] == 0 && count > 2 {
+			t.Errorf("nothing was %s", what)
+		}
+	}
+}
+
+// stored returns the whole log.
+func (w *graphWorld) stored() (all []events.Stored) {
+	cursor, err := w.log.Follow(w.t.Context(), 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer cursor.Close()
+	for events.Seq(len(all)) < w.head() {
+		batch, err := cursor.Next(w.t.Context(), 1000)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, batch...)
+	}
+	return all
+}
+
+// standing is what is known of a job of a graph.
+type standing struct {
+	Job      events.JobID
+	Optional bool
+	State    graph.State
+	Cause    int // -1 for none
+	Needs    []readmodel.GraphNeed
+}
+
+// known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
+// the jobs that have not ended: whether they wait, and what holds them.
+type known struct {
+	Graphs map[string]standing
+	Jobs   map[events.JobID]string
+}
+
+// compareGraphs folds a log into a ledger and into tables, and compares them after each batch.
+func compareGraphs(t *testing.T, r *rand.Rand, log []events.Stored, size int, seen map[string]int) {
+	url := pgtest.New(t, "migrated", readmodel.Migrate)
+	tables, err := readmodel.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tables.Close()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	feed := &slowFeed{log: log, grown: make(chan struct{})}
+	project := func() (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- projector.New(projector.Config{Log: feed, URL: url, BatchSize: size}).Run(ctx) }()
+		return func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	stop := project()
+	defer func() { stop() }()
+	l, past := ledger.New(), &pastGraphs{graphs: map[string]standing{}, ended: map[string]time.Time{}}
+	for at := 0; at < len(log); {
+		n := min(size, len(log)-at)
+		if size > 100 {
+			n = min(1+r.IntN(size), len(log)-at)
+		}
+		for _, m := range log[at : at+n] {
+			past.take(t, l, m, seen)
+		}
+		at += n
+		feed.show(at)
+		if err := tables.WaitFor(t.Context(), events.Seq(at)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(past.with(l, seen), tabled(t, conn)); diff != "" {
+			t.Fatalf("after event %d, ledger (-) and tables (+):\n%s", at, diff)
+		}
+		if r.IntN(len(log)/n+1) < 3 {
+			stop()
+			stop = project()
+		}
+	}
+}
+
+// pastGraphs are the graphs that the ledger has forgotten, because they have ended, in their last states.
+type pastGraphs struct {
+	graphs map[string]standing
+	ended  map[string]time.Time // by name of the graph
+}
+
+// take folds an event into the ledger.
+func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen map[string]int) {
+	e, err := events.Decode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The others leave the past as it is.
+	//exhaustive:ignore
+	switch f := e.Fact.(type) {
+	case events.GraphEnded:
+		for _, g := range l.Graphs[f.RequestID] {
+			if g.Number == f.Graph {
+				maps.Copy(p.graphs, standings(g))
+				p.ended[graphName(g)] = e.Time.UTC().Truncate(time.Microsecond)
+				seen["ended"]++
+			}
+		}
+	case events.JobsCreated:
+		if f.Graph != nil && len(f.Graph.Again) > 0 {
+			seen["again"]++
+		}
+	case events.GraphCreated:
+		seen[string(f.Kind)]++
+	case events.JobMoved:
+		seen["moved"]++
+	case events.BackfillAdmitted:
+		seen["late parent"]++
+	case events.JobsRetired:
+		before, err := time.Parse(time.RFC3339, f.EndedBefore)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, at := range p.ended {
+			if at.Before(before) {
+				seen["retired"]++
+				delete(p.ended, name)
+				maps.DeleteFunc(p.graphs, func(key string, _ standing) bool { return key[:len(name)+1] == name+"/" })
+			}
+		}
+	}
+	if _, err := l.Take(m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// with returns what the ledger knows, and what it has forgotten.
+func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
+	k := known{maps.Clone(p.graphs), map[events.JobID]string{}}
+	holds := map[events.JobID]graph.State{}
+	for _, graphs := range l.Graphs {
+		for _, g := range graphs {
+			maps.Copy(k.Graphs, standings(g))
+			for number, id := range g.Jobs {
+				if state := g.States.State(number); state == graph.Blocked || holds[id] == "" {
+					holds[id] = state
+				}
+				seen[string(g.States.State(number))]++
+			}
+		}
+	}
+	for id, j := range l.Jobs {
+		if j.State.Terminal() {
+			continue
+		}
+		k.Jobs[id] = string(j.State)
+		if j.State == events.JobQueued && j.Place == 0 && l.Held(j) {
+			k.Jobs[id] = "held " + string(holds[id])
+		}
+		seen[k.Jobs[id]]++
+	}
+	return k
+}
+
+func graphName(g *ledger.Graph) string { return fmt.Sprintf("%s/%d", g.Request, g.Number) }
+
+func standings(g *ledger.Graph) map[string]standing {
+	all := map[string]standing{}
+	needs := make([][]readmodel.GraphNeed, len(g.Jobs))
+	g.States.Needs(func(n graph.Need, met bool) {
+		needs[n.Job] = append(needs[n.Job], readmodel.GraphNeed{On: n.On, Until: n.Until, Met: met})
+	})
+	for number, id := range g.Jobs {
+		if id == "" && len(needs[number]) == 0 {
+			continue // not named yet
+		}
+		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number]}
+		if cause, skipped := g.States.Cause(number); skipped {
+			s.Cause = cause
+		}
+		all[fmt.Sprintf("%s/%d", graphName(g), number)] = s
+	}
+	return all
+}
+
+// tabled returns what the tables know.
+func tabled(t *testing.T, conn *pgx.Conn) known {
+	t.Helper()
+	k := known{map[string]standing{}, map[events.JobID]string{}}
+	var key string
+	var s standing
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs FROM tacho.graph_job`)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs}, func() error {
+			if len(s.Needs) == 0 {
+				s.Needs = nil
+			}
+			k.Graphs[key], s.Needs = s, nil
+			return nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id events.JobID
+	var state string
+	rows, err = conn.Query(t.Context(), `SELECT job_id, CASE WHEN held = '' THEN state ELSE 'held ' || held END FROM tacho.job_queue WHERE state IN ('queued', 'in_progress')`)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error { k.Jobs[id] = state; return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// slowFeed shows as much of a log as it was told to.
+type slowFeed struct {
+	log []events.Stored
+
+	mu    sync.Mutex
+	shown int
+	grown chan struct{}
+}
+
+// show shows the first events of the log.
+func (f *slowFeed) show(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shown = n
+	close(f.grown)
+	f.grown = make(chan struct{})
+}
+
+// Head implements projector.Source.
+func (f *slowFeed) Head(context.Context) (eventlog.Head, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return eventlog.Head{Identity: "log", First: 1, Last: events.Seq(f.shown)}, nil
+}
+
+// Follow implements projector.Source.
+func (f *slowFeed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {
+	return &slowCursor{f, int(after)}, nil
+}
+
+type slowCursor struct {
+	feed *slowFeed
+	at   int
+}
+
+// Next implements eventlog.Cursor.
+func (c *slowCursor) Next(ctx context.Context, most int) ([]events.Stored, error) {
+	for {
+		c.feed.mu.Lock()
+		shown, grown := c.feed.shown, c.feed.grown
+		c.feed.mu.Unlock()
+		if c.at < shown {
+			from := c.at
+			c.at = min(shown, from+most)
+			return slices.Clone(c.feed.log[from:c.at]), nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Close implements eventlog.Cursor.
+func (c *slowCursor) Close() {}

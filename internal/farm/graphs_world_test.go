@@ -1,0 +1,256 @@
+package farm
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/scheduler"
+)
+
+// graphWorld is a world of requests whose jobs need one another. It is made for synctest bubbles.
+type graphWorld struct {
+	*world
+	lanes []events.Lane
+	asked []events.RequestID
+}
+
+// graphTags are the artifacts that are asked for.
+var graphTags = []events.Tag{"t0", "t1", "t2", "t3", "t4"}
+
+func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
+	w := &graphWorld{world: newWorld(t, r, scheduler.Policy{MaxInProgress: 1 + r.IntN(3), Retention: 12 * time.Hour})}
+	d := randomNeeds(r)
+	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
+	for _, target := range d.Targets {
+		for set := range target.Sets {
+			w.collector(events.Lane{Target: target.Name, Set: events.Set(set)}, "")
+		}
+	}
+	if slices.ContainsFunc(d.Kinds, suite.Kind.Matched) {
+		w.say(events.MachineDescribed{Machine: "m", Pool: "p", OS: "linux", Arch: "amd64", Slots: 2, CPUs: 4, MemoryMiB: 1 << 14})
+		for i := range 2 {
+			w.collector(events.PoolLane("p", i), "m")
+		}
+	}
+	return w
+}
+
+// randomNeeds returns definitions with random kinds that need one another.
+func randomNeeds(r *rand.Rand) suite.Definitions {
+	d := smallSuite()
+	d.Version, d.Kinds = 2, nil
+	d.Targets = []suite.Target{{Name: "here", Sets: 1 + r.IntN(2), OS: "linux", Arch: "amd64"}}
+	if r.IntN(2) == 0 {
+		d.Targets = append(d.Targets, suite.Target{Name: "there", Sets: 1, Optional: r.IntN(2) == 0, OS: "linux", Arch: "amd64"})
+	}
+	backfill, matched := r.IntN(2) == 0, r.IntN(3) == 0 // matched jobs have no backfill
+	for i := range 2 + r.IntN(4) {
+		k := suite.Kind{Name: events.JobKind(rune('a' + i)), Profile: "a", PerSet: r.IntN(2) == 0, PerProfile: r.IntN(3) == 0, Backfill: backfill}
+		if matched && r.IntN(2) == 0 {
+			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
+		}
+		for on := range i {
+			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
+				continue
+			}
+			need := suite.KindNeed{Kind: d.Kinds[on].Name}
+			if r.IntN(3) == 0 {
+				need.Until = events.UntilEnded
+				need.Across = []string{"all"}
+			}
+			k.Needs = append(k.Needs, need)
+		}
+		d.Kinds = append(d.Kinds, k)
+	}
+	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
+	return d
+}
+
+func (w *graphWorld) collector(lane events.Lane, machine events.MachineName) {
+	if err := w.log.EnsureLane(w.t.Context(), lane); err != nil {
+		w.t.Fatal(err)
+	}
+	w.lanes = append(w.lanes, lane)
+	name := nameOn(lane)
+	w.say(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: machine}, events.LaneAssigned{Lane: lane, Name: name})
+	w.back(name)
+}
+
+func nameOn(lane events.Lane) events.CollectorName {
+	return events.CollectorName(fmt.Sprintf("c-%s-%d", lane.Target, lane.Set))
+}
+
+// back brings a collector back, wherever it was.
+func (w *graphWorld) back(name events.CollectorName) {
+	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+}
+
+// pass lets simulated time pass.
+func (w *graphWorld) pass(d time.Duration) {
+	<-time.After(d)
+	w.now = time.Now()
+}
+
+// step lets something happen.
+func (w *graphWorld) step() {
+	w.pass(time.Duration(w.r.IntN(3000)) * time.Millisecond)
+	switch k := w.r.IntN(100); {
+	case k < 8:
+		w.ask()
+	case k < 20:
+		w.want()
+	case k < 22:
+		w.cancel()
+	case k < 26:
+		name := nameOn(w.lanes[w.r.IntN(len(w.lanes))])
+		w.say([]events.Fact{
+			events.CollectorDraining{Name: name}, events.CollectorOffline{Name: name, Instance: "i", Reason: "silence"}, events.CollectorDeactivated{Name: name},
+		}[w.r.IntN(3)])
+	case k < 30:
+		w.back(nameOn(w.lanes[w.r.IntN(len(w.lanes))]))
+	case k < 31:
+		w.pass(25 * time.Hour) // what has ended leaves the tables
+	case k < 33:
+		w.restart()
+	case k < 60:
+		w.decide()
+	default:
+		w.work(w.lanes[w.r.IntN(len(w.lanes))])
+	}
+}
+
+// ask asks for the next artifact. Its parent may be known, come late or never.
+func (w *graphWorld) ask() {
+	if len(w.asked) == len(graphTags) {
+		return
+	}
+	tag, parent := graphTags[len(w.asked)], graphTags[w.r.IntN(len(graphTags))]
+	if tag == parent || w.r.IntN(4) == 0 {
+		parent = ""
+	}
+	kind := []events.RequestKind{events.Master, events.Try}[w.r.IntN(2)]
+	id := events.RequestID("r" + tag)
+	w.asked = append(w.asked, id)
+	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady})
+}
+
+// want asks for jobs again, for all that failed or for one of those that were made.
+func (w *graphWorld) want() {
+	if len(w.asked) == 0 {
+		return
+	}
+	r := w.ledger.Requests[w.asked[w.r.IntN(len(w.asked))]]
+	if r.StartedAt.IsZero() {
+		return
+	}
+	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq), Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun}[w.r.IntN(2)]}
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
+		jobs := graphs[w.r.IntN(len(graphs))].Jobs
+		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
+	}
+	w.say(wish)
+}
+
+func (w *graphWorld) cancel() {
+	if len(w.asked) == 0 {
+		return
+	}
+	if id := w.asked[w.r.IntN(len(w.asked))]; !w.ledger.Requests[id].State.Terminal() {
+		w.say(events.RequestCancelled{RequestID: id, Reason: "asked"})
+	}
+}
+
+// restart lets the scheduler continue from a snapshot.
+func (w *graphWorld) restart() {
+	image, err := w.ledger.Snapshot()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.ledger, err = ledger.Restore(image); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// decide carries out some of what the scheduler decides, as several schedulers would. It reports whether anything was
+// recorded.
+func (w *graphWorld) decide() bool {
+	before := w.head()
+	for _, step := range w.scheduler.Decide(w.ledger, w.now) {
+		_, err := step.Do(w.t.Context())
+		if _, conflict := errors.AsType[*eventlog.ConflictError](err); err != nil && !conflict {
+			w.t.Fatalf("%s: %v", step.What, err)
+		}
+		if w.r.IntN(4) == 0 {
+			break
+		}
+	}
+	w.read()
+	return w.head() > before
+}
+
+// work begins the job of a lane, ends it, or loses its attempt. It reports whether there was a job.
+func (w *graphWorld) work(at events.Lane) bool {
+	lane := w.ledger.Lanes[at]
+	if lane == nil {
+		return false
+	}
+	tell := func(c job.Command) bool {
+		facts, err := job.Decide(lane.Work.Lane, at, c)
+		if err != nil {
+			return false
+		}
+		w.say(facts...)
+		return len(facts) > 0
+	}
+	if lane.Work.Phase != job.Current {
+		place := lane.Work.Place + 1
+		if lane.Work.Place > 0 && lane.Work.Phase != job.Ended {
+			place = lane.Work.Place
+		}
+		d, open := lane.Dispatches[place]
+		return open && tell(job.Dequeue{Place: place, Job: d.Job, Collector: nameOn(at), Instance: "i", MaxAttempts: 9, Attempt: d.Attempt, Lost: d.Lost})
+	}
+	switch w.r.IntN(10) {
+	case 0:
+		return tell(job.Lose{Token: lane.Work.Token, Reason: "it died"})
+	case 1:
+		return tell(job.Release{Token: lane.Work.Token, Reason: "shutdown", At: w.now})
+	case 2, 3, 4:
+		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: "it failed", Failed: 1, At: w.now})
+	}
+	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, At: w.now})
+}
+
+// settle brings all collectors back, and lets all happen that happens without people.
+func (w *graphWorld) settle() {
+	for _, lane := range w.lanes {
+		w.back(nameOn(lane))
+	}
+	for busy := true; busy; {
+		w.pass(time.Second)
+		busy = false
+		for _, lane := range w.lanes {
+			busy = w.work(lane) || busy
+		}
+		for range 8 { // each time only some of it may be carried out
+			busy = w.decide() || busy
+		}
+	}
+	for _, id := range w.asked {
+		if r := w.ledger.Requests[id]; !r.State.Terminal() || len(r.Wishes) > 0 {
+			w.t.Fatalf("request %s is %s with %d wishes, and nothing happens any more", id, r.State, len(r.Wishes))
+		}
+	}
+	if len(w.ledger.Graphs)+w.ledger.Blocked > 0 {
+		w.t.Fatalf("%d requests have open graphs with %d blocked jobs, and nothing happens any more", len(w.ledger.Graphs), w.ledger.Blocked)
+	}
+}
