@@ -147,6 +147,18 @@ func TestADrainedMachineEndsItsJob(t *testing.T) {
 	}
 }
 
+// moves waits until jobs have moved n times.
+func (s *story) moves(n int) {
+	s.T.Helper()
+	seen := 0
+	s.Await(fmt.Sprintf("%d moves", n), func(f events.Fact) bool {
+		if _, moved := f.(events.JobMoved); moved {
+			seen++
+		}
+		return seen == n
+	})
+}
+
 // A job whose machine has too little memory runs on another one; and on the same one, when that is the only one that is
 // left and has memory again. It spends no attempt.
 func TestAJobFindsTooLittleMemory(t *testing.T) {
@@ -165,12 +177,14 @@ func TestAJobFindsTooLittleMemory(t *testing.T) {
 				return 900 << 20, true
 			}
 		})
+		id := s.master("c2", "")
+		s.moves(1)
 		other := s.on(1, &Bench{Each: minute})
-		s.until(s.master("c2", ""))
+		s.until(id)
 		other.Stop()
 		<-other.Ended
-		id := s.master("c3", "")
-		s.Pass(10 * time.Minute)
+		id = s.master("c3", "")
+		s.moves(5)
 		full.Store(false)
 		s.until(id)
 	})
