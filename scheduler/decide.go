@@ -137,7 +137,7 @@ func progress(s *state, r *request.Request) (done request.Complete, ended bool) 
 		}
 		_, skipped := s.Skips(r.ID, j)
 		ended = ended && (j.State.Terminal() || skipped)
-		if j.Spec().Backfill && j.Spec().RequestID == r.ID {
+		if j.Spec().Artifact.Tag != r.Artifact.Tag { // it measures the parent
 			continue
 		}
 		done.Jobs++

@@ -98,7 +98,7 @@ func owesBackfill(s *state, r *request.Request, now time.Time) bool {
 }
 
 // decideAgain makes new rounds of jobs that a request in progress had shared with another request and that were
-// cancelled with it. The person who cancelled need not have known of the sharing.
+// cancelled with it, unless a third request has made them. The person who cancelled need not have known of the sharing.
 func decideAgain(s *state, r *request.Request) (decision, bool) {
 	if !s.Torn[r.ID] {
 		return decision{}, false

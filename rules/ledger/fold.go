@@ -312,9 +312,10 @@ func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
 	l.noteUnserved(j.Lane())
 }
 
-// mend takes a request out of Torn if none of its jobs is cancelled any more.
+// mend takes a request out of Torn if none of the jobs that it knows is cancelled any more. One that waits for a round of
+// another request stays: that round can be cancelled, too.
 func (l *Ledger) mend(id events.RequestID) {
-	if l.Torn[id] && !slices.ContainsFunc(l.NewestRounds(l.Requests[id]), func(j *Job) bool { return j.State == events.JobCancelled }) {
+	if l.Torn[id] && !slices.ContainsFunc(l.knownRounds(l.Requests[id]), func(j *Job) bool { return j.State == events.JobCancelled }) {
 		delete(l.Torn, id)
 	}
 }

@@ -18,9 +18,27 @@ const (
 )
 
 // NewestRounds returns the jobs of a request, its own and those of its parent that it asked for, each in the newest
-// round that the request knows, in the order they were made. Shared jobs come last. Samples are not among them. Those of
-// a request that has released its jobs are copies.
+// round that the request knows, in the order they were made. In place of one that was cancelled with another request it
+// returns the newest round that anybody made, unless the request has it in a graph. Shared jobs come last. Samples are
+// not among them. Those of a request that has released its jobs are copies.
 func (l *Ledger) NewestRounds(r *request.Request) []*Job {
+	rounds := l.knownRounds(r)
+	for i, j := range rounds {
+		if j.State != events.JobCancelled {
+			continue
+		}
+		if _, _, graphed := l.NumberOf(r.ID, j.ID); graphed {
+			continue
+		}
+		if newest := l.NewestRound(j.Spec()); l.covered(newest, j.Spec()) {
+			rounds[i] = l.Find(newest)
+		}
+	}
+	return rounds
+}
+
+// knownRounds returns the jobs of a request, each in the newest round that the request has made or shares.
+func (l *Ledger) knownRounds(r *request.Request) []*Job {
 	var out []*Job
 	at := map[events.JobID]int{}
 	add := func(j *Job) {
