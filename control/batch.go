@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // MaxRequests is how many requests one batch may have. Each makes up to three events, and all are one append.
@@ -103,22 +104,19 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]creation, er
 	if err := Distinct(b.Requests, b.Line); err != nil {
 		return nil, err
 	}
-	definitions := map[events.SuiteName]Published{}
+	type line struct {
+		suite  events.SuiteName
+		branch string
+	}
+	definitions := map[line]*suite.Definitions{}
 	creates := make([]creation, len(b.Requests))
 	for i, n := range b.Requests {
-		d, known := definitions[n.Suite]
-		if !known {
-			var err error
-			if d, err = c.Newest(ctx, n.Suite, Published{}); err != nil {
-				return nil, onLine(b.Line(i), err)
-			}
-			definitions[n.Suite] = d
-		}
-		n.Definitions = &d.Definitions
+		n.Definitions = definitions[line{n.Suite, n.Branch}]
 		create, err := c.creation(ctx, by, n)
 		if err != nil {
 			return nil, onLine(b.Line(i), err)
 		}
+		definitions[line{n.Suite, n.Branch}] = create.definitions
 		creates[i] = create
 	}
 	return creates, nil

@@ -246,7 +246,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 	}
 	var known []string
 	for _, name := range names {
-		d, err := c.Definitions(ctx, name)
+		s, err := c.suite(ctx, name)
 		var refused *RefusedError
 		if errors.As(err, &refused) {
 			continue
@@ -254,7 +254,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 		if err != nil {
 			return suite.Target{}, err
 		}
-		for _, t := range d.Targets {
+		for _, t := range s.targets() {
 			if t.Name == n.Target && int(n.Set) < t.Sets {
 				return t, nil
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/match"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Control carries out commands. Its fields are set once, before use.
@@ -48,6 +47,8 @@ type Control struct {
 	Requirements func(context.Context, []string) (count int, known bool, err error)
 	// KeepTries keeps older tries of a pull request when a newer one is asked for.
 	KeepTries bool
+
+	published published
 }
 
 // By says who gave a command, through which part, and where it began.
@@ -137,49 +138,6 @@ func answer(seq, version events.Seq, err error) (Answer, error) {
 	return Answer{Seq: version, Existed: err == nil}, err
 }
 
-// Published are definitions, with the last event of their suite when they were read.
-type Published struct {
-	suite.Definitions
-	Seq events.Seq
-}
-
-// Definitions returns the newest definitions of a suite, or a refusal when none were published.
-func (c *Control) Definitions(ctx context.Context, name events.SuiteName) (suite.Definitions, error) {
-	newest, err := c.Newest(ctx, name, Published{})
-	return newest.Definitions, err
-}
-
-// Newest returns the newest definitions of a suite, or a refusal when none were published. It returns known without
-// parsing again if the suite has no newer event: an event never changes.
-func (c *Control) Newest(ctx context.Context, name events.SuiteName, known Published) (Published, error) {
-	if err := events.CheckToken("suite", string(name)); err != nil {
-		return Published{}, refuse(Invalid, "%s", err)
-	}
-	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
-	switch {
-	case err != nil:
-		return Published{}, err
-	case !ok:
-		return Published{}, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
-	case last.Seq == known.Seq && known.Name == name:
-		return known, nil
-	}
-	published, readable := last.Fact.(events.DefinitionsPublished)
-	if !readable { // litter: the newest definitions are before it
-		history, err := c.Log.Read(ctx, events.SuiteSubject(name))
-		if err != nil {
-			return Published{}, err
-		}
-		for _, e := range history {
-			if f, ok := e.Fact.(events.DefinitionsPublished); ok {
-				published = f
-			}
-		}
-	}
-	definitions, err := suite.Parse(published.Content)
-	return Published{definitions, last.Seq}, err
-}
-
 // others lists the published suites, as a help for a person who named an unpublished one. It is empty when they are
 // unknown: the refusal is right without them.
 func (c *Control) others(ctx context.Context, but events.SuiteName) string {
@@ -197,24 +155,4 @@ func (c *Control) others(ctx context.Context, but events.SuiteName) string {
 		return ""
 	}
 	return ", or name one of the published suites: " + strings.Join(words, ", ")
-}
-
-// Publish makes definitions the current ones of their suite.
-func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
-	for _, t := range d.Targets {
-		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
-			return Answer{}, refuse(Invalid, "%s", events.CheckTarget(t.Name))
-		}
-	}
-	digest := d.Digest()
-	return decide(ctx, c, by, events.SuiteSubject(d.Name),
-		func(_ events.Digest, e events.Recorded) events.Digest {
-			return e.Fact.(events.DefinitionsPublished).Digest
-		},
-		func(current events.Digest) ([]events.Fact, error) {
-			if current == digest {
-				return nil, nil
-			}
-			return []events.Fact{events.DefinitionsPublished{Suite: d.Name, Digest: digest, Content: d.Canonical()}}, nil
-		})
 }

@@ -43,7 +43,12 @@ type NewRequest struct {
 	// Fresh assumes that the request does not exist yet, and reads it only if the log refuses the append. That saves a
 	// read for a request that is made once.
 	Fresh bool `json:"-"`
-	// Definitions are those to check the request against; nil means the newest.
+	// Branch is the branch that the artifact is on or, for a try, meant for. A program may always name it; what a person
+	// names must matter to the suite. Graph and Options choose among what the definitions offer.
+	Branch  string            `json:"branch,omitempty"`
+	Graph   string            `json:"graph,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+	// Definitions are those to check the request against; nil means those that its branch uses.
 	Definitions *suite.Definitions `json:"-"`
 }
 
@@ -108,13 +113,9 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, err
 	}
-	d := n.Definitions
-	if d == nil {
-		newest, err := c.Definitions(ctx, n.Suite)
-		if err != nil {
-			return creation{}, err
-		}
-		d = &newest
+	n, d, err := c.choose(ctx, n)
+	if err != nil {
+		return creation{}, err
 	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
@@ -138,6 +139,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	return creation{request.Create{
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
+		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
 	}, d, n.KeepOlder}, nil
 }
 

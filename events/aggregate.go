@@ -35,6 +35,8 @@ func (f RegistryOpened) Subject() Subject           { return RegistryOpenedSubje
 func (f LaneAssigned) Subject() Subject             { return AssignmentSubject(f.Lane) }
 func (f LaneUnassigned) Subject() Subject           { return AssignmentSubject(f.Lane) }
 func (f DefinitionsPublished) Subject() Subject     { return SuiteSubject(f.Suite) }
+func (f DefinitionsPromoted) Subject() Subject      { return SuiteSubject(f.Suite) }
+func (f DefinitionsRejected) Subject() Subject      { return SuiteSubject(f.Suite) }
 func (f TryQueued) Subject() Subject                { return TrySubject(f.Suite, f.PR) }
 func (f CollectorQuarantined) Subject() Subject     { return RegistrySubject(f.Name) }
 func (f CollectorUpdating) Subject() Subject        { return CollectorSubject(f.Name) }
@@ -110,6 +112,8 @@ func (RegistryOpened) fact()           {}
 func (LaneAssigned) fact()             {}
 func (LaneUnassigned) fact()           {}
 func (DefinitionsPublished) fact()     {}
+func (DefinitionsPromoted) fact()      {}
+func (DefinitionsRejected) fact()      {}
 func (TryQueued) fact()                {}
 func (CollectorQuarantined) fact()     {}
 func (CollectorUpdating) fact()        {}

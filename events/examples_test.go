@@ -17,6 +17,10 @@ func exampleFacts() []Fact {
 				Targets: []Target{lane.Target}, Backends: []Backend{"llvm"}, Profiles: []Profile{"check"}, Benchmarks: []string{"hello*"},
 			},
 		},
+		RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			Branch: "release/1.2", Graph: "full", Options: map[string]string{"pgo": "on"},
+		},
 		RequestArtifactsReady{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Parent: "99aa"},
 		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10, Shared: []JobID{"j8899"}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
@@ -120,6 +124,13 @@ func exampleFacts() []Fact {
 		LabelsSet{Key: "report-r0011223344556677", Revision: 2},
 		CommentMinimised{Key: "answer-1122", Reason: "it was deleted"},
 		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`)},
+		DefinitionsPublished{
+			Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`), Branch: "release/1.2", Revision: "2d4e6f80aa", File: "99aabb",
+		},
+		DefinitionsPromoted{Suite: "rustc", Branch: "release/1.2", Digest: "d0", From: "d1", Reason: "d1 measures too little"},
+		DefinitionsRejected{
+			Suite: "rustc", Branch: "release/1.2", Revision: "2d4e6f80aa", File: "99aabb", Problems: []string{"suite.toml:3:1: unknown key \"kinds\""},
+		},
 		PriorityChanged{RequestID: "r0011223344556677", To: PriorityHigh, Reason: "the release waits for it"},
 		AccountConfigured{
 			Account: "alice", Weight: 30, MaxPriority: PriorityVIP, Limits: Limits{MaxRunning: 4, MaxQueued: 5000, MaxPending: 100}, MaxVIP: 3,
@@ -175,6 +186,9 @@ func grownFacts() map[string]Fact {
 		"request.created.v1-requires": RequestCreated{
 			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
 			Requires: []string{"trait=nvme"},
+		},
+		"request.started.v1-template": RequestStarted{
+			RequestID: "r0011223344556677", Definitions: "d1", Jobs: 1, Template: &Template{Graph: "full", Branch: "release/*", Options: map[string]string{"pgo": "on"}},
 		},
 		"request.started.v1-requires": RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 1, Requires: []string{"trait=nvme"}},
 		"job.dispatched.v1-matched": JobDispatched{

@@ -38,7 +38,16 @@ type RequestCreated struct {
 	Priority Priority `json:"priority,omitempty"`
 	// Requires are terms that the machine of each of its matched jobs must meet, beside those of their definitions.
 	Requires []string `json:"requires,omitempty"`
+	// Branch is the branch that the artifact is on, or for a try the one that it is meant for; empty if the suite has
+	// nothing of its own for branches. Graph and Options choose among what the definitions offer; empty for the defaults.
+	Branch  string            `json:"branch,omitempty"`
+	Graph   string            `json:"graph,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
 }
+
+// chooses reports whether the request chooses among what its definitions offer. Programs that do not know choices would
+// measure something else: so such requests have a version of their own.
+func (f RequestCreated) chooses() bool { return f.Branch != "" || f.Graph != "" || len(f.Options) > 0 }
 
 // Parameters restrict or widen what is measured; an empty list means the default.
 type Parameters struct {
@@ -68,6 +77,17 @@ type RequestStarted struct {
 	Requires []string `json:"requires,omitempty"`
 	// Graphs counts the graphs with needs that the batch makes.
 	Graphs int `json:"graphs,omitempty"`
+	// Template is what the request was expanded with; nil for definitions that offer no choice.
+	Template *Template `json:"template,omitempty"`
+}
+
+// Template is what a request takes of what its definitions offer.
+type Template struct {
+	// Graph is the graph, Branch the pattern of the branches whose rules apply; empty for none.
+	Graph  string `json:"graph,omitempty"`
+	Branch string `json:"branch,omitempty"`
+	// Options has every option with its value.
+	Options map[string]string `json:"options,omitempty"`
 }
 
 // JobsCreated: jobs were made for a request: its own, or those of its parent that it needs (backfill).
@@ -382,10 +402,40 @@ type LaneUnassigned struct {
 
 // ---- suite.<name> ----
 
-// DefinitionsPublished: from here on this version of a suite is the current one. Content is its canonical JSON form,
-// Digest the hash of that.
+// DefinitionsPublished: from here on this version of a suite is the current one of a branch. Content is its canonical JSON
+// form, Digest the hash of that.
 type DefinitionsPublished struct {
 	Suite   SuiteName `json:"suite"`
 	Digest  Digest    `json:"digest"`
 	Content RawJSON   `json:"content"`
+	// Branch is the branch that they are for; empty for all branches that have none of their own.
+	Branch string `json:"branch,omitempty"`
+	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
+	// file; both are empty if a person published them.
+	Revision string `json:"revision,omitempty"`
+	File     string `json:"file,omitempty"`
+}
+
+// ofBranch reports whether the definitions are those of one branch. Programs that do not know branches would use them
+// for all: so they have a version of their own.
+func (f DefinitionsPublished) ofBranch() bool { return f.Branch != "" }
+
+// DefinitionsPromoted: from here on a branch uses definitions that were published before, for it or for another branch.
+// From are those that it used until then; empty for none of its own.
+type DefinitionsPromoted struct {
+	Suite  SuiteName `json:"suite"`
+	Branch string    `json:"branch,omitempty"`
+	Digest Digest    `json:"digest"`
+	From   Digest    `json:"from,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// DefinitionsRejected: a file of definitions in a repository cannot be used. The branch keeps the definitions that it has.
+type DefinitionsRejected struct {
+	Suite    SuiteName `json:"suite"`
+	Branch   string    `json:"branch,omitempty"`
+	Revision string    `json:"revision"`
+	File     string    `json:"file,omitempty"`
+	// Problems say what is wrong, each with its line. There may be more of them.
+	Problems []string `json:"problems"`
 }

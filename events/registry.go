@@ -22,6 +22,7 @@ type registry struct {
 // current is the registry of this program. It is never changed after its construction.
 var current = newRegistry(
 	is[RequestCreated]("request.created.v1"),
+	sometimes("request.created.v2", RequestCreated.chooses),
 	is[RequestArtifactsReady]("request.artifacts_ready.v1"),
 	is[RequestStarted]("request.started.v1"),
 	is[JobsCreated]("jobs.created.v1"),
@@ -48,6 +49,9 @@ var current = newRegistry(
 	is[LaneAssigned]("lane.assigned.v1"),
 	is[LaneUnassigned]("lane.unassigned.v1"),
 	is[DefinitionsPublished]("definitions.published.v1"),
+	sometimes("definitions.published.v2", DefinitionsPublished.ofBranch),
+	is[DefinitionsPromoted]("definitions.promoted.v1"),
+	is[DefinitionsRejected]("definitions.rejected.v1"),
 	is[TryQueued]("try.queued.v1"),
 	is[CollectorUpdating]("collector.updating.v1"),
 	is[LaneTakenOver]("lane.taken_over.v1"),

@@ -359,9 +359,10 @@ func TestPollersLeaveNoGap(t *testing.T) {
 				}
 			case 3:
 				// A poller is killed after some appends, and another one replaces it.
-				dying := *c
-				dying.Log = &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}
-				_, _ = newPoller(&dying, "a", b, policy).Poll(t.Context())
+				dying := &control.Control{
+					Log: &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}, Dispatch: c.Dispatch, Clock: c.Clock,
+				}
+				_, _ = newPoller(dying, "a", b, policy).Poll(t.Context())
 				pollers[0] = newPoller(c, "a", b, policy)
 			default:
 				var both sync.WaitGroup
@@ -508,11 +509,10 @@ func TestALimitIsWaitedForAndAnOutageOfTheLogIsNoAlert(t *testing.T) {
 		if pause := p.turn(t.Context()); pause < 40*time.Minute || pause > 44*time.Minute {
 			t.Errorf("the next poll is in %v", pause)
 		}
-		away := *c
-		away.Log = unavailable{log}
+		away := &control.Control{Log: unavailable{log}, Dispatch: c.Dispatch, Clock: c.Clock}
 		b.set(func(b *branch) { b.err = nil })
 		b.grow(1, time.Minute, "c")
-		p = newPoller(&away, "a", b, month)
+		p = newPoller(away, "a", b, month)
 		for range 5 {
 			p.turn(t.Context())
 		}

@@ -128,7 +128,7 @@ func (w *Waiter) ask(ctx context.Context, a awaited) error {
 // default. Only an artifact server can be asked from here. Artifacts that collectors have on their machines or build
 // there count as existing.
 func Missing(ctx context.Context, c *control.Control, store artifact.Ready, name events.SuiteName, tag events.Tag) (events.Target, error) {
-	d, err := c.Definitions(ctx, name)
+	d, err := c.Definitions(ctx, name, "")
 	if err != nil {
 		return "", err
 	}

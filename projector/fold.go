@@ -50,9 +50,15 @@ func (s *state) fold(e fact) {
 	case events.OutboxFact:
 		s.foldOutbox(m, f)
 	case events.DefinitionsPublished:
-		s.newDefinitions = append(s.newDefinitions, definitionRow{
-			Suite: f.Suite, Digest: f.Digest, Content: f.Content, Current: true, PublishedAt: m.at, Seq: m.seq,
-		})
+		if s.moveLine(m, f.Suite, f.Branch, f) {
+			s.newDefinitions = append(s.newDefinitions, definitionRow{
+				Suite: f.Suite, Digest: f.Digest, Content: f.Content, PublishedAt: m.at, Seq: m.seq,
+			})
+		}
+	case events.DefinitionsPromoted:
+		s.moveLine(m, f.Suite, f.Branch, f)
+	case events.DefinitionsRejected:
+		s.moveLine(m, f.Suite, f.Branch, f)
 	}
 	if m.at.Sub(s.asOf) >= estimateMaxAge || s.movesEstimates(e.Fact) {
 		s.touchQueue(m)

@@ -2,6 +2,7 @@ package projector
 
 import (
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/job"
 )
 
@@ -83,6 +84,9 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	if f.PR != 0 {
 		r.PR = pointer(f.PR)
 	}
+	if f.Branch != "" || f.Graph != "" || len(f.Options) > 0 {
+		r.Choice = &readmodel.Choice{Branch: f.Branch, Graph: f.Graph, Options: f.Options}
+	}
 	if r.State == events.StateArtifactsReady {
 		r.ArtifactsReadyAt = pointer(m.at)
 	}
@@ -131,6 +135,7 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	if len(f.Requires) > 0 {
 		r.Requires = append([]string{}, f.Requires...)
 	}
+	r.Template = f.Template
 	s.startTemplate(r, f)
 	s.touchQueue(m)
 }

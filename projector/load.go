@@ -82,6 +82,9 @@ func loadState(ctx context.Context, conn *pgx.Conn, p position, maxInProgress in
 		{"accounts", func() error {
 			return each(ctx, conn, "load account", "account", func(a *accountRow) { s.accounts[a.Name] = a })
 		}},
+		{"definitions of branches", func() error {
+			return each(ctx, conn, "load definition_line", "definition_line", func(l *lineRow) { s.lines[keyOfLine(l)] = l })
+		}},
 		{"machines", func() error {
 			return each(ctx, conn, "load machine", "machine", func(m *machineRow) { s.machines[m.Name] = m })
 		}},

@@ -21,6 +21,7 @@ type (
 	laneRow       readmodel.LaneRow
 	assignmentRow readmodel.AssignmentRow
 	definitionRow = readmodel.Definition
+	lineRow       = readmodel.DefinitionLine
 	queueRow      readmodel.QueueEntry
 	durationsRow  readmodel.DurationsRow
 	useRow        readmodel.UseRow

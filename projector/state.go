@@ -36,6 +36,7 @@ type state struct {
 	machines    map[events.MachineName]*machineRow
 	warm        map[events.MachineName]match.Warm
 	policy      *readmodel.SharePolicy // nil if none was set
+	lines       map[lineKey]*lineRow
 	graphs      map[graphKey]*openGraph
 	places      map[events.JobID][]place // in open graphs
 
@@ -76,6 +77,7 @@ type changes struct {
 	usages           map[usageRow]*usageRow
 	retirements      []retirement
 	newDefinitions   []definitionRow
+	dirtyLines       map[lineKey]bool
 	noises           []noiseFound
 	results          []resultRow
 	errors           []errorRow
@@ -105,6 +107,7 @@ func newState(maxInProgress int) *state {
 		accounts:      make(map[events.AccountName]*accountRow),
 		namedQueues:   make(map[events.QueueName]*namedQueueRow),
 		machines:      make(map[events.MachineName]*machineRow),
+		lines:         make(map[lineKey]*lineRow),
 		graphs:        make(map[graphKey]*openGraph),
 		places:        make(map[events.JobID][]place),
 		warm:          make(map[events.MachineName]match.Warm),
@@ -137,6 +140,7 @@ func (s *state) begin() {
 		dirtyMachines:    make(map[events.MachineName]bool),
 		dirtyGraphs:      make(map[graphKey]bool),
 		dirtyWarm:        make(map[warmKey]bool),
+		dirtyLines:       make(map[lineKey]bool),
 		shares:           make(map[shareRow]*shareRow),
 		usages:           make(map[usageRow]*usageRow),
 		retired:          make(map[events.JobID]bool),

@@ -61,7 +61,7 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 	})
 	s.batchRetirements(b)
 	err := errors.Join(
-		s.batchDefinitions(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
+		s.batchLines(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
@@ -136,35 +136,6 @@ func (s *state) batchAssignments(b *pgx.Batch) error {
 	}
 	b.Queue(statement("remove_assignments"), targets, sets, names)
 	return add(b, "assignment", rows)
-}
-
-// batchDefinitions makes the newest definitions of each suite the current ones. The old ones lose that mark before any
-// row is added.
-func (s *state) batchDefinitions(b *pgx.Batch) error {
-	if len(s.newDefinitions) == 0 {
-		return nil
-	}
-	type key struct {
-		suite  events.SuiteName
-		digest events.Digest
-	}
-	current := make(map[events.SuiteName]events.Digest)
-	newest := make(map[key]definitionRow)
-	for _, d := range s.newDefinitions {
-		current[d.Suite] = d.Digest
-		if before, ok := newest[key{d.Suite, d.Digest}]; ok {
-			d.Content = before.Content // the first content of a digest stays, as in the table
-		}
-		newest[key{d.Suite, d.Digest}] = d
-	}
-	rows := make([]definitionRow, 0, len(newest))
-	for k, d := range newest {
-		d.Current = current[k.suite] == k.digest
-		rows = append(rows, d)
-	}
-	suites := slices.Collect(maps.Keys(current))
-	b.Queue(statement("retire_definitions"), suites)
-	return put(b, "definition", rows)
 }
 
 // batchShares stores the policy, and adds to the counts of accounts what the batch changed.

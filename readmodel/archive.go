@@ -153,6 +153,19 @@ func (r *Reader) Definition(ctx context.Context, digest events.Digest) (Definiti
 	return d, nil
 }
 
+// Branches returns which definitions the branches of a suite use, or ErrNotFound if none were published. First come those
+// of the branches that have none of their own.
+func (r *Reader) Branches(ctx context.Context, suite events.SuiteName) ([]DefinitionLine, error) {
+	lines, err := all[DefinitionLine](ctx, r.pool, "branches", suite)
+	if err == nil && len(lines) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("suite %s: %w", suite, err)
+	}
+	return lines, nil
+}
+
 func definitions(ctx context.Context, q querier, currentOnly bool) ([]Definition, error) {
 	return all[Definition](ctx, q, "definitions", currentOnly)
 }

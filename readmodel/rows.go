@@ -50,10 +50,21 @@ type Request struct {
 	// Requires are the terms that the machines of its matched jobs must meet, beside those of the definitions: what was
 	// asked for, and once it has started what counts, with those of its queue.
 	Requires []string `db:"requires" json:"requires,omitempty"`
+	// Choice is what it chooses among what its definitions offer, Template what it took of them at its start; nil for
+	// definitions that offer no choice.
+	Choice   *Choice          `db:"choice" json:"choice,omitempty"`
+	Template *events.Template `db:"template" json:"template,omitempty"`
 	// Jobs counts the jobs that were made for the request: its own and those of its parent, but for samples.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts the errors that its jobs recorded, but for samples.
 	Errors int `db:"errors,query" json:"errors"`
+}
+
+// Choice is what a request chooses among what its definitions offer; what is empty is the default.
+type Choice struct {
+	Branch  string            `json:"branch,omitempty"`
+	Graph   string            `json:"graph,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
 }
 
 // JobCounts counts jobs by state.
@@ -365,4 +376,20 @@ type Definition struct {
 	Seq         events.Seq       `db:"seq" json:"seq"`
 	// Content is the canonical JSON that the digest is made from, byte for byte. Lists leave it out.
 	Content events.RawJSON `db:"content,text,kept" json:"content,omitempty"`
+}
+
+// DefinitionLine is a row of definition_line: which definitions a branch of a suite uses.
+type DefinitionLine struct {
+	Suite events.SuiteName `db:"suite" json:"suite"`
+	// Branch is empty for all branches that have none of their own.
+	Branch string        `db:"branch" json:"branch"`
+	Digest events.Digest `db:"digest" json:"digest"`
+	// Revision is the commit that its file was last read from; empty if a person published them. File is the name that the
+	// repository gives to the content.
+	Revision string `db:"revision" json:"revision,omitempty"`
+	File     string `db:"file" json:"file,omitempty"`
+	// Problems say what is wrong with that file. It is not used then.
+	Problems []string   `db:"problems" json:"problems,omitempty"`
+	MovedAt  time.Time  `db:"moved_at" json:"moved_at"`
+	Seq      events.Seq `db:"seq" json:"seq"`
 }

@@ -53,6 +53,7 @@ func Tables() []Table {
 		{"assignment", reflect.TypeFor[AssignmentRow](), []string{"target", "set", "name"}, false},
 		{"lane", reflect.TypeFor[LaneRow](), []string{"target", "set"}, false},
 		{"definition", reflect.TypeFor[Definition](), []string{"suite", "digest"}, false},
+		{"definition_line", reflect.TypeFor[DefinitionLine](), []string{"suite", "branch"}, false},
 		{"job_duration", reflect.TypeFor[DurationsRow](), []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
 		{"job_use", reflect.TypeFor[UseRow](), []string{"suite", "target", "set", "kind", "backend", "profile"}, false},
 		{"expected_jobs", reflect.TypeFor[ExpectedRow](), []string{"suite", "kind", "parameters"}, false},

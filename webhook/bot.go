@@ -47,8 +47,7 @@ type Bot struct {
 	// news has an element when there may be something to do.
 	news chan struct{}
 
-	// Only the goroutine of Run uses the fields below. published are the definitions that were read last.
-	published control.Published
+	// Only the goroutine of Run uses the fields below.
 	// tried holds the deliveries that the bot has tried to handle, claimed the builds that it has tried to give to
 	// requests, by pull request.
 	tried   map[events.Subject]tried
@@ -111,14 +110,10 @@ func (b *Bot) told(f events.Fact) {
 	}
 }
 
-// newestDefinitions returns the newest definitions of the suite. It parses each version once.
+// newestDefinitions returns the definitions in force of the suite, for branches without their own.
 func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error) {
-	newest, err := b.Control.Newest(ctx, b.Rules.Suite, b.published)
-	if err != nil {
-		return nil, err
-	}
-	b.published = newest
-	return &newest.Definitions, nil
+	d, err := b.Control.Definitions(ctx, b.Rules.Suite, "")
+	return &d, err
 }
 
 // claim gives waiting requests the try builds that were reported before the requests were known.

@@ -244,3 +244,7 @@ func (s *Server) definitions(_ http.ResponseWriter, r *http.Request, _ *params) 
 func (s *Server) definition(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
 	return s.Reader.Definition(r.Context(), events.Digest(r.PathValue("digest")))
 }
+
+func (s *Server) branches(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return s.Reader.Branches(r.Context(), events.SuiteName(r.PathValue("suite")))
+}

@@ -146,6 +146,7 @@ func (s *Server) api() []route {
 		{path: "outbox/{key}", summary: "One comment", answer: readmodel.Comment{}, json: s.comment},
 		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
+		{path: "suites/{suite}/branches", summary: "Which definitions the branches of a suite use", answer: []readmodel.DefinitionLine{}, json: s.branches},
 	}
 	because := []parameter{text("reason", "why; it is kept in the log")}
 	writes := []route{
@@ -177,7 +178,10 @@ func (s *Server) api() []route {
 		{path: "collectors/{name}/remove", summary: "Take a collector out for good; its name is never used again", body: client.Reason{}, answer: control.Answer{}, json: s.removeCollector},
 		{path: "collectors/{name}/take-over", summary: "Have a collector serve its lane instead of the one that does", body: client.Reason{}, answer: control.Answer{}, json: s.takeLaneOver},
 		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
-		{path: "definitions", summary: "Publish definitions as the current ones of their suite", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish},
+		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, parameters: []parameter{
+			text("branch", "the branch that they are for; left out: all that have none of their own"),
+		}},
+		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
 	}
 	for i := range reads {

@@ -163,7 +163,7 @@ func (s *Server) wantVersion(w http.ResponseWriter, r *http.Request, _ *params) 
 	return s.Control.WantVersion(r.Context(), who, wanted)
 }
 
-func (s *Server) publish(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any, error) {
 	data, err := rawBody(w, r, maxDefinitions)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, _ *params) (any
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Control.Publish(r.Context(), who, d)
+	answer, err := s.Control.PublishFrom(r.Context(), who, d, control.Origin{Branch: p.text("branch")})
 	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
 }
 
@@ -195,4 +195,13 @@ func (s *Server) verify(w http.ResponseWriter, r *http.Request, _ *params) (any,
 	}
 	defer s.verifying.Unlock()
 	return s.Verify(r.Context())
+}
+
+func (s *Server) promote(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var to client.Promotion
+	who, err := commanded(w, r, &to)
+	if err != nil {
+		return nil, err
+	}
+	return s.Control.Promote(r.Context(), who, events.SuiteName(r.PathValue("suite")), to.Branch, to.Digest, to.Reason)
 }

@@ -170,11 +170,22 @@ func describe(f events.Fact) string {
 	case events.AccountConfigured, events.AccountTokenIssued, events.AccountTokenRevoked, events.AccountClosed,
 		events.QueueConfigured, events.QueueClosed, events.SharePolicySet:
 		return describeShare(f.(events.ShareFact))
+	case events.DefinitionsPromoted:
+		to := "the definitions of all others"
+		if f.Digest != "" {
+			to = fmt.Sprintf("digest %.12s", f.Digest)
+		}
+		return join(fmt.Sprintf("suite %s%s uses %s", f.Suite, ofBranch(f.Branch), to), f.Reason)
+	case events.DefinitionsRejected:
+		return join(fmt.Sprintf("suite %s%s: the file of revision %s is refused", f.Suite, ofBranch(f.Branch), short(f.Revision)), strings.Join(f.Problems, "; "))
 	case events.DefinitionsPublished:
-		return fmt.Sprintf("suite %s, digest %.12s", f.Suite, f.Digest)
+		return fmt.Sprintf("suite %s%s, digest %.12s", f.Suite, ofBranch(f.Branch), f.Digest)
 	}
 	return ""
 }
+
+// ofBranch names a branch; empty for all that have none of their own.
+func ofBranch(branch string) string { return when(branch != "", ", branch "+branch) }
 
 func describeJob(j events.JobSpec) string {
 	s := fmt.Sprintf("job %s (%s %s %s/%s)", j.ID, short(j.Artifact.Tag), j.Kind, j.Backend, j.Profile)

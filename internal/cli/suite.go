@@ -14,12 +14,14 @@ import (
 )
 
 type suiteCmd struct {
-	Check   suiteCheckCmd   `cmd:"" help:"Check definitions; errors name the line."`
-	Show    suiteShowCmd    `cmd:"" help:"Show definitions."`
-	Diff    suiteDiffCmd    `cmd:"" help:"Show how definitions differ."`
-	Publish suitePublishCmd `cmd:"" help:"Make definitions the current ones of a running Tacho."`
-	List    suiteListCmd    `cmd:"" help:"List the suites that ship."`
-	Plan    planSetsCmd     `cmd:"" name:"plan-sets" help:"Propose balanced sets for a target, with the fewest moves."`
+	Check    suiteCheckCmd    `cmd:"" help:"Check definitions; errors name the line."`
+	Show     suiteShowCmd     `cmd:"" help:"Show definitions."`
+	Diff     suiteDiffCmd     `cmd:"" help:"Show how definitions differ."`
+	Publish  suitePublishCmd  `cmd:"" help:"Make definitions the current ones of a running Tacho."`
+	Promote  suitePromoteCmd  `cmd:"" help:"Move a branch to definitions that were published before, forwards or back."`
+	Branches suiteBranchesCmd `cmd:"" help:"Show which definitions the branches of a suite use."`
+	List     suiteListCmd     `cmd:"" help:"List the suites that ship."`
+	Plan     planSetsCmd      `cmd:"" name:"plan-sets" help:"Propose balanced sets for a target, with the fewest moves."`
 }
 
 type suiteListCmd struct {
@@ -174,8 +176,9 @@ func (c *suiteDiffCmd) Run(_ context.Context, p *Program) error {
 }
 
 type suitePublishCmd struct {
-	Suite string `arg:"" help:"Name of a shipped suite, or a file."`
-	JSON  bool   `help:"Print JSON." name:"json"`
+	Suite  string `arg:"" help:"Name of a shipped suite, or a file."`
+	Branch string `help:"Branch that they are for; default: all that have none of their own." placeholder:"B"`
+	JSON   bool   `help:"Print JSON." name:"json"`
 }
 
 // Run publishes definitions.
@@ -188,7 +191,7 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := cl.Publish(ctx, d.Canonical())
+	answer, err := cl.Publish(ctx, d.Canonical(), c.Branch)
 	if err != nil {
 		return err
 	}
@@ -199,7 +202,7 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if answer.Existed {
 		what = "already current"
 	}
-	fmt.Fprintf(p.Stdout, "suite %s, digest %s: %s\n", answer.Suite, answer.Digest, what)
+	fmt.Fprintf(p.Stdout, "suite %s%s, digest %s: %s\n", answer.Suite, when(c.Branch != "", ", branch "+c.Branch), answer.Digest, what)
 	return nil
 }
 

@@ -89,6 +89,11 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		l.Binding = len(f.Bindings)
 	case events.DefinitionsPublished:
 		l.foldDefinitions(f)
+	case events.DefinitionsPromoted:
+		l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
+		l.mendPoison(f.Suite)
+	case events.DefinitionsRejected:
+		l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
 	case events.JobsRetired:
 		l.Retention.retired(f, e.Time)
 	case events.AlertRaised:
@@ -563,11 +568,12 @@ func (l *Ledger) foldAssignment(f events.AssignmentFact) {
 
 func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
 	l.mendPoison(f.Suite)
+	l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
 	d, err := suite.Parse(f.Content)
 	if err != nil {
-		l.Unusable[f.Suite] = err.Error()
+		l.Unusable[f.Digest] = err.Error()
 		return
 	}
-	delete(l.Unusable, f.Suite)
-	l.Definitions[f.Digest], l.Current[f.Suite] = d, f.Digest
+	delete(l.Unusable, f.Digest)
+	l.Definitions[f.Digest] = d
 }

@@ -144,11 +144,11 @@ type Ledger struct {
 	// Keys are the keys that the door accepts now, with their collectors.
 	Keys map[string]events.CollectorName
 
-	// Definitions holds the definitions by digest, Current the current digest of each suite.
+	// Definitions holds the definitions by digest, Lines which of them the branches of each suite use.
 	Definitions map[events.Digest]suite.Definitions
-	Current     map[events.SuiteName]events.Digest
-	// Unusable says why the newest definitions of a suite cannot be used.
-	Unusable map[events.SuiteName]string
+	Lines       map[events.SuiteName]suite.Lines
+	// Unusable says why definitions that were published cannot be used, by digest.
+	Unusable map[events.Digest]string
 
 	// Alerts are the alerts that stand, from all parts.
 	Alerts map[events.AlertKey]Alert
@@ -296,7 +296,7 @@ func New() *Ledger {
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
-		Definitions: map[events.Digest]suite.Definitions{}, Current: map[events.SuiteName]events.Digest{}, Unusable: map[events.SuiteName]string{},
+		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}

@@ -145,10 +145,10 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 	name := r.Artifact.Suite
 	digest = r.Definitions
 	if digest == "" {
-		if why := l.Unusable[name]; why != "" {
+		digest = l.Lines[name].InForce(r.Choice().Branch)
+		if why := l.Unusable[digest]; why != "" {
 			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}
-		digest = l.Current[name]
 	}
 	d, ok := l.Definitions[digest]
 	if !ok {

@@ -66,6 +66,16 @@ func differences(r Request, c Create) []string {
 	if len(c.Requires) > 0 {
 		differ("requirements", strings.Join(c.Requires, " "), strings.Join(r.AskedRequires(), " "), "none")
 	}
+	is := r.Choice()
+	if c.Choice.Branch != "" {
+		differ("branch", c.Choice.Branch, is.Branch, "none")
+	}
+	if c.Choice.Graph != "" {
+		differ("graph", c.Choice.Graph, is.Graph, "the default")
+	}
+	if len(c.Choice.Options) > 0 {
+		differ("options", c.Choice.Settings(), is.Settings(), "the default")
+	}
 	differ("targets", listed(c.Parameters.Targets), listed(r.Parameters.Targets), "the default")
 	differ("backends", listed(c.Parameters.Backends), listed(r.Parameters.Backends), "the default")
 	differ("profiles", listed(c.Parameters.Profiles), listed(r.Parameters.Profiles), "the default")

@@ -142,6 +142,7 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 		RequestID: id, Kind: c.Kind, Suite: c.Suite, Tag: c.Tag, Parent: c.Parent, PR: c.PR,
 		ReleasedOn: c.ReleasedOn, Key: c.Key, Parameters: c.Parameters, State: state,
 		Account: c.Account, Queue: stored(c.Queue), Priority: priority, Requires: c.Requires,
+		Branch: c.Choice.Branch, Graph: c.Choice.Graph, Options: c.Choice.Options,
 	}}, nil
 }
 

@@ -92,10 +92,14 @@ func (r *Request) answered(key string) {
 func fromCreated(f events.RequestCreated, at time.Time) Request {
 	// An unreadable date counts as none: Decide refuses such a date before it is recorded.
 	released, _ := time.Parse(time.DateOnly, f.ReleasedOn)
+	var chosen *Choice
+	if f.Branch != "" || f.Graph != "" || len(f.Options) > 0 {
+		chosen = &Choice{Branch: f.Branch, Graph: f.Graph, Options: f.Options}
+	}
 	return Request{
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
 		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
-		Terms: terms(f.Requires, f.Requires),
+		Terms: terms(f.Requires, f.Requires), Chosen: chosen,
 	}
 }

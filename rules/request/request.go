@@ -12,6 +12,9 @@ package request
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -34,6 +37,8 @@ type Request struct {
 	Priority events.Priority    `json:",omitzero"`
 	// Terms are those that the machines of its matched jobs must meet; nil for none.
 	Terms *Terms `json:",omitempty"`
+	// Chosen is what it chooses among what its definitions offer; nil for the defaults.
+	Chosen *Choice `json:",omitempty"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -91,6 +96,31 @@ func (r *Request) troubled(t Trouble) {
 	if r.Trouble = nil; t != (Trouble{}) {
 		r.Trouble = &t
 	}
+}
+
+// Choice is what a request chooses among what its definitions offer: the branch that its artifact is on or meant for, a
+// graph and values of options. What is empty is what the definitions do by default.
+type Choice struct {
+	Branch  string            `json:",omitzero"`
+	Graph   string            `json:",omitzero"`
+	Options map[string]string `json:",omitempty"`
+}
+
+// Settings returns the options as people write them: name=value, in order, with spaces between them.
+func (c Choice) Settings() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
+		out = append(out, name+"="+c.Options[name])
+	}
+	return strings.Join(out, " ")
+}
+
+// Choice returns what the request chooses.
+func (r Request) Choice() Choice {
+	if r.Chosen == nil {
+		return Choice{}
+	}
+	return *r.Chosen
 }
 
 // Terms are what the machines of the matched jobs of a request must meet, beside what the definitions say.
@@ -155,6 +185,8 @@ type Create struct {
 	Priority events.Priority
 	// Requires are terms for the machines of its matched jobs, in canonical form.
 	Requires []string
+	// Choice is what it chooses among what the definitions offer. Control checks it.
+	Choice Choice
 	// AsItIs accepts a request that already exists, even if it differs from this command.
 	AsItIs bool
 	// Waits says that the artifact is not there yet: the request waits for it.

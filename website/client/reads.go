@@ -340,3 +340,8 @@ func (c *Client) Definitions(ctx context.Context) ([]readmodel.Definition, error
 func (c *Client) Definition(ctx context.Context, digest events.Digest) (readmodel.Definition, error) {
 	return get[readmodel.Definition](ctx, c, "definitions/"+url.PathEscape(string(digest)), nil)
 }
+
+// Branches returns which definitions the branches of a suite use.
+func (c *Client) Branches(ctx context.Context, suite events.SuiteName) ([]readmodel.DefinitionLine, error) {
+	return get[[]readmodel.DefinitionLine](ctx, c, "suites/"+url.PathEscape(string(suite))+"/branches", nil)
+}

@@ -222,6 +222,14 @@ type DefinitionsAnswer struct {
 	Digest events.Digest    `json:"digest"`
 }
 
+// Promotion moves a branch of a suite to definitions that were published before. An empty branch is all that have none of
+// their own; an empty digest takes its own definitions from a branch.
+type Promotion struct {
+	Branch string        `json:"branch"`
+	Digest events.Digest `json:"digest"`
+	Reason string        `json:"reason,omitempty"`
+}
+
 // DeliveryWithBody is something that GitHub delivered, with what it sent.
 type DeliveryWithBody struct {
 	readmodel.Delivery

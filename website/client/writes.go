@@ -99,9 +99,19 @@ func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (
 	return post[control.Answer](ctx, c, "wanted-version", wanted)
 }
 
-// Publish makes definitions, in their canonical JSON form, the current ones of their suite.
-func (c *Client) Publish(ctx context.Context, canonical []byte) (DefinitionsAnswer, error) {
-	return post[DefinitionsAnswer](ctx, c, "definitions", json.RawMessage(canonical))
+// Publish makes definitions, in their canonical JSON form, the current ones of a branch of their suite; with an empty
+// branch, of all that have none of their own.
+func (c *Client) Publish(ctx context.Context, canonical []byte, branch string) (DefinitionsAnswer, error) {
+	path := "definitions"
+	if branch != "" {
+		path += "?" + url.Values{"branch": {branch}}.Encode()
+	}
+	return post[DefinitionsAnswer](ctx, c, path, json.RawMessage(canonical))
+}
+
+// Promote moves a branch of a suite to definitions that were published before.
+func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (control.Answer, error) {
+	return post[control.Answer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
 }
 
 // VerifyReplay makes the server rebuild all tables from the log beside the live ones and compare them. It

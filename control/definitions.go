@@ -1,0 +1,277 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// published remembers what the log says about suites, so that definitions are parsed once. An event never changes, so
+// what was read is right until the suite has a newer event.
+type published struct {
+	mu     sync.Mutex
+	suites map[events.SuiteName]*publishedSuite
+}
+
+// publishedSuite is what the log says about a suite up to an event.
+type publishedSuite struct {
+	seq         events.Seq
+	lines       suite.Lines
+	definitions map[events.Digest]suite.Definitions // those in force
+}
+
+// Definitions returns the definitions that a branch of a suite uses, or a refusal when there are none. An empty branch
+// is one that has none of its own.
+func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch string) (suite.Definitions, error) {
+	s, err := c.suite(ctx, name)
+	if err != nil {
+		return suite.Definitions{}, err
+	}
+	d, ok := s.definitions[s.lines.InForce(branch)]
+	switch {
+	case !ok && branch == "":
+		return d, refuse(NotFound, "suite %s has definitions for %s alone: name one of these branches", name, strings.Join(s.lines.Branches(), ", "))
+	case !ok:
+		return d, refuse(NotFound, "suite %s has no definitions for branch %s: publish some with `tacho suite publish`", name, branch)
+	}
+	return d, nil
+}
+
+// Lines returns which definitions the branches of a suite use, or a refusal when none were published.
+func (c *Control) Lines(ctx context.Context, name events.SuiteName) (suite.Lines, error) {
+	s, err := c.suite(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.lines, nil
+}
+
+// suite returns what the log says about a suite. It reads and parses only what is new.
+func (c *Control) suite(ctx context.Context, name events.SuiteName) (*publishedSuite, error) {
+	if err := events.CheckToken("suite", string(name)); err != nil {
+		return nil, refuse(Invalid, "%s", err)
+	}
+	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
+	}
+	c.published.mu.Lock()
+	known := c.published.suites[name]
+	c.published.mu.Unlock()
+	if known != nil && known.seq == last.Seq {
+		return known, nil
+	}
+	read, err := c.readSuite(ctx, name, known)
+	if err != nil {
+		return nil, err
+	}
+	c.published.mu.Lock()
+	defer c.published.mu.Unlock()
+	if c.published.suites == nil {
+		c.published.suites = map[events.SuiteName]*publishedSuite{}
+	}
+	c.published.suites[name] = read
+	return read, nil
+}
+
+func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *publishedSuite) (*publishedSuite, error) {
+	history, err := c.Log.Read(ctx, events.SuiteSubject(name))
+	if err != nil {
+		return nil, err
+	}
+	read := &publishedSuite{definitions: map[events.Digest]suite.Definitions{}}
+	content := map[events.Digest]events.RawJSON{}
+	for _, e := range history {
+		read.seq = e.Seq
+		if e.Fact == nil { // litter
+			continue
+		}
+		read.lines = read.lines.Evolve(e.Fact)
+		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
+			content[f.Digest] = f.Content
+		}
+	}
+	for _, line := range read.lines {
+		if line.Digest == "" {
+			continue
+		}
+		if known != nil {
+			if d, ok := known.definitions[line.Digest]; ok {
+				read.definitions[line.Digest] = d
+				continue
+			}
+		}
+		d, err := suite.Parse(content[line.Digest])
+		if err != nil {
+			return nil, err
+		}
+		read.definitions[line.Digest] = d
+	}
+	return read, nil
+}
+
+// targets returns the targets of all definitions in force: first those of branch "", then those of the other branches.
+// One that several of them have is returned once for each of its forms.
+func (s *publishedSuite) targets() []suite.Target {
+	var out []suite.Target
+	for _, branch := range append([]string{""}, s.lines.Branches()...) {
+		for _, t := range s.definitions[s.lines[branch].Digest].Targets {
+			if !slices.ContainsFunc(out, func(o suite.Target) bool { return o.Name == t.Name && o.Sets == t.Sets }) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// choose returns a request with the branch that it is recorded with, and the definitions that it is checked against. A
+// branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
+// there were branches.
+func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.Definitions, error) {
+	if n.Branch != "" {
+		err := events.CheckBranch(n.Branch)
+		if err != nil {
+			return n, nil, refuse(Invalid, "%s", err)
+		}
+	}
+	d := n.Definitions
+	if d == nil {
+		own, err := c.Definitions(ctx, n.Suite, n.Branch)
+		if err != nil {
+			return n, nil, err
+		}
+		d = &own
+	}
+	if n.Branch == "" {
+		return n, d, nil
+	}
+	lines, err := c.Lines(ctx, n.Suite)
+	switch {
+	case err != nil:
+		return n, nil, err
+	case len(lines.Branches()) > 0:
+		return n, d, nil
+	case !n.AsItIs:
+		return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
+	}
+	n.Branch = ""
+	return n, d, nil
+}
+
+// Origin says where definitions come from and whom they are for.
+type Origin struct {
+	// Branch is the branch that uses them; empty for all that have none of their own.
+	Branch string
+	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
+	// file. Both are empty if a person publishes them.
+	Revision, File string
+}
+
+// Publish makes definitions the current ones of their suite, for all branches that have none of their own.
+func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answer, error) {
+	return c.PublishFrom(ctx, by, d, Origin{})
+}
+
+// PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
+// same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since.
+func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
+	for _, t := range d.Targets {
+		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
+			return Answer{}, refuse(Invalid, "%s", events.CheckTarget(t.Name))
+		}
+	}
+	digest := d.Digest()
+	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
+		line := h.lines[from.Branch]
+		if from.File != "" && line.File == from.File || from.File == "" && line.Digest == digest {
+			return nil, nil
+		}
+		return []events.Fact{events.DefinitionsPublished{
+			Suite: d.Name, Digest: digest, Content: d.Canonical(), Branch: from.Branch, Revision: from.Revision, File: from.File,
+		}}, nil
+	})
+}
+
+// The bounds of what is recorded of a rejected file.
+const (
+	maxProblems = 20
+	maxProblem  = 500
+)
+
+// Reject records that the file of a repository cannot be used. The branch keeps its definitions. The same content again
+// changes nothing.
+func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from Origin, problems []string) (Answer, error) {
+	if n := len(problems); n > maxProblems {
+		problems = append(slices.Clone(problems[:maxProblems-1]), fmt.Sprintf("and %d more", n-maxProblems+1))
+	}
+	problems = slices.Clone(problems)
+	for i, p := range problems {
+		problems[i] = strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�")
+	}
+	return c.onBranch(ctx, by, name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
+		if h.lines[from.Branch].File == from.File {
+			return nil, nil
+		}
+		return []events.Fact{events.DefinitionsRejected{
+			Suite: name, Branch: from.Branch, Revision: from.Revision, File: from.File, Problems: problems,
+		}}, nil
+	})
+}
+
+// Promote moves a branch to definitions of its suite that were published before, forwards or back. An empty digest takes
+// its own definitions from a branch: then it uses those of all branches.
+func (c *Control) Promote(ctx context.Context, by By, name events.SuiteName, branch string, digest events.Digest, reason string) (Answer, error) {
+	switch {
+	case digest == "" && branch == "":
+		return Answer{}, refuse(Invalid, "name the definitions by their digest: `tacho suite branches %s` lists them", name)
+	case len(reason) > maxProblem:
+		return Answer{}, refuse(Invalid, "the reason has more than %d bytes", maxProblem)
+	}
+	return c.onBranch(ctx, by, name, branch, func(h suiteHistory) ([]events.Fact, error) {
+		from := h.lines[branch].Digest
+		switch {
+		case from == digest:
+			return nil, nil
+		case digest == "" && h.lines[""].Digest == "":
+			return nil, refuse(Conflict, "branch %s cannot use the definitions of all branches: there are none", branch)
+		case digest != "" && !h.digests[digest]:
+			return nil, refuse(NotFound, "suite %s has no definitions %s: `tacho suite branches %s` lists what was published", name, digest, name)
+		}
+		return []events.Fact{events.DefinitionsPromoted{Suite: name, Branch: branch, Digest: digest, From: from, Reason: reason}}, nil
+	})
+}
+
+// suiteHistory is what decisions on a suite need to know.
+type suiteHistory struct {
+	lines   suite.Lines
+	digests map[events.Digest]bool
+}
+
+// onBranch takes a decision on the definitions of a branch.
+func (c *Control) onBranch(ctx context.Context, by By, name events.SuiteName, branch string, decision func(suiteHistory) ([]events.Fact, error)) (Answer, error) {
+	err := events.CheckToken("suite", string(name))
+	if err == nil && branch != "" {
+		err = events.CheckBranch(branch)
+	}
+	if err != nil {
+		return Answer{}, refuse(Invalid, "%s", err)
+	}
+	return decide(ctx, c, by, events.SuiteSubject(name), func(h suiteHistory, e events.Recorded) suiteHistory {
+		h.lines = h.lines.Evolve(e.Fact)
+		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
+			if h.digests == nil {
+				h.digests = map[events.Digest]bool{}
+			}
+			h.digests[f.Digest] = true
+		}
+		return h
+	}, decision)
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/website/client"
+)
+
+type suiteBranchesCmd struct {
+	Suite events.SuiteName `arg:"" help:"Name of a published suite."`
+	JSON  bool             `help:"Print JSON." name:"json"`
+}
+
+// Run shows which definitions the branches of a suite use.
+func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	lines, err := cl.Branches(ctx, c.Suite)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(lines)
+	}
+	var rows [][]string
+	for _, l := range lines {
+		rows = append(rows, []string{
+			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), "those of all others"), short(l.Revision), moment(&l.MovedAt),
+			when(len(l.Problems) > 0, "its newest file was refused"),
+		})
+	}
+	if err := table(p.Stdout, []string{"BRANCH", "DEFINITIONS", "REVISION", "SINCE", ""}, rows); err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if len(l.Problems) > 0 {
+			fmt.Fprintf(p.Stdout, "\nrevision %s%s was refused:\n", short(l.Revision), when(l.Branch != "", " of branch "+l.Branch))
+		}
+		for _, problem := range l.Problems {
+			fmt.Fprintf(p.Stdout, "  %s\n", problem)
+		}
+	}
+	return nil
+}
+
+type suitePromoteCmd struct {
+	Suite   events.SuiteName `arg:"" help:"Name of a published suite."`
+	Digest  string           `arg:"" optional:"" help:"Digest of definitions that were published, or its beginning."`
+	Branch  string           `help:"Branch to move; default: all that have none of their own." placeholder:"B"`
+	Inherit bool             `help:"Take its own definitions from the branch: it uses those of all others again."`
+	Reason  string           `help:"Why; it is kept in the log." placeholder:"TEXT"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (*suitePromoteCmd) Help() string {
+	return "Requests that have started keep the definitions that they started with. A file of a repository that was read before is not published again, so a branch stays " +
+		"where it was moved to until its file changes."
+}
+
+// Run moves a branch to other definitions.
+func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
+	switch {
+	case c.Inherit && (c.Digest != "" || c.Branch == ""):
+		return usage.Errorf("--inherit needs --branch, and no digest")
+	case !c.Inherit && c.Digest == "":
+		return usage.Errorf("name the definitions by their digest: `tacho suite branches %s` shows those in use", c.Suite)
+	}
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	to := client.Promotion{Branch: c.Branch, Reason: c.Reason}
+	if !c.Inherit {
+		if to.Digest, err = c.digest(ctx, cl); err != nil {
+			return err
+		}
+	}
+	answer, err := cl.Promote(ctx, c.Suite, to)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(answer)
+	}
+	fmt.Fprintf(p.Stdout, "suite %s, %s: %s%s\n", c.Suite, cmp.Or(c.Branch, "all branches that have none of their own"),
+		cmp.Or(string(to.Digest), "the definitions of all others"), when(answer.Existed, " already"))
+	return nil
+}
+
+// digest finds the published definitions whose digest begins as asked.
+func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events.Digest, error) {
+	published, err := cl.Definitions(ctx)
+	if err != nil {
+		return "", err
+	}
+	var found, own []string
+	for _, d := range published {
+		if d.Suite != c.Suite {
+			continue
+		}
+		own = append(own, fmt.Sprintf("%s of %s", d.Digest, phrase.Moment(d.PublishedAt)))
+		if strings.HasPrefix(string(d.Digest), c.Digest) {
+			found = append(found, string(d.Digest))
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return events.Digest(found[0]), nil
+	case len(found) > 1:
+		return "", usage.Errorf("several definitions begin with %s: %s", c.Digest, strings.Join(found, ", "))
+	case len(own) == 0:
+		return "", usage.Errorf("no definitions of suite %s were published: `tacho suite publish` does that", c.Suite)
+	}
+	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, strings.Join(own[:min(len(own), 5)], ", "))
+}
