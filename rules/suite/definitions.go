@@ -5,7 +5,8 @@ import "github.com/tachobench/tacho/events"
 // Definitions is the content of one suite file: everything that Tacho knows about a project. It is data: the code that
 // reads it names no toolchain.
 type Definitions struct {
-	// Version is the version of the file's form; 1, or 2 if kinds have needs.
+	// Version is the version of the file's form; 1, or 2 if kinds have needs or a When, or if there are options, graphs or
+	// branches.
 	Version     int              `toml:"version" json:"version"`
 	Name        events.SuiteName `toml:"name" json:"name"`
 	Description string           `toml:"description" json:"description,omitempty"`
@@ -26,6 +27,10 @@ type Definitions struct {
 	Scenarios  []Scenario     `toml:"scenario" json:"scenarios"`
 	Metrics    []MetricInfo   `toml:"metric" json:"metrics"`
 	Benchmarks []BenchmarkDef `toml:"benchmark" json:"benchmarks"`
+
+	Options  []Option `toml:"option" json:"options,omitempty"`
+	Graphs   []Graph  `toml:"graph" json:"graphs,omitempty"`
+	Branches []Branch `toml:"branch" json:"branches,omitempty"`
 }
 
 // Category is the weight that a benchmark has in a verdict.
@@ -110,6 +115,8 @@ type Kind struct {
 	Expect string `toml:"expect" json:"expect,omitempty"`
 	// Needs are the kinds whose jobs must be done before those of this kind run.
 	Needs []KindNeed `toml:"needs" json:"needs,omitempty"`
+	// When says which jobs of the kind are made: "pgo = 'on' and profile != 'doc'". Empty means all.
+	When string `toml:"when" json:"when,omitempty"`
 }
 
 // The lanes that the jobs of a kind can have.

@@ -22,46 +22,108 @@ type Request struct {
 	Requires []string
 	// Definitions is the digest of the definitions that expand it, if the caller knows it. Empty: Expand computes it.
 	Definitions events.Digest
+	// Choice is the graph, the branch and the options of the request.
+	Choice Choice
+}
+
+// Expansion is what a request is turned into.
+type Expansion struct {
+	// Template is what it was expanded with.
+	Template Template
+	// Own measure the artifact of the request, Backfill its parent.
+	Own, Backfill []events.JobSpec
+	// Off and OffBackfill are the jobs that would be made if they were not switched off.
+	Off, OffBackfill []OffJob
+}
+
+// OffJob is a job that is switched off, and why: "option pgo = off".
+type OffJob struct {
+	Job    events.JobSpec
+	Reason string
 }
 
 // Expand turns a request into jobs: own measures its artifact, backfill are all the same jobs for its parent, including
 // those that already exist. Both are in the order in which lanes run them; on each lane backfill comes first. No two
 // jobs have the same id. An error names what the definitions do not know.
 func (d Definitions) Expand(r Request) (own, backfill []events.JobSpec, err error) {
-	p, err := d.Normalise(r.Parameters)
+	x, err := d.Expansion(r)
+	return x.Own, x.Backfill, err
+}
+
+// Expansion is Expand with the template, and with the jobs that are switched off. A job is switched off if its kind is
+// not in the graph, if the When of its kind is false for it, or if it needs the success of jobs that are all switched off.
+func (d Definitions) Expansion(r Request) (Expansion, error) {
+	t, err := d.Template(r.Artifact.Kind, r.Choice)
 	if err != nil {
-		return nil, nil, err
+		return Expansion{}, err
+	}
+	return d.ExpansionWith(t, r)
+}
+
+// ExpansionWith is Expansion with a template that was resolved before. It ignores the choice of the request.
+func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
+	p, err := d.parameters(r.Parameters, t.Parameters)
+	if err != nil {
+		return Expansion{}, err
 	}
 	if err := d.checkArtifact(r.Artifact); err != nil {
-		return nil, nil, err
+		return Expansion{}, err
 	}
 	if r.Parent != nil {
 		if err := d.checkArtifact(*r.Parent); err != nil {
-			return nil, nil, fmt.Errorf("parent: %w", err)
+			return Expansion{}, fmt.Errorf("parent: %w", err)
 		}
 	}
 	e := expansion{definitions: d, digest: r.Definitions, request: r, parameters: p}
 	if e.digest == "" {
 		e.digest = d.Digest()
 	}
+	var own, backfill []events.JobSpec
 	for _, k := range d.Kinds {
-		if len(k.Requests) > 0 && !slices.Contains(k.Requests, r.Artifact.Kind) {
-			continue
-		}
-		if k.Matched() {
-			jobs, err := e.matched(k)
-			if err != nil {
-				return nil, nil, fmt.Errorf("kind %s: %w", k.Name, err)
-			}
-			own = append(own, jobs...)
+		if !k.madeFor(r.Artifact.Kind) {
 			continue
 		}
 		own = append(own, e.jobs(k, r.Artifact, false)...)
-		if k.Backfill && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
+		if k.Backfill && !k.Matched() && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
 			backfill = append(backfill, e.jobs(k, d.asComparedWith(*r.Parent, r.Artifact.Kind), true)...)
 		}
 	}
-	return own, backfill, nil
+	x := Expansion{Template: t}
+	s, err := d.newSwitches(t, r.Artifact.Kind)
+	if err != nil {
+		return Expansion{}, err
+	}
+	x.Own, x.Off = s.split(own)
+	x.Backfill, x.OffBackfill = s.split(backfill)
+	if err := e.match(x); err != nil {
+		return Expansion{}, err
+	}
+	return x, nil
+}
+
+// parameters returns those of a request, with those of its graph where it names none.
+func (d Definitions) parameters(asked, usual events.Parameters) (events.Parameters, error) {
+	p, err := d.Normalise(asked)
+	if err != nil {
+		return p, err
+	}
+	rest, err := d.Normalise(usual)
+	if err != nil {
+		return p, fmt.Errorf("parameters of the graph: %w", err)
+	}
+	if len(p.Targets) == 0 {
+		p.Targets = rest.Targets
+	}
+	if len(p.Backends) == 0 {
+		p.Backends = rest.Backends
+	}
+	if len(p.Profiles) == 0 {
+		p.Profiles = rest.Profiles
+	}
+	if len(p.Benchmarks) == 0 {
+		p.Benchmarks = rest.Benchmarks
+	}
+	return p, nil
 }
 
 func (d Definitions) checkArtifact(a events.Artifact) error {
@@ -123,38 +185,51 @@ func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSp
 	return jobs
 }
 
-// matched returns the matched jobs of one kind. A job that measures is measured against the parent, on the same machine:
-// so it needs no job for the parent.
-func (e expansion) matched(k Kind) ([]events.JobSpec, error) {
-	asked, err := match.Parse(e.request.Requires)
-	if err != nil {
-		return nil, err
-	}
-	jobs := e.jobs(k, e.request.Artifact, false)
-	for i := range jobs {
-		j := &jobs[i]
-		target, _ := e.definitions.Target(j.Target)
-		needs, err := match.Parse(k.Terms(target))
-		if err != nil {
-			return nil, err
-		}
-		all, err := match.Join(match.Named{Who: "kind " + string(k.Name), Requirement: needs}, match.Named{Who: "the request", Requirement: asked})
-		if err != nil {
-			return nil, err
-		}
-		j.Matched, j.Requires = true, all.Terms()
-		for _, name := range k.Caches {
-			if e.request.ParentTag == "" && strings.Contains(name, "{parent}") {
-				continue
+// match completes the matched jobs. What those that are switched off ask for may exclude one another.
+func (e expansion) match(x Expansion) error {
+	asked, wrong := match.Parse(e.request.Requires)
+	for i := range x.Own {
+		if k, _ := e.definitions.Kind(x.Own[i].Kind); k.Matched() {
+			if wrong != nil {
+				return fmt.Errorf("kind %s: %w", k.Name, wrong)
 			}
-			j.Caches = append(j.Caches, strings.NewReplacer("{tag}", string(j.Artifact.Tag), "{parent}", string(e.request.ParentTag)).Replace(name))
+			if err := e.matched(k, asked, &x.Own[i]); err != nil {
+				return fmt.Errorf("kind %s: %w", k.Name, err)
+			}
 		}
-		if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
-			j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
-		}
-		j.ID = j.First()
 	}
-	return jobs, nil
+	for i := range x.Off {
+		if k, _ := e.definitions.Kind(x.Off[i].Job.Kind); k.Matched() && wrong == nil {
+			_ = e.matched(k, asked, &x.Off[i].Job) // without its terms it still shows what is switched off
+		}
+	}
+	return nil
+}
+
+// matched makes a job a matched one. A job that measures is measured against the parent, on the same machine: so it
+// needs no job for the parent.
+func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) error {
+	target, _ := e.definitions.Target(j.Target)
+	needs, err := match.Parse(k.Terms(target))
+	if err != nil {
+		return err
+	}
+	all, err := match.Join(match.Named{Who: "kind " + string(k.Name), Requirement: needs}, match.Named{Who: "the request", Requirement: asked})
+	if err != nil {
+		return err
+	}
+	j.Matched, j.Requires = true, all.Terms()
+	for _, name := range k.Caches {
+		if e.request.ParentTag == "" && strings.Contains(name, "{parent}") {
+			continue
+		}
+		j.Caches = append(j.Caches, strings.NewReplacer("{tag}", string(j.Artifact.Tag), "{parent}", string(e.request.ParentTag)).Replace(name))
+	}
+	if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
+		j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
+	}
+	j.ID = j.First()
+	return nil
 }
 
 // Terms returns what the machine of a matched job of the kind must meet for a target.
