@@ -191,7 +191,7 @@ func TestAnAccountFromItsFirstDayToItsLast(t *testing.T) {
 	holder(first, "")
 	holder(second, "alice")
 	// The tables may be late: what they say about a token that has ended does not count.
-	late := *c
+	late := copyOf(c)
 	late.TokenHolder = func(context.Context, events.Digest) (events.AccountName, error) { return "alice", nil }
 	if name, err := late.AccountOfToken(ctx, first); name != "" || err != nil {
 		t.Errorf("%q %v", name, err)

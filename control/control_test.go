@@ -26,6 +26,15 @@ func definitions() suite.Definitions {
 	}
 }
 
+// copyOf returns another Control with the same settings.
+func copyOf(c *Control) *Control {
+	return &Control{
+		Log: c.Log, Dispatch: c.Dispatch, Clock: c.Clock, Suites: c.Suites, KeyHolder: c.KeyHolder, TokenHolder: c.TokenHolder,
+		PendingOf: c.PendingOf, PendingIn: c.PendingIn, PendingAll: c.PendingAll, MaxPending: c.MaxPending, Queues: c.Queues, Offers: c.Offers,
+		Requirements: c.Requirements, KeepTries: c.KeepTries,
+	}
+}
+
 func start(t testing.TB) (*Control, *memory.Log) {
 	t.Helper()
 	log := memory.New(memory.Config{})

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -150,20 +151,43 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 		}
 		d = &own
 	}
-	if n.Branch == "" {
-		return n, d, nil
+	if n.Branch != "" && len(d.Branches) == 0 {
+		lines, err := c.Lines(ctx, n.Suite)
+		switch {
+		case err != nil:
+			return n, nil, err
+		case len(lines.Branches()) > 0:
+		case n.AsItIs:
+			n.Branch = ""
+		default:
+			return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
+		}
 	}
-	lines, err := c.Lines(ctx, n.Suite)
-	switch {
-	case err != nil:
-		return n, nil, err
-	case len(lines.Branches()) > 0:
-		return n, d, nil
-	case !n.AsItIs:
-		return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
-	}
-	n.Branch = ""
 	return n, d, nil
+}
+
+// decideBranchPriority returns a refusal if a priority is above what a branch allows.
+func decideBranchPriority(branch string, t suite.Template, p events.Priority) error {
+	if t.MaxPriority == "" || p.Level() >= t.MaxPriority.Level() {
+		return nil
+	}
+	return refuse(Forbidden, "priority %s is above what branch %s allows, which is %s (max_priority)", p, branch, t.MaxPriority)
+}
+
+// mayRank returns a refusal if a request may not have a priority because of its branch.
+func (c *Control) mayRank(ctx context.Context, q request.Request, p events.Priority) error {
+	if q.Choice().Branch == "" {
+		return nil
+	}
+	d, err := c.Definitions(ctx, q.Artifact.Suite, q.Choice().Branch)
+	if err != nil {
+		return err
+	}
+	t, err := d.Template(q.Kind, suite.Choice{Branch: q.Choice().Branch})
+	if err != nil { // what allows nothing says nothing of priorities
+		return nil
+	}
+	return decideBranchPriority(q.Choice().Branch, t, p)
 }
 
 // Origin says where definitions come from and whom they are for.

@@ -126,9 +126,9 @@ func TestACommandGivesUpAgainstAFasterWriter(t *testing.T) {
 				create(t, c, waiting)
 				against := &contested{Log: log}
 				before := last(t, log)
-				other := *c
+				other := copyOf(c)
 				other.Log = against
-				err := tc.do(t.Context(), &other)
+				err := tc.do(t.Context(), other)
 				busy, ok := errors.AsType[*eventlog.BusyError](err)
 				if !ok || against.appends < 2 || busy.Tries != against.appends || busy.Conflict.Subject != tc.subject || !strings.Contains(err.Error(), string(tc.subject)) {
 					t.Errorf("%v after %d tries", err, against.appends)
@@ -163,7 +163,7 @@ func TestWhatIsKnownServesWhileItIsTrue(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatal(known, ok, err)
 	}
-	other := *c
+	other := copyOf(c)
 	other.Log = &hasty{log, func() {
 		if _, _, err := c.CancelRequest(t.Context(), by, known.ID, ""); err != nil {
 			t.Error(err)

@@ -230,7 +230,7 @@ func TestAMachineIsNotRemovedUnderACollector(t *testing.T) {
 	if _, err := c.DeactivateCollector(t.Context(), by, "eider-3", Deactivation{}); err != nil {
 		t.Fatal(err)
 	}
-	late := *c
+	late := copyOf(c)
 	late.Log = &hasty{log, func() {
 		if _, err := c.ActivateCollector(t.Context(), by, "eider-3"); err != nil {
 			t.Error(err)
@@ -305,17 +305,17 @@ func TestLanesOfAPoolAreGivenOnce(t *testing.T) {
 func TestAFreeLaneIsFoundByHalving(t *testing.T) {
 	c, log := start(t)
 	counting := &counted{Log: log}
-	other := *c
+	other := copyOf(c)
 	other.Log = counting
 	for i := range 40 {
 		n := eider(MaxSlots)
 		n.Name = events.MachineName(fmt.Sprint("eider-", i))
-		machineAdded(t, &other, n)
+		machineAdded(t, other, n)
 	}
 	n := eider(1)
 	n.Name = "auk"
 	counting.lasts = 0
-	got := machineAdded(t, &other, n)
+	got := machineAdded(t, other, n)
 	if got.Collectors[0].Lane != events.PoolLane("linux", 40*MaxSlots) || counting.lasts > 30 {
 		t.Errorf("%+v after %d reads", got, counting.lasts)
 	}

@@ -77,10 +77,17 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
 	create := n.Create
+	named := create.Priority != ""
+	if !named {
+		create.Priority = n.usual
+	}
 	if create.Account != "" {
 		var err error
 		if asks, err = p.account(ctx, create.Account); err != nil {
 			return create, err
+		}
+		if most := asks.settled(create.Account).MaxPriority; !named && create.Priority.Level() < most.Level() {
+			create.Priority = most
 		}
 		if err := decidePriority(asks.settled(create.Account), create.Priority); err != nil {
 			return create, err
@@ -255,7 +262,7 @@ func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.Reques
 	if err := c.mayGive(ctx, by, to); err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also)
+	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also, func(q request.Request) error { return c.mayRank(ctx, q, to) })
 }
 
 // mayGive returns a refusal if a priority is above what an account may give. The operator may give all.

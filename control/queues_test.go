@@ -274,13 +274,13 @@ func TestANameIsGivenOnce(t *testing.T) {
 	for _, after := range []events.Subject{events.ShareSubject(), events.AccountSubject("x"), events.QueueSubject("x")} {
 		t.Run(string(after), func(t *testing.T) {
 			c, log := farm(t)
-			late := *c
+			late := copyOf(c)
 			late.Log = &meanwhile{Log: log, after: after, do: func() { queueNamed(t, c, "x", QueueChange{}) }}
 			_, err := late.ConfigureAccount(t.Context(), by, "x", AccountChange{})
 			refused(t, err, Conflict, "there is or was a queue x")
 
 			c, log = farm(t)
-			late = *c
+			late = copyOf(c)
 			late.Log = &meanwhile{Log: log, after: after, do: func() { accountNamed(t, c, "x", AccountChange{}) }}
 			_, err = late.ConfigureQueue(t.Context(), by, "x", QueueChange{})
 			refused(t, err, Conflict, "use `tacho account set x`")

@@ -287,7 +287,7 @@ func TestDefinitionsThatCannotBeReadAreNoCrash(t *testing.T) {
 	}
 	broken.Data = []byte("{")
 	log.Put(broken)
-	if d, err := c.Definitions(t.Context(), "small"); err != nil || d.Digest() != definitions().Digest() {
+	if d, err := c.Definitions(t.Context(), "small", ""); err != nil || d.Digest() != definitions().Digest() {
 		t.Errorf("%s, %v; want those before it", d.Digest(), err)
 	}
 	if answer, err := c.Publish(t.Context(), by, definitions()); err != nil || !answer.Existed {

@@ -80,6 +80,8 @@ type creation struct {
 	request.Create
 	definitions *suite.Definitions
 	keepOlder   bool
+	// usual is the priority of requests for its branch that name none; empty if the branch has none.
+	usual events.Priority
 }
 
 // id returns the id of the request.
@@ -117,6 +119,13 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, err
 	}
+	t, err := d.Template(n.Kind, suite.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options})
+	if err != nil {
+		return creation{}, refuse(Invalid, "%s", err)
+	}
+	if err := decideBranchPriority(n.Branch, t, n.Priority); err != nil {
+		return creation{}, err
+	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
 		return creation{}, refuse(Invalid, "%s", err)
@@ -140,7 +149,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-	}, d, n.KeepOlder}, nil
+	}, d, n.KeepOlder, t.Priority}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With
@@ -214,13 +223,21 @@ func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID,
 	return c.onRequest(ctx, by, id, nil, request.Cancel{Reason: reason}, also)
 }
 
-func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
+func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append,
+	checks ...func(request.Request) error,
+) (request.Request, Answer, error) {
 	if events.CheckToken("request", string(id)) != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%q is not the id of a request: `tacho request show TAG` shows it", id)
 	}
 	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
 		if err := onWhich(by, id, q); err != nil {
 			return nil, nil, err
+		}
+		for _, check := range checks {
+			err := check(q)
+			if err != nil {
+				return nil, nil, err
+			}
 		}
 		facts, err := request.Decide(q, command)
 		return facts, nil, err

@@ -37,12 +37,19 @@ func (j *jobRow) made() madeJob {
 	return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases, matched: j.match()}
 }
 
-// newTemplate returns the sort of a request with these parameters. It ignores benchmarks: they choose what jobs measure,
+// newTemplate returns the sort of a request: its parameters and what it chooses. It ignores benchmarks: they choose what jobs measure,
 // and not which jobs there are. The hash has one length, whatever the parameters are.
-func newTemplate(suite events.SuiteName, kind events.RequestKind, p events.Parameters) template {
-	t := template{suite: suite, kind: kind}
+func newTemplate(r *requestRow) template {
+	t, p := template{suite: r.Suite, kind: r.Kind}, r.Parameters
+	var asked []byte
 	if len(p.Targets)+len(p.Backends)+len(p.Profiles) > 0 {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", sorted(p.Targets), sorted(p.Backends), sorted(p.Profiles)))
+		asked = fmt.Appendf(asked, "%q %q %q", sorted(p.Targets), sorted(p.Backends), sorted(p.Profiles))
+	}
+	if c := r.Choice; c != nil {
+		asked = fmt.Appendf(asked, " %q %q %q", c.Branch, c.Graph, c.Options) // maps are printed in order
+	}
+	if asked != nil {
+		sum := sha256.Sum256(asked)
 		t.parameters = hex.EncodeToString(sum[:])
 	}
 	return t
@@ -53,7 +60,7 @@ func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(s
 // startTemplate makes a request that starts the template of its sort, with the jobs that it has already. A request that
 // shares jobs of others is given fewer jobs than the next one will be, so it is used only if the sort has no template.
 func (s *state) startTemplate(r *requestRow, f events.RequestStarted) {
-	key := newTemplate(r.Suite, r.Kind, r.Parameters)
+	key := newTemplate(r)
 	if len(f.Shared) > 0 && s.templates[key] != nil {
 		return
 	}
@@ -87,7 +94,7 @@ func (s *state) growTemplate(j *jobRow) {
 // same kind without parameters, with the jobs that fit. It looks at the other kinds in the same way, and at last takes
 // the template with the most jobs.
 func (s *state) template(r *requestRow) (*made, []madeJob) {
-	key := newTemplate(r.Suite, r.Kind, r.Parameters)
+	key := newTemplate(r)
 	for _, kind := range []events.RequestKind{r.Kind, events.Master, events.Try, events.Release} {
 		key.kind = kind
 		if t := s.templates[key]; t != nil && len(t.jobs) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // roundsInAll bounds the rounds of a job that people can ask for.
@@ -46,7 +47,7 @@ func (s *state) start(r *request.Request, now time.Time) (request.Start, error) 
 		return request.Start{}, err
 	}
 	requires, _ := s.Requires(r) // Expand has read them
-	start := request.Start{Definitions: digest, Requires: requires}
+	start := request.Start{Definitions: digest, Requires: requires, Template: s.templateOf(r, digest)}
 	var shared []events.JobSpec
 	for _, spec := range own {
 		if spec, lacks := s.Lacks(spec, now); lacks {
@@ -63,6 +64,16 @@ func (s *state) start(r *request.Request, now time.Time) (request.Start, error) 
 		start.BackfillGraph.Number = 1
 	}
 	return start, err
+}
+
+// templateOf returns what a request takes of what its definitions offer; nil if they offer no choice.
+func (s *state) templateOf(r *request.Request, digest events.Digest) *events.Template {
+	d := s.Definitions[digest]
+	if len(d.Options)+len(d.Graphs)+len(d.Branches) == 0 {
+		return nil
+	}
+	t, _ := d.Template(r.Kind, suite.Choice(r.Choice())) // Expand has resolved it
+	return &events.Template{Graph: t.Graph, Branch: t.Branch, Options: t.Options}
 }
 
 func decideLateBackfill(s *state, r, parent *request.Request, now time.Time) (decision, bool) {

@@ -160,6 +160,7 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 	}
 	wish := suite.Request{
 		ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest, ParentTag: r.Parent, Requires: requires,
+		Choice: suite.Choice(r.Choice()),
 	}
 	if parent, known := l.ParentOf(r); known {
 		wish.Parent = &parent.Artifact

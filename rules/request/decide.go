@@ -202,7 +202,7 @@ func decideStart(r Request, c Start) ([]events.Fact, error) {
 	}
 	facts := []events.Fact{events.RequestStarted{
 		RequestID: r.ID, Definitions: c.Definitions, Jobs: len(c.Jobs), Backfill: len(c.Backfill), Shared: c.Shared, Requires: c.Requires,
-		Graphs: graphs(c.Graph, c.BackfillGraph),
+		Graphs: graphs(c.Graph, c.BackfillGraph), Template: c.Template,
 	}}
 	if c.Graph == nil && c.BackfillGraph == nil {
 		return append(facts, jobsCreated(r.ID, slices.Concat(c.Backfill, c.Jobs), "")...), nil

@@ -208,6 +208,8 @@ type Start struct {
 	Shared []events.JobID
 	// Requires are the terms that the request and its queue added to those of the definitions.
 	Requires []string
+	// Template is what it takes of what its definitions offer; nil for definitions that offer no choice.
+	Template *events.Template
 	// Graph says what Jobs need, BackfillGraph what Backfill needs; nil for nothing.
 	Graph, BackfillGraph *Graph
 }

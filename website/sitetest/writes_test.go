@@ -19,11 +19,11 @@ import (
 func TestEveryWriteOfTheClient(t *testing.T) {
 	s := open(t, nil)
 	c := s.client
-	published, err := c.Publish(s.ctx, s.suite.Canonical())
+	published, err := c.Publish(s.ctx, s.suite.Canonical(), "")
 	if err != nil || published.Digest != s.suite.Digest() || published.Existed {
 		t.Fatalf("publish: %+v, %v", published, err)
 	}
-	if again, err := c.Publish(s.ctx, s.suite.Canonical()); err != nil || !again.Existed {
+	if again, err := c.Publish(s.ctx, s.suite.Canonical(), ""); err != nil || !again.Existed {
 		t.Errorf("publish again: %+v, %v", again, err)
 	}
 	if _, err := c.AddCollector(s.ctx, control.NewCollector{Name: "amd-0", Target: machine}); err != nil {
