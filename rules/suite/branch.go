@@ -37,3 +37,49 @@ func moreSpecific(a, b string) bool {
 	}
 	return wa < wb
 }
+
+// commonName returns a name that both patterns match, if there is one.
+func commonName(a, b string) (name string, ok bool) {
+	seen := make(map[[2]int]bool)
+	var from func(i, j int) (string, bool)
+	from = func(i, j int) (string, bool) {
+		if i == len(a) && j == len(b) {
+			return "", true
+		}
+		if seen[[2]int{i, j}] {
+			return "", false
+		}
+		seen[[2]int{i, j}] = true
+		starA, starB := i < len(a) && a[i] == '*', j < len(b) && b[j] == '*'
+		if starA {
+			if rest, ok := from(i+1, j); ok {
+				return rest, true
+			}
+		}
+		if starB {
+			if rest, ok := from(i, j+1); ok {
+				return rest, true
+			}
+		}
+		if i == len(a) || j == len(b) || starA && starB {
+			return "", false
+		}
+		char, nextI, nextJ := a[i], i+1, j+1
+		switch {
+		case starA:
+			char, nextI = b[j], i
+		case starB:
+			nextJ = j
+		case char == '?':
+			char = b[j]
+		case b[j] != '?' && b[j] != char:
+			return "", false
+		}
+		if char == '?' {
+			char = 'x'
+		}
+		rest, ok := from(nextI, nextJ)
+		return string(char) + rest, ok
+	}
+	return from(0, 0)
+}

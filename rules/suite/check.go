@@ -61,6 +61,7 @@ func (c *checker) check(d Definitions) {
 	c.artifact(d)
 	c.benchmarks(d)
 	c.demo(d)
+	c.choices(d)
 }
 
 // commitHash matches the revision of a checkout as a collector reads it.

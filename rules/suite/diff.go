@@ -51,13 +51,16 @@ func (d Difference) String() string {
 }
 
 // Diff lists how b differs from a, part by part: the head of the file first, then targets, kinds, profiles, backends,
-// scenarios, metrics and benchmarks, each in the order of b, then those that only a has. It is empty exactly when the
-// digests are equal.
+// scenarios, metrics, benchmarks, options, graphs and branches, each in the order of b, then those that only a has. It is
+// empty exactly when the digests are equal.
 func Diff(a, b Definitions) []Difference {
 	headA, headB := tree(a), tree(b)
 	var lists []Difference
-	for _, what := range []string{"target", "kind", "profile", "backend", "scenario", "metric", "benchmark"} {
+	for _, what := range []string{"target", "kind", "profile", "backend", "scenario", "metric", "benchmark", "option", "graph", "branch"} {
 		key := what + "s"
+		if what == "branch" {
+			key = "branches"
+		}
 		lists = append(lists, diffLists(what, entriesOf(headA[key]), entriesOf(headB[key]))...)
 		delete(headA, key)
 		delete(headB, key)
@@ -155,7 +158,10 @@ func entriesOf(list any) []entry {
 	var all []entry
 	for _, t := range tables {
 		if fields, ok := t.(map[string]any); ok {
-			name, _ := fields["name"].(string)
+			name, named := fields["name"].(string)
+			if !named {
+				name, _ = fields["match"].(string)
+			}
 			all = append(all, entry{name, fields})
 		}
 	}

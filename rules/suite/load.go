@@ -44,7 +44,11 @@ func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (even
 	d.complete()
 	c := checker{file: file, places: locate(data), problems: problems, draft: draft}
 	c.check(d)
-	if len(c.problems) == 0 {
+	switch {
+	case len(c.problems) > 0:
+	case d.hasChoices():
+		c.templateSizes(d)
+	default:
 		c.graphSizes(d)
 	}
 	if sourceDigest != nil && d.ownsSources() {
@@ -126,6 +130,16 @@ func (d *Definitions) complete() {
 		}
 		if len(b.Sets) == 0 {
 			b.Sets = nil
+		}
+	}
+	for i := range d.Options {
+		if d.Options[i].Who == WhoRequest {
+			d.Options[i].Who = ""
+		}
+	}
+	for i := range d.Graphs {
+		if d.Graphs[i].OnFailure == KeepGoing {
+			d.Graphs[i].OnFailure = ""
 		}
 	}
 }

@@ -88,8 +88,27 @@ func (l *locator) arrayTable(key unstable.Iterator) string {
 }
 
 func (l *locator) keyValue(prefix string, kv *unstable.Node) {
-	l.value(l.key(prefix, kv.Key()), kv.Value())
+	path := l.key(prefix, kv.Key())
+	l.value(path, kv.Value())
+	if strings.HasSuffix(path, ".when") {
+		l.text(path, kv.Value())
+	}
 }
+
+// text notes where the text of a string begins, if each of its characters stands for itself.
+func (l *locator) text(path string, v *unstable.Node) {
+	if raw := l.parser.Raw(v.Raw); v.Kind != unstable.String || len(raw) < 2 || string(raw[1:len(raw)-1]) != string(v.Data) {
+		return
+	}
+	path = textOf(path)
+	l.note(path, v)
+	if at, ok := l.found[path]; ok {
+		l.found[path] = position{at.line, at.column + 1}
+	}
+}
+
+// textOf is the path of the text of a string.
+func textOf(path string) string { return path + "=" }
 
 func (l *locator) value(path string, v *unstable.Node) {
 	switch v.Kind {

@@ -24,7 +24,7 @@ func (d Definitions) newSwitches(t Template, kind events.RequestKind) (switches,
 		}
 		c, err := parseWhen(k.When)
 		if err != nil {
-			return s, fmt.Errorf("kind %s: when, at character %d: %w", k.Name, whenPlace(err), err)
+			return s, fmt.Errorf("kind %s: when, at character %d: %w", k.Name, whenPlace(err)+1, err)
 		}
 		s.when[k.Name] = c
 	}

@@ -1,6 +1,9 @@
 package suite
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Warnings says what definitions allow and what is rarely meant, in sentences. They are good all the same.
 func (d Definitions) Warnings() []string {
@@ -12,6 +15,26 @@ func (d Definitions) Warnings() []string {
 		}
 		out = append(out, fmt.Sprintf("kind %q has shared = true and measures the time %s: its jobs run beside others, which change how long things take. "+
 			"Write shared = false, or list no [[metric]] of class \"time\" and compare counts only", k.Name, metric))
+	}
+	return append(out, d.unusedChoices()...)
+}
+
+// unusedChoices says which kinds no graph has, and which options switch nothing.
+func (d Definitions) unusedChoices() []string {
+	var out []string
+	used := map[string]bool{}
+	for _, k := range d.Kinds {
+		if condition, err := parseWhen(k.When); err == nil {
+			condition.comparisons(func(one comparison) { used[one.name] = true })
+		}
+		if len(d.Graphs) > 0 && !slices.ContainsFunc(d.Graphs, func(g Graph) bool { return len(g.Kinds) == 0 || slices.Contains(g.Kinds, k.Name) }) {
+			out = append(out, fmt.Sprintf("kind %q is in no [[graph]]: no request makes its jobs", k.Name))
+		}
+	}
+	for _, o := range d.Options {
+		if !used[o.Name] {
+			out = append(out, fmt.Sprintf("option %q is in the when of no kind: it switches nothing", o.Name))
+		}
 	}
 	return out
 }

@@ -99,43 +99,48 @@ type whenError struct {
 
 func (e whenError) Error() string { return e.message }
 
-// parseWhen reads the text of a When. Its error is a whenError.
+// parseWhen reads the text of a When. Its error is a whenError, the first one.
 func parseWhen(text string) (condition, error) {
 	if len(text) > maxWhen {
 		return nil, whenError{0, fmt.Sprintf("it has %d characters: use at most %d", len(text), maxWhen)}
 	}
 	p := whenParser{text: text}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	c, err := p.either(0)
-	if err != nil {
-		return nil, err
-	}
-	if p.token != tokenEnd {
-		return nil, p.unexpected("\"and\" or \"or\"")
+	p.advance()
+	c := p.either(0)
+	p.expect(tokenEnd, `"and" or "or"`)
+	if p.err != nil {
+		return nil, p.err
 	}
 	return c, nil
 }
 
-// The tokens of a When beside signs and words, which are themselves.
+// The tokens of a When beside signs and the words and, or, not, which are themselves.
 const (
 	tokenEnd   = ""
-	tokenWord  = "a word"
+	tokenName  = "a name"
 	tokenValue = "a value"
 )
 
+// whenParser reads a When. After the first error there are no more tokens.
 type whenParser struct {
 	text string
 	next int
-	// token is the current token, at its place, word what it says if it is a word or a value.
+	err  error
+	// token is the current token, at its place; word is what a name or a value says.
 	token string
 	at    int
 	word  string
 }
 
+func (p *whenParser) fail(at int, format string, args ...any) {
+	if p.err == nil {
+		p.err = whenError{at, fmt.Sprintf(format, args...)}
+	}
+	p.token, p.next = tokenEnd, len(p.text)
+}
+
 // advance reads the next token.
-func (p *whenParser) advance() error {
+func (p *whenParser) advance() {
 	for p.next < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.next]) >= 0 {
 		p.next++
 	}
@@ -147,131 +152,112 @@ func (p *whenParser) advance() error {
 	case strings.HasPrefix(rest, "!="):
 		p.token, p.next = "!=", p.next+2
 	case strings.HasPrefix(rest, "=="):
-		return whenError{p.at, "write = instead of =="}
+		p.fail(p.at, "write = instead of ==")
 	case strings.IndexByte("=()", rest[0]) >= 0:
 		p.token, p.next = rest[:1], p.next+1
 	case rest[0] == '\'' || rest[0] == '"':
 		end := strings.IndexByte(rest[1:], rest[0])
 		if end < 0 {
-			return whenError{p.at, fmt.Sprintf("the quote %c is not closed", rest[0])}
+			p.fail(p.at, "the quote %c is not closed", rest[0])
+			return
 		}
 		p.token, p.word, p.next = tokenValue, rest[1:1+end], p.next+end+2
 	default:
-		end := strings.IndexFunc(rest, func(r rune) bool { return !wordRune(r) })
-		if end < 0 {
-			end = len(rest)
-		}
-		if end == 0 {
-			return whenError{p.at, fmt.Sprintf("unexpected %q: use names, values in quotes, =, !=, and, or, not and brackets", []rune(rest)[0])}
-		}
-		p.token, p.word, p.next = tokenWord, rest[:end], p.next+end
-		if slices.Contains(whenWords(), p.word) {
-			p.token = p.word
-		}
+		p.name(rest)
 	}
-	return nil
 }
 
-func wordRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.+", r)
-}
-
-func whenWords() []string { return []string{"and", "or", "not"} }
-
-func (p *whenParser) unexpected(wanted string) error {
-	switch p.token {
-	case tokenEnd:
-		return whenError{p.at, "it ends where " + wanted + " is expected"}
-	case tokenWord, tokenValue:
-		return whenError{p.at, fmt.Sprintf("unexpected %q: %s is expected", p.word, wanted)}
+// name reads a name, or a word such as "and".
+func (p *whenParser) name(rest string) {
+	end := strings.IndexFunc(rest, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.+", r)
+	})
+	if end < 0 {
+		end = len(rest)
 	}
-	return whenError{p.at, fmt.Sprintf("unexpected %q: %s is expected", p.token, wanted)}
+	if end == 0 {
+		p.fail(p.at, "unexpected %q: use names, values in quotes, =, !=, and, or, not and brackets", []rune(rest)[0])
+		return
+	}
+	p.token, p.word, p.next = tokenName, rest[:end], p.next+end
+	if p.word == "and" || p.word == "or" || p.word == "not" {
+		p.token = p.word
+	}
 }
 
-func (p *whenParser) either(depth int) (condition, error) {
-	return p.list("or", func() (condition, error) {
-		return p.list("and", func() (condition, error) { return p.single(depth) })
+// expect reports another token than the wanted one. words are what is wanted.
+func (p *whenParser) expect(token, words string) {
+	switch {
+	case p.token == token:
+	case p.token == tokenEnd:
+		p.fail(p.at, "it ends where %s is expected", words)
+	case p.word != "":
+		p.fail(p.at, "unexpected %q: %s is expected", p.word, words)
+	default:
+		p.fail(p.at, "unexpected %q: %s is expected", p.token, words)
+	}
+}
+
+func (p *whenParser) either(depth int) condition {
+	return p.list("or", func() condition {
+		return p.list("and", func() condition { return p.single(depth) })
 	})
 }
 
 // list reads parts with a word between them.
-func (p *whenParser) list(word string, part func() (condition, error)) (condition, error) {
-	var parts []condition
-	for {
-		c, err := part()
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, c)
-		if p.token != word {
-			break
-		}
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
+func (p *whenParser) list(word string, part func() condition) condition {
+	parts := []condition{part()}
+	for p.token == word {
+		p.advance()
+		parts = append(parts, part())
 	}
 	if len(parts) == 1 {
-		return parts[0], nil
+		return parts[0]
 	}
-	return list{parts, word == "or"}, nil
+	return list{parts, word == "or"}
 }
 
-func (p *whenParser) single(depth int) (condition, error) {
-	if depth == maxWhenDepth {
-		return nil, whenError{p.at, fmt.Sprintf("too many brackets or \"not\" inside of each other: use at most %d", maxWhenDepth)}
+func (p *whenParser) single(depth int) condition {
+	if depth > maxWhenDepth {
+		p.fail(p.at, "brackets and \"not\" are too deep inside of each other: use at most %d", maxWhenDepth)
 	}
 	switch p.token {
 	case "not":
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		c, err := p.single(depth + 1)
-		return negation{c}, err
+		p.advance()
+		return negation{p.single(depth + 1)}
 	case "(":
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		c, err := p.either(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		if p.token != ")" {
-			return nil, p.unexpected("\")\"")
-		}
-		return c, p.advance()
-	case tokenWord:
-		return p.comparison()
+		p.advance()
+		c := p.either(depth + 1)
+		p.expect(")", `")"`)
+		p.advance()
+		return c
 	}
-	return nil, p.unexpected("a name")
+	return p.comparison()
 }
 
-func (p *whenParser) comparison() (condition, error) {
+func (p *whenParser) comparison() condition {
+	p.expect(tokenName, "a name")
 	c := comparison{name: p.word, at: p.at}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	if p.token != "=" && p.token != "!=" {
-		return nil, p.unexpected("= or !=")
+	p.advance()
+	if p.token != "!=" {
+		p.expect("=", "= or !=")
 	}
 	c.unequal = p.token == "!="
-	if err := p.advance(); err != nil {
-		return nil, err
+	p.advance()
+	if p.token == tokenName {
+		p.fail(p.at, "write the value in quotes: '%s'", p.word)
 	}
-	if p.token == tokenWord {
-		return nil, whenError{p.at, fmt.Sprintf("write the value in quotes: '%s'", p.word)}
-	}
-	if p.token != tokenValue {
-		return nil, p.unexpected("a value in quotes")
-	}
+	p.expect(tokenValue, "a value in quotes")
 	c.value, c.atValue = p.word, p.at
-	return c, p.advance()
+	p.advance()
+	return c
 }
 
-// whenPlace returns where in a When an error is, from 1.
+// whenPlace returns where in a When an error is, from 0.
 func whenPlace(err error) int {
 	var e whenError
 	if errors.As(err, &e) {
-		return e.at + 1
+		return e.at
 	}
-	return 1
+	return 0
 }
