@@ -46,6 +46,8 @@ type Config struct {
 	Account  events.AccountName
 	Queue    events.QueueName
 	Priority events.Priority
+	// Branch is the branch that the source follows; empty for a source without branches.
+	Branch string
 	// Interval is the pause after a successful poll.
 	Interval time.Duration
 	// AlertAfter is after how many failed polls in a row the poller raises an alert; 0 is 3.
@@ -159,7 +161,7 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	outcome := Outcome{Wanted: len(wanted)}
 	for _, a := range wanted {
 		n := a.request(p.Suite)
-		n.Queue, n.Priority = p.Queue, p.Priority
+		n.Queue, n.Priority, n.Branch = p.Queue, p.Priority, p.Branch
 		if n.Waits, err = p.waits(ctx, a); err != nil {
 			return outcome, err
 		}

@@ -2,6 +2,9 @@ package readmodel
 
 import (
 	"cmp"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -65,6 +68,28 @@ type Choice struct {
 	Branch  string            `json:"branch,omitempty"`
 	Graph   string            `json:"graph,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
+}
+
+// Settings returns the options as people write them: name=value, in order, with spaces between them.
+func (c Choice) Settings() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
+		out = append(out, name+"="+c.Options[name])
+	}
+	return strings.Join(out, " ")
+}
+
+// Takes returns what the request takes of what its definitions offer: what it chooses, and from its start on also what
+// it was given where it chose nothing.
+func (r Request) Takes() Choice {
+	var c Choice
+	if r.Choice != nil {
+		c = *r.Choice
+	}
+	if r.Template != nil {
+		c.Graph, c.Options = r.Template.Graph, r.Template.Options
+	}
+	return c
 }
 
 // JobCounts counts jobs by state.

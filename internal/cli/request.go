@@ -37,6 +37,9 @@ type parameters struct {
 	Queue      events.QueueName   `help:"Queue where it waits; default: the account's own, else main." placeholder:"Q"`
 	Priority   events.Priority    `help:"vip, high, normal, low or idle; default: normal." placeholder:"P"`
 	Require    []string           `help:"What the machines of its matched jobs must have, such as memory=8g or trait=nvme; give it once for each." sep:"none" placeholder:"TERM"`
+	Branch     string             `help:"Branch that the artifact is on or, for a try, meant for; for suites that have something of their own for branches." placeholder:"B"`
+	Graph      string             `help:"Graph of the suite; default: that of the branch, else the first." placeholder:"G"`
+	Option     map[string]string  `help:"Value of an option of the suite; give it once for each." placeholder:"NAME=VALUE"`
 	Wait       bool               `help:"Wait until the request has ended, and show its progress."`
 	JSON       bool               `help:"Print JSON." name:"json"`
 }
@@ -48,6 +51,7 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 	}
 	n.Suite = c.Suite // if empty, the server takes its only suite
 	n.Account, n.Queue, n.Priority, n.Requires = c.Account, c.Queue, c.Priority, c.Require
+	n.Branch, n.Graph, n.Options = c.Branch, c.Graph, c.Option
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
@@ -230,6 +234,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 	if r.Rest != nil {
 		rest = r.Rest.Words
 	}
+	takes := r.Takes()
 	p.heading("%s request %s: %s", r.Kind, r.ID, r.State)
 	p.facts([][2]string{
 		{"tag", short(r.Tag)},
@@ -241,6 +246,9 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"queue", string(r.Queue)},
 		{"priority", string(r.Priority)},
 		{"requires", strings.Join(r.Requires, " ")},
+		{"branch", takes.Branch},
+		{"graph", takes.Graph},
+		{"options", takes.Settings()},
 		{"reason", r.Reason},
 		{"waits", waits},
 		{"end", rest},

@@ -31,7 +31,7 @@ func (p *parts) pollers() error {
 		}
 		one := poller.New(poller.Config{
 			Name: c.Name, Suite: c.Suite, Source: from, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
-			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
+			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Branch: c.Branch, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
 		})
 		p.run(one.Run)
 		if c.Commits() {
