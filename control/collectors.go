@@ -246,7 +246,7 @@ func (c *Control) target(ctx context.Context, n NewCollector) (suite.Target, err
 	}
 	var known []string
 	for _, name := range names {
-		s, err := c.suite(ctx, name)
+		s, err := c.Published(ctx, name)
 		var refused *RefusedError
 		if errors.As(err, &refused) {
 			continue

@@ -209,11 +209,11 @@ func checkLane(t *rapid.T, log *memory.Log, lane events.Lane) {
 // Definitions are parsed once, until newer ones are published.
 func TestKnownDefinitionsAreNotParsedAgain(t *testing.T) {
 	c, _ := start(t)
-	known, err := c.suite(t.Context(), "small")
+	known, err := c.Published(t.Context(), "small")
 	if err != nil || known.seq != 1 {
 		t.Fatalf("%+v %v", known, err)
 	}
-	if again, err := c.suite(t.Context(), "small"); err != nil || again != known {
+	if again, err := c.Published(t.Context(), "small"); err != nil || again != known {
 		t.Errorf("the same ones: %+v %v", again, err)
 	}
 	other := definitions()

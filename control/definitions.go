@@ -16,44 +16,66 @@ import (
 // what was read is right until the suite has a newer event.
 type published struct {
 	mu     sync.Mutex
-	suites map[events.SuiteName]*publishedSuite
+	suites map[events.SuiteName]*Published
 }
 
-// publishedSuite is what the log says about a suite up to an event.
-type publishedSuite struct {
+// Published is what the log says about the definitions of a suite.
+type Published struct {
+	name        events.SuiteName
 	seq         events.Seq
 	lines       suite.Lines
 	definitions map[events.Digest]suite.Definitions // those in force
 }
 
-// Definitions returns the definitions that a branch of a suite uses, or a refusal when there are none. An empty branch
-// is one that has none of its own.
-func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch string) (suite.Definitions, error) {
-	s, err := c.suite(ctx, name)
-	if err != nil {
-		return suite.Definitions{}, err
-	}
-	d, ok := s.definitions[s.lines.InForce(branch)]
+// For returns the definitions that a branch uses, or a refusal when there are none. An empty branch is one that has none
+// of its own.
+func (p *Published) For(branch string) (suite.Definitions, error) {
+	d, ok := p.definitions[p.lines.InForce(branch)]
 	switch {
 	case !ok && branch == "":
-		return d, refuse(NotFound, "suite %s has definitions for %s alone: name one of these branches", name, strings.Join(s.lines.Branches(), ", "))
+		return d, refuse(NotFound, "suite %s has definitions for %s alone: name one of these branches", p.name, strings.Join(p.lines.Branches(), ", "))
 	case !ok:
-		return d, refuse(NotFound, "suite %s has no definitions for branch %s: publish some with `tacho suite publish`", name, branch)
+		return d, refuse(NotFound, "suite %s has no definitions for branch %s: publish some with `tacho suite publish`", p.name, branch)
 	}
 	return d, nil
 }
 
-// Lines returns which definitions the branches of a suite use, or a refusal when none were published.
-func (c *Control) Lines(ctx context.Context, name events.SuiteName) (suite.Lines, error) {
-	s, err := c.suite(ctx, name)
-	if err != nil {
-		return nil, err
+// Varies reports whether a suite has something of its own for branches: definitions, or rules in them.
+func (p *Published) Varies() bool {
+	for branch, line := range p.lines {
+		if line.Digest != "" && (branch != "" || len(p.definitions[line.Digest].Branches) > 0) {
+			return true
+		}
 	}
-	return s.lines, nil
+	return false
 }
 
-// suite returns what the log says about a suite. It reads and parses only what is new.
-func (c *Control) suite(ctx context.Context, name events.SuiteName) (*publishedSuite, error) {
+// targets returns the targets of all definitions in force: first those of branch "", then those of the other branches.
+// One that several of them have is returned once for each of its forms.
+func (p *Published) targets() []suite.Target {
+	var out []suite.Target
+	for _, branch := range append([]string{""}, p.lines.Branches()...) {
+		for _, t := range p.definitions[p.lines[branch].Digest].Targets {
+			if !slices.ContainsFunc(out, func(o suite.Target) bool { return o.Name == t.Name && o.Sets == t.Sets }) {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// Definitions returns the definitions that a branch of a suite uses, or a refusal when there are none.
+func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch string) (suite.Definitions, error) {
+	p, err := c.Published(ctx, name)
+	if err != nil {
+		return suite.Definitions{}, err
+	}
+	return p.For(branch)
+}
+
+// Published returns what the log says about a suite, or a refusal when no definitions were published. It reads and parses
+// only what is new.
+func (c *Control) Published(ctx context.Context, name events.SuiteName) (*Published, error) {
 	if err := events.CheckToken("suite", string(name)); err != nil {
 		return nil, refuse(Invalid, "%s", err)
 	}
@@ -77,18 +99,18 @@ func (c *Control) suite(ctx context.Context, name events.SuiteName) (*publishedS
 	c.published.mu.Lock()
 	defer c.published.mu.Unlock()
 	if c.published.suites == nil {
-		c.published.suites = map[events.SuiteName]*publishedSuite{}
+		c.published.suites = map[events.SuiteName]*Published{}
 	}
 	c.published.suites[name] = read
 	return read, nil
 }
 
-func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *publishedSuite) (*publishedSuite, error) {
+func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *Published) (*Published, error) {
 	history, err := c.Log.Read(ctx, events.SuiteSubject(name))
 	if err != nil {
 		return nil, err
 	}
-	read := &publishedSuite{definitions: map[events.Digest]suite.Definitions{}}
+	read := &Published{name: name, definitions: map[events.Digest]suite.Definitions{}}
 	content := map[events.Digest]events.RawJSON{}
 	for _, e := range history {
 		read.seq = e.Seq
@@ -119,20 +141,6 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *p
 	return read, nil
 }
 
-// targets returns the targets of all definitions in force: first those of branch "", then those of the other branches.
-// One that several of them have is returned once for each of its forms.
-func (s *publishedSuite) targets() []suite.Target {
-	var out []suite.Target
-	for _, branch := range append([]string{""}, s.lines.Branches()...) {
-		for _, t := range s.definitions[s.lines[branch].Digest].Targets {
-			if !slices.ContainsFunc(out, func(o suite.Target) bool { return o.Name == t.Name && o.Sets == t.Sets }) {
-				out = append(out, t)
-			}
-		}
-	}
-	return out
-}
-
 // choose returns a request with the branch that it is recorded with, and the definitions that it is checked against. A
 // branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
 // there were branches.
@@ -151,17 +159,18 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 		}
 		d = &own
 	}
-	if n.Branch != "" && len(d.Branches) == 0 {
-		lines, err := c.Lines(ctx, n.Suite)
-		switch {
-		case err != nil:
-			return n, nil, err
-		case len(lines.Branches()) > 0:
-		case n.AsItIs:
-			n.Branch = ""
-		default:
-			return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
-		}
+	if n.Branch == "" {
+		return n, d, nil
+	}
+	published, err := c.Published(ctx, n.Suite)
+	switch {
+	case err != nil:
+		return n, nil, err
+	case published.Varies():
+	case n.AsItIs:
+		n.Branch = ""
+	default:
+		return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
 	}
 	return n, d, nil
 }

@@ -194,7 +194,7 @@ func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
 	if known || err != nil {
 		return false, err
 	}
-	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, a.Tag)
+	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, p.Branch, a.Tag)
 	if err != nil {
 		p.Logger.Warn("it cannot be told whether an artifact is there: its request waits", "tag", a.Tag, "error", err)
 		return true, nil

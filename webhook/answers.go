@@ -10,6 +10,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/webhook/command"
 )
 
 func expiry(r Rules) string {
@@ -150,9 +151,9 @@ func statusText(list []asked, places map[events.RequestID]Place, r Rules, now ti
 	return b.String()
 }
 
-func help(r Rules) string {
+func help(r Rules, g command.Grammar) string {
 	name := "@" + r.Bot
-	return strings.Join([]string{
+	lines := []string{
 		"I benchmark builds and report how they compare with what they were built on. Write one of these in a new comment:",
 		"",
 		"- `" + name + " queue` benchmarks the try build that follows;",
@@ -166,5 +167,16 @@ func help(r Rules) string {
 		"",
 		"`queue` and `build` take `targets=`, `backends=`, `profiles=` and `benchmarks=`, with commas between values and no spaces: `" +
 			name + " queue profiles=check,opt benchmarks=regex*`.",
-	}, "\n")
+	}
+	var offers []string
+	if len(g.Graphs) > 0 {
+		offers = append(offers, "`graph=` ("+strings.Join(g.Graphs, ", ")+")")
+	}
+	for _, o := range g.Options {
+		offers = append(offers, "`"+o.Name+"=` ("+strings.Join(o.Values, ", ")+")")
+	}
+	if len(offers) > 0 {
+		lines = append(lines, "", "They also take one value of "+strings.Join(offers, ", ")+".")
+	}
+	return strings.Join(lines, "\n")
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/ledger"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // GitHub is what the bot asks of GitHub. *githubapi.Client implements it.
 type GitHub interface {
 	Commit(ctx context.Context, repo events.RepoName, ref string) (githubapi.Commit, error)
+	Pull(ctx context.Context, repo events.RepoName, number int) (githubapi.Pull, error)
 }
 
 // Config is what a Bot needs.
@@ -110,17 +110,11 @@ func (b *Bot) told(f events.Fact) {
 	}
 }
 
-// newestDefinitions returns the definitions in force of the suite, for branches without their own.
-func (b *Bot) newestDefinitions(ctx context.Context) (*suite.Definitions, error) {
-	d, err := b.Control.Definitions(ctx, b.Rules.Suite, "")
-	return &d, err
-}
-
 // claim gives waiting requests the try builds that were reported before the requests were known.
 func (b *Bot) claim(ctx context.Context) {
 	for _, c := range b.claims(b.Clock()) {
 		by := control.By{Actor: sender, Source: source, Root: c.root, Cause: c.build.Seq}
-		_, err := b.supply(ctx, c.Request, c.build.Commit, c.build.At, b.newestDefinitions, func(commit githubapi.Commit) error {
+		_, err := b.supply(ctx, c.Request, c.build.Commit, c.build.At, func(commit githubapi.Commit) error {
 			_, _, err := b.Control.ArtifactsReady(ctx, by, c.ID, commit.SHA, commit.Parents[0])
 			return err
 		})

@@ -13,7 +13,6 @@ import (
 	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // artifactGrace is how long the bot waits for the artifacts of a finished build.
@@ -41,7 +40,7 @@ func (d *delivered) built(ctx context.Context, said build) error {
 			d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
 		return d.refused(ctx, err)
 	}
-	why, err := d.supply(ctx, waiting.Request, said.sha, d.At, d.newest, func(commit githubapi.Commit) error {
+	why, err := d.supply(ctx, waiting.Request, said.sha, d.At, func(commit githubapi.Commit) error {
 		d.handled.Requests = []events.RequestID{waiting.ID}
 		_, _, err := d.Control.ArtifactsReadyOf(ctx, d.by(), waiting, commit.SHA, commit.Parents[0], d.outcome(events.DeliveryAccepted, "the merge bot says so")...)
 		return err
@@ -73,7 +72,7 @@ var errNotThere = errors.New("the artifacts of the try build are not there yet")
 // supply gives a waiting request the commit that was built for it, once the commit's artifacts are there. It returns
 // a sentence in why if the commit cannot be the one. at is when the build was reported as finished.
 func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Tag, at time.Time,
-	definitions func(context.Context) (*suite.Definitions, error), give func(githubapi.Commit) error,
+	give func(githubapi.Commit) error,
 ) (why string, err error) {
 	commit, err := b.GitHub.Commit(ctx, b.Rules.Repo, string(sha))
 	if githubapi.IsMissing(err) {
@@ -85,11 +84,11 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 	if len(commit.Parents) != 2 {
 		return fmt.Sprintf("the try build of commit `%s` finished, but it is not a merge: it has %d parents instead of 2", sha, len(commit.Parents)), nil
 	}
-	newest, err := definitions(ctx)
+	definitions, err := b.Control.Definitions(ctx, waiting.Artifact.Suite, waiting.Choice().Branch)
 	if err != nil {
 		return "", err
 	}
-	missing, err := artifact.FirstMissing(ctx, b.Artifacts, *newest, commit.SHA, waiting.Parameters)
+	missing, err := artifact.FirstMissing(ctx, b.Artifacts, definitions, commit.SHA, waiting.Parameters)
 	if err != nil {
 		return "", err
 	}

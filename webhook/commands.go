@@ -40,7 +40,11 @@ func (d *delivered) carryOut(ctx context.Context, asked command.Command, why str
 	case command.Status:
 		d.answer("", d.status(ctx))
 	case command.Help:
-		d.answer("", help(d.Rules))
+		grammar, err := d.grammar(ctx)
+		if err != nil {
+			return err
+		}
+		d.answer("", help(d.Rules, grammar))
 	}
 	return d.end(ctx, events.DeliveryAccepted, "%s", why)
 }
@@ -78,6 +82,7 @@ func (d *delivered) refuse(ctx context.Context, format string, args ...any) erro
 func (d *delivered) queue(ctx context.Context, c command.Queue, why string) error {
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), PR: d.handled.PR, Parameters: c.Parameters,
+		Graph: c.Choice.Graph, Options: c.Choice.Options,
 	}
 	id := d.requests(n)
 	d.answer(id, awaiting(id, d.Rules))
@@ -93,7 +98,7 @@ func (d *delivered) create(ctx context.Context, n control.NewRequest, also ...ev
 	if n.Definitions, err = d.newest(ctx); err != nil {
 		return false, err
 	}
-	n.Fresh, n.AsItIs = true, true
+	n.Fresh, n.AsItIs, n.Branch = true, true, d.branch
 	_, _, err = d.Control.CreateRequest(ctx, d.asking(), n, also...)
 	return err == nil, d.refused(ctx, err)
 }
@@ -125,6 +130,7 @@ func (d *delivered) build(ctx context.Context, c command.Build, why string) erro
 	n := control.NewRequest{
 		Suite: d.Rules.Suite, Kind: events.Try, Key: fmt.Sprint(commentKey, d.handled.Comment), Tag: commit.SHA, Parent: firstParent(commit),
 		PR: d.handled.PR, Parameters: c.Parameters, KeepOlder: true,
+		Graph: c.Choice.Graph, Options: c.Choice.Options,
 	}
 	d.requests(n)
 	_, err = d.create(ctx, n, d.outcome(events.DeliveryAccepted, "%s", why)...)

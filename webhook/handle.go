@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/webhook/command"
@@ -20,8 +21,10 @@ import (
 type delivered struct {
 	*Bot
 	ledger.Delivery
-	// definitions are those of the suite, once they were read. All decisions about the delivery use the same ones.
+	// definitions are those that the pull request uses, branch the one that it is meant for, once they were read. All
+	// decisions about the delivery use the same ones. branch is empty if the suite has nothing of its own for branches.
 	definitions *suite.Definitions
+	branch      string
 	// handled is the fact that will be recorded about it.
 	handled events.DeliveryHandled
 	// wanted are the comments that answer the delivery.
@@ -229,12 +232,29 @@ func (d *delivered) believes(id int64) bool {
 	return false
 }
 
-// newest returns the definitions of the suite, always the same ones for one delivery.
-func (d *delivered) newest(ctx context.Context) (_ *suite.Definitions, err error) {
-	if d.definitions == nil {
-		d.definitions, err = d.newestDefinitions(ctx)
+// newest returns the definitions that the pull request uses, always the same ones for one delivery. It asks GitHub for the
+// branch only if the suite has something of its own for branches.
+func (d *delivered) newest(ctx context.Context) (*suite.Definitions, error) {
+	if d.definitions != nil {
+		return d.definitions, nil
 	}
-	return d.definitions, err
+	published, err := d.Control.Published(ctx, d.Rules.Suite)
+	if err != nil {
+		return nil, err
+	}
+	if published.Varies() && d.handled.PR > 0 {
+		pull, err := d.GitHub.Pull(ctx, d.Rules.Repo, d.handled.PR)
+		if err != nil && !githubapi.IsMissing(err) {
+			return nil, err
+		}
+		d.branch = pull.Base
+	}
+	definitions, err := published.For(d.branch)
+	if err != nil {
+		return nil, err
+	}
+	d.definitions = &definitions
+	return d.definitions, nil
 }
 
 // missing returns the first requested target whose artifact is missing; empty if all exist.
@@ -261,6 +281,14 @@ func (d *delivered) grammar(ctx context.Context) (command.Grammar, error) {
 	}
 	for _, p := range definitions.Profiles {
 		g.Profiles = sort(g.Profiles, p.Name, p.OnRequest)
+	}
+	for _, one := range definitions.Graphs {
+		g.Graphs = append(g.Graphs, one.Name)
+	}
+	for _, o := range definitions.Options {
+		if o.Who != suite.WhoBranch {
+			g.Options = append(g.Options, command.Option{Name: o.Name, Values: o.Values})
+		}
 	}
 	return g, nil
 }

@@ -47,6 +47,7 @@ type rig struct {
 	mu      sync.Mutex
 	down    error
 	missing map[events.Tag]bool
+	pulls   int // how often a pull request was asked for
 	rules   Rules
 	n       int
 	stop    []func()
@@ -65,6 +66,17 @@ func (r *rig) Commit(_ context.Context, _ events.RepoName, ref string) (githubap
 		}
 	}
 	return githubapi.Commit{}, &githubapi.Error{Kind: githubapi.Missing, Call: "read it", Err: errors.New("status 404")}
+}
+
+// Pull implements GitHub. Every pull request is meant for branch release/1.2.
+func (r *rig) Pull(_ context.Context, _ events.RepoName, number int) (githubapi.Pull, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down != nil {
+		return githubapi.Pull{}, r.down
+	}
+	r.pulls++
+	return githubapi.Pull{Number: number, Base: "release/1.2"}, nil
 }
 
 // Ready implements Artifacts.

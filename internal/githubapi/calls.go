@@ -61,6 +61,8 @@ type Pull struct {
 	Body   string
 	// Head is the newest commit of its branch.
 	Head events.Tag
+	// Base is the branch that it is meant for.
+	Base string
 	// Author is the login of the account that opened it.
 	Author string
 }
@@ -75,7 +77,7 @@ func (c *Client) Pull(ctx context.Context, repo events.RepoName, number int) (Pu
 		return Pull{}, explain(fmt.Sprintf("read pull request %d of %s", number, repo), err)
 	}
 	return Pull{
-		Number: p.GetNumber(), Title: p.GetTitle(), Body: p.GetBody(), Head: events.Tag(p.GetHead().GetSHA()), Author: p.GetUser().GetLogin(),
+		Number: p.GetNumber(), Title: p.GetTitle(), Body: p.GetBody(), Head: events.Tag(p.GetHead().GetSHA()), Base: p.GetBase().GetRef(), Author: p.GetUser().GetLogin(),
 	}, nil
 }
 

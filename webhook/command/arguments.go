@@ -24,8 +24,8 @@ func (g Grammar) parse(a addressed) (Command, *Refusal) {
 	}
 	switch word {
 	case queueWord:
-		p, refusal := g.parameters(queueWord, a.arguments)
-		return Queue{Parameters: p}, refusal
+		p, c, refusal := g.parameters(queueWord, a.arguments)
+		return Queue{p, c}, refusal
 	case buildWord:
 		return g.build(a.arguments)
 	case triageWord:
@@ -71,8 +71,8 @@ func (g Grammar) build(arguments []string) (Command, *Refusal) {
 		return nil, refuse(arguments[1], "%s takes one commit, and %s is a second: write a new comment for each",
 			quote(buildWord), quote(arguments[1]))
 	}
-	p, refusal := g.parameters(buildWord+" "+sha, arguments[1:])
-	return Build{SHA: events.Tag(sha), Parameters: p}, refusal
+	p, c, refusal := g.parameters(buildWord+" "+sha, arguments[1:])
+	return Build{events.Tag(sha), p, c}, refusal
 }
 
 func (g Grammar) triage(arguments []string) (Command, *Refusal) {

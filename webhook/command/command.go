@@ -25,6 +25,7 @@
 package command
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,13 +42,17 @@ type Command interface {
 }
 
 // Queue asks to benchmark the try build that will follow.
-type Queue struct{ Parameters events.Parameters }
+type Queue struct {
+	Parameters events.Parameters
+	Choice     Choice
+}
 
 // Build asks to benchmark an artifact that exists, now.
 type Build struct {
 	// SHA is 7 to 40 lower-case hex digits. The part that carries the command out finds the commit of a short one.
 	SHA        events.Tag
 	Parameters events.Parameters
+	Choice     Choice
 }
 
 // Triage asks, on a rollup, to benchmark each unrolled build.
@@ -111,11 +116,11 @@ func (Status) command()   {}
 func (Help) command()     {}
 
 func (c Queue) String() string {
-	return strings.Join(append([]string{queueWord}, render(c.Parameters)...), " ")
+	return strings.Join(slices.Concat([]string{queueWord}, render(c.Parameters), c.Choice.render()), " ")
 }
 
 func (c Build) String() string {
-	return strings.Join(append([]string{buildWord, string(c.SHA)}, render(c.Parameters)...), " ")
+	return strings.Join(slices.Concat([]string{buildWord, string(c.SHA)}, render(c.Parameters), c.Choice.render()), " ")
 }
 
 func (c Triage) String() string { return triageWord + " " + join(c.SHAs, " ") }

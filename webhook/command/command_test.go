@@ -21,6 +21,45 @@ func rust() Grammar {
 	}
 }
 
+// offering is a grammar of a suite that offers a choice.
+func offering() Grammar {
+	g := rust()
+	g.Graphs = []string{"quick", "full"}
+	g.Options = []Option{{"pgo", []string{"off", "on"}}, {"lto", []string{"none", "thin", "fat"}}}
+	return g
+}
+
+// A comment chooses a graph and values of options, if the suite has such; refusals name what there is.
+func TestAChoiceIsRead(t *testing.T) {
+	for comment, want := range map[string]Command{
+		"@tacho queue graph=full pgo=on":            Queue{Choice: Choice{"full", map[string]string{"pgo": "on"}}},
+		"@tacho queue GRAPH=Full lto=FAT":           Queue{Choice: Choice{"full", map[string]string{"lto": "fat"}}},
+		"@tacho build " + sha + " lto=thin pgo=off": Build{SHA: sha, Choice: Choice{Options: map[string]string{"lto": "thin", "pgo": "off"}}},
+		"@tacho queue graph= backends=llvm":         Queue{Parameters: events.Parameters{Backends: []events.Backend{"llvm"}}},
+	} {
+		got, err := offering().Read(comment)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", comment, err, diff)
+		}
+	}
+	for comment, want := range map[string]string{
+		"@tacho queue graph=ful":     "`full`",
+		"@tacho queue pgo=maybe":     "`on`",
+		"@tacho queue pgo=on,off":    "one value",
+		"@tacho queue pgo=on pgo=on": "twice",
+		"@tacho queue pgi=on":        "`pgo`",
+	} {
+		_, err := offering().Read(comment)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", comment, err, want)
+		}
+	}
+	_, err := rust().Read("@tacho queue graph=full")
+	if err == nil || !strings.Contains(err.Error(), "do not know the parameter `graph`") {
+		t.Errorf("a suite without graphs: %v", err)
+	}
+}
+
 const sha = "323f521bc6d8f2b966ba7838a3f3ee364e760b7e"
 
 func TestAccepted(t *testing.T) {
@@ -31,12 +70,12 @@ func TestAccepted(t *testing.T) {
 		want    Command
 	}{
 		"queue":                              {"@tacho queue", Queue{}},
-		"many spaces":                        {"@tacho     queue backends=llvm   ", Queue{llvm}},
-		"tabs and a no-break space":          {"@tacho\u00a0queue\tbackends=llvm", Queue{llvm}},
+		"many spaces":                        {"@tacho     queue backends=llvm   ", Queue{Parameters: llvm}},
+		"tabs and a no-break space":          {"@tacho\u00a0queue\tbackends=llvm", Queue{Parameters: llvm}},
 		"after the merge bot":                {"@bors try @tacho queue", Queue{}},
-		"after the merge bot, with key":      {"@bors try @tacho queue backends=llvm", Queue{llvm}},
-		"before another bot":                 {"@tacho queue backends=llvm @bors try", Queue{llvm}},
-		"prose on other lines":               {"Let's see.\n\n@tacho queue backends=llvm\n\nThanks!", Queue{llvm}},
+		"after the merge bot, with key":      {"@bors try @tacho queue backends=llvm", Queue{Parameters: llvm}},
+		"before another bot":                 {"@tacho queue backends=llvm @bors try", Queue{Parameters: llvm}},
+		"prose on other lines":               {"Let's see.\n\n@tacho queue backends=llvm\n\nThanks!", Queue{Parameters: llvm}},
 		"prose directly around":              {"Let's see.\n@tacho queue\nThanks!", Queue{}},
 		"lines of Windows":                   {"Let's see.\r\n@tacho queue\r\nThanks!\r\n", Queue{}},
 		"a sentence about the bot besides":   {"thanks @tacho for the numbers!\n@tacho queue", Queue{}},
@@ -56,16 +95,14 @@ func TestAccepted(t *testing.T) {
 		"beside an HTML comment":             {"<!-- hidden --> @tacho queue <!-- too -->", Queue{}},
 		"behind one that is not closed":      {"a <!-- b @tacho queue", Queue{}},
 		"behind an escaped backtick":         {"\\` @tacho queue\n`", Queue{}},
-		"in capitals":                        {"@Tacho QUEUE Backends=LLVM", Queue{llvm}},
+		"in capitals":                        {"@Tacho QUEUE Backends=LLVM", Queue{Parameters: llvm}},
 		"with a colon":                       {"@tacho: queue", Queue{}},
 		"empty values":                       {"@tacho queue profiles= backends=, targets=,,", Queue{}},
-		"every value once":                   {"@tacho queue backends=llvm,LLVM,,llvm", Queue{llvm}},
-		"profiles, one on request": {"@tacho queue profiles=Doc,Clippy,Opt", Queue{
-			events.Parameters{Profiles: []events.Profile{"doc", "clippy", "opt"}},
-		}},
+		"every value once":                   {"@tacho queue backends=llvm,LLVM,,llvm", Queue{Parameters: llvm}},
+		"profiles, one on request":           {"@tacho queue profiles=Doc,Clippy,Opt", Queue{Parameters: events.Parameters{Profiles: []events.Profile{"doc", "clippy", "opt"}}}},
 		"everything": {
 			"@tacho queue benchmarks=serde-*,regex-1.[0-9] targets=AARCH64-unknown-linux-gnu profiles=doc-json backends=cranelift",
-			Queue{events.Parameters{
+			Queue{Parameters: events.Parameters{
 				Targets: []events.Target{"aarch64-unknown-linux-gnu"}, Backends: []events.Backend{"cranelift"},
 				Profiles: []events.Profile{"doc-json"}, Benchmarks: []string{"serde-*", "regex-1.[0-9]"},
 			}},
@@ -269,7 +306,7 @@ func TestOpenSets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Queue{events.Parameters{Profiles: []events.Profile{"opt", "Mine-2"}}}, got); diff != "" {
+	if diff := cmp.Diff(Queue{Parameters: events.Parameters{Profiles: []events.Profile{"opt", "Mine-2"}}}, got); diff != "" {
 		t.Error(diff)
 	}
 	for _, comment := range []string{"@tacho queue profiles=a:b", "@tacho queue profiles=-a", "@tacho queue backends=llvm"} {

@@ -16,8 +16,6 @@ const (
 	benchmarksKey = "benchmarks"
 )
 
-func keys() []string { return []string{targetsKey, backendsKey, profilesKey, benchmarksKey} }
-
 // maxValues is how many values one key may have, and maxValue how long a value outside a closed set may be.
 const (
 	maxValues = 200
@@ -25,8 +23,8 @@ const (
 )
 
 // parameters reads key=value words. after is the text before them, for examples.
-func (g Grammar) parameters(after string, arguments []string) (p events.Parameters, refusal *Refusal) {
-	refusal = pairs(quote(after), g.example(after+" "+g.sample()), keys(), arguments, func(name string, list []string) (refusal *Refusal) {
+func (g Grammar) parameters(after string, arguments []string) (p events.Parameters, c Choice, refusal *Refusal) {
+	refusal = pairs(quote(after), g.example(after+" "+g.sample()), g.keys(), arguments, func(name string, list []string) (refusal *Refusal) {
 		switch name {
 		case targetsKey:
 			p.Targets, refusal = choose("target", g.Targets, list)
@@ -36,10 +34,12 @@ func (g Grammar) parameters(after string, arguments []string) (p events.Paramete
 			p.Profiles, refusal = choose("profile", g.Profiles, list)
 		case benchmarksKey:
 			p.Benchmarks, refusal = globs(list)
+		default:
+			refusal = g.choice(&c, name, list)
 		}
 		return refusal
 	})
-	return p, refusal
+	return p, c, refusal
 }
 
 // pairs calls take with each key and its values, until it refuses them. keys are those that there may be, once each. after

@@ -20,6 +20,9 @@ type Grammar struct {
 	Targets  Set[events.Target]
 	Backends Set[events.Backend]
 	Profiles Set[events.Profile]
+	// Graphs are the graphs of the suite, Options those of its options that requests may set.
+	Graphs  []string
+	Options []Option
 }
 
 // Set is the set of values that one key accepts.

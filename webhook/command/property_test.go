@@ -20,7 +20,7 @@ func TestRenderedCommandsAreReadAgain(t *testing.T) {
 		want := drawCommand(t)
 		before := rapid.SampledFrom([]string{"", "text\n", "> quoted\n", "- ", "@bors try ", "```\ncode\n```\n"}).Draw(t, "before")
 		after := rapid.SampledFrom([]string{"", " ", "\ntext", "\n\n    code", " @bors r+", "\r\n> quoted"}).Draw(t, "after")
-		got, err := rust().Read(before + "@tacho " + want.String() + after)
+		got, err := offering().Read(before + "@tacho " + want.String() + after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,9 +36,9 @@ func drawCommand(t *rapid.T) Command {
 	}
 	switch rapid.IntRange(0, 8).Draw(t, "command") {
 	case 0:
-		return Queue{drawParameters(t)}
+		return Queue{drawParameters(t), drawChoice(t)}
 	case 1:
-		return Build{SHA: events.Tag(hex(abbreviated).Draw(t, "sha")), Parameters: drawParameters(t)}
+		return Build{SHA: events.Tag(hex(abbreviated).Draw(t, "sha")), Parameters: drawParameters(t), Choice: drawChoice(t)}
 	case 2:
 		var shas []events.Tag
 		for _, sha := range rapid.SliceOfNDistinct(hex(shortest), 1, 9, rapid.ID[string]).Draw(t, "shas") {
@@ -87,6 +87,22 @@ func drawParameters(t *rapid.T) events.Parameters {
 	}
 }
 
+func drawChoice(t *rapid.T) (c Choice) {
+	g := offering()
+	if rapid.Bool().Draw(t, "names a graph") {
+		c.Graph = rapid.SampledFrom(g.Graphs).Draw(t, "graph")
+	}
+	for _, o := range g.Options {
+		if rapid.Bool().Draw(t, "sets "+o.Name) {
+			if c.Options == nil {
+				c.Options = map[string]string{}
+			}
+			c.Options[o.Name] = rapid.SampledFrom(o.Values).Draw(t, o.Name)
+		}
+	}
+	return c
+}
+
 // some draws distinct values; it returns nil for none.
 func some[T comparable](t *rapid.T, label string, from *rapid.Generator[T]) []T {
 	values := rapid.SliceOfNDistinct(from, 0, 2, rapid.ID[T]).Draw(t, label)
@@ -110,7 +126,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, comment string) {
-		g := rust()
+		g := offering()
 		got, err := g.Read(comment)
 		if err != nil {
 			checkRefusal(t, g, got, err)
