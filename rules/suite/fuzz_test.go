@@ -14,6 +14,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	text := small(f)
 	f.Add([]byte(text))
+	f.Add([]byte(choices(f)))
 	f.Add([]byte(strings.ReplaceAll(text, "= [", "= [{},")))
 	f.Add([]byte(strings.ReplaceAll(text, "[[", "[")))
 	f.Add([]byte("a = {b.c = [[[{d = 1}]]]}\n[[x.y]]\n[x.y.z]\n"))
@@ -39,14 +40,16 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(golden)
+	f.Add(load(f, "testdata/choices.toml").Canonical())
 	f.Add([]byte(`{"version":1,"benchmarks":[{}],"kinds":[{"primary":true}],"targets":[{"sets":-3}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := Parse(data)
 		if err != nil {
 			return
 		}
-		// Parse does not check: a plan may fail, if it returns an error.
-		if err := use(t, d); err != nil && !strings.HasPrefix(err.Error(), "plan job") {
+		// Parse does not check: an expansion or a plan may fail, if it returns an error.
+		err = use(t, d)
+		if err != nil && !strings.HasPrefix(err.Error(), "plan job") && !d.hasChoices() && !strings.Contains(err.Error(), ": when, at character") {
 			t.Fatal(err)
 		}
 	})
@@ -68,7 +71,10 @@ func use(t *testing.T, d Definitions) error {
 	}
 	own, backfill, err := d.Expand(request(d, events.Try, events.Parameters{}))
 	if err != nil {
-		t.Fatal(err)
+		return err
+	}
+	if _, err := d.Sizes(); err != nil {
+		return err
 	}
 	for _, j := range append(own, backfill...) {
 		if _, err := d.Plan(j); err != nil {
