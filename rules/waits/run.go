@@ -1,6 +1,8 @@
 package waits
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -83,6 +85,14 @@ type Stats struct {
 	// Waiting counts the runs that wait now, wherever their targets lie. LongestMS is the longest of their waits.
 	Waiting   int   `json:"waiting"`
 	LongestMS int64 `json:"longest_ms"`
+}
+
+// Percent returns the attainment in words; empty without runs. Only all of the runs are 100 %.
+func (s Stats) Percent() string {
+	if s.Attainment == nil {
+		return ""
+	}
+	return fmt.Sprintf("%g %%", math.Floor(*s.Attainment*1000)/10)
 }
 
 // Judge returns the stats of runs.

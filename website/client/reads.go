@@ -98,6 +98,19 @@ func (c *Client) Shares(ctx context.Context) (readmodel.Shares, error) {
 	return get[readmodel.Shares](ctx, c, "shares", nil)
 }
 
+// WaitStats returns how long jobs waited for machines, and how long requests took. An empty window is the last seven days, and an
+// empty lane all of them.
+func (c *Client) WaitStats(ctx context.Context, window, lane string) (readmodel.Waits, error) {
+	q := url.Values{}
+	if window != "" {
+		q.Set("window", window)
+	}
+	if lane != "" {
+		q.Set("lane", lane)
+	}
+	return get[readmodel.Waits](ctx, c, "waits", q)
+}
+
 // Machines returns the machines that take matched jobs, and the jobs that none of them can run.
 func (c *Client) Machines(ctx context.Context) (readmodel.Machines, error) {
 	return get[readmodel.Machines](ctx, c, "machines", nil)
