@@ -81,6 +81,7 @@ func (s *Server) api() []route {
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
+		{path: "requests/{request}/graphs/{graph}/timings", summary: "What the jobs of a graph did over time: running, waiting, blocked; the critical path as it was, what each end unblocked, and machine time that was lost", answer: readmodel.Timings{}, json: s.timings, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,

@@ -172,7 +172,8 @@ func (r Round) in(from, to time.Time, span func(since, until int64, what Point) 
 	return t
 }
 
-// findCauses finds for each job that was blocked whose end made it ready: the last one of those that it needs to end by then.
+// findCauses finds for each job that was blocked whose end made it ready: that of a job that it needs, at that very moment. A job
+// that another graph made ready has none.
 func findCauses(all []timing) {
 	rounds := map[int][]int{}
 	for i, t := range all {
@@ -186,7 +187,7 @@ func findCauses(all []timing) {
 		for _, need := range t.needs {
 			for _, other := range rounds[need] {
 				o := all[other]
-				if other != i && o.ended && o.end <= t.ready && (t.by < 0 || o.end > all[t.by].end) {
+				if other != i && o.ended && o.end == t.ready && t.by < 0 {
 					t.by = other
 				}
 			}

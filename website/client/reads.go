@@ -64,6 +64,11 @@ func (c *Client) Graphs(ctx context.Context, name string) (Graphs, error) {
 	return get[Graphs](ctx, c, "requests/"+url.PathEscape(name)+"/graphs", nil)
 }
 
+// Timings returns what the jobs of a graph of a request did over time.
+func (c *Client) Timings(ctx context.Context, name string, graph int) (readmodel.Timings, error) {
+	return get[readmodel.Timings](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/timings", url.PathEscape(name), graph), nil)
+}
+
 // Accounts returns the configured accounts by name: those behind the name after, at most limit; 0 means 100.
 func (c *Client) Accounts(ctx context.Context, after events.AccountName, limit int) ([]readmodel.Account, error) {
 	return get[[]readmodel.Account](ctx, c, "accounts", page(after, limit))
