@@ -67,7 +67,7 @@ type Timing struct {
 	LostMS    int64        `json:"lost_ms,omitempty"`
 	// EndedMS is when it ended, from the beginning of the graph; nil if it has not.
 	EndedMS *int64 `json:"ended_ms"`
-	// Unblocked are the jobs whose last unmet need its end met, by number.
+	// Unblocked are the jobs that its end made ready, by number.
 	Unblocked []int `json:"unblocked,omitempty"`
 }
 
@@ -172,22 +172,28 @@ func (r Round) in(from, to time.Time, span func(since, until int64, what Point) 
 	return t
 }
 
-// findCauses finds for each job that was blocked whose end made it ready: that of a job that it needs, at that very moment. A job
-// that another graph made ready has none.
+// findCauses finds for each job that was blocked whose end made it ready: a job that ended at that very moment, one that it
+// needs itself before others. Another one did it through jobs between that were skipped. A job that another graph made
+// ready has none.
 func findCauses(all []timing) {
-	rounds := map[int][]int{}
+	rounds, ends := map[int][]int{}, map[int64]int{}
 	for i, t := range all {
 		rounds[t.Number] = append(rounds[t.Number], i)
+		if _, known := ends[t.end]; t.ended && !known {
+			ends[t.end] = i
+		}
 	}
 	for i := range all {
 		t := &all[i]
-		if t.ready == t.from || t.ready == t.end && t.RunningMS == 0 {
+		if len(t.needs) == 0 || t.ready == t.from || t.ready == t.end && t.RunningMS == 0 {
 			continue // it was never blocked, or is until its end
+		}
+		if other, known := ends[t.ready]; known && other != i {
+			t.by = other
 		}
 		for _, need := range t.needs {
 			for _, other := range rounds[need] {
-				o := all[other]
-				if other != i && o.ended && o.end == t.ready && t.by < 0 {
+				if o := all[other]; other != i && o.ended && o.end == t.ready {
 					t.by = other
 				}
 			}
