@@ -43,6 +43,7 @@ type Config struct {
 	NATS      NATS      `toml:"nats" json:"nats"`
 	Scheduler Scheduler `toml:"scheduler" json:"scheduler"`
 	Collector Collector `toml:"collector" json:"collector"`
+	SLA       SLA       `toml:"sla" json:"sla"`
 	Watchdog  Watchdog  `toml:"watchdog" json:"watchdog"`
 	Readers   Readers   `toml:"readers" json:"readers"`
 	GitHub    GitHub    `toml:"github" json:"github"`
@@ -176,7 +177,7 @@ func Default(data string) Config {
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
 			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
 		},
-		Watchdog: defaultWatchdog(), Readers: DefaultReaders(),
+		SLA: DefaultSLA(), Watchdog: defaultWatchdog(), Readers: DefaultReaders(),
 	}
 }
 
@@ -289,6 +290,9 @@ func (c Config) Check() error {
 		return errors.New("collector.cache_bytes: at least 1 MiB")
 	}
 	if err := c.CheckTLS(); err != nil {
+		return err
+	}
+	if err := c.SLA.check(); err != nil {
 		return err
 	}
 	if err := c.Watchdog.check(); err != nil {

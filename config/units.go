@@ -35,11 +35,17 @@ func unitless(key string, t reflect.Type, value any) error {
 		}
 	case map[string]any:
 		for name, item := range v {
+			if t.Kind() == reflect.Map {
+				if err := unitless(key+"."+name, t.Elem(), item); err != nil {
+					return err
+				}
+				continue
+			}
 			if t.Kind() != reflect.Struct {
 				return nil
 			}
 			for i := range t.NumField() {
-				if !strings.EqualFold(t.Field(i).Tag.Get("toml"), name) {
+				if of, _, _ := strings.Cut(t.Field(i).Tag.Get("toml"), ","); !strings.EqualFold(of, name) {
 					continue
 				}
 				if err := unitless(strings.TrimPrefix(key+"."+name, "."), t.Field(i).Type, item); err != nil {

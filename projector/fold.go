@@ -15,6 +15,10 @@ type moment struct {
 	name       string
 }
 
+// logged is when the log stored the fact. Waits and stages are between such times alone: one clock sets them, in the order of
+// the log, while those of the writers differ.
+func (m moment) logged() *time.Time { return pointer(m.stored.Truncate(time.Millisecond)) }
+
 // fold changes the state by one event. It cannot fail: if the log says it, it happened. Facts that contradict
 // earlier ones (they would change a terminal state, or report of an attempt that is not current) change
 // only a counter.

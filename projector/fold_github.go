@@ -135,6 +135,7 @@ func (s *state) commentPosted(m moment, f events.CommentPosted) {
 	if f.Revision == c.Revision {
 		c.State, c.Reason, c.Until = readmodel.CommentPosted, "", nil
 	}
+	settle(m, c)
 	s.commentChanged(m, c)
 }
 
@@ -163,7 +164,15 @@ func (s *state) commentRefused(m moment, f events.CommentRefused) {
 		c.State = readmodel.CommentRefused
 	}
 	c.Reason, c.Until = f.Reason, nil
+	settle(m, c)
 	s.commentChanged(m, c)
+}
+
+// settle notes when a comment was first posted or given up. Later texts change nothing: its reader had one.
+func settle(m moment, c *outboxRow) {
+	if c.LogSettledAt == nil {
+		c.LogSettledAt = m.logged()
+	}
 }
 
 func (s *state) labelsSet(m moment, f events.LabelsSet) {

@@ -160,6 +160,13 @@ func (s *state) hold(m moment, id events.JobID) {
 	}
 	j.Held = held
 	s.dirtyJobs[id] = true
+	switch {
+	case j.LogBegunAt != nil: // its wait is over, whatever comes
+	case held != "":
+		j.LogReadyAt = nil
+	case j.State == events.JobQueued:
+		j.LogReadyAt = m.logged()
+	}
 	if held == "" && j.free() && j.State == events.JobQueued { // it comes into the line of those that wait for a machine
 		j.Near, j.MovedAt = s.near(j), pointer(m.at)
 	}

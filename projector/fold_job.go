@@ -148,6 +148,9 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	switch f := f.(type) {
 	case events.JobDequeued:
 		j.DequeuedAt, j.Measured = pointer(m.at), 0
+		if j.LogBegunAt == nil {
+			j.LogBegunAt = m.logged()
+		}
 		j.begin(m)
 	case events.AttemptLost, events.AttemptReleased:
 		s.attemptGone(m, j)
@@ -175,7 +178,7 @@ func (s *state) beginAttempt(m moment, j *jobRow, f events.JobDequeued) {
 	a := &attemptRow{
 		Token: m.seq, JobID: j.ID, RequestID: j.RequestID, Target: f.Lane.Target, Set: f.Lane.Set,
 		Collector: f.Collector, Instance: f.Instance, Attempt: f.Attempt, Lost: f.Lost, Version: f.Version,
-		Environment: f.Environment, State: readmodel.AttemptRunning, StartedAt: m.at,
+		Environment: f.Environment, State: readmodel.AttemptRunning, StartedAt: m.at, LogStartedAt: m.logged(),
 	}
 	s.lanes[f.Lane] = a
 	s.dirtyAttempts[a.Token] = a
@@ -186,7 +189,7 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 	if a == nil {
 		return
 	}
-	a.State, a.Reason, a.EndedAt = state, reason, pointer(m.at)
+	a.State, a.Reason, a.EndedAt, a.LogEndedAt = state, reason, pointer(m.at), m.logged()
 	if a.DurationMS == 0 {
 		a.DurationMS = max(m.at.Sub(a.StartedAt).Milliseconds(), 0)
 	}

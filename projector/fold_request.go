@@ -77,7 +77,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	}
 	r := &requestRow{
 		ID: f.RequestID, Kind: f.Kind, Suite: f.Suite, Tag: f.Tag, ParentTag: f.Parent, ReleasedOn: f.ReleasedOn,
-		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq,
+		Key: f.Key, Parameters: f.Parameters, State: f.State, CreatedBy: m.actor, CreatedAt: m.at, CreatedSeq: m.seq, LogCreatedAt: m.logged(),
 	}
 	r.Account, r.Queue, r.Priority = f.Account, f.Queue, priority(f.Priority)
 	r.Requires = append([]string{}, f.Requires...)
@@ -88,7 +88,7 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 		r.Choice = &readmodel.Choice{Branch: f.Branch, Graph: f.Graph, Options: f.Options}
 	}
 	if r.State == events.StateArtifactsReady {
-		r.ArtifactsReadyAt = pointer(m.at)
+		r.ArtifactsReadyAt, r.LogArtifactsAt = pointer(m.at), m.logged()
 	}
 	s.addRequest(r)
 	s.dirtyRequests[r.ID] = true
@@ -119,7 +119,7 @@ func (s *state) artifactsReady(m moment, f events.RequestArtifactsReady) {
 		return
 	}
 	s.tags.Leave(r.Suite, r.Tag, r.State)
-	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt = events.StateArtifactsReady, f.Tag, f.Parent, pointer(m.at)
+	r.State, r.Tag, r.ParentTag, r.ArtifactsReadyAt, r.LogArtifactsAt = events.StateArtifactsReady, f.Tag, f.Parent, pointer(m.at), m.logged()
 	r.Reason = "" // it said that an earlier build failed
 	s.tags.Enter(r.Suite, r.Tag, r.State)
 	s.touchQueue(m)
@@ -130,7 +130,7 @@ func (s *state) requestStarted(m moment, f events.RequestStarted) {
 	if r == nil || r.State == events.StateInProgress {
 		return
 	}
-	r.State, r.StartedAt, r.StartedSeq = events.StateInProgress, pointer(m.at), pointer(m.seq)
+	r.State, r.StartedAt, r.StartedSeq, r.LogStartedAt = events.StateInProgress, pointer(m.at), pointer(m.seq), m.logged()
 	r.Definitions, r.JobsPlanned, r.BackfillPlanned, r.Reason = f.Definitions, f.Jobs, f.Backfill, ""
 	if len(f.Requires) > 0 {
 		r.Requires = append([]string{}, f.Requires...)
@@ -163,7 +163,7 @@ func (s *state) endRequest(m moment, id events.RequestID, to events.RequestState
 	}
 	s.tags.Leave(r.Suite, r.Tag, r.State)
 	s.tags.Enter(r.Suite, r.Tag, to)
-	r.State, r.Reason, r.EndedAt, r.EndedSeq = to, reason, pointer(m.at), pointer(m.seq)
+	r.State, r.Reason, r.EndedAt, r.EndedSeq, r.LogEndedAt = to, reason, pointer(m.at), pointer(m.seq), m.logged()
 	s.touchQueue(m)
 	return r
 }
@@ -208,6 +208,7 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		j := pointer(newJob(spec, f.RequestID))
 		j.Graphed = f.Graph != nil
 		j.CreatedAt, j.CreatedSeq, j.Ordinal = m.at, m.seq, i
+		j.LogReadyAt, j.Wished = m.logged(), f.Key != "" // a job that must wait for others is held below
 		// The same job is never made twice, not even under another id.
 		if _, known := s.identities[j.identity()]; known || s.jobs[j.ID] != nil || s.retired[j.ID] || j.Round < 0 {
 			s.refused++

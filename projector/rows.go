@@ -54,7 +54,7 @@ func (j *jobRow) life() job.Life {
 // put stores in the row the life that a fact made at a moment.
 func (j *jobRow) put(l job.Life, m moment) {
 	if l.State.Terminal() && !j.State.Terminal() {
-		j.FinishedAt, j.FinishedSeq = pointer(m.at), pointer(m.seq)
+		j.FinishedAt, j.FinishedSeq, j.LogEndedAt = pointer(m.at), pointer(m.seq), m.logged()
 	}
 	j.State, j.Place, j.Attempts, j.Lost, j.Collector, j.Token = l.State, min(l.Place, math.MaxInt64), l.Attempt, l.Lost, l.Collector, l.Token
 	j.Reason, j.Fault, j.Closed = l.Reason, l.Fault, l.Results.Closed

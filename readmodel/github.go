@@ -101,6 +101,8 @@ type Comment struct {
 	WantedSeq events.Seq `db:"wanted_seq" json:"wanted_seq"`
 	RevisedAt time.Time  `db:"revised_at" json:"revised_at"`
 	PostedAt  *time.Time `db:"posted_at" json:"posted_at"`
+	// LogSettledAt is when it was first posted, or given up, by the clock of the log.
+	LogSettledAt *time.Time `db:"log_settled_at" json:"-"`
 	// ChangedSeq is the newest event about it.
 	ChangedSeq events.Seq `db:"changed_seq" json:"changed_seq"`
 }

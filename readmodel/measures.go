@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/waits"
 )
 
 // Result is one row of table result: a test case of an artifact with its samples.
@@ -129,6 +130,8 @@ type RequestJobs struct {
 	Why *RequestWhy `json:"why,omitempty"`
 	// Rest says when its jobs are expected to end; nil for requests of the main queue, and for those that have ended.
 	Rest *RequestRest `json:"rest,omitempty"`
+	// Stages are how its time was spent, by the clock of the log; until now, if it goes on.
+	Stages *waits.Stages `json:"stages,omitempty"`
 }
 
 // EndedRequest is a request that ended, with the errors that its jobs recorded.

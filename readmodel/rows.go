@@ -35,6 +35,11 @@ type Request struct {
 	StartedSeq       *events.Seq  `db:"started_seq" json:"-"`
 	EndedAt          *time.Time   `db:"ended_at" json:"ended_at"`
 	EndedSeq         *events.Seq  `db:"ended_seq" json:"-"`
+	// The same by the clock of the log, from which the stages follow (rules/waits).
+	LogCreatedAt   *time.Time `db:"log_created_at" json:"-"`
+	LogArtifactsAt *time.Time `db:"log_artifacts_at" json:"-"`
+	LogStartedAt   *time.Time `db:"log_started_at" json:"-"`
+	LogEndedAt     *time.Time `db:"log_ended_at" json:"-"`
 	// DurationMS is the time from the start to the end; nil before the end, and when it never started.
 	DurationMS  *int64        `db:"duration_ms,query" json:"duration_ms"`
 	Definitions events.Digest `db:"definitions" json:"definitions"`
@@ -232,6 +237,13 @@ type Job struct {
 	// Priority is that at which a sample waits, empty for normal; the others have that of their request.
 	Sample   string          `db:"sample" json:"sample,omitempty"`
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
+	// LogReadyAt is when it was made or its last need was met, LogBegunAt when a collector first took it, and LogEndedAt when it
+	// ended, by the clock of the log (rules/waits). LogReadyAt is nil while it waits for other jobs. Wished says that a person
+	// asked for it: a rerun, a repair or a sample.
+	LogReadyAt *time.Time `db:"log_ready_at" json:"-"`
+	LogBegunAt *time.Time `db:"log_begun_at" json:"-"`
+	LogEndedAt *time.Time `db:"log_ended_at" json:"-"`
+	Wished     bool       `db:"wished" json:"-"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.
@@ -286,6 +298,9 @@ type Attempt struct {
 	Skipped    int            `db:"skipped" json:"skipped"`
 	Failed     int            `db:"failed" json:"failed"`
 	DurationMS int64          `db:"duration_ms" json:"duration_ms"`
+	// The same by the clock of the log.
+	LogStartedAt *time.Time `db:"log_started_at" json:"-"`
+	LogEndedAt   *time.Time `db:"log_ended_at" json:"-"`
 }
 
 // JobError is one row of error.

@@ -180,5 +180,5 @@ func navigation(machines, shared bool) []place {
 	if shared {
 		list = append(list, place{"/shares", "Shares"})
 	}
-	return append(list, place{"/compare", "Compare"}, place{"/github", "GitHub"})
+	return append(list, place{"/waits", "Waits"}, place{"/compare", "Compare"}, place{"/github", "GitHub"})
 }

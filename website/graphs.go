@@ -53,6 +53,8 @@ type graphView struct {
 	// Shown are the first lines of what its samples measured. More counts the others.
 	Shown []measuredRow
 	More  int
+	// Timings is what its jobs did over time; nil if there is too much of it for a page.
+	Timings *timingsView
 }
 
 // Sampled reports whether the jobs of the graph are samples.

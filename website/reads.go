@@ -106,6 +106,10 @@ func (s *Server) requestShown(r *http.Request) (readmodel.RequestJobs, error) {
 		return readmodel.RequestJobs{}, err
 	}
 	found.Rest, err = s.Reader.Rest(r.Context(), found, s.waits())
+	if err != nil {
+		return readmodel.RequestJobs{}, err
+	}
+	found.Stages, err = s.Reader.Stages(r.Context(), found.Request, s.Clock())
 	return found, err
 }
 

@@ -81,6 +81,7 @@ func (s *Server) api() []route {
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
+		{path: "requests/{request}/graphs/{graph}/timings", summary: "What the jobs of a graph did over time: running, waiting, blocked; the critical path as it was, what each end unblocked, and machine time that was lost", answer: readmodel.Timings{}, json: s.timings, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,
@@ -99,6 +100,9 @@ func (s *Server) api() []route {
 		}},
 		{path: "queues/{name}", summary: "One queue with its requests that have not ended, in their order; main is the main queue", answer: client.Queue{}, json: s.oneQueue, parameters: []parameter{limit}},
 		{path: "shares", summary: "How the machine time is shared now: tiers, queues and accounts with what is due to them and what they had", answer: readmodel.Shares{}, json: s.shares, effort: long},
+		{path: "waits", summary: "How long jobs waited for machines, by lane, and how long requests took, by kind", answer: readmodel.Waits{}, json: s.waited, effort: long, parameters: []parameter{
+			text("window", "how far back, such as 24h or 7d; 7d by default, no more than 90d"), text("lane", "only one lane, such as linux-amd64/0, or the matched jobs of a target"),
+		}},
 		{path: "machines", summary: "The machines that take matched jobs: what they offer, what is free and what runs; the jobs that none of them can run, and kinds of jobs that reserve too little or too much memory", answer: readmodel.Machines{}, json: s.park},
 		{path: "machines/{name}", summary: "One machine", answer: readmodel.Machine{}, json: s.oneMachine},
 		{path: "usage", summary: "What accounts had in each queue, by day in UTC, the newest day first", answer: []readmodel.Usage{}, json: s.usage, parameters: []parameter{
@@ -215,7 +219,7 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
-		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
+		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))

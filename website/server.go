@@ -43,6 +43,8 @@ type Config struct {
 	// room before a machine is held for it. They should be those of the scheduler (scheduler.affinity_wait and
 	// scheduler.room_wait): the reasons why jobs wait follow from them. 0 is as there.
 	AffinityWait, RoomWait time.Duration
+	// SLA says how long a job may wait for a machine: waits are judged by it. A target of 0 means that of the configuration.
+	SLA config.SLA
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
@@ -144,6 +146,9 @@ func New(c Config) *Server {
 	if c.OfflineAfter == 0 {
 		c.OfflineAfter = config.Default("").Scheduler.OfflineAfter.Std()
 	}
+	if c.SLA.Target == 0 {
+		c.SLA.Target = config.DefaultSLA().Target
+	}
 	if c.PingEvery == 0 {
 		c.PingEvery = time.Second
 	}
@@ -152,6 +157,7 @@ func New(c Config) *Server {
 		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
 	}
 	s.metrics.watch(c.Registry, s.bounds)
+	c.Registry.MustRegister(newWaitMetrics(s))
 	s.statuses, s.now = inCommon(s.statusText), inCommon(s.seqNow)
 	s.pages = newPages(c.Clock)
 	s.key = sync.OnceValue(func() []byte { return sessionKey(c.Token) })

@@ -162,6 +162,12 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v.Graphs = newGraphViews(graphs)
+	for i := range min(len(graphs), timingsShown) {
+		v.Graphs[i].Timings, err = s.timingsOf(r.Context(), graphs[i])
+		if err != nil {
+			return view{}, err
+		}
+	}
 	skipped := skippedBecause(graphs)
 	for _, j := range found.JobList {
 		row := newJobView(j, machines)

@@ -180,9 +180,9 @@ func (s *Server) cancelGraph(w http.ResponseWriter, r *http.Request, _ *params) 
 	if err != nil {
 		return nil, err
 	}
-	number, err := strconv.Atoi(r.PathValue("graph"))
-	if err != nil || number < 0 {
-		return nil, wrong(http.StatusBadRequest, "use the number of a graph", "%q is not the number of a graph", r.PathValue("graph"))
+	number, err := graphNumber(r)
+	if err != nil {
+		return nil, err
 	}
 	id, err := s.requestToChange(r)
 	if err != nil {
@@ -190,6 +190,14 @@ func (s *Server) cancelGraph(w http.ResponseWriter, r *http.Request, _ *params) 
 	}
 	q, answer, err := s.Control.CancelGraph(r.Context(), who, id, number, why.Reason)
 	return requestAnswer(q, answer), err
+}
+
+func graphNumber(r *http.Request) (int, error) {
+	number, err := strconv.Atoi(r.PathValue("graph"))
+	if err != nil || number < 0 {
+		return 0, wrong(http.StatusBadRequest, "use the number of a graph", "%q is not the number of a graph", r.PathValue("graph"))
+	}
+	return number, nil
 }
 
 // againForm measures jobs of a request again: samples of them or of the parent, or the next rounds of what failed. A form

@@ -25,6 +25,8 @@ type Config struct {
 	AckWait time.Duration
 	// BeatTTL is how long a heartbeat lives; default 60 s.
 	BeatTTL time.Duration
+	// Clock tells when the log stores an event; nil means time.Now. Nothing else uses it.
+	Clock func() time.Time
 }
 
 // Log is an event log in memory. It implements eventlog.Log, Dispatch, Presence, Heartbeats and JobLogs.
@@ -53,6 +55,9 @@ func New(cfg Config) *Log {
 	if cfg.BeatTTL == 0 {
 		cfg.BeatTTL = time.Minute
 	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
 	return &Log{
 		cfg: cfg, identity: uuid.NewString(), changed: make(chan struct{}),
 		places: map[events.Subject][]int{}, lanes: map[events.Lane]*lane{},
@@ -76,7 +81,7 @@ func (l *Log) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq,
 			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: v}
 		}
 	}
-	now := time.Now().UTC()
+	now := l.cfg.Clock().UTC()
 	for _, s := range staged {
 		s.StoredAt, s.Seq = now, events.Seq(len(l.all)+1)
 		l.places[s.Subject] = append(l.places[s.Subject], len(l.all))

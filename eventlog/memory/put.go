@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"time"
-
 	"github.com/tachobench/tacho/events"
 )
 
@@ -11,7 +9,7 @@ import (
 func (l *Log) Put(s events.Stored) events.Seq {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.Seq, s.StoredAt = events.Seq(len(l.all)+1), time.Now().UTC()
+	s.Seq, s.StoredAt = events.Seq(len(l.all)+1), l.cfg.Clock().UTC()
 	l.places[s.Subject] = append(l.places[s.Subject], len(l.all))
 	l.all, l.decoded = append(l.all, s), append(l.decoded, nil)
 	l.announce()

@@ -7,9 +7,10 @@ import (
 )
 
 type graphCmd struct {
-	List graphListCmd `cmd:"" help:"List the graphs of a request."`
-	Show graphShowCmd `cmd:"" help:"Show the jobs of a graph: their states, what they need, and why they wait or are skipped."`
-	Plan graphPlanCmd `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
+	List    graphListCmd    `cmd:"" help:"List the graphs of a request."`
+	Show    graphShowCmd    `cmd:"" help:"Show the jobs of a graph: their states, what they need, and why they wait or are skipped."`
+	Timings graphTimingsCmd `cmd:"" help:"Show what the jobs of a graph did over time, its critical path, and machine time that was lost."`
+	Plan    graphPlanCmd    `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
 
 	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
 	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`

@@ -98,6 +98,7 @@ type commands struct {
 	Account   accountCmd    `cmd:"" help:"Make and change accounts: who may ask, and for how much."`
 	Share     shareCmd      `cmd:"" help:"Show how the farm is shared, and say how."`
 	Usage     usageCmd      `cmd:"" help:"Show what each account had, by day."`
+	Waits     waitsCmd      `cmd:"" help:"Show how long jobs waited for machines, and how long requests took."`
 	Status    statusCmd     `cmd:"" help:"Show queue, requests and collectors at a glance."`
 	Alerts    alertsCmd     `cmd:"" help:"Show what needs a person, and what to do about it."`
 	Jobs      jobsCmd       `cmd:"" help:"List jobs."`

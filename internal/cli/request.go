@@ -255,6 +255,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"created", moment(&r.CreatedAt) + " by " + string(r.CreatedBy)},
 		{"started", moment(r.StartedAt)},
 		{"ended", moment(r.EndedAt)},
+		{"stages", stageWords(r.Stages)},
 		{"newer", string(r.SupersededBy)},
 	})
 	p.tellRetired(r.Request)

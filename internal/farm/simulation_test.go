@@ -104,6 +104,12 @@ type farmhand struct {
 }
 
 func runSimulation(t *testing.T, d suite.Definitions, count int, span time.Duration, maxInProgress int) []events.Recorded {
+	f := &Farm{T: t, Log: simulatedLog(t, d, count, span, maxInProgress), ctx: context.Background()}
+	return f.Events()
+}
+
+// simulatedLog runs the simulation and returns its log.
+func simulatedLog(t *testing.T, d suite.Definitions, count int, span time.Duration, maxInProgress int) *memory.Log {
 	const forever = 10_000 * time.Hour // nobody falls silent here
 	log := memory.New(memory.Config{AckWait: forever, BeatTTL: forever})
 	h := &farmhand{
@@ -137,8 +143,7 @@ func runSimulation(t *testing.T, d suite.Definitions, count int, span time.Durat
 	h.live(ctx)
 	cancel()
 	tasks.Wait()
-	f := &Farm{T: t, Log: log, ctx: context.Background()}
-	return f.Events()
+	return log
 }
 
 // live does everything that is planned. Then it waits until nothing has happened for longer than a request may wait.

@@ -64,6 +64,11 @@ func (c *Client) Graphs(ctx context.Context, name string) (Graphs, error) {
 	return get[Graphs](ctx, c, "requests/"+url.PathEscape(name)+"/graphs", nil)
 }
 
+// Timings returns what the jobs of a graph of a request did over time.
+func (c *Client) Timings(ctx context.Context, name string, graph int) (readmodel.Timings, error) {
+	return get[readmodel.Timings](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/timings", url.PathEscape(name), graph), nil)
+}
+
 // Accounts returns the configured accounts by name: those behind the name after, at most limit; 0 means 100.
 func (c *Client) Accounts(ctx context.Context, after events.AccountName, limit int) ([]readmodel.Account, error) {
 	return get[[]readmodel.Account](ctx, c, "accounts", page(after, limit))
@@ -96,6 +101,19 @@ func (c *Client) OneQueue(ctx context.Context, name events.QueueName, limit int)
 // Shares returns how the machine time is shared now.
 func (c *Client) Shares(ctx context.Context) (readmodel.Shares, error) {
 	return get[readmodel.Shares](ctx, c, "shares", nil)
+}
+
+// WaitStats returns how long jobs waited for machines, and how long requests took. An empty window is the last seven days, and an
+// empty lane all of them.
+func (c *Client) WaitStats(ctx context.Context, window, lane string) (readmodel.Waits, error) {
+	q := url.Values{}
+	if window != "" {
+		q.Set("window", window)
+	}
+	if lane != "" {
+		q.Set("lane", lane)
+	}
+	return get[readmodel.Waits](ctx, c, "waits", q)
 }
 
 // Machines returns the machines that take matched jobs, and the jobs that none of them can run.
