@@ -31,7 +31,7 @@ func (r whyRows) words(w Why) string {
 		}
 		return fmt.Sprintf("it is dispatched next on %s%s", lane, w.Running.words("; "))
 	case WaitLane:
-		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "))
+		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", phrase.Are(w.Ahead, "job"), lane, w.Running.words("; "))
 	case WaitNoMachine:
 		return "no collector is registered for " + lane
 	case WaitNoOnline:
@@ -41,14 +41,14 @@ func (r whyRows) words(w Why) string {
 	case WaitLimit:
 		return w.Limit.words()
 	case WaitTier:
-		return fmt.Sprintf("%s before it for %s, of more urgent tiers%s", isOrAre(w.Ahead, "job"), lane, w.roomWords("; "))
+		return fmt.Sprintf("%s before it for %s, of more urgent tiers%s", phrase.Are(w.Ahead, "job"), lane, w.roomWords("; "))
 	case WaitShare:
 		return fmt.Sprintf("it is the first of its own; %s%s", r.shareWords(w), w.roomWords("; "))
 	case WaitOwn:
 		if !r.shared {
-			return fmt.Sprintf("%s before it for %s%s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "), w.roomWords("; "))
+			return fmt.Sprintf("%s before it for %s%s%s", phrase.Are(w.Ahead, "job"), lane, w.Running.words("; "), w.roomWords("; "))
 		}
-		text := fmt.Sprintf("%s before it for %s, of the same account and queue", isOrAre(w.Ahead, "job"), lane)
+		text := fmt.Sprintf("%s before it for %s, of the same account and queue", phrase.Are(w.Ahead, "job"), lane)
 		if len(w.Others) > 0 {
 			text += "; " + r.shareWords(w)
 		}
@@ -116,14 +116,6 @@ func someOf(list []string, all int) string {
 		return list[0]
 	}
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
-}
-
-// isOrAre returns "1 job is" or "2 jobs are".
-func isOrAre(n int, noun string) string {
-	if n == 1 {
-		return phrase.Count(n, noun) + " is"
-	}
-	return phrase.Count(n, noun) + " are"
 }
 
 // doesNotWait says what became of a job that does not wait.
