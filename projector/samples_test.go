@@ -239,6 +239,38 @@ func TestSamplesWaitBehindTheJobs(t *testing.T) {
 	s.waits(t, other, 0)
 }
 
+// TestPrioritiesOfSamples: a sample is as urgent as its request if its graph names no priority, and never more urgent.
+func TestPrioritiesOfSamples(t *testing.T) {
+	s := newSampled(t)
+	id := requestID("sha2")
+	wants := map[events.JobID]map[events.Priority]events.Priority{}
+	for number, tt := range []struct {
+		graph           events.Priority
+		ofVIP, of, idle events.Priority
+	}{{"", "vip", "", "idle"}, {"normal", "", "", "idle"}, {"low", "low", "low", "idle"}, {"vip", "vip", "", "idle"}} {
+		j := s.child
+		j.RequestID, j.Sample = id, events.NewSample(id, number+1, 1)
+		j.ID = j.First()
+		wants[j.ID] = map[events.Priority]events.Priority{"vip": tt.ofVIP, "": tt.of, "idle": tt.idle}
+		s.tell(events.GraphCreated{RequestID: id, Graph: number + 1, Kind: events.GraphRetrigger, Key: "k", Jobs: 1, Priority: tt.graph})
+		s.tell(events.JobsCreated{RequestID: id, Key: "k", Jobs: []events.JobSpec{j}, Graph: &events.GraphPart{Graph: number + 1}})
+	}
+	check := func(priority events.Priority) {
+		t.Helper()
+		r := open(t, project(t, s.stored, 1000))
+		for n, want := range wants {
+			if j, err := r.Job(t.Context(), n); err != nil || j.Priority != want[priority] {
+				t.Errorf("%v: sample %s of a request of priority %q waits at %q, want %q", err, j.Sample, priority, j.Priority, want[priority])
+			}
+		}
+	}
+	check("")
+	for _, to := range []events.Priority{"vip", "idle"} {
+		s.tell(events.PriorityChanged{RequestID: id, To: to})
+		check(to)
+	}
+}
+
 // waits checks how many jobs come before one that waits.
 func (s *sampled) waits(t *testing.T, j events.JobSpec, ahead int) {
 	t.Helper()

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -259,4 +260,26 @@ func TestTerminalIsFinal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Only a request that may still start has no jobs yet.
+func TestAWishBeforeTheStartSaysWhatToDo(t *testing.T) {
+	for _, tt := range []struct {
+		last events.Fact
+		says string
+	}{
+		{nil, "request r1 has no jobs yet: it is artifacts_ready; ask again when it has started (`tacho request show r1`)"},
+		{events.RequestCancelled{RequestID: "r1"}, "request r1 has no jobs: it is cancelled, and was never started; ask for its artifact as a try"},
+		{events.RequestFailed{RequestID: "r1"}, "request r1 has no jobs: it is failed, and was never started;"},
+		{events.RequestSuperseded{RequestID: "r1"}, "request r1 has no jobs: it is superseded, and was never started;"},
+	} {
+		facts := []events.Fact{created(events.StateArtifactsReady)}
+		if tt.last != nil {
+			facts = append(facts, tt.last)
+		}
+		got, err := Decide(fold(facts...), Want{GraphWanted: events.GraphWanted{Key: "k", Kind: events.GraphRetrigger}})
+		if err == nil || len(got) > 0 || !strings.HasPrefix(err.Error(), tt.says) {
+			t.Errorf("%v, %v; want %q", got, err, tt.says)
+		}
+	}
 }
