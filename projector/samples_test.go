@@ -239,6 +239,24 @@ func TestSamplesWaitBehindTheJobs(t *testing.T) {
 	s.waits(t, other, 0)
 }
 
+// TestANarrowedSampleLeadsToItsJob: also if another request had some benchmarks of the same artifact measured since.
+func TestANarrowedSampleLeadsToItsJob(t *testing.T) {
+	s := newSampled(t)
+	other := s.child
+	other.RequestID, other.Benchmarks = requestID("sha1"), []string{"b0"}
+	other.ID = other.First()
+	s.tell(events.JobsCreated{RequestID: other.RequestID, Key: "more", Jobs: []events.JobSpec{other}})
+	for number, globs := range [][]string{{"b0"}, {"b*"}, nil} {
+		narrowed := s.child
+		narrowed.Benchmarks = globs
+		sample := s.wishes(number+1, events.GraphRetrigger, narrowed, 1)[0]
+		j, err := open(t, project(t, s.stored, 1000)).Job(t.Context(), sample.ID)
+		if err != nil || j.SampleOf == nil || j.SampleOf.JobID != s.child.ID {
+			t.Errorf("%v: a sample of %v leads to %+v, want %s", err, globs, j.SampleOf, s.child.ID)
+		}
+	}
+}
+
 // TestPrioritiesOfSamples: a sample is as urgent as its request if its graph names no priority, and never more urgent.
 func TestPrioritiesOfSamples(t *testing.T) {
 	s := newSampled(t)
