@@ -50,8 +50,15 @@ func (w *teller) took(j events.JobSpec, long time.Duration) {
 // A sample is as urgent as its request if its graph names no priority, and never more urgent.
 func TestPrioritiesOfSamples(t *testing.T) {
 	for _, tt := range []struct{ request, graph, want events.Priority }{
-		{"", "", "normal"}, {"high", "", "high"}, {"vip", "", "vip"}, {"low", "", "low"}, {"idle", "", "idle"},
-		{"high", "normal", "normal"}, {"low", "normal", "low"}, {"high", "low", "low"}, {"", "vip", "normal"},
+		{"", "", "normal"},
+		{"high", "", "high"},
+		{"vip", "", "vip"},
+		{"low", "", "low"},
+		{"idle", "", "idle"},
+		{"high", "normal", "normal"},
+		{"low", "normal", "low"},
+		{"high", "low", "low"},
+		{"", "vip", "normal"},
 	} {
 		w := tell(t)
 		id, jobs := w.starts("t1", "")
