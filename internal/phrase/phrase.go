@@ -17,10 +17,15 @@ func Count(n int, noun string) string {
 
 // Are returns a number and a noun with its verb: "1 job is", "2 jobs are".
 func Are(n int, noun string) string {
+	return Count(n, noun) + " " + Verb(n, "is", "are")
+}
+
+// Verb returns the form of a verb for one thing or for several.
+func Verb(n int, one, several string) string {
 	if n == 1 {
-		return Count(n, noun) + " is"
+		return one
 	}
-	return Count(n, noun) + " are"
+	return several
 }
 
 // Moment returns a time in UTC, to the second.

@@ -159,6 +159,18 @@ func TestDecide(t *testing.T) {
 			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2}},
 			false,
 		},
+		{
+			"failed when a job was skipped", running,
+			Complete{Jobs: 12, Failed: 2, Skipped: 1},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed, and 1 needs others that failed", Jobs: 12, FailedJobs: 3}},
+			false,
+		},
+		{
+			"failed when jobs were skipped", running,
+			Complete{Jobs: 12, Failed: 1, Skipped: 2},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "1 of 12 required jobs failed, and 2 need others that failed", Jobs: 12, FailedJobs: 3}},
+			false,
+		},
 		{"terminal is final", done, Complete{Jobs: 12, Failed: 2}, nil, false},
 		{"a first failed expansion is noted", ready, FailExpansion{Reason: "x"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 1}}, false},
 		{
