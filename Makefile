@@ -87,7 +87,7 @@ archtest: ## Check the rules of the house: floors, purity, names, lengths
 	$(GO) test -count 1 ./internal/archtest
 
 .PHONY: test
-test: ## Run all tests, with the race detector where goroutines are
+test: ## Run all tests, with the race detector but for pure packages and cmd/tacho
 	@.ci/slowest $(MAKE) --no-print-directory tests
 
 .PHONY: tests

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/suite"
@@ -138,8 +139,9 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		}
 		return release
 	case a.sink.failed > 0:
+		measured := a.sink.measured + skipped
 		finish.Outcome = events.Failure
-		finish.Reason = fmt.Sprintf("%d test cases failed, %d were measured", a.sink.failed, a.sink.measured+skipped)
+		finish.Reason = fmt.Sprintf("%s failed, %d %s measured", phrase.Count(a.sink.failed, "test case"), measured, phrase.Verb(measured, "was", "were"))
 		if a.sink.exceeded != "" {
 			finish.Reason += ": " + a.sink.exceeded
 		}

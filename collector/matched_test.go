@@ -350,7 +350,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 				return ""
 			}},
 			results: []string{"y of v1", "y of v2"}, errs: []string{"v1: memory x: memory of v1", "v2: memory x: memory of v2"},
-			outcome: events.Failure, reason: "1 test cases failed, 1 were measured: memory of v2", measured: 1,
+			outcome: events.Failure, reason: "1 test case failed, 1 was measured: memory of v2", measured: 1,
 		},
 		"without the child's artifact": {
 			bench: slow{refuse: func(spec events.JobSpec) error {

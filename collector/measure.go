@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/git"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -41,7 +42,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		}
 	}
 	if missing == 0 {
-		sink.Log(fmt.Sprintf("nothing to measure: %d benchmarks are planned and all of their test cases have results", len(plans)))
+		sink.Log(fmt.Sprintf("nothing to measure: all test cases of %s have results", phrase.Count(len(plans), "planned benchmark")))
 		return nil
 	}
 	limits, err := limitsOf(spec)

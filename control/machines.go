@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // MaxSlots bounds the slots of a machine.
@@ -104,7 +105,7 @@ func (n NewMachine) described() (events.MachineDescribed, error) {
 		return f, refuse(Invalid, "its collectors have the name of the machine and a number: %s", err)
 	}
 	if len(n.NKeys) > 0 && len(n.NKeys) != n.Slots {
-		return f, refuse(Invalid, "%d nkeys for %d slots: give each slot a key of its own", len(n.NKeys), n.Slots)
+		return f, refuse(Invalid, "%s for %s: give each slot a key of its own", phrase.Count(len(n.NKeys), "nkey"), phrase.Count(n.Slots, "slot"))
 	}
 	seen := map[string]bool{}
 	for _, key := range n.NKeys {

@@ -138,7 +138,7 @@ func TestWrongMachinesAreRefusedAndLeaveNothing(t *testing.T) {
 		"many traits":      {func(n *NewMachine) { n.Traits = &words }, Invalid, "traits: 33 traits: use at most 32"},
 		"a wrong trait":    {func(n *NewMachine) { n.Only = &[]string{"a b"} }, Invalid, `only: trait "a b"`},
 		"an unknown kind":  {func(n *NewMachine) { n.Accepts = &[]events.RequestKind{"nightly"} }, Invalid, "use master, try or release"},
-		"too few keys":     {func(n *NewMachine) { n.NKeys = keys(t, 1) }, Invalid, "1 nkeys for 2 slots"},
+		"too few keys":     {func(n *NewMachine) { n.NKeys = keys(t, 1) }, Invalid, "1 nkey for 2 slots"},
 		"no key":           {func(n *NewMachine) { n.NKeys = []string{"a", "b"} }, Invalid, `"a" is not the public key`},
 		"one key twice":    {func(n *NewMachine) { n.NKeys = append(keys(t, 1), taken, taken)[1:] }, Invalid, "is given twice"},
 		"another's key":    {func(n *NewMachine) { n.NKeys = append(keys(t, 1), taken) }, Conflict, "is or was that of collector eider-2-2"},

@@ -35,7 +35,7 @@ func TestAWishIsAskedOnceAndAnswered(t *testing.T) {
 	}
 	wish := events.GraphWanted{Key: "k", Kind: events.GraphRetrigger, Where: []string{"kind=compile"}}
 	_, _, err = c.Want(t.Context(), by, r.ID, wish)
-	refused(t, err, Conflict, "has no jobs yet")
+	refused(t, err, Conflict, "has no jobs yet: it is artifacts_ready; ask again when it has started")
 	_, _, _, err = c.CheckWant(t.Context(), by, r.ID, wish)
 	refused(t, err, Conflict, "has no jobs yet")
 	appended(t, log, events.RequestStarted{RequestID: r.ID, Definitions: definitions().Digest()})

@@ -50,13 +50,6 @@ type JobSpec struct {
 // NewSample returns the name of a sample: copies are numbered from 1.
 func NewSample(id RequestID, graph, copy int) string { return fmt.Sprintf("%s-%d-%d", id, graph, copy) }
 
-// Base returns the first round of the job of the base series that j is a sample of; for a job of the base series its own.
-func (j JobSpec) Base() JobSpec {
-	j.Sample, j.Round, j.On = "", 0, nil
-	j.ID = j.First()
-	return j
-}
-
 // Again returns the job that takes the place of j: the same identity in the next round, with an id of its own, bound to
 // no lane.
 func (j JobSpec) Again() JobSpec {

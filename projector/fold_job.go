@@ -197,10 +197,11 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 	delete(s.lanes, a.lane())
 }
 
-// countsAsDuration reports whether the job shows how long one like it will take. No-ops, failures and samples, which may
-// measure a part only, do not. A length of 0 means unknown, because a clock was set back.
+// countsAsDuration reports whether the job shows how long one like it will take, as ledger.Lengths does. No-ops, failures,
+// jobs that went on where another one stopped, and samples, which may measure a part only, do not. A length of 0 means
+// unknown, because a clock was set back.
 func countsAsDuration(j *jobRow) bool {
-	return j.Sample == "" && j.State == events.JobSuccess && j.Measured > 0 && j.DurationMS > 0
+	return j.Sample == "" && j.State == events.JobSuccess && j.Measured > 0 && j.Skipped == 0 && j.DurationMS > 0
 }
 
 // foldResult applies a fact about the results of a job. It counts, whatever became of the job meanwhile,

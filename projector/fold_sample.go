@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,17 +23,26 @@ func (s *state) enqueueSample(j *jobRow, part *events.GraphPart) {
 	j.Priority = r.Priority
 	if part != nil {
 		if g := s.graphs[graphKey{j.RequestID, part.Graph}]; g != nil && !g.ended() {
-			j.Priority = lessUrgent(g.row.Priority, r.Priority)
+			j.Priority = samplePriority(&g.row, r)
 		}
 	}
 }
 
-// lessUrgent returns the less urgent one of two priorities: a sample is never more urgent than its request.
-func lessUrgent(a, b events.Priority) events.Priority {
-	if a.Level() > b.Level() {
-		return a
+// graphPriority returns the priority of a graph as the table has it: empty for that of its request.
+func graphPriority(p events.Priority) events.Priority {
+	if slices.Contains(events.Priorities, p) {
+		return p
 	}
-	return b
+	return ""
+}
+
+// samplePriority returns the less urgent one of the priorities of a graph and of its request: a sample is never more urgent
+// than its request.
+func samplePriority(g *graphRow, r *requestRow) events.Priority {
+	if g.Priority != "" && g.Priority.Level() > r.Priority.Level() {
+		return priority(g.Priority)
+	}
+	return r.Priority
 }
 
 // moveSamples gives the open samples of a request their priority anew.
@@ -43,7 +53,7 @@ func (s *state) moveSamples(r *requestRow) {
 		}
 		for _, id := range g.jobs {
 			if j := s.jobs[id]; j != nil && j.Sample != "" && j.RequestID == r.ID && !j.State.Terminal() {
-				j.Priority = lessUrgent(g.row.Priority, r.Priority)
+				j.Priority = samplePriority(&g.row, r)
 				s.dirtyJobs[id] = true
 			}
 		}

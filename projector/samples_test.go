@@ -239,6 +239,56 @@ func TestSamplesWaitBehindTheJobs(t *testing.T) {
 	s.waits(t, other, 0)
 }
 
+// TestANarrowedSampleLeadsToItsJob: also if another request had some benchmarks of the same artifact measured since.
+func TestANarrowedSampleLeadsToItsJob(t *testing.T) {
+	s := newSampled(t)
+	other := s.child
+	other.RequestID, other.Benchmarks = requestID("sha1"), []string{"b0"}
+	other.ID = other.First()
+	s.tell(events.JobsCreated{RequestID: other.RequestID, Key: "more", Jobs: []events.JobSpec{other}})
+	for number, globs := range [][]string{{"b0"}, {"b*"}, nil} {
+		narrowed := s.child
+		narrowed.Benchmarks = globs
+		sample := s.wishes(number+1, events.GraphRetrigger, narrowed, 1)[0]
+		j, err := open(t, project(t, s.stored, 1000)).Job(t.Context(), sample.ID)
+		if err != nil || j.SampleOf == nil || j.SampleOf.JobID != s.child.ID {
+			t.Errorf("%v: a sample of %v leads to %+v, want %s", err, globs, j.SampleOf, s.child.ID)
+		}
+	}
+}
+
+// TestPrioritiesOfSamples: a sample is as urgent as its request if its graph names no priority, and never more urgent.
+func TestPrioritiesOfSamples(t *testing.T) {
+	s := newSampled(t)
+	id := requestID("sha2")
+	wants := map[events.JobID]map[events.Priority]events.Priority{}
+	for number, tt := range []struct {
+		graph           events.Priority
+		ofVIP, of, idle events.Priority
+	}{{"", "vip", "", "idle"}, {"normal", "", "", "idle"}, {"low", "low", "low", "idle"}, {"vip", "vip", "", "idle"}} {
+		j := s.child
+		j.RequestID, j.Sample = id, events.NewSample(id, number+1, 1)
+		j.ID = j.First()
+		wants[j.ID] = map[events.Priority]events.Priority{"vip": tt.ofVIP, "": tt.of, "idle": tt.idle}
+		s.tell(events.GraphCreated{RequestID: id, Graph: number + 1, Kind: events.GraphRetrigger, Key: "k", Jobs: 1, Priority: tt.graph})
+		s.tell(events.JobsCreated{RequestID: id, Key: "k", Jobs: []events.JobSpec{j}, Graph: &events.GraphPart{Graph: number + 1}})
+	}
+	check := func(priority events.Priority) {
+		t.Helper()
+		r := open(t, project(t, s.stored, 1000))
+		for n, want := range wants {
+			if j, err := r.Job(t.Context(), n); err != nil || j.Priority != want[priority] {
+				t.Errorf("%v: sample %s of a request of priority %q waits at %q, want %q", err, j.Sample, priority, j.Priority, want[priority])
+			}
+		}
+	}
+	check("")
+	for _, to := range []events.Priority{"vip", "idle"} {
+		s.tell(events.PriorityChanged{RequestID: id, To: to})
+		check(to)
+	}
+}
+
 // waits checks how many jobs come before one that waits.
 func (s *sampled) waits(t *testing.T, j events.JobSpec, ahead int) {
 	t.Helper()

@@ -24,8 +24,8 @@ type Graph struct {
 	Needs     int  `db:"needs" json:"needs"`
 	Sealed    bool `db:"sealed" json:"-"`
 	LeftNeeds int  `db:"left_needs" json:"-"`
-	// Priority is what was asked for its samples, empty for normal: they are never more urgent than their request. Copies is
-	// how many samples it takes of each job. Both are zero if its jobs are no samples.
+	// Priority is what was asked for its samples, empty for that of the request: they are never more urgent than that. Copies
+	// is how many samples it takes of each job. Both are zero if its jobs are no samples.
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
 	Copies   int             `db:"copies" json:"copies,omitempty"`
 	// CancelledAt is when it was withdrawn, CancelReason why; nil if it was not. Its jobs may still have to end.

@@ -60,7 +60,7 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 		},
 		{
 			"none is online", func(r *whyRows) { r.park.slots[0].State, r.park.slots[1].State = CollectorOffline, CollectorDraining }, WaitNoOnline,
-			"no machine that can run it takes jobs: eider-1-1 is offline since 2026-11-22 12:00:00 UTC and eider-1-2 is draining since 2026-11-22 12:00:00 UTC",
+			"no machine that can run it takes jobs: eider-1-1 has been offline since 2026-11-22 12:00:00 UTC and eider-1-2 has been draining since 2026-11-22 12:00:00 UTC",
 		},
 		{"no collector", func(r *whyRows) { r.park.slots = nil }, WaitNoOnline, "no machine that can run it has a collector"},
 		{"memory", func(r *whyRows) { r.runs(0, "memory=12g") }, WaitNoRoom, "no machine has room for it: eider-1 lacks 4 GiB of free memory"},
@@ -109,30 +109,30 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 		},
 		{
 			"own ones", func(r *whyRows) { r.leaves[0].Before = 2 }, WaitOwn,
-			"2 jobs are before it for the machines that can run it, of the same account and queue",
+			"2 jobs of the same account and queue are before it for the machines that can run it",
 		},
 		{
 			"others", func(r *whyRows) {
 				r.leaves = append(r.leaves, whyLeaf{Tier: events.TierDefault, Queue: "bob", Account: "bob", Waiting: 3})
 			}, WaitShare,
-			"it is the first of its own; bob (3 jobs) also has work for the machines that can run it, and its share is 50 % by weight",
+			"no job of its account and queue is before it; bob (3 jobs) also has work for the machines that can run it, and its own share is 50 % by weight",
 		},
 		{
 			"others, and no room", func(r *whyRows) {
 				r.runs(0, "memory=12g")
 				r.leaves = append(r.leaves, whyLeaf{Tier: events.TierDefault, Queue: "bob", Account: "bob", Waiting: 3})
 			}, WaitShare,
-			"it is the first of its own; bob (3 jobs) also has work for the machines that can run it, and its share is 50 % by weight; " +
+			"no job of its account and queue is before it; bob (3 jobs) also has work for the machines that can run it, and its own share is 50 % by weight; " +
 				"no machine has room for it: eider-1 lacks 4 GiB of free memory",
 		},
 		{
 			"own ones, and no room", func(r *whyRows) { r.runs(0, "exclusive"); r.leaves[0].Before = 1 }, WaitOwn,
-			"1 job is before it for the machines that can run it, of the same account and queue; " +
+			"1 job of the same account and queue is before it for the machines that can run it; " +
 				"no machine has room for it: eider-1 is held by a job that runs alone",
 		},
 		{
 			"a more urgent tier", func(r *whyRows) { r.leaves = append(r.leaves, whyLeaf{Tier: events.TierVIP, Waiting: 1}) }, WaitTier,
-			"1 job is before it for the machines that can run it, of more urgent tiers",
+			"1 job of more urgent tiers is before it for the machines that can run it",
 		},
 		{
 			"bound", func(r *whyRows) {
@@ -227,7 +227,7 @@ func TestWhyAMatchedJobWaitsForItsCaches(t *testing.T) {
 		},
 		{
 			"its own jobs come first", func(r *whyRows) { r.runs(2, "exclusive"); r.leaves[0].Before = 1 }, WaitOwn,
-			"1 job is before it for the machines that can run it, of the same account and queue; it waits for eider-2, which has its cache git and " +
+			"1 job of the same account and queue is before it for the machines that can run it; it waits for eider-2, which has its cache git and " +
 				"the results that it measures against: " + until + "; eider-2 is held by a job that runs alone",
 		},
 		{
@@ -271,7 +271,7 @@ func crowd() whyRows {
 }
 
 func TestWhyAMachineIsHeld(t *testing.T) {
-	const others = "it is the first of its own; bob (1 job) also has work for the machines that can run it, and its share is 50 % by weight"
+	const others = "no job of its account and queue is before it; bob (1 job) also has work for the machines that can run it, and its own share is 50 % by weight"
 	big := func(r *whyRows) {
 		r.job.ID, r.job.Requires = "big", r.firsts[0].Requires
 		r.request.Account, r.request.Queue, r.leaves = "bob", "bob", r.leaves[1:]
@@ -289,7 +289,7 @@ func TestWhyAMachineIsHeld(t *testing.T) {
 		},
 		{
 			"for another, of a more urgent tier", func(r *whyRows) { r.firsts[0].Tier, r.leaves[1].Tier = events.TierVIP, events.TierVIP }, WaitTier,
-			"1 job is before it for the machines that can run it, of more urgent tiers; no machine has room for it: eider-1 is held for job big",
+			"1 job of more urgent tiers is before it for the machines that can run it; no machine has room for it: eider-1 is held for job big",
 			&WhyHeld{"eider-1", "big", whyNoon.Add(10 * time.Minute), []events.JobID{"j0"}},
 		},
 		{"not yet", func(r *whyRows) { r.firsts[0].Since = whyNoon.Add(2 * time.Minute) }, WaitShare, others, nil},
@@ -301,7 +301,7 @@ func TestWhyAMachineIsHeld(t *testing.T) {
 		},
 		{
 			"for the job itself", big, WaitNoRoom,
-			"no machine has room for it: eider-1 lacks 4 GiB of free memory; eider-1 is held for it since 2026-11-22 12:10:00 UTC, until job j0 ends there",
+			"no machine has room for it: eider-1 lacks 4 GiB of free memory; eider-1 has been held for it since 2026-11-22 12:10:00 UTC, until job j0 ends there",
 			&WhyHeld{"eider-1", "big", whyNoon.Add(10 * time.Minute), []events.JobID{"j0"}},
 		},
 		{

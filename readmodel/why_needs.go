@@ -65,7 +65,7 @@ func (w Why) heldWords() string {
 	case WaitNeeds:
 		switch len(w.Needs) {
 		case 0:
-			return "it waits for the rest of its graph"
+			return "it waits until all jobs of its graph are made"
 		case 1:
 			return fmt.Sprintf("it needs %s, which is %s", w.Needs[0].name(), w.Needs[0].stateWords())
 		}

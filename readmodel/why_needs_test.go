@@ -32,7 +32,7 @@ func TestWhyAJobWaitsForOthers(t *testing.T) {
 			"it needs compile/linux/0/a/debug (queued), compile/linux/0/b/debug (queued), compile/linux/0/c/debug (queued) and 2 more",
 		},
 		{"a need that left the tables", graph.Blocked, []WhyNeed{{JobID: "gone", State: "queued"}}, WaitNeeds, "it needs gone, which is queued"},
-		{"a graph half told", graph.Blocked, nil, WaitNeeds, "it waits for the rest of its graph"},
+		{"a graph half told", graph.Blocked, nil, WaitNeeds, "it waits until all jobs of its graph are made"},
 		{
 			"skipped", graph.Skipped,
 			[]WhyNeed{need("gc", "failure")},

@@ -126,7 +126,7 @@ func (r startRows) reason() RequestWhy {
 	case r.Parents > 0:
 		return RequestWhy{Reason: StartParent, Words: "the request of its parent starts first", Count: r.Parents}
 	case r.Before > 0:
-		return RequestWhy{Reason: StartBehind, Words: fmt.Sprintf("%s before it in queue %s", isOrAre(r.Before, "request"), queue), Count: r.Before}
+		return RequestWhy{Reason: StartBehind, Words: fmt.Sprintf("%s before it in queue %s", phrase.Are(r.Before, "request"), queue), Count: r.Before}
 	}
 	return RequestWhy{Reason: StartNext, Words: fmt.Sprintf("it starts next in queue %s", queue)}
 }

@@ -31,11 +31,11 @@ func TestWhyAJobWaits(t *testing.T) {
 		words  string
 	}{
 		{"nothing before it", func(*whyRows) {}, WaitNext, "it is dispatched next on lane linux/0"},
-		{"a running job", func(r *whyRows) { r.running = running }, WaitNext, "it is dispatched next on lane linux/0; job j0 runs since 2026-11-22 12:00:00 UTC"},
+		{"a running job", func(r *whyRows) { r.running = running }, WaitNext, "it is dispatched next on lane linux/0; job j0 has run since 2026-11-22 12:00:00 UTC"},
 		{"dispatched, alone", func(r *whyRows) { r.job.Place = 7 }, WaitNext, "it is the next job that runs on lane linux/0: its collector has not begun it yet"},
 		{
 			"dispatched behind one", func(r *whyRows) { r.job.Place, r.places, r.running = 7, 1, running }, WaitLane,
-			"it is dispatched, and 1 job is before it on lane linux/0; job j0 runs since 2026-11-22 12:00:00 UTC",
+			"it is dispatched, and 1 job is before it on lane linux/0; job j0 has run since 2026-11-22 12:00:00 UTC",
 		},
 		{"dispatched behind two", func(r *whyRows) { r.job.Place, r.places = 7, 2 }, WaitLane, "it is dispatched, and 2 jobs are before it on lane linux/0"},
 		{"no collector", func(r *whyRows) { r.machines = nil }, WaitNoMachine, "no collector is registered for lane linux/0"},
@@ -45,8 +45,8 @@ func TestWhyAJobWaits(t *testing.T) {
 					{"c1", CollectorOffline, whyNoon}, {"c2", CollectorRegistered, whyNoon}, {"c3", CollectorDraining, whyNoon}, {"c4", CollectorInactive, whyNoon},
 				}
 			}, WaitNoOnline,
-			"no collector of lane linux/0 takes jobs: c1 is offline since 2026-11-22 12:00:00 UTC, " +
-				"c2 is registered since 2026-11-22 12:00:00 UTC and was never online, c3 is draining since 2026-11-22 12:00:00 UTC and 1 more",
+			"no collector of lane linux/0 takes jobs: c1 has been offline since 2026-11-22 12:00:00 UTC, " +
+				"c2 has been registered since 2026-11-22 12:00:00 UTC and was never online, c3 has been draining since 2026-11-22 12:00:00 UTC and 1 more",
 		},
 		{"paused", func(r *whyRows) { r.queues = []NamedQueue{{Name: "alice", Paused: true}} }, WaitPaused, "queue alice is paused"},
 		{
@@ -78,7 +78,7 @@ func TestWhyAJobWaits(t *testing.T) {
 		{
 			"a more urgent tier", func(r *whyRows) {
 				r.leaves = append(r.leaves, whyLeaf{Tier: events.TierVIP, Queue: "bob", Account: "bob", Waiting: 3}, whyLeaf{Tier: events.TierIdle, Waiting: 5})
-			}, WaitTier, "3 jobs are before it for lane linux/0, of more urgent tiers",
+			}, WaitTier, "3 jobs of more urgent tiers are before it for lane linux/0",
 		},
 		{
 			"others by weight", func(r *whyRows) {
@@ -88,7 +88,7 @@ func TestWhyAJobWaits(t *testing.T) {
 					whyLeaf{Tier: events.TierDefault, Waiting: 2})
 				r.queues = []NamedQueue{{Name: "bisect", Weight: 40}}
 			}, WaitShare,
-			"it is the first of its own; bob (7 jobs), queue main (2 jobs) and carol in queue bisect (1 job) also have work for lane linux/0, and its share is 12.5 % by weight",
+			"no job of its account and queue is before it; bob (7 jobs), queue main (2 jobs) and carol in queue bisect (1 job) also have work for lane linux/0, and its own share is 12.5 % by weight",
 		},
 		{
 			"another in its queue", func(r *whyRows) {
@@ -97,7 +97,7 @@ func TestWhyAJobWaits(t *testing.T) {
 					whyLeaf{Tier: events.TierDefault, Waiting: 2})
 				r.queues = []NamedQueue{{Name: "bisect", Weight: 30, Parent: "team"}, {Name: "team", Weight: 10}}
 			}, WaitShare,
-			"it is the first of its own; queue main (2 jobs) and bob in queue bisect (1 job) also have work for lane linux/0, and its share is 12.5 % by weight",
+			"no job of its account and queue is before it; queue main (2 jobs) and bob in queue bisect (1 job) also have work for lane linux/0, and its own share is 12.5 % by weight",
 		},
 		{
 			"another that is held", func(r *whyRows) {
@@ -114,13 +114,13 @@ func TestWhyAJobWaits(t *testing.T) {
 				r.leaves[0].Before, r.leaves[0].Waiting = 4, 5
 				r.leaves = append(r.leaves, whyLeaf{Tier: events.TierDefault, Queue: "bob", Account: "bob", Waiting: 1})
 			}, WaitOwn,
-			"4 jobs are before it for lane linux/0, of the same account and queue; bob (1 job) also has work for lane linux/0, and its share is 50 % by weight",
+			"4 jobs of the same account and queue are before it for lane linux/0; bob (1 job) also has work for lane linux/0, and its own share is 50 % by weight",
 		},
 		{
 			"own ones of a farm that is not shared", func(r *whyRows) {
 				r.request, r.shared, r.running = Request{ID: "r1"}, false, running
 				r.leaves = []whyLeaf{{Tier: events.TierDefault, Before: 1, Waiting: 2}}
-			}, WaitOwn, "1 job is before it for lane linux/0; job j0 runs since 2026-11-22 12:00:00 UTC",
+			}, WaitOwn, "1 job is before it for lane linux/0; job j0 has run since 2026-11-22 12:00:00 UTC",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -143,13 +143,13 @@ func TestWhyAJobDoesNotWait(t *testing.T) {
 	}{
 		{
 			Job{State: events.JobInProgress, DispatchedAt: &whyNoon, DequeuedAt: &began, Collector: "c1", Attempts: 2},
-			"it does not wait: it runs on c1 since 2026-11-22 12:01:00 UTC, attempt 2", began,
+			"it does not wait: it has run on c1 since 2026-11-22 12:01:00 UTC, attempt 2", began,
 		},
 		{
 			Job{State: events.JobCancelled, FinishedAt: &ended, Reason: "its request was cancelled"},
-			"it does not wait: it has ended (cancelled) since 2026-11-22 13:00:00 UTC: its request was cancelled", ended,
+			"it does not wait: it ended (cancelled) at 2026-11-22 13:00:00 UTC: its request was cancelled", ended,
 		},
-		{Job{State: events.JobSuccess, FinishedAt: &ended, DequeuedAt: &began}, "it does not wait: it has ended (success) since 2026-11-22 13:00:00 UTC", ended},
+		{Job{State: events.JobSuccess, FinishedAt: &ended, DequeuedAt: &began}, "it does not wait: it ended (success) at 2026-11-22 13:00:00 UTC", ended},
 	} {
 		w := whyRows{job: tc.job}.why()
 		if w.Waits || w.Reason != "" || w.Words != tc.words || !w.Since.Equal(tc.since) {
@@ -210,7 +210,7 @@ func TestWhyNamesSomeOfManyOthers(t *testing.T) {
 		rows.leaves = append(rows.leaves, whyLeaf{Tier: events.TierDefault, Queue: events.QueueName(name), Account: name, Waiting: 100 - i})
 	}
 	w := rows.why()
-	want := "it is the first of its own; a (100 jobs), b (99 jobs), c (98 jobs) and 22 more also have work for lane linux/0, and its share is 3.8 % by weight"
+	want := "no job of its account and queue is before it; a (100 jobs), b (99 jobs), c (98 jobs) and 22 more also have work for lane linux/0, and its own share is 3.8 % by weight"
 	if len(w.Others) != 20 || w.OthersCount != 25 || w.Words != want {
 		t.Errorf("%d of %d others: %s", len(w.Others), w.OthersCount, w.Words)
 	}

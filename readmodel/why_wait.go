@@ -281,5 +281,5 @@ func (h WhyHeld) words() string {
 	if len(names) == 1 {
 		jobs, end = "job", "ends"
 	}
-	return fmt.Sprintf("%s is held for it since %s, until %s %s %s there", h.Machine, phrase.Moment(h.Since), jobs, someOf(names, len(names)), end)
+	return fmt.Sprintf("%s has been held for it since %s, until %s %s %s there", h.Machine, phrase.Moment(h.Since), jobs, someOf(names, len(names)), end)
 }

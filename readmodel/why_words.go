@@ -31,7 +31,7 @@ func (r whyRows) words(w Why) string {
 		}
 		return fmt.Sprintf("it is dispatched next on %s%s", lane, w.Running.words("; "))
 	case WaitLane:
-		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "))
+		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", phrase.Are(w.Ahead, "job"), lane, w.Running.words("; "))
 	case WaitNoMachine:
 		return "no collector is registered for " + lane
 	case WaitNoOnline:
@@ -41,20 +41,25 @@ func (r whyRows) words(w Why) string {
 	case WaitLimit:
 		return w.Limit.words()
 	case WaitTier:
-		return fmt.Sprintf("%s before it for %s, of more urgent tiers%s", isOrAre(w.Ahead, "job"), lane, w.roomWords("; "))
+		return w.aheadWords("of more urgent tiers", lane) + w.roomWords("; ")
 	case WaitShare:
-		return fmt.Sprintf("it is the first of its own; %s%s", r.shareWords(w), w.roomWords("; "))
+		return fmt.Sprintf("no job of its account and queue is before it; %s%s", r.shareWords(w), w.roomWords("; "))
 	case WaitOwn:
 		if !r.shared {
-			return fmt.Sprintf("%s before it for %s%s%s", isOrAre(w.Ahead, "job"), lane, w.Running.words("; "), w.roomWords("; "))
+			return fmt.Sprintf("%s before it for %s%s%s", phrase.Are(w.Ahead, "job"), lane, w.Running.words("; "), w.roomWords("; "))
 		}
-		text := fmt.Sprintf("%s before it for %s, of the same account and queue", isOrAre(w.Ahead, "job"), lane)
+		text := w.aheadWords("of the same account and queue", lane)
 		if len(w.Others) > 0 {
 			text += "; " + r.shareWords(w)
 		}
 		return text + w.roomWords("; ")
 	}
 	return ""
+}
+
+// aheadWords counts the jobs that come before it.
+func (w Why) aheadWords(which, lane string) string {
+	return fmt.Sprintf("%s %s %s before it for %s", phrase.Count(w.Ahead, "job"), which, phrase.Verb(w.Ahead, "is", "are"), lane)
 }
 
 // shareWords says who else has work, and what its share is.
@@ -67,7 +72,7 @@ func (r whyRows) shareWords(w Why) string {
 	if len(w.Others) > 1 {
 		also = "have"
 	}
-	return fmt.Sprintf("%s also %s work for %s, and its share is %g %% by weight", someOf(names, w.OthersCount), also, r.where(), *w.SharePercent)
+	return fmt.Sprintf("%s also %s work for %s, and its own share is %g %% by weight", someOf(names, w.OthersCount), also, r.where(), *w.SharePercent)
 }
 
 func (o WhyOther) words() string {
@@ -93,15 +98,15 @@ func (r *WhyRunning) words(separator string) string {
 	if r == nil {
 		return ""
 	}
-	return fmt.Sprintf("%sjob %s runs since %s", separator, r.JobID, phrase.Moment(r.Since))
+	return fmt.Sprintf("%sjob %s has run since %s", separator, r.JobID, phrase.Moment(r.Since))
 }
 
 func machineWords(list []WhyMachine) string {
 	words := make([]string, len(list))
 	for i, m := range list {
-		words[i] = fmt.Sprintf("%s is %s since %s", m.Name, m.State, phrase.Moment(m.Since))
+		words[i] = fmt.Sprintf("%s has been %s since %s", m.Name, m.State, phrase.Moment(m.Since))
 		if m.State == CollectorRegistered {
-			words[i] = fmt.Sprintf("%s is registered since %s and was never online", m.Name, phrase.Moment(m.Since))
+			words[i] = fmt.Sprintf("%s has been registered since %s and was never online", m.Name, phrase.Moment(m.Since))
 		}
 	}
 	return someOf(words, len(words))
@@ -118,21 +123,13 @@ func someOf(list []string, all int) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// isOrAre returns "1 job is" or "2 jobs are".
-func isOrAre(n int, noun string) string {
-	if n == 1 {
-		return phrase.Count(n, noun) + " is"
-	}
-	return phrase.Count(n, noun) + " are"
-}
-
 // doesNotWait says what became of a job that does not wait.
 func (r whyRows) doesNotWait() string {
 	since := phrase.Moment(r.since())
 	if r.job.State == events.JobInProgress {
-		return fmt.Sprintf("it does not wait: it runs on %s since %s, attempt %d", r.job.Collector, since, r.job.Attempts)
+		return fmt.Sprintf("it does not wait: it has run on %s since %s, attempt %d", r.job.Collector, since, r.job.Attempts)
 	}
-	text := fmt.Sprintf("it does not wait: it has ended (%s) since %s", r.job.State, since)
+	text := fmt.Sprintf("it does not wait: it ended (%s) at %s", r.job.State, since)
 	if r.job.Reason != "" {
 		text += ": " + r.job.Reason
 	}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -201,20 +200,6 @@ func tags(jobs []events.JobSpec) (all []events.Tag) {
 func (s *state) undone(r *request.Request, j *ledger.Job) bool {
 	_, skipped := s.Skips(r.ID, j)
 	return j.State == events.JobFailure || j.State == events.JobCancelled || skipped && !j.State.Terminal() && r.State.Terminal()
-}
-
-// whyNot says why a job of a request does not run again now.
-func (s *state) whyNot(r *request.Request, j *ledger.Job) string {
-	cause, skipped := s.Skips(r.ID, j)
-	switch {
-	case j.State == events.JobSuccess:
-		return fmt.Sprintf("job %s succeeded: what it measured stands", j.ID)
-	case skipped:
-		return fmt.Sprintf("job %s is skipped because job %s did not succeed: name that one, and it runs after it", j.ID, cause)
-	case s.Held(j):
-		return fmt.Sprintf("job %s is blocked: it runs when the jobs that it needs have ended", j.ID)
-	}
-	return fmt.Sprintf("job %s is %s: it is being measured", j.ID, j.State)
 }
 
 // repairGraph returns what next rounds of jobs need: of each other, and of the newest rounds that the request has. It

@@ -1,12 +1,14 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
@@ -170,13 +172,6 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 // repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is named, it takes
 // of the jobs that did not succeed those that the wish selects.
 func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []events.JobSpec, why string) {
-	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
-		only := ""
-		for _, id := range wish.Select {
-			only += " --select " + string(id)
-		}
-		return nil, fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
-	}
 	selected := wish.Select
 	selector, _ := graph.ParseSelector(wish.Where) // it was checked when it was asked for
 	known := map[events.JobID]*ledger.Job{}        // the newest round, by the id of any round
@@ -197,32 +192,36 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 			running++
 		}
 	}
+	if len(known) == 0 {
+		return nil, unknownJobs
+	}
+	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
+		return nil, s.tooLate(r, selected, known)
+	}
 	if len(selected) == 0 {
 		selected = failed
 	}
 	switch {
-	case len(known) == 0:
-		return nil, unknownJobs
 	case len(selected) > 0:
 	case undone > 0:
-		return nil, fmt.Sprintf("none of the %d jobs that did not succeed has %s: `tacho request show %s` lists them", undone, strings.Join(wish.Where, " "), r.ID)
+		return nil, fmt.Sprintf("%s did not succeed, and none of these has %s: `tacho request show %s` lists them", phrase.Count(undone, "job"), strings.Join(wish.Where, " "), r.ID)
 	case running > 0:
-		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %d of them are still to end: ask again then", running)
+		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %s still to end: ask again then", phrase.Are(running, "job"))
 	default:
-		return nil, "every job of the request succeeded: what they measured stands"
+		return nil, fmt.Sprintf("every job of the request succeeded: what they measured stands; `tacho graph retrigger %s` measures them once more", r.ID)
 	}
-	taken := map[events.JobID]bool{}
+	taken := map[events.JobID]events.JobID{} // how the jobs were named
 	for _, id := range selected {
 		j, ok := known[id]
 		switch {
 		case !ok:
-			return nil, fmt.Sprintf("job %s is none of the request, or a sample: `tacho request show %s` lists its jobs", id, r.ID)
-		case taken[j.ID]:
+			return nil, notOf(r, id)
+		case taken[j.Spec().First()] != "":
 			continue
 		case !s.undone(r, j):
-			return nil, s.whyNot(r, j)
+			return nil, s.whyNot(r, id, j)
 		}
-		taken[j.ID] = true
+		taken[j.Spec().First()] = id
 		jobs = append(jobs, s.nextRound(j, r))
 	}
 	jobs = s.withAncestors(r, jobs)
@@ -231,8 +230,9 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 	}
 	for _, spec := range jobs {
 		if spec.Round >= roundsInAll {
-			earlier := spec.Earlier()
-			return nil, fmt.Sprintf("job %s had %d rounds: no more are made", earlier[len(earlier)-1], roundsInAll)
+			last := spec.Earlier()[spec.Round-1]
+			return nil, fmt.Sprintf("job %s had %d rounds: no more are made; `tacho graph retrigger %s --job %s` measures it from the beginning",
+				cmp.Or(taken[spec.First()], last), roundsInAll, r.ID, last)
 		}
 	}
 	return jobs, ""

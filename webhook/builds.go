@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
 )
@@ -82,7 +83,7 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 		return "", err
 	}
 	if len(commit.Parents) != 2 {
-		return fmt.Sprintf("the try build of commit `%s` finished, but it is not a merge: it has %d parents instead of 2", sha, len(commit.Parents)), nil
+		return fmt.Sprintf("the try build of commit `%s` finished, but it is not a merge: it has %s instead of 2", sha, phrase.Count(len(commit.Parents), "parent")), nil
 	}
 	definitions, err := b.Control.Definitions(ctx, waiting.Artifact.Suite, waiting.Choice().Branch)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -71,7 +72,7 @@ func (s *Server) probe(ctx context.Context) []check {
 		postgres.Detail = "the tables cannot be read; see the log of the server"
 	}
 	head, err := s.Log.Head(ctx)
-	log := check{"log", err == nil, fmt.Sprintf("reachable, %d events", head.Last)}
+	log := check{"log", err == nil, "reachable, " + phrase.Count(int(head.Last), "event")}
 	if err != nil {
 		s.Logger.WarnContext(ctx, "not ready: the log cannot be reached", "error", err)
 		log.Detail = "the log cannot be reached; see the log of the server"

@@ -104,13 +104,17 @@ func TestJobsAreMeasuredAgain(t *testing.T) {
 		"graph noise v1":                                                 {cli.ExitRefused, "has no parent"},
 		"graph repair v2":                                                {cli.ExitRefused, "every job of the request succeeded"},
 		"graph repair v2 --select state=failure --dry-run":               {cli.ExitRefused, "every job of the request succeeded"},
-		"job rerun " + string(shown.Jobs[0].JobID) + " --request v2":     {cli.ExitRefused, "tacho request repair"},
+		"job rerun " + string(shown.Jobs[0].JobID) + " --request v2":     {cli.ExitRefused, "tacho graph retrigger"},
 		"request repair v2 --select " + string(shown.Jobs[0].JobID[:10]): {cli.ExitRefused, "what it measured stands"},
 	} {
 		_, errs, code := s.run(words(line)...)
 		if code != want.code || !strings.Contains(errs, want.says) {
 			t.Errorf("tacho %s: exit code %d, want %d with %q: %s", line, code, want.code, want.says, errs)
 		}
+	}
+	_, errs, _ := s.run("job", "rerun", string(shown.Jobs[0].JobID), "--request", "v2")
+	if parts := strings.Split(errs, "`"); len(parts) != 3 || len(s.graphed(words(strings.TrimPrefix(parts[1], "tacho "))...).Jobs) != 1 {
+		t.Errorf("what a rerun that is too late advises does not make a job: %s", errs)
 	}
 	wished := 0
 	for _, e := range s.events() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -81,8 +82,8 @@ func (c *chain) add(i int, samples []events.Iteration) error {
 	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
 		return &commandError{
 			argv: []string{string(c.plan.Benchmark.Name)},
-			what: fmt.Sprintf("yielded more than one test case may record (%d KiB, after %d samples): let it print fewer, or lower its iterations",
-				maxCaseBytes>>10, len(c.samples[i])+len(samples)),
+			what: fmt.Sprintf("yielded more than one test case may record (%d KiB, after %s): let it print fewer, or lower its iterations",
+				maxCaseBytes>>10, phrase.Count(len(c.samples[i])+len(samples), "sample")),
 		}
 	}
 	c.samples[i] = append(c.samples[i], samples...)

@@ -176,7 +176,7 @@ func (p *Program) repairAnswer(ctx context.Context, cl *client.Client, id events
 	answer, err := cl.RepairRequest(ctx, id, r)
 	switch {
 	case err != nil:
-		return err
+		return next(err, fmt.Sprintf("`tacho request show %s` lists its jobs", id))
 	case asJSON:
 		return p.json(answer)
 	case !answer.Answered:

@@ -53,3 +53,29 @@ func TestWhatIsMeasuredAgainIsPrinted(t *testing.T) {
 		contains(t, "tacho "+line, errs, want.errs...)
 	}
 }
+
+func TestARepairOfNobodySaysWhereTheJobsAre(t *testing.T) {
+	answers := map[string]any{"requests/r1/repair": &client.Error{Status: http.StatusNotFound, Message: "job nobody: not found"}}
+	for _, line := range []string{"request repair r1 --select nobody", "job rerun nobody --request r1"} {
+		_, errs, code := answering(t, answers, line)
+		if code != ExitRefused {
+			t.Errorf("tacho %s: exit code %d", line, code)
+		}
+		contains(t, "tacho "+line, errs, "tacho request show r1` lists its jobs")
+	}
+}
+
+// An empty argument, as of a variable that is not set, is no part of a path.
+func TestAnEmptyArgumentIsNamed(t *testing.T) {
+	for _, args := range [][]string{
+		{"graph", "show", ""}, {"graph", "list", " "}, {"request", "show", ""}, {"job", "show", ""}, {"job", "rerun", "j1", "", "--request", "r1"}, {"graph", "retrigger", "", "--dry-run"},
+	} {
+		_, errs, code := answered(t, nil, args...)
+		if code != ExitUsage {
+			t.Errorf("tacho %q: exit code %d", args, code)
+		}
+		contains(t, args[0]+" "+args[1], errs, " is empty: write here: Id", "See `tacho "+args[0]+" "+args[1]+" --help`")
+	}
+	_, errs, _ := answered(t, nil, "graph", "show", "/3")
+	contains(t, "a graph of no request", errs, "tacho request list")
+}

@@ -37,7 +37,7 @@ func (c *graphListCmd) Run(ctx context.Context, p *Program) error {
 		return p.json(found)
 	}
 	if len(found.Graphs) == 0 {
-		return p.noGraph(found.RequestID)
+		return p.noGraph(ctx, cl, found.RequestID)
 	}
 	var rows [][]string
 	for _, g := range found.Graphs {
@@ -48,8 +48,20 @@ func (c *graphListCmd) Run(ctx context.Context, p *Program) error {
 	return table(p.Stdout, []string{"GRAPH", "KIND", "STATE", "JOBS", "NEEDS", "STATES OF JOBS", "CREATED", "ENDED"}, rows)
 }
 
-func (p *Program) noGraph(id events.RequestID) error {
-	_, err := fmt.Fprintf(p.Stdout, "Request %s has no graph: none of its jobs needs another one.\n", id)
+// noGraph says why a request has no graph.
+func (p *Program) noGraph(ctx context.Context, cl *client.Client, id events.RequestID) error {
+	r, err := cl.Request(ctx, string(id))
+	if err != nil {
+		return err
+	}
+	why := "none of its jobs needs another one"
+	if r.Request.StartedAt == nil {
+		why = fmt.Sprintf("it has not started (%s), and `tacho request show %s` says why", r.Request.State, id)
+		if r.Request.State.Terminal() {
+			why = fmt.Sprintf("it is %s, and was never started", r.Request.State)
+		}
+	}
+	_, err = fmt.Fprintf(p.Stdout, "Request %s has no graph: %s.\n", id, why)
 	return err
 }
 
@@ -92,7 +104,7 @@ func (c *graphShowCmd) Run(ctx context.Context, p *Program) error {
 	case c.JSON:
 		return p.json(found)
 	case len(found.Graphs) == 0:
-		return p.noGraph(found.RequestID)
+		return p.noGraph(ctx, cl, found.RequestID)
 	case c.drawing():
 		g := found.Graphs[0]
 		if more := len(found.Graphs) - 1; more > 0 {
@@ -117,7 +129,7 @@ func graphsNamed(ctx context.Context, cl *client.Client, name string) (client.Gr
 	request, last, cut := cutLast(name)
 	number, wrong := strconv.Atoi(last)
 	var no *client.Error
-	if !cut || wrong != nil || !errors.As(err, &no) || no.Status != http.StatusNotFound {
+	if !cut || wrong != nil || request == "" || !errors.As(err, &no) || no.Status != http.StatusNotFound {
 		return found, err // a key may have a slash, too
 	}
 	if found, err = cl.Graphs(ctx, request); err != nil {

@@ -72,7 +72,15 @@ func TestGraphsOfSamplesAreShown(t *testing.T) {
 }
 
 func TestGraphsOfARequestAreShown(t *testing.T) {
-	answers := map[string]any{"requests/r1/graphs": twoGraphs(), "requests/r2/graphs": client.Graphs{RequestID: "r2", Graphs: []readmodel.Graph{}}, "requests/pr/7/graphs": client.Graphs{RequestID: "r7"}}
+	answers := map[string]any{"requests/r1/graphs": twoGraphs()}
+	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.Local)
+	for name, r := range map[string]readmodel.Request{
+		"r2": {ID: "r2", State: events.StateCompleted, StartedAt: &at}, "pr/7": {ID: "r7", State: events.StateInProgress, StartedAt: &at},
+		"r3": {ID: "r3", State: events.StateArtifactsReady}, "r4": {ID: "r4", State: events.StateCancelled},
+	} {
+		answers["requests/"+name+"/graphs"] = client.Graphs{RequestID: r.ID, Graphs: []readmodel.Graph{}}
+		answers["requests/"+string(r.ID)] = readmodel.RequestJobs{Request: r}
+	}
 	for line, parts := range map[string][]string{
 		"graph list r1": {
 			"GRAPH  KIND      STATE    JOBS  NEEDS  STATES OF JOBS",
@@ -81,6 +89,9 @@ func TestGraphsOfARequestAreShown(t *testing.T) {
 		},
 		"graph list r2": {"Request r2 has no graph: none of its jobs needs another one.\n"},
 		"graph show r2": {"Request r2 has no graph"},
+		"graph show r3": {"Request r3 has no graph: it has not started (artifacts_ready), and `tacho request show r3` says why.\n"},
+		"graph list r3": {"Request r3 has no graph: it has not started (artifacts_ready)"},
+		"graph show r4": {"Request r4 has no graph: it is cancelled, and was never started.\n"},
 		"graph show r1": {
 			"graph r1/0 (initial): open, 6 jobs with 6 needs\n", "NUMBER  NAME  ",
 			"1       smoke/arm          j-smoke-arm    failure      -  ", "it has no linker\n",

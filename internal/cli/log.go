@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/projector"
@@ -202,14 +203,14 @@ func (c *replayCmd) report(ctx context.Context, p *Program) (projector.Report, e
 
 func (p *Program) replayTable(r projector.Report, verified bool) error {
 	if !verified {
-		fmt.Fprintf(p.Stdout, "rebuilt from %d events\n", r.Seq)
+		fmt.Fprintf(p.Stdout, "rebuilt from %s\n", phrase.Count(int(r.Seq), "event"))
 		return nil
 	}
 	var rows [][]string
 	for _, t := range r.Tables {
 		verdict := "identical"
 		if !t.Identical() {
-			verdict = fmt.Sprintf("%d rows differ", t.Differing)
+			verdict = phrase.Count(t.Differing, "row") + " " + phrase.Verb(t.Differing, "differs", "differ")
 		}
 		rows = append(rows, []string{t.Name, fmt.Sprint(t.Live.Rows), fmt.Sprint(t.Rebuilt.Rows), fmt.Sprintf("%.16s", t.Rebuilt.Digest), verdict})
 	}
@@ -217,7 +218,7 @@ func (p *Program) replayTable(r projector.Report, verified bool) error {
 		return err
 	}
 	if r.Identical() {
-		fmt.Fprintf(p.Stdout, "All tables are what the %d events of the log give, row by row.\n", r.Seq)
+		fmt.Fprintf(p.Stdout, "All tables are what %s of the log give, row by row.\n", when(r.Seq > 1, "the ")+phrase.Count(int(r.Seq), "event"))
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func printMoves(p *Program, b suite.Balance) error {
 	for _, s := range moves {
 		lost := "not known"
 		if s.Timing.Of > 0 {
-			lost = fmt.Sprintf("%d results of %d artifacts", s.Timing.Results, s.Timing.Artifacts)
+			lost = phrase.Count(s.Timing.Results, "result") + " of " + phrase.Count(s.Timing.Artifacts, "artifact")
 		}
 		rows = append(rows, []string{string(s.Benchmark), phrase.Duration(s.Length), fmt.Sprintf("%d → %d", *s.From, s.To), phrase.Duration(s.Gain), lost})
 	}

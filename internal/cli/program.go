@@ -10,6 +10,9 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -150,6 +153,10 @@ func (p *Program) Main(ctx context.Context, args []string) int {
 		fmt.Fprintf(p.Stderr, "tacho: %v\nSee `%s --help`.\n", err, commandOf(err))
 		return ExitUsage
 	}
+	if empty := emptyArgument(command); empty != "" {
+		fmt.Fprintf(p.Stderr, "tacho: %s\nSee `%s --help`.\n", empty, command.Selected().FullPath())
+		return ExitUsage
+	}
 	p.globals = c.globals
 	if err := p.load(); err != nil {
 		fmt.Fprintln(p.Stderr, "tacho:", err)
@@ -176,6 +183,27 @@ func (p *Program) logger() *slog.Logger {
 		level = slog.LevelDebug
 	}
 	return slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// emptyArgument says which argument of a command is there and says nothing, such as a variable of a script that is not set: in
+// a path it would lead to another call. It returns nothing if there is none.
+func emptyArgument(command *kong.Context) string {
+	for _, at := range command.Path {
+		if at.Positional == nil {
+			continue
+		}
+		values := []reflect.Value{at.Positional.Target}
+		if list := values[0]; list.Kind() == reflect.Slice {
+			values = values[:0]
+			for i := range list.Len() {
+				values = append(values, list.Index(i))
+			}
+		}
+		if slices.ContainsFunc(values, func(v reflect.Value) bool { return v.Kind() == reflect.String && strings.TrimSpace(v.String()) == "" }) {
+			return fmt.Sprintf("%s is empty: write here: %s", at.Positional.Summary(), strings.TrimSuffix(at.Positional.Help, "."))
+		}
+	}
+	return ""
 }
 
 // commandOf returns the last command that the parser understood in a wrong command line.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/internal/visible"
 	"github.com/tachobench/tacho/readmodel"
@@ -171,7 +172,7 @@ func (t *teller) show() {
 	if len(t.jobs) == 0 {
 		status += "waiting in the queue"
 	} else {
-		status += fmt.Sprintf("%d of %d jobs, %d test cases", t.ended, len(t.jobs), t.cases)
+		status += fmt.Sprintf("%d of %s, %s", t.ended, phrase.Count(len(t.jobs), "job"), phrase.Count(t.cases, "test case"))
 	}
 	for _, name := range sortedKeys(t.running) {
 		status += fmt.Sprintf(" · %s: %s", name, t.running[name])

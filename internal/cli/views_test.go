@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,12 @@ import (
 
 // answering runs a command line against a server that has only these answers, by path.
 func answering(t *testing.T, answers map[string]any, line string) (stdout, stderr string, code int) {
+	t.Helper()
+	return answered(t, answers, strings.Fields(line)...)
+}
+
+// answered is answering for arguments that may have spaces. In each of them URL stands for the URL of the server.
+func answered(t *testing.T, answers map[string]any, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer, known := answers[strings.TrimPrefix(r.URL.Path, "/api/v1/")]
@@ -38,7 +45,11 @@ func answering(t *testing.T, answers map[string]any, line string) (stdout, stder
 		Stdout: &out, Stderr: &errs, Clock: time.Now,
 		Getenv: func(name string) string { return map[string]string{"HOME": home, "TACHO_SERVER": server.URL}[name] },
 	}
-	code = p.Main(t.Context(), strings.Fields(strings.ReplaceAll(line, "URL", server.URL)))
+	line := slices.Clone(args)
+	for i := range line {
+		line[i] = strings.ReplaceAll(line[i], "URL", server.URL)
+	}
+	code = p.Main(t.Context(), line)
 	return out.String(), errs.String(), code
 }
 

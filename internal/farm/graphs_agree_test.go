@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -23,6 +24,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // TestRandomGraphsInLedgerAndTables gives the log of one scheduler, with graphs, reruns, repairs, cancels, late parents
@@ -58,7 +60,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "ended"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -92,10 +94,11 @@ type standing struct {
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
-// the jobs that have not ended: whether they wait, and what holds them.
+// the jobs that have not ended: whether they wait, and what holds them; and how long the last jobs of each sort took.
 type known struct {
-	Graphs map[string]standing
-	Jobs   map[events.JobID]string
+	Graphs  map[string]standing
+	Jobs    map[events.JobID]string
+	Lengths map[queue.Sort][]time.Duration
 }
 
 // compareGraphs folds a log into a ledger and into tables, and compares them after each batch.
@@ -139,7 +142,7 @@ func compareGraphs(t *testing.T, r *rand.Rand, log []events.Stored, size int, se
 		if err := tables.WaitFor(t.Context(), events.Seq(at)); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(past.with(l, seen), tabled(t, conn)); diff != "" {
+		if diff := cmp.Diff(past.with(l, seen), tabled(t, conn), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("after event %d, ledger (-) and tables (+):\n%s", at, diff)
 		}
 		if r.IntN(len(log)/n+1) < 3 {
@@ -202,7 +205,7 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 
 // with returns what the ledger knows, and what it has forgotten.
 func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
-	k := known{maps.Clone(p.graphs), map[events.JobID]string{}}
+	k := known{maps.Clone(p.graphs), map[events.JobID]string{}, l.Lengths}
 	holds := map[events.JobID]graph.State{}
 	for _, graphs := range l.Graphs {
 		for _, g := range graphs {
@@ -252,7 +255,7 @@ func standings(g *ledger.Graph) map[string]standing {
 // tabled returns what the tables know.
 func tabled(t *testing.T, conn *pgx.Conn) known {
 	t.Helper()
-	k := known{map[string]standing{}, map[events.JobID]string{}}
+	k := known{map[string]standing{}, map[events.JobID]string{}, map[queue.Sort][]time.Duration{}}
 	var key string
 	var s standing
 	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs FROM tacho.graph_job`)
@@ -273,6 +276,20 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	rows, err = conn.Query(t.Context(), `SELECT job_id, CASE WHEN held = '' THEN state ELSE 'held ' || held END FROM tacho.job_queue WHERE state IN ('queued', 'in_progress')`)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error { k.Jobs[id] = state; return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sort queue.Sort
+	var took []int64
+	rows, err = conn.Query(t.Context(), `SELECT suite, target, set, kind, backend, profile, lengths_ms FROM tacho.job_duration`)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&sort.Suite, &sort.Lane.Target, &sort.Lane.Set, &sort.Kind, &sort.Backend, &sort.Profile, &took}, func() error {
+			for _, ms := range took {
+				k.Lengths[sort] = append(k.Lengths[sort], time.Duration(ms)*time.Millisecond)
+			}
+			return nil
+		})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -143,7 +143,10 @@ func (w *graphWorld) ask() {
 	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady})
 }
 
-// want asks for jobs again, for all that failed or for one of those that were made.
+// wishedKinds are what is asked for, some of it more often.
+var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise}
+
+// want asks for jobs again, for all that failed or for one of those that were made, or for samples.
 func (w *graphWorld) want() {
 	if len(w.asked) == 0 {
 		return
@@ -152,10 +155,13 @@ func (w *graphWorld) want() {
 	if r.StartedAt.IsZero() {
 		return
 	}
-	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq), Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun}[w.r.IntN(2)]}
+	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq), Kind: wishedKinds[w.r.IntN(len(wishedKinds))]}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
+	}
+	if wish.Kind.Sampled() {
+		wish.Select, wish.Copies = nil, 2+w.r.IntN(2)
 	}
 	w.say(wish)
 }
@@ -227,7 +233,7 @@ func (w *graphWorld) work(at events.Lane) bool {
 	case 2, 3, 4:
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: "it failed", Failed: 1, At: w.now})
 	}
-	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, At: w.now})
+	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, Skipped: max(0, w.r.IntN(4)-2), At: w.now})
 }
 
 // settle brings all collectors back, and lets all happen that happens without people.

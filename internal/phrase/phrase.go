@@ -15,6 +15,19 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// Are returns a number and a noun with its verb: "1 job is", "2 jobs are".
+func Are(n int, noun string) string {
+	return Count(n, noun) + " " + Verb(n, "is", "are")
+}
+
+// Verb returns the form of a verb for one thing or for several.
+func Verb(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
 // Moment returns a time in UTC, to the second.
 func Moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 

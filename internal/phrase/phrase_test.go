@@ -12,6 +12,16 @@ func ExampleCount() {
 	// Output: 0 jobs 1 test case 2 test cases
 }
 
+func ExampleAre() {
+	fmt.Println(phrase.Are(1, "job"), phrase.Are(2, "job"))
+	// Output: 1 job is 2 jobs are
+}
+
+func ExampleVerb() {
+	fmt.Println(phrase.Verb(0, "was", "were"), phrase.Verb(1, "was", "were"), phrase.Verb(2, "was", "were"))
+	// Output: were was were
+}
+
 func ExampleMoment() {
 	fmt.Println(phrase.Moment(time.Date(2026, 11, 22, 18, 4, 5, 9, time.FixedZone("", 3600))))
 	// Output: 2026-11-22 17:04:05 UTC

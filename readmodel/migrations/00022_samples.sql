@@ -23,7 +23,7 @@ CREATE INDEX result_sample ON result (sample) WHERE sample <> '';
 ALTER TABLE graph
     DROP CONSTRAINT graph_kind_check,
     ADD CONSTRAINT graph_kind_check CHECK (kind IN ('initial', 'backfill', 'repair', 'retrigger', 'noise')),
-    -- The priority that was asked for its samples; empty for normal, and if its jobs are no samples.
+    -- The priority that was asked for its samples; empty for that of its request, and if its jobs are no samples.
     ADD COLUMN priority      text   NOT NULL DEFAULT '',
     -- How many samples it takes of each job; 0 if its jobs are no samples.
     ADD COLUMN copies        bigint NOT NULL DEFAULT 0,

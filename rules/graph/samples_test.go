@@ -116,7 +116,9 @@ func TestPlansAreClosed(t *testing.T) {
 		}
 		ids := map[events.JobID]bool{}
 		for i, spec := range all {
-			if ids[spec.ID] || spec.Sample != fmt.Sprintf("r1-3-%d", i/len(p.Clones)+1) || spec.Base().ID != p.Clones[i%len(p.Clones)].ID {
+			base := spec
+			base.Sample = ""
+			if ids[spec.ID] || spec.Sample != fmt.Sprintf("r1-3-%d", i/len(p.Clones)+1) || base.First() != p.Clones[i%len(p.Clones)].ID {
 				t.Fatalf("job %d: %+v", i, spec)
 			}
 			ids[spec.ID] = true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // Decide returns the facts that follow from c on a lane in state l. It returns none when the place is already over, and
@@ -76,7 +77,7 @@ func decideDequeue(l Lane, lane events.Lane, c Dequeue) ([]events.Fact, error) {
 		return slices.Concat(facts, []events.Fact{events.JobFinished{
 			Lane: lane, Place: c.Place, JobID: c.Job.ID, RequestID: c.Job.RequestID, Collector: c.Collector,
 			Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorExhausted,
-			Reason: fmt.Sprintf("%d executions were lost to crashes or silence: not tried again", l.Lost),
+			Reason: fmt.Sprintf("%s %s lost to crashes or silence: not tried again", phrase.Count(l.Lost, "execution"), phrase.Verb(l.Lost, "was", "were")),
 		}}, closed), nil
 	}
 	return slices.Concat(facts, []events.Fact{events.JobDequeued{

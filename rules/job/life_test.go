@@ -30,3 +30,15 @@ func TestForgedResultsShutNobodyOut(t *testing.T) {
 		t.Error("a late result counts")
 	}
 }
+
+func TestTheLastExecutionIsCounted(t *testing.T) {
+	for lost, want := range map[int]string{1: "1 execution was lost to crashes or silence: not tried again", 3: "3 executions were lost to crashes or silence: not tried again"} {
+		facts, err := Decide(Lane{}, lane, Dequeue{Place: 1, Job: spec("a"), Collector: "c", Instance: "i", MaxAttempts: lost, Lost: lost})
+		if err != nil || len(facts) == 0 {
+			t.Fatal(facts, err)
+		}
+		if f, ok := facts[0].(events.JobFinished); !ok || f.Reason != want {
+			t.Errorf("%+v, want %q", facts[0], want)
+		}
+	}
+}

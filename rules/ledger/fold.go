@@ -489,7 +489,9 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.foldReleased(j, f)
 	case events.JobFinished:
 		l.foldFault(j, f)
-		l.Lengths.learn(j.Sort(), f)
+		if !j.Sampled() { // it may measure a part only
+			l.Lengths.learn(j.Sort(), f)
+		}
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
 	case events.JobMoved:

@@ -83,13 +83,14 @@ func (l *Ledger) cancelGraph(g *Graph) {
 	})
 }
 
-// PriorityFor returns the priority of a job for a request that wants it. A sample is never more urgent than its request.
+// PriorityFor returns the priority of a job for a request that wants it. A sample is never more urgent than its request,
+// and as urgent if its graph names no priority.
 func (l *Ledger) PriorityFor(r *request.Request, j *Job) events.Priority {
 	if !j.Sampled() {
 		return r.Priority
 	}
 	for _, at := range l.in[j.ID] {
-		if g := at.graph; g.Request == r.ID && g.Priority.Level() > r.Priority.Level() {
+		if g := at.graph; g.Request == r.ID && g.Priority != "" && g.Priority.Level() > r.Priority.Level() {
 			return g.Priority
 		}
 	}

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tachobench/tacho/events"
@@ -22,6 +23,9 @@ func TestTheLedgerAgrees(t *testing.T) {
 					return 0, false, false
 				}
 				return lane.Work.Place, lane.Work.Phase == job.Current, lane.Work.Phase == job.Ended
+			},
+			Cancelled: func() bool {
+				return slices.ContainsFunc(l.Graphs[hostile.Request], func(g *ledger.Graph) bool { return g.Number == hostile.Graph && g.Cancelled })
 			},
 			Collector: func(name events.CollectorName) hostile.Collector {
 				c := l.Collector(name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // jobsPerEvent bounds the size of one JobsCreated event. More jobs become several events in one batch.
@@ -231,7 +232,7 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	if c.Failed+c.Skipped > 0 {
 		reason := fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs)
 		if c.Skipped > 0 {
-			reason += fmt.Sprintf(", and %d need others that failed", c.Skipped)
+			reason += fmt.Sprintf(", and %d %s others that failed", c.Skipped, phrase.Verb(c.Skipped, "needs", "need"))
 		}
 		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,6 +159,18 @@ func TestDecide(t *testing.T) {
 			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed", Jobs: 12, FailedJobs: 2}},
 			false,
 		},
+		{
+			"failed when a job was skipped", running,
+			Complete{Jobs: 12, Failed: 2, Skipped: 1},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "2 of 12 required jobs failed, and 1 needs others that failed", Jobs: 12, FailedJobs: 3}},
+			false,
+		},
+		{
+			"failed when jobs were skipped", running,
+			Complete{Jobs: 12, Failed: 1, Skipped: 2},
+			[]events.Fact{events.RequestFailed{RequestID: "r1", Reason: "1 of 12 required jobs failed, and 2 need others that failed", Jobs: 12, FailedJobs: 3}},
+			false,
+		},
 		{"terminal is final", done, Complete{Jobs: 12, Failed: 2}, nil, false},
 		{"a first failed expansion is noted", ready, FailExpansion{Reason: "x"}, []events.Fact{events.RequestExpansionFailed{RequestID: "r1", Reason: "x", Failures: 1}}, false},
 		{
@@ -259,4 +272,26 @@ func TestTerminalIsFinal(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Only a request that may still start has no jobs yet.
+func TestAWishBeforeTheStartSaysWhatToDo(t *testing.T) {
+	for _, tt := range []struct {
+		last events.Fact
+		says string
+	}{
+		{nil, "request r1 has no jobs yet: it is artifacts_ready; ask again when it has started (`tacho request show r1`)"},
+		{events.RequestCancelled{RequestID: "r1"}, "request r1 has no jobs: it is cancelled, and was never started; ask for its artifact as a try"},
+		{events.RequestFailed{RequestID: "r1"}, "request r1 has no jobs: it is failed, and was never started;"},
+		{events.RequestSuperseded{RequestID: "r1"}, "request r1 has no jobs: it is superseded, and was never started;"},
+	} {
+		facts := []events.Fact{created(events.StateArtifactsReady)}
+		if tt.last != nil {
+			facts = append(facts, tt.last)
+		}
+		got, err := Decide(fold(facts...), Want{GraphWanted: events.GraphWanted{Key: "k", Kind: events.GraphRetrigger}})
+		if err == nil || len(got) > 0 || !strings.HasPrefix(err.Error(), tt.says) {
+			t.Errorf("%v, %v; want %q", got, err, tt.says)
+		}
+	}
 }

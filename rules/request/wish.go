@@ -50,7 +50,7 @@ func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
 	case err != nil:
 		return nil, err
 	case r.StartedAt.IsZero():
-		return nil, refuse("request %s has no jobs yet: it is %s", r.ID, r.State)
+		return nil, notStarted(r)
 	}
 	if i := r.asked(w.Key); i >= 0 {
 		if r.Asked[i] != asked(w) {
@@ -59,6 +59,14 @@ func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
 		return nil, nil
 	}
 	return []events.Fact{w}, nil
+}
+
+// notStarted refuses a wish for jobs of a request that has none.
+func notStarted(r Request) error {
+	if r.State.Terminal() {
+		return refuse("request %s has no jobs: it is %s, and was never started; ask for its artifact as a try with a key of its own (`tacho request try TAG --key TEXT`)", r.ID, r.State)
+	}
+	return refuse("request %s has no jobs yet: it is %s; ask again when it has started (`tacho request show %s`)", r.ID, r.State, r.ID)
 }
 
 // asked returns the place of a wish among those that the request had; negative for none.

@@ -135,6 +135,9 @@ func (c *checker) kindNeed(path string, k Kind, at int, d Definitions, kinds []e
 	need := k.Needs[at]
 	c.reference(join(path, "kind"), "kind that is needed", string(need.Kind), tokens(kinds))
 	c.references(join(path, "across"), "dimension", need.Across, []string{acrossTarget, acrossSet, acrossBackend, acrossProfile, acrossAll})
+	if i := slices.Index(need.Across, acrossAll); i >= 0 && len(need.Across) > 1 {
+		c.report(index(join(path, "across"), i), "across names %q beside others: %q are all dimensions, so leave out the others, or %q", acrossAll, acrossAll, acrossAll)
+	}
 	if need.Until != events.UntilSuccess && need.Until != events.UntilEnded {
 		c.report(join(path, "until"), "until is %q: write %q for a job that runs whatever becomes of the one that it needs, or leave it out", need.Until, events.UntilEnded)
 	}

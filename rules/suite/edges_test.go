@@ -115,6 +115,23 @@ needs = [{ kind = "compile", until = "ended" }]
 	}
 }
 
+// "all" beside other dimensions is a mistake, and the message shows where it stands.
+func TestAllDimensionsAreNamedAlone(t *testing.T) {
+	for across, column := range map[string]int{`["all", "set"]`: 40, `["set", "all"]`: 47} {
+		text := needing(t, `needs = [{ kind = "runtime", across = `+across+`, until = "ended" }]`)
+		line := 1 + strings.Count(text[:strings.Index(text, "needs = ")], "\n")
+		want := fmt.Sprintf(`small.toml:%d:%d: across names "all" beside others: "all" are all dimensions, so leave out the others, or "all"`, line, column)
+		if _, err := Load("small.toml", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", across, err, want)
+		}
+	}
+	for _, across := range []string{`["all"]`, `["set", "profile"]`} {
+		if _, err := Load("small.toml", []byte(needing(t, `needs = [{ kind = "runtime", across = `+across+` }]`)), nil); err != nil && strings.Contains(err.Error(), "beside others") {
+			t.Errorf("%s: %v", across, err)
+		}
+	}
+}
+
 func TestAGraphThatIsTooLargeIsRefused(t *testing.T) {
 	text := needing(t, "requests = [\"master\", \"try\"]\nneeds = [{ kind = \"runtime\", until = \"ended\" }]")
 	text = strings.Replace(text, "backfill = true\nrequests", "requests", 1)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,13 @@ type positions map[string]position
 
 // locate finds the places of all keys in data, which must be valid TOML.
 func locate(data []byte) positions {
-	l := locator{found: positions{}, arrays: map[string]int{}}
+	l := locator{found: positions{}, arrays: map[string]int{}, lines: []int{0}}
 	l.parser.Reset(data)
+	for i, b := range data {
+		if b == '\n' {
+			l.lines = append(l.lines, i+1)
+		}
+	}
 	table := ""
 	for l.parser.NextExpression() {
 		switch e := l.parser.Expression(); e.Kind {
@@ -53,6 +59,8 @@ type locator struct {
 	found  positions
 	// arrays counts the tables of each array of tables.
 	arrays map[string]int
+	// lines are where the lines begin. The parser would count them anew for each key.
+	lines []int
 }
 
 // key notes the place of a dotted key under prefix and returns its path. A table inside an array of tables belongs to
@@ -131,8 +139,12 @@ func (l *locator) note(path string, node *unstable.Node) {
 	if _, known := l.found[path]; known || node.Raw.Length == 0 {
 		return
 	}
-	start := l.parser.Shape(node.Raw).Start
-	l.found[path] = position{start.Line, start.Column}
+	offset := int(node.Raw.Offset)
+	line, begins := slices.BinarySearch(l.lines, offset)
+	if !begins {
+		line--
+	}
+	l.found[path] = position{line + 1, offset - l.lines[line] + 1}
 }
 
 func join(prefix, key string) string {

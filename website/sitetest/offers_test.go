@@ -138,7 +138,7 @@ func TestMachinesAndWhatRunsOnThem(t *testing.T) {
 		one.CPUs != 8 || one.Accepts[0] != events.Master {
 		t.Errorf("%+v %v", one, err)
 	}
-	st.expect(jobs[0].ID, "", "it runs on eider-3-2 since")
+	st.expect(jobs[0].ID, "", "it has run on eider-3-2 since")
 	st.expect(jobs[1].ID, readmodel.WaitNoRoom, "eider-3 has 1 job, and this one runs alone")
 	st.expect(jobs[2].ID, readmodel.WaitNoMachine, "eider-3 comes nearest, it lacks 32 GiB of memory")
 	for path, parts := range map[string][]string{
@@ -270,7 +270,7 @@ func TestWhyAJobWaitsForABetterMachine(t *testing.T) {
 	st.expect(large[0].ID, readmodel.WaitNoRoom, "no machine has room for it: eider-3 has 1 job, and this one runs alone")
 	st.expect(small[0].ID, readmodel.WaitOwn, "of the same account and queue")
 	st.clock.advance(9 * time.Minute)
-	w = st.expect(large[0].ID, readmodel.WaitNoRoom, "; eider-3 is held for it since ", ", until job "+string(first[1].ID)+" ends there")
+	w = st.expect(large[0].ID, readmodel.WaitNoRoom, "; eider-3 has been held for it since ", ", until job "+string(first[1].ID)+" ends there")
 	if w.Held == nil || w.Held.Machine != "eider-3" || w.Held.JobID != large[0].ID || len(w.Held.Jobs) != 1 {
 		t.Errorf("%+v", w.Held)
 	}

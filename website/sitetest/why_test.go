@@ -64,9 +64,9 @@ func TestWhyJobsWaitOnAPlainFarm(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
 	zero, one := events.Lane{Target: machine, Set: 0}, events.Lane{Target: machine, Set: 1}
-	st.expect(st.work.ID, "", "it does not wait: it runs on amd-0 since", "attempt 1")
+	st.expect(st.work.ID, "", "it does not wait: it has run on amd-0 since", "attempt 1")
 	jobs := st.queued(sha("d"), zero, 3, events.RequestCreated{})
-	st.expect(jobs[0].ID, readmodel.WaitNext, "dispatched next on lane linux-amd64/0; job "+string(st.work.ID)+" runs since")
+	st.expect(jobs[0].ID, readmodel.WaitNext, "dispatched next on lane linux-amd64/0; job "+string(st.work.ID)+" has run since")
 	if w := st.expect(jobs[2].ID, readmodel.WaitOwn, "2 jobs are before it for lane linux-amd64/0; job"); w.Ahead != 2 || w.Running.JobID != st.work.ID {
 		t.Errorf("%+v", w)
 	}
@@ -79,11 +79,11 @@ func TestWhyJobsWaitOnAPlainFarm(t *testing.T) {
 	other := st.queued(sha("f"), one, 1, events.RequestCreated{})
 	st.expect(other[0].ID, readmodel.WaitNext)
 	st.tell(events.CollectorOffline{Name: "amd-1", Instance: "i2", Reason: "stopped"})
-	if w := st.expect(other[0].ID, readmodel.WaitNoOnline, "amd-1 is offline since", "spare is registered since"); len(w.Machines) != 2 {
+	if w := st.expect(other[0].ID, readmodel.WaitNoOnline, "amd-1 has been offline since", "spare has been registered since"); len(w.Machines) != 2 {
 		t.Errorf("%+v", w)
 	}
 	st.tell(events.RequestCancelled{RequestID: other[0].RequestID}, events.JobsWithdrawn{RequestID: other[0].RequestID, Jobs: []events.JobID{other[0].ID}})
-	st.expect(other[0].ID, "", "it has ended (cancelled) since")
+	st.expect(other[0].ID, "", "it ended (cancelled) at")
 	for path, want := range map[string]int{string(jobs[1].ID)[:12]: http.StatusOK, "nosuchjob": http.StatusNotFound} {
 		if resp, body := s.get("/api/v1/jobs/" + path + "/why"); resp.StatusCode != want || strings.Contains(body, "share") || strings.Contains(body, "queue ") {
 			t.Errorf("%s: %s %s", path, resp.Status, body)
@@ -105,20 +105,20 @@ func TestWhyJobsWaitOnASharedFarm(t *testing.T) {
 	first := st.queued(sha("1"), lane, 2, own("alice"))
 	st.expect(first[0].ID, readmodel.WaitNext)
 	bobs := st.queued(sha("2"), lane, 1, events.RequestCreated{Account: "bob", Queue: "bisect"})
-	if w := st.expect(bobs[0].ID, readmodel.WaitShare, "alice (2 jobs) also has work", "its share is 25 % by weight"); len(w.Others) != 1 || *w.SharePercent != 25 {
+	if w := st.expect(bobs[0].ID, readmodel.WaitShare, "alice (2 jobs) also has work", "its own share is 25 % by weight"); len(w.Others) != 1 || *w.SharePercent != 25 {
 		t.Errorf("%+v", w)
 	}
 	urgent := own("alice")
 	urgent.Priority = events.PriorityHigh
 	second := st.queued(sha("3"), lane, 1, urgent)
 	st.expect(second[0].ID, readmodel.WaitShare, "bob in queue bisect (1 job)")
-	st.expect(first[1].ID, readmodel.WaitOwn, "2 jobs are before it", "its share is 75 % by weight")
+	st.expect(first[1].ID, readmodel.WaitOwn, "2 jobs of the same account and queue are before it", "its own share is 75 % by weight")
 	st.tell(events.QueueConfigured{Queue: "builds", Weight: 10, Order: events.OrderFIFO, Paused: true})
 	st.expect(bobs[0].ID, readmodel.WaitPaused, "queue builds is paused")
 	st.expect(second[0].ID, readmodel.WaitNext)
 	urgent.Priority = events.PriorityVIP
 	vip := st.queued(sha("4"), lane, 1, urgent)
-	if w := st.expect(second[0].ID, readmodel.WaitTier, "1 job is before it", "of more urgent tiers"); w.Ahead != 1 {
+	if w := st.expect(second[0].ID, readmodel.WaitTier, "1 job of more urgent tiers is before it for lane "); w.Ahead != 1 {
 		t.Errorf("%+v", w)
 	}
 	st.tell(events.AccountConfigured{Account: "alice", Weight: 30, MaxVIP: 3, Limits: events.Limits{MaxRunning: 1}})
