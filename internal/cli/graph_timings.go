@@ -39,7 +39,7 @@ func (c *graphTimingsCmd) Run(ctx context.Context, p *Program) error {
 		return next(err, "see `tacho request list`")
 	}
 	if len(found.Graphs) == 0 {
-		return p.noGraph(found.RequestID)
+		return p.noGraph(ctx, cl, found.RequestID)
 	}
 	g := found.Graphs[0]
 	t, err := cl.Timings(ctx, string(found.RequestID), g.Number)
