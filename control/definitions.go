@@ -206,6 +206,8 @@ type Origin struct {
 	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
 	// file. Both are empty if a person publishes them.
 	Revision, File string
+	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion.
+	Standing bool
 }
 
 // Publish makes definitions the current ones of their suite, for all branches that have none of their own.
@@ -224,7 +226,8 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	digest := d.Digest()
 	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
-		if from.File != "" && line.File == from.File || from.File == "" && line.Digest == digest {
+		switch {
+		case from.File != "" && line.File == from.File, from.File == "" && line.Digest == digest, from.Standing && line.Published == digest:
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{

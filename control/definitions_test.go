@@ -106,6 +106,12 @@ func TestAFileIsReadOnce(t *testing.T) {
 		t.Error("a rejected file moved the branch", err)
 	}
 	existed(false)(c.PublishFrom(ctx, by, released(), at("c6", "f3")))
+	standing := Origin{Branch: "next", Standing: true}
+	existed(true)(c.PublishFrom(ctx, by, released(), standing))
+	existed(false)(c.Promote(ctx, by, "small", "next", definitions().Digest(), "too slow"))
+	existed(true)(c.PublishFrom(ctx, by, released(), standing))
+	existed(false)(c.PublishFrom(ctx, by, definitions(), Origin{Branch: "next", Revision: "c6", File: "f9"}))
+	existed(false)(c.PublishFrom(ctx, by, released(), standing)) // the configuration has changed
 	var many []string
 	for i := range 30 {
 		many = append(many, fmt.Sprint(i, strings.Repeat("ä", 400)))

@@ -198,12 +198,19 @@ func (u *Up) pollers() error {
 func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName) error {
 	by := control.By{Actor: u.Actor, Source: "cli", Root: "tacho up"}
 	for _, d := range u.Suites {
-		answer, err := u.Control.Publish(ctx, by, d)
+		answer, err := u.Control.PublishFrom(ctx, by, d, control.Origin{Standing: true})
+		if err != nil {
+			return err
+		}
+		inForce, err := u.Control.Definitions(ctx, d.Name, "")
 		if err != nil {
 			return err
 		}
 		published := ""
-		if !answer.Existed {
+		switch now := inForce.Digest(); {
+		case now != d.Digest():
+			published = fmt.Sprintf(", and digest %.12s is in use: it was promoted", now)
+		case !answer.Existed:
 			published = ", published"
 		}
 		u.Say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), published)

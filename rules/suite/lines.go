@@ -15,6 +15,8 @@ type Lines map[string]Line
 type Line struct {
 	// Digest names the definitions; empty for none of its own.
 	Digest events.Digest `json:"digest,omitzero"`
+	// Published names those that were published for it last. A promotion may have moved it to others since.
+	Published events.Digest `json:"published,omitzero"`
 	// Revision and File are those of the file that was read last from a repository, used or rejected.
 	Revision string `json:"revision,omitzero"`
 	File     string `json:"file,omitzero"`
@@ -27,7 +29,7 @@ func (l Lines) Evolve(f events.Fact) Lines {
 	switch f := f.(type) {
 	case events.DefinitionsPublished:
 		line := l[f.Branch]
-		line.Digest = f.Digest
+		line.Digest, line.Published = f.Digest, f.Digest
 		if f.File != "" {
 			line.Revision, line.File, line.Problems = f.Revision, f.File, nil
 		}
