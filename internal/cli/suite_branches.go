@@ -25,7 +25,7 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 	}
 	lines, err := cl.Branches(ctx, c.Suite)
 	if err != nil {
-		return err
+		return next(err, "`tacho suite publish FILE` publishes definitions")
 	}
 	if c.JSON {
 		return p.json(lines)

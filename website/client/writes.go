@@ -102,11 +102,9 @@ func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (
 // Publish makes definitions, in their canonical JSON form, the current ones of a branch of their suite; with an empty
 // branch, of all that have none of their own.
 func (c *Client) Publish(ctx context.Context, canonical []byte, branch string) (DefinitionsAnswer, error) {
-	path := "definitions"
-	if branch != "" {
-		path += "?" + url.Values{"branch": {branch}}.Encode()
-	}
-	return post[DefinitionsAnswer](ctx, c, path, json.RawMessage(canonical))
+	query := url.Values{}
+	set(query, "branch", branch)
+	return ask[DefinitionsAnswer](ctx, c, http.MethodPost, "definitions", query, json.RawMessage(canonical))
 }
 
 // Promote moves a branch of a suite to definitions that were published before.
