@@ -50,6 +50,7 @@ command = ["/bin/sh", "-c", "true"]
 
 [[profile]]
 name = "quick"`)
+	s.replace("quick.toml", "[scheduler]", "[sla]\ntarget = \"1s\"\n[scheduler]")
 	bad := filepath.Join(s.dir, "artifacts", "v2", "bad")
 	if err := os.WriteFile(bad, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -66,6 +67,12 @@ name = "quick"`)
 		out, _, _ := s.run("graph", "list", "v2")
 		return strings.Contains(out, "failure")
 	})
+	if out := s.must("graph", "timings", "v2"); !strings.Contains(out, "failure after") || !strings.Contains(out, "CRITICAL PATH") {
+		t.Errorf("the timings of the graph of v2:\n%s", out)
+	}
+	if out := s.must("waits", "--window", "1h"); !strings.Contains(out, "here/0") || !strings.Contains(out, "master  2         p50") {
+		t.Errorf("waits:\n%s", out)
+	}
 	var smoke events.JobID
 	for _, j := range s.ended("v2").JobList {
 		want := events.JobSuccess

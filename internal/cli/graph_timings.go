@@ -20,7 +20,7 @@ type graphTimingsCmd struct {
 
 // Help is shown by --help.
 func (*graphTimingsCmd) Help() string {
-	return "Without /N it shows the first graph of the request. Times are those at which the log stored the events. " +
+	return "Without /N it shows the first graph of the request; as JSON null if there is none. Times are those at which the log stored the events. " +
 		"A job waits from the moment it may run until a collector takes it, and between its attempts; it is blocked while it waits for other jobs, or is skipped. " +
 		"The critical path ends with the job that ended last; each job of it was ready when the one before ended."
 }
@@ -39,6 +39,9 @@ func (c *graphTimingsCmd) Run(ctx context.Context, p *Program) error {
 		return next(err, "see `tacho request list`")
 	}
 	if len(found.Graphs) == 0 {
+		if c.JSON {
+			return p.json(nil)
+		}
 		return p.noGraph(ctx, cl, found.RequestID)
 	}
 	g := found.Graphs[0]

@@ -23,7 +23,7 @@ ALTER TABLE benchmark_request
 ALTER TABLE outbox ADD COLUMN log_settled_at timestamptz;
 
 -- The rows of a window lie together, more or less: a small index finds them, and costs those who write next to nothing.
-CREATE INDEX job_queue_ready ON job_queue USING brin (log_ready_at) WITH (pages_per_range = 16);
+CREATE INDEX job_queue_ready ON job_queue USING brin (log_ready_at) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX benchmark_request_log_ended ON benchmark_request (log_ended_at) WHERE log_ended_at IS NOT NULL;
 
 -- +goose Down

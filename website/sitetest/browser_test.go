@@ -200,7 +200,7 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	pages := map[string]string{
 		"graph": "/requests/" + string(graphed), "needs": "/jobs/" + string(needs[1].ID),
 		"status": "/", "requests": "/requests", "request": "/requests/" + string(st.running), "job": "/jobs/" + string(st.work.ID),
-		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares",
+		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares", "waits": "/waits",
 	}
 	for _, screen := range []struct {
 		name          string
