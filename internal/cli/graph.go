@@ -11,6 +11,8 @@ type graphCmd struct {
 	Show graphShowCmd `cmd:"" help:"Show the jobs of a graph: their states, what they need, and why they wait or are skipped."`
 	Plan graphPlanCmd `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
 
+	Diff graphDiffCmd `cmd:"" help:"Show how the jobs differ that requests would make with two suites, branches, graphs or options."`
+
 	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
 	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`
 	Repair    graphRepairCmd    `cmd:"" help:"Run jobs again that did not succeed."`

@@ -29,11 +29,18 @@ type Difference struct {
 	// From and To are the values as JSON; empty when there was or is none.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	// Why is the reason for which a job that was added had been switched off, or one that was removed is.
+	Why string `json:"why,omitempty"`
 }
 
 // String returns the difference in words.
 func (d Difference) String() string {
-	if d.Key == "" {
+	switch {
+	case d.Key == "" && d.Why != "" && d.Change == Added:
+		return fmt.Sprintf("%s: %s, was switched off: %s", d.What, d.Change, d.Why)
+	case d.Key == "" && d.Why != "":
+		return fmt.Sprintf("%s: %s, is switched off: %s", d.What, d.Change, d.Why)
+	case d.Key == "":
 		return fmt.Sprintf("%s: %s", d.What, d.Change)
 	}
 	switch d.Change {
