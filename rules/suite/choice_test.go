@@ -276,6 +276,9 @@ func TestAnExpansionDependsOnItsInputsAlone(t *testing.T) {
 		if err != nil || err1 != nil || err2 != nil || !bytes.Equal(first, second) {
 			t.Fatalf("%v %v %v\n%s\n%s", err, err1, err2, first, second)
 		}
+		if diff := DiffJobs(d, x, again, y); len(diff) > 0 {
+			t.Fatalf("it differs from itself: %v", diff)
+		}
 		q.Choice.Options = x.Template.Options
 		if z, err := d.Expansion(q); err != nil || !cmp.Equal(x, z) {
 			t.Fatalf("the options of the template chosen again: %v", err)

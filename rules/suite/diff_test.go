@@ -45,6 +45,40 @@ func TestDiffTellsWhatChanged(t *testing.T) {
 	}
 }
 
+func TestDiffTellsWhatCanBeChosenNow(t *testing.T) {
+	text := choices(t)
+	for _, change := range [][2]string{
+		{"when = \"profile != 'doc' or docs = 'on'\"\n", ""},
+		{`values = ["off", "on"]`, `values = ["on", "off"]`},
+		{`who = "branch"`, `who = "request"`},
+		{`name = "quick"`, `name = "brief"`},
+		{`graph = "quick"`, `graph = "brief"`},
+		{`kinds = ["smoke", "compile", "report"]`, `kinds = ["smoke", "compile"]`},
+		{`options = { pgo = "on", docs = "off" }`, `options = { pgo = "off" }`},
+		{`match = "try"`, `match = "tries"`},
+	} {
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	b, err := Load("b.toml", []byte(text), anyDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range Diff(load(t, "testdata/choices.toml"), b) {
+		got = append(got, d.String())
+	}
+	want := []string{
+		`kind compile: when removed, was "profile != 'doc' or docs = 'on'"`,
+		`option pgo: values changed from ["off","on"] to ["on","off"]`,
+		`option docs: who removed, was "branch"`,
+		`graph brief: added`, `graph quick: removed`,
+		`branch tries: added`, `branch release/*: options.docs removed, was "off"`, `branch release/*: options.pgo changed from "on" to "off"`, `branch try: removed`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDiffSeesTheOrderOfAChain(t *testing.T) {
 	a := load(t, "testdata/small.toml")
 	b := load(t, "testdata/small.toml")
