@@ -68,7 +68,7 @@ func Diff(a, b Definitions) []Difference {
 		if what == "branch" {
 			key = "branches"
 		}
-		lists = append(lists, diffLists(what, entriesOf(headA[key]), entriesOf(headB[key]))...)
+		lists = append(lists, diffLists(what, key, entriesOf(headA[key]), entriesOf(headB[key]))...)
 		delete(headA, key)
 		delete(headB, key)
 	}
@@ -81,7 +81,7 @@ type entry struct {
 	fields map[string]any
 }
 
-func diffLists(what string, a, b []entry) []Difference {
+func diffLists(what, several string, a, b []entry) []Difference {
 	var all []Difference
 	for _, e := range b {
 		title := what + " " + e.name
@@ -98,7 +98,7 @@ func diffLists(what string, a, b []entry) []Difference {
 		}
 	}
 	if from, to := common(a, b), common(b, a); !slices.Equal(from, to) {
-		all = append(all, Difference{What: what + "s", Key: "order", Change: Changed, From: compactJSON(from), To: compactJSON(to)})
+		all = append(all, Difference{What: several, Key: "order", Change: Changed, From: compactJSON(from), To: compactJSON(to)})
 	}
 	return all
 }

@@ -56,6 +56,9 @@ func TestDiffTellsWhatCanBeChosenNow(t *testing.T) {
 		{`kinds = ["smoke", "compile", "report"]`, `kinds = ["smoke", "compile"]`},
 		{`options = { pgo = "on", docs = "off" }`, `options = { pgo = "off" }`},
 		{`match = "try"`, `match = "tries"`},
+		{`match = "release/*-pre"`, `match = "+"`},
+		{`match = "release/*"`, `match = "release/*-pre"`},
+		{`match = "+"`, `match = "release/*"`},
 	} {
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
@@ -72,7 +75,11 @@ func TestDiffTellsWhatCanBeChosenNow(t *testing.T) {
 		`option pgo: values changed from ["off","on"] to ["on","off"]`,
 		`option docs: who removed, was "branch"`,
 		`graph brief: added`, `graph quick: removed`,
-		`branch tries: added`, `branch release/*: options.docs removed, was "off"`, `branch release/*: options.pgo changed from "on" to "off"`, `branch try: removed`,
+		`branch tries: added`, `branch release/*-pre: customise changed from "options" to "none"`, `branch release/*-pre: max_priority changed from "normal" to "vip"`,
+		`branch release/*-pre: options.pgo added: "off"`, `branch release/*-pre: priority added: "high"`,
+		`branch release/*: customise changed from "none" to "options"`, `branch release/*: max_priority changed from "vip" to "normal"`,
+		`branch release/*: options.docs removed, was "off"`, `branch release/*: options.pgo removed, was "on"`, `branch release/*: priority removed, was "high"`,
+		`branch try: removed`, `branches: order changed from ["release/*","release/*-pre"] to ["release/*-pre","release/*"]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
