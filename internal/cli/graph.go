@@ -12,6 +12,8 @@ type graphCmd struct {
 	Timings graphTimingsCmd `cmd:"" help:"Show what the jobs of a graph did over time, its critical path, and machine time that was lost."`
 	Plan    graphPlanCmd    `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
 
+	Diff graphDiffCmd `cmd:"" help:"Show how the jobs differ that requests would make with two suites, branches, graphs or options."`
+
 	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
 	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`
 	Repair    graphRepairCmd    `cmd:"" help:"Run jobs again that did not succeed."`

@@ -24,15 +24,17 @@ type graphPlanCmd struct {
 	Backends   []events.Backend   `help:"Backends; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Profiles   []events.Profile   `help:"Profiles; default: those of the suite." sep:"," placeholder:"NAME,..."`
 	Benchmarks []string           `help:"Benchmarks, as names or patterns with *; default: all." sep:"," placeholder:"NAME,..."`
-	Tag        events.Tag         `help:"Tag of the artifact; with it, JSON has the ids of the jobs." placeholder:"TAG"`
-	Parent     events.Tag         `help:"Tag of the artifact to compare with; with it, the plan has the jobs of the parent too." placeholder:"TAG"`
+	chosen
+	Tag    events.Tag `help:"Tag of the artifact; with it, JSON has the ids of the jobs." placeholder:"TAG"`
+	Parent events.Tag `help:"Tag of the artifact to compare with; with it, the plan has the jobs of the parent too." placeholder:"TAG"`
 	drawn
 }
 
 // Help is shown by --help.
 func (*graphPlanCmd) Help() string {
 	return "It asks no server and records nothing. A job of a step can run when those jobs of earlier steps that it needs have succeeded, or ended where the plan says so. " +
-		"A drawing shows the jobs of the request itself, without those of its parent."
+		"A drawing shows the jobs of the request itself, without those of its parent. " +
+		"If the suite has options, graphs or branches, the plan says which jobs are switched off, and why."
 }
 
 // Run shows the jobs that a request would make.
@@ -49,7 +51,7 @@ func (c *graphPlanCmd) Run(_ context.Context, p *Program) error {
 		return p.json(plan)
 	}
 	if c.drawing() {
-		jobs, needs := plan.Graphs[0].drawn()
+		jobs, needs := plan.Graphs[0].drawn(d)
 		return c.draw(p, fmt.Sprintf("plan of a %s request of suite %s", c.Request, d.Name), graph.Draw(jobs, needs))
 	}
 	for i, g := range plan.Graphs {
@@ -70,6 +72,8 @@ type plannedRequest struct {
 	Request events.RequestKind `json:"request"`
 	Tag     events.Tag         `json:"tag,omitempty"`
 	Parent  events.Tag         `json:"parent_tag,omitempty"`
+	// Template is what the request is expanded with; nil if the suite leaves nothing to choose.
+	Template *plannedTemplate `json:"template,omitempty"`
 	// Graphs are the jobs of the request itself and then, if it has a parent, those of the parent.
 	Graphs []plannedGraph `json:"graphs"`
 }
@@ -81,6 +85,10 @@ type plannedGraph struct {
 	Needs int `json:"needs"`
 	// JobList is in an order in which the jobs could run.
 	JobList []plannedJob `json:"jobs"`
+	// Off are the jobs that are switched off.
+	Off []plannedOff `json:"switched_off,omitempty"`
+	// specs are all jobs, with those that are switched off behind the others.
+	specs []events.JobSpec
 }
 
 type plannedJob struct {
@@ -109,18 +117,23 @@ func (c *graphPlanCmd) plan(d suite.Definitions) (plannedRequest, error) {
 	if c.Parent != "" {
 		r.Parent = &events.Artifact{Suite: d.Name, Tag: c.Parent, Kind: events.Master}
 	}
-	own, backfill, err := d.Expand(r)
+	r.Choice = c.choice()
+	x, err := d.Expansion(r)
 	if err != nil {
 		return plan, err
+	}
+	if d.HasChoices() {
+		plan.Template = newPlannedTemplate(c.Branch, x.Template)
 	}
 	for number, part := range []struct {
 		kind events.GraphKind
 		jobs []events.JobSpec
-	}{{events.GraphInitial, own}, {events.GraphBackfill, backfill}} {
-		if number > 0 && len(part.jobs) == 0 {
+		off  []suite.OffJob
+	}{{events.GraphInitial, x.Own, x.Off}, {events.GraphBackfill, x.Backfill, x.OffBackfill}} {
+		if number > 0 && len(part.jobs)+len(part.off) == 0 {
 			continue
 		}
-		g, err := newPlannedGraph(number, part.kind, d, part.jobs, c.Tag != "")
+		g, err := newPlannedGraph(number, part.kind, d, part.jobs, part.off, c.Tag != "")
 		if err != nil {
 			return plan, err
 		}
@@ -129,16 +142,20 @@ func (c *graphPlanCmd) plan(d suite.Definitions) (plannedRequest, error) {
 	return plan, nil
 }
 
-func newPlannedGraph(number int, kind events.GraphKind, d suite.Definitions, jobs []events.JobSpec, named bool) (plannedGraph, error) {
-	labels := make([]graph.Label, len(jobs))
-	for i, j := range jobs {
+func newPlannedGraph(number int, kind events.GraphKind, d suite.Definitions, jobs []events.JobSpec, off []suite.OffJob, named bool) (plannedGraph, error) {
+	all := slices.Clone(jobs)
+	for _, o := range off {
+		all = append(all, o.Job)
+	}
+	labels := make([]graph.Label, len(all))
+	for i, j := range all {
 		labels[i] = graph.LabelOf(j)
 	}
 	names, needs := graph.Names(labels), d.Edges(jobs)
 	if err := graph.Check(len(jobs), needs, func(i int) string { return names[i] }); err != nil {
 		return plannedGraph{}, err
 	}
-	g := plannedGraph{Number: number, Kind: kind, Needs: len(needs), JobList: make([]plannedJob, len(jobs))}
+	g := plannedGraph{Number: number, Kind: kind, Needs: len(needs), JobList: make([]plannedJob, len(jobs)), specs: all}
 	steps := graph.Steps(len(jobs), needs)
 	for i, j := range jobs {
 		g.JobList[i] = plannedJob{Number: i, Name: names[i], Label: labels[i], Optional: j.Optional, Step: steps[i] + 1, Needs: []plannedNeed{}}
@@ -149,32 +166,57 @@ func newPlannedGraph(number int, kind events.GraphKind, d suite.Definitions, job
 	for _, n := range needs {
 		g.JobList[n.Job].Needs = append(g.JobList[n.Job].Needs, plannedNeed{n.On, n.Until})
 	}
+	for i, o := range off {
+		one := plannedOff{Name: names[len(jobs)+i], Label: labels[len(jobs)+i], Reason: o.Reason}
+		if named {
+			one.ID = o.Job.ID
+		}
+		g.Off = append(g.Off, one)
+	}
 	slices.SortStableFunc(g.JobList, func(a, b plannedJob) int { return cmp.Compare(a.Step, b.Step) })
 	return g, nil
 }
 
-// drawn returns the jobs by number, and their needs.
-func (g plannedGraph) drawn() (jobs []graph.Drawn, needs []graph.Need) {
-	jobs = make([]graph.Drawn, len(g.JobList))
+// drawn returns the jobs by number, behind them those that are switched off, and the needs of all.
+func (g plannedGraph) drawn(d suite.Definitions) ([]graph.Drawn, []graph.Need) {
+	jobs := make([]graph.Drawn, len(g.JobList), len(g.specs))
 	for _, j := range g.JobList {
 		jobs[j.Number] = graph.Drawn{Label: j.Label, Optional: j.Optional}
-		for _, n := range j.Needs {
-			needs = append(needs, graph.Need{Job: j.Number, On: n.On, Until: n.Until})
-		}
 	}
-	return jobs, needs
+	for i, o := range g.Off {
+		jobs = append(jobs, graph.Drawn{Label: o.Label, Optional: g.specs[len(g.JobList)+i].Optional, State: "switched_off", Note: o.Reason})
+	}
+	return jobs, d.Edges(g.specs)
 }
 
 // print prints the jobs for a person.
 func (g plannedGraph) print(p *Program, plan plannedRequest) error {
-	whose := fmt.Sprintf("A %s request of suite %s makes", plan.Request, plan.Suite)
+	whose := fmt.Sprintf("A %s request of suite %s%s makes", plan.Request, plan.Suite, plan.Template.words())
 	if g.Kind == events.GraphBackfill {
 		whose = fmt.Sprintf("It also wants of its parent %s, as far as they do not exist yet,", short(plan.Parent))
 	}
 	fmt.Fprintf(p.Stdout, "%s %s with %s.\n", whose, phrase.Count(len(g.JobList), "job"), phrase.Count(g.Needs, "need"))
-	if len(g.JobList) == 0 {
+	if g.Kind != events.GraphBackfill {
+		plan.Template.print(p)
+	}
+	if len(g.JobList) > 0 {
+		if err := g.jobs(p); err != nil {
+			return err
+		}
+	}
+	if len(g.Off) == 0 {
 		return nil
 	}
+	fmt.Fprintln(p.Stdout)
+	var rows [][]string
+	for _, o := range g.Off {
+		rows = append(rows, []string{o.Name, o.Reason})
+	}
+	return table(p.Stdout, []string{"SWITCHED OFF", "WHY"}, rows)
+}
+
+// jobs prints the jobs that are not switched off.
+func (g plannedGraph) jobs(p *Program) error {
 	names := make([]string, len(g.JobList))
 	for _, j := range g.JobList {
 		names[j.Number] = j.Name

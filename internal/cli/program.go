@@ -244,6 +244,9 @@ func (p *Program) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ExitFailed
 	}
+	if errors.Is(err, errDiffers) {
+		return ExitFailed
+	}
 	fmt.Fprintln(p.Stderr, "tacho:", p.explain(err))
 	var answer *client.Error
 	var refused *control.RefusedError

@@ -69,8 +69,17 @@ func (c *suiteCheckCmd) Run(ctx context.Context, p *Program) error {
 			return err
 		}
 	}
+	var sizes []suite.Size
+	if len(d.Graphs)+len(d.Branches) > 0 {
+		if sizes, err = d.Sizes(); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		answer := map[string]any{"suite": d.Name, "digest": d.Digest(), "benchmarks": len(d.Benchmarks)}
+		if len(sizes) > 0 {
+			answer["sizes"] = sizes
+		}
 		if len(hints) > 0 {
 			answer["hints"] = hints
 		}
@@ -84,6 +93,9 @@ func (c *suiteCheckCmd) Run(ctx context.Context, p *Program) error {
 		p.heading("warning: %s", w)
 	}
 	p.hints(hints)
+	if len(sizes) > 0 {
+		return p.sizes(sizes)
+	}
 	return nil
 }
 
@@ -126,7 +138,19 @@ func (c *suiteShowCmd) Run(_ context.Context, p *Program) error {
 	fmt.Fprintf(p.Stdout, "%-10s %s\n", "backends", names(d.Backends, func(b suite.Backend) string {
 		return string(b.Name) + when(b.OnRequest, " (on request)")
 	}))
-	fmt.Fprintf(p.Stdout, "%-10s %s\n\n", "scenarios", names(d.Scenarios, func(s suite.Scenario) string { return string(s.Name) }))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "scenarios", names(d.Scenarios, func(s suite.Scenario) string { return string(s.Name) }))
+	if len(d.Options) > 0 {
+		fmt.Fprintf(p.Stdout, "%-10s %s\n", "options", names(d.Options, func(o suite.Option) string {
+			return fmt.Sprintf("%s (%s%s)", o.Name, strings.Join(o.Values, ", "), when(o.Who == suite.WhoBranch, "; of branches alone"))
+		}))
+	}
+	if len(d.Graphs) > 0 {
+		fmt.Fprintf(p.Stdout, "%-10s %s\n", "graphs", names(d.Graphs, func(g suite.Graph) string { return g.Name }))
+	}
+	if len(d.Branches) > 0 {
+		fmt.Fprintf(p.Stdout, "%-10s %s\n", "branches", names(d.Branches, func(b suite.Branch) string { return b.Match }))
+	}
+	fmt.Fprintln(p.Stdout)
 	var rows [][]string
 	for _, b := range d.Benchmarks {
 		sets := ""

@@ -20,6 +20,9 @@ func (d Drawing) DOT() string {
 		if box.Optional {
 			style = ", style=dashed"
 		}
+		if box.Note != "" {
+			style += ", tooltip=" + dotText(box.Note)
+		}
 		fmt.Fprintf(&b, "  %d [label=%s%s];\n", i, dotText(text), style)
 	}
 	for _, l := range d.Lines {

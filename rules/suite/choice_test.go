@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/match"
 )
 
 func TestATemplateIsWhatAChoiceComesTo(t *testing.T) {
@@ -221,6 +222,16 @@ func TestASwitchedOffJobHasNoRequirements(t *testing.T) {
 	if err != nil || len(x.Own) != 1 || len(x.Off) != 1 {
 		t.Errorf("%v: %+v", err, x)
 	}
+	asked, err := match.Parse(q.Requires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[events.RequestKind]string{events.Master: "", events.Try: "arch=amd64 (kind there) and arch=arm64 (the request): they exclude one another"} {
+		needs, err := d.NeedsOf(Template{}, kind, events.Parameters{}, match.Named{Who: "the request", Requirement: asked})
+		if len(needs) > 0 || err != nil && err.Error() != want || err == nil && want != "" {
+			t.Errorf("a %s request: %v, %+v", kind, err, needs)
+		}
+	}
 	q.Artifact.Kind = events.Try
 	if _, err := d.Expansion(q); err == nil || !strings.Contains(err.Error(), "kind there: ") {
 		t.Errorf("switched on: %v", err)
@@ -275,6 +286,9 @@ func TestAnExpansionDependsOnItsInputsAlone(t *testing.T) {
 		second, err2 := json.Marshal(y)
 		if err != nil || err1 != nil || err2 != nil || !bytes.Equal(first, second) {
 			t.Fatalf("%v %v %v\n%s\n%s", err, err1, err2, first, second)
+		}
+		if diff := DiffJobs(d, x, again, y); len(diff) > 0 {
+			t.Fatalf("it differs from itself: %v", diff)
 		}
 		q.Choice.Options = x.Template.Options
 		if z, err := d.Expansion(q); err != nil || !cmp.Equal(x, z) {
@@ -355,4 +369,24 @@ func TestSizesOfTemplates(t *testing.T) {
 			t.Errorf("no %+v in %+v", want, sizes)
 		}
 	}
+}
+
+// What a template needs of machines is what its matched jobs require.
+func TestNeedsOfATemplateAreThoseOfItsJobs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := draw{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))}
+		d := r.definitions(2)
+		q := r.request(d)
+		want, err1 := d.Needs(q.Artifact.Kind, q.Parameters)
+		got, err2 := d.NeedsOf(Template{}, q.Artifact.Kind, q.Parameters)
+		words := func(all []Need) (words []string) {
+			for _, n := range all {
+				words = append(words, n.Job+" "+n.Requires.String())
+			}
+			return words
+		}
+		if diff := cmp.Diff(words(want), words(got)); err1 != nil || err2 != nil || diff != "" {
+			t.Fatalf("%v %v\n%s", err1, err2, diff)
+		}
+	})
 }

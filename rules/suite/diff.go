@@ -29,11 +29,18 @@ type Difference struct {
 	// From and To are the values as JSON; empty when there was or is none.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
+	// Why is the reason for which a job that was added had been switched off, or one that was removed is.
+	Why string `json:"why,omitempty"`
 }
 
 // String returns the difference in words.
 func (d Difference) String() string {
-	if d.Key == "" {
+	switch {
+	case d.Key == "" && d.Why != "" && d.Change == Added:
+		return fmt.Sprintf("%s: %s, was switched off: %s", d.What, d.Change, d.Why)
+	case d.Key == "" && d.Why != "":
+		return fmt.Sprintf("%s: %s, is switched off: %s", d.What, d.Change, d.Why)
+	case d.Key == "":
 		return fmt.Sprintf("%s: %s", d.What, d.Change)
 	}
 	switch d.Change {
@@ -61,7 +68,7 @@ func Diff(a, b Definitions) []Difference {
 		if what == "branch" {
 			key = "branches"
 		}
-		lists = append(lists, diffLists(what, entriesOf(headA[key]), entriesOf(headB[key]))...)
+		lists = append(lists, diffLists(what, key, entriesOf(headA[key]), entriesOf(headB[key]))...)
 		delete(headA, key)
 		delete(headB, key)
 	}
@@ -74,7 +81,7 @@ type entry struct {
 	fields map[string]any
 }
 
-func diffLists(what string, a, b []entry) []Difference {
+func diffLists(what, several string, a, b []entry) []Difference {
 	var all []Difference
 	for _, e := range b {
 		title := what + " " + e.name
@@ -91,7 +98,7 @@ func diffLists(what string, a, b []entry) []Difference {
 		}
 	}
 	if from, to := common(a, b), common(b, a); !slices.Equal(from, to) {
-		all = append(all, Difference{What: what + "s", Key: "order", Change: Changed, From: compactJSON(from), To: compactJSON(to)})
+		all = append(all, Difference{What: several, Key: "order", Change: Changed, From: compactJSON(from), To: compactJSON(to)})
 	}
 	return all
 }

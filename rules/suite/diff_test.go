@@ -45,6 +45,47 @@ func TestDiffTellsWhatChanged(t *testing.T) {
 	}
 }
 
+func TestDiffTellsWhatCanBeChosenNow(t *testing.T) {
+	text := choices(t)
+	for _, change := range [][2]string{
+		{"when = \"profile != 'doc' or docs = 'on'\"\n", ""},
+		{`values = ["off", "on"]`, `values = ["on", "off"]`},
+		{`who = "branch"`, `who = "request"`},
+		{`name = "quick"`, `name = "brief"`},
+		{`graph = "quick"`, `graph = "brief"`},
+		{`kinds = ["smoke", "compile", "report"]`, `kinds = ["smoke", "compile"]`},
+		{`options = { pgo = "on", docs = "off" }`, `options = { pgo = "off" }`},
+		{`match = "try"`, `match = "tries"`},
+		{`match = "release/*-pre"`, `match = "+"`},
+		{`match = "release/*"`, `match = "release/*-pre"`},
+		{`match = "+"`, `match = "release/*"`},
+	} {
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	b, err := Load("b.toml", []byte(text), anyDigest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range Diff(load(t, "testdata/choices.toml"), b) {
+		got = append(got, d.String())
+	}
+	want := []string{
+		`kind compile: when removed, was "profile != 'doc' or docs = 'on'"`,
+		`option pgo: values changed from ["off","on"] to ["on","off"]`,
+		`option docs: who removed, was "branch"`,
+		`graph brief: added`, `graph quick: removed`,
+		`branch tries: added`, `branch release/*-pre: customise changed from "options" to "none"`, `branch release/*-pre: max_priority changed from "normal" to "vip"`,
+		`branch release/*-pre: options.pgo added: "off"`, `branch release/*-pre: priority added: "high"`,
+		`branch release/*: customise changed from "none" to "options"`, `branch release/*: max_priority changed from "vip" to "normal"`,
+		`branch release/*: options.docs removed, was "off"`, `branch release/*: options.pgo removed, was "on"`, `branch release/*: priority removed, was "high"`,
+		`branch try: removed`, `branches: order changed from ["release/*","release/*-pre"] to ["release/*-pre","release/*"]`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDiffSeesTheOrderOfAChain(t *testing.T) {
 	a := load(t, "testdata/small.toml")
 	b := load(t, "testdata/small.toml")

@@ -49,7 +49,7 @@ func FuzzParse(f *testing.F) {
 		}
 		// Parse does not check: an expansion or a plan may fail, if it returns an error.
 		err = use(t, d)
-		if err != nil && !strings.HasPrefix(err.Error(), "plan job") && !d.hasChoices() && !strings.Contains(err.Error(), ": when, at character") {
+		if err != nil && !strings.HasPrefix(err.Error(), "plan job") && !d.HasChoices() && !strings.Contains(err.Error(), ": when, at character") {
 			t.Fatal(err)
 		}
 	})

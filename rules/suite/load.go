@@ -46,7 +46,7 @@ func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (even
 	c.check(d)
 	switch {
 	case len(c.problems) > 0:
-	case d.hasChoices():
+	case d.HasChoices():
 		c.templateSizes(d)
 	default:
 		c.graphSizes(d)

@@ -138,8 +138,8 @@ func (c *checker) templateSizes(d Definitions) {
 	}
 }
 
-// hasChoices reports whether requests and branches can choose something.
-func (d Definitions) hasChoices() bool {
+// HasChoices reports whether requests and branches can choose something.
+func (d Definitions) HasChoices() bool {
 	return len(d.Options)+len(d.Graphs)+len(d.Branches) > 0
 }
 

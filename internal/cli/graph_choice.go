@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// chosen are the flags that choose among what a suite offers.
+type chosen struct {
+	Branch  string            `help:"Branch that the request is for." placeholder:"NAME"`
+	Graph   string            `help:"Graph of the suite; default: that of the branch, or the first one." placeholder:"NAME"`
+	Options map[string]string `help:"Option of the suite; may be repeated." name:"option" placeholder:"NAME=VALUE"`
+}
+
+func (c chosen) choice() suite.Choice {
+	return suite.Choice{Branch: c.Branch, Graph: c.Graph, Options: c.Options}
+}
+
+// plannedTemplate is a suite.Template as JSON.
+type plannedTemplate struct {
+	// Branch is the one that was asked for, Match the pattern of the [[branch]] that applies to it.
+	Branch      string            `json:"branch,omitempty"`
+	Match       string            `json:"match,omitempty"`
+	Graph       string            `json:"graph,omitempty"`
+	Options     map[string]string `json:"options,omitempty"`
+	OnFailure   string            `json:"on_failure"`
+	Deadline    string            `json:"deadline,omitempty"`
+	Customise   string            `json:"customise"`
+	Priority    events.Priority   `json:"priority,omitempty"`
+	MaxPriority events.Priority   `json:"max_priority,omitempty"`
+
+	// pairs are the options in words.
+	pairs    []string
+	deadline time.Duration
+}
+
+func newPlannedTemplate(branch string, t suite.Template) *plannedTemplate {
+	p := &plannedTemplate{
+		Branch: branch, Match: t.Branch, Graph: t.Graph, Options: t.Options, OnFailure: cmp.Or(t.OnFailure, suite.KeepGoing), Customise: t.Customise,
+		Priority: t.Priority, MaxPriority: t.MaxPriority, deadline: t.Deadline,
+	}
+	if t.Deadline > 0 {
+		p.Deadline = t.Deadline.String()
+	}
+	for _, name := range sortedKeys(t.Options) {
+		p.pairs = append(p.pairs, name+" = "+t.Options[name])
+	}
+	return p
+}
+
+// words say which graph and branch a request has; nothing if there is nothing to choose.
+func (t *plannedTemplate) words() string {
+	if t == nil {
+		return ""
+	}
+	words := ""
+	if t.Graph != "" {
+		words += " with graph " + t.Graph
+	}
+	if t.Branch != "" {
+		words += " for branch " + t.Branch
+	}
+	if t.Match != "" && t.Match != t.Branch {
+		words += fmt.Sprintf(" (%s)", t.Match)
+	}
+	return words
+}
+
+// print says what else the template has.
+func (t *plannedTemplate) print(p *Program) {
+	if t == nil {
+		return
+	}
+	if len(t.pairs) > 0 {
+		fmt.Fprintf(p.Stdout, "Options: %s.\n", strings.Join(t.pairs, ", "))
+	}
+	if t.OnFailure == suite.FailFast {
+		fmt.Fprintln(p.Stdout, "The first required job that fails skips all that were not begun.")
+	}
+	if t.Deadline != "" {
+		fmt.Fprintf(p.Stdout, "It ends after %s, whatever is open.\n", phrase.Duration(t.deadline))
+	}
+	if t.Priority != "" {
+		fmt.Fprintf(p.Stdout, "Its priority is %s unless the request names another one.\n", t.Priority)
+	}
+	if t.MaxPriority != "" {
+		fmt.Fprintf(p.Stdout, "Its priority is at most %s.\n", t.MaxPriority)
+	}
+}
+
+// plannedOff is a job that is switched off.
+type plannedOff struct {
+	ID   events.JobID `json:"job_id,omitempty"`
+	Name string       `json:"name"`
+	graph.Label
+	Reason string `json:"reason"`
+}
+
+// sizes prints how many jobs the graphs of a suite make, if there are graphs or branches.
+func (p *Program) sizes(sizes []suite.Size) error {
+	fmt.Fprintln(p.Stdout)
+	var rows [][]string
+	for _, s := range sizes {
+		if s.Request == events.Master {
+			rows = append(rows, []string{cmp.Or(s.Branch, "any other"), cmp.Or(s.Graph, "-") + when(s.Default && s.Graph != "", " (default)")})
+		}
+		jobs := phrase.Count(s.Jobs, "job")
+		if s.Off > 0 {
+			jobs += fmt.Sprintf(", %d off", s.Off)
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], jobs)
+	}
+	return table(p.Stdout, []string{"BRANCH", "GRAPH", "MASTER", "TRY", "RELEASE"}, rows)
+}
