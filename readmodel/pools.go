@@ -22,6 +22,8 @@ type Pools struct {
 	// Long is for the Reader that Long returns; 0 means 4. All other reads have as many connections as the URL says
 	// (pool_max_conns), by default one for each processor and at least 4.
 	Long int
+	// Tracer is told of each statement; nil for none.
+	Tracer pgx.QueryTracer
 }
 
 const (
@@ -54,6 +56,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
+	config.ConnConfig.Tracer = p.Tracer
 	config.ConnConfig.RuntimeParams["search_path"] = string(s)
 	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	// Most queries have filters that are usually empty. A generic plan reads all rows. A plan for the
