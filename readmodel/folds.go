@@ -3,6 +3,7 @@ package readmodel
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,60 +38,126 @@ type lineRow struct {
 	Ended    bool           `db:"ended"`
 }
 
-// statesOfJobs is in how many states jobs of a graph can be.
-const statesOfJobs = 7
+// groupsRead bounds how many groups of jobs are read.
+const groupsRead = 10 * graph.MaxDrawn
 
-// foldsAt returns groups of jobs, as few as a drawing can have. read returns at most so many of them at a depth.
+// foldsAt returns groups of jobs, and at which depth from the given one on a drawing has room for them. read returns at most so
+// many of them at a depth.
 func foldsAt(copies int, from graph.Depth, read func(depth graph.Depth, limit int) ([]foldRow, error)) ([]graph.Group, graph.Depth, error) {
-	const most = graph.MaxDrawn*statesOfJobs + 1
 	for depth := from; ; depth++ {
-		rows, err := read(depth, most)
+		rows, err := read(depth, groupsRead)
 		if err != nil {
 			return nil, depth, err
 		}
+		if len(rows) == groupsRead && depth < graph.Whole {
+			continue
+		}
 		groups := make([]graph.Group, len(rows))
-		boxes := map[graph.Label]bool{}
 		for i, row := range rows {
 			groups[i] = graph.Group{Label: graph.Label{Kind: row.Kind, Target: row.Target, Set: row.Set}, State: row.State, Jobs: row.Jobs, Optional: row.Optional}
 			if row.Sampled {
 				groups[i].Copies = copies
 			}
-			boxes[groups[i].Label] = true
 		}
-		if depth == graph.Whole || len(rows) < most && graph.Fits(len(boxes), 0) {
-			return groups, depth, nil
+		for depth < graph.Whole && !graph.Fits(boxes(groups, depth), 0) {
+			depth++
 		}
+		return groups, depth, nil
 	}
 }
 
+// boxes returns how many boxes a drawing of the groups has.
+func boxes(groups []graph.Group, depth graph.Depth) int {
+	parts := map[graph.Label]bool{}
+	for _, g := range groups {
+		parts[depth.Part(g.Label)] = true
+	}
+	return len(parts)
+}
+
 // foldGraph returns the drawing of a graph that is too large to draw each job.
-func foldGraph(ctx context.Context, q querier, g Graph) (graph.Drawing, error) {
-	for depth := graph.ByLane; ; depth++ {
-		groups, found, err := foldsAt(g.Copies, depth, func(depth graph.Depth, limit int) ([]foldRow, error) {
-			return all[foldRow](ctx, q, "graph_folds", g.RequestID, g.Number, depth, limit)
-		})
-		depth = found
+func (r *Reader) foldGraph(ctx context.Context, q querier, g Graph) (graph.Drawing, error) {
+	groups, depth, err := foldsAt(g.Copies, graph.ByLane, func(depth graph.Depth, limit int) ([]foldRow, error) {
+		return all[foldRow](ctx, q, "graph_folds", g.RequestID, g.Number, depth, limit)
+	})
+	if err != nil {
+		return graph.Drawing{}, err
+	}
+	for ; depth < graph.Whole; depth++ {
+		between, err := r.between(ctx, q, g, depth)
 		if err != nil {
 			return graph.Drawing{}, err
 		}
-		var between []graph.Between
-		if g.Needs > 0 && depth < graph.Whole {
-			rows, err := all[lineRow](ctx, q, "graph_fold_lines", g.RequestID, g.Number, depth, graph.MaxLines+1)
-			if err != nil {
-				return graph.Drawing{}, err
-			}
-			for _, row := range rows {
-				b := graph.Between{On: graph.Label{Kind: row.OnKind, Target: row.OnTarget, Set: row.OnSet}, Job: graph.Label{Kind: row.Kind, Target: row.Target, Set: row.Set}}
-				if row.Ended {
-					b.Until = events.UntilEnded
-				}
-				between = append(between, b)
-			}
-		}
-		if depth == graph.Whole || graph.Fits(0, len(between)) {
+		if graph.Fits(0, len(between)) {
 			return graph.Fold(groups, between, depth), nil
 		}
 	}
+	return graph.Fold(groups, nil, depth), nil
+}
+
+// between returns which jobs of a graph need which others, at most one more than a drawing has room for. A graph that is sealed
+// keeps its needs, so they are read once.
+func (r *Reader) between(ctx context.Context, q querier, g Graph, depth graph.Depth) ([]graph.Between, error) {
+	if g.Needs == 0 {
+		return nil, nil
+	}
+	key := needsKey{g.RequestID, g.Number, g.CreatedSeq, depth}
+	if known, ok := r.needs.get(key); ok {
+		return known, nil
+	}
+	rows, err := all[lineRow](ctx, q, "graph_fold_lines", g.RequestID, g.Number, depth, graph.MaxLines+1)
+	if err != nil {
+		return nil, err
+	}
+	between := make([]graph.Between, len(rows))
+	for i, row := range rows {
+		between[i] = graph.Between{On: graph.Label{Kind: row.OnKind, Target: row.OnTarget, Set: row.OnSet}, Job: graph.Label{Kind: row.Kind, Target: row.Target, Set: row.Set}}
+		if row.Ended {
+			between[i].Until = events.UntilEnded
+		}
+	}
+	if g.Sealed {
+		r.needs.put(key, between)
+	}
+	return between, nil
+}
+
+// needsKey names the needs of a graph at a depth.
+type needsKey struct {
+	request events.RequestID
+	graph   int
+	created events.Seq
+	depth   graph.Depth
+}
+
+// knownNeeds remembers what the jobs of large graphs need.
+type knownNeeds struct {
+	mu   sync.Mutex
+	of   map[needsKey][]graph.Between
+	keys []needsKey // the oldest first
+}
+
+// needsKept is of how many graphs a Reader remembers the needs.
+const needsKept = 64
+
+func (k *knownNeeds) get(key needsKey) ([]graph.Between, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known, ok := k.of[key]
+	return known, ok
+}
+
+func (k *knownNeeds) put(key needsKey, between []graph.Between) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, known := k.of[key]; known {
+		return
+	}
+	if len(k.keys) == needsKept {
+		delete(k.of, k.keys[0])
+		k.keys = k.keys[1:]
+	}
+	k.of[key], k.keys = between, append(k.keys, key)
 }
 
 // JobFold selects jobs of a request that are shown together.

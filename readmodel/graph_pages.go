@@ -48,7 +48,7 @@ func (r *Reader) GraphsShown(ctx context.Context, request events.RequestID, chos
 					whole = append(whole, s.Number)
 				}
 			default:
-				fold, err := foldGraph(ctx, tx, s.Graph)
+				fold, err := r.foldGraph(ctx, tx, s.Graph)
 				if err != nil {
 					return err
 				}

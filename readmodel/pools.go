@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // ErrTooLong is returned by a Reader for long reads if Postgres ended a query because it took too long.
@@ -84,7 +86,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 		return nil, unreachable(err)
 	}
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Reader{pool: pool, long: long, news: &news{moved: make(chan struct{})}, stop: stop, listen: &sync.WaitGroup{}}
+	r := &Reader{pool: pool, long: long, news: &news{moved: make(chan struct{})}, needs: &knownNeeds{of: map[needsKey][]graph.Between{}}, stop: stop, listen: &sync.WaitGroup{}}
 	r.listen.Go(func() { r.follow(listening) })
 	return r, nil
 }

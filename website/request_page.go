@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // requestView is a request as its page shows it.
@@ -119,8 +120,10 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	}
 	if found.Fold != nil {
 		v.Folds = newFoldRows(*found.Fold)
-		if v.Troubled, err = s.troubled(r, id, machines); err != nil {
-			return view{}, err
+		if slices.ContainsFunc(found.Fold.Boxes, func(b graph.Box) bool { return trouble(b) < 2 }) {
+			if v.Troubled, err = s.troubled(r, id, machines); err != nil {
+				return view{}, err
+			}
 		}
 	}
 	if chosen && (fold.Graph >= 0 || found.Fold != nil) {

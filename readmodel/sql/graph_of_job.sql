@@ -5,10 +5,11 @@ WITH me AS (
 ), needed AS (
     SELECT 1 AS side, need."on" AS number, coalesce(need.until, '') AS until, coalesce(need.met, false) AS met
     FROM me CROSS JOIN LATERAL json_to_recordset(me.needs) AS need ("on" bigint, until text, met boolean)
+), likely AS MATERIALIZED ( -- most texts need not be parsed
+    SELECT n.number, n.needs FROM me JOIN graph_job n ON n.request_id = $2 AND n.graph = $3 AND n.needs::text LIKE '%' || me.number || '%'
 ), needing AS (
     SELECT 2 AS side, n.number, coalesce(need.until, '') AS until, coalesce(need.met, false) AS met
-    FROM me JOIN graph_job n ON n.request_id = $2 AND n.graph = $3
-    CROSS JOIN LATERAL json_to_recordset(n.needs) AS need ("on" bigint, until text, met boolean)
+    FROM me CROSS JOIN likely n CROSS JOIN LATERAL json_to_recordset(n.needs) AS need ("on" bigint, until text, met boolean)
     WHERE need."on" = me.number
 ), near AS (
     SELECT 0 AS side, number, '' AS until, false AS met, 1 AS side_jobs FROM me

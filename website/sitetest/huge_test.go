@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,16 +101,54 @@ func (st *story) cost(path string) (page string, statements, rows int64, took ti
 	return page, st.reads.statements.Load() - statements, st.reads.rows.Load() - rows, took
 }
 
-func TestHugeGraphsAreFoldedInTheTables(t *testing.T) {
+// What a page of 10,000 jobs may have and ask. Times are told, not judged.
+const (
+	hugeBytes      = 500_000
+	hugeStatements = 30
+	hugeRows       = 1_500
+)
+
+func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 	st := open(t, nil).story()
 	id := st.master(sha("e"), "", 16)
 	jobs := st.huge(id)
-	st.machines()
-	page := "/requests/" + string(id)
-	for _, path := range []string{page, page + "?kind=stage-3&target=linux-arch-2", page + "?graph=0&kind=stage-3&target=linux-arch-2&after=50", "/jobs/" + string(jobs[9999].ID), "/"} {
-		for range 3 {
-			page, statements, rows, took := st.cost(path)
-			t.Logf("%s: %d bytes, %d statements, %d rows, %s", path, len(page), statements, rows, took)
+	page, last := "/requests/"+string(id), "/jobs/"+string(jobs[len(jobs)-1].ID)
+	bounded := func(path string, has, lacks []string) {
+		t.Helper()
+		st.shows(path, has, lacks)
+		html, statements, rows, took := st.cost(path)
+		t.Logf("%s: %d bytes, %d statements, %d rows, %s", path, len(html), statements, rows, took)
+		if len(html) > hugeBytes || statements > hugeStatements || rows > hugeRows {
+			t.Errorf("%s has %d bytes, and asked for %d rows by %d statements", path, len(html), rows, statements)
 		}
+	}
+	lane := "kind=stage-3&target=linux-arch-2"
+	bounded(page, []string{
+		"too many to draw each", ">stage-3/linux-arch-2 · 50 jobs</text>", `<a href="?graph=0&amp;kind=stage-3&amp;target=linux-arch-2#unfolded">`,
+		`<h2 id="jobs-heading">Jobs <span class="count">10000</span>`, `<a href="?kind=stage-3&amp;target=linux-arch-2#unfolded">stage-3/linux-arch-2 · 50 jobs</a>`, "50 blocked",
+	}, []string{"What failed first", string(jobs[3000].ID), `id="unfolded"`})
+	bounded(page+"?"+lane, []string{"stage-3/linux-arch-2: jobs 1 to 50", "stage-3 · profile-24 · gc"}, []string{"Those after", "stage-2 · "})
+	bounded(page+"?graph=0&kind=stage-3", []string{"stage-3: jobs 1 to 50", "Those after", "after=50"}, []string{"Those before"})
+	bounded(page+"?graph=0&kind=stage-3&after=950", []string{"jobs 951 to 1000", "Those before"}, []string{"Those after"})
+	bounded(page+"?after=10000", []string{"all: no job"}, nil)
+	bounded(last, []string{"Needed by", `<span class="none">no job</span>`, "stage-8/linux-arch-19/1/profile-9</a>"}, nil)
+	if resp, _ := st.get(page + "?set=no"); resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("a set that is no number: %s", resp.Status)
+	}
+
+	st.ends(jobs[0], events.Failure, "it has no linker")
+	bounded(page, []string{
+		"What failed first", "it has no linker", `<span class="meta">because of stage-0/linux-arch-0/0/gc/profile-0</span>`,
+		"1 failure, 49 queued", "11 skipped, 39 blocked",
+	}, nil)
+	_, html := st.get(page)
+	if table := html[strings.Index(html, `id="folds"`):]; strings.Index(table, "stage-0/linux-arch-0") > strings.Index(table, "stage-1/linux-arch-0") || strings.Index(table, "stage-9/linux-arch-0") > strings.Index(table, "stage-0/linux-arch-1") {
+		t.Error("what failed is not first")
+	}
+	bounded("/jobs/"+string(jobs[1000].ID), []string{"it is skipped", "stage-0/linux-arch-0/0/profile-0</a>"}, nil)
+
+	st.shows("/", []string{`target=linux-arch-3#unfolded">240 jobs more</a>`}, nil)
+	if html, _, _, _ := st.cost("/"); len(html) > hugeBytes {
+		t.Errorf("the front page has %d bytes", len(html))
 	}
 }
