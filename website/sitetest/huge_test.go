@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -141,7 +142,17 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 		"What failed first", "it has no linker", `<span class="meta">because of stage-0/linux-arch-0/0/gc/profile-0</span>`,
 		"1 failure, 49 queued", "11 skipped, 39 blocked",
 	}, nil)
+	// Postgres folds as the commands do, which read each job.
+	whole, err := st.now().Graphs(st.ctx, string(id))
+	if err != nil || len(whole.Graphs) != 1 || len(whole.Graphs[0].Nodes) != len(jobs) {
+		t.Fatal(err)
+	}
 	_, html := st.get(page)
+	links := regexp.MustCompile(`<a href="[^"]*"><g|</g></a>`)
+	unlinked := links.ReplaceAllStringFunc(html, func(s string) string { return map[bool]string{true: "</g>", false: "<g"}[s == "</g></a>"] })
+	if svg := whole.Graphs[0].Drawing(nil).SVG("What the jobs need: Graph"); !strings.Contains(unlinked, svg) {
+		t.Errorf("the page does not have the drawing of its jobs:\n%s", svg)
+	}
 	if table := html[strings.Index(html, `id="folds"`):]; strings.Index(table, "stage-0/linux-arch-0") > strings.Index(table, "stage-1/linux-arch-0") || strings.Index(table, "stage-9/linux-arch-0") > strings.Index(table, "stage-0/linux-arch-1") {
 		t.Error("what failed is not first")
 	}
