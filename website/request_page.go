@@ -1,6 +1,7 @@
 package website
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,6 +42,18 @@ type requestView struct {
 // MayAskAgain reports whether who looks at the request may have its jobs measured again.
 func (v requestView) MayAskAgain() bool {
 	return v.StartedAt != nil && v.Session.mayChange(v.RequestJobs.Request.Account)
+}
+
+// TroubledTitle says which jobs are Troubled.
+func (v requestView) TroubledTitle() string {
+	what := "Failed jobs"
+	if slices.ContainsFunc(v.Troubled, func(j jobView) bool { return j.State == string(graph.Skipped) }) {
+		what = "Failed and skipped jobs"
+	}
+	if len(v.Troubled) == troubledShown {
+		what += fmt.Sprintf(", the first %d", troubledShown)
+	}
+	return what
 }
 
 // MoreErrors counts the errors that the page leaves out.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
@@ -161,5 +162,13 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 	st.shows("/", []string{`target=linux-arch-3#unfolded">240 jobs more</a>`}, nil)
 	if html, _, _, _ := st.cost("/"); len(html) > hugeBytes {
 		t.Errorf("the front page has %d bytes", len(html))
+	}
+	b := browse(t)
+	for name, path := range map[string]string{"huge": page, "unfolded": page + "?graph=0&" + lane, "crowded": "/"} {
+		b.do(t, chromedp.EmulateViewport(390, 844), chromedp.Navigate(st.http.URL+path), chromedp.WaitVisible(chromedp.CSS("main")))
+		b.keepPicture(t, name)
+		if wider := value[int](t, b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wider > 0 {
+			t.Errorf("%s is %d pixels wider than a phone", path, wider)
+		}
 	}
 }
