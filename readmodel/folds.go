@@ -225,13 +225,9 @@ func (r *Reader) RequestFolded(ctx context.Context, id events.RequestID) (Reques
 
 // causeRow is the cause of a skip.
 type causeRow struct {
-	JobID   events.JobID   `db:"job_id"`
-	Cause   events.JobID   `db:"cause"`
-	Kind    events.JobKind `db:"kind"`
-	Target  events.Target  `db:"target"`
-	Set     events.Set     `db:"set"`
-	Backend events.Backend `db:"backend"`
-	Profile events.Profile `db:"profile"`
+	JobID events.JobID `db:"job_id"`
+	Cause events.JobID `db:"cause"`
+	graph.Label
 }
 
 // SkippedBecause returns why the graphs of a request skip some of its jobs, or did when they ended, such as "because of
@@ -242,7 +238,7 @@ func (r *Reader) SkippedBecause(ctx context.Context, request events.RequestID, j
 	for _, row := range rows {
 		why[row.JobID] = ""
 		if row.Cause != "" {
-			why[row.JobID] = "because of " + GraphJob{JobID: row.Cause, Kind: row.Kind, Target: row.Target, Set: row.Set, Backend: row.Backend, Profile: row.Profile}.fullName()
+			why[row.JobID] = "because of " + labelled(row.Cause, row.Label).fullName()
 		}
 	}
 	return why, err

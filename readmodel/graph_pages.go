@@ -124,24 +124,27 @@ const graphsWith = 10
 
 // neighbourRow is a row of the query for the neighbours of a job.
 type neighbourRow struct {
-	Side     int            `db:"side"`
-	SideJobs int            `db:"side_jobs"`
-	Until    events.Until   `db:"until"`
-	Met      bool           `db:"met"`
-	Number   int            `db:"number"`
-	JobID    events.JobID   `db:"job_id"`
-	State    string         `db:"state"`
-	Kind     events.JobKind `db:"kind"`
-	Target   events.Target  `db:"target"`
-	Set      events.Set     `db:"set"`
-	Backend  events.Backend `db:"backend"`
-	Profile  events.Profile `db:"profile"`
-	Sample   string         `db:"sample"`
+	Side     int          `db:"side"`
+	SideJobs int          `db:"side_jobs"`
+	Until    events.Until `db:"until"`
+	Met      bool         `db:"met"`
+	Number   int          `db:"number"`
+	JobID    events.JobID `db:"job_id"`
+	State    string       `db:"state"`
+	graph.Label
+	Sample string `db:"sample"`
 }
 
 // node returns the job of the row.
 func (n neighbourRow) node() GraphJob {
-	return GraphJob{JobID: n.JobID, Kind: n.Kind, Target: n.Target, Set: n.Set, Backend: n.Backend, Profile: n.Profile, Sample: n.Sample}
+	node := labelled(n.JobID, n.Label)
+	node.Sample = n.Sample
+	return node
+}
+
+// labelled returns a job of which only the label is known.
+func labelled(id events.JobID, l graph.Label) GraphJob {
+	return GraphJob{JobID: id, Kind: l.Kind, Target: l.Target, Set: l.Set, Backend: l.Backend, Profile: l.Profile}
 }
 
 // differs says in which parts of their labels the jobs of a kind differ.

@@ -128,7 +128,7 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 	bounded(page, []string{
 		"too many to draw each", ">stage-3/linux-arch-2 · 50 jobs</text>", `<a href="?graph=0&amp;kind=stage-3&amp;target=linux-arch-2#unfolded">`,
 		`<h2 id="jobs-heading">Jobs <span class="count">10000</span>`, `<a href="?kind=stage-3&amp;target=linux-arch-2#unfolded">stage-3/linux-arch-2 · 50 jobs</a>`, "50 blocked",
-	}, []string{"What failed first", string(jobs[3000].ID), `id="unfolded"`})
+	}, []string{"Failed and skipped", string(jobs[3000].ID), `id="unfolded"`})
 	bounded(page+"?"+lane, []string{"stage-3/linux-arch-2: jobs 1 to 50", "stage-3 · profile-24 · gc"}, []string{"Those after", "stage-2 · "})
 	bounded(page+"?graph=0&kind=stage-3", []string{"stage-3: jobs 1 to 50", "Those after", "after=50"}, []string{"Those before"})
 	bounded(page+"?graph=0&kind=stage-3&after=950", []string{"jobs 951 to 1000", "Those before"}, []string{"Those after"})
@@ -140,7 +140,7 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 
 	st.ends(jobs[0], events.Failure, "it has no linker")
 	bounded(page, []string{
-		"What failed first", "it has no linker", `<span class="meta">because of stage-0/linux-arch-0/0/gc/profile-0</span>`,
+		"Failed and skipped jobs, the first 20", "it has no linker", `<span class="meta">because of stage-0/linux-arch-0/0/gc/profile-0</span>`,
 		"1 failure, 49 queued", "11 skipped, 39 blocked",
 	}, nil)
 	// Postgres folds as the commands do, which read each job.
