@@ -25,17 +25,10 @@ type graphListCmd struct {
 
 // Run lists the graphs of a request.
 func (c *graphListCmd) Run(ctx context.Context, p *Program) error {
-	cl, err := p.client()
-	if err != nil {
-		return err
-	}
-	found, err := cl.Graphs(ctx, c.Request)
-	if err != nil {
-		return next(err, "see `tacho request list`")
-	}
-	if c.JSON {
-		return p.json(found)
-	}
+	return show(p, c.JSON, func(cl *client.Client) (client.Graphs, error) { return cl.Graphs(ctx, c.Request) }, "see `tacho request list`", p.graphList)
+}
+
+func (p *Program) graphList(found client.Graphs) error {
 	if len(found.Graphs) == 0 {
 		return p.noGraph(found.RequestID)
 	}
