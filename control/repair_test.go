@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,5 +109,34 @@ func TestAWishIsAskedOnceAndAnswered(t *testing.T) {
 	appended(t, log, facts...)
 	if answer, err := c.AwaitAnswer(t.Context(), r.ID, "k3"); err != nil || !answer.Answered || answer.Refused != "no no " || answer.Graph != nil {
 		t.Errorf("%+v %v", answer, err)
+	}
+}
+
+// A request keeps a bounded number of wishes that wait. Those that it has are found all the same, and an answer makes room.
+func TestAFewWishesOfARequestWait(t *testing.T) {
+	c, log := start(t)
+	r, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "small", Kind: events.Master, Tag: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appended(t, log, events.RequestStarted{RequestID: r.ID, Definitions: definitions().Digest()})
+	wish := func(n int) events.GraphWanted {
+		return events.GraphWanted{Key: fmt.Sprint("k", n), Kind: events.GraphNoise, Copies: 2}
+	}
+	for n := range 20 {
+		if _, a, err := c.Want(t.Context(), by, r.ID, wish(n)); err != nil || a.Existed {
+			t.Fatalf("wish %d: %+v %v", n, a, err)
+		}
+	}
+	_, _, err = c.Want(t.Context(), by, r.ID, wish(20))
+	refused(t, err, TooMany, "has 20 wishes for more jobs that wait for an answer")
+	_, _, _, err = c.CheckWant(t.Context(), by, r.ID, wish(20))
+	refused(t, err, TooMany, "`tacho trace "+string(r.ID)+"`")
+	if _, a, err := c.Want(t.Context(), by, r.ID, wish(3)); err != nil || !a.Existed {
+		t.Errorf("one that waits: %+v %v", a, err)
+	}
+	appended(t, log, events.GraphRefused{RequestID: r.ID, Key: "k0", Reason: "no"})
+	if _, a, err := c.Want(t.Context(), by, r.ID, wish(20)); err != nil || a.Existed {
+		t.Errorf("after an answer: %+v %v", a, err)
 	}
 }

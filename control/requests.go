@@ -298,10 +298,13 @@ func (c *Control) change(ctx context.Context, by By, id events.RequestID, known 
 // asRefusal turns a refusal of package request into a refusal of the command.
 func asRefusal(err error) error {
 	var refusal *request.Refusal
-	if errors.As(err, &refusal) {
-		return refuse(Conflict, "%s", refusal.Reason)
+	switch {
+	case !errors.As(err, &refusal):
+		return err
+	case refusal.TooMany:
+		return refuse(TooMany, "%s", refusal.Reason)
 	}
-	return err
+	return refuse(Conflict, "%s", refusal.Reason)
 }
 
 // requestIn reads a request.

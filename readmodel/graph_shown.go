@@ -1,7 +1,6 @@
 package readmodel
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,31 +8,6 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 )
-
-// requestsWith is how many requests GraphsWith reads the graphs of.
-const requestsWith = 10
-
-// GraphsWith returns the graphs that have a job, those of the newest requests first. A graph has the newest round of a
-// job only.
-func (r *Reader) GraphsWith(ctx context.Context, job events.JobID) ([]Graph, error) {
-	requests, err := values[events.RequestID](ctx, r.pool, "graphs_with", job, requestsWith)
-	if err != nil {
-		return nil, err
-	}
-	var list []Graph
-	for _, request := range requests {
-		graphs, err := r.Graphs(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range graphs {
-			if slices.ContainsFunc(g.Nodes, func(n GraphJob) bool { return n.JobID == job }) {
-				list = append(list, g)
-			}
-		}
-	}
-	return list, nil
-}
 
 // Label returns what the job measures. A job that has left the tables is known by its id alone.
 func (n GraphJob) Label() graph.Label {
@@ -89,6 +63,9 @@ func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs 
 	jobs = make([]graph.Drawn, len(g.Nodes))
 	for i, n := range g.Nodes {
 		jobs[i] = graph.Drawn{Label: n.Label(), State: n.State, Optional: n.Optional, Note: strings.TrimSpace(n.sampleName() + " " + g.Because(names, n))}
+		if s, ok := ParseSample(n.Sample); ok {
+			jobs[i].Copy = s.Copy
+		}
 		if link != nil {
 			jobs[i].Link = link(n.JobID)
 		}

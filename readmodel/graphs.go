@@ -102,17 +102,22 @@ func (r *Reader) Graphs(ctx context.Context, request events.RequestID) ([]Graph,
 		var nodes []GraphJob
 		var b pgx.Batch
 		also(&b, &list, "graphs", request)
-		also(&b, &nodes, "graph_jobs", request)
+		also(&b, &nodes, "graph_jobs", request, nil)
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 			return fmt.Errorf("query the graphs of request %s: %w", request, tooLong(err))
 		}
-		for i := range list {
-			list[i].Nodes = []GraphJob{}
-			for ; len(nodes) > 0 && nodes[0].Graph == list[i].Number; nodes = nodes[1:] {
-				list[i].Nodes = append(list[i].Nodes, nodes[0])
-			}
-		}
+		giveNodes(list, nodes)
 		return nil
 	})
 	return list, err
+}
+
+// giveNodes gives the graphs their jobs. Both are by number.
+func giveNodes(list []Graph, nodes []GraphJob) {
+	for i := range list {
+		list[i].Nodes = []GraphJob{}
+		for ; len(nodes) > 0 && nodes[0].Graph == list[i].Number; nodes = nodes[1:] {
+			list[i].Nodes = append(list[i].Nodes, nodes[0])
+		}
+	}
 }

@@ -97,7 +97,7 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 		if found.AttemptList, err = all[Attempt](ctx, tx, "attempts_of_job", id); err != nil {
 			return err
 		}
-		if found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": ""}); err != nil {
+		if found.ErrorList, err = all[JobError](ctx, tx, "errors", pgx.NamedArgs{"job": id, "request": "", "limit": everything}); err != nil {
 			return err
 		}
 		if found.SampleOf, err = sampleOf(ctx, tx, found.Job); err != nil {
@@ -112,7 +112,12 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 // Errors returns the errors of the jobs of one request, oldest first, without stale ones and those of
 // samples.
 func (r *Reader) Errors(ctx context.Context, request events.RequestID) ([]JobError, error) {
-	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request})
+	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request, "limit": everything})
+}
+
+// FirstErrors returns the first ones of Errors.
+func (r *Reader) FirstErrors(ctx context.Context, request events.RequestID, limit int) ([]JobError, error) {
+	return all[JobError](ctx, r.pool, "errors", pgx.NamedArgs{"job": "", "request": request, "limit": limit})
 }
 
 // ErrorsOf returns the errors of all jobs that measured an artifact, of whatever request, oldest first, without stale

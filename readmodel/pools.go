@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // ErrTooLong is returned by a Reader for long reads if Postgres ended a query because it took too long.
@@ -22,6 +24,8 @@ type Pools struct {
 	// Long is for the Reader that Long returns; 0 means 4. All other reads have as many connections as the URL says
 	// (pool_max_conns), by default one for each processor and at least 4.
 	Long int
+	// Tracer is told of each statement; nil for none.
+	Tracer pgx.QueryTracer
 }
 
 const (
@@ -54,6 +58,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
+	config.ConnConfig.Tracer = p.Tracer
 	config.ConnConfig.RuntimeParams["search_path"] = string(s)
 	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	// Most queries have filters that are usually empty. A generic plan reads all rows. A plan for the
@@ -81,7 +86,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 		return nil, unreachable(err)
 	}
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Reader{pool: pool, long: long, news: &news{moved: make(chan struct{})}, stop: stop, listen: &sync.WaitGroup{}}
+	r := &Reader{pool: pool, long: long, news: &news{moved: make(chan struct{})}, needs: &knownNeeds{of: map[needsKey][]graph.Between{}}, stop: stop, listen: &sync.WaitGroup{}}
 	r.listen.Go(func() { r.follow(listening) })
 	return r, nil
 }

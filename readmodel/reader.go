@@ -27,6 +27,8 @@ type Reader struct {
 	pool, long *pgxpool.Pool
 	// news is how far the tables are; a Reader and its Long share it.
 	news *news
+	// needs are shared by both too.
+	needs *knownNeeds
 
 	stop   context.CancelFunc
 	listen *sync.WaitGroup

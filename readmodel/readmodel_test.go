@@ -208,8 +208,16 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			l, err := r.Requests(ctx, readmodel.RequestFilter{PR: 3, Before: 9})
 			return len(l), err
 		},
-		"jobs":                  func() (int, error) { l, err := r.Jobs(ctx, readmodel.JobFilter{Lane: &lane}); return len(l), err },
-		"graphs":                func() (int, error) { l, err := r.Graphs(ctx, "r1"); return len(l), err },
+		"jobs":         func() (int, error) { l, err := r.Jobs(ctx, readmodel.JobFilter{Lane: &lane}); return len(l), err },
+		"graphs":       func() (int, error) { l, err := r.Graphs(ctx, "r1"); return len(l), err },
+		"graphs shown": func() (int, error) { l, more, err := r.GraphsShown(ctx, "r1", 0); return len(l) + more, err },
+		"neighbours":   func() (int, error) { l, err := r.Neighbours(ctx, "j1", 5); return len(l), err },
+		"folded jobs": func() (int, error) {
+			l, err := r.FoldedJobs(ctx, "r1", readmodel.JobFold{Limit: 5})
+			return len(l), err
+		},
+		"skips":                 func() (int, error) { l, err := r.SkippedBecause(ctx, "r1", []events.JobID{"j"}); return len(l), err },
+		"first errors":          func() (int, error) { l, err := r.FirstErrors(ctx, "r1", 5); return len(l), err },
 		"errors":                func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
 		"errors of an artifact": func() (int, error) { l, err := r.ErrorsOf(ctx, "go", "x"); return len(l), err },
 		"collectors":            func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },

@@ -29,15 +29,19 @@ const restLines = 8
 
 // Rest says when the jobs of a request are expected to end. It is nil for requests of the main queue and for those that
 // have ended. Jobs that the request shares with an earlier one are left out, and so are optional ones.
-func (r *Reader) Rest(ctx context.Context, found RequestJobs, waits match.Waits) (*RequestRest, error) {
+func (r *Reader) Rest(ctx context.Context, found Request, waits match.Waits) (*RequestRest, error) {
 	switch {
 	case found.Queue == "" || found.State.Terminal():
 		return nil, nil
 	case found.State != events.StateInProgress:
 		return unknown("it has not started"), nil
 	}
+	open, err := all[Job](ctx, r.pool, "rest_jobs", found.ID)
+	if err != nil {
+		return nil, err
+	}
 	ends := rest{now: waits.Now}
-	last := ends.last(found.JobList)
+	last := ends.last(open)
 	if len(last) > restLines {
 		return unknown(fmt.Sprintf("its jobs wait for %d lanes and kinds of machines", len(last))), nil
 	}

@@ -114,18 +114,14 @@ type SampleMinimum struct {
 
 // sampledRow is a row of the query for the samples of a graph.
 type sampledRow struct {
-	Tag         events.Tag       `db:"tag"`
-	Benchmark   events.Benchmark `db:"benchmark"`
-	Profile     events.Profile   `db:"profile"`
-	Scenario    events.Scenario  `db:"scenario"`
-	Backend     events.Backend   `db:"backend"`
-	Target      events.Target    `db:"target"`
-	Metric      events.Metric    `db:"metric"`
-	Environment events.Digest    `db:"environment"`
-	Machine     string           `db:"machine"`
-	Names       []string         `db:"names"`
-	Minima      []float64        `db:"minima"`
-	Base        *float64         `db:"base"`
+	Tag events.Tag `db:"tag"`
+	events.TestCase
+	Metric      events.Metric `db:"metric"`
+	Environment events.Digest `db:"environment"`
+	Machine     string        `db:"machine"`
+	Names       []string      `db:"names"`
+	Minima      []float64     `db:"minima"`
+	Base        *float64      `db:"base"`
 }
 
 // Sampled returns what the samples of a graph have measured so far; none for a graph of the base series.
@@ -143,8 +139,7 @@ func (r *Reader) Sampled(ctx context.Context, g Graph) ([]SampledMetric, error) 
 
 func (r sampledRow) sampled() SampledMetric {
 	m := SampledMetric{
-		Tag: r.Tag, Metric: r.Metric, Environment: r.Environment, Machine: r.Machine, Base: r.Base,
-		TestCase: events.TestCase{Benchmark: r.Benchmark, Profile: r.Profile, Scenario: r.Scenario, Backend: r.Backend, Target: r.Target},
+		Tag: r.Tag, TestCase: r.TestCase, Metric: r.Metric, Environment: r.Environment, Machine: r.Machine, Base: r.Base,
 		Smallest: slices.Min(r.Minima), Largest: slices.Max(r.Minima),
 	}
 	for i, name := range r.Names {

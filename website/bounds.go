@@ -56,12 +56,17 @@ type bounds struct {
 	quick, long, parts *turns
 	// tokens are the turns of looking up a token: anybody may send something that looks like one.
 	tokens *turns
+	// previews are the turns of dry runs: each looks through the jobs of a request, and holds up the decisions of this process.
+	previews *turns
 	// guesses counts the wrong tokens of the last minute that were meant to log in (see guess).
 	guesses *places
 }
 
 // tokensAtOnce is how many tokens are looked up at once.
 const tokensAtOnce = 4
+
+// previewsAtOnce is how many dry runs are under way at once.
+const previewsAtOnce = 2
 
 // guessesOfAll and guessesOfOne are how many wrong tokens may come in a minute, from all addresses and from one.
 const guessesOfAll, guessesOfOne = 600, 10
@@ -78,7 +83,7 @@ func newBounds(c config.Readers, r *readmodel.Reader) *bounds {
 		answers: newPlaces(c.Answers, c.AnswersPerAddress, fewPlaces), streams: newPlaces(c.Streams, c.StreamsPerAddress, fewPlaces),
 		memory: newPlaces(memoryForAll, memoryForOne, memoryForOne/16),
 		quick:  newTurns(max(r.Connections()-1, 1)), // one connection is for common reads
-		long:   newTurns(atOnce), parts: newTurns(atOnce), tokens: newTurns(tokensAtOnce),
+		long:   newTurns(atOnce), parts: newTurns(atOnce), tokens: newTurns(tokensAtOnce), previews: newTurns(previewsAtOnce),
 		guesses: newPlaces(guessesOfAll, guessesOfOne, 2),
 	}
 	b.long.yieldTo, b.parts.yieldTo = b.quick, b.quick
@@ -150,6 +155,20 @@ func (s *Server) begin(r *http.Request) error {
 	return err
 }
 
+// dryRunKind is what a refused dry run is counted as.
+const dryRunKind = "dry run"
+
+// dryRun waits until a dry run has its turn, for a bounded time. The caller ends the turn by calling done, once.
+func (s *Server) dryRun(r *http.Request) (done func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.bounds.Wait.Std(), errNoTurn)
+	defer cancel()
+	done, err = s.bounds.previews.take(ctx, visitor(r, s.bounds.trusted))
+	if errors.Is(err, errNoTurn) {
+		return nil, s.tooMany(dryRunKind, ofTurn)
+	}
+	return done, err
+}
+
 // rest ends the turn of a visit.
 func (v *visit) rest() {
 	if v.done != nil {
@@ -190,7 +209,11 @@ func (s *Server) tooMany(kind string, reached bound) error {
 		e.Message = fmt.Sprintf("all readers together have about %s under way, and there may not be more", phrase.Count(most, kind))
 	case ofTurn:
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 5*time.Second
-		e.Message = fmt.Sprintf("too many read at this moment: your turn did not come within %s", s.bounds.Wait.Std())
+		does := "read"
+		if kind == dryRunKind {
+			does = "ask for dry runs"
+		}
+		e.Message = fmt.Sprintf("too many %s at this moment: your turn did not come within %s", does, s.bounds.Wait.Std())
 	case ofMemory:
 		e.Status, e.RetryAfter = http.StatusServiceUnavailable, 10*time.Second
 		e.Message = "too many large answers wait for slow readers"

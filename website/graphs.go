@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -46,7 +47,10 @@ type graphView struct {
 	// Title says which jobs it has.
 	Title string
 	// State is open, or how the graph ended.
-	State  string
+	State string
+	// Drawn says that the page has room for it. Otherwise Draw leads to a page that has.
+	Drawn  bool
+	Draw   template.URL
 	Folded bool
 	SVG    template.HTML
 	Rows   []graphRow
@@ -113,40 +117,72 @@ type neededRow struct {
 	Met, Ended bool
 }
 
-// newGraphViews returns the graphs of a request for its page.
-func newGraphViews(graphs []readmodel.Graph) []graphView {
+// graphViews returns the graphs of a request for its page.
+func (s *Server) graphViews(r *http.Request, suite events.SuiteName, graphs []readmodel.GraphShown) ([]graphView, error) {
+	var sampled []readmodel.Graph
+	for _, g := range graphs {
+		if g.Drawn {
+			sampled = append(sampled, g.Graph)
+		}
+	}
+	if err := s.tables().Measured(r.Context(), suite, sampled); err != nil {
+		return nil, err
+	}
 	views := make([]graphView, len(graphs))
 	for i, g := range graphs {
-		d, names := g.Drawing(jobLink), g.Names()
-		v := graphView{Graph: g, Title: graphTitle(g, len(graphs)), State: "open", Folded: d.Folded}
-		if g.Outcome != "" {
-			v.State = string(g.Outcome)
+		if g.Drawn {
+			g.Graph, sampled = sampled[0], sampled[1:]
 		}
-		if g.Needs > 0 {
-			v.SVG = template.HTML(d.SVG("What the jobs need: " + v.Title)) // the drawing escapes its texts
-		}
-		for at, b := range d.Boxes {
-			row := graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()}
-			if !d.Folded {
-				row.Because = g.Because(names, g.Nodes[at])
-			}
-			v.Rows = append(v.Rows, row)
-		}
-		for _, m := range g.Measured[:min(len(g.Measured), measuredShown)] {
-			v.Shown = append(v.Shown, newMeasuredRow(m))
-		}
-		v.More = len(g.Measured) - len(v.Shown)
-		for _, l := range d.Lines {
-			on := d.Boxes[l.On]
-			n := neededRow{Name: on.Name, Link: on.Link, Ended: l.Until == events.UntilEnded}
-			if !d.Folded {
-				n.Met = met(g.Nodes[l.Job], g.Nodes[l.On].Number)
-			}
-			v.Rows[l.Job].Needs = append(v.Rows[l.Job].Needs, n)
-		}
-		views[i] = v
+		views[i] = newGraphView(g, len(graphs))
 	}
-	return views
+	return views, nil
+}
+
+// newGraphView returns one of so many graphs of a request for its page.
+func newGraphView(g readmodel.GraphShown, of int) graphView {
+	v := graphView{Graph: g.Graph, Title: graphTitle(g.Graph, of), State: "open", Drawn: g.Drawn, Draw: template.URL(fmt.Sprintf("?graph=%d#graph-%d", g.Number, g.Number))}
+	if g.Outcome != "" {
+		v.State = string(g.Outcome)
+	}
+	if !g.Drawn {
+		return v
+	}
+	var d graph.Drawing
+	var names []string
+	if v.Folded = g.Fold != nil; v.Folded {
+		d = *g.Fold
+		for i, b := range d.Boxes {
+			d.Boxes[i].Link = foldLink(boxFold(b, d.Depth, g.Number))
+		}
+	} else {
+		d, names = g.Drawing(jobLink), g.Names()
+	}
+	if g.Needs > 0 {
+		v.SVG = template.HTML(d.SVG("What the jobs need: " + v.Title)) // the drawing escapes its texts
+	}
+	for at, b := range d.Boxes {
+		row := graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()}
+		if !v.Folded {
+			row.Because = g.Because(names, g.Nodes[at])
+		}
+		v.Rows = append(v.Rows, row)
+	}
+	for _, m := range g.Measured[:min(len(g.Measured), measuredShown)] {
+		v.Shown = append(v.Shown, newMeasuredRow(m))
+	}
+	v.More = len(g.Measured) - len(v.Shown)
+	for _, l := range d.Lines {
+		on := d.Boxes[l.On]
+		n := neededRow{Name: on.Name, Link: on.Link, Ended: l.Until == events.UntilEnded}
+		if !v.Folded {
+			n.Met = met(g.Nodes[l.Job], g.Nodes[l.On].Number)
+		}
+		v.Rows[l.Job].Needs = append(v.Rows[l.Job].Needs, n)
+	}
+	if v.Folded {
+		slices.SortStableFunc(v.Rows, func(a, b graphRow) int { return cmp.Compare(trouble(a.Box), trouble(b.Box)) })
+	}
+	return v
 }
 
 func jobLink(id events.JobID) string { return "/jobs/" + url.PathEscape(string(id)) }
@@ -176,7 +212,7 @@ func graphTitle(g readmodel.Graph, of int) string {
 }
 
 // skippedBecause returns why jobs are skipped, or were when their graph ended, by their ids.
-func skippedBecause(graphs []readmodel.Graph) map[events.JobID]string {
+func skippedBecause(graphs []readmodel.GraphShown) map[events.JobID]string {
 	why := map[events.JobID]string{}
 	for _, g := range graphs {
 		names := g.Names()
@@ -202,45 +238,23 @@ const neighboursShown = 50
 
 // jobGraphView is a graph as the page of one of its jobs shows it.
 type jobGraphView struct {
-	readmodel.Graph
+	readmodel.Neighbours
 	Needs, NeededBy []neededRow
-	// MoreNeeds and MoreNeededBy count those that are not listed.
-	MoreNeeds, MoreNeededBy int
 }
 
 // newJobGraphs returns what a job needs and who needs it, in each graph that has it.
-func newJobGraphs(graphs []readmodel.Graph, id events.JobID) []jobGraphView {
-	var views []jobGraphView
-	for _, g := range graphs {
-		me := slices.IndexFunc(g.Nodes, func(n readmodel.GraphJob) bool { return n.JobID == id })
-		if me < 0 || g.Needs == 0 {
-			continue
-		}
-		v := jobGraphView{Graph: g}
-		names := g.Names()
-		row := func(at int, need readmodel.GraphNeed) neededRow {
-			n := g.Nodes[at]
-			return neededRow{Name: names[at], Link: jobLink(n.JobID), State: n.State, Met: need.Met, Ended: need.Until == events.UntilEnded}
-		}
-		for at, n := range g.Nodes {
-			for _, need := range n.Needs {
-				switch {
-				case at == me && g.Node(need.On) >= 0:
-					v.Needs = append(v.Needs, row(g.Node(need.On), need))
-				case need.On == g.Nodes[me].Number:
-					v.NeededBy = append(v.NeededBy, row(at, need))
-				}
-			}
-		}
-		v.Needs, v.MoreNeeds = firstOf(v.Needs)
-		v.NeededBy, v.MoreNeededBy = firstOf(v.NeededBy)
-		views = append(views, v)
+func newJobGraphs(graphs []readmodel.Neighbours) []jobGraphView {
+	views := make([]jobGraphView, len(graphs))
+	for i, g := range graphs {
+		views[i] = jobGraphView{g, neededRows(g.Needs), neededRows(g.NeededBy)}
 	}
 	return views
 }
 
-// firstOf cuts a list for the page, and counts what it cut.
-func firstOf(list []neededRow) (shown []neededRow, more int) {
-	shown = list[:min(len(list), neighboursShown)]
-	return shown, len(list) - len(shown)
+func neededRows(list []readmodel.Neighbour) []neededRow {
+	rows := make([]neededRow, len(list))
+	for i, n := range list {
+		rows[i] = neededRow{Name: n.Name, Link: jobLink(n.JobID), State: n.State, Met: n.Met, Ended: n.Until == events.UntilEnded}
+	}
+	return rows
 }

@@ -3,7 +3,9 @@ package website
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -121,10 +123,13 @@ type laneView struct {
 	Key        string
 	Collectors []client.Collector
 	Current    *jobView
-	Jobs       []readmodel.Job
-	Total      int
-	Done       int
-	Failed     int
+	// Jobs are its jobs, or the first ones of a request with many. More counts the others, and Link leads to them.
+	Jobs   []readmodel.Job
+	More   int
+	Link   template.URL
+	Total  int
+	Done   int
+	Failed int
 }
 
 // Left returns how many jobs have not ended.
@@ -145,6 +150,9 @@ func newStatusView(s client.Status) statusView {
 	}
 	return v
 }
+
+// laneJobsShown is how many jobs of a lane the front page shows, if their request has many.
+const laneJobsShown = 10
 
 // lanesOf sorts the jobs of a request by lane, matched jobs by what they measure.
 func lanesOf(r readmodel.RequestJobs, machines []client.Collector) []laneView {
@@ -179,6 +187,13 @@ func lanesOf(r readmodel.RequestJobs, machines []client.Collector) []laneView {
 		}
 	}
 	list := make([]laneView, 0, len(lanes))
+	if len(r.JobList) > readmodel.MaxListed {
+		for _, l := range lanes {
+			l.More = max(l.Total-laneJobsShown, 0)
+			l.Jobs = l.Jobs[:l.Total-l.More]
+			l.Link = template.URL("/requests/" + url.PathEscape(string(r.ID)) + foldLink(readmodel.JobFold{Graph: -1, Target: l.Lane.Target, Set: int(l.Lane.Set)}))
+		}
+	}
 	for _, l := range slices.SortedFunc(maps.Values(lanes), func(a, b *laneView) int {
 		return cmp.Or(strings.Compare(string(a.Lane.Target), string(b.Lane.Target)), cmp.Compare(a.Lane.Set, b.Lane.Set))
 	}) {

@@ -105,7 +105,7 @@ func (s *Server) requestShown(r *http.Request) (readmodel.RequestJobs, error) {
 	if err != nil {
 		return readmodel.RequestJobs{}, err
 	}
-	found.Rest, err = s.Reader.Rest(r.Context(), found, s.waits())
+	found.Rest, err = s.Reader.Rest(r.Context(), found.Request, s.waits())
 	if err != nil {
 		return readmodel.RequestJobs{}, err
 	}

@@ -6,8 +6,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -60,123 +58,6 @@ type requestsView struct {
 	Older template.URL
 }
 
-// requestView is a request as its page shows it.
-type requestView struct {
-	readmodel.RequestJobs
-	// Place is nil if the request is not in the queue.
-	Place     *readmodel.QueueEntry
-	Progress  progress
-	Rows      []jobView
-	ErrorList []readmodel.JobError
-	// Graphs are the graphs of the request; none if its jobs need no others and it has no samples.
-	Graphs []graphView
-	// Comments are the comments about the request, newest first.
-	Comments []readmodel.Comment
-	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
-	Session *session
-	Shared  bool
-	// At is the last event that the page knows.
-	At events.Seq
-}
-
-// MayAskAgain reports whether who looks at the request may have its jobs measured again.
-func (v requestView) MayAskAgain() bool {
-	return v.StartedAt != nil && v.Session.mayChange(v.RequestJobs.Request.Account)
-}
-
-// MayChange reports whether who looks at the request may change it.
-func (v requestView) MayChange() bool {
-	return v.EndedAt == nil && v.Session.mayChange(v.RequestJobs.Request.Account)
-}
-
-// Tells reports whether the page tells the commands that change the request: it cannot know who looks at it.
-func (v requestView) Tells() bool { return v.EndedAt == nil && v.Shared && v.Session == nil }
-
-// Choices returns the priorities that the request may get, and the one that it has.
-func (v requestView) Choices() (out []priorityChoice) {
-	now := v.RequestJobs.Request.Priority.Level()
-	for i, p := range events.Priorities {
-		if i == now || i >= v.Session.MaxPriority.Level() {
-			out = append(out, priorityChoice{p, i == now})
-		}
-	}
-	return out
-}
-
-// priorityChoice is a priority to choose; Now marks the present one.
-type priorityChoice struct {
-	Priority events.Priority
-	Now      bool
-}
-
-// Repairable reports whether the newest round of some job of the request failed or was cancelled.
-func (v requestView) Repairable() bool {
-	newest := map[string]readmodel.Job{}
-	for _, j := range v.JobList {
-		same := fmt.Sprint(j.Tag, j.Kind, j.Part(), j.Backend, j.Profile, j.Benchmarks, j.Measures, j.Requires, j.Against)
-		if known, ok := newest[same]; !ok || j.Round > known.Round {
-			newest[same] = j
-		}
-	}
-	for _, j := range newest {
-		if j.State == events.JobFailure || j.State == events.JobCancelled {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *Server) requestPage(r *http.Request) (view, error) {
-	found, err := s.requestShown(r)
-	if err != nil {
-		return view{}, err
-	}
-	v := requestView{RequestJobs: found, Progress: progressOf(found.Request), Shared: s.sharing(r.Context())}
-	if v.Session, _ = sessionOf(r.Context()); v.MayAskAgain() {
-		if v.At, err = s.now(r); err != nil {
-			return view{}, err
-		}
-	}
-	if v.ErrorList, err = s.Reader.Errors(r.Context(), found.ID); err != nil {
-		return view{}, err
-	}
-	if v.Comments, err = s.Reader.Comments(r.Context(), readmodel.CommentFilter{Request: found.ID}); err != nil {
-		return view{}, err
-	}
-	queue, err := s.Reader.Queue(r.Context())
-	if err != nil {
-		return view{}, err
-	}
-	if i := slices.IndexFunc(queue, func(q readmodel.QueueEntry) bool { return q.RequestID == found.ID }); i >= 0 {
-		v.Place = &readmodel.Seen(queue, s.Clock())[i]
-	}
-	machines, err := s.machines(r)
-	if err != nil {
-		return view{}, err
-	}
-	graphs, err := s.Reader.Graphs(r.Context(), found.ID)
-	if err != nil {
-		return view{}, err
-	}
-	if err = s.tables().Measured(r.Context(), found.Suite, graphs); err != nil {
-		return view{}, err
-	}
-	v.Graphs = newGraphViews(graphs)
-	for i := range min(len(graphs), timingsShown) {
-		v.Graphs[i].Timings, err = s.timingsOf(r.Context(), graphs[i])
-		if err != nil {
-			return view{}, err
-		}
-	}
-	skipped := skippedBecause(graphs)
-	for _, j := range found.JobList {
-		row := newJobView(j, machines)
-		row.inGraphs(skipped)
-		v.Rows = append(v.Rows, row)
-	}
-	return view{template: "request", title: strings.TrimSpace(string(found.Kind) + " " + short(string(found.Tag))), data: v}, nil
-}
-
 func (s *Server) machines(r *http.Request) ([]client.Collector, error) {
 	rows, err := s.Reader.Collectors(r.Context())
 	return s.beats.join(rows), err
@@ -209,12 +90,18 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf}
-	graphs, err := s.Reader.GraphsWith(r.Context(), found.ID)
+	graphs, err := s.Reader.Neighbours(r.Context(), found.ID, neighboursShown)
 	if err != nil {
 		return view{}, err
 	}
-	v.inGraphs(skippedBecause(graphs))
-	v.Graphs = newJobGraphs(graphs, found.ID)
+	skipped := map[events.JobID]string{}
+	for _, g := range graphs {
+		if g.Skipped {
+			skipped[found.ID] = g.Because
+		}
+	}
+	v.inGraphs(skipped)
+	v.Graphs = newJobGraphs(graphs)
 	if lane := lastLane(found); lane != (events.Lane{}) {
 		v.Reports = fmt.Sprintf("result.%s.%d.%s", lane.Target, lane.Set, found.ID)
 	}

@@ -113,9 +113,14 @@ func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWante
 	if err != nil {
 		return client.GraphAnswer{}, err
 	}
+	done, err := s.dryRun(r)
+	if err != nil {
+		return client.GraphAnswer{}, err
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.WaitFor)
 	defer cancel()
 	found, err := s.Preview(ctx, id, wish)
+	done()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return client.GraphAnswer{}, wrong(http.StatusGatewayTimeout, "see /readyz", "this process has not read the log within %s", s.WaitFor)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type alertsCmd struct {
@@ -14,23 +15,14 @@ type alertsCmd struct {
 
 // Run shows what needs a person.
 func (c *alertsCmd) Run(ctx context.Context, p *Program) error {
-	cl, err := p.client()
-	if err != nil {
-		return err
-	}
-	list, err := cl.Alerts(ctx, c.Past)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return p.json(list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(p.Stdout, "Nothing needs you.")
+	read := func(cl *client.Client) ([]readmodel.Alert, error) { return cl.Alerts(ctx, c.Past) }
+	return show(p, c.JSON, read, "", func(list []readmodel.Alert) error {
+		if len(list) == 0 {
+			fmt.Fprintln(p.Stdout, "Nothing needs you.")
+		}
+		p.alertList(list)
 		return nil
-	}
-	p.alertList(list)
-	return nil
+	})
 }
 
 // alertList prints alerts one below the other: their sentences are too long for a table.

@@ -37,6 +37,23 @@ func (p *Program) client() (*client.Client, error) {
 	return c, nil
 }
 
+// show prints what a read of the website found: as JSON if that is wanted, else for a person. step says what to do if there is no
+// such thing; "" for nothing.
+func show[T any](p *Program, asJSON bool, read func(*client.Client) (T, error), step string, print func(T) error) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	found, err := read(cl)
+	switch {
+	case err != nil:
+		return next(err, step)
+	case asJSON:
+		return p.json(found)
+	}
+	return print(found)
+}
+
 // waits says why a stream waits, if a person can change that: too many streams are open at once.
 func (p *Program) waits(err error, pause time.Duration) {
 	var no *client.Error

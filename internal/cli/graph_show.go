@@ -82,12 +82,13 @@ func graphStates(g readmodel.Graph) string {
 
 type graphShowCmd struct {
 	Request string `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; with /N, graph N of the request." placeholder:"REQUEST[/N]"`
+	All     bool   `help:"Show each job of a large graph, too."`
 	drawn
 }
 
 // Help is shown by --help.
 func (*graphShowCmd) Help() string {
-	return "Without /N it shows all graphs of the request, or draws the first one. " +
+	return fmt.Sprintf("Without /N it shows all graphs of the request, or draws the first one. More than %d jobs are counted by kind, target and set; --all shows each. ", graph.MaxDrawn) +
 		"A blocked job waits for jobs that it needs. A skipped one cannot run, because one of them failed; it is blocked again if that one runs again while the graph is open."
 }
 
@@ -116,7 +117,7 @@ func (c *graphShowCmd) Run(ctx context.Context, p *Program) error {
 		if i > 0 {
 			fmt.Fprintln(p.Stdout)
 		}
-		if err := p.showGraph(g); err != nil {
+		if err := p.showGraph(g, c.All); err != nil {
 			return err
 		}
 	}
@@ -155,14 +156,17 @@ func cutLast(s string) (before, after string, found bool) {
 	return s[:at], s[at+1:], true
 }
 
-// showGraph prints a graph with its jobs, those first that could run first.
-func (p *Program) showGraph(g readmodel.Graph) error {
+// showGraph prints a graph with its jobs, those first that could run first. Too many are counted, unless each is wanted.
+func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	samples := ""
 	if g.Copies > 0 {
 		samples = ", " + phrase.Count(g.Copies, "sample")
 	}
 	p.heading("graph %s (%s): %s, %s with %s%s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
 	jobs, needs := g.Drawn(nil)
+	if len(jobs) > graph.MaxDrawn && !each {
+		return p.showFolded(g, graph.FoldWithin(jobs, needs, foldsPrinted, foldsPrinted*foldsPrinted))
+	}
 	order := make([]int, len(jobs))
 	for i := range order {
 		order[i] = i
@@ -193,6 +197,69 @@ func (p *Program) showGraph(g readmodel.Graph) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	return p.measuredTable(g)
+}
+
+// foldsPrinted is how many lines the jobs of a large graph are counted in, and failuresPrinted how many of those that failed are
+// named.
+const (
+	foldsPrinted    = 40
+	failuresPrinted = 20
+)
+
+// showFolded prints how many jobs of a graph are in which state, and which failed.
+func (p *Program) showFolded(g readmodel.Graph, d graph.Drawing) error {
+	needs := make([][]string, len(d.Boxes))
+	for _, l := range d.Lines {
+		needs[l.Job] = append(needs[l.Job], needed(d.Boxes[l.On].Name, l.Until))
+	}
+	var rows [][]string
+	for i, b := range d.Boxes {
+		rows = append(rows, []string{b.Name + when(b.Optional, " (optional)"), b.Words(), fewOf(needs[i])})
+	}
+	if err := table(p.Stdout, []string{"JOBS", "STATES", "NEEDS"}, rows); err != nil {
+		return err
+	}
+	if err := p.failedOf(g); err != nil {
+		return err
+	}
+	p.say("to see each job: `tacho graph show %s --all`, or --json", graphName(g))
+	if len(g.Measured) == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.Stdout)
+	return p.measuredTable(g)
+}
+
+// failedOf prints the first jobs of a large graph that failed, and how many are skipped for each.
+func (p *Program) failedOf(g readmodel.Graph) error {
+	skips := map[int]int{}
+	for _, n := range g.Nodes {
+		if n.State == string(graph.Skipped) && n.SkippedBy != nil {
+			skips[*n.SkippedBy]++
+		}
+	}
+	names := g.Names()
+	var rows [][]string
+	failed := 0
+	for i, n := range g.Nodes {
+		if n.State != string(graph.Failed) {
+			continue
+		}
+		if failed++; failed <= failuresPrinted {
+			rows = append(rows, []string{names[i], string(n.JobID), fmt.Sprint(skips[n.Number]), firstLine(n.Reason)})
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.Stdout)
+	if err := table(p.Stdout, []string{"FAILED", "JOB", "SKIPS", "REASON"}, rows); err != nil {
+		return err
+	}
+	if more := failed - len(rows); more > 0 {
+		fmt.Fprintf(p.Stdout, "and %s more\n", phrase.Count(more, "job"))
+	}
+	return nil
 }
 
 // measuredTable prints what the samples of a graph measured; of a retrigger also each of them, beside the base series.

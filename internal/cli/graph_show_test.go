@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,4 +127,48 @@ func TestGraphsOfARequestAreShown(t *testing.T) {
 	}
 	_, errs, _ := answering(t, answers, "graph show r1 --svg")
 	contains(t, "the drawing of the first of two graphs", errs, "this is graph r1/0 of 2; name another one with r1/N")
+}
+
+func TestLargeGraphsAreFolded(t *testing.T) {
+	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.Local)
+	one := readmodel.Graph{RequestID: "r1", Kind: events.GraphInitial, Jobs: 2001, Needs: 2000, CreatedAt: at}
+	again := readmodel.Graph{RequestID: "r1", Number: 1, Kind: events.GraphRetrigger, Jobs: 400, Copies: 4, CreatedAt: at}
+	cause := 0
+	for i := range 2000 {
+		n := readmodel.GraphJob{Number: i, JobID: events.JobID(fmt.Sprint("j", i)), Kind: "compile", Target: events.Target(fmt.Sprint("t", i%50)), Profile: events.Profile(fmt.Sprint("p", i)), State: "queued"}
+		if i < 25 {
+			n.State, n.Reason = "failure", "no linker"
+		}
+		one.Nodes = append(one.Nodes, n)
+	}
+	hook := readmodel.GraphJob{Number: 2000, JobID: "hook", Kind: "hook", State: "skipped", SkippedBy: &cause}
+	for i := range 2000 {
+		hook.Needs = append(hook.Needs, readmodel.GraphNeed{On: i})
+	}
+	one.Nodes = append(one.Nodes, hook)
+	for i := range 400 {
+		again.Nodes = append(again.Nodes, readmodel.GraphJob{
+			Number: i, JobID: events.JobID(fmt.Sprint("s", i)), Kind: "compile", Target: "amd", Profile: events.Profile(fmt.Sprint("p", i/4)), State: "success", Sample: events.NewSample("r1", 1, i%4+1),
+		})
+	}
+	answers := map[string]any{"requests/r1/graphs": client.Graphs{RequestID: "r1", Graphs: []readmodel.Graph{one, again}}}
+	for line, want := range map[string]struct {
+		lines int
+		parts []string
+	}{
+		"graph show r1/0":        {27, []string{"compile · 2000 jobs  25 failure, 1975 queued  -", "hook · 1 job         skipped                  compile · 2000 jobs\n", "compile/t0/p0    j0   1      no linker\n", "and 5 jobs more\n"}},
+		"graph show r1/1":        {3, []string{"compile · 100 jobs × 4 samples  400 success  -"}},
+		"graph show r1/0 --all":  {2003, []string{"compile/t0/p0 ", "because of compile/t0/p0"}},
+		"graph show r1/0 --json": {2001, []string{`"job_id": "j1999"`}},
+		"graph show r1/1 --svg":  {4, []string{">compile · 100 jobs × 4 samples</text>"}},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if got := strings.Count(out, "\n"); code != ExitDone || got < want.lines || got > want.lines && strings.Count(line, "--") == 0 {
+			t.Errorf("tacho %s: exit code %d: %s: %d lines, want %d:\n%.2000s", line, code, errs, got, want.lines, out)
+		}
+		contains(t, "tacho "+line, out, want.parts...)
+		if folded := strings.HasSuffix(line, "/0"); folded {
+			contains(t, "tacho "+line, errs, "to see each job: `tacho graph show r1/0 --all`, or --json")
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type jobShowCmd struct {
@@ -24,17 +25,11 @@ func (*jobShowCmd) Help() string {
 
 // Run shows the job.
 func (c *jobShowCmd) Run(ctx context.Context, p *Program) error {
-	cl, err := p.client()
-	if err != nil {
-		return err
-	}
-	j, err := cl.Job(ctx, c.Job)
-	if err != nil {
-		return next(err, "see `tacho jobs`")
-	}
-	if c.JSON {
-		return p.json(j)
-	}
+	read := func(cl *client.Client) (readmodel.JobHistory, error) { return cl.Job(ctx, c.Job) }
+	return show(p, c.JSON, read, "see `tacho jobs`", p.showJob)
+}
+
+func (p *Program) showJob(j readmodel.JobHistory) error {
 	p.heading("job %s: %s", j.ID, j.Shown())
 	against := ""
 	if j.Against != "" {

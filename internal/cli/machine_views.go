@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type machineListCmd struct {
@@ -17,17 +18,10 @@ type machineListCmd struct {
 
 // Run lists the machines.
 func (c *machineListCmd) Run(ctx context.Context, p *Program) error {
-	cl, err := p.client()
-	if err != nil {
-		return err
-	}
-	found, err := cl.Machines(ctx)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return p.json(found)
-	}
+	return show(p, c.JSON, func(cl *client.Client) (readmodel.Machines, error) { return cl.Machines(ctx) }, "", p.machineList)
+}
+
+func (p *Program) machineList(found readmodel.Machines) error {
 	var rows [][]string
 	for _, m := range found.Machines {
 		rows = append(rows, []string{

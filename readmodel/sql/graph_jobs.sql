@@ -1,4 +1,4 @@
--- The jobs of the graphs of a request. Blocked and skipped replace queued; all other states are those of the job itself.
+-- The jobs of the graphs of a request, or of those of the numbers $2. Blocked and skipped replace queued; all other states are those of the job itself.
 -- What a graph that has ended left undone shows what became of its job. What is skipped stays so when it is withdrawn.
 SELECT n.graph, n.number, n.job_id, n.optional,
        CASE
@@ -16,5 +16,5 @@ FROM graph g
 JOIN graph_job n ON n.request_id = g.request_id AND n.graph = g.number
 LEFT JOIN job_queue j ON j.job_id = n.job_id
 LEFT JOIN retired_job r ON r.job_id = n.job_id
-WHERE g.request_id = $1
+WHERE g.request_id = $1 AND ($2::bigint[] IS NULL OR g.number = ANY ($2))
 ORDER BY n.graph, n.number

@@ -1,8 +1,7 @@
--- The requests whose graphs have a job, the newest first.
-SELECT n.request_id
-FROM graph_job n
-JOIN graph g ON g.request_id = n.request_id AND g.number = n.graph
-WHERE n.job_id = $1
-GROUP BY n.request_id
-ORDER BY max(g.created_seq) DESC
+-- The graphs that have a job, those of the newest request first, without those in which no job needs another.
+SELECT {graph g}
+FROM graph g
+WHERE g.needs > 0 AND EXISTS (SELECT FROM graph_job n WHERE n.request_id = g.request_id AND n.graph = g.number AND n.job_id = $1)
+  AND g.request_id IN (SELECT n.request_id FROM graph_job n WHERE n.job_id = $1)
+ORDER BY max(g.created_seq) OVER (PARTITION BY g.request_id) DESC, g.request_id, g.number
 LIMIT $2

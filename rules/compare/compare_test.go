@@ -91,9 +91,9 @@ func TestJudgement(t *testing.T) {
 		want  compare.Judgement
 		why   string
 	}{
-		{"count up", series(instructions(), around(1000, 6), around(1010, 6)), compare.Regressed, "the samples differ"},
-		{"count down", series(instructions(), around(1000, 6), around(990, 6)), compare.Improved, "the samples differ"},
-		{"higher is better", series(instructions(), around(1000, 6), around(1010, 6), higherIsBetter), compare.Improved, "the samples differ"},
+		{"count up", series(instructions(), around(1000, 6), around(1010, 6)), compare.Regressed, "the measurements differ"},
+		{"count down", series(instructions(), around(1000, 6), around(990, 6)), compare.Improved, "the measurements differ"},
+		{"higher is better", series(instructions(), around(1000, 6), around(1010, 6), higherIsBetter), compare.Improved, "the measurements differ"},
 		{"count reaches 0.2 %", series(instructions(), around(1000, 6), around(1002, 6)), compare.Regressed, "fewer than 10"},
 		{"count below 0.2 %", series(instructions(), around(1000, 6), around(1001.9, 6)), compare.Unchanged, "below the noise threshold of 0.20%"},
 		{"time reaches 2 %", series(wallTime(), around(1000, 6), around(1020, 6)), compare.Regressed, "fewer than 10"},
@@ -117,27 +117,27 @@ func TestJudgement(t *testing.T) {
 		{"two counts each that vary as much", series(instructions(), on(1000, 1020), on(1100, 1100)), compare.Inconclusive, "below 10 times"},
 		{"two counts each that vary as much in b", series(instructions(), on(1000, 1000), on(1100, 1120)), compare.Inconclusive, "below 10 times"},
 		{"one count each, +5 %", series(instructions(), on(1000), on(1050)), compare.Regressed, "at least 10 times the largest known noise (0.50%)"},
-		{"one count each, below 5 %", series(instructions(), on(1000), on(1049)), compare.Inconclusive, "too few samples for a test, no history"},
-		{"three counts each, nothing known", series(instructions(), around(1000, 3), around(1010, 3)), compare.Inconclusive, "too few samples for a test, no history"},
+		{"one count each, below 5 %", series(instructions(), on(1000), on(1049)), compare.Inconclusive, "too few measurements for a test, no history"},
+		{"three counts each, nothing known", series(instructions(), around(1000, 3), around(1010, 3)), compare.Inconclusive, "too few measurements for a test, no history"},
 		{"three counts each, a history", series(instructions(), around(1000, 3), around(1100, 3), flat(10)), compare.Regressed, "the threshold alone"},
 		{"three counts each, a spread", series(instructions(), around(1000, 3), around(1100, 3), spread(0.001)), compare.Regressed, "the threshold alone"},
 		{"three counts each, a floor", series(instructions(), around(1000, 3), around(1100, 3), floor(0.002)), compare.Regressed, "the threshold alone"},
 		{"three counts each, unchanged", series(instructions(), around(1000, 3), around(1001, 3)), compare.Unchanged, "below the noise threshold"},
-		{"three times each", series(wallTime(), around(1000, 3), around(1099, 3), flat(30)), compare.Inconclusive, "too few samples for a time: 3 and 3, where 4 and 4"},
+		{"three times each", series(wallTime(), around(1000, 3), around(1099, 3), flat(30)), compare.Inconclusive, "too few measurements for a time: 3 and 3, where 4 and 4"},
 		{"three times each, far apart", series(wallTime(), around(1000, 3), around(1110, 3), flat(30)), compare.Regressed, "at least 10 times the largest known noise (1.00%)"},
 		{"two times each, far apart, nothing known", series(wallTime(), around(1000, 2), around(1210, 2)), compare.Regressed, "at least 10 times the largest known noise (2.00%)"},
-		{"two times each, not far enough", series(wallTime(), around(1000, 2), around(1190, 2)), compare.Inconclusive, "too few samples for a time: 2 and 2"},
-		{"two times each that vary", series(wallTime(), on(1000, 1050), on(1400, 1410)), compare.Inconclusive, "too few samples for a time: 2 and 2"},
-		{"two times each, far apart, disturbed", series(wallTime(), around(1000, 2), around(9000, 2), interfered(0, 1)), compare.Inconclusive, "too few samples for a time"},
-		{"one time each, far apart", series(wallTime(), on(1000), on(9000), flat(30)), compare.Inconclusive, "too few samples for a time: 1 and 1"},
-		{"three equal times each", series(wallTime(), around(1000, 3), around(1000, 3)), compare.Inconclusive, "too few samples"},
-		{"four times each", series(wallTime(), around(1000, 4), around(2000, 4)), compare.Regressed, "the samples differ"},
+		{"two times each, not far enough", series(wallTime(), around(1000, 2), around(1190, 2)), compare.Inconclusive, "too few measurements for a time: 2 and 2"},
+		{"two times each that vary", series(wallTime(), on(1000, 1050), on(1400, 1410)), compare.Inconclusive, "too few measurements for a time: 2 and 2"},
+		{"two times each, far apart, disturbed", series(wallTime(), around(1000, 2), around(9000, 2), interfered(0, 1)), compare.Inconclusive, "too few measurements for a time"},
+		{"one time each, far apart", series(wallTime(), on(1000), on(9000), flat(30)), compare.Inconclusive, "too few measurements for a time: 1 and 1"},
+		{"three equal times each", series(wallTime(), around(1000, 3), around(1000, 3)), compare.Inconclusive, "too few measurements"},
+		{"four times each", series(wallTime(), around(1000, 4), around(2000, 4)), compare.Regressed, "the measurements differ"},
 		{"times under interference", series(wallTime(), around(1000, 6), around(2000, 6), interfered(0, 6)), compare.Inconclusive, "interference on record: only 6 of 6 and 0 of 6"},
-		{"times with enough clean samples", series(wallTime(), around(1000, 6), around(2000, 6), interfered(1, 2)), compare.Regressed, "the samples differ"},
-		{"counts do not mind interference", series(instructions(), around(1000, 6), around(1010, 6), interfered(6, 6)), compare.Regressed, "the samples differ"},
+		{"times with enough clean samples", series(wallTime(), around(1000, 6), around(2000, 6), interfered(1, 2)), compare.Regressed, "the measurements differ"},
+		{"counts do not mind interference", series(instructions(), around(1000, 6), around(1010, 6), interfered(6, 6)), compare.Regressed, "the measurements differ"},
 		{"other machines", series(instructions(), around(1000, 6), around(2000, 6), machines("m1", "m2")), compare.NotComparable, "different environments"},
 		{"unknown machines", series(exeSize(), on(1000), on(2000), machines("", "")), compare.NotComparable, "not on record"},
-		{"an unknown class is a time", series(compare.MetricInfo{Name: "x"}, around(1000, 3), around(1050, 3), flat(30)), compare.Inconclusive, "too few samples for a time"},
+		{"an unknown class is a time", series(compare.MetricInfo{Name: "x"}, around(1000, 3), around(1050, 3), flat(30)), compare.Inconclusive, "too few measurements for a time"},
 		{"exact, by one byte", series(exeSize(), on(1_000_000), on(1_000_001)), compare.Regressed, "any change of an exact metric"},
 		{"exact, despite history and spread", series(exeSize(), on(1000), on(1001), history(ten...), spread(0.5)), compare.Regressed, "any change of an exact metric"},
 		{"exact, equal", series(exeSize(), on(1000, 1000), on(1000)), compare.Unchanged, "equal"},
@@ -146,7 +146,7 @@ func TestJudgement(t *testing.T) {
 		{"exact, varying and apart", series(exeSize(), on(1000, 1003), on(1004, 1005)), compare.Regressed, "any change of an exact metric"},
 		{"exact, varying alike", series(exeSize(), on(1000, 1003), on(1003, 1000)), compare.Unchanged, "equal"},
 		{"from zero", series(instructions(), on(0, 0, 0, 0), on(5, 5, 5, 5)), compare.Inconclusive, "no relative change exists from 0 to 5"},
-		{"to zero", series(instructions(), on(5, 5, 5, 5), on(0, 0, 0, 0)), compare.Improved, "the samples differ"},
+		{"to zero", series(instructions(), on(5, 5, 5, 5), on(0, 0, 0, 0)), compare.Improved, "the measurements differ"},
 		{"zero both", series(instructions(), on(0), on(0)), compare.Unchanged, "below the noise threshold"},
 		{"negative", series(instructions(), on(-5, -5, -5, -5), on(5, 5, 5, 5)), compare.Inconclusive, "no relative change"},
 	} {
@@ -183,12 +183,12 @@ func TestCorrection(t *testing.T) {
 		want   compare.Judgement
 		why    string
 	}{
-		{"count alone", instructions(), 6, 0, compare.Regressed, "the samples differ, and"},
-		{"count among a few", instructions(), 6, 20, compare.Regressed, "the samples differ, and"},
+		{"count alone", instructions(), 6, 0, compare.Regressed, "the measurements differ, and"},
+		{"count among a few", instructions(), 6, 20, compare.Regressed, "the measurements differ, and"},
 		{"count among many", instructions(), 6, 99, compare.Regressed, "so few can show among 100"},
-		{"time alone", wallTime(), 6, 0, compare.Regressed, "the samples differ, and"},
+		{"time alone", wallTime(), 6, 0, compare.Regressed, "the measurements differ, and"},
 		{"time among many", wallTime(), 6, 99, compare.Inconclusive, "among 100 test cases only 8 and 8"},
-		{"time among many, enough samples", wallTime(), 8, 99, compare.Regressed, "the samples differ, and"},
+		{"time among many, enough samples", wallTime(), 8, 99, compare.Regressed, "the measurements differ, and"},
 		{"time among many, few samples", wallTime(), 4, 99, compare.Inconclusive, "among 100 test cases only 8 and 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestChange(t *testing.T) {
 		B:        compare.Side{N: 6, Min: 20, Median: 22.5, MedianInterval: &compare.Interval{Low: 20, High: 25}, Environment: "m1"},
 		Relative: &relative, P: &p, Adjusted: &p, Threshold: 0.002, Rule: compare.RuleFewResults,
 		Significant: true, Relevant: true, Magnitude: compare.VeryLarge, Judgement: compare.Regressed,
-		Why: "the samples differ, and the change reaches the noise threshold of 0.20% (fixed, with fewer than 10 master results before a)",
+		Why: "the measurements differ, and the change reaches the noise threshold of 0.20% (fixed, with fewer than 10 master results before a)",
 	}
 	near := cmp.Comparer(func(x, y float64) bool { return max(x-y, y-x) < 1e-12 })
 	if diff := cmp.Diff(want, got, near); diff != "" {

@@ -84,15 +84,15 @@ func (j *judged) judgeCount(tests int) {
 	case j.small():
 		j.isSmall()
 	case j.P == nil && j.known:
-		j.isSignificant("too few samples for a test; the threshold alone decides")
+		j.isSignificant("too few measurements for a test; the threshold alone decides")
 	case j.P == nil && j.clear():
-		j.isClear("too few samples for a test")
+		j.isClear("too few measurements for a test")
 	case j.P == nil:
-		j.is(Inconclusive, "too few samples for a test, no history, spread or floor to say what noise does, and the change is below %d times all known noise", clearFactor)
+		j.is(Inconclusive, "too few measurements for a test, no history, spread or floor to say what noise does, and the change is below %d times all known noise", clearFactor)
 	case *j.Adjusted <= alpha:
-		j.isSignificant("the samples differ")
+		j.isSignificant("the measurements differ")
 	case *j.P <= alpha && j.outnumbered(tests):
-		j.isSignificant("the samples differ as far as so few can show among %d test cases", tests)
+		j.isSignificant("the measurements differ as far as so few can show among %d test cases", tests)
 	default:
 		j.isOverlap()
 	}
@@ -102,22 +102,22 @@ func (j *judged) judgeCount(tests int) {
 func (j *judged) judgeTime(tests int) {
 	switch {
 	case j.P == nil && j.clear():
-		j.isClear("too few samples for a test")
+		j.isClear("too few measurements for a test")
 	case j.P == nil:
 		n := samplesNeeded(alpha)
-		j.is(Inconclusive, "too few samples for a time: %d and %d, where %d and %d could tell", j.a.N, j.b.N, n, n)
+		j.is(Inconclusive, "too few measurements for a time: %d and %d, where %d and %d could tell", j.a.N, j.b.N, n, n)
 	case smallestP(j.a.clean(), j.b.clean()) > alpha:
-		j.is(Inconclusive, "interference on record: only %d of %d and %d of %d samples are clean",
+		j.is(Inconclusive, "interference on record: only %d of %d and %d of %d measurements are clean",
 			j.a.clean(), j.a.N, j.b.clean(), j.b.N)
 	case j.small():
 		j.isSmall()
 	case *j.Adjusted <= alpha:
-		j.isSignificant("the samples differ")
+		j.isSignificant("the measurements differ")
 	case *j.P <= alpha && j.outnumbered(tests) && j.clear():
-		j.isClear(fmt.Sprintf("the samples differ as far as so few can show among %d test cases", tests))
+		j.isClear(fmt.Sprintf("the measurements differ as far as so few can show among %d test cases", tests))
 	case *j.P <= alpha && j.outnumbered(tests):
 		n := samplesNeeded(alpha / float64(tests))
-		j.is(Inconclusive, "the samples differ, but among %d test cases only %d and %d samples could confirm it", tests, n, n)
+		j.is(Inconclusive, "the measurements differ, but among %d test cases only %d and %d measurements could confirm it", tests, n, n)
 	default:
 		j.isOverlap()
 	}
@@ -133,7 +133,7 @@ func (j *judged) isSmall() {
 }
 
 func (j *judged) isOverlap() {
-	j.is(Unchanged, "the samples do not differ (p = %.3f, corrected %.3f)", *j.P, *j.Adjusted)
+	j.is(Unchanged, "the measurements do not differ (p = %.3f, corrected %.3f)", *j.P, *j.Adjusted)
 }
 
 // outnumbered reports whether this change could not survive the correction alone, however clear it was.

@@ -9,8 +9,12 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// MaxDrawn is how many jobs a drawing shows one by one. More are folded: one box for all jobs of a kind on a target.
-const MaxDrawn = 200
+// MaxDrawn is how many jobs a drawing shows one by one, MaxLines how many needs. More are folded: one box for all jobs of a
+// kind on a lane, on a target, of the kind, or for all.
+const (
+	MaxDrawn = 200
+	MaxLines = 400
+)
 
 // Drawn is a job as a drawing shows it.
 type Drawn struct {
@@ -18,6 +22,8 @@ type Drawn struct {
 	// State is its state in the words of the log, such as in_progress; empty for none.
 	State    string
 	Optional bool
+	// Copy is the number of the sample that it measures; 0 for the base series.
+	Copy int
 	// Link is where more is said about the job, Note what the drawing says about it to who points at it. Either may be
 	// empty.
 	Link, Note string
@@ -27,15 +33,18 @@ type Drawn struct {
 type Drawing struct {
 	Boxes []Box
 	Lines []Line
-	// Folded says that a box is all jobs of a kind, or of a kind on a target.
+	// Folded says that a box is several jobs, and Depth what they have in common.
 	Folded bool
+	Depth  Depth
 }
 
 // Box is a job, or several ones in a folded drawing.
 type Box struct {
 	Name string
-	// Jobs are the places of its jobs in the list that was drawn.
-	Jobs []int
+	// Label is what its jobs have in common.
+	Label Label
+	// Jobs is how many it has. Copies is the highest number of their samples; 0 for the base series.
+	Jobs, Copies int
 	// State is that of its jobs; if they differ, "failure" or "in_progress" if one of them is that, else "mixed".
 	State string
 	// Counts says how many jobs are in which state; empty if the jobs have none.
@@ -80,25 +89,20 @@ var drawnStates = []struct{ state, mark string }{
 // Draw returns the drawing of jobs and what they need. Needs name jobs by their places in the list; one that names no
 // job is not drawn.
 func Draw(jobs []Drawn, needs []Need) Drawing {
-	d := Drawing{Folded: len(jobs) > MaxDrawn}
-	of := make([]int, len(jobs))
-	switch {
-	case !d.Folded:
-		names := Names(labels(jobs))
-		for i, j := range jobs {
-			of[i] = i
-			d.Boxes = append(d.Boxes, Box{Name: names[i], Jobs: []int{i}, State: j.State, Optional: j.Optional, Link: j.Link, Note: j.Note})
-		}
-	default:
-		d.Boxes = fold(jobs, of, func(l Label) Label { return Label{Kind: l.Kind, Target: l.Target} })
-		if len(d.Boxes) > MaxDrawn {
-			d.Boxes = fold(jobs, of, func(l Label) Label { return Label{Kind: l.Kind} })
-		}
+	if len(jobs) > MaxDrawn {
+		return FoldWithin(jobs, needs, MaxDrawn, MaxLines)
 	}
-	for i := range d.Boxes {
-		d.Boxes[i].count(jobs)
+	all := lines(needs, len(jobs))
+	if len(all) > MaxLines {
+		return FoldWithin(jobs, needs, MaxDrawn, MaxLines)
 	}
-	d.Lines = lines(needs, of)
+	d := Drawing{Lines: all}
+	names := Names(labels(jobs))
+	for i, j := range jobs {
+		b := Box{Name: names[i], Label: j.Label, Jobs: 1, State: j.State, Optional: j.Optional, Link: j.Link, Note: j.Note}
+		b.add(j.State, 1)
+		d.Boxes = append(d.Boxes, b)
+	}
 	return d
 }
 
@@ -110,44 +114,20 @@ func labels(jobs []Drawn) []Label {
 	return all
 }
 
-// fold returns one box for all jobs that have the same part of their labels, in the order of their first jobs. It notes
-// in which box each job is.
-func fold(jobs []Drawn, of []int, part func(Label) Label) []Box {
-	var boxes []Box
-	var groups []Label
-	at := map[Label]int{}
-	for i, j := range jobs {
-		group := part(j.Label)
-		box, known := at[group]
-		if !known {
-			box = len(boxes)
-			at[group] = box
-			boxes, groups = append(boxes, Box{Optional: true}), append(groups, group)
-		}
-		of[i] = box
-		boxes[box].Jobs = append(boxes[box].Jobs, i)
-		boxes[box].Optional = boxes[box].Optional && j.Optional
+// add counts jobs in a state.
+func (b *Box) add(state string, jobs int) {
+	at := slices.IndexFunc(b.Counts, func(c Count) bool { return c.State == state })
+	switch {
+	case state == "":
+	case at < 0:
+		b.Counts = append(b.Counts, Count{state, jobs})
+	default:
+		b.Counts[at].Jobs += jobs
 	}
-	for i, name := range Names(groups) {
-		boxes[i].Name = fmt.Sprintf("%s · %d jobs", name, len(boxes[i].Jobs))
-		if len(boxes[i].Jobs) == 1 {
-			boxes[i].Name = name + " · 1 job"
-		}
-	}
-	return boxes
 }
 
-// count counts the states of the jobs in the box.
-func (b *Box) count(jobs []Drawn) {
-	in := map[string]int{}
-	for _, i := range b.Jobs {
-		if s := jobs[i].State; s != "" {
-			in[s]++
-		}
-	}
-	for s, n := range in {
-		b.Counts = append(b.Counts, Count{s, n})
-	}
+// settle sorts the counts of the box, and says in one word what they amount to.
+func (b *Box) settle() {
 	place := func(s string) int {
 		at := slices.IndexFunc(drawnStates, func(k struct{ state, mark string }) bool { return k.state == s })
 		if at < 0 {
@@ -158,21 +138,24 @@ func (b *Box) count(jobs []Drawn) {
 	slices.SortFunc(b.Counts, func(x, y Count) int {
 		return cmp.Or(cmp.Compare(place(x.State), place(y.State)), cmp.Compare(x.State, y.State))
 	})
+	has := func(state string) bool {
+		return slices.ContainsFunc(b.Counts, func(c Count) bool { return c.State == state })
+	}
 	switch {
 	case len(b.Counts) == 1:
 		b.State = b.Counts[0].State
-	case in[string(Failed)] > 0:
+	case has(string(Failed)):
 		b.State = string(Failed)
-	case in[drawnRunning] > 0:
+	case has(drawnRunning):
 		b.State = drawnRunning
-	case len(in) > 0:
+	case len(b.Counts) > 0:
 		b.State = drawnMixed
 	}
 }
 
 // Words says in which states the jobs of the box are: "success", or "500 success, 12 skipped".
 func (b Box) Words() string {
-	if len(b.Jobs) == 1 {
+	if b.Jobs == 1 {
 		return spaced(b.State)
 	}
 	return tally(b.Counts)
@@ -188,26 +171,18 @@ func tally(counts []Count) string {
 
 func spaced(state string) string { return strings.ReplaceAll(state, "_", " ") }
 
-// lines returns the lines between boxes, each once, sorted.
-func lines(needs []Need, of []int) []Line {
-	ended := map[Line]bool{} // whether all needs from one box on another one end with any end
+// lines returns the lines between so many jobs, each once, sorted.
+func lines(needs []Need, jobs int) []Line {
+	anyEnd := map[Line]bool{}
 	for _, n := range needs {
-		if n.Job < 0 || n.Job >= len(of) || n.On < 0 || n.On >= len(of) || of[n.Job] == of[n.On] {
+		if n.Job < 0 || n.Job >= jobs || n.On < 0 || n.On >= jobs || n.Job == n.On {
 			continue
 		}
-		l := Line{On: of[n.On], Job: of[n.Job]}
-		all, seen := ended[l]
-		ended[l] = n.Until == events.UntilEnded && (all || !seen)
+		l := Line{On: n.On, Job: n.Job}
+		all, seen := anyEnd[l]
+		anyEnd[l] = n.Until == events.UntilEnded && (all || !seen)
 	}
-	all := make([]Line, 0, len(ended))
-	for l, anyEnd := range ended {
-		if anyEnd {
-			l.Until = events.UntilEnded
-		}
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b Line) int { return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Job, b.Job)) })
-	return all
+	return linesOf(anyEnd)
 }
 
 // Steps returns for each job in which step it may run, from 0: one after the last of those that it needs. In a cycle,
@@ -243,10 +218,10 @@ func Steps(jobs int, needs []Need) []int {
 
 // Tally says in which states jobs are: "500 success, 12 skipped".
 func Tally(jobs []Drawn) string {
-	all := Box{Jobs: make([]int, len(jobs))}
-	for i := range all.Jobs {
-		all.Jobs[i] = i
+	var all Box
+	for _, j := range jobs {
+		all.add(j.State, 1)
 	}
-	all.count(jobs)
+	all.settle()
 	return tally(all.Counts)
 }

@@ -33,6 +33,19 @@ func (l Label) String() string {
 	return strings.Join(parts[:], "/")
 }
 
+// Short returns the parts of the label that tell it from others of its kind: kind, then target, set, backend and profile where
+// they differ.
+func (l Label) Short(differ [5]bool) string {
+	parts := l.parts()
+	short := parts[:1]
+	for at := 1; at < len(parts); at++ {
+		if differ[at] {
+			short = append(short[:len(short):len(short)], parts[at])
+		}
+	}
+	return strings.Join(short, "/")
+}
+
 // Names returns short names: kind/target/set/backend/profile without the parts in which the jobs of the kind do not
 // differ. Jobs with the same label are told apart by their places in the list.
 func Names(jobs []Label) []string {
@@ -52,14 +65,7 @@ func Names(jobs []Label) []string {
 	names := make([]string, len(jobs))
 	count := map[Label]int{}
 	for i, j := range jobs {
-		parts := j.parts()
-		short := parts[:1]
-		for at := 1; at < len(parts); at++ {
-			if differ[j.Kind][at] {
-				short = append(short[:len(short):len(short)], parts[at])
-			}
-		}
-		names[i] = strings.Join(short, "/")
+		names[i] = j.Short(*differ[j.Kind])
 		count[j]++
 	}
 	for i, j := range jobs {

@@ -22,7 +22,7 @@ const (
 	margin    = 8
 	arrowHead = 5
 	// longest is how many letters of a name are shown.
-	longest = 40
+	longest = 48
 )
 
 // fileStyle is for a drawing that stands alone. On a page the style of the page counts.

@@ -161,7 +161,7 @@ func TestDrawingsAreWellFormed(t *testing.T) {
 		d := Draw(jobs, needs)
 		in := 0
 		for _, b := range d.Boxes {
-			in += len(b.Jobs)
+			in += b.Jobs
 		}
 		if in != len(jobs) || d.Folded != (len(jobs) > MaxDrawn) || !d.Folded && len(d.Boxes) != len(jobs) {
 			t.Fatalf("%d boxes for %d jobs hold %d", len(d.Boxes), len(jobs), in)

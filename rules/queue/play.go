@@ -253,6 +253,9 @@ func (w *LaneWork) lastRequired() int {
 	return last
 }
 
+// lanesNamed is how many of many lanes a sentence names.
+const lanesNamed = 3
+
 // unserved says which lanes have required jobs but no collector that begins them, or that there are required jobs for
 // which there is no lane; empty when there are none.
 func unserved(plan Plan) string {
@@ -267,7 +270,11 @@ func unserved(plan Plan) string {
 		}
 	}
 	if len(lanes) > 0 {
-		words = append(words, "no collector serves "+strings.Join(lanes, " and "))
+		named := strings.Join(lanes, " and ")
+		if more := len(lanes) - lanesNamed; more > 1 {
+			named = fmt.Sprintf("%s and %d more lanes", strings.Join(lanes[:lanesNamed], ", "), more)
+		}
+		words = append(words, "no collector serves "+named)
 	}
 	return strings.Join(words, "; ")
 }

@@ -158,3 +158,16 @@ func TestOptionalJobsDelayOthersAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestManyUnmannedLanesAreCounted(t *testing.T) {
+	var lanes []LaneWork
+	for set := range 9 {
+		lanes = append(lanes, jobs(events.Lane{Target: "t", Set: events.Set(set)}, 1))
+		lanes[set].Unmanned = true
+	}
+	for n, want := range map[int]string{2: "t/0 and t/1", 4: "t/0 and t/1 and t/2 and t/3", 5: "t/0, t/1, t/2 and 2 more lanes", 9: "t/0, t/1, t/2 and 6 more lanes"} {
+		if got := unserved(plan(lanes[:n]...)); got != "no collector serves "+want {
+			t.Errorf("%d lanes: %q", n, got)
+		}
+	}
+}

@@ -157,7 +157,11 @@ func terms(asked, all []string) *Terms {
 func (r Request) Exists() bool { return r.ID != "" }
 
 // Refusal says why a command is not carried out. Nothing was recorded.
-type Refusal struct{ Reason string }
+type Refusal struct {
+	Reason string
+	// TooMany says that the request has as many of something as it may have.
+	TooMany bool
+}
 
 func (r *Refusal) Error() string { return r.Reason }
 

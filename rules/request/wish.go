@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ const (
 	maxSelected = 1000
 	maxCopies   = 20
 )
+
+// maxWaiting is how many wishes of a request may wait for their answers. A wish for samples can wait long: while many jobs wait,
+// no samples are made.
+const maxWaiting = 20
 
 // The samples of a noise graph if nobody says how many, and the least that show a spread.
 const (
@@ -57,6 +62,10 @@ func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
 			return nil, refuse("the key %q was used before for another wish: choose another key", w.Key)
 		}
 		return nil, nil
+	}
+	if len(r.Wishes) >= maxWaiting {
+		return nil, &Refusal{TooMany: true, Reason: fmt.Sprintf(
+			"request %s has %d wishes for more jobs that wait for an answer, and may not have more: ask again when some are answered, as `tacho trace %s` shows", r.ID, len(r.Wishes), r.ID)}
 	}
 	return []events.Fact{w}, nil
 }

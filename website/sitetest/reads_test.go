@@ -53,14 +53,14 @@ func golden(t *testing.T, name, answer string) {
 	}
 }
 
-func TestTheShapesOfQueueAndStatusAreStable(t *testing.T) {
+func TestTheShapesOfReadsAreStable(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
 	if _, err := st.now().Queue(s.ctx); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"queue", "status"} {
-		resp, body := s.get("/api/v1/" + name)
+	for name, path := range map[string]string{"queue": "queue", "status": "status", "request": "requests/" + string(st.running), "job": "jobs/" + string(st.work.ID)} {
+		resp, body := s.get("/api/v1/" + path)
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 			t.Errorf("%s: %s, %s", name, resp.Status, resp.Header.Get("Content-Type"))
 		}

@@ -62,6 +62,8 @@ type site struct {
 
 	// stopProjector lets a test look at tables that do not move.
 	stopProjector func()
+	// reads counts what the website asks of the tables.
+	reads tally
 }
 
 // open starts a website; change may alter its configuration.
@@ -73,7 +75,7 @@ func open(t testing.TB, change func(*website.Config)) *site {
 	s.log = memory.New(memory.Config{BeatTTL: time.Hour, Clock: s.clock.read})
 	s.suite = definitions(t)
 	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}
-	reader, err := readmodel.Open(ctx, url)
+	reader, err := readmodel.OpenPools(ctx, url, readmodel.Pools{Tracer: &s.reads})
 	if err != nil {
 		t.Fatal(err)
 	}

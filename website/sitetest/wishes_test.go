@@ -2,15 +2,18 @@ package sitetest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -283,4 +286,48 @@ func (st *story) told(kind string) (found []readmodel.Event) {
 		}
 	}
 	return found
+}
+
+func TestWishesAndDryRunsAreBounded(t *testing.T) {
+	var running atomic.Int64
+	free := make(chan struct{})
+	st := open(t, func(c *website.Config) {
+		c.Readers.Wait = config.Duration(50 * time.Millisecond)
+		c.Preview = func(context.Context, events.RequestID, events.GraphWanted) (graph.Preview, error) {
+			running.Add(1)
+			<-free
+			return graph.Preview{Token: "0a1b"}, nil
+		}
+	}).story()
+	dry := client.NewGraph{Kind: events.GraphRetrigger, DryRun: true}
+	done := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := st.client.WantGraph(st.ctx, st.child, dry)
+			done <- err
+		}()
+	}
+	st.until(func() bool { return running.Load() == 2 })
+	_, err := st.client.WantGraph(st.ctx, st.child, dry)
+	wantStatus(t, err, http.StatusServiceUnavailable, "too many ask for dry runs at this moment")
+	resp, body := st.do(http.MethodPost, "/api/v1/requests/"+string(st.child)+"/graphs", `{"kind":"retrigger","dry_run":true}`, permitted())
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "5" || !strings.Contains(body, "try again in 5 s") {
+		t.Errorf("%s, Retry-After %q: %s", resp.Status, resp.Header.Get("Retry-After"), body)
+	}
+	close(free)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if made, err := st.client.WantGraph(st.ctx, st.child, dry); err != nil || made.Token != "0a1b" || running.Load() != 3 {
+		t.Errorf("%+v %v: %d ran", made, err, running.Load())
+	}
+
+	for n := range 20 {
+		_, answer, err := st.control.Want(st.ctx, teller(), st.child, events.GraphWanted{Key: fmt.Sprint("k", n), Kind: events.GraphNoise})
+		st.ask(answer, err)
+	}
+	_, err = st.client.WantGraph(st.ctx, st.child, client.NewGraph{Kind: events.GraphNoise})
+	wantStatus(t, err, http.StatusTooManyRequests, "has 20 wishes")
 }
