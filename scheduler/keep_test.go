@@ -15,7 +15,7 @@ import (
 // while it is in progress, after it has released its jobs, and once a wish has given them back to it.
 func TestARequestKeepsItsJobs(t *testing.T) {
 	released := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(keepWorlds) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		named := &seeded{TB: t, seed: seed}
 		d := manyProfiles(r)
