@@ -14,3 +14,6 @@ const (
 
 // graphWorlds is how many random farms with graphs the test plays.
 const graphWorlds = 10_000
+
+// keepWorlds is how many random farms the test of the jobs of requests plays.
+const keepWorlds = 60

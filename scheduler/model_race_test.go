@@ -15,3 +15,6 @@ const (
 
 // graphWorlds is how many random farms with graphs the test plays.
 const graphWorlds = 30
+
+// keepWorlds is how many random farms the test of the jobs of requests plays under the race detector.
+const keepWorlds = 8

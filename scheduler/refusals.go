@@ -41,9 +41,9 @@ func (s *state) whyNot(r *request.Request, id events.JobID, j *ledger.Job) strin
 	case skipped:
 		return fmt.Sprintf("%s is skipped because job %s did not succeed: name that one, and it runs after it", name, cause)
 	case j.State == events.JobInProgress:
-		return fmt.Sprintf("%s is in progress: ask again when it has ended", name)
+		return fmt.Sprintf("%s is in progress: ask again when it has ended (`tacho job show %s`)", name, j.ID)
 	case s.Held(j):
-		return fmt.Sprintf("%s is blocked: it runs when the jobs that it needs have ended", name)
+		return fmt.Sprintf("%s is blocked: it runs when the jobs that it needs have ended (`tacho job why %s`)", name, j.ID)
 	}
 	return fmt.Sprintf("%s is %s and has not run yet: `tacho job why %s` says what it waits for", name, j.State, j.ID)
 }
@@ -66,10 +66,10 @@ func (s *state) tooLate(r *request.Request, selected []events.JobID, known map[e
 	}
 	var use []string
 	if len(undone) > 0 || len(succeeded) == 0 {
-		use = append(use, fmt.Sprintf("use `tacho request repair %s%s`", r.ID, flags("select", undone)))
+		use = append(use, fmt.Sprintf("`tacho request repair %s%s`", r.ID, flags("select", undone)))
 	}
 	if len(succeeded) > 0 {
-		use = append(use, fmt.Sprintf("use `tacho graph retrigger %s%s` to measure once more what has succeeded", r.ID, flags("job", succeeded)))
+		use = append(use, fmt.Sprintf("`tacho graph retrigger %s%s` to measure once more what has succeeded", r.ID, flags("job", succeeded)))
 	}
-	return fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: %s", r.ID, r.State, strings.Join(use, ", and "))
+	return fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use %s", r.ID, r.State, strings.Join(use, ", and "))
 }

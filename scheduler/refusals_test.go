@@ -155,3 +155,23 @@ func TestTooManyRoundsAreRefused(t *testing.T) {
 		t.Errorf("%q advises %v", why, got)
 	}
 }
+
+// A repair of a selection says how many jobs it could have had.
+func TestARepairOfNothingCountsJobs(t *testing.T) {
+	for ends, want := range map[string]string{
+		"-": "1 job did not succeed, but it does not have kind=z: `tacho request show rt1` lists the jobs",
+		"+": "every job of the request succeeded: what they measured stands; `tacho graph retrigger rt1` measures them once more",
+	} {
+		f := newGraphFarm(t, kinds("a z"))
+		f.ends["a"] = ends
+		id := f.ask("t1", "", events.Master)
+		f.settle()
+		if why := f.wish(id, events.GraphWanted{Kind: events.GraphRepair, Where: []string{"kind=z"}}); why != "" {
+			t.Fatal(why)
+		}
+		f.settle()
+		if got := f.refused(); got != want {
+			t.Errorf("refused with %q, want %q", got, want)
+		}
+	}
+}

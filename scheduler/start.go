@@ -204,9 +204,10 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 	switch {
 	case len(selected) > 0:
 	case undone > 0:
-		return nil, fmt.Sprintf("%s did not succeed, and none of these has %s: `tacho request show %s` lists them", phrase.Count(undone, "job"), strings.Join(wish.Where, " "), r.ID)
+		return nil, fmt.Sprintf("%s did not succeed, but %s %s: `tacho request show %s` lists the jobs",
+			phrase.Count(undone, "job"), phrase.Verb(undone, "it does not have", "none of them has"), strings.Join(wish.Where, " "), r.ID)
 	case running > 0:
-		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %s still to end: ask again then", phrase.Are(running, "job"))
+		return nil, fmt.Sprintf("no job of the request has failed or was cancelled, and %s still to end: ask again then (`tacho request show %s`)", phrase.Are(running, "job"), r.ID)
 	default:
 		return nil, fmt.Sprintf("every job of the request succeeded: what they measured stands; `tacho graph retrigger %s` measures them once more", r.ID)
 	}
