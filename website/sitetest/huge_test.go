@@ -134,7 +134,8 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 	bounded(page+"?graph=0&kind=stage-3&after=950", []string{"jobs 951 to 1000", "Those before"}, []string{"Those after"})
 	bounded(page+"?after=10000", []string{"all: no job"}, nil)
 	bounded(last, []string{"Needed by", `<span class="none">no job</span>`, "stage-8/linux-arch-19/1/profile-9</a>"}, nil)
-	if resp, _ := st.get(page + "?set=no"); resp.StatusCode != http.StatusBadRequest {
+	resp, _ := st.get(page + "?set=no")
+	if resp.StatusCode != http.StatusBadRequest {
 		t.Errorf("a set that is no number: %s", resp.Status)
 	}
 
@@ -149,8 +150,7 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, html := st.get(page)
-	links := regexp.MustCompile(`<a href="[^"]*"><g|</g></a>`)
-	unlinked := links.ReplaceAllStringFunc(html, func(s string) string { return map[bool]string{true: "</g>", false: "<g"}[s == "</g></a>"] })
+	unlinked := regexp.MustCompile(`<a href="[^"]*"><g`).ReplaceAllString(strings.ReplaceAll(html, "</g></a>", "</g>"), "<g")
 	if svg := whole.Graphs[0].Drawing(nil).SVG("What the jobs need: Graph"); !strings.Contains(unlinked, svg) {
 		t.Errorf("the page does not have the drawing of its jobs:\n%s", svg)
 	}
@@ -160,14 +160,16 @@ func TestPagesOfHugeGraphsAreBounded(t *testing.T) {
 	bounded("/jobs/"+string(jobs[1000].ID), []string{"it is skipped", "stage-0/linux-arch-0/0/profile-0</a>"}, nil)
 
 	st.shows("/", []string{`target=linux-arch-3#unfolded">240 jobs more</a>`}, nil)
-	if html, _, _, _ := st.cost("/"); len(html) > hugeBytes {
+	html, _, _, _ = st.cost("/")
+	if len(html) > hugeBytes {
 		t.Errorf("the front page has %d bytes", len(html))
 	}
 	b := browse(t)
 	for name, path := range map[string]string{"huge": page, "unfolded": page + "?graph=0&" + lane, "crowded": "/"} {
 		b.do(t, chromedp.EmulateViewport(390, 844), chromedp.Navigate(st.http.URL+path), chromedp.WaitVisible(chromedp.CSS("main")))
 		b.keepPicture(t, name)
-		if wider := value[int](t, b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wider > 0 {
+		wider := value[int](t, b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`)
+		if wider > 0 {
 			t.Errorf("%s is %d pixels wider than a phone", path, wider)
 		}
 	}
