@@ -7,7 +7,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// DOT returns the drawing in the language of Graphviz. A dashed arrow means that any end of the job is enough.
+// DOT returns the drawing in the language of Graphviz. A dashed arrow means that any end of the job is enough. The note of a
+// box is shown to who points at it.
 func (d Drawing) DOT() string {
 	var b strings.Builder
 	b.WriteString("digraph jobs {\n  rankdir=LR;\n  node [shape=box];\n")

@@ -17,7 +17,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-var writeFrozen = flag.Bool("write-frozen", false, "write testdata/expansions.txt: only when new kinds of definitions are drawn")
+var writeFrozen = flag.Bool("write-frozen", false, "write testdata/expansions.txt: only when a suite of this repository has changed, or what is drawn")
 
 // draw makes definitions of version 1, or of version 2 with needs, from random numbers.
 type draw struct{ *rand.Rand }
