@@ -17,7 +17,7 @@ import (
 
 // A simulated farm answers a thousand requests. Then each writer gets a wrong clock, and some requests a report. An observer
 // that knows only when the log stored what happened says how long each stage took. The stages that the tables give are those,
-// to the millisecond, and they add up.
+// to the millisecond, and they add up. The jobs that began in time are those, too.
 func TestStagesOfAThousandRequests(t *testing.T) {
 	count := min(simulated, 1000)
 	d := simulatedSuite()
@@ -76,9 +76,87 @@ func TestStagesOfAThousandRequests(t *testing.T) {
 		sums.ExecutionMS += got.ExecutionMS
 		sums.WholeMS += got.WholeMS
 	}
+	clocks.compareWaits(tables)
 	t.Logf("%d requests, %v, %d with a report: %+v", len(list), ended, reported, sums)
 	if sums.ArtifactMS == 0 || sums.AdmissionMS == 0 || sums.ExecutionMS == 0 || reported == 0 || ended[events.StateCancelled] == 0 {
 		t.Error("a stage has no time, or nothing was cancelled")
+	}
+}
+
+// compareWaits compares how many jobs of each lane began in time with what the observer has seen, for windows of several lengths.
+func (w *wrongClocks) compareWaits(tables *readmodel.Reader) {
+	hits, runs := 0, 0
+	for _, window := range []time.Duration{time.Hour, 24 * time.Hour, 60 * 24 * time.Hour} {
+		// The log ends long after the last job: half of the windows end in the middle of it.
+		for _, now := range []time.Time{w.end, w.middle} {
+			const target = 2 * time.Minute
+			want := map[string][2]int{}
+			for _, j := range w.jobs {
+				due := j.ready.Add(target)
+				if due.Before(now.Add(-window)) || !due.Before(now) || j.begun.IsZero() && !j.ended.IsZero() && !j.ended.After(due) {
+					continue
+				}
+				n := want[j.lane.String()]
+				n[0]++
+				if !j.begun.IsZero() && !j.begun.After(due) {
+					n[1]++
+				}
+				want[j.lane.String()] = n
+			}
+			got, err := tables.Waits(w.t.Context(), readmodel.WaitsFilter{Window: window, Now: now, Target: target})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			for _, l := range got.Lanes {
+				if n := want[l.Lane]; l.Runs != n[0] || l.Hits != n[1] {
+					w.t.Errorf("%s until %s: lane %s has %d of %d in time, want %d of %d", window, now, l.Lane, l.Hits, l.Runs, n[1], n[0])
+				}
+				hits, runs = hits+l.Hits, runs+l.Runs
+				delete(want, l.Lane)
+			}
+			for lane, n := range want {
+				w.t.Errorf("%s until %s: lane %s is not there, want %v", window, now, lane, n)
+			}
+		}
+	}
+	w.t.Logf("%d of %d jobs in time", hits, runs)
+	if hits == 0 || hits == runs {
+		w.t.Error("all jobs were in time, or none")
+	}
+}
+
+// wait is what the observer has seen of a job.
+type wait struct {
+	lane                events.Lane
+	ready, begun, ended time.Time
+}
+
+// lookAtJob notes when the log stored that a job was made, begun and ended. The jobs of the simulation need no others.
+func (w *wrongClocks) lookAtJob(f events.Fact, at time.Time) {
+	at = at.Truncate(time.Millisecond)
+	over := func(id events.JobID) {
+		if j := w.jobs[id]; j != nil && j.ended.IsZero() {
+			j.ended = at
+		}
+	}
+	// The others do not change when a job begins or ends.
+	//exhaustive:ignore
+	switch f := f.(type) {
+	case events.JobsCreated:
+		for _, j := range f.Jobs {
+			w.jobs[j.ID] = &wait{lane: j.Lane(), ready: at}
+		}
+		w.middle = at.Add(time.Minute)
+	case events.JobDequeued:
+		if j := w.jobs[f.Job.ID]; j.begun.IsZero() {
+			j.begun = at
+		}
+	case events.JobFinished:
+		over(f.JobID)
+	case events.JobsWithdrawn:
+		for _, id := range f.Jobs {
+			over(id)
+		}
 	}
 }
 
@@ -90,12 +168,14 @@ type wrongClocks struct {
 	// seen are the instants of each request in milliseconds: created, artifacts ready, started, ended, reported; 0 for none.
 	seen  map[events.RequestID]*[5]int64
 	order []events.RequestID
-	end   time.Time
+	jobs  map[events.JobID]*wait
+	// end is when the log ends, middle a minute after its last jobs were made.
+	end, middle time.Time
 }
 
 // newWrongClocks sets the clocks of all writers wrong: each event says that it happened up to an hour before or after.
 func newWrongClocks(t *testing.T, stored []events.Stored) *wrongClocks {
-	w := &wrongClocks{t: t, r: rand.New(rand.NewPCG(3, 5)), seen: map[events.RequestID]*[5]int64{}}
+	w := &wrongClocks{t: t, r: rand.New(rand.NewPCG(3, 5)), seen: map[events.RequestID]*[5]int64{}, jobs: map[events.JobID]*wait{}}
 	for _, s := range stored {
 		w.look(s)
 		header := map[string]string{}
@@ -116,6 +196,7 @@ func (w *wrongClocks) look(s events.Stored) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.lookAtJob(e.Fact, s.StoredAt)
 	note := func(id events.RequestID, what int) {
 		if w.seen[id][what] == 0 {
 			w.seen[id][what] = s.StoredAt.UnixMilli()
