@@ -65,7 +65,8 @@ func TestTimingsOfAGraphAreShown(t *testing.T) {
 		Path:   []waits.Step{{Number: 0, Job: "j0", Name: "smoke/amd", WaitingMS: 1000, RunningMS: 59_000}, {Number: 2, Job: "j2", Name: "compile/amd", ReadyMS: 60_000, RunningMS: 240_000}},
 		Rounds: []waits.Timing{{Number: 2, Job: "j2", Name: "compile/amd"}, {Number: 0, Job: "j0", Name: "smoke/amd", EndedMS: new(int64(60_000)), Unblocked: []int{2}}},
 	}}
-	answers := map[string]any{"requests/r1/graphs": twoGraphs(), "requests/r1/graphs/0/timings": found, "requests/r2/graphs": client.Graphs{RequestID: "r2"},
+	answers := map[string]any{
+		"requests/r1/graphs": twoGraphs(), "requests/r1/graphs/0/timings": found, "requests/r2/graphs": client.Graphs{RequestID: "r2"},
 		"requests/r2": readmodel.RequestJobs{Request: readmodel.Request{ID: "r2", StartedAt: &at}},
 	}
 	out, errs, code := answering(t, answers, "graph timings r1")
