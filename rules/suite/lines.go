@@ -26,6 +26,8 @@ type Line struct {
 
 // Evolve returns the lines after f happened. It leaves l as it is.
 func (l Lines) Evolve(f events.Fact) Lines {
+	// Only the facts of a suite concern it.
+	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.DefinitionsPublished:
 		line := l[f.Branch]
@@ -42,9 +44,8 @@ func (l Lines) Evolve(f events.Fact) Lines {
 		line := l[f.Branch]
 		line.Revision, line.File, line.Problems = f.Revision, f.File, slices.Clip(f.Problems)
 		return l.with(f.Branch, line)
-	default:
-		return l
 	}
+	return l
 }
 
 func (l Lines) with(branch string, line Line) Lines {
