@@ -79,7 +79,7 @@ func (p *placing) place(ctx context.Context, n creation) (request.Create, error)
 	create := n.Create
 	named := create.Priority != ""
 	if !named {
-		create.Priority = n.usual
+		create.Priority = n.template.Priority
 	}
 	if create.Account != "" {
 		var err error

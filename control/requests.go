@@ -80,8 +80,8 @@ type creation struct {
 	request.Create
 	definitions *suite.Definitions
 	keepOlder   bool
-	// usual is the priority of requests for its branch that name none; empty if the branch has none.
-	usual events.Priority
+	// template is what it will be expanded with, unless newer definitions are published until its start.
+	template suite.Template
 }
 
 // id returns the id of the request.
@@ -149,7 +149,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-	}, d, n.KeepOlder, t.Priority}, nil
+	}, d, n.KeepOlder, t}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With

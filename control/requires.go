@@ -49,7 +49,7 @@ func (p *placing) possible(ctx context.Context, in events.QueueConfigured, n cre
 	if err := p.fewEnough(ctx, n.Requires); err != nil {
 		return err
 	}
-	needs, err := n.definitions.Needs(n.Kind, n.Parameters, asked...)
+	needs, err := n.definitions.Needs(n.template, n.Kind, n.Parameters, asked...)
 	switch {
 	case err != nil:
 		return refuse(Impossible, "%s", err)

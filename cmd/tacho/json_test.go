@@ -61,14 +61,14 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"account list", "account show alice", "queue list", "queue --queue bisect", "share", "usage", "share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines,
 		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "graph repair v9 --dry-run", "request repair v9 --reason test", "logs " + string(job), "job show " + string(job), "job why " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
-		"suite plan-sets " + naps + " --target here", "graph plan " + naps, "graph diff " + naps + " " + naps, "graph list v1", "graph show v1", "graph timings v1", "waits",
-		"waits --window 1h --lane here/0", "suite branches " + "naps", "suite promote naps --inherit --branch nothing",
+		"suite plan-sets " + naps + " --target here", "graph plan " + naps, "graph list v1", "graph show v1", "graph timings v1", "waits",
+		"waits --window 1h --lane here/0", "suite branches naps", "suite promote naps --inherit --branch nothing",
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",
 		"github deliveries", "github delivery " + string(deliveries[0].ID), "github outbox", "github comment " + string(comments[0].Key),
 		"collector activate local-here-1", "collector drain local-here-1 --reason test", "collector want v9 --reason test", "collector want",
 		"machine add eider --pool linux --slots 2 --memory 8g", "machine set eider --cpus 4 --trait nvme", "machine list", "machine show eider",
 		"collector deactivate eider-1", "collector remove eider-2", "machine remove eider --reason test",
-		"collector rotate spare --reason test", "collector remove spare --reason test", "collector list --all",
+		"collector rotate spare --reason test", "collector remove spare --reason test", "collector list --all", "graph diff " + naps + " " + naps,
 	}
 	waiting := ""
 	shown := map[string]bool{}

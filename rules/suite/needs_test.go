@@ -43,7 +43,7 @@ func TestNeedsOfMatchedJobs(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			needs, err := d.Needs(tc.kind, tc.p, match.Named{Who: "the request", Requirement: asked})
+			needs, err := d.Needs(Template{}, tc.kind, tc.p, match.Named{Who: "the request", Requirement: asked})
 			var got []string
 			for _, n := range needs {
 				got = append(got, n.Job+" "+n.Requires.String())
@@ -68,7 +68,7 @@ func TestNeedsOfMatchedJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Needs(events.Master, events.Parameters{}, match.Named{Who: "the request", Requirement: other})
+	_, err = d.Needs(Template{}, events.Master, events.Parameters{}, match.Named{Who: "the request", Requirement: other})
 	if want := "arch=amd64 (kind build) and arch=riscv64 (the request): they exclude one another"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
