@@ -26,6 +26,17 @@ func TestEveryWriteOfTheClient(t *testing.T) {
 	if again, err := c.Publish(s.ctx, s.suite.Canonical(), ""); err != nil || !again.Existed {
 		t.Errorf("publish again: %+v, %v", again, err)
 	}
+	released, err := c.Publish(s.ctx, s.suite.Canonical(), "release/1.2")
+	if err != nil || released.Existed {
+		t.Errorf("publish for a branch: %+v, %v", released, err)
+	}
+	moved, err := c.Promote(s.ctx, s.suite.Name, client.Promotion{Branch: "next", Digest: s.suite.Digest(), Reason: "a test"})
+	if err != nil || moved.Existed {
+		t.Errorf("promote: %+v, %v", moved, err)
+	}
+	if lines, err := c.After(moved.Seq).Branches(s.ctx, s.suite.Name); err != nil || len(lines) != 3 || lines[1].Branch != "next" || lines[2].Digest != s.suite.Digest() {
+		t.Errorf("branches: %+v, %v", lines, err)
+	}
 	if _, err := c.AddCollector(s.ctx, control.NewCollector{Name: "amd-0", Target: machine}); err != nil {
 		t.Fatal(err)
 	}
