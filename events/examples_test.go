@@ -40,6 +40,8 @@ func exampleFacts() []Fact {
 			RequestID: "r0011223344556677", Key: "k2", Kind: GraphRetrigger, Where: []string{"kind=compile"}, Copies: 3, Downstream: DownstreamAll,
 			Benchmarks: []string{"hello*"}, Priority: PriorityLow, Expect: "0011223344556677",
 		},
+		GraphWanted{RequestID: "r0011223344556677", Key: "k3", Kind: GraphForce, Select: []JobID{"j1122334455667788"}, Reason: "the smoke test is broken"},
+		JobForced{RequestID: "r0011223344556677", JobID: "j1122334455667788", Key: "k3", Reason: "the smoke test is broken"},
 		GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1},
 		GraphCancelled{RequestID: "r0011223344556677", Graph: 2, Reason: "enough"},
 		GraphRefused{RequestID: "r0011223344556677", Key: "k1", Reason: "job j1122334455667788 succeeded"},

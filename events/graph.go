@@ -17,6 +17,8 @@ const (
 	GraphRetrigger GraphKind = "retrigger"
 	// GraphNoise measures the parent several times more, each time as a sample of its own: what differs then is noise.
 	GraphNoise GraphKind = "noise"
+	// GraphForce makes no graph: a job that waits for others, or was skipped because of them, is to run all the same.
+	GraphForce GraphKind = "force"
 )
 
 // Sampled reports whether the jobs of such graphs are samples beside the base series. They never change how their request
@@ -64,6 +66,9 @@ type GraphWanted struct {
 // wishes must not take them for repairs: so they have a version of their own.
 func (f GraphWanted) selects() bool { return f.Kind.Sampled() || len(f.Where) > 0 }
 
+// forces reports whether the wish is to force a job. Programs that do not know such wishes would run it again.
+func (f GraphWanted) forces() bool { return f.Kind == GraphForce }
+
 // GraphRefused: a wish cannot be carried out.
 type GraphRefused struct {
 	RequestID RequestID `json:"request_id"`
@@ -103,6 +108,16 @@ type GraphCancelled struct {
 	RequestID RequestID `json:"request_id"`
 	Graph     int       `json:"graph"`
 	Reason    string    `json:"reason,omitempty"`
+}
+
+// JobForced: a person lets a job of a request run although its needs are not met. In the open graphs of the request they
+// count as met from then on, for the later rounds of the job, too.
+type JobForced struct {
+	RequestID RequestID `json:"request_id"`
+	JobID     JobID     `json:"job_id"`
+	// Key is the key of the GraphWanted that asked for it.
+	Key    string `json:"key"`
+	Reason string `json:"reason"`
 }
 
 // GraphEnded: every required job of a graph has ended or is skipped. Skipped jobs end with it: they never run in it.

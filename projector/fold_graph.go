@@ -1,6 +1,8 @@
 package projector
 
 import (
+	"cmp"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 )
@@ -29,7 +31,7 @@ func mayHave(r *requestRow, kind events.GraphKind) bool {
 		return r.State == events.StateInProgress
 	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise:
 		return true
-	case events.GraphRerun: // no graph of its own
+	case events.GraphRerun, events.GraphForce: // no graph of their own
 	}
 	return false
 }
@@ -129,8 +131,34 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		s.leave(g, number)
 		g.jobs[number] = f.Jobs[i].ID
 		s.enter(g, number, g.jobs[number])
+		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
 		s.follow(m, g, g.rules.Again(number))
 	}
+}
+
+// jobForced lets the needs of a job that has not ended count as met in the open graphs of a request. One that waits for no
+// job stays as it is: what it needs ended a moment before.
+func (s *state) jobForced(m moment, f events.JobForced) {
+	j := s.jobs[f.JobID]
+	if j == nil {
+		s.refused++
+		return
+	}
+	if j.State.Terminal() {
+		return
+	}
+	for _, p := range s.places[j.ID] {
+		if p.graph.row.RequestID != f.RequestID {
+			continue
+		}
+		if changes := p.graph.rules.Force(p.number); len(changes) > 0 {
+			j.Forced = cmp.Or(cleanText(f.Reason), "no reason")
+			p.graph.forced[p.number] = j.Forced
+			s.dirtyGraphs[p.graph.key()], s.dirtyJobs[j.ID] = true, true
+			s.follow(m, p.graph, changes)
+		}
+	}
+	s.touchQueue(m)
 }
 
 // endInGraphs notes in every open graph that has the job how it ended.

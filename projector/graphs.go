@@ -25,6 +25,8 @@ type openGraph struct {
 	// that are not named yet.
 	rules *graph.Graph
 	jobs  []events.JobID
+	// forced says why jobs run whatever became of what they need, by number.
+	forced map[int]string
 	// written is what its rows in graph_job were made from.
 	written []standing
 }
@@ -37,6 +39,7 @@ type standing struct {
 	state      graph.State
 	cause      int
 	needs, met int
+	forced     string
 }
 
 // place is a job's place in an open graph.
@@ -48,6 +51,7 @@ type place struct {
 func newOpenGraph(row graphRow) *openGraph {
 	return &openGraph{
 		row: row, rules: graph.New(row.Jobs, row.Needs), jobs: make([]events.JobID, row.Jobs), written: make([]standing, row.Jobs),
+		forced: map[int]string{},
 	}
 }
 
@@ -61,7 +65,7 @@ func (g *openGraph) has(number int) bool { return number >= 0 && number < len(g.
 func (g *openGraph) newRows() (rows []graphJobRow) {
 	now := make([]standing, len(g.jobs))
 	for i, id := range g.jobs {
-		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1}
+		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i]}
 		if cause, skipped := g.rules.Cause(i); skipped {
 			now[i].cause = cause
 		}
@@ -80,6 +84,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 		at[i] = len(rows)
 		row := graphJobRow{
 			RequestID: g.row.RequestID, Graph: g.row.Number, Number: i, JobID: s.job, Optional: s.optional, State: s.state, Needs: []readmodel.GraphNeed{},
+			Forced: s.forced,
 		}
 		if s.cause >= 0 {
 			row.SkippedBy = pointer(s.cause)
@@ -105,7 +110,7 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 	if g.row.Sealed {
 		jobs, needs := make([]graph.Job, len(g.jobs)), make([]graph.Held, 0, g.row.Needs)
 		for _, row := range rows {
-			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional}
+			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional, Forced: row.Forced != ""}
 			for _, n := range row.Needs {
 				needs = append(needs, graph.Held{Need: graph.Need{Job: row.Number, On: n.On, Until: n.Until}, Met: n.Met})
 			}
@@ -127,7 +132,9 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 		}
 	}
 	for _, row := range rows {
-		g.jobs[row.Number] = row.JobID
+		if g.jobs[row.Number] = row.JobID; row.Forced != "" {
+			g.forced[row.Number] = row.Forced
+		}
 	}
 	g.newRows()
 }

@@ -33,6 +33,13 @@ func (w *walker) graph() {
 		})
 	case 5:
 		w.tell(events.JobsCreated{RequestID: id, Graph: w.oddPart()})
+	case 6:
+		if j, ok := w.job(); ok {
+			w.tell(events.JobForced{
+				RequestID: []events.RequestID{id, j.RequestID, "nobody"}[w.r.IntN(3)], JobID: []events.JobID{j.ID, j.ID, "nobody", "bad\x00"}[w.r.IntN(4)],
+				Key: "k\x00", Reason: []string{"why not", "", "\x00"}[w.r.IntN(3)],
+			})
+		}
 	default:
 		w.tell(events.RequestStarted{RequestID: id, Definitions: "d1", Jobs: 4, Graphs: 1})
 		w.graphOf(id, tag, events.GraphInitial, w.r.IntN(2))

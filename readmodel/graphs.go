@@ -55,6 +55,7 @@ type GraphJobRow struct {
 	State     graph.State      `db:"state"`
 	SkippedBy *int             `db:"skipped_by"`
 	Needs     []GraphNeed      `db:"needs"`
+	Forced    string           `db:"forced"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
@@ -70,7 +71,9 @@ type GraphJob struct {
 	// SkippedBy is the number of the job that failed; nil unless the job is skipped.
 	SkippedBy *int `db:"skipped_by" json:"skipped_by,omitempty"`
 	// Needs are sorted by the number of the job that is needed.
-	Needs   []GraphNeed    `db:"needs" json:"needs"`
+	Needs []GraphNeed `db:"needs" json:"needs"`
+	// Forced is why a person let it run although its needs were not met: they count as met; empty if nobody did.
+	Forced  string         `db:"forced" json:"forced,omitempty"`
 	Tag     events.Tag     `db:"tag" json:"tag"`
 	Kind    events.JobKind `db:"kind" json:"kind"`
 	Target  events.Target  `db:"target" json:"target"`

@@ -196,6 +196,8 @@ type Job struct {
 	// Priority is that at which a sample waits, empty for normal; the others have that of their request.
 	Sample   string          `db:"sample" json:"sample,omitempty"`
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
+	// Forced is why a person let the job run although its needs were not met; empty if nobody did.
+	Forced string `db:"forced" json:"forced,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

@@ -254,6 +254,12 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		j.order = append(j.order, name)
 	case events.JobsCreated:
 		j.part(f)
+	case events.JobForced:
+		for _, g := range j.graphs {
+			if number := slices.Index(g.jobs, f.JobID); number >= 0 && len(g.states) > 0 && g.request == f.RequestID && j.ended[f.JobID] == "" {
+				g.force(number)
+			}
+		}
 	case events.JobFinished:
 		j.ended[f.JobID] = f.Outcome
 	case events.JobsWithdrawn:
@@ -316,6 +322,13 @@ func (j *graphJudge) part(f events.JobsCreated) {
 			g.needs, g.met = append(g.needs, graph.Need{Job: n.Job, On: on, Until: n.Until}), append(g.met, false)
 			g.missing--
 		}
+	}
+}
+
+// force lets the needs of a job that waits count as met.
+func (g *judged) force(number int) {
+	for k, n := range g.needs {
+		g.met[k] = g.met[k] || n.Job == number && (g.states[number] == graph.Blocked || g.states[number] == graph.Skipped)
 	}
 }
 

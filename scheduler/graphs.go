@@ -236,6 +236,12 @@ func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.
 	return g
 }
 
+// forced reports whether a job runs again in its open graph whatever became of those that it needs.
+func (s *state) forced(r *request.Request, id events.JobID) bool {
+	g, number, ok := s.NumberOf(r.ID, id)
+	return ok && r.State == events.StateInProgress && g.States.Forced(number)
+}
+
 // withAncestors adds to next rounds those of the jobs that they need the success of, and that did not succeed.
 func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []events.JobSpec {
 	d := s.Definitions[r.Definitions]
@@ -247,7 +253,7 @@ func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []event
 		all := s.measuring(r, tag)
 		on := map[int][]int{} // the jobs whose success each needs
 		for _, n := range d.Edges(all) {
-			if n.Until == events.UntilSuccess {
+			if n.Until == events.UntilSuccess && !s.forced(r, all[n.Job].ID) {
 				on[n.Job] = append(on[n.Job], n.On)
 			}
 		}

@@ -144,8 +144,11 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 		facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
 		return facts
 	}
-	if wish.Kind.Sampled() {
+	switch {
+	case wish.Kind.Sampled():
 		return decideSamples(s, r, wish, p)
+	case wish.Kind == events.GraphForce:
+		return decideForce(s, r, wish)
 	}
 	jobs, why := s.repairs(r, wish)
 	if why == "" {

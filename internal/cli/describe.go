@@ -72,6 +72,8 @@ func describe(f events.Fact) string {
 			some(f.Failed, "failed") + some(f.Skipped, "skipped")
 	case events.GraphCancelled:
 		return join(fmt.Sprintf("graph %d of request %s", f.Graph, f.RequestID), f.Reason)
+	case events.JobForced:
+		return join(fmt.Sprintf("job %s of request %s runs without all that it needs", f.JobID, f.RequestID), f.Reason)
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:

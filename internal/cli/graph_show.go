@@ -173,7 +173,7 @@ func (p *Program) showGraph(g readmodel.Graph) error {
 		if n.State == string(graph.Blocked) {
 			why = "waits for " + fewOf(unmet)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
 	}
 	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
 	if err != nil || len(g.Measured) == 0 {

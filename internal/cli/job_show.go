@@ -50,6 +50,7 @@ func (c *jobShowCmd) Run(ctx context.Context, p *Program) error {
 		{"requires", strings.Join(j.Requires, " ")},
 		{"lane", laneOf(j.Job)},
 		{"reason", j.Reason},
+		{"forced", j.Forced},
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},

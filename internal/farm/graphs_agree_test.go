@@ -58,7 +58,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended", "forced"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -89,6 +89,7 @@ type standing struct {
 	State    graph.State
 	Cause    int // -1 for none
 	Needs    []readmodel.GraphNeed
+	Forced   bool
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
@@ -212,6 +213,9 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 					holds[id] = state
 				}
 				seen[string(g.States.State(number))]++
+				if g.States.Forced(number) {
+					seen["forced"]++
+				}
 			}
 		}
 	}
@@ -240,7 +244,7 @@ func standings(g *ledger.Graph) map[string]standing {
 		if id == "" && len(needs[number]) == 0 {
 			continue // not named yet
 		}
-		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number]}
+		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number)}
 		if cause, skipped := g.States.Cause(number); skipped {
 			s.Cause = cause
 		}
@@ -255,9 +259,9 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	k := known{map[string]standing{}, map[events.JobID]string{}}
 	var key string
 	var s standing
-	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs FROM tacho.graph_job`)
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '' FROM tacho.graph_job`)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced}, func() error {
 			if len(s.Needs) == 0 {
 				s.Needs = nil
 			}

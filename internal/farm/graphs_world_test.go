@@ -157,6 +157,10 @@ func (w *graphWorld) want() {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
 	}
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
+		jobs := graphs[w.r.IntN(len(graphs))].Jobs
+		wish.Kind, wish.Select, wish.Reason = events.GraphForce, []events.JobID{jobs[w.r.IntN(len(jobs))]}, "it is harmless"
+	}
 	w.say(wish)
 }
 

@@ -77,6 +77,7 @@ type node struct {
 	state    State
 	known    bool
 	optional bool
+	forced   bool
 	// unmet counts its needs that are not met yet, dead those of them that cannot be met now.
 	unmet, dead int32
 	// cause is the job that failed, of a skipped one; else none.
@@ -159,6 +160,9 @@ func (g *Graph) Cause(number int) (int, bool) {
 	}
 	return int(g.nodes[number].cause), true
 }
+
+// Forced reports whether a job runs whatever became of those that it needs.
+func (g *Graph) Forced(number int) bool { return g.has(number) && g.nodes[number].forced }
 
 // Needs calls f with each need, and whether it is met, in the order of the needed jobs.
 func (g *Graph) Needs(f func(n Need, met bool)) {
@@ -250,6 +254,22 @@ func (g *Graph) Again(number int) []Change {
 	}
 	w := newWalk(g)
 	w.set(number, Blocked, none)
+	w.look(number)
+	return w.changes()
+}
+
+// Force lets the needs of a job that is blocked or skipped count as met, for good. It returns the jobs whose state changed,
+// by number: none if the job does not wait for others.
+func (g *Graph) Force(number int) []Change {
+	if !g.settled || !g.has(number) || g.nodes[number].state != Blocked && g.nodes[number].state != Skipped {
+		return nil
+	}
+	n := &g.nodes[number]
+	n.forced, n.unmet, n.dead = true, 0, 0
+	for _, i := range g.ins[g.into[number]:g.into[number+1]] {
+		g.edges[i].met = true
+	}
+	w := newWalk(g)
 	w.look(number)
 	return w.changes()
 }

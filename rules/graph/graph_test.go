@@ -60,6 +60,11 @@ func TestStatesFollowFromEnds(t *testing.T) {
 		{"and is skipped again if its need failed", "b:a c:b", "b0 a- b!", "fxx"},
 		{"a job that another graph let run ends here as well", "b:a c:b", "b+", "rsr"},
 		{"also after it was skipped", "b:a c:b", "a- b+", "fsr"},
+		{"a forced job waits for none, and others wait for it", "b:a c:b c:a", "b^", "rrb"},
+		{"a skipped job that is forced runs, and what it lets run", "b:a c:b", "a- b^ b+", "fsr"},
+		{"its later rounds are forced, too", "b:a c:b", "a- b^ b- b!", "frb"},
+		{"a forced job stays so when what it needs runs again and fails", "b:a", "b^ a- a! a-", "fr"},
+		{"one that does not wait stays as it is", "b:a", "a^ a+ b^", "sr"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,6 +80,8 @@ func TestStatesFollowFromEnds(t *testing.T) {
 					g.End(job, events.Cancelled)
 				case '!':
 					g.Again(job)
+				case '^':
+					g.Force(job)
 				}
 			}
 			if got := states(g); got != tt.want {
@@ -190,7 +197,15 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			job := r.IntN(jobs)
 			before := slices.Clone(g.nodes)
 			var changed []Change
-			if judge.ends[job] == "" {
+			if r.IntN(8) == 0 {
+				waits := want[job] == Blocked || want[job] == Skipped
+				for k, n := range needs {
+					judge.met[k] = judge.met[k] || waits && n.Job == job
+				}
+				if changed = g.Force(job); waits != (len(changed) > 0) || waits && (g.State(job) != Ready || !g.Forced(job)) {
+					t.Fatalf("seed %d, step %d: job %d was %s, is forced and %s: %v", seed, step, job, want[job], g.State(job), changed)
+				}
+			} else if judge.ends[job] == "" {
 				end := []events.Outcome{events.Success, events.Success, events.Failure, events.Cancelled}[r.IntN(4)]
 				if g.State(job) != Ready && r.IntN(4) > 0 {
 					continue

@@ -20,6 +20,7 @@ type image struct {
 type Job struct {
 	State    State `json:"state,omitempty"`
 	Optional bool  `json:"optional,omitempty"`
+	Forced   bool  `json:"forced,omitempty"`
 }
 
 // Held is a need, and whether it is met.
@@ -44,7 +45,7 @@ func Restore(jobs []Job, needs []Held) *Graph {
 	g.jobs, g.needs, g.settled = 0, 0, true
 	g.sortEdges()
 	for i := range g.nodes {
-		g.nodes[i].state = jobs[i].State
+		g.nodes[i].state, g.nodes[i].forced = jobs[i].State, jobs[i].Forced
 		g.left += isOpen(jobs[i].State)
 		if !g.nodes[i].optional {
 			g.open += isOpen(jobs[i].State)
@@ -77,7 +78,7 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 	i := image{Jobs: make([]Job, len(g.nodes)), LeftJobs: g.jobs, LeftNeeds: g.needs}
 	for number, n := range g.nodes {
 		if n.known {
-			i.Jobs[number] = Job{n.state, n.optional}
+			i.Jobs[number] = Job{n.state, n.optional, n.forced}
 		}
 	}
 	g.Needs(func(n Need, met bool) { i.Needs = append(i.Needs, Held{n, met}) })

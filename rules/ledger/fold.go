@@ -155,6 +155,8 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.foldGraphCreated(f)
 	case events.GraphEnded:
 		l.foldGraphEnded(f)
+	case events.JobForced:
+		l.force(f)
 	case events.GraphCancelled:
 		l.cancelGraph(l.graph(id, f.Graph))
 		l.stop(id)

@@ -209,6 +209,21 @@ func (l *Ledger) endInGraphs(j *Job) {
 	}
 }
 
+// force lets the needs of a job that has not ended count as met in the graphs of a request.
+func (l *Ledger) force(f events.JobForced) {
+	j, ok := l.Jobs[f.JobID]
+	if !ok || j.State.Terminal() {
+		return
+	}
+	for _, at := range l.in[j.ID] {
+		if at.graph.Request == f.RequestID {
+			changed := at.graph.States.Force(at.number)
+			l.follow(at.graph, changed, "")
+			l.reline(at.graph.of(changed))
+		}
+	}
+}
+
 // follow counts what changed states of a graph mean for its request. fresh is a new round that has taken the place of
 // another one; empty for none.
 func (l *Ledger) follow(g *Graph, changed []graph.Change, fresh events.JobID) {

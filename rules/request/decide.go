@@ -42,6 +42,8 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		return decideCancelGraph(r, c)
 	case Grant:
 		return append(made(r.ID, c.Jobs, c.Key, c.Graph), runAgain(r.ID, c.Key, c.Again)...), nil
+	case Force:
+		return []events.Fact{events.JobForced{RequestID: r.ID, JobID: c.Job, Key: c.Key, Reason: c.Reason}}, nil
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:

@@ -28,6 +28,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		}
 	case events.GraphRefused:
 		r.answered(f.Key)
+	case events.JobForced:
+		r.answered(f.Key)
 	case events.JobsCreated:
 		r.Jobs = slices.Grow(slices.Clip(r.Jobs), len(f.Jobs))
 		for _, spec := range f.Jobs {

@@ -215,6 +215,13 @@ type (
 	Refuse struct{ Key, Reason string }
 )
 
+// Force lets a job of the request run although its needs are not met, as the wish with the key asks for.
+type Force struct {
+	Key    string
+	Job    events.JobID
+	Reason string
+}
+
 // Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed, Skipped those
 // that were skipped because of them.
 type Complete struct{ Jobs, Failed, Skipped int }
@@ -245,6 +252,7 @@ func (Hold) command()           {}
 func (Want) command()           {}
 func (CancelGraph) command()    {}
 func (Grant) command()          {}
+func (Force) command()          {}
 func (Refuse) command()         {}
 func (Complete) command()       {}
 func (Prioritise) command()     {}
