@@ -107,4 +107,6 @@ const (
 	AlertHook AlertKind = "hook"
 	// AlertHostFull: a machine has less free memory than its jobs reserve.
 	AlertHostFull AlertKind = "host_full"
+	// AlertStuck: a graph is open, and no job of it can run.
+	AlertStuck AlertKind = "stuck"
 )

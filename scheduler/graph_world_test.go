@@ -386,6 +386,9 @@ func (f *graphFarm) agree() {
 	if f.state.Owed > 0 {
 		return
 	}
+	if stuck := f.state.Stuck(); len(stuck) > 0 {
+		f.t.Fatalf("graph %s/%d is stuck at job %d", stuck[0].Request, stuck[0].Number, stuck[0].Job)
+	}
 	open := 0
 	for id, graphs := range f.state.Graphs {
 		for _, g := range graphs {

@@ -112,6 +112,8 @@ func alertTitle(k events.AlertKind) string {
 		return "hook"
 	case events.AlertHostFull:
 		return "memory"
+	case events.AlertStuck:
+		return "graph stuck"
 	}
 	return string(k)
 }

@@ -199,6 +199,9 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 	if _, err := l.Take(m); err != nil {
 		t.Fatal(err)
 	}
+	if stuck := l.Stuck(); len(stuck) > 0 {
+		t.Fatalf("event %d: graph %s is stuck at job %d", m.Seq, graphName(stuck[0].Graph), stuck[0].Job)
+	}
 }
 
 // with returns what the ledger knows, and what it has forgotten.
