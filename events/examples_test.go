@@ -26,6 +26,7 @@ func exampleFacts() []Fact {
 			Needs: []JobNeeds{{Job: 4, On: []int{2, 3}}, {Job: 4, On: []int{1}, Until: UntilEnded}},
 		}},
 		GraphCreated{RequestID: "r0011223344556677", Graph: 1, Kind: GraphRepair, Key: "k1", Jobs: 5, Needs: 3},
+		GraphCreated{RequestID: "r0011223344556677", Graph: 0, Kind: GraphInitial, Jobs: 5, Needs: 3, OnFailure: FailFast},
 		GraphEnded{RequestID: "r0011223344556677", Graph: 1, Outcome: Failure, Jobs: 5, Failed: 1, Skipped: 2, Causes: []int{3}},
 		RequestExpansionFailed{RequestID: "r0011223344556677", Reason: "unknown target", Failures: 2},
 		RequestCompleted{RequestID: "r0011223344556677", Jobs: 12},

@@ -38,6 +38,17 @@ const (
 	DownstreamAll Downstream = "all"
 )
 
+// OnFailure is the closed set of what the failure of a required job means for the other jobs of its graph.
+type OnFailure string
+
+// What the failure of a required job means.
+const (
+	// KeepGoing skips only the jobs that need the success of the one that failed.
+	KeepGoing OnFailure = ""
+	// FailFast skips every job of the graph that is not dispatched.
+	FailFast OnFailure = "fail-fast"
+)
+
 // GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
 // one wish. The answer is GraphAdmitted with the jobs, or GraphRefused.
 type GraphWanted struct {
@@ -100,7 +111,12 @@ type GraphCreated struct {
 	Needs int `json:"needs"`
 	// Priority is that of its jobs if they are samples; empty for that of the request.
 	Priority Priority `json:"priority,omitempty"`
+	// OnFailure says what the failure of a required job means for the others.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
 }
+
+// endsEarly reports whether the graph has a rule by which it ends early. Programs that do not know such rules would run on.
+func (f GraphCreated) endsEarly() bool { return f.OnFailure != KeepGoing }
 
 // GraphCancelled: a person withdrew a graph that was made by a wish. Its jobs end by their own facts, and only if no
 // other request waits for them.

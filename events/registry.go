@@ -84,6 +84,7 @@ var current = newRegistry(
 	is[GraphAdmitted]("graph.admitted.v1"),
 	is[GraphRefused]("graph.refused.v1"),
 	is[GraphCreated]("graph.created.v1"),
+	sometimes("graph.created.v2", GraphCreated.endsEarly),
 	is[GraphEnded]("graph.ended.v1"),
 	is[GraphCancelled]("graph.cancelled.v1"),
 	is[JobForced]("job.forced.v1"),

@@ -17,9 +17,13 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 		s.refused++
 		return
 	}
+	rule := f.OnFailure
+	if rule != events.FailFast {
+		rule = events.KeepGoing
+	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq, Priority: priority(f.Priority),
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: priority(f.Priority), OnFailure: rule,
 	})
 	s.dirtyGraphs[key] = true
 }
@@ -82,6 +86,9 @@ func (s *state) name(g *openGraph, j events.SharedJob) {
 		return
 	}
 	g.rules.Add(j.Number, j.Optional, j.Outcome)
+	if row := s.jobs[j.ID]; row != nil && row.Place > 0 && !row.State.Terminal() {
+		g.rules.Begin(j.Number)
+	}
 	g.jobs[j.Number] = j.ID
 	s.enter(g, j.Number, j.ID)
 }
@@ -133,6 +140,16 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		s.enter(g, number, g.jobs[number])
 		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
 		s.follow(m, g, g.rules.Again(number))
+	}
+}
+
+// beginInGraphs notes in every open graph that has the job that it was dispatched.
+func (s *state) beginInGraphs(m moment, j *jobRow) {
+	for _, p := range s.places[j.ID] {
+		if p.graph.row.OnFailure == events.FailFast { // it means nothing in others
+			s.dirtyGraphs[p.graph.key()] = true
+			s.follow(m, p.graph, p.graph.rules.Begin(p.number))
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func (w *walker) graphOf(id events.RequestID, tag events.Tag, kind events.GraphK
 	if known, ok := w.job(); ok {
 		part.Shared = []events.SharedJob{{Number: 4, ID: known.ID, Outcome: []events.Outcome{"", "", events.Success, events.Failure}[w.r.IntN(4)]}}
 	}
-	w.tell(events.GraphCreated{RequestID: id, Graph: number, Kind: kind, Jobs: 4 + len(part.Shared), Needs: 4})
+	w.tell(events.GraphCreated{RequestID: id, Graph: number, Kind: kind, OnFailure: []events.OnFailure{events.FailFast, "", "odd"}[number%3], Jobs: 4 + len(part.Shared), Needs: 4})
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[:2], Graph: &part})
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[2:], Graph: &events.GraphPart{Graph: number, First: 2}})
 	for i, j := range jobs {

@@ -28,6 +28,8 @@ type Graph struct {
 	// how many samples it takes of each job. Both are zero if its jobs are no samples.
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
 	Copies   int             `db:"copies" json:"copies,omitempty"`
+	// OnFailure is fail-fast if the failure of a required job skips every job that has not begun.
+	OnFailure events.OnFailure `db:"on_failure" json:"on_failure,omitempty"`
 	// CancelledAt is when it was withdrawn, CancelReason why; nil if it was not. Its jobs may still have to end.
 	CancelledAt  *time.Time `db:"cancelled_at" json:"cancelled_at,omitempty"`
 	CancelReason string     `db:"cancel_reason" json:"cancel_reason,omitempty"`
@@ -56,6 +58,8 @@ type GraphJobRow struct {
 	SkippedBy *int             `db:"skipped_by"`
 	Needs     []GraphNeed      `db:"needs"`
 	Forced    string           `db:"forced"`
+	// Begun says of a job of a fail-fast graph that its round goes on whatever fails.
+	Begun bool `db:"begun"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.

@@ -144,6 +144,8 @@ func progress(s *state, r *request.Request) (done request.Complete, ended bool) 
 		switch {
 		case skipped:
 			done.Skipped++
+			g, _, ok := s.NumberOf(r.ID, j.ID)
+			done.FailFast = done.FailFast || ok && g.States.Rule() == events.FailFast
 		case j.State == events.JobFailure || j.State == events.JobCancelled:
 			done.Failed++
 		}

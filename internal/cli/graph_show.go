@@ -149,7 +149,7 @@ func (p *Program) showGraph(g readmodel.Graph) error {
 	if g.Copies > 0 {
 		samples = ", " + phrase.Count(g.Copies, "sample")
 	}
-	p.heading("graph %s (%s): %s, %s with %s%s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
+	p.heading("graph %s (%s%s): %s, %s with %s%s", graphName(g), g.Kind, when(g.OnFailure != "", ", "+string(g.OnFailure)), graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
 	jobs, needs := g.Drawn(nil)
 	order := make([]int, len(jobs))
 	for i := range order {

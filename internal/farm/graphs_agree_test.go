@@ -58,7 +58,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended", "forced"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended", "forced", "begun", "stopped"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -90,6 +90,7 @@ type standing struct {
 	Cause    int // -1 for none
 	Needs    []readmodel.GraphNeed
 	Forced   bool
+	Begun    bool
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
@@ -179,6 +180,9 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 		}
 	case events.GraphCreated:
 		seen[string(f.Kind)]++
+		if f.OnFailure == events.FailFast {
+			seen["fail-fast"]++
+		}
 	case events.JobMoved:
 		seen["moved"]++
 	case events.BackfillAdmitted:
@@ -219,6 +223,18 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 				if g.States.Forced(number) {
 					seen["forced"]++
 				}
+				if g.States.Begun(number) && g.States.State(number) == graph.Ready {
+					seen["begun"]++
+				}
+			}
+		}
+	}
+	for _, graphs := range l.Graphs {
+		for _, g := range graphs {
+			for _, s := range standings(g) {
+				if s.State == graph.Skipped && !slices.ContainsFunc(s.Needs, func(n readmodel.GraphNeed) bool { return !n.Met }) {
+					seen["stopped"]++ // by no job that it needs
+				}
 			}
 		}
 	}
@@ -247,7 +263,7 @@ func standings(g *ledger.Graph) map[string]standing {
 		if id == "" && len(needs[number]) == 0 {
 			continue // not named yet
 		}
-		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number)}
+		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number), Begun: g.States.Begun(number)}
 		if cause, skipped := g.States.Cause(number); skipped {
 			s.Cause = cause
 		}
@@ -262,9 +278,9 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	k := known{map[string]standing{}, map[events.JobID]string{}}
 	var key string
 	var s standing
-	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '' FROM tacho.graph_job`)
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun FROM tacho.graph_job`)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun}, func() error {
 			if len(s.Needs) == 0 {
 				s.Needs = nil
 			}

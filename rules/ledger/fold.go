@@ -523,7 +523,7 @@ func writer(f events.WorkFact) events.CollectorName {
 
 // live applies a fact to a job's life.
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
-	over := j.State.Terminal()
+	over, place := j.State.Terminal(), j.Place
 	var skipped []events.RequestID // those that do not wait for it any more
 	for _, w := range j.Wanters {
 		if _, is := l.Skips(w.Request, j); is {
@@ -539,6 +539,9 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
 		})
 	})
+	if place == 0 && j.Place > 0 {
+		l.beginInGraphs(j)
+	}
 	if over || !j.State.Terminal() {
 		return
 	}

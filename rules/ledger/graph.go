@@ -34,6 +34,9 @@ type place struct {
 // foldGraphCreated begins a graph. Its jobs and needs follow.
 func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 	states := graph.New(f.Jobs, f.Needs)
+	if f.OnFailure == events.FailFast {
+		states.FailFast()
+	}
 	l.Graphs[f.RequestID] = append(l.Graphs[f.RequestID], &Graph{
 		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, Priority: f.Priority, States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
 	})
@@ -159,6 +162,9 @@ func (l *Ledger) number(g *Graph, number int, id events.JobID, optional bool, ou
 	}
 	l.enter(id, place{g, number})
 	g.States.Add(number, optional, outcome)
+	if j, ok := l.Jobs[id]; ok && j.Place > 0 && !j.State.Terminal() {
+		g.States.Begin(number)
+	}
 	g.block(l.laneOf(id), 1)
 	l.Blocked++
 }
@@ -204,6 +210,15 @@ func (g *Graph) of(changed []graph.Change) []events.JobID {
 func (l *Ledger) endInGraphs(j *Job) {
 	for _, at := range l.in[j.ID] {
 		changed := at.graph.States.End(at.number, events.Outcome(j.State))
+		l.follow(at.graph, changed, "")
+		l.reline(at.graph.of(changed))
+	}
+}
+
+// beginInGraphs notes in all graphs of a job that it was dispatched.
+func (l *Ledger) beginInGraphs(j *Job) {
+	for _, at := range l.in[j.ID] {
+		changed := at.graph.States.Begin(at.number)
 		l.follow(at.graph, changed, "")
 		l.reline(at.graph.of(changed))
 	}

@@ -232,7 +232,11 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	if c.Failed+c.Skipped > 0 {
 		reason := fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs)
 		if c.Skipped > 0 {
-			reason += fmt.Sprintf(", and %d need others that failed", c.Skipped)
+			why := "need others that failed"
+			if c.FailFast {
+				why = "were skipped because of that (fail-fast)"
+			}
+			reason += fmt.Sprintf(", and %d %s", c.Skipped, why)
 		}
 		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}

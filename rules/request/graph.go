@@ -15,6 +15,8 @@ type Graph struct {
 	Needs []events.JobNeeds
 	// Priority is that of samples; empty for that of the request.
 	Priority events.Priority
+	// OnFailure says what the failure of a required job means for the others.
+	OnFailure events.OnFailure
 }
 
 // Need adds a need. Those of one job come one after the other.
@@ -43,7 +45,9 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 	for _, n := range g.Needs {
 		needs += len(n.On)
 	}
-	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority}
+	return events.GraphCreated{
+		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure,
+	}
 }
 
 // jobs returns the facts that make the jobs of the graph, each with what its jobs need.

@@ -224,7 +224,11 @@ type Force struct {
 
 // Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed, Skipped those
 // that were skipped because of them.
-type Complete struct{ Jobs, Failed, Skipped int }
+type Complete struct {
+	Jobs, Failed, Skipped int
+	// FailFast says that some were skipped by a rule of their graph, and not because they need one that failed.
+	FailFast bool
+}
 
 // Prioritise gives the request another priority.
 type Prioritise struct {

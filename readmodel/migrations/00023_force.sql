@@ -5,6 +5,12 @@ ALTER TABLE job_queue ADD COLUMN forced text NOT NULL DEFAULT '';
 -- The same of the jobs of a graph, for their later rounds.
 ALTER TABLE graph_job ADD COLUMN forced text NOT NULL DEFAULT '';
 
+-- fail-fast if the failure of a required job skips every job of the graph that has not begun. begun is set in such graphs only.
+ALTER TABLE graph ADD COLUMN on_failure text NOT NULL DEFAULT '' CHECK (on_failure IN ('', 'fail-fast'));
+ALTER TABLE graph_job ADD COLUMN begun boolean NOT NULL DEFAULT false;
+
 -- +goose Down
+ALTER TABLE graph_job DROP COLUMN begun;
+ALTER TABLE graph DROP COLUMN on_failure;
 ALTER TABLE graph_job DROP COLUMN forced;
 ALTER TABLE job_queue DROP COLUMN forced;
