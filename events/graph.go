@@ -113,17 +113,22 @@ type GraphCreated struct {
 	Priority Priority `json:"priority,omitempty"`
 	// OnFailure says what the failure of a required job means for the others.
 	OnFailure OnFailure `json:"on_failure,omitempty"`
+	// Deadline is an RFC 3339 time in UTC; empty for none. Of a try what is open then ends as cancelled. Of others it is said
+	// by an alert.
+	Deadline string `json:"deadline,omitempty"`
 }
 
 // endsEarly reports whether the graph has a rule by which it ends early. Programs that do not know such rules would run on.
-func (f GraphCreated) endsEarly() bool { return f.OnFailure != KeepGoing }
+func (f GraphCreated) endsEarly() bool { return f.OnFailure != KeepGoing || f.Deadline != "" }
 
-// GraphCancelled: a person withdrew a graph that was made by a wish. Its jobs end by their own facts, and only if no
+// GraphCancelled: a person withdrew a graph that was made by a wish, or its deadline has passed. Its jobs end by their own facts, and only if no
 // other request waits for them.
 type GraphCancelled struct {
 	RequestID RequestID `json:"request_id"`
 	Graph     int       `json:"graph"`
 	Reason    string    `json:"reason,omitempty"`
+	// Expired says that it was the deadline.
+	Expired bool `json:"expired,omitempty"`
 }
 
 // JobForced: a person lets a job of a request run although its needs are not met. In the open graphs of the request they
@@ -140,7 +145,7 @@ type JobForced struct {
 type GraphEnded struct {
 	RequestID RequestID `json:"request_id"`
 	Graph     int       `json:"graph"`
-	// Outcome is success if every required job was one, else failure.
+	// Outcome is success if every required job was one, else failure; cancelled or expired if the graph was.
 	Outcome Outcome `json:"outcome"`
 	// Jobs counts its required jobs, Failed those of them that failed or were cancelled, Skipped those that were
 	// skipped because another one failed.

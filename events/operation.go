@@ -109,4 +109,6 @@ const (
 	AlertHostFull AlertKind = "host_full"
 	// AlertStuck: a graph is open, and no job of it can run.
 	AlertStuck AlertKind = "stuck"
+	// AlertOverdue: a graph of a master or release was not done by its deadline.
+	AlertOverdue AlertKind = "overdue"
 )

@@ -2,9 +2,11 @@ package projector
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // graphCreated begins a graph that has no jobs yet. It refuses one that no request could have at this time, and one that
@@ -23,9 +25,18 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq, Priority: priority(f.Priority), OnFailure: rule,
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: priority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline),
 	})
 	s.dirtyGraphs[key] = true
+}
+
+// deadline returns the time of an event's text; nil for none, and for one that is no time.
+func deadline(text string) *time.Time {
+	at := job.Time(text)
+	if at.IsZero() {
+		return nil
+	}
+	return pointer(at.UTC())
 }
 
 // mayHave reports whether a request can be given a graph of a kind now. Those that people wish for come in any state.
@@ -234,7 +245,7 @@ func (s *state) heldBy(j *jobRow) (held graph.State) {
 // graphEnded closes a graph. The states of its jobs stay as they are, and it holds none of them any more.
 func (s *state) graphEnded(m moment, f events.GraphEnded) {
 	g := s.graphs[graphKey{f.RequestID, f.Graph}]
-	known := f.Outcome == events.Success || f.Outcome == events.Failure || f.Outcome == events.Cancelled
+	known := f.Outcome == events.Success || f.Outcome == events.Failure || f.Outcome == events.Cancelled || f.Outcome == events.GraphExpired
 	if g == nil || g.ended() || !known {
 		s.refused++
 		return

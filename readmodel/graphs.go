@@ -30,10 +30,13 @@ type Graph struct {
 	Copies   int             `db:"copies" json:"copies,omitempty"`
 	// OnFailure is fail-fast if the failure of a required job skips every job that has not begun.
 	OnFailure events.OnFailure `db:"on_failure" json:"on_failure,omitempty"`
+	// Deadline is by when its jobs should have ended; nil for none.
+	Deadline *time.Time `db:"deadline" json:"deadline,omitempty"`
 	// CancelledAt is when it was withdrawn, CancelReason why; nil if it was not. Its jobs may still have to end.
 	CancelledAt  *time.Time `db:"cancelled_at" json:"cancelled_at,omitempty"`
 	CancelReason string     `db:"cancel_reason" json:"cancel_reason,omitempty"`
-	// Outcome is empty while the graph is open, and cancelled if it was, or its request. Failed and Skipped count required
+	// Outcome is empty while the graph is open, cancelled if it was, or its request, and expired if it was for its
+	// deadline. Failed and Skipped count required
 	// jobs at its end.
 	Outcome    events.Outcome `db:"outcome" json:"outcome"`
 	Failed     int            `db:"failed" json:"failed"`

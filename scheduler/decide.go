@@ -67,6 +67,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			}
 		}
 	}
+	out = append(out, decideDeadlines(s, now)...)
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
 	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}

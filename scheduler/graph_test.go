@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
@@ -246,6 +247,7 @@ func TestRandomGraphs(t *testing.T) {
 				if r.IntN(12) == 0 {
 					f.die()
 				}
+				f.now = f.now.Add(time.Second)
 			default:
 				if !f.work() {
 					f.decide()

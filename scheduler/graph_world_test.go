@@ -35,6 +35,8 @@ type graphFarm struct {
 	policy Policy
 	// rule is that of the graphs that are made; random gives each of them one.
 	rule events.OnFailure
+	// within is how long the graphs may take; 0 for no deadline. random gives some a deadline.
+	within time.Duration
 }
 
 func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
@@ -148,6 +150,13 @@ func (f *graphFarm) ruled(fact events.Fact) events.Fact {
 	made.OnFailure = f.rule
 	if f.random != nil && f.random.IntN(2) == 0 {
 		made.OnFailure = events.FailFast
+	}
+	within := f.within
+	if f.random != nil && f.random.IntN(3) == 0 {
+		within = time.Duration(1+f.random.IntN(3)) * time.Second
+	}
+	if within > 0 && made.Kind != events.GraphRepair {
+		made.Deadline = job.Stamp(f.now.Add(within))
 	}
 	return made
 }

@@ -101,6 +101,22 @@ func decideGraphs(s *state) (out []decision) {
 	return out
 }
 
+// decideDeadlines ends what is open in graphs of tries whose deadline has passed. Of other requests people decide: an alert
+// tells them.
+func decideDeadlines(s *state, now time.Time) (out []decision) {
+	for _, g := range s.Overdue(now) {
+		r := s.Requests[g.Request]
+		if r.Kind != events.Try {
+			continue
+		}
+		facts, err := request.Decide(*r, request.ExpireGraph{Graph: g.Number})
+		if err == nil && len(facts) > 0 {
+			out = append(out, decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "expire graph", facts: facts})
+		}
+	}
+	return out
+}
+
 func endGraph(s *state, g *ledger.Graph) decision {
 	ended := events.GraphEnded{RequestID: g.Request, Graph: g.Number, Outcome: events.Success}
 	for number := range g.Jobs {
@@ -123,6 +139,8 @@ func endGraph(s *state, g *ledger.Graph) decision {
 	}
 	slices.Sort(ended.Causes)
 	switch {
+	case g.Expired:
+		ended.Outcome = events.GraphExpired
 	case g.Cancelled, s.Stopped(g.Request) && (g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill):
 		ended.Outcome = events.Cancelled
 	case ended.Failed+ended.Skipped > 0:

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,6 +106,9 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 	}
 	var jobs []events.JobSpec
 	for _, j := range s.NewestRounds(r) {
+		if g, _, ok := s.NumberOf(r.ID, j.ID); ok && g.Cancelled {
+			continue // its deadline has passed
+		}
 		if j.State == events.JobCancelled {
 			jobs = append(jobs, s.nextRound(j, r))
 		}
@@ -168,6 +172,9 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 			only += " --select " + string(id)
 		}
 		return nil, fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use `tacho request repair %s%s`", r.ID, r.State, r.ID, only)
+	}
+	if r.State == events.StateInProgress && slices.ContainsFunc(r.Graphs, func(g request.OpenGraph) bool { return g.Expired }) {
+		return nil, fmt.Sprintf("the deadline of request %s has passed, and its jobs end now: use `tacho request repair %s` after that", r.ID, r.ID)
 	}
 	selected := wish.Select
 	selector, _ := graph.ParseSelector(wish.Where) // it was checked when it was asked for

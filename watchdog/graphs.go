@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 )
@@ -25,6 +26,21 @@ func (j *judgement) stuck() {
 			a.Action = fmt.Sprintf("Let the job run all the same with `tacho job force %s --request %s --reason TEXT`. ", s.Jobs[s.Job], r.ID) + a.Action
 		}
 		j.want(j.Versions[events.RequestSubject(r.ID)], a)
+	}
+}
+
+// overdue judges graphs of masters and releases whose deadline has passed. Those of tries end by themselves.
+func (j *judgement) overdue() {
+	for _, g := range j.Overdue(j.now) {
+		r := j.Requests[g.Request]
+		if r.Kind == events.Try {
+			continue
+		}
+		j.want(j.Versions[events.RequestSubject(r.ID)], events.AlertRaised{
+			Kind: events.AlertOverdue, About: fmt.Sprintf("%s/%d", r.ID, g.Number),
+			Message: fmt.Sprintf("Graph %d of request %s was to be done by %s, and jobs of it have not ended. They go on.", g.Number, named(r.ID, r.Artifact.Tag), phrase.Moment(g.Deadline)),
+			Action:  fmt.Sprintf("See which jobs with `tacho graph show %s/%d`, and why one waits with `tacho job why JOB`. To give it up: `tacho request cancel %s`.", r.ID, g.Number, r.ID),
+		})
 	}
 }
 

@@ -3,8 +3,10 @@ package watchdog
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // inGraph begins a graph of j1 and what it shares, in which j1 needs the job with number 1.
@@ -111,4 +113,30 @@ func TestAGraphThatGoesOnIsNotStuck(t *testing.T) {
 	failed.Outcome = events.Failure
 	w.tell(failed)
 	never("all are over")
+}
+
+func TestAMasterThatMissesItsDeadlineIsSaid(t *testing.T) {
+	for _, kind := range []events.RequestKind{events.Release, events.Try} {
+		w := newWorld(t)
+		asked := requested().(events.RequestCreated)
+		asked.Kind = kind
+		w.tell(registered(), online(), asked, events.RequestStarted{RequestID: "r1"},
+			events.GraphCreated{RequestID: "r1", Kind: events.GraphInitial, Jobs: 1, Deadline: job.Stamp(began.Add(time.Minute))},
+			events.JobsCreated{RequestID: "r1", Jobs: []events.JobSpec{spec("j1")}, Graph: &events.GraphPart{}})
+		w.beat("", 0)
+		w.expect("in time")
+		w.pass(2 * time.Minute)
+		w.beat("", 0)
+		if kind == events.Try {
+			w.expect("a scheduler ends it")
+			continue
+		}
+		key := string(events.NewAlertKey(events.AlertOverdue, "r1/0"))
+		w.says(key, "Graph 0 of request r1 for go1.25 was to be done by", "They go on.")
+		w.tell(dequeued("j1"), finished("j1", time.Minute))
+		w.expect("its jobs have ended")
+		if why := w.why(events.AlertRaised{Key: events.AlertKey(key), Kind: events.AlertOverdue}); why != "its jobs have ended" {
+			t.Errorf("over because %q", why)
+		}
+	}
 }

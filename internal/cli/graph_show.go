@@ -150,6 +150,9 @@ func (p *Program) showGraph(g readmodel.Graph) error {
 		samples = ", " + phrase.Count(g.Copies, "sample")
 	}
 	p.heading("graph %s (%s%s): %s, %s with %s%s", graphName(g), g.Kind, when(g.OnFailure != "", ", "+string(g.OnFailure)), graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
+	if g.Deadline != nil && g.EndedAt == nil {
+		p.heading("  to be done by %s", moment(g.Deadline))
+	}
 	jobs, needs := g.Drawn(nil)
 	order := make([]int, len(jobs))
 	for i := range order {

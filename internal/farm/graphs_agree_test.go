@@ -58,7 +58,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended", "forced", "begun", "stopped"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "ended", "forced", "begun", "stopped", "expired"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -173,6 +173,10 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 				p.ended[graphName(g)] = e.Time.UTC().Truncate(time.Microsecond)
 				seen["ended"]++
 			}
+		}
+	case events.GraphCancelled:
+		if f.Expired {
+			seen["expired"]++
 		}
 	case events.JobsCreated:
 		if f.Graph != nil && len(f.Graph.Again) > 0 {

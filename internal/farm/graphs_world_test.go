@@ -59,10 +59,17 @@ type ruled struct {
 func (l ruled) Append(ctx context.Context, appends ...eventlog.Append) (events.Seq, error) {
 	for _, a := range appends {
 		for i, e := range a.Events {
-			if made, ok := e.Fact.(events.GraphCreated); ok && !made.Kind.Sampled() && l.r.IntN(2) == 0 {
-				made.OnFailure = events.FailFast
-				a.Events[i].Fact = made
+			made, ok := e.Fact.(events.GraphCreated)
+			if !ok || made.Kind.Sampled() {
+				continue
 			}
+			if l.r.IntN(2) == 0 {
+				made.OnFailure = events.FailFast
+			}
+			if made.Kind != events.GraphRepair && l.r.IntN(3) == 0 {
+				made.Deadline = job.Stamp(time.Now().Add(time.Duration(l.r.IntN(60)) * time.Second))
+			}
+			a.Events[i].Fact = made
 		}
 	}
 	return l.Log.Append(ctx, appends...)

@@ -9,7 +9,18 @@ ALTER TABLE graph_job ADD COLUMN forced text NOT NULL DEFAULT '';
 ALTER TABLE graph ADD COLUMN on_failure text NOT NULL DEFAULT '' CHECK (on_failure IN ('', 'fail-fast'));
 ALTER TABLE graph_job ADD COLUMN begun boolean NOT NULL DEFAULT false;
 
+-- By when its jobs should have ended; NULL for no time. expired is the outcome of a graph that was withdrawn for that.
+ALTER TABLE graph
+    ADD COLUMN deadline timestamptz,
+    DROP CONSTRAINT graph_outcome_check,
+    ADD CONSTRAINT graph_outcome_check CHECK (outcome IN ('', 'success', 'failure', 'cancelled', 'expired'));
+
 -- +goose Down
+UPDATE graph SET outcome = 'cancelled' WHERE outcome = 'expired';
+ALTER TABLE graph
+    DROP COLUMN deadline,
+    DROP CONSTRAINT graph_outcome_check,
+    ADD CONSTRAINT graph_outcome_check CHECK (outcome IN ('', 'success', 'failure', 'cancelled'));
 ALTER TABLE graph_job DROP COLUMN begun;
 ALTER TABLE graph DROP COLUMN on_failure;
 ALTER TABLE graph_job DROP COLUMN forced;

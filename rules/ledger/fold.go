@@ -158,7 +158,10 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.JobForced:
 		l.force(f)
 	case events.GraphCancelled:
-		l.cancelGraph(l.graph(id, f.Graph))
+		if g := l.graph(id, f.Graph); g != nil {
+			g.Expired = g.Expired || f.Expired
+			l.cancelGraph(g)
+		}
 		l.stop(id)
 	case events.RequestCancelled:
 		for _, g := range l.Graphs[id] {

@@ -40,6 +40,11 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		return decideWant(r, c.GraphWanted)
 	case CancelGraph:
 		return decideCancelGraph(r, c)
+	case ExpireGraph:
+		if i := slices.IndexFunc(r.Graphs, func(g OpenGraph) bool { return g.Number == c.Graph }); i < 0 || r.Graphs[i].Cancelled {
+			return nil, nil
+		}
+		return []events.Fact{events.GraphCancelled{RequestID: r.ID, Graph: c.Graph, Reason: "it was not done by its deadline", Expired: true}}, nil
 	case Grant:
 		return append(made(r.ID, c.Jobs, c.Key, c.Graph), runAgain(r.ID, c.Key, c.Again)...), nil
 	case Force:
@@ -237,6 +242,9 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 				why = "were skipped because of that (fail-fast)"
 			}
 			reason += fmt.Sprintf(", and %d %s", c.Skipped, why)
+		}
+		if slices.ContainsFunc(r.Graphs, func(g OpenGraph) bool { return g.Expired }) {
+			reason = fmt.Sprintf("%d of %d required jobs did not succeed by the deadline", c.Failed+c.Skipped, c.Jobs)
 		}
 		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"time"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 )
@@ -17,6 +19,8 @@ type Graph struct {
 	Priority events.Priority
 	// OnFailure says what the failure of a required job means for the others.
 	OnFailure events.OnFailure
+	// Deadline is by when its jobs should have ended; zero for none.
+	Deadline time.Time
 }
 
 // Need adds a need. Those of one job come one after the other.
@@ -45,8 +49,12 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 	for _, n := range g.Needs {
 		needs += len(n.On)
 	}
+	deadline := ""
+	if !g.Deadline.IsZero() {
+		deadline = g.Deadline.UTC().Format(time.RFC3339)
+	}
 	return events.GraphCreated{
-		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure,
+		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure, Deadline: deadline,
 	}
 }
 

@@ -65,6 +65,8 @@ type OpenGraph struct {
 	Number    int
 	Kind      events.GraphKind
 	Cancelled bool `json:",omitempty"`
+	// Expired says that its deadline has passed.
+	Expired bool `json:",omitempty"`
 }
 
 // Trouble is what kept a request from being turned into jobs.
@@ -197,11 +199,14 @@ type Hold struct{ Lack, Detail string }
 // Want asks for more jobs for the request, whatever its state. One key is one wish. The request of the wish is ignored.
 type Want struct{ events.GraphWanted }
 
-// CancelGraph withdraws a graph that was made by a wish.
-type CancelGraph struct {
-	Graph  int
-	Reason string
-}
+// CancelGraph withdraws a graph that was made by a wish. ExpireGraph withdraws any graph whose deadline has passed.
+type (
+	CancelGraph struct {
+		Graph  int
+		Reason string
+	}
+	ExpireGraph struct{ Graph int }
+)
 
 // Grant makes the jobs of a wish, Refuse says why there will be none.
 type (
@@ -255,6 +260,7 @@ func (FailExpansion) command()  {}
 func (Hold) command()           {}
 func (Want) command()           {}
 func (CancelGraph) command()    {}
+func (ExpireGraph) command()    {}
 func (Grant) command()          {}
 func (Force) command()          {}
 func (Refuse) command()         {}
