@@ -50,6 +50,18 @@ func TestRulesOfDeadlines(t *testing.T) {
 						t.Errorf("it failed because %s", failed.Reason)
 					}
 				}
+				cancelled := 0
+				for _, e := range f.log {
+					if ended, ok := e.Fact.(events.JobFinished); ok && ended.Outcome == events.Cancelled {
+						cancelled++
+						if ended.Reason != "its graph was not done by its deadline" {
+							t.Errorf("a job is stopped, as %s", ended.Reason)
+						}
+					}
+				}
+				if late := tt.state == events.StateFailed; cancelled > 0 != late {
+					t.Errorf("%d jobs were stopped on their lane", cancelled)
+				}
 				for job, j := range f.state.Jobs {
 					if !j.State.Terminal() {
 						t.Errorf("job %s is %s", job, j.State)
