@@ -105,7 +105,7 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 		return a, err
 	}
 	for _, e := range history {
-		// Only these two are answers.
+		// Only these are answers.
 		//exhaustive:ignore
 		switch f := e.Fact.(type) {
 		case events.JobsCreated:
@@ -115,6 +115,10 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 			a.Answered, a.Jobs, a.Seq = true, append(a.Jobs, f.Jobs...), e.Seq
 			if f.Graph != nil {
 				a.Graph = &f.Graph.Graph
+			}
+		case events.JobForced:
+			if f.Key == key {
+				return WishAnswer{Answered: true, Seq: e.Seq}, nil
 			}
 		case events.GraphRefused:
 			if f.Key == key {

@@ -66,6 +66,7 @@ func (f PriorityChanged) Subject() Subject          { return RequestSubject(f.Re
 func (f GraphCreated) Subject() Subject             { return RequestSubject(f.RequestID) }
 func (f GraphEnded) Subject() Subject               { return RequestSubject(f.RequestID) }
 func (f GraphCancelled) Subject() Subject           { return RequestSubject(f.RequestID) }
+func (f JobForced) Subject() Subject                { return RequestSubject(f.RequestID) }
 func (f AccountConfigured) Subject() Subject        { return AccountSubject(f.Account) }
 func (f AccountTokenIssued) Subject() Subject       { return AccountSubject(f.Account) }
 func (f AccountTokenRevoked) Subject() Subject      { return AccountSubject(f.Account) }
@@ -143,6 +144,7 @@ func (PriorityChanged) fact()          {}
 func (GraphCreated) fact()             {}
 func (GraphEnded) fact()               {}
 func (GraphCancelled) fact()           {}
+func (JobForced) fact()                {}
 func (AccountConfigured) fact()        {}
 func (AccountTokenIssued) fact()       {}
 func (AccountTokenRevoked) fact()      {}

@@ -127,6 +127,7 @@ func (f PriorityChanged) Whose() RequestID          { return f.RequestID }
 func (f GraphCreated) Whose() RequestID             { return f.RequestID }
 func (f GraphCancelled) Whose() RequestID           { return f.RequestID }
 func (f GraphEnded) Whose() RequestID               { return f.RequestID }
+func (f JobForced) Whose() RequestID                { return f.RequestID }
 
 func (RequestCreated) requestFact()           {}
 func (RequestArtifactsReady) requestFact()    {}
@@ -147,6 +148,7 @@ func (PriorityChanged) requestFact()          {}
 func (GraphCreated) requestFact()             {}
 func (GraphCancelled) requestFact()           {}
 func (GraphEnded) requestFact()               {}
+func (JobForced) requestFact()                {}
 
 // Whose implements AdmissionFact.
 func (f RequestAdmitted) Whose() RequestID  { return f.RequestID }

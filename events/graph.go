@@ -17,6 +17,8 @@ const (
 	GraphRetrigger GraphKind = "retrigger"
 	// GraphNoise measures the parent several times more, each time as a sample of its own: what differs then is noise.
 	GraphNoise GraphKind = "noise"
+	// GraphForce makes no graph: a job that waits for others, or was skipped because of them, is to run all the same.
+	GraphForce GraphKind = "force"
 )
 
 // Sampled reports whether the jobs of such graphs are samples beside the base series. They never change how their request
@@ -34,6 +36,17 @@ const (
 	DownstreamNeeded Downstream = "needed"
 	// DownstreamAll also clones these, and every job that needs a selected one.
 	DownstreamAll Downstream = "all"
+)
+
+// OnFailure is the closed set of what the failure of a required job means for the other jobs of its graph.
+type OnFailure string
+
+// What the failure of a required job means.
+const (
+	// KeepGoing skips only the jobs that need the success of the one that failed.
+	KeepGoing OnFailure = ""
+	// FailFast skips every job of the graph that is not dispatched.
+	FailFast OnFailure = "fail-fast"
 )
 
 // GraphWanted: a person or a program asks for more jobs for a request, whatever its state. Two with the same key are
@@ -63,6 +76,9 @@ type GraphWanted struct {
 // selects reports whether the wish is for clones, or for jobs with certain properties. Programs that do not know such
 // wishes must not take them for repairs: so they have a version of their own.
 func (f GraphWanted) selects() bool { return f.Kind.Sampled() || len(f.Where) > 0 }
+
+// forces reports whether the wish is to force a job. Programs that do not know such wishes would run it again.
+func (f GraphWanted) forces() bool { return f.Kind == GraphForce }
 
 // GraphRefused: a wish cannot be carried out.
 type GraphRefused struct {
@@ -95,21 +111,41 @@ type GraphCreated struct {
 	Needs int `json:"needs"`
 	// Priority is that of its jobs if they are samples; empty for that of the request.
 	Priority Priority `json:"priority,omitempty"`
+	// OnFailure says what the failure of a required job means for the others.
+	OnFailure OnFailure `json:"on_failure,omitempty"`
+	// Deadline is an RFC 3339 time in UTC; empty for none. Of a try what is open then ends as cancelled. Of others it is said
+	// by an alert.
+	Deadline string `json:"deadline,omitempty"`
 }
 
-// GraphCancelled: a person withdrew a graph that was made by a wish. Its jobs end by their own facts, and only if no
+// endsEarly reports whether the graph has a rule by which it ends early. Programs that do not know such rules would run on.
+func (f GraphCreated) endsEarly() bool { return f.OnFailure != KeepGoing || f.Deadline != "" }
+
+// GraphCancelled: a person withdrew a graph that was made by a wish, or its deadline has passed. Its jobs end by their own facts, and only if no
 // other request waits for them.
 type GraphCancelled struct {
 	RequestID RequestID `json:"request_id"`
 	Graph     int       `json:"graph"`
 	Reason    string    `json:"reason,omitempty"`
+	// Expired says that it was the deadline.
+	Expired bool `json:"expired,omitempty"`
+}
+
+// JobForced: a person lets a job of a request run although its needs are not met. In the open graphs of the request they
+// count as met from then on, for the later rounds of the job, too.
+type JobForced struct {
+	RequestID RequestID `json:"request_id"`
+	JobID     JobID     `json:"job_id"`
+	// Key is the key of the GraphWanted that asked for it.
+	Key    string `json:"key"`
+	Reason string `json:"reason"`
 }
 
 // GraphEnded: every required job of a graph has ended or is skipped. Skipped jobs end with it: they never run in it.
 type GraphEnded struct {
 	RequestID RequestID `json:"request_id"`
 	Graph     int       `json:"graph"`
-	// Outcome is success if every required job was one, else failure.
+	// Outcome is success if every required job was one, else failure; cancelled or expired if the graph was.
 	Outcome Outcome `json:"outcome"`
 	// Jobs counts its required jobs, Failed those of them that failed or were cancelled, Skipped those that were
 	// skipped because another one failed.

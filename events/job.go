@@ -164,6 +164,8 @@ const (
 	Success   Outcome = "success"
 	Failure   Outcome = "failure"
 	Cancelled Outcome = "cancelled"
+	// GraphExpired is how a graph ends that was not done by its deadline. No job ends so.
+	GraphExpired Outcome = "expired"
 )
 
 // ErrorKind is the closed set of kinds of recorded error.

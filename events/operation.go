@@ -107,4 +107,8 @@ const (
 	AlertHook AlertKind = "hook"
 	// AlertHostFull: a machine has less free memory than its jobs reserve.
 	AlertHostFull AlertKind = "host_full"
+	// AlertStuck: a graph is open, and no job of it can run.
+	AlertStuck AlertKind = "stuck"
+	// AlertOverdue: a graph of a master or release was not done by its deadline.
+	AlertOverdue AlertKind = "overdue"
 )

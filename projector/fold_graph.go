@@ -1,8 +1,12 @@
 package projector
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/job"
 )
 
 // graphCreated begins a graph that has no jobs yet. It refuses one that no request could have at this time, and one that
@@ -15,11 +19,24 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 		s.refused++
 		return
 	}
+	rule := f.OnFailure
+	if rule != events.FailFast {
+		rule = events.KeepGoing
+	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority),
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline),
 	})
 	s.dirtyGraphs[key] = true
+}
+
+// deadline returns the time of an event's text; nil for none, and for one that is no time.
+func deadline(text string) *time.Time {
+	at := job.Time(text)
+	if at.IsZero() {
+		return nil
+	}
+	return pointer(at.UTC())
 }
 
 // mayHave reports whether a request can be given a graph of a kind now. Those that people wish for come in any state.
@@ -29,7 +46,7 @@ func mayHave(r *requestRow, kind events.GraphKind) bool {
 		return r.State == events.StateInProgress
 	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise:
 		return true
-	case events.GraphRerun: // no graph of its own
+	case events.GraphRerun, events.GraphForce: // no graph of their own
 	}
 	return false
 }
@@ -80,6 +97,9 @@ func (s *state) name(g *openGraph, j events.SharedJob) {
 		return
 	}
 	g.rules.Add(j.Number, j.Optional, j.Outcome)
+	if row := s.jobs[j.ID]; row != nil && row.Place > 0 && !row.State.Terminal() {
+		g.rules.Begin(j.Number)
+	}
 	g.jobs[j.Number] = j.ID
 	s.enter(g, j.Number, j.ID)
 }
@@ -129,8 +149,44 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		s.leave(g, number)
 		g.jobs[number] = f.Jobs[i].ID
 		s.enter(g, number, g.jobs[number])
+		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
 		s.follow(m, g, g.rules.Again(number))
 	}
+}
+
+// beginInGraphs notes in every open graph that has the job that it was dispatched.
+func (s *state) beginInGraphs(m moment, j *jobRow) {
+	for _, p := range s.places[j.ID] {
+		if p.graph.row.OnFailure == events.FailFast { // it means nothing in others
+			s.dirtyGraphs[p.graph.key()] = true
+			s.follow(m, p.graph, p.graph.rules.Begin(p.number))
+		}
+	}
+}
+
+// jobForced lets the needs of a job that has not ended count as met in the open graphs of a request. One that waits for no
+// job stays as it is: what it needs ended a moment before.
+func (s *state) jobForced(m moment, f events.JobForced) {
+	j := s.jobs[f.JobID]
+	if j == nil {
+		s.refused++
+		return
+	}
+	if j.State.Terminal() {
+		return
+	}
+	for _, p := range s.places[j.ID] {
+		if p.graph.row.RequestID != f.RequestID {
+			continue
+		}
+		if changes := p.graph.rules.Force(p.number); len(changes) > 0 {
+			j.Forced = cmp.Or(cleanText(f.Reason), "no reason")
+			p.graph.forced[p.number] = j.Forced
+			s.dirtyGraphs[p.graph.key()], s.dirtyJobs[j.ID] = true, true
+			s.follow(m, p.graph, changes)
+		}
+	}
+	s.touchQueue(m)
 }
 
 // endInGraphs notes in every open graph that has the job how it ended.
@@ -196,7 +252,7 @@ func (s *state) heldBy(j *jobRow) (held graph.State) {
 // graphEnded closes a graph. The states of its jobs stay as they are, and it holds none of them any more.
 func (s *state) graphEnded(m moment, f events.GraphEnded) {
 	g := s.graphs[graphKey{f.RequestID, f.Graph}]
-	known := f.Outcome == events.Success || f.Outcome == events.Failure || f.Outcome == events.Cancelled
+	known := f.Outcome == events.Success || f.Outcome == events.Failure || f.Outcome == events.Cancelled || f.Outcome == events.GraphExpired
 	if g == nil || g.ended() || !known {
 		s.refused++
 		return

@@ -74,9 +74,12 @@ func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
 
 // put gives a job the life that a fact made, and lets graphs follow.
 func (s *state) put(m moment, j *jobRow, life job.Life) {
-	over := j.State.Terminal()
+	over, place := j.State.Terminal(), j.Place
 	j.put(life, m)
 	s.dirtyJobs[j.ID] = true
+	if place == 0 && j.Place > 0 {
+		s.beginInGraphs(m, j)
+	}
 	if j.State.Terminal() && !over {
 		s.endInGraphs(m, j)
 	}

@@ -51,6 +51,8 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.graphCancelled(m, f)
 	case events.GraphEnded:
 		s.graphEnded(m, f)
+	case events.JobForced:
+		s.jobForced(m, f)
 	case events.GraphWanted, events.GraphRefused:
 		// They are in the archive; JobsCreated tells what was made.
 	}

@@ -25,6 +25,8 @@ type openGraph struct {
 	// that are not named yet.
 	rules *graph.Graph
 	jobs  []events.JobID
+	// forced says why jobs run whatever became of what they need, by number.
+	forced map[int]string
 	// written is what its rows in graph_job were made from.
 	written []standing
 }
@@ -37,6 +39,8 @@ type standing struct {
 	state      graph.State
 	cause      int
 	needs, met int
+	forced     string
+	begun      bool
 }
 
 // place is a job's place in an open graph.
@@ -46,9 +50,14 @@ type place struct {
 }
 
 func newOpenGraph(row graphRow) *openGraph {
-	return &openGraph{
+	g := &openGraph{
 		row: row, rules: graph.New(row.Jobs, row.Needs), jobs: make([]events.JobID, row.Jobs), written: make([]standing, row.Jobs),
+		forced: map[int]string{},
 	}
+	if row.OnFailure == events.FailFast {
+		g.rules.FailFast()
+	}
+	return g
 }
 
 func (g *openGraph) key() graphKey { return graphKey{g.row.RequestID, g.row.Number} }
@@ -61,7 +70,7 @@ func (g *openGraph) has(number int) bool { return number >= 0 && number < len(g.
 func (g *openGraph) newRows() (rows []graphJobRow) {
 	now := make([]standing, len(g.jobs))
 	for i, id := range g.jobs {
-		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1}
+		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i], begun: g.rules.Begun(i)}
 		if cause, skipped := g.rules.Cause(i); skipped {
 			now[i].cause = cause
 		}
@@ -80,6 +89,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 		at[i] = len(rows)
 		row := graphJobRow{
 			RequestID: g.row.RequestID, Graph: g.row.Number, Number: i, JobID: s.job, Optional: s.optional, State: s.state, Needs: []readmodel.GraphNeed{},
+			Forced: s.forced, Begun: s.begun,
 		}
 		if s.cause >= 0 {
 			row.SkippedBy = pointer(s.cause)
@@ -105,17 +115,20 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 	if g.row.Sealed {
 		jobs, needs := make([]graph.Job, len(g.jobs)), make([]graph.Held, 0, g.row.Needs)
 		for _, row := range rows {
-			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional}
+			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional, Forced: row.Forced != "", Begun: row.Begun}
 			for _, n := range row.Needs {
 				needs = append(needs, graph.Held{Need: graph.Need{Job: row.Number, On: n.On, Until: n.Until}, Met: n.Met})
 			}
 		}
-		g.rules = graph.Restore(jobs, needs)
+		g.rules = graph.Restore(g.row.OnFailure, jobs, needs)
 	} else {
 		named := 0
 		for _, row := range rows {
 			if row.JobID != "" {
 				g.rules.Add(row.Number, row.Optional, endOf(row.State))
+			}
+			if row.Begun {
+				g.rules.Begin(row.Number)
 			}
 			for _, n := range row.Needs {
 				g.rules.Need(graph.Need{Job: row.Number, On: n.On, Until: n.Until})
@@ -127,7 +140,9 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 		}
 	}
 	for _, row := range rows {
-		g.jobs[row.Number] = row.JobID
+		if g.jobs[row.Number] = row.JobID; row.Forced != "" {
+			g.forced[row.Number] = row.Forced
+		}
 	}
 	g.newRows()
 }

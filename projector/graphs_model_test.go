@@ -43,6 +43,7 @@ type judge struct {
 	options []bool
 	ends    []string // empty for those that have not ended
 	needs   []judgedNeed
+	forced  map[int]string
 	odd     int // needs that cannot be
 }
 
@@ -100,7 +101,7 @@ func (g *judge) settle() (states []string, causes []*int) {
 func (f *graphFarm) shows(g *judge) (nodes []readmodel.GraphJob) {
 	states, causes := g.settle()
 	for i, id := range g.jobs {
-		n := readmodel.GraphJob{Number: i, JobID: id, Optional: g.options[i], State: states[i], SkippedBy: causes[i], Needs: []readmodel.GraphNeed{}}
+		n := readmodel.GraphJob{Number: i, JobID: id, Optional: g.options[i], State: states[i], SkippedBy: causes[i], Needs: []readmodel.GraphNeed{}, Forced: g.forced[i]}
 		own := string(events.JobQueued)
 		if j := f.jobs[id]; j != nil {
 			own = string(j.state)
@@ -177,7 +178,9 @@ func (f *graphFarm) step() int {
 	case 10:
 		f.close()
 	case 11:
-		switch f.r.IntN(4) {
+		switch f.r.IntN(6) {
+		case 4, 5:
+			f.force()
 		case 0:
 			f.cancel()
 		case 1:
@@ -206,7 +209,7 @@ func (f *graphFarm) start() {
 
 // graph makes a graph of some new jobs, and of jobs that exist, in two events.
 func (f *graphFarm) graph(id events.RequestID, tag events.Tag, kind events.GraphKind, number, jobs int) {
-	g := &judge{request: id, number: number, kind: kind}
+	g := &judge{request: id, number: number, kind: kind, forced: map[int]string{}}
 	var specs []events.JobSpec
 	parts := [2]events.GraphPart{{Graph: number}, {Graph: number, First: jobs / 2}}
 	for i := range jobs {
@@ -311,6 +314,28 @@ func (f *graphFarm) again() {
 			g.settle()
 			return
 		}
+	}
+}
+
+// force lets a job run that waits for others in a graph.
+func (f *graphFarm) force() {
+	j := f.anyOrNil()
+	if j == nil || len(f.graphs) == 0 {
+		return
+	}
+	id := f.graphs[f.r.IntN(len(f.graphs))].request
+	f.tell(events.JobForced{RequestID: id, JobID: j.ID, Key: "force", Reason: "why not"})
+	for _, g := range f.graphs {
+		number := slices.Index(g.jobs, j.ID)
+		states, _ := g.settle()
+		if number < 0 || g.request != id || g.outcome != "" || j.state.Terminal() || states[number] != "blocked" && states[number] != "skipped" {
+			continue
+		}
+		g.forced[number] = "why not"
+		for k, n := range g.needs {
+			g.needs[k].Met = n.Met || n.job == number
+		}
+		g.settle()
 	}
 }
 

@@ -33,6 +33,13 @@ func (w *walker) graph() {
 		})
 	case 5:
 		w.tell(events.JobsCreated{RequestID: id, Graph: w.oddPart()})
+	case 6:
+		if j, ok := w.job(); ok {
+			w.tell(events.JobForced{
+				RequestID: []events.RequestID{id, j.RequestID, "nobody"}[w.r.IntN(3)], JobID: []events.JobID{j.ID, j.ID, "nobody", "bad\x00"}[w.r.IntN(4)],
+				Key: "k\x00", Reason: []string{"why not", "", "\x00"}[w.r.IntN(3)],
+			})
+		}
 	default:
 		w.tell(events.RequestStarted{RequestID: id, Definitions: "d1", Jobs: 4, Graphs: 1})
 		w.graphOf(id, tag, events.GraphInitial, w.r.IntN(2))
@@ -56,7 +63,7 @@ func (w *walker) graphOf(id events.RequestID, tag events.Tag, kind events.GraphK
 	if known, ok := w.job(); ok {
 		part.Shared = []events.SharedJob{{Number: 4, ID: known.ID, Outcome: []events.Outcome{"", "", events.Success, events.Failure}[w.r.IntN(4)]}}
 	}
-	w.tell(events.GraphCreated{RequestID: id, Graph: number, Kind: kind, Jobs: 4 + len(part.Shared), Needs: 4})
+	w.tell(events.GraphCreated{RequestID: id, Graph: number, Kind: kind, OnFailure: []events.OnFailure{events.FailFast, "", "odd"}[number%3], Jobs: 4 + len(part.Shared), Needs: 4})
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[:2], Graph: &part})
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[2:], Graph: &events.GraphPart{Graph: number, First: 2}})
 	for i, j := range jobs {

@@ -145,6 +145,8 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 		if key := (graphKey{f.RequestID, f.Graph}); s.graphs[key] == nil && storable(f.RequestID) {
 			w.graphs[key] = true
 		}
+	case events.JobForced:
+		job(f.JobID)
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
 			job(id)

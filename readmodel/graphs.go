@@ -28,10 +28,15 @@ type Graph struct {
 	// is how many samples it takes of each job. Both are zero if its jobs are no samples.
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
 	Copies   int             `db:"copies" json:"copies,omitempty"`
+	// OnFailure is fail-fast if the failure of a required job skips every job that has not begun.
+	OnFailure events.OnFailure `db:"on_failure" json:"on_failure,omitempty"`
+	// Deadline is by when its jobs should have ended; nil for none.
+	Deadline *time.Time `db:"deadline" json:"deadline,omitempty"`
 	// CancelledAt is when it was withdrawn, CancelReason why; nil if it was not. Its jobs may still have to end.
 	CancelledAt  *time.Time `db:"cancelled_at" json:"cancelled_at,omitempty"`
 	CancelReason string     `db:"cancel_reason" json:"cancel_reason,omitempty"`
-	// Outcome is empty while the graph is open, and cancelled if it was, or its request. Failed and Skipped count required
+	// Outcome is empty while the graph is open, cancelled if it was, or its request, and expired if it was for its
+	// deadline. Failed and Skipped count required
 	// jobs at its end.
 	Outcome    events.Outcome `db:"outcome" json:"outcome"`
 	Failed     int            `db:"failed" json:"failed"`
@@ -55,6 +60,9 @@ type GraphJobRow struct {
 	State     graph.State      `db:"state"`
 	SkippedBy *int             `db:"skipped_by"`
 	Needs     []GraphNeed      `db:"needs"`
+	Forced    string           `db:"forced"`
+	// Begun says of a job of a fail-fast graph that its round goes on whatever fails.
+	Begun bool `db:"begun"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
@@ -70,7 +78,9 @@ type GraphJob struct {
 	// SkippedBy is the number of the job that failed; nil unless the job is skipped.
 	SkippedBy *int `db:"skipped_by" json:"skipped_by,omitempty"`
 	// Needs are sorted by the number of the job that is needed.
-	Needs   []GraphNeed    `db:"needs" json:"needs"`
+	Needs []GraphNeed `db:"needs" json:"needs"`
+	// Forced is why a person let it run although its needs were not met: they count as met; empty if nobody did.
+	Forced  string         `db:"forced" json:"forced,omitempty"`
 	Tag     events.Tag     `db:"tag" json:"tag"`
 	Kind    events.JobKind `db:"kind" json:"kind"`
 	Target  events.Target  `db:"target" json:"target"`

@@ -244,6 +244,8 @@ type Job struct {
 	LogBegunAt *time.Time `db:"log_begun_at" json:"-"`
 	LogEndedAt *time.Time `db:"log_ended_at" json:"-"`
 	Wished     bool       `db:"wished" json:"-"`
+	// Forced is why a person let the job run although its needs were not met; empty if nobody did.
+	Forced string `db:"forced" json:"forced,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

@@ -67,6 +67,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			}
 		}
 	}
+	out = append(out, decideDeadlines(s, now)...)
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
 	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
@@ -144,6 +145,8 @@ func progress(s *state, r *request.Request) (done request.Complete, ended bool) 
 		switch {
 		case skipped:
 			done.Skipped++
+			g, _, ok := s.NumberOf(r.ID, j.ID)
+			done.FailFast = done.FailFast || ok && g.States.Rule() == events.FailFast
 		case j.State == events.JobFailure || j.State == events.JobCancelled:
 			done.Failed++
 		}
@@ -158,9 +161,13 @@ func decideLane(s *state, l events.Lane) []decision {
 	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
 		j := s.Jobs[lane.Work.Dispatched[place]]
-		var command job.Command = job.Withdraw{Place: place, Job: j.Spec(), Reason: "its request was cancelled"}
+		why := "its request was cancelled"
+		if g, _, ok := s.NumberOf(j.Spec().RequestID, j.ID); ok && g.Expired {
+			why = "its graph was not done by its deadline"
+		}
+		var command job.Command = job.Withdraw{Place: place, Job: j.Spec(), Reason: why}
 		if lane.Work.Phase == job.Current && lane.Work.Place == place {
-			command = job.Finish{Token: lane.Work.Token, Outcome: events.Cancelled, Reason: "its request was cancelled", At: s.Newest}
+			command = job.Finish{Token: lane.Work.Token, Outcome: events.Cancelled, Reason: why, At: s.Newest}
 		}
 		facts, err := job.Decide(lane.Work.Lane, l, command)
 		if err == nil && len(facts) > 0 {

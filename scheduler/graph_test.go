@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
@@ -123,13 +124,7 @@ func TestRulesOfGraphs(t *testing.T) {
 				if got := f.state.Requests[id].State; got != tt.state {
 					t.Errorf("the request is %s, want %s", got, tt.state)
 				}
-				var graphs []string
-				for _, e := range f.log {
-					if g, ok := e.Fact.(events.GraphEnded); ok {
-						graphs = append(graphs, fmt.Sprintf("%s %d/%d/%d", g.Outcome, g.Jobs, g.Failed, g.Skipped))
-					}
-				}
-				if got := strings.Join(graphs, ", "); got != tt.graphs {
+				if got := f.ended(); got != tt.graphs {
 					t.Errorf("graphs %s, want %s", got, tt.graphs)
 				}
 				if len(f.state.Graphs)+len(f.state.Over)+f.state.Blocked > 0 {
@@ -138,6 +133,17 @@ func TestRulesOfGraphs(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ended returns the graphs that ended: outcome, and how many required jobs there were, failed and were skipped.
+func (f *graphFarm) ended() string {
+	var graphs []string
+	for _, e := range f.log {
+		if g, ok := e.Fact.(events.GraphEnded); ok {
+			graphs = append(graphs, fmt.Sprintf("%s %d/%d/%d", g.Outcome, g.Jobs, g.Failed, g.Skipped))
+		}
+	}
+	return strings.Join(graphs, ", ")
 }
 
 // step lets one thing happen.
@@ -241,6 +247,7 @@ func TestRandomGraphs(t *testing.T) {
 				if r.IntN(12) == 0 {
 					f.die()
 				}
+				f.now = f.now.Add(time.Second)
 			default:
 				if !f.work() {
 					f.decide()
@@ -420,6 +427,11 @@ func TestARerunFindsTheRoundsOfOthers(t *testing.T) {
 // wishAtRandom asks for more jobs of a request, or cancels a graph of it.
 func (f *graphFarm) wishAtRandom(id events.RequestID) {
 	r := f.random
+	if open := f.state.Graphs[id]; len(open) > 0 && r.IntN(3) == 0 {
+		jobs := open[r.IntN(len(open))].Jobs
+		f.force(id, jobs[r.IntN(len(jobs))])
+		return
+	}
 	w := events.GraphWanted{Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun, events.GraphRetrigger, events.GraphNoise}[r.IntN(4)]}
 	if r.IntN(3) == 0 {
 		w.Where = []string{[]string{"kind=a,b", "state=failure", "state=success,skipped", "name=*/here/*"}[r.IntN(4)]}

@@ -33,6 +33,10 @@ type graphFarm struct {
 	// random ends jobs at random instead; nil for not.
 	random *rand.Rand
 	policy Policy
+	// rule is that of the graphs that are made; random gives each of them one.
+	rule events.OnFailure
+	// within is how long the graphs may take; 0 for no deadline. random gives some a deadline.
+	within time.Duration
 }
 
 func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
@@ -129,12 +133,32 @@ func (f *graphFarm) decide() bool {
 		facts = append(facts, b.facts...)
 	}
 	for i, fact := range facts {
-		f.fold(fact)
+		f.fold(f.ruled(fact))
 		if made, ok := fact.(events.JobsCreated); ok && i < len(facts)-1 && len(decide(f.state, f.policy, f.now)) > 0 {
 			f.t.Fatalf("%s: something is decided after %d of its %d facts, with %d jobs", d.what, i+1, len(facts), len(made.Jobs))
 		}
 	}
 	return true
+}
+
+// ruled gives a graph the rule that its definitions would.
+func (f *graphFarm) ruled(fact events.Fact) events.Fact {
+	made, ok := fact.(events.GraphCreated)
+	if !ok || made.Kind.Sampled() {
+		return fact
+	}
+	made.OnFailure = f.rule
+	if f.random != nil && f.random.IntN(2) == 0 {
+		made.OnFailure = events.FailFast
+	}
+	within := f.within
+	if f.random != nil && f.random.IntN(3) == 0 {
+		within = time.Duration(1+f.random.IntN(3)) * time.Second
+	}
+	if within > 0 && made.Kind != events.GraphRepair {
+		made.Deadline = job.Stamp(f.now.Add(within))
+	}
+	return made
 }
 
 // work lets the first lane that can do something do it.
@@ -223,6 +247,8 @@ type graphJudge struct {
 	graphs map[string]*judged
 	order  []string
 	ended  map[events.JobID]events.Outcome
+	// placed are those on a lane.
+	placed map[events.JobID]bool
 	// plain are the jobs that were made in no graph: they need nothing, whoever shares them.
 	plain map[events.JobID]bool
 }
@@ -236,10 +262,23 @@ type judged struct {
 	missing int
 	met     []bool
 	states  []graph.State
+
+	failFast                bool
+	optional, begun, forced []bool
+}
+
+// stop returns the job that stops a fail-fast graph; negative for none.
+func (g *judged) stop(end func(int) graph.State) int {
+	for i := range g.jobs {
+		if g.failFast && !g.optional[i] && end(i) == graph.Failed {
+			return i
+		}
+	}
+	return -1
 }
 
 func newGraphJudge() *graphJudge {
-	return &graphJudge{graphs: map[string]*judged{}, ended: map[events.JobID]events.Outcome{}, plain: map[events.JobID]bool{}}
+	return &graphJudge{graphs: map[string]*judged{}, ended: map[events.JobID]events.Outcome{}, placed: map[events.JobID]bool{}, plain: map[events.JobID]bool{}}
 }
 
 func graphName(id events.RequestID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
@@ -250,10 +289,19 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 	switch f := f.(type) {
 	case events.GraphCreated:
 		name := graphName(f.RequestID, f.Graph)
-		j.graphs[name] = &judged{request: f.RequestID, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs}
+		j.graphs[name] = &judged{
+			failFast: f.OnFailure == events.FailFast, optional: make([]bool, f.Jobs), begun: make([]bool, f.Jobs), forced: make([]bool, f.Jobs),
+			request: f.RequestID, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs,
+		}
 		j.order = append(j.order, name)
 	case events.JobsCreated:
 		j.part(f)
+	case events.JobForced:
+		for _, g := range j.graphs {
+			if number := slices.Index(g.jobs, f.JobID); number >= 0 && len(g.states) > 0 && g.request == f.RequestID && j.ended[f.JobID] == "" {
+				g.force(number)
+			}
+		}
 	case events.JobFinished:
 		j.ended[f.JobID] = f.Outcome
 	case events.JobsWithdrawn:
@@ -272,7 +320,10 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		}
 		delete(j.graphs, name)
 		j.order = slices.DeleteFunc(j.order, func(o string) bool { return o == name })
+	case events.JobMoved:
+		j.placed[f.JobID] = false
 	case events.JobDispatched:
+		j.placed[f.Job.ID] = true
 		in, ready := 0, 0
 		for _, g := range j.graphs {
 			if number := slices.Index(g.jobs, f.Job.ID); number >= 0 {
@@ -280,6 +331,7 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 				if g.states[number] == graph.Ready {
 					ready++
 				}
+				g.begun[number] = g.begun[number] || j.ended[f.Job.ID] == ""
 			}
 		}
 		if in > 0 && ready == 0 && !j.plain[f.Job.ID] {
@@ -301,14 +353,17 @@ func (j *graphJudge) part(f events.JobsCreated) {
 	g := j.graphs[graphName(f.RequestID, f.Graph.Graph)]
 	for i, spec := range f.Jobs {
 		if len(f.Graph.Again) > 0 {
-			g.jobs[f.Graph.Again[i]], g.before[f.Graph.Again[i]] = spec.ID, ""
+			number := f.Graph.Again[i]
+			g.jobs[number], g.before[number] = spec.ID, ""
+			g.begun[number] = g.stop(func(i int) graph.State { return g.end(j.ended, i) }) >= 0
 			continue
 		}
-		g.jobs[f.Graph.First+i] = spec.ID
+		g.jobs[f.Graph.First+i], g.optional[f.Graph.First+i] = spec.ID, spec.Optional
 		g.left--
 	}
 	for _, s := range f.Graph.Shared {
-		g.jobs[s.Number], g.before[s.Number] = s.ID, s.Outcome
+		g.jobs[s.Number], g.before[s.Number], g.optional[s.Number] = s.ID, s.Outcome, s.Optional
+		g.begun[s.Number] = j.placed[s.ID] && j.ended[s.ID] == ""
 		g.left--
 	}
 	for _, n := range f.Graph.Needs {
@@ -319,22 +374,34 @@ func (j *graphJudge) part(f events.JobsCreated) {
 	}
 }
 
+// force lets the needs of a job that waits count as met.
+func (g *judged) force(number int) {
+	g.forced[number] = g.forced[number] || g.states[number] == graph.Blocked || g.states[number] == graph.Skipped
+	for k, n := range g.needs {
+		g.met[k] = g.met[k] || n.Job == number && (g.states[number] == graph.Blocked || g.states[number] == graph.Skipped)
+	}
+}
+
+// end returns how a job of a graph ended; empty if it has not there.
+func (g *judged) end(ended map[events.JobID]events.Outcome, i int) graph.State {
+	e := ended[g.jobs[i]]
+	if g.before[i] != "" {
+		e = g.before[i]
+	}
+	if e == events.Cancelled && g.states != nil && g.states[i] == graph.Skipped {
+		return "" // it stays skipped
+	}
+	return graph.State(e)
+}
+
 // look finds the states of a complete graph.
 func (g *judged) look(ended map[events.JobID]events.Outcome) {
 	if g.left > 0 || g.missing > 0 {
 		return
 	}
-	skippedBefore := slices.Clone(g.states)
-	end := func(i int) graph.State {
-		e := ended[g.jobs[i]]
-		if g.before[i] != "" {
-			e = g.before[i]
-		}
-		if e == events.Cancelled && skippedBefore != nil && skippedBefore[i] == graph.Skipped {
-			return "" // it stays skipped
-		}
-		return graph.State(e)
-	}
+	before := judged{states: slices.Clone(g.states), jobs: g.jobs, before: g.before}
+	end := func(i int) graph.State { return before.end(ended, i) }
+	stop := g.stop(end)
 	g.states = make([]graph.State, len(g.jobs))
 	for i := range g.states {
 		if g.states[i] = end(i); g.states[i] == "" {
@@ -347,6 +414,9 @@ func (g *judged) look(ended map[events.JobID]events.Outcome) {
 				continue
 			}
 			g.states[i] = graph.Ready
+			if stop >= 0 && !g.begun[i] && !g.forced[i] {
+				g.states[i] = graph.Skipped
+			}
 			for k, n := range g.needs {
 				if n.Job != i || g.met[k] {
 					continue
@@ -361,7 +431,7 @@ func (g *judged) look(ended map[events.JobID]events.Outcome) {
 		}
 		for k, n := range g.needs {
 			on := g.states[n.On]
-			if on == graph.Succeeded || n.Until == events.UntilEnded && on != graph.Blocked && on != graph.Ready {
+			if on == graph.Succeeded || n.Until == events.UntilEnded && on != graph.Blocked && on != graph.Ready && (on != graph.Skipped || stop < 0) {
 				g.met[k] = true
 			}
 		}
@@ -372,6 +442,9 @@ func (g *judged) look(ended map[events.JobID]events.Outcome) {
 func (f *graphFarm) agree() {
 	if f.state.Owed > 0 {
 		return
+	}
+	if stuck := f.state.Stuck(); len(stuck) > 0 {
+		f.t.Fatalf("graph %s/%d is stuck at job %d", stuck[0].Request, stuck[0].Number, stuck[0].Job)
 	}
 	open := 0
 	for id, graphs := range f.state.Graphs {

@@ -100,6 +100,22 @@ func decideGraphs(s *state) (out []decision) {
 	return out
 }
 
+// decideDeadlines ends what is open in graphs of tries whose deadline has passed. Of other requests people decide: an alert
+// tells them.
+func decideDeadlines(s *state, now time.Time) (out []decision) {
+	for _, g := range s.Overdue(now) {
+		r := s.Requests[g.Request]
+		if r.Kind != events.Try {
+			continue
+		}
+		facts, err := request.Decide(*r, request.ExpireGraph{Graph: g.Number})
+		if err == nil && len(facts) > 0 {
+			out = append(out, decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "expire graph", facts: facts})
+		}
+	}
+	return out
+}
+
 func endGraph(s *state, g *ledger.Graph) decision {
 	ended := events.GraphEnded{RequestID: g.Request, Graph: g.Number, Outcome: events.Success}
 	for number := range g.Jobs {
@@ -122,6 +138,8 @@ func endGraph(s *state, g *ledger.Graph) decision {
 	}
 	slices.Sort(ended.Causes)
 	switch {
+	case g.Expired:
+		ended.Outcome = events.GraphExpired
 	case g.Cancelled, s.Stopped(g.Request) && (g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill):
 		ended.Outcome = events.Cancelled
 	case ended.Failed+ended.Skipped > 0:
@@ -221,6 +239,12 @@ func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.
 	return g
 }
 
+// forced reports whether a job runs again in its open graph whatever became of those that it needs.
+func (s *state) forced(r *request.Request, id events.JobID) bool {
+	g, number, ok := s.NumberOf(r.ID, id)
+	return ok && r.State == events.StateInProgress && g.States.Forced(number)
+}
+
 // withAncestors adds to next rounds those of the jobs that they need the success of, and that did not succeed.
 func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []events.JobSpec {
 	d := s.Definitions[r.Definitions]
@@ -232,7 +256,7 @@ func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []event
 		all := s.measuring(r, tag)
 		on := map[int][]int{} // the jobs whose success each needs
 		for _, n := range d.Edges(all) {
-			if n.Until == events.UntilSuccess {
+			if n.Until == events.UntilSuccess && !s.forced(r, all[n.Job].ID) {
 				on[n.Job] = append(on[n.Job], n.On)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,9 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 	}
 	var jobs []events.JobSpec
 	for _, j := range s.NewestRounds(r) {
+		if g, _, ok := s.NumberOf(r.ID, j.ID); ok && g.Cancelled {
+			continue // its deadline has passed
+		}
 		if j.State == events.JobCancelled {
 			jobs = append(jobs, s.nextRound(j, r))
 		}
@@ -157,8 +161,11 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 		facts, _ := request.Decide(*r, request.Refuse{Key: wish.Key, Reason: why})
 		return facts
 	}
-	if wish.Kind.Sampled() {
+	switch {
+	case wish.Kind.Sampled():
 		return decideSamples(s, r, wish, p)
+	case wish.Kind == events.GraphForce:
+		return decideForce(s, r, wish)
 	}
 	jobs, why := s.repairs(r, wish)
 	if why == "" {
@@ -172,6 +179,9 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 // repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is named, it takes
 // of the jobs that did not succeed those that the wish selects.
 func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []events.JobSpec, why string) {
+	if r.State == events.StateInProgress && slices.ContainsFunc(r.Graphs, func(g request.OpenGraph) bool { return g.Expired }) {
+		return nil, fmt.Sprintf("the deadline of request %s has passed, and its jobs end now: use `tacho request repair %s` after that", r.ID, r.ID)
+	}
 	selected := wish.Select
 	selector, _ := graph.ParseSelector(wish.Where) // it was checked when it was asked for
 	known := map[events.JobID]*ledger.Job{}        // the newest round, by the id of any round

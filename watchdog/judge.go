@@ -69,6 +69,8 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.update()
 	j.unserved()
 	j.full()
+	j.stuck()
+	j.overdue()
 	j.overrun()
 	j.offline()
 	j.stalled()
@@ -113,6 +115,10 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return "the attempt has ended", true
 	case events.AlertHostFull:
 		return j.fullOver(events.MachineName(a.About)), true
+	case events.AlertStuck:
+		return "the graph has ended, or jobs of it run again", true
+	case events.AlertOverdue:
+		return "its jobs have ended", true
 	case events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
 		// The part that raised them clears them.
 	}

@@ -112,6 +112,10 @@ func alertTitle(k events.AlertKind) string {
 		return "hook"
 	case events.AlertHostFull:
 		return "memory"
+	case events.AlertStuck:
+		return "graph stuck"
+	case events.AlertOverdue:
+		return "overdue"
 	}
 	return string(k)
 }

@@ -103,8 +103,8 @@ func newMeasuredRow(m readmodel.SampledMetric) measuredRow {
 type graphRow struct {
 	graph.Box
 	Key string
-	// Because says because of which job it is skipped; empty if it is not.
-	Because string
+	// Because says because of which job it is skipped, Forced why it runs whatever became of what it needs; empty if not.
+	Because, Forced string
 	// Words are the states of its jobs.
 	Words string
 	Needs []neededRow
@@ -163,7 +163,7 @@ func newGraphView(g readmodel.GraphShown, of int) graphView {
 	for at, b := range d.Boxes {
 		row := graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()}
 		if !v.Folded {
-			row.Because = g.Because(names, g.Nodes[at])
+			row.Because, row.Forced = g.Because(names, g.Nodes[at]), g.Nodes[at].Forced
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -203,7 +203,7 @@ func graphTitle(g readmodel.Graph, of int) string {
 		return fmt.Sprintf("Graph %d: noise, %s of the parent", g.Number, phrase.Count(g.Copies, "sample"))
 	case events.GraphRetrigger:
 		return fmt.Sprintf("Graph %d: retrigger, %s", g.Number, phrase.Count(g.Copies, "sample"))
-	case events.GraphInitial, events.GraphRerun:
+	case events.GraphInitial, events.GraphRerun, events.GraphForce:
 	}
 	if of > 1 {
 		return "Graph of its own jobs"

@@ -161,6 +161,7 @@ func (s *Server) api() []route {
 		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest, accounts: true},
 		{path: "requests/{request}/graphs", summary: "Measure jobs of a request again: rerun or repair what did not succeed, or take further samples (retrigger, noise); with dry_run, say which", body: client.NewGraph{}, answer: client.GraphAnswer{}, json: s.wantGraph, accounts: true},
 		{path: "requests/{request}/graphs/{graph}/cancel", summary: "Withdraw a graph that was asked for; the request stays as it is", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelGraph, accounts: true},
+		{path: "jobs/{job}/force", summary: "Let a job run although jobs that it needs have not succeeded", body: client.Force{}, answer: client.ForceAnswer{}, json: s.forceJob, accounts: true},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady, accounts: true},
 		{method: http.MethodPut, path: "accounts/{name}", summary: "Make an account, or change its settings; what is left out stays as it is", body: control.AccountChange{}, answer: control.Answer{}, json: s.configureAccount},
 		{method: http.MethodDelete, path: "accounts/{name}", summary: "Close an account: its token ends, and its requests go on", parameters: because, answer: control.Answer{}, json: s.closeAccount},

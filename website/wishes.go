@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func wished(n client.NewGraph) (events.GraphWanted, error) {
 		Key: n.Key, Kind: n.Kind, Select: n.Jobs, Where: n.Select, Reason: n.Reason, Downstream: events.Downstream(n.Downstream), Benchmarks: n.Benchmarks,
 		Priority: n.Priority, Expect: n.Expect,
 	}
+	if n.Kind == events.GraphForce {
+		return wish, wrong(http.StatusBadRequest, "use POST /api/v1/jobs/JOB/force", "to force a job makes no graph")
+	}
 	if n.Downstream == client.DownstreamNone {
 		wish.Downstream = events.DownstreamNone
 	}
@@ -94,6 +98,44 @@ func (s *Server) want(r *http.Request, who control.By, wish events.GraphWanted) 
 	if !wish.Kind.Sampled() && answer.Answered {
 		out.Token = graph.Token(answer.Jobs)
 	}
+	return out, nil
+}
+
+// forceJob records the wish to let a job run although its needs are not met, and waits a moment for the scheduler's answer.
+func (s *Server) forceJob(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	var force client.Force
+	who, err := commanded(w, r, &force)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.caughtUp(r.Context()); err != nil {
+		return nil, err
+	}
+	j, err := s.Reader.FindJob(r.Context(), r.PathValue("job"))
+	if err != nil {
+		return nil, err
+	}
+	id := j.RequestID
+	if force.Request != "" {
+		id, err = s.Reader.RequestToChange(r.Context(), string(force.Request))
+	}
+	if err != nil {
+		return nil, err
+	}
+	wish := events.GraphWanted{Key: cmp.Or(force.Key, uuid.NewString()), Kind: events.GraphForce, Select: []events.JobID{j.ID}, Reason: force.Reason}
+	q, recorded, err := s.Control.Want(r.Context(), who, id, wish)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.Control.AwaitAnswer(r.Context(), id, wish.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Refused != "":
+		return nil, refusedWish(id, answer.Refused)
+	}
+	out := client.ForceAnswer{RequestAnswer: requestAnswer(q, recorded), JobID: j.ID, Key: wish.Key, Answered: answer.Answered}
+	out.Seq = max(out.Seq, answer.Seq)
 	return out, nil
 }
 

@@ -66,12 +66,15 @@ func describe(f events.Fact) string {
 	case events.GraphAdmitted:
 		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
 	case events.GraphCreated:
-		return fmt.Sprintf("graph %d of request %s, %s: %s with %s", f.Graph, f.RequestID, f.Kind, phrase.Count(f.Jobs, "job"), phrase.Count(f.Needs, "need"))
+		return fmt.Sprintf("graph %d of request %s, %s: %s with %s", f.Graph, f.RequestID, f.Kind, phrase.Count(f.Jobs, "job"), phrase.Count(f.Needs, "need")) +
+			when(f.OnFailure != "", ", "+string(f.OnFailure))
 	case events.GraphEnded:
 		return fmt.Sprintf("graph %d of request %s: %s of %s", f.Graph, f.RequestID, f.Outcome, phrase.Count(f.Jobs, "job")) +
 			some(f.Failed, "failed") + some(f.Skipped, "skipped")
 	case events.GraphCancelled:
 		return join(fmt.Sprintf("graph %d of request %s", f.Graph, f.RequestID), f.Reason)
+	case events.JobForced:
+		return join(fmt.Sprintf("job %s of request %s runs without all that it needs", f.JobID, f.RequestID), f.Reason)
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:

@@ -162,7 +162,10 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	if g.Copies > 0 {
 		samples = ", " + phrase.Count(g.Copies, "sample")
 	}
-	p.heading("graph %s (%s): %s, %s with %s%s", graphName(g), g.Kind, graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
+	p.heading("graph %s (%s%s): %s, %s with %s%s", graphName(g), g.Kind, when(g.OnFailure != "", ", "+string(g.OnFailure)), graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
+	if g.Deadline != nil && g.EndedAt == nil {
+		p.heading("  to be done by %s", moment(g.Deadline))
+	}
 	jobs, needs := g.Drawn(nil)
 	if len(jobs) > graph.MaxDrawn && !each {
 		return p.showFolded(g, graph.FoldWithin(jobs, needs, foldsPrinted, foldsPrinted*foldsPrinted))
@@ -189,7 +192,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 		if n.State == string(graph.Blocked) {
 			why = "waits for " + fewOf(unmet)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
 	}
 	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
 	if err != nil || len(g.Measured) == 0 {

@@ -6,12 +6,48 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type jobCmd struct {
 	Show  jobShowCmd  `cmd:"" help:"Show a job with its attempts, and what jobs like it used."`
 	Why   jobWhyCmd   `cmd:"" help:"Say why a job waits."`
 	Rerun jobRerunCmd `cmd:"" help:"Run jobs of a request that is in progress again."`
+	Force jobForceCmd `cmd:"" help:"Let a job run that is blocked or skipped, whatever became of the jobs that it needs."`
+}
+
+type jobForceCmd struct {
+	Job     events.JobID     `arg:"" help:"Id of the job, or its beginning."`
+	Request events.RequestID `help:"The request in whose graphs the job waits; default: the one that had it made." placeholder:"REQUEST"`
+	Key     string           `help:"Name of the wish: the same command with the same key is carried out once." placeholder:"TEXT"`
+	Reason  string           `help:"Reason; it is kept in the log, and shown with the job." required:"" placeholder:"TEXT"`
+	JSON    bool             `help:"Print JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (*jobForceCmd) Help() string {
+	return "What the job needs counts as met in the open graphs of the request, also for later rounds of the job. The job is shown as forced. " +
+		"Jobs that need it wait for it as before. A job of a request that has ended: see tacho request repair.\n\n" +
+		"Example:\n\n  tacho job force j81d6e6aac3174af --reason 'the smoke test is broken, not the compiler'"
+}
+
+// Run asks for it.
+func (c *jobForceCmd) Run(ctx context.Context, p *Program) error {
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	answer, err := cl.ForceJob(ctx, c.Job, client.Force{Request: c.Request, Key: c.Key, Reason: c.Reason})
+	switch {
+	case err != nil:
+		return next(err, "see `tacho jobs`")
+	case c.JSON:
+		return p.json(answer)
+	case !answer.Answered:
+		return p.unanswered(answer.RequestID)
+	}
+	_, err = fmt.Fprintf(p.Stdout, "job %s is forced: it does not wait for the jobs that it needs; request %s stays %s\n", answer.JobID, answer.RequestID, answer.State)
+	return err
 }
 
 type jobRerunCmd struct {

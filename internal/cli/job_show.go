@@ -45,6 +45,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"requires", strings.Join(j.Requires, " ")},
 		{"lane", laneOf(j.Job)},
 		{"reason", j.Reason},
+		{"forced", j.Forced},
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},

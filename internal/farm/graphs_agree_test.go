@@ -60,7 +60,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "ended"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "ended", "forced", "begun", "stopped", "expired"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -91,6 +91,8 @@ type standing struct {
 	State    graph.State
 	Cause    int // -1 for none
 	Needs    []readmodel.GraphNeed
+	Forced   bool
+	Begun    bool
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
@@ -175,12 +177,19 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 				seen["ended"]++
 			}
 		}
+	case events.GraphCancelled:
+		if f.Expired {
+			seen["expired"]++
+		}
 	case events.JobsCreated:
 		if f.Graph != nil && len(f.Graph.Again) > 0 {
 			seen["again"]++
 		}
 	case events.GraphCreated:
 		seen[string(f.Kind)]++
+		if f.OnFailure == events.FailFast {
+			seen["fail-fast"]++
+		}
 	case events.JobMoved:
 		seen["moved"]++
 	case events.BackfillAdmitted:
@@ -201,6 +210,9 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 	if _, err := l.Take(m); err != nil {
 		t.Fatal(err)
 	}
+	if stuck := l.Stuck(); len(stuck) > 0 {
+		t.Fatalf("event %d: graph %s is stuck at job %d", m.Seq, graphName(stuck[0].Graph), stuck[0].Job)
+	}
 }
 
 // with returns what the ledger knows, and what it has forgotten.
@@ -215,6 +227,21 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 					holds[id] = state
 				}
 				seen[string(g.States.State(number))]++
+				if g.States.Forced(number) {
+					seen["forced"]++
+				}
+				if g.States.Begun(number) && g.States.State(number) == graph.Ready {
+					seen["begun"]++
+				}
+			}
+		}
+	}
+	for _, graphs := range l.Graphs {
+		for _, g := range graphs {
+			for _, s := range standings(g) {
+				if s.State == graph.Skipped && !slices.ContainsFunc(s.Needs, func(n readmodel.GraphNeed) bool { return !n.Met }) {
+					seen["stopped"]++ // by no job that it needs
+				}
 			}
 		}
 	}
@@ -243,7 +270,7 @@ func standings(g *ledger.Graph) map[string]standing {
 		if id == "" && len(needs[number]) == 0 {
 			continue // not named yet
 		}
-		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number]}
+		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number), Begun: g.States.Begun(number)}
 		if cause, skipped := g.States.Cause(number); skipped {
 			s.Cause = cause
 		}
@@ -258,9 +285,9 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	k := known{map[string]standing{}, map[events.JobID]string{}, map[queue.Sort][]time.Duration{}}
 	var key string
 	var s standing
-	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs FROM tacho.graph_job`)
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun FROM tacho.graph_job`)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun}, func() error {
 			if len(s.Needs) == 0 {
 				s.Needs = nil
 			}

@@ -1,14 +1,17 @@
 package farm
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
@@ -27,7 +30,9 @@ type graphWorld struct {
 var graphTags = []events.Tag{"t0", "t1", "t2", "t3", "t4"}
 
 func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
-	w := &graphWorld{world: newWorld(t, r, scheduler.Policy{MaxInProgress: 1 + r.IntN(3), Retention: 12 * time.Hour})}
+	policy := scheduler.Policy{MaxInProgress: 1 + r.IntN(3), Retention: 12 * time.Hour}
+	w := &graphWorld{world: newWorld(t, r, policy)}
+	w.scheduler = scheduler.New(scheduler.Config{Log: ruled{w.log, r}, Dispatch: w.log, Logger: slog.New(slog.DiscardHandler), Policy: policy})
 	d := randomNeeds(r)
 	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
 	for _, target := range d.Targets {
@@ -42,6 +47,32 @@ func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
 		}
 	}
 	return w
+}
+
+// ruled is a log on which graphs get a rule at random, as their definitions could say.
+type ruled struct {
+	*memory.Log
+	r *rand.Rand
+}
+
+// Append implements eventlog.Log.
+func (l ruled) Append(ctx context.Context, appends ...eventlog.Append) (events.Seq, error) {
+	for _, a := range appends {
+		for i, e := range a.Events {
+			made, ok := e.Fact.(events.GraphCreated)
+			if !ok || made.Kind.Sampled() {
+				continue
+			}
+			if l.r.IntN(2) == 0 {
+				made.OnFailure = events.FailFast
+			}
+			if made.Kind != events.GraphRepair && l.r.IntN(3) == 0 {
+				made.Deadline = job.Stamp(time.Now().Add(time.Duration(l.r.IntN(60)) * time.Second))
+			}
+			a.Events[i].Fact = made
+		}
+	}
+	return l.Log.Append(ctx, appends...)
 }
 
 // randomNeeds returns definitions with random kinds that need one another.
@@ -162,6 +193,11 @@ func (w *graphWorld) want() {
 	}
 	if wish.Kind.Sampled() {
 		wish.Select, wish.Copies = nil, 2+w.r.IntN(2)
+	}
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
+		jobs := graphs[w.r.IntN(len(graphs))].Jobs
+		wish.Copies = 0
+		wish.Kind, wish.Select, wish.Reason = events.GraphForce, []events.JobID{jobs[w.r.IntN(len(jobs))]}, "it is harmless"
 	}
 	w.say(wish)
 }

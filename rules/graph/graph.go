@@ -68,6 +68,10 @@ type Graph struct {
 	// among them.
 	jobs, needs, left, open int
 	settled                 bool
+	// failFast says that a required job that failed stops the jobs that have not begun. stop is the first such job, by number;
+	// none if there is none.
+	failFast bool
+	stop     int32
 }
 
 // none is the cause of a job that is not skipped.
@@ -77,6 +81,10 @@ type node struct {
 	state    State
 	known    bool
 	optional bool
+	forced   bool
+	// begun is set in a fail-fast graph once the round was dispatched: it ends then, whatever fails. So does a round that is
+	// made while the graph is stopped.
+	begun bool
 	// unmet counts its needs that are not met yet, dead those of them that cannot be met now.
 	unmet, dead int32
 	// cause is the job that failed, of a skipped one; else none.
@@ -93,13 +101,16 @@ type edge struct {
 // New returns a graph that will have so many jobs and needs. It is empty until Add and Need have named all of them.
 // Numbers outside the limits count as the limits.
 func New(jobs, needs int) *Graph {
-	g := &Graph{jobs: min(max(jobs, 0), MaxJobs), needs: min(max(needs, 0), MaxNeeds)}
+	g := &Graph{stop: none, jobs: min(max(jobs, 0), MaxJobs), needs: min(max(needs, 0), MaxNeeds)}
 	g.nodes, g.edges = make([]node, g.jobs), make([]edge, 0, g.needs)
 	for i := range g.nodes {
 		g.nodes[i] = node{state: Blocked, cause: none}
 	}
 	return g
 }
+
+// FailFast lets the failure of a required job skip every job that has not begun. It must be said before the graph is settled.
+func (g *Graph) FailFast() { g.failFast = true }
 
 // Add names a job of the graph. end is how it ended before the graph was made; empty if it has not. A number that the
 // graph does not have, or has had, changes nothing.
@@ -159,6 +170,9 @@ func (g *Graph) Cause(number int) (int, bool) {
 	}
 	return int(g.nodes[number].cause), true
 }
+
+// Forced reports whether a job runs whatever became of those that it needs.
+func (g *Graph) Forced(number int) bool { return g.has(number) && g.nodes[number].forced }
 
 // Needs calls f with each need, and whether it is met, in the order of the needed jobs.
 func (g *Graph) Needs(f func(n Need, met bool)) {
@@ -250,6 +264,49 @@ func (g *Graph) Again(number int) []Change {
 	}
 	w := newWalk(g)
 	w.set(number, Blocked, none)
+	g.nodes[number].begun = g.stop != none // somebody asks for it, although the graph is stopped
+	w.look(number)
+	return w.changes()
+}
+
+// Begin notes that the newest round of a job was dispatched. It returns the jobs whose state changed, by number: the job
+// itself if it was skipped at the same moment, and what depends on it.
+func (g *Graph) Begin(number int) []Change {
+	if !g.failFast || !g.has(number) || g.nodes[number].begun || g.settled && g.nodes[number].state.Over() && g.nodes[number].state != Skipped {
+		return nil
+	}
+	g.nodes[number].begun = true
+	if !g.settled {
+		return nil
+	}
+	w := newWalk(g)
+	w.look(number)
+	return w.changes()
+}
+
+// Rule returns what the failure of a required job means for the others.
+func (g *Graph) Rule() events.OnFailure {
+	if g.failFast {
+		return events.FailFast
+	}
+	return events.KeepGoing
+}
+
+// Begun reports whether the newest round of a job goes on whatever fails. It is false in graphs where that means nothing.
+func (g *Graph) Begun(number int) bool { return g.has(number) && g.nodes[number].begun }
+
+// Force lets the needs of a job that is blocked or skipped count as met, for good. It returns the jobs whose state changed,
+// by number: none if the job does not wait for others.
+func (g *Graph) Force(number int) []Change {
+	if !g.settled || !g.has(number) || g.nodes[number].state != Blocked && g.nodes[number].state != Skipped {
+		return nil
+	}
+	n := &g.nodes[number]
+	n.forced, n.unmet, n.dead = true, 0, 0
+	for _, i := range g.ins[g.into[number]:g.into[number+1]] {
+		g.edges[i].met = true
+	}
+	w := newWalk(g)
 	w.look(number)
 	return w.changes()
 }

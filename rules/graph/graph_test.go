@@ -60,6 +60,11 @@ func TestStatesFollowFromEnds(t *testing.T) {
 		{"and is skipped again if its need failed", "b:a c:b", "b0 a- b!", "fxx"},
 		{"a job that another graph let run ends here as well", "b:a c:b", "b+", "rsr"},
 		{"also after it was skipped", "b:a c:b", "a- b+", "fsr"},
+		{"a forced job waits for none, and others wait for it", "b:a c:b c:a", "b^", "rrb"},
+		{"a skipped job that is forced runs, and what it lets run", "b:a c:b", "a- b^ b+", "fsr"},
+		{"its later rounds are forced, too", "b:a c:b", "a- b^ b- b!", "frb"},
+		{"a forced job stays so when what it needs runs again and fails", "b:a", "b^ a- a! a-", "fr"},
+		{"one that does not wait stays as it is", "b:a", "a^ a+ b^", "sr"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,6 +80,8 @@ func TestStatesFollowFromEnds(t *testing.T) {
 					g.End(job, events.Cancelled)
 				case '!':
 					g.Again(job)
+				case '^':
+					g.Force(job)
 				}
 			}
 			if got := states(g); got != tt.want {
@@ -163,13 +170,18 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			needs[i].Job, needs[i].On = order[needs[i].Job], order[needs[i].On]
 		}
 		g := New(jobs, len(needs))
-		judge := judge{needs: needs, met: make([]bool, len(needs)), ends: make([]State, jobs)}
+		failFast := r.IntN(2) == 0
+		if failFast {
+			g.FailFast()
+		}
+		judge := judge{failFast: failFast, optional: make([]bool, jobs), begun: make([]bool, jobs), forced: make([]bool, jobs), needs: needs, met: make([]bool, len(needs)), ends: make([]State, jobs)}
 		for i := range jobs {
 			var end events.Outcome
 			if r.IntN(6) == 0 {
 				end = []events.Outcome{events.Success, events.Failure}[r.IntN(2)]
 			}
-			g.Add(i, r.IntN(5) == 0, end)
+			judge.optional[i] = r.IntN(5) == 0
+			g.Add(i, judge.optional[i], end)
 			judge.ends[i] = State(end)
 		}
 		for _, n := range needs {
@@ -190,7 +202,19 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			job := r.IntN(jobs)
 			before := slices.Clone(g.nodes)
 			var changed []Change
-			if judge.ends[job] == "" {
+			if r.IntN(8) == 0 {
+				waits := want[job] == Blocked || want[job] == Skipped
+				for k, n := range needs {
+					judge.met[k] = judge.met[k] || waits && n.Job == job
+				}
+				judge.forced[job] = judge.forced[job] || waits
+				if changed = g.Force(job); waits != (len(changed) > 0) || waits && (g.State(job) != Ready || !g.Forced(job)) {
+					t.Fatalf("seed %d, step %d: job %d was %s, is forced and %s: %v", seed, step, job, want[job], g.State(job), changed)
+				}
+			} else if r.IntN(4) == 0 {
+				judge.begun[job] = judge.begun[job] || failFast && judge.ends[job] == ""
+				changed = g.Begin(job)
+			} else if judge.ends[job] == "" {
 				end := []events.Outcome{events.Success, events.Success, events.Failure, events.Cancelled}[r.IntN(4)]
 				if g.State(job) != Ready && r.IntN(4) > 0 {
 					continue
@@ -202,6 +226,7 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 				changed = g.End(job, end)
 			} else {
 				judge.ends[job] = ""
+				judge.begun[job] = judge.stop() >= 0
 				changed = g.Again(job)
 			}
 			open, left := 0, 0
@@ -243,6 +268,19 @@ type judge struct {
 	needs []Need
 	met   []bool
 	ends  []State
+
+	failFast                bool
+	optional, begun, forced []bool
+}
+
+// stop returns the job that stops a fail-fast graph; negative for none.
+func (j judge) stop() int {
+	for i, end := range j.ends {
+		if j.failFast && end == Failed && !j.optional[i] {
+			return i
+		}
+	}
+	return -1
 }
 
 func (j judge) states() []State {
@@ -258,6 +296,9 @@ func (j judge) states() []State {
 				continue
 			}
 			out[i] = Ready
+			if j.stop() >= 0 && !j.begun[i] && !j.forced[i] {
+				out[i] = Skipped
+			}
 			for k, n := range j.needs {
 				if n.Job != i || j.met[k] {
 					continue
@@ -271,7 +312,7 @@ func (j judge) states() []State {
 			}
 		}
 		for k, n := range j.needs {
-			if out[n.On] == Succeeded || n.Until == events.UntilEnded && out[n.On] != Blocked && out[n.On] != Ready {
+			if out[n.On] == Succeeded || n.Until == events.UntilEnded && out[n.On] != Blocked && out[n.On] != Ready && (out[n.On] != Skipped || j.stop() < 0) {
 				j.met[k] = true
 			}
 		}

@@ -12,14 +12,17 @@ type image struct {
 	Jobs  []Job  `json:"jobs"`
 	Needs []Held `json:"needs,omitempty"`
 	// LeftJobs and LeftNeeds are how many were not named yet.
-	LeftJobs  int `json:"left_jobs,omitempty"`
-	LeftNeeds int `json:"left_needs,omitempty"`
+	LeftJobs  int  `json:"left_jobs,omitempty"`
+	LeftNeeds int  `json:"left_needs,omitempty"`
+	FailFast  bool `json:"fail_fast,omitempty"`
 }
 
 // Job is a job of a graph with its state. State is empty if the job was not named yet.
 type Job struct {
 	State    State `json:"state,omitempty"`
 	Optional bool  `json:"optional,omitempty"`
+	Forced   bool  `json:"forced,omitempty"`
+	Begun    bool  `json:"begun,omitempty"`
 }
 
 // Held is a need, and whether it is met.
@@ -30,8 +33,9 @@ type Held struct {
 
 // Restore returns a settled graph whose jobs are in these states. It is the graph that had them: what a job is skipped
 // for follows from the states.
-func Restore(jobs []Job, needs []Held) *Graph {
+func Restore(rule events.OnFailure, jobs []Job, needs []Held) *Graph {
 	g := New(len(jobs), len(needs))
+	g.failFast = rule == events.FailFast
 	for number, j := range jobs {
 		g.Add(number, j.Optional, "")
 	}
@@ -44,7 +48,10 @@ func Restore(jobs []Job, needs []Held) *Graph {
 	g.jobs, g.needs, g.settled = 0, 0, true
 	g.sortEdges()
 	for i := range g.nodes {
-		g.nodes[i].state = jobs[i].State
+		g.nodes[i].state, g.nodes[i].forced, g.nodes[i].begun = jobs[i].State, jobs[i].Forced, jobs[i].Begun
+		if g.failFast && g.stop == none && jobs[i].State == Failed && !jobs[i].Optional {
+			g.stop = int32(i)
+		}
 		g.left += isOpen(jobs[i].State)
 		if !g.nodes[i].optional {
 			g.open += isOpen(jobs[i].State)
@@ -74,10 +81,10 @@ func (e edge) is(n Need) bool {
 
 // MarshalJSON implements json.Marshaler.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	i := image{Jobs: make([]Job, len(g.nodes)), LeftJobs: g.jobs, LeftNeeds: g.needs}
+	i := image{Jobs: make([]Job, len(g.nodes)), LeftJobs: g.jobs, LeftNeeds: g.needs, FailFast: g.failFast}
 	for number, n := range g.nodes {
 		if n.known {
-			i.Jobs[number] = Job{n.state, n.optional}
+			i.Jobs[number] = Job{n.state, n.optional, n.forced, n.begun}
 		}
 	}
 	g.Needs(func(n Need, met bool) { i.Needs = append(i.Needs, Held{n, met}) })
@@ -94,14 +101,20 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("a graph of %d jobs and %d needs", len(i.Jobs), len(i.Needs))
 	}
 	if i.LeftJobs == 0 && i.LeftNeeds == 0 {
-		*g = *Restore(i.Jobs, i.Needs)
+		rule := events.KeepGoing
+		if i.FailFast {
+			rule = events.FailFast
+		}
+		*g = *Restore(rule, i.Jobs, i.Needs)
 		return nil
 	}
 	half := New(len(i.Jobs), len(i.Needs)+i.LeftNeeds)
+	half.failFast = i.FailFast
 	for number, j := range i.Jobs {
 		if j.State != "" {
 			half.Add(number, j.Optional, ended(j.State))
 		}
+		half.nodes[number].begun = j.Begun
 	}
 	for _, n := range i.Needs {
 		half.Need(n.Need)

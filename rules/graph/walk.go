@@ -12,6 +12,8 @@ type walk struct {
 	// was has what the jobs were before the walk, next those to look at.
 	was  map[int]before
 	next []int
+	// freed is set when the graph is not stopped any more.
+	freed bool
 }
 
 // before is a state with its cause.
@@ -38,6 +40,7 @@ func (w *walk) set(number int, now State, cause int32) {
 		w.g.open += more
 	}
 	n.state, n.cause = now, cause
+	w.stop(number)
 	for i := w.g.from[number]; i < w.g.from[number+1]; i++ {
 		e := &w.g.edges[i]
 		if e.met {
@@ -47,11 +50,51 @@ func (w *walk) set(number int, now State, cause int32) {
 		if !e.ended {
 			to.dead += isBad(now) - isBad(was.state)
 		}
-		if now == Succeeded || e.ended && now.Over() {
+		if now == Succeeded || e.ended && now.Over() && (now != Skipped || w.g.stop == none) {
 			e.met = true
 			to.unmet--
 		}
 		if now.Over() || was.state.Over() {
+			w.next = append(w.next, int(e.job))
+		}
+	}
+}
+
+// stop finds anew which job stops a fail-fast graph, after one has another state. What a stopped graph skips meets no need:
+// when it goes on, the jobs run in their order.
+func (w *walk) stop(number int) {
+	g := w.g
+	failed := g.nodes[number].state == Failed && !g.nodes[number].optional
+	was := g.stop
+	switch {
+	case !g.failFast || failed == (was == int32(number)) || failed && was != none && int(was) < number:
+		return
+	case failed:
+		g.stop = int32(number)
+	default:
+		g.stop = none
+		for i, n := range g.nodes {
+			if n.state == Failed && !n.optional {
+				g.stop = int32(i)
+				break
+			}
+		}
+	}
+	w.freed = g.stop == none
+	for i, n := range g.nodes {
+		if !n.state.Over() || n.state == Skipped {
+			w.next = append(w.next, i)
+		}
+	}
+}
+
+// free lets the needs be met that were not while the graph was stopped, by jobs that stay skipped.
+func (w *walk) free() {
+	w.freed = false
+	for i := range w.g.edges {
+		if e := &w.g.edges[i]; e.ended && !e.met && w.g.nodes[e.on].state == Skipped {
+			e.met = true
+			w.g.nodes[e.job].unmet--
 			w.next = append(w.next, int(e.job))
 		}
 	}
@@ -78,6 +121,8 @@ func (w *walk) look(number int) {
 	case n.state.Over() && n.state != Skipped:
 	case n.dead > 0:
 		w.set(number, Skipped, w.cause(number))
+	case w.g.stop != none && !n.begun && !n.forced:
+		w.set(number, Skipped, w.g.stop)
 	case n.unmet > 0:
 		w.set(number, Blocked, none)
 	default:
@@ -102,7 +147,11 @@ func (w *walk) cause(number int) int32 {
 
 // changes lets everything follow that depends on what was set, and returns what changed, by number.
 func (w *walk) changes() []Change {
-	for len(w.next) > 0 {
+	for len(w.next) > 0 || w.freed {
+		if len(w.next) == 0 {
+			w.free()
+			continue
+		}
 		number := w.next[0]
 		w.next = w.next[1:]
 		w.look(number)

@@ -111,6 +111,7 @@ func (l *Life) ends(f events.JobFinished, at time.Time) {
 		l.State = events.JobFailure
 	case events.Cancelled:
 		l.State = events.JobCancelled
+	case events.GraphExpired: // no job ends so
 	}
 	l.Attempt, l.Lost, l.Reason, l.Fault, l.EndedAt = f.Attempt, f.Lost, f.Reason, f.Fault, at
 }

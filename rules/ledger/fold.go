@@ -160,8 +160,13 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.foldGraphCreated(f)
 	case events.GraphEnded:
 		l.foldGraphEnded(f)
+	case events.JobForced:
+		l.force(f)
 	case events.GraphCancelled:
-		l.cancelGraph(l.graph(id, f.Graph))
+		if g := l.graph(id, f.Graph); g != nil {
+			g.Expired = g.Expired || f.Expired
+			l.cancelGraph(g)
+		}
 		l.stop(id)
 	case events.RequestCancelled:
 		for _, g := range l.Graphs[id] {
@@ -528,7 +533,7 @@ func writer(f events.WorkFact) events.CollectorName {
 
 // live applies a fact to a job's life.
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
-	over := j.State.Terminal()
+	over, place := j.State.Terminal(), j.Place
 	var skipped []events.RequestID // those that do not wait for it any more
 	for _, w := range j.Wanters {
 		if _, is := l.Skips(w.Request, j); is {
@@ -544,6 +549,9 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
 		})
 	})
+	if place == 0 && j.Place > 0 {
+		l.beginInGraphs(j)
+	}
 	if over || !j.State.Terminal() {
 		return
 	}

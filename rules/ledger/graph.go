@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/request"
 )
 
@@ -18,6 +20,9 @@ type Graph struct {
 	// Priority is that of its jobs if they are samples. Cancelled says that it was withdrawn.
 	Priority  events.Priority `json:",omitzero"`
 	Cancelled bool            `json:",omitzero"`
+	// Deadline is by when its jobs should have ended; zero for none. Expired says that it was withdrawn for that.
+	Deadline time.Time `json:",omitzero"`
+	Expired  bool      `json:",omitzero"`
 	// States are those of its jobs, Jobs has the newest round of each.
 	States *graph.Graph
 	Jobs   []events.JobID
@@ -34,10 +39,14 @@ type place struct {
 // foldGraphCreated begins a graph. Its jobs and needs follow.
 func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 	states := graph.New(f.Jobs, f.Needs)
+	if f.OnFailure == events.FailFast {
+		states.FailFast()
+	}
 	l.Graphs[f.RequestID] = append(l.Graphs[f.RequestID], &Graph{
-		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, Priority: f.Priority, States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
+		Request: f.RequestID, Number: f.Graph, Kind: f.Kind, Priority: f.Priority, Deadline: job.Time(f.Deadline), States: states, Jobs: make([]events.JobID, states.Len()), blocked: map[events.Lane]int{},
 	})
 	l.Graphed[f.RequestID] = max(l.Graphed[f.RequestID], f.Graph+1)
+	l.noteTimed(f.RequestID)
 }
 
 // foldGraphEnded forgets a graph. What was skipped in it was withdrawn before, unless another request wants it.
@@ -57,7 +66,25 @@ func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
 		delete(l.Graphs, f.RequestID)
 	}
 	l.noteOver(f.RequestID)
+	l.noteTimed(f.RequestID)
 	l.reline(g.Jobs)
+}
+
+// noteTimed notes whether a request has an open graph with a deadline.
+func (l *Ledger) noteTimed(id events.RequestID) {
+	note(l.Timed, id, slices.ContainsFunc(l.Graphs[id], func(g *Graph) bool { return !g.Cancelled && !g.Deadline.IsZero() }))
+}
+
+// Overdue returns the open graphs with jobs that have not ended by their deadline, in the order of their requests.
+func (l *Ledger) Overdue(now time.Time) (all []*Graph) {
+	for _, id := range slices.Sorted(maps.Keys(l.Timed)) {
+		for _, g := range l.Graphs[id] {
+			if !g.Cancelled && !g.Deadline.IsZero() && now.After(g.Deadline) && g.States.Left() > 0 && !l.Stopped(id) {
+				all = append(all, g)
+			}
+		}
+	}
+	return all
 }
 
 // cancelGraph notes that the request of a graph does not want its jobs any more, but for those that another of its
@@ -67,6 +94,7 @@ func (l *Ledger) cancelGraph(g *Graph) {
 		return
 	}
 	g.Cancelled = true
+	l.noteTimed(g.Request)
 	l.reseat(g.Jobs, func() {
 		for _, id := range g.Jobs {
 			j, ok := l.Jobs[id]
@@ -76,7 +104,7 @@ func (l *Ledger) cancelGraph(g *Graph) {
 			j.Wanters = slices.Clone(j.Wanters)
 			for i, w := range j.Wanters {
 				if w.Request == g.Request {
-					j.Wanters[i] = Wanter{Request: w.Request, Looks: true}
+					j.Wanters[i] = Wanter{Request: w.Request, Looks: true, Counts: w.Counts}
 				}
 			}
 		}
@@ -160,6 +188,9 @@ func (l *Ledger) number(g *Graph, number int, id events.JobID, optional bool, ou
 	}
 	l.enter(id, place{g, number})
 	g.States.Add(number, optional, outcome)
+	if j, ok := l.Jobs[id]; ok && j.Place > 0 && !j.State.Terminal() {
+		g.States.Begin(number)
+	}
 	g.block(l.laneOf(id), 1)
 	l.Blocked++
 }
@@ -207,6 +238,30 @@ func (l *Ledger) endInGraphs(j *Job) {
 		changed := at.graph.States.End(at.number, events.Outcome(j.State))
 		l.follow(at.graph, changed, "")
 		l.reline(at.graph.of(changed))
+	}
+}
+
+// beginInGraphs notes in all graphs of a job that it was dispatched.
+func (l *Ledger) beginInGraphs(j *Job) {
+	for _, at := range l.in[j.ID] {
+		changed := at.graph.States.Begin(at.number)
+		l.follow(at.graph, changed, "")
+		l.reline(at.graph.of(changed))
+	}
+}
+
+// force lets the needs of a job that has not ended count as met in the graphs of a request.
+func (l *Ledger) force(f events.JobForced) {
+	j, ok := l.Jobs[f.JobID]
+	if !ok || j.State.Terminal() {
+		return
+	}
+	for _, at := range l.in[j.ID] {
+		if at.graph.Request == f.RequestID {
+			changed := at.graph.States.Force(at.number)
+			l.follow(at.graph, changed, "")
+			l.reline(at.graph.of(changed))
+		}
 	}
 }
 
@@ -362,5 +417,6 @@ func (l *Ledger) restoreGraphs() {
 			}
 		}
 		l.noteOver(id)
+		l.noteTimed(id)
 	}
 }

@@ -41,8 +41,15 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		return decideWant(r, c.GraphWanted)
 	case CancelGraph:
 		return decideCancelGraph(r, c)
+	case ExpireGraph:
+		if i := slices.IndexFunc(r.Graphs, func(g OpenGraph) bool { return g.Number == c.Graph }); i < 0 || r.Graphs[i].Cancelled {
+			return nil, nil
+		}
+		return []events.Fact{events.GraphCancelled{RequestID: r.ID, Graph: c.Graph, Reason: "it was not done by its deadline", Expired: true}}, nil
 	case Grant:
 		return append(made(r.ID, c.Jobs, c.Key, c.Graph), runAgain(r.ID, c.Key, c.Again)...), nil
+	case Force:
+		return []events.Fact{events.JobForced{RequestID: r.ID, JobID: c.Job, Key: c.Key, Reason: c.Reason}}, nil
 	case Refuse:
 		return []events.Fact{events.GraphRefused{RequestID: r.ID, Key: c.Key, Reason: c.Reason}}, nil
 	case Hold:
@@ -232,7 +239,14 @@ func decideComplete(r Request, c Complete) ([]events.Fact, error) {
 	if c.Failed+c.Skipped > 0 {
 		reason := fmt.Sprintf("%d of %d required jobs failed", c.Failed, c.Jobs)
 		if c.Skipped > 0 {
-			reason += fmt.Sprintf(", and %d %s others that failed", c.Skipped, phrase.Verb(c.Skipped, "needs", "need"))
+			why := phrase.Verb(c.Skipped, "needs", "need") + " others that failed"
+			if c.FailFast {
+				why = phrase.Verb(c.Skipped, "was", "were") + " skipped because of that (fail-fast)"
+			}
+			reason += fmt.Sprintf(", and %d %s", c.Skipped, why)
+		}
+		if slices.ContainsFunc(r.Graphs, func(g OpenGraph) bool { return g.Expired }) {
+			reason = fmt.Sprintf("%d of %d required jobs did not succeed by the deadline", c.Failed+c.Skipped, c.Jobs)
 		}
 		return []events.Fact{events.RequestFailed{RequestID: r.ID, Reason: reason, Jobs: c.Jobs, FailedJobs: c.Failed + c.Skipped}}, nil
 	}

@@ -28,6 +28,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		}
 	case events.GraphRefused:
 		r.answered(f.Key)
+	case events.JobForced:
+		r.answered(f.Key)
 	case events.JobsCreated:
 		r.Jobs = slices.Grow(slices.Clip(r.Jobs), len(f.Jobs))
 		for _, spec := range f.Jobs {
@@ -40,6 +42,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.Graphs = slices.Clone(r.Graphs)
 		for i, g := range r.Graphs {
 			r.Graphs[i].Cancelled = g.Cancelled || g.Number == f.Graph
+			r.Graphs[i].Expired = g.Expired || g.Number == f.Graph && f.Expired
 		}
 	case events.GraphEnded:
 		r.Graphs = slices.DeleteFunc(slices.Clone(r.Graphs), func(g OpenGraph) bool { return g.Number == f.Graph })

@@ -1,6 +1,8 @@
 package request
 
 import (
+	"time"
+
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 )
@@ -15,6 +17,10 @@ type Graph struct {
 	Needs []events.JobNeeds
 	// Priority is that of samples; empty for that of the request.
 	Priority events.Priority
+	// OnFailure says what the failure of a required job means for the others.
+	OnFailure events.OnFailure
+	// Deadline is by when its jobs should have ended; zero for none.
+	Deadline time.Time
 }
 
 // Need adds a need. Those of one job come one after the other.
@@ -43,7 +49,13 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 	for _, n := range g.Needs {
 		needs += len(n.On)
 	}
-	return events.GraphCreated{RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority}
+	deadline := ""
+	if !g.Deadline.IsZero() {
+		deadline = g.Deadline.UTC().Format(time.RFC3339)
+	}
+	return events.GraphCreated{
+		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure, Deadline: deadline,
+	}
 }
 
 // jobs returns the facts that make the jobs of the graph, each with what its jobs need.

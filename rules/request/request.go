@@ -70,6 +70,8 @@ type OpenGraph struct {
 	Number    int
 	Kind      events.GraphKind
 	Cancelled bool `json:",omitempty"`
+	// Expired says that its deadline has passed.
+	Expired bool `json:",omitempty"`
 }
 
 // Trouble is what kept a request from being turned into jobs.
@@ -235,11 +237,14 @@ type Hold struct{ Lack, Detail string }
 // Want asks for more jobs for the request, whatever its state. One key is one wish. The request of the wish is ignored.
 type Want struct{ events.GraphWanted }
 
-// CancelGraph withdraws a graph that was made by a wish.
-type CancelGraph struct {
-	Graph  int
-	Reason string
-}
+// CancelGraph withdraws a graph that was made by a wish. ExpireGraph withdraws any graph whose deadline has passed.
+type (
+	CancelGraph struct {
+		Graph  int
+		Reason string
+	}
+	ExpireGraph struct{ Graph int }
+)
 
 // Grant makes the jobs of a wish, Refuse says why there will be none.
 type (
@@ -253,9 +258,20 @@ type (
 	Refuse struct{ Key, Reason string }
 )
 
+// Force lets a job of the request run although its needs are not met, as the wish with the key asks for.
+type Force struct {
+	Key    string
+	Job    events.JobID
+	Reason string
+}
+
 // Complete ends a request whose required jobs have all ended. Jobs counts them, Failed those that failed, Skipped those
 // that were skipped because of them.
-type Complete struct{ Jobs, Failed, Skipped int }
+type Complete struct {
+	Jobs, Failed, Skipped int
+	// FailFast says that some were skipped by a rule of their graph, and not because they need one that failed.
+	FailFast bool
+}
 
 // Prioritise gives the request another priority.
 type Prioritise struct {
@@ -282,7 +298,9 @@ func (FailExpansion) command()  {}
 func (Hold) command()           {}
 func (Want) command()           {}
 func (CancelGraph) command()    {}
+func (ExpireGraph) command()    {}
 func (Grant) command()          {}
+func (Force) command()          {}
 func (Refuse) command()         {}
 func (Complete) command()       {}
 func (Prioritise) command()     {}

@@ -102,6 +102,14 @@ func checkClones(w *events.GraphWanted) error {
 			return refuse("a %s makes no copies: ask for a retrigger", w.Kind)
 		}
 		return nil
+	case events.GraphForce:
+		switch {
+		case w.Copies != 0 || w.Downstream != "" || len(w.Benchmarks)+len(w.Where) > 0 || w.Priority != "" || w.Expect != "" || len(w.Select) != 1:
+			return refuse("force names one job, and nothing else: `tacho job force JOB --reason TEXT`")
+		case strings.TrimSpace(w.Reason) == "":
+			return refuse("say why the job is to run without what it needs: `tacho job force %s --reason TEXT`", w.Select[0])
+		}
+		return nil
 	case events.GraphRetrigger:
 		w.Copies = cmp.Or(w.Copies, 1)
 		if w.Copies < 1 || w.Copies > maxCopies {

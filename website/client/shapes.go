@@ -147,6 +147,25 @@ type NewPriority struct {
 	Reason   string          `json:"reason,omitempty"`
 }
 
+// Force asks to let a job run although its needs are not met.
+type Force struct {
+	// Request is the one in whose graphs its needs count as met, by any name; empty means the one that had the job made.
+	Request events.RequestID `json:"request,omitempty"`
+	// Key identifies the wish: asking again with the same key is the same wish. One is made up if none is given.
+	Key string `json:"key,omitempty"`
+	// Reason is kept in the log and shown with the job and its results.
+	Reason string `json:"reason"`
+}
+
+// ForceAnswer is the answer to Force.
+type ForceAnswer struct {
+	RequestAnswer
+	JobID events.JobID `json:"job_id"`
+	Key   string       `json:"key"`
+	// Answered is false if no scheduler has answered yet.
+	Answered bool `json:"answered"`
+}
+
 // RepairAnswer is the result of the wish to repair a request.
 type RepairAnswer struct {
 	RequestAnswer

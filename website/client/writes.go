@@ -40,6 +40,11 @@ func (c *Client) CancelGraph(ctx context.Context, id events.RequestID, graph int
 	return post[RequestAnswer](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/cancel", url.PathEscape(string(id)), graph), Reason{reason})
 }
 
+// ForceJob lets a job run although its needs are not met. id may be the beginning of an id.
+func (c *Client) ForceJob(ctx context.Context, id events.JobID, f Force) (ForceAnswer, error) {
+	return post[ForceAnswer](ctx, c, "jobs/"+url.PathEscape(string(id))+"/force", f)
+}
+
 // ArtifactsReady says that the artifact of a waiting request exists.
 func (c *Client) ArtifactsReady(ctx context.Context, id events.RequestID, a Artifacts) (RequestAnswer, error) {
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/artifacts-ready", a)
