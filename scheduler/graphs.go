@@ -9,24 +9,25 @@ import (
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // graphOf returns what jobs of the definitions need of each other: made are to be made, others exist already. Without
-// whole, of the others only those are in the graph that the made ones need. It returns nil if nothing needs anything,
-// and an error that names what no graph can have.
-func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, others []events.JobSpec, whole bool) (*request.Graph, error) {
+// whole, of the others only those are in the graph that the made ones need. It returns nil if nothing needs anything and no
+// rule is set, and an error that names what no graph can have.
+func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, others []events.JobSpec, whole bool, rules graphRules) (*request.Graph, error) {
 	all := slices.Concat(made, others)
 	edges := s.Definitions[digest].Edges(all)
 	if !whole {
 		edges = slices.DeleteFunc(edges, func(n graph.Need) bool { return n.Job >= len(made) })
 	}
-	if len(edges) == 0 {
+	if len(edges) == 0 && (rules == graphRules{} || len(made) == 0) {
 		return nil, nil
 	}
 	if err := graph.Check(len(all), edges, func(i int) string { return graph.LabelOf(all[i]).String() }); err != nil {
 		return nil, err
 	}
-	g := &request.Graph{Kind: kind}
+	g := &request.Graph{Kind: kind, OnFailure: rules.onFailure, Deadline: rules.deadline}
 	number := make([]int, len(all)) // of those in the graph
 	needed := map[int]bool{}
 	for _, n := range edges {
@@ -50,12 +51,31 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, other
 	return g, nil
 }
 
+// graphRules are what a template says of the graphs that it makes.
+type graphRules struct {
+	onFailure events.OnFailure
+	deadline  time.Time
+}
+
+// rulesOf returns the rules for the graphs that a request gets now. A repair has none: it is for what a person asked for.
+func (s *state) rulesOf(r *request.Request, digest events.Digest, now time.Time) graphRules {
+	t, _ := s.Definitions[digest].Template(r.Kind, suite.Choice(r.Choice())) // Expand has resolved it
+	var rules graphRules
+	if t.OnFailure == suite.FailFast {
+		rules.onFailure = events.FailFast
+	}
+	if t.Deadline > 0 {
+		rules.deadline = now.Add(t.Deadline)
+	}
+	return rules
+}
+
 // backfill returns the jobs that a parent lacks and could have, and what they need, of each other and of those that it
 // has. One that needs the success of a job that failed is not made again: it would be skipped at once.
-func (s *state) backfill(digest events.Digest, all []events.JobSpec, now time.Time) (missing []events.JobSpec, g *request.Graph, err error) {
+func (s *state) backfill(digest events.Digest, all []events.JobSpec, rules graphRules, now time.Time) (missing []events.JobSpec, g *request.Graph, err error) {
 	missing = s.Missing(all, now)
 	d := s.Definitions[digest]
-	if len(missing) == 0 || !d.HasNeeds() {
+	if len(missing) == 0 || !d.HasNeeds() && rules == (graphRules{}) {
 		return missing, nil, nil
 	}
 	made, has := firsts(missing), []events.JobSpec(nil)
@@ -85,7 +105,7 @@ func (s *state) backfill(digest events.Digest, all []events.JobSpec, now time.Ti
 			able = append(able, spec)
 		}
 	}
-	g, err = s.graphOf(digest, events.GraphBackfill, able, has, false)
+	g, err = s.graphOf(digest, events.GraphBackfill, able, has, false, rules)
 	return able, g, err
 }
 
@@ -231,7 +251,7 @@ func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.
 			}
 		}
 	}
-	g, err := s.graphOf(r.Definitions, events.GraphRepair, jobs, others, false)
+	g, err := s.graphOf(r.Definitions, events.GraphRepair, jobs, others, false, graphRules{})
 	if g == nil || err != nil { // a part of a graph that was checked has no fault
 		return nil
 	}

@@ -59,10 +59,11 @@ func (s *state) start(r *request.Request, now time.Time) (request.Start, error) 
 			start.Shared, shared = append(start.Shared, spec.ID), append(shared, spec)
 		}
 	}
-	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, true); err != nil {
+	rules := s.rulesOf(r, digest, now)
+	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, true, rules); err != nil {
 		return request.Start{}, err
 	}
-	start.Backfill, start.BackfillGraph, err = s.backfill(digest, backfill, now)
+	start.Backfill, start.BackfillGraph, err = s.backfill(digest, backfill, rules, now)
 	if start.BackfillGraph != nil && start.Graph != nil {
 		start.BackfillGraph.Number = 1
 	}
@@ -84,7 +85,7 @@ func decideLateBackfill(s *state, r, parent *request.Request, now time.Time) (de
 	if err != nil {
 		return decision{}, false
 	}
-	missing, g, err := s.backfill(digest, backfill, now)
+	missing, g, err := s.backfill(digest, backfill, s.rulesOf(r, digest, now), now)
 	if err != nil {
 		return decision{}, false // its own jobs had no such fault, so this is a program that changed: they go on without
 	}
