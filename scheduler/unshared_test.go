@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/tachobench/tacho/events"
 )
 
 // The file testdata/unshared.txt has random worlds without accounts, queues and priorities: seed, events, and a digest
-// of all events. The program before shares wrote it (commit 527b635). On such a farm this program must write the same.
+// of all events without the reasons of refusals. The program before shares wrote it (commit 527b635; anew by one that wrote the
+// same, when refusals were worded anew). On such a farm this program must write the same.
 // A change of that must be on purpose: then write the file anew, and say so.
 func TestRandomUnsharedWorldsAreAsBefore(t *testing.T) {
 	file, err := os.Open("testdata/unshared.txt")
@@ -30,7 +33,12 @@ func TestRandomUnsharedWorldsAreAsBefore(t *testing.T) {
 		}
 		h := sha256.New()
 		for _, e := range w.lawyer.log {
-			data, err := json.Marshal(e.Fact)
+			fact := e.Fact
+			if refused, is := fact.(events.GraphRefused); is { // its words may become better
+				refused.Reason = ""
+				fact = refused
+			}
+			data, err := json.Marshal(fact)
 			if err != nil {
 				t.Fatal(err)
 			}
