@@ -35,6 +35,8 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch
 	}
 	d, ok := s.definitions[s.lines.InForce(branch)]
 	switch {
+	case !ok && branch == "" && len(s.lines.Branches()) == 0:
+		return d, refuse(NotFound, "suite %s has no definitions yet, because those in its repository were refused: `tacho suite branches %s` says why", name, name)
 	case !ok && branch == "":
 		return d, refuse(NotFound, "suite %s has definitions for %s alone: name one of these branches", name, strings.Join(s.lines.Branches(), ", "))
 	case !ok:
@@ -205,7 +207,8 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 }
 
 // PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
-// same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since.
+// same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since. What
+// was rejected before, by an older program, is published.
 func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
 	for _, t := range d.Targets {
 		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
@@ -215,7 +218,7 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	digest := d.Digest()
 	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
-		if from.File != "" && line.File == from.File || from.File == "" && line.Digest == digest {
+		if from.File != "" && line.File == from.File && len(line.Problems) == 0 || from.File == "" && line.Digest == digest {
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{

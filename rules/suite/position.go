@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,12 @@ type positions map[string]position
 
 // locate finds the places of all keys in data, which must be valid TOML.
 func locate(data []byte) positions {
-	l := locator{found: positions{}, arrays: map[string]int{}}
+	l := locator{found: positions{}, arrays: map[string]int{}, lines: []int{0}}
+	for i, c := range data {
+		if c == '\n' {
+			l.lines = append(l.lines, i+1)
+		}
+	}
 	l.parser.Reset(data)
 	table := ""
 	for l.parser.NextExpression() {
@@ -53,6 +59,8 @@ type locator struct {
 	found  positions
 	// arrays counts the tables of each array of tables.
 	arrays map[string]int
+	// lines are the offsets at which lines begin.
+	lines []int
 }
 
 // key notes the place of a dotted key under prefix and returns its path. A table inside an array of tables belongs to
@@ -112,8 +120,12 @@ func (l *locator) note(path string, node *unstable.Node) {
 	if _, known := l.found[path]; known || node.Raw.Length == 0 {
 		return
 	}
-	start := l.parser.Shape(node.Raw).Start
-	l.found[path] = position{start.Line, start.Column}
+	at := int(node.Raw.Offset)
+	line, exact := slices.BinarySearch(l.lines, at)
+	if exact {
+		line++
+	}
+	l.found[path] = position{line, at - l.lines[line-1] + 1}
 }
 
 func join(prefix, key string) string {
