@@ -157,13 +157,18 @@ func (m mirror) fetch(ctx context.Context, tip string) error {
 	}
 	// Commits are all that is needed of most remotes: a server that can do so leaves out trees and files.
 	_, err = m.remote("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).Run(ctx)
-	var failed *git.Error
-	if errors.As(err, &failed) && failed.Says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
-		"bad tree", "bad config", "does not point to a valid object", "did not send all necessary objects", "cannot lock ref", "unable to resolve reference",
-		"invalid sha1 pointer", "packfile", "index file", "inflate:", "object file") {
+	if saysDamaged(err) {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return err
+}
+
+// saysDamaged reports whether git failed because of what is in the mirror.
+func saysDamaged(err error) bool {
+	var failed *git.Error
+	return errors.As(err, &failed) && failed.Says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
+		"bad tree", "bad config", "does not point to a valid object", "did not send all necessary objects", "cannot lock ref", "unable to resolve reference",
+		"invalid sha1 pointer", "packfile", "index file", "inflate:", "object file")
 }
 
 // init makes an empty mirror. It makes a half-made one anew: the finished directory is renamed into its place last.

@@ -29,7 +29,7 @@ func (g Git) File(ctx context.Context, revision, path string) (File, error) {
 	}
 	err = fmt.Errorf("read %s from the mirror of %s: %w", path, clean(g.URL), err)
 	var failed *git.Error
-	if ctx.Err() == nil && errors.As(err, &failed) && !failed.Says("promisor remote") {
+	if ctx.Err() == nil && errors.As(err, &failed) && (saysDamaged(err) || !failed.Says("promisor remote")) {
 		// The remote is not the cause. The next poll then fetches everything anew.
 		return File{}, errors.Join(err, os.RemoveAll(g.Dir))
 	}
