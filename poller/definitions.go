@@ -150,4 +150,3 @@ func (p *Poller) line(ctx context.Context, branch string) (suite.Line, error) {
 	}
 	return lines[branch], nil
 }
-

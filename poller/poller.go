@@ -74,7 +74,7 @@ type Poller struct {
 	settled map[events.Tag]time.Time
 	// read is what the definitions said when they were last read.
 	read  Reading
-	retry   *backoff.ExponentialBackOff
+	retry *backoff.ExponentialBackOff
 	// failures counts the polls that failed in a row; raised is when the alert about them was last raised.
 	failures int
 	raised   time.Time

@@ -24,6 +24,8 @@ type Line struct {
 
 // Evolve returns the lines after f happened. It leaves l as it is.
 func (l Lines) Evolve(f events.Fact) Lines {
+	// Only these concern what branches use.
+	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.DefinitionsPublished:
 		line := l[f.Branch]
