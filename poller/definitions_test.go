@@ -113,7 +113,7 @@ func TestASuiteWhoseFirstFileIsBroken(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoGoodFileIsRefusedInWords(t *testing.T) {
+func TestWhatIsNoFileIsRefusedInWords(t *testing.T) {
 	places(t, func(t *testing.T, at place) {
 		secret := filepath.Join(t.TempDir(), "secret.toml")
 		if err := os.WriteFile(secret, []byte(mineOf("of the server")), 0o600); err != nil {
@@ -133,68 +133,83 @@ func TestWhatIsNoGoodFileIsRefusedInWords(t *testing.T) {
 			{"a submodule", map[string]file{suitePath: {Mode: "160000"}}, "submodule"},
 			{"a submodule on the way", map[string]file{"bench": {Mode: "160000"}}, "no such file"},
 			{"too large", suiteFile(mine + "#" + strings.Repeat("x", mostFile)), "definitions have at most 1048576"},
-			{"another suite", suiteFile(strings.Replace(mine, `"mine"`, `"yours"`, 1)), `name is "yours"`},
-			{"programs beside it", suiteFile(strings.Replace(mine, `"programs"`, `"file"`, 1)), "programs are not read from a repository"},
-			{"programs that ship", suiteFile(strings.Replace(mine, `"programs"`, `"shipped"`, 1)), "programs are not read from a repository"},
-			{"a way out", suiteFile(strings.Replace(mine, `command =`, `source = "../../etc", command =`, 1)), "bench/mine.toml:14:"},
-			{"a pool as target", suiteFile(strings.ReplaceAll(mine, "here", "pool_here")), "pool"},
-			{"no TOML", suiteFile("{ \"name\": 1 }\x00\x1b[2J"), "bench/mine.toml:1:1: "},
-			{"nothing", suiteFile(""), "version is 0"},
-			{"far too deep", suiteFile(strings.Repeat("a.", 400_000) + "a = 1"), "more than 16 parts"},
 		} {
-			c, log := newControl(t)
 			tip := at.push(tc.files)
-			for range 2 {
-				outcome, err := definitionsPoller(c, "a", "main", at.files).Poll(t.Context())
-				if err != nil || !strings.Contains(outcome.Refused, tc.want) || strings.ContainsAny(outcome.Refused, "\x00\x1b") {
-					t.Errorf("%s: %q %v, want %q in it", tc.name, outcome.Refused, err, tc.want)
-				}
-			}
-			if diff := cmp.Diff([]string{`rejected "main" ` + tip}, suiteEvents(t, log)); diff != "" {
-				t.Errorf("%s: (-want +got):\n%s", tc.name, diff)
-			}
+			wantRefused(t, tc.name, at.files, tip, tc.want)
 		}
 	})
 }
 
+func TestAFileThatIsNotGoodIsRefusedInWords(t *testing.T) {
+	for _, tc := range []struct{ name, content, want string }{
+		{"another suite", strings.Replace(mine, `"mine"`, `"yours"`, 1), `name is "yours"`},
+		{"programs beside it", strings.Replace(mine, `"programs"`, `"file"`, 1), "programs are not read from a repository"},
+		{"programs that ship", strings.Replace(mine, `"programs"`, `"shipped"`, 1), "programs are not read from a repository"},
+		{"a way out", strings.Replace(mine, `command =`, `source = "../../etc", command =`, 1), "bench/mine.toml:14:"},
+		{"a pool as target", strings.ReplaceAll(mine, "here", "pool_here"), "pool"},
+		{"no TOML", "{ \"name\": 1 }\x00\x1b[2J", "bench/mine.toml:1:1: "},
+		{"nothing", "", "version is 0"},
+		{"far too deep", strings.Repeat("a.", 400_000) + "a = 1", "more than 16 parts"},
+	} {
+		files := &tree{}
+		files.set(tc.content)
+		wantRefused(t, tc.name, files, "1", tc.want)
+	}
+}
+
+// wantRefused polls twice, with two pollers.
+func wantRefused(t *testing.T, name string, files Files, tip, want string) {
+	t.Helper()
+	c, log := newControl(t)
+	for range 2 {
+		outcome, err := definitionsPoller(c, "a", "main", files).Poll(t.Context())
+		if err != nil || !strings.Contains(outcome.Refused, want) || strings.ContainsAny(outcome.Refused, "\x00\x1b") {
+			t.Errorf("%s: %q %v, want %q in it", name, outcome.Refused, err, want)
+		}
+	}
+	if diff := cmp.Diff([]string{`rejected "main" ` + tip}, suiteEvents(t, log)); diff != "" {
+		t.Errorf("%s: (-want +got):\n%s", name, diff)
+	}
+}
+
 // Of a file of 100 MB nothing is read, neither by this process nor into git's memory.
 func TestAFileOf100MBIsNotRead(t *testing.T) {
-	for name, filter := range map[string]string{"git": "true", "git without filters": "false"} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepository(t)
-			r.git(r.url, "config", "uploadpack.allowFilter", filter)
-			r.git(r.url, "config", "core.bigFileThreshold", "1m")
-			huge := filepath.Join(t.TempDir(), "huge")
-			if err := os.WriteFile(huge, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(huge, 100<<20); err != nil {
-				t.Fatal(err)
-			}
-			content, err := os.Open(huge)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer content.Close()
-			r.git(r.local, "read-tree", "--empty")
-			r.git(r.local, "update-index", "--add", "--cacheinfo", "100644,"+r.blob(content)+","+suitePath)
-			r.push("main", r.commitIndex())
-			c, log := newControl(t)
-			p := definitionsPoller(c, "a", "", r.source(t, ""))
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			outcome, err := p.Poll(t.Context())
-			runtime.ReadMemStats(&after)
-			if err != nil || !strings.Contains(outcome.Refused, "it has 104857600 bytes") {
-				t.Errorf("%q %v", outcome.Refused, err)
-			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 {
-				t.Errorf("%d MiB were allocated", n>>20)
-			}
-			if got := suiteEvents(t, log); len(got) != 1 || !strings.HasPrefix(got[0], "rejected") {
-				t.Errorf("%q", got)
-			}
-		})
+	r := newRepository(t)
+	for _, dir := range []string{r.local, r.url} {
+		r.git(dir, "config", "core.compression", "1")
+	}
+	huge := filepath.Join(t.TempDir(), "huge")
+	if err := os.WriteFile(huge, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(huge, 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.Open(huge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	r.git(r.local, "read-tree", "--empty")
+	r.git(r.local, "update-index", "--add", "--cacheinfo", "100644,"+r.blob(content)+","+suitePath)
+	r.push("main", r.commitIndex())
+	for _, filter := range []string{"true", "false"} {
+		r.git(r.url, "config", "uploadpack.allowFilter", filter)
+		c, log := newControl(t)
+		p := definitionsPoller(c, "a", "", r.source(t, ""))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		outcome, err := p.Poll(t.Context())
+		runtime.ReadMemStats(&after)
+		if err != nil || !strings.Contains(outcome.Refused, "it has 104857600 bytes") {
+			t.Errorf("filters %s: %q %v", filter, outcome.Refused, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 20<<20 {
+			t.Errorf("filters %s: %d MiB were allocated", filter, n>>20)
+		}
+		if got := suiteEvents(t, log); len(got) != 1 || !strings.HasPrefix(got[0], "rejected") {
+			t.Errorf("filters %s: %q", filter, got)
+		}
 	}
 }
 
