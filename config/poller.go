@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -24,23 +27,40 @@ const (
 	Manifests PollerKind = "manifests"
 	// GoVersions are the releases of Go.
 	GoVersions PollerKind = "go-versions"
+	// Definitions are the definitions of a suite: a file in a repository that is published when it changes.
+	Definitions PollerKind = "definitions"
 )
 
-// Poller is a source whose new artifacts become requests.
+// Serves is the closed set of branches that definitions of a repository are for.
+type Serves string
+
+// For which branches definitions are.
+const (
+	// ServesBranch: requests of the branch that has the name of the polled one.
+	ServesBranch Serves = "branch"
+	// ServesAll: all branches that have no definitions of their own.
+	ServesAll Serves = "all"
+)
+
+// Poller is a source whose new artifacts become requests, or whose definitions are published.
 type Poller struct {
 	// Name names the source in events, alerts and metrics. Never reuse a name for another source.
 	Name string     `toml:"name" json:"name"`
 	Kind PollerKind `toml:"kind" json:"kind"`
-	// Suite is the suite that measures the artifacts.
+	// Suite is the suite that measures the artifacts. A file of definitions must have this name.
 	Suite events.SuiteName `toml:"suite" json:"suite"`
-	// Repository is "owner/name" on GitHub (github-commits).
+	// Repository is "owner/name" on GitHub (github-commits, definitions).
 	Repository string `toml:"repository" json:"repository,omitempty"`
-	// URL is the git remote (git-commits), or the list of releases; the lists have defaults. It must not hold a
-	// password: use a credential helper of git.
+	// URL is the git remote (git-commits, definitions), or the list of releases; the lists have defaults. It must not
+	// hold a password: use a credential helper of git.
 	URL string `toml:"url" json:"url,omitempty"`
-	// Branch is the branch of the commits; empty means the default branch.
+	// Branch is the branch of the commits, or of the file of definitions; empty means the default branch.
 	Branch string `toml:"branch" json:"branch,omitempty"`
-	// Interval is the pause between two polls: 2m for commits, 1h for releases.
+	// Path is where the repository has the file of definitions.
+	Path string `toml:"path,omitempty" json:"path,omitempty"`
+	// Serves says for which branches the definitions are. Default: for the branch that they are read from.
+	Serves Serves `toml:"serves,omitempty" json:"serves,omitempty"`
+	// Interval is the pause between two polls: 2m for commits and definitions, 1h for releases.
 	Interval Duration `toml:"interval" json:"interval"`
 	// Horizon is the age above which commits are ignored. Default: 29 days, because CI keeps its artifacts no longer.
 	Horizon Duration `toml:"horizon" json:"horizon,omitempty"`
@@ -62,19 +82,31 @@ type Poller struct {
 // Commits reports whether the source has commits rather than releases.
 func (p Poller) Commits() bool { return p.Kind == GitHubCommits || p.Kind == GitCommits }
 
-// Place is what a person calls the source: the repository or URL, and the branch.
+// Place is what a person calls the source: the repository or URL, the branch, and the path of a file.
 func (p Poller) Place() string {
-	place := p.URL
-	if p.Kind == GitHubCommits {
-		place = p.Repository
-	}
+	place := cmp.Or(p.Repository, p.URL)
 	if p.Branch != "" {
 		place += " " + p.Branch
+	}
+	if p.Path != "" {
+		place += " " + p.Path
 	}
 	return place
 }
 
+// ServedBranch is the branch that uses the definitions; empty for all that have none of their own.
+func (p Poller) ServedBranch() string {
+	if p.Serves == ServesAll {
+		return ""
+	}
+	return p.Branch
+}
+
 func (p Poller) withDefaults() Poller {
+	if p.Kind == Definitions {
+		p.Interval, p.Serves = cmp.Or(p.Interval, Duration(2*time.Minute)), cmp.Or(p.Serves, ServesBranch)
+		return p
+	}
 	interval, text, number := time.Hour, map[PollerKind]string{
 		Manifests:  "https://static.rust-lang.org/manifests.txt",
 		GoVersions: "https://proxy.golang.org/golang.org/toolchain/@v/list",
@@ -117,6 +149,27 @@ func checkPollers(pollers []Poller) error {
 			return fmt.Errorf("poller %s: %w", p.Name, err)
 		}
 	}
+	return checkServed(pollers)
+}
+
+// checkServed refuses two files of definitions for one branch: each poll would replace what the other one published.
+func checkServed(pollers []Poller) error {
+	type served struct {
+		suite  events.SuiteName
+		branch string
+	}
+	by := map[served]string{}
+	for _, p := range pollers {
+		if p.Kind != Definitions {
+			continue
+		}
+		at := served{p.Suite, p.ServedBranch()}
+		if other, taken := by[at]; taken {
+			return fmt.Errorf("pollers %s and %s: both publish definitions of suite %s for the same branches; remove one, or change its suite, branch or serves",
+				other, p.Name, p.Suite)
+		}
+		by[at] = p.Name
+	}
 	return nil
 }
 
@@ -141,15 +194,21 @@ func (p Poller) check() error {
 		if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			return errors.New("url: write it as https://…")
 		}
+	case Definitions:
+		if err := p.checkDefinitions(); err != nil {
+			return err
+		}
 	default:
-		return fmt.Errorf("kind %q: use %s, %s, %s or %s", p.Kind, GitHubCommits, GitCommits, Manifests, GoVersions)
+		return fmt.Errorf("kind %q: use %s, %s, %s, %s or %s", p.Kind, GitHubCommits, GitCommits, Manifests, GoVersions, Definitions)
 	}
 	switch {
 	case passwordIn(p.URL):
 		return errors.New("url: a password or token has no place in the configuration; give git a credential helper, or a key to ssh")
-	case p.Kind != GitHubCommits && p.Repository != "":
+	case p.Kind != Definitions && (p.Path != "" || p.Serves != ""):
+		return fmt.Errorf("path and serves are for kind %s", Definitions)
+	case p.Kind != GitHubCommits && p.Kind != Definitions && p.Repository != "":
 		return fmt.Errorf("repository: kind %s has a url instead", p.Kind)
-	case !p.Commits() && (p.Branch != "" || p.Horizon != 0 || p.Backlog != 0):
+	case !p.Commits() && p.Kind != Definitions && (p.Branch != "" || p.Horizon != 0 || p.Backlog != 0):
 		return fmt.Errorf("branch, horizon and backlog are for commits; kind %s has keep", p.Kind)
 	case p.Commits() && p.Keep != 0:
 		return fmt.Errorf("keep is for releases; kind %s has horizon and backlog", p.Kind)
@@ -165,6 +224,31 @@ func (p Poller) check() error {
 		return errors.New("backlog and keep: at least 1")
 	}
 	return p.checkShare()
+}
+
+// checkDefinitions checks where a file of definitions is and whom it serves.
+func (p Poller) checkDefinitions() error {
+	switch {
+	case (p.Repository == "") == (p.URL == ""):
+		return errors.New("repository or url: name one of them, a repository of GitHub as owner/name or any git remote as url")
+	case p.Repository != "" && !repositoryPattern.MatchString(p.Repository):
+		return fmt.Errorf("repository %q: use the form owner/name", p.Repository)
+	case strings.HasPrefix(p.URL, "-"):
+		return errors.New("url: name the git remote")
+	case !fs.ValidPath(p.Path) || p.Path == "." || len(p.Path) > 500 || strings.ContainsFunc(p.Path, unicode.IsControl):
+		return fmt.Errorf("path %q: name the suite file from the root of the repository, such as bench/suite.toml", p.Path)
+	case p.Serves != ServesBranch && p.Serves != ServesAll:
+		return fmt.Errorf("serves %q: use %s or %s", p.Serves, ServesBranch, ServesAll)
+	case p.Serves == ServesBranch && p.Branch == "":
+		return fmt.Errorf("branch: name it, because the definitions are for the branch of that name; or say serves = %q", ServesAll)
+	case p.Horizon != 0 || p.Backlog != 0 || p.Keep != 0:
+		return fmt.Errorf("horizon, backlog and keep are for artifacts; kind %s has none", p.Kind)
+	case p.Account != "" || p.Queue != "" || p.Priority != "":
+		return fmt.Errorf("account, queue and priority are for requests; kind %s makes none", p.Kind)
+	case p.Branch != "":
+		return events.CheckBranch(p.Branch)
+	}
+	return nil
 }
 
 // checkShare checks for whom and how urgently the poller asks.

@@ -24,6 +24,22 @@ keep = 5
 account = "robot"
 queue = "bisect"
 priority = "low"
+
+[[poller]]
+name = "suite-main"
+kind = "definitions"
+suite = "go"
+url = "/srv/suites.git"
+branch = "main"
+path = "bench/go.toml"
+
+[[poller]]
+name = "suite-all"
+kind = "definitions"
+suite = "go"
+repository = "a/b"
+path = "go.toml"
+serves = "all"
 `
 	c, err := Load(file(t, text), env(map[string]string{"HOME": "/h", "TACHO_GITHUB_TOKEN": "ghp_hidden", "TACHO_GITHUB_API": "https://h/api/v3"}))
 	if err != nil {
@@ -38,9 +54,20 @@ priority = "low"
 			Name: "go-releases", Kind: GoVersions, Suite: "go", URL: "https://proxy.golang.org/golang.org/toolchain/@v/list",
 			Interval: Duration(time.Hour), Keep: 5, Account: "robot", Queue: "bisect", Priority: "low",
 		},
+		{
+			Name: "suite-main", Kind: Definitions, Suite: "go", URL: "/srv/suites.git", Branch: "main", Path: "bench/go.toml",
+			Serves: ServesBranch, Interval: Duration(2 * time.Minute),
+		},
+		{
+			Name: "suite-all", Kind: Definitions, Suite: "go", Repository: "a/b", Path: "go.toml", Serves: ServesAll, Interval: Duration(2 * time.Minute),
+		},
 	}
 	if diff := cmp.Diff(want, c.Pollers); diff != "" {
 		t.Error(diff)
+	}
+	if main, all := c.Pollers[2], c.Pollers[3]; main.ServedBranch() != "main" || all.ServedBranch() != "" ||
+		main.Place() != "/srv/suites.git main bench/go.toml" || all.Place() != "a/b go.toml" {
+		t.Errorf("%q %q %q %q", main.ServedBranch(), main.Place(), all.ServedBranch(), all.Place())
 	}
 	if c.GitHub.Token != "ghp_hidden" || c.GitHub.API != "https://h/api/v3" {
 		t.Errorf("%+v", c.GitHub)
@@ -57,10 +84,11 @@ priority = "low"
 
 func TestPollersThatCannotWorkAreRefused(t *testing.T) {
 	const head = "[[poller]]\nname = \"a\"\nsuite = \"go\"\n"
+	const tree = head + "kind = \"definitions\"\nurl = \"/x\"\npath = \"s.toml\"\n"
 	for name, tc := range map[string]struct{ text, want string }{
 		"name":                      {"[[poller]]\nname = \"A b\"\n", "poller 1: name"},
 		"no suite":                  {"[[poller]]\nname = \"a\"\nkind = \"manifests\"\n", "poller a: suite"},
-		"kind":                      {head + "kind = \"svn\"\n", "use github-commits, git-commits, manifests or go-versions"},
+		"kind":                      {head + "kind = \"svn\"\n", "use github-commits, git-commits, manifests, go-versions or definitions"},
 		"unknown key":               {head + "kind = \"manifests\"\nrepo = \"x\"\n", "unknown key"},
 		"no repository":             {head + "kind = \"github-commits\"\n", "owner/name"},
 		"url of github":             {head + "kind = \"github-commits\"\nrepository = \"a/b\"\nurl = \"https://x\"\n", "github.api"},
@@ -80,6 +108,20 @@ func TestPollersThatCannotWorkAreRefused(t *testing.T) {
 		"account":                   {head + "kind = \"manifests\"\naccount = \"A b\"\n", "account"},
 		"queue":                     {head + "kind = \"manifests\"\nqueue = \"idle\"\n", "meaning of its own"},
 		"priority":                  {head + "kind = \"manifests\"\npriority = \"asap\"\n", "use one of vip, high"},
+		"path of commits":           {head + "kind = \"git-commits\"\nurl = \"/x\"\npath = \"s.toml\"\n", "path and serves"},
+		"definitions of nowhere":    {head + "kind = \"definitions\"\npath = \"s.toml\"\n", "name one of them"},
+		"definitions of two places": {tree + "repository = \"a/b\"\nserves = \"all\"\n", "name one of them"},
+		"definitions by option":     {head + "kind = \"definitions\"\nurl = \"-x\"\npath = \"s.toml\"\nserves = \"all\"\n", "git remote"},
+		"definitions by password":   {head + "kind = \"definitions\"\nurl = \"https://u:secret@h/x\"\npath = \"s.toml\"\nserves = \"all\"\n", "credential helper"},
+		"no path":                   {head + "kind = \"definitions\"\nurl = \"/x\"\nserves = \"all\"\n", "path"},
+		"a path that leads out":     {head + "kind = \"definitions\"\nurl = \"/x\"\npath = \"../s.toml\"\nserves = \"all\"\n", "path"},
+		"serves":                    {tree + "serves = \"some\"\n", "use branch or all"},
+		"no branch to serve":        {tree, "serves = \"all\""},
+		"a branch with spaces":      {tree + "branch = \"a b\"\n", "branch"},
+		"backlog of definitions":    {tree + "serves = \"all\"\nbacklog = 3\n", "for artifacts"},
+		"account of definitions":    {tree + "serves = \"all\"\naccount = \"x\"\n", "for requests"},
+		"candidates of definitions": {tree + "serves = \"all\"\ncandidates = true\n", "candidates"},
+		"two for the same branches": {tree + "serves = \"all\"\n" + strings.Replace(tree, "\"a\"", "\"b\"", 1) + "serves = \"all\"\n", "pollers a and b"},
 		"the API is no URL":         {"[github]\napi = \"secret\"\n", "github.api"},
 		"the API has a user in URL": {"[github]\napi = \"https://secret@h\"\n", "without a user"},
 	} {

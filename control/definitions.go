@@ -32,6 +32,8 @@ type Published struct {
 func (p *Published) For(branch string) (suite.Definitions, error) {
 	d, ok := p.definitions[p.lines.InForce(branch)]
 	switch {
+	case !ok && branch == "" && len(p.lines.Branches()) == 0:
+		return d, refuse(NotFound, "suite %s has no definitions yet, because those in its repository were refused: `tacho suite branches %s` says why", p.name, p.name)
 	case !ok && branch == "":
 		return d, refuse(NotFound, "suite %s has definitions for %s alone: name one of these branches", p.name, strings.Join(p.lines.Branches(), ", "))
 	case !ok:
@@ -39,6 +41,9 @@ func (p *Published) For(branch string) (suite.Definitions, error) {
 	}
 	return d, nil
 }
+
+// Lines returns which definitions each branch uses. They must not be changed.
+func (p *Published) Lines() suite.Lines { return p.lines }
 
 // Varies reports whether a suite has something of its own for branches: definitions, or rules in them.
 func (p *Published) Varies() bool {
@@ -216,7 +221,8 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 }
 
 // PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
-// same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since.
+// same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since. What
+// was rejected before, by an older program, is published.
 func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
 	for _, t := range d.Targets {
 		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
@@ -227,7 +233,7 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
-		case from.File != "" && line.File == from.File, from.File == "" && line.Digest == digest, from.Standing && line.Published == digest:
+		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && line.Published == digest:
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{

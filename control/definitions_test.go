@@ -189,3 +189,35 @@ func TestRequestsChoose(t *testing.T) {
 	_, err = ask("t3", func(n *NewRequest) { n.Branch, n.Options = "release/1.2", map[string]string{"pgo": "on"} })
 	refused(t, err, Conflict, "options pgo=on instead of pgo=off")
 }
+
+// An older program could not read a file and refused it. This one can.
+func TestWhatWasRejectedCanBePublished(t *testing.T) {
+	c, _ := start(t)
+	d := definitions()
+	d.Name = "mine"
+	from := Origin{Branch: "main", Revision: "r1", File: "f1"}
+	for i, existed := range []bool{false, true} {
+		answer, err := c.Reject(t.Context(), by, d.Name, from, []string{"f.toml:1:1: version is 9"})
+		if err != nil || answer.Existed != existed {
+			t.Fatalf("rejection %d: %+v %v", i, answer, err)
+		}
+	}
+	_, err := c.Definitions(t.Context(), d.Name, "")
+	refused(t, err, NotFound, "those in its repository were refused")
+	for i, existed := range []bool{false, true} {
+		answer, err := c.PublishFrom(t.Context(), by, d, from)
+		if err != nil || answer.Existed != existed {
+			t.Fatalf("publication %d: %+v %v", i, answer, err)
+		}
+	}
+	// The older one, which is still running, changes nothing.
+	if answer, err := c.Reject(t.Context(), by, d.Name, from, []string{"f.toml:1:1: version is 9"}); err != nil || !answer.Existed {
+		t.Errorf("%+v %v", answer, err)
+	}
+	published, err := c.Published(t.Context(), d.Name)
+	if line := published.lines["main"]; err != nil || line.Problems != nil || line.Digest != d.Digest() || line.File != "f1" {
+		t.Errorf("%+v %v", line, err)
+	}
+	_, err = c.Definitions(t.Context(), d.Name, "")
+	refused(t, err, NotFound, "for main alone")
+}

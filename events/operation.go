@@ -91,7 +91,7 @@ const (
 	AlertLag AlertKind = "lag"
 	// AlertUnreachable: the log could not be reached.
 	AlertUnreachable AlertKind = "unreachable"
-	// AlertSource: a source of commits or releases could not be polled.
+	// AlertSource: a source of commits or releases could not be polled, or the definitions in a repository are refused.
 	AlertSource AlertKind = "source"
 	// AlertUpdate: a collector could not be updated to the wanted version.
 	AlertUpdate AlertKind = "update"

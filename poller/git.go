@@ -43,28 +43,38 @@ func (g Git) Newest(ctx context.Context) iter.Seq2[Artifact, error] {
 			yield(Artifact{}, err)
 			return
 		}
-		lock, err := g.await(ctx)
+		m, err := g.update(ctx, tip)
 		if err != nil {
 			yield(Artifact{}, err)
 			return
 		}
-		defer lock.Release()
-		m := mirror{Git: g, lock: lock}
-		err = m.fetch(ctx, tip)
-		if errors.Is(err, errDamaged) && ctx.Err() == nil {
-			g.Logger.Warn("the mirror is damaged and fetched anew", "dir", g.Dir, "error", err)
-			if err = os.RemoveAll(g.Dir); err == nil {
-				err = m.fetch(ctx, tip)
-			}
-		}
-		if err != nil {
-			yield(Artifact{}, fmt.Errorf("mirror %s: %w", clean(g.URL), err))
-			return
-		}
+		defer m.lock.Release()
 		if err := m.log(ctx, yield); err != nil {
 			yield(Artifact{}, fmt.Errorf("read the mirror of %s: %w", clean(g.URL), err))
 		}
 	}
+}
+
+// update locks the mirror and updates it to the branch of the remote, unless it is already at tip. The caller releases
+// the lock.
+func (g Git) update(ctx context.Context, tip string) (mirror, error) {
+	lock, err := g.await(ctx)
+	if err != nil {
+		return mirror{}, err
+	}
+	m := mirror{Git: g, lock: lock}
+	err = m.fetch(ctx, tip)
+	if errors.Is(err, errDamaged) && ctx.Err() == nil {
+		g.Logger.Warn("the mirror is damaged and fetched anew", "dir", g.Dir, "error", err)
+		if err = os.RemoveAll(g.Dir); err == nil {
+			err = m.fetch(ctx, tip)
+		}
+	}
+	if err != nil {
+		lock.Release()
+		return mirror{}, fmt.Errorf("mirror %s: %w", clean(g.URL), err)
+	}
+	return m, nil
 }
 
 // await locks the mirror. The lock ends when it is released here and all child processes that hold it have ended.
@@ -119,6 +129,15 @@ func (m mirror) git(args ...string) git.Command {
 	return git.Command{Args: append([]string{"--git-dir=" + m.Dir}, args...), Hold: m.lock}
 }
 
+// remote is git for a command that may fetch. The cleanup must have ended when the lock is released. A file that is too
+// large for definitions goes to the disk and never into git's memory.
+func (m mirror) remote(args ...string) git.Command {
+	return m.git(append([]string{
+		"-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=120",
+		"-c", fmt.Sprintf("core.bigFileThreshold=%d", mostFile),
+	}, args...)...)
+}
+
 // fetch updates the mirror to the branch of the remote, unless it is already at tip.
 func (m mirror) fetch(ctx context.Context, tip string) error {
 	if _, err := os.Stat(filepath.Join(m.Dir, "config")); errors.Is(err, os.ErrNotExist) {
@@ -136,17 +155,20 @@ func (m mirror) fetch(ctx context.Context, tip string) error {
 	if _, err := m.git("config", "remote.origin.url", m.URL).Run(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
-	// Only commits are read: a server that can do so leaves out trees and files. The cleanup must have ended when the
-	// lock is released.
-	_, err = m.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=120",
-		"fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).Run(ctx)
-	var failed *git.Error
-	if errors.As(err, &failed) && failed.Says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
-		"bad tree", "bad config", "does not point to a valid object", "did not send all necessary objects", "cannot lock ref", "unable to resolve reference",
-		"invalid sha1 pointer", "packfile", "index file", "inflate:", "object file") {
+	// Commits are all that is needed of most remotes: a server that can do so leaves out trees and files.
+	_, err = m.remote("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--filter=tree:0", "origin", "+"+m.head()+":"+tipRef).Run(ctx)
+	if saysDamaged(err) {
 		return fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return err
+}
+
+// saysDamaged reports whether git failed because of what is in the mirror.
+func saysDamaged(err error) bool {
+	var failed *git.Error
+	return errors.As(err, &failed) && failed.Says("not a git repository", "corrupt", "bad object", "missing object", "invalid object", "unable to read",
+		"bad tree", "bad config", "does not point to a valid object", "did not send all necessary objects", "cannot lock ref", "unable to resolve reference",
+		"invalid sha1 pointer", "packfile", "index file", "inflate:", "object file")
 }
 
 // init makes an empty mirror. It makes a half-made one anew: the finished directory is renamed into its place last.

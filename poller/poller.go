@@ -1,10 +1,12 @@
-// Package poller turns new artifacts of a source into requests, exactly once, however many pollers run and however
-// often they poll.
+// Package poller turns new artifacts of a source into requests, and changed definitions in a repository into published
+// ones, exactly once, however many pollers run and however often they poll.
 //
 // A Source lists artifacts elsewhere: the commits of a branch (GitHub, Git), or releases (Manifests, GoVersions).
 // wanted.go decides which of them have to be requests. The poller asks for each of these, the oldest first, through
 // control.CreateRequest; its natural keys make a second request for the same artifact do nothing. The log is the only
 // memory: any number of pollers of one source may run, and the next one continues the work of a killed one.
+//
+// Definitions are one file of a branch (definitions.go). The tip of the branch counts, wherever a push moves it.
 //
 // A source that fails is polled less and less often. After a few failures in a row the poller raises an alert. A
 // failing source never ends the poller.
@@ -37,10 +39,12 @@ const pollLimit = time.Hour
 // Config is what a Poller needs.
 type Config struct {
 	// Name names the source in events, alerts and metrics; it is a token.
-	Name   string
-	Suite  events.SuiteName
-	Source Source
-	Policy Policy
+	Name  string
+	Suite events.SuiteName
+	// Source has the artifacts that become requests. It is nil if Definitions are published instead.
+	Source      Source
+	Policy      Policy
+	Definitions *Definitions
 	// Account is the account that the requests are charged to, empty for none; Queue and Priority are as in
 	// control.NewRequest.
 	Account  events.AccountName
@@ -70,7 +74,9 @@ type Poller struct {
 	trigger chan struct{}
 	// settled are commits below which no request is missing, with their dates: there the next walk ends.
 	settled map[events.Tag]time.Time
-	retry   *backoff.ExponentialBackOff
+	// read is what the definitions said when they were last read.
+	read  Reading
+	retry *backoff.ExponentialBackOff
 	// failures counts the polls that failed in a row; raised is when the alert about them was last raised.
 	failures int
 	raised   time.Time
@@ -126,7 +132,11 @@ func (p *Poller) turn(ctx context.Context) time.Duration {
 	if err == nil {
 		p.Logger.Debug("polled", "artifacts", outcome.Wanted, "created", outcome.Created)
 		p.retry.Reset()
-		p.works(ctx)
+		if outcome.Refused != "" {
+			p.refused(ctx, outcome.Refused)
+		} else {
+			p.works(ctx)
+		}
 		return p.Interval
 	}
 	pause := p.retry.NextBackOff()
@@ -144,6 +154,8 @@ func (p *Poller) turn(ctx context.Context) time.Duration {
 type Outcome struct {
 	// Wanted counts the artifacts that have to be requests, Created those of them that became requests in this poll.
 	Wanted, Created int
+	// Refused says why the definitions cannot be used; empty if they can, and for artifacts.
+	Refused string
 }
 
 // Poll reads the source once and asks for what is wanted. One refused artifact does not block the others; the error
@@ -152,11 +164,15 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pollLimit, fmt.Errorf("the poll has not ended after %v", pollLimit))
 	defer cancel()
 	now := p.Clock()
+	by := p.by(fmt.Sprintf("poll:%s@%s", p.Name, now.UTC().Format(time.RFC3339)))
+	if p.Definitions != nil {
+		refused, err := p.publish(ctx, by)
+		return Outcome{Refused: refused}, err
+	}
 	wanted, err := p.Policy.wanted(ctx, p.Source, now, p.polled)
 	if err != nil {
 		return Outcome{}, err
 	}
-	by := p.by(fmt.Sprintf("poll:%s@%s", p.Name, now.UTC().Format(time.RFC3339)))
 	var refusals []error
 	outcome := Outcome{Wanted: len(wanted)}
 	for _, a := range wanted {

@@ -46,6 +46,19 @@ func (p *Poller) works(ctx context.Context) {
 	}
 }
 
+// refused raises the alert about definitions that cannot be used, also in place of one about failures.
+func (p *Poller) refused(ctx context.Context, why string) {
+	p.failures, p.raised = 0, time.Time{}
+	alert := events.AlertRaised{
+		Kind: events.AlertSource, About: p.Name, Message: fmt.Sprintf("source %s: %s", p.Name, short(why)),
+		Action: fmt.Sprintf("Correct the file and push it; until then the definitions that were published before stay in force. `tacho suite branches %s` shows all problems.", p.Suite),
+	}
+	_, err := p.Control.RaiseAlert(ctx, p.by("poll:"+p.Name), alert)
+	if err != nil && ctx.Err() == nil {
+		p.Logger.Warn("the alert could not be raised, trying again", "error", err)
+	}
+}
+
 // action says what a person can do about a failure.
 func (p *Poller) action(err error) string {
 	var limited *LimitedError
@@ -66,9 +79,12 @@ var userInfo = regexp.MustCompile(`://[^/\s@]*@`)
 func clean(text string) string { return userInfo.ReplaceAllString(text, "://xxxxx@") }
 
 // words returns an error in a form for events: on one line, not too long and without secrets.
-func words(err error) string {
+func words(err error) string { return short(clean(err.Error())) }
+
+// short returns a text in a form for events: on one line and not too long.
+func short(text string) string {
 	const most = 400
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(clean(err.Error()), "")), " ")
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}

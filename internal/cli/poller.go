@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +15,7 @@ import (
 
 type pollerCmd struct {
 	List pollerListCmd `cmd:"" help:"List the configured sources."`
-	Look pollerLookCmd `cmd:"" help:"Look at a source once, and request no benchmarks."`
+	Look pollerLookCmd `cmd:"" help:"Look at a source once, and request and publish nothing."`
 }
 
 type pollerListCmd struct {
@@ -32,7 +34,10 @@ func (c *pollerListCmd) Run(_ context.Context, p *Program) error {
 	var rows [][]string
 	for _, one := range p.config.Pollers {
 		limit := fmt.Sprintf("newest %d", one.Keep)
-		if one.Commits() {
+		switch {
+		case one.Kind == config.Definitions:
+			limit = "for " + cmp.Or(one.ServedBranch(), "all branches")
+		case one.Commits():
 			limit = fmt.Sprintf("up to %g days old, first %d", one.Horizon.Std().Hours()/24, one.Backlog)
 		}
 		rows = append(rows, []string{one.Name, string(one.Kind), string(one.Suite), one.Interval.Std().String(), limit, one.Place()})
@@ -47,7 +52,8 @@ type pollerLookCmd struct {
 
 // Help is shown by --help.
 func (c *pollerLookCmd) Help() string {
-	return "Shows what a first poll of the source would request, the oldest first. No running Tacho is needed."
+	return "Shows what a first poll of the source would request, the oldest first, or which definitions it would publish. It fails if the definitions would be refused. " +
+		"No running Tacho is needed."
 }
 
 // Run looks at a source and shows what is in it.
@@ -55,7 +61,10 @@ func (c *pollerLookCmd) Run(ctx context.Context, p *Program) error {
 	var names []string
 	for _, one := range p.config.Pollers {
 		names = append(names, one.Name)
-		if one.Name == c.Name {
+		switch {
+		case one.Name == c.Name && one.Kind == config.Definitions:
+			return c.lookAtDefinitions(ctx, p, one)
+		case one.Name == c.Name:
 			return c.look(ctx, p, one)
 		}
 	}
@@ -89,4 +98,23 @@ func (c *pollerLookCmd) look(ctx context.Context, p *Program, one config.Poller)
 		rows = append(rows, []string{string(a.Kind), short(a.Tag), short(a.Parent), pr, short(date)})
 	}
 	return table(p.Stdout, []string{"KIND", "TAG", "PARENT", "PR", "DATE"}, rows)
+}
+
+// lookAtDefinitions shows what a poll would publish.
+func (c *pollerLookCmd) lookAtDefinitions(ctx context.Context, p *Program, one config.Poller) error {
+	read, err := p.host().LookAtDefinitions(ctx, one)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.JSON:
+		err = p.json(read)
+	case len(read.Problems) == 0:
+		_, err = fmt.Fprintf(p.Stdout, "revision %s has definitions %s of suite %s, for %s\n", short(read.Revision), read.Digest, read.Suite,
+			cmp.Or(read.Branch, "all branches that have none of their own"))
+	}
+	if err == nil && len(read.Problems) > 0 {
+		err = fmt.Errorf("revision %s would be refused:\n%w", short(read.Revision), errors.New(strings.Join(read.Problems, "\n")))
+	}
+	return err
 }

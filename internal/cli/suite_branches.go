@@ -32,8 +32,12 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 	}
 	var rows [][]string
 	for _, l := range lines {
+		without := "those of all others"
+		if l.Branch == "" {
+			without = "none yet"
+		}
 		rows = append(rows, []string{
-			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), "those of all others"), short(l.Revision), moment(&l.MovedAt),
+			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), without), short(l.Revision), moment(&l.MovedAt),
 			when(len(l.Problems) > 0, "its newest file was refused"),
 		})
 	}

@@ -20,6 +20,8 @@ type Commit struct {
 	Author *User
 	// At is when it was committed; the zero time is now.
 	At time.Time
+	// Files are the commit's tree, by path. Without them it is empty.
+	Files map[string]File
 }
 
 type commit struct {

@@ -406,3 +406,43 @@ func within(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+func TestTreesAndBlobs(t *testing.T) {
+	w := start(t, Config{})
+	w.repo.AddCommit(Commit{SHA: sha(1), Files: map[string]File{
+		"a/b/c.toml": {Content: "x = 1\n"}, "a/d": {Content: "c.toml", Mode: "120000"}, "e": {Mode: "160000"},
+	}})
+	w.repo.AddCommit(Commit{SHA: sha(2), Files: Files(map[string]string{"a/b/c.toml": "x = 2\n"})})
+	var found []string
+	at := sha(1)
+	for _, name := range []string{"a", "b", "c.toml"} {
+		tree, _, err := w.api.Git.GetTree(t.Context(), "rust-lang", "rust", at, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range tree.Entries {
+			found = append(found, e.GetMode()+" "+e.GetType()+" "+e.GetPath())
+			if e.GetPath() == name {
+				at = e.GetSHA()
+			}
+		}
+	}
+	want := []string{"040000 tree a", "160000 commit e", "040000 tree b", "120000 blob d", "100644 blob c.toml"}
+	if diff := gocmp.Diff(want, found); diff != "" {
+		t.Error(diff)
+	}
+	// As `printf 'x = 1\n' | git hash-object --stdin` prints it.
+	if at != "7d4290a117a4ddcc11daae7ea675841033830c8f" {
+		t.Errorf("the hash of the file is %s", at)
+	}
+	data, _, err := w.api.Git.GetBlobRaw(t.Context(), "rust-lang", "rust", at)
+	if err != nil || string(data) != "x = 1\n" {
+		t.Errorf("%q %v", data, err)
+	}
+	if _, _, err := w.api.Git.GetTree(t.Context(), "rust-lang", "rust", sha(9), false); err == nil {
+		t.Error("a tree that is not there was found")
+	}
+	if _, _, err := w.api.Git.GetBlobRaw(t.Context(), "rust-lang", "rust", sha(9)); err == nil {
+		t.Error("a blob that is not there was found")
+	}
+}

@@ -56,6 +56,8 @@ func endpoints() []endpoint {
 		{http.MethodGet, repo + "/commits/{ref...}", getCommit, true},
 		{http.MethodGet, repo + "/compare/{between...}", compareCommits, true},
 		{http.MethodGet, repo + "/git/ref/heads/{branch...}", getRef, true},
+		{http.MethodGet, repo + "/git/trees/{sha}", getTree, true},
+		{http.MethodGet, repo + "/git/blobs/{sha}", getBlob, true},
 		{http.MethodGet, repo + "/branches/{branch...}", getBranch, true},
 
 		{http.MethodGet, repo + "/hooks/{hook}/deliveries", listDeliveries, false},

@@ -25,16 +25,21 @@ func (p *parts) pollers() error {
 	}
 	for _, c := range p.Config.Pollers {
 		logger := p.Logger.With("part", "poller", "source", c.Name)
-		from, err := sourceOf(p.Config, c, client, logger)
+		conf := poller.Config{
+			Name: c.Name, Suite: c.Suite, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
+			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Branch: c.Branch, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
+		}
+		if c.Kind == config.Definitions {
+			conf.Definitions, err = definitionsOf(p.Config, c, client, logger)
+		} else {
+			conf.Source, err = sourceOf(p.Config, c, client, logger)
+		}
 		if err != nil {
 			return err
 		}
-		one := poller.New(poller.Config{
-			Name: c.Name, Suite: c.Suite, Source: from, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
-			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Branch: c.Branch, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
-		})
+		one := poller.New(conf)
 		p.run(one.Run)
-		if c.Commits() {
+		if c.Commits() || c.Kind == config.Definitions {
 			branches = append(branches, poller.Branch{Repository: events.RepoName(c.Repository), Name: c.Branch, Look: one.Trigger})
 		}
 	}
@@ -53,25 +58,57 @@ func policyOf(c config.Poller) poller.Policy {
 	return poller.Policy{Horizon: c.Horizon.Std(), Backlog: c.Backlog, Keep: c.Keep}
 }
 
-// sourceOf returns the source that a poller polls. Mirrors of git remotes are in the data directory.
+// sourceOf returns the source that a poller polls.
 func sourceOf(c config.Config, p config.Poller, client *http.Client, logger *slog.Logger) (poller.Source, error) {
 	switch p.Kind {
 	case config.GitHubCommits:
-		from, err := poller.NewGitHub(poller.GitHubConfig{
-			HTTP: client, API: c.GitHub.API, Token: c.GitHub.Token, Repository: p.Repository, Branch: p.Branch,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("poller %s: %w", p.Name, err)
-		}
-		return from, nil
+		return gitHubOf(c, p, client)
 	case config.GitCommits:
-		return poller.Git{URL: p.URL, Branch: p.Branch, Dir: datadir.Dir(c.Data).Path("mirrors", p.Name+".git"), Logger: logger}, nil
+		return mirrorOf(c, p, logger), nil
 	case config.Manifests:
 		return poller.Manifests{HTTP: client, URL: p.URL}, nil
 	case config.GoVersions:
 		return poller.GoVersions{HTTP: client, URL: p.URL, Candidates: p.Candidates}, nil
+	case config.Definitions:
+		// It has no artifacts; see definitionsOf.
 	}
 	return nil, fmt.Errorf("poller %s: nothing polls kind %s", p.Name, p.Kind)
+}
+
+// definitionsOf returns the definitions that a poller publishes.
+func definitionsOf(c config.Config, p config.Poller, client *http.Client, logger *slog.Logger) (*poller.Definitions, error) {
+	d := &poller.Definitions{Path: p.Path, Branch: p.ServedBranch()}
+	if p.Repository == "" {
+		d.Files = mirrorOf(c, p, logger)
+		return d, nil
+	}
+	from, err := gitHubOf(c, p, client)
+	d.Files = from
+	return d, err
+}
+
+func gitHubOf(c config.Config, p config.Poller, client *http.Client) (*poller.GitHub, error) {
+	from, err := poller.NewGitHub(poller.GitHubConfig{
+		HTTP: client, API: c.GitHub.API, Token: c.GitHub.Token, Repository: p.Repository, Branch: p.Branch,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("poller %s: %w", p.Name, err)
+	}
+	return from, nil
+}
+
+// mirrorOf returns the mirror of a git remote in the data directory.
+func mirrorOf(c config.Config, p config.Poller, logger *slog.Logger) poller.Git {
+	return poller.Git{URL: p.URL, Branch: p.Branch, Dir: datadir.Dir(c.Data).Path("mirrors", p.Name+".git"), Logger: logger}
+}
+
+// LookAtDefinitions reads the definitions of a source. It records nothing.
+func (h *Host) LookAtDefinitions(ctx context.Context, source config.Poller) (poller.Reading, error) {
+	d, err := definitionsOf(h.Config, source, pollerClient(h.Clock), h.Logger)
+	if err != nil {
+		return poller.Reading{}, err
+	}
+	return d.Look(ctx, source.Suite)
 }
 
 // Look returns what a first poll of a source would request, the oldest first. It records nothing.

@@ -26,14 +26,20 @@ type checker struct {
 	file     string
 	places   positions
 	problems Problems
-	// draft leaves out the problems of incomplete sets.
+	// draft leaves out the problems of incomplete sets: benchmarks without sets and sets without benchmarks.
 	draft bool
+	// bounded is for a file that others wrote.
+	bounded bool
 }
 
 // report adds a problem at the key that path names, or at the table around it.
 func (c *checker) report(path, format string, args ...any) {
 	at := c.places.at(path)
-	c.problems = append(c.problems, Problem{c.file, at.line, at.column, fmt.Sprintf(format, args...)})
+	message := fmt.Sprintf(format, args...)
+	if c.bounded && len(message) > mostMessage { // it may list thousands of valid names
+		message = strings.ToValidUTF8(message[:mostMessage], "") + "…"
+	}
+	c.problems = append(c.problems, Problem{c.file, at.line, at.column, message})
 }
 
 func (c *checker) check(d Definitions) {

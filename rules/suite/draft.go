@@ -20,7 +20,7 @@ type Draft struct {
 // LoadDraft reads and checks a suite file like Load, except for the sets of its benchmarks. It does not read the
 // programs.
 func LoadDraft(file string, data []byte) (Draft, error) {
-	d, err := loadChecked(file, data, nil, true)
+	d, err := loadChecked(file, data, nil, checker{draft: true})
 	if err != nil {
 		return Draft{}, err
 	}

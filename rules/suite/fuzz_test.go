@@ -3,6 +3,7 @@ package suite
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -10,7 +11,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// For any bytes, Load returns problems or definitions that every other function can use.
+// For any bytes, Load returns problems or definitions that every other function can use. LoadBounded returns the same, or that
+// the file exceeds a bound.
 func FuzzLoad(f *testing.F) {
 	text := small(f)
 	f.Add([]byte(text))
@@ -20,6 +22,15 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("a = {b.c = [[[{d = 1}]]]}\n[[x.y]]\n[x.y.z]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := Load("f.toml", data, anyDigest)
+		bounded, inBounds := LoadBounded("f.toml", data, anyDigest)
+		said := fmt.Sprint(inBounds)
+		exceeds := strings.Contains(said, "too large for definitions") || strings.Contains(said, "can be made") || strings.Contains(said, "…")
+		if fmt.Sprint(err) != said && !exceeds {
+			t.Fatalf("got %v, within bounds %v", err, said)
+		}
+		if err == nil && inBounds == nil && d.Digest() != bounded.Digest() {
+			t.Fatal("within bounds they are other definitions")
+		}
 		if err != nil {
 			var problems Problems
 			if !errors.As(err, &problems) || len(problems) == 0 {

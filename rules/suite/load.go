@@ -31,19 +31,22 @@ const (
 // content of a benchmark's source; it may be nil. Load calls it once per benchmark if the sources belong to the
 // definitions (root "shipped" or "file"). The error is Problems, with all of them at once.
 func Load(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error)) (Definitions, error) {
-	return loadChecked(file, data, sourceDigest, false)
+	return loadChecked(file, data, sourceDigest, checker{})
 }
 
-// loadChecked is Load; a draft may have benchmarks without sets and sets without benchmarks.
-func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error), draft bool) (Definitions, error) {
+// loadChecked is Load with a checker that says how strict it is.
+func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error), c checker) (Definitions, error) {
 	var d Definitions
 	problems, ok := decode(file, data, &d)
 	if !ok {
 		return Definitions{}, problems
 	}
 	d.complete()
-	c := checker{file: file, places: locate(data), problems: problems, draft: draft}
+	c.file, c.places, c.problems = file, locate(data), problems
 	c.check(d)
+	if c.bounded && len(c.problems) == 0 {
+		c.jobCount(d)
+	}
 	switch {
 	case len(c.problems) > 0:
 	case d.HasChoices():
