@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -110,4 +111,62 @@ func TestAChoiceThatIsGoneFails(t *testing.T) {
 			t.Errorf("%s\nwant %s", failed.Reason, want)
 		}
 	})
+}
+
+// What a suite says of its graphs holds for requests: the first failure of a fail-fast graph skips what is not dispatched, and a
+// try that is late ends, what runs and what waits.
+func TestTheRulesOfAGraphHold(t *testing.T) {
+	d := ruleSuite(1)
+	d.Version = 2
+	d.Kinds[0].Backfill = false
+	for _, name := range []events.JobKind{"second", "third"} {
+		k, b := d.Kinds[0], d.Benchmarks[0]
+		k.Name, b.Kind, b.Name = name, name, events.Benchmark("b-"+name)
+		d.Kinds, d.Benchmarks = append(d.Kinds, k), append(d.Benchmarks, b)
+	}
+	d.Graphs = []suite.Graph{{Name: "fast", OnFailure: suite.FailFast}, {Name: "short", Deadline: "10m"}, {Name: "plain"}}
+	run := func(graph string, bench *Bench) []string {
+		var lines []string
+		synctest.Test(t, func(t *testing.T) {
+			s := &story{Farm: New(t, d, policy), bench: bench, names: map[events.RequestID]string{}}
+			defer s.Stop()
+			s.Register("c0", laneHere)
+			s.Start("c0", laneHere, "p0", s.bench)
+			id := s.create(control.NewRequest{Kind: events.Try, Tag: "t1", Graph: graph})
+			s.until(id)
+			for _, e := range s.Events() {
+				switch f := e.Fact.(type) {
+				case events.JobFinished:
+					lines = append(lines, fmt.Sprint("job ", f.Outcome))
+				case events.JobsWithdrawn:
+					lines = append(lines, fmt.Sprint("withdrawn ", len(f.Jobs)))
+				case events.GraphEnded:
+					lines = append(lines, fmt.Sprint("graph ", f.Outcome))
+				case events.RequestFailed:
+					lines = append(lines, f.Reason)
+				case events.RequestCompleted:
+					lines = append(lines, "completed")
+				}
+			}
+		})
+		return lines
+	}
+	fails := func() *Bench { return &Bench{Each: minute, Fails: func(events.TestCase) bool { return true }} }
+	for name, tc := range map[string]struct {
+		got, want []string
+	}{
+		"fail-fast": {run("fast", fails()), []string{
+			"job failure", "job failure", "2 of 3 required jobs failed, and 1 was skipped because of that (fail-fast)", "withdrawn 1", "graph failure",
+		}},
+		"fail-fast, nothing fails": {run("fast", &Bench{Each: minute}), []string{"job success", "job success", "job success", "completed", "graph success"}},
+		"late": {run("short", &Bench{Each: time.Hour}), []string{
+			"withdrawn 1", "job cancelled", "job cancelled", "3 of 3 required jobs did not succeed by the deadline", "graph expired",
+		}},
+		"in time": {run("short", &Bench{Each: minute}), []string{"job success", "job success", "job success", "completed", "graph success"}},
+		"no rule": {run("plain", fails()), []string{"job failure", "job failure", "job failure", "3 of 3 required jobs failed"}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }
