@@ -288,7 +288,12 @@ func TestAMasterPassesAThousandRetriggers(t *testing.T) {
 	}
 	f.settle()
 	for i := range 1000 {
-		if why := f.wish(asked[i%len(asked)], events.GraphWanted{Kind: events.GraphRetrigger}); why != "" {
+		why := f.wish(asked[i%len(asked)], events.GraphWanted{Kind: events.GraphRetrigger})
+		for strings.Contains(why, "wishes for more jobs that wait") { // a client asks again when some were answered
+			f.decide()
+			why = f.wish(asked[i%len(asked)], events.GraphWanted{Kind: events.GraphRetrigger})
+		}
+		if why != "" {
 			t.Fatal(why)
 		}
 	}
