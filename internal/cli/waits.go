@@ -53,7 +53,7 @@ func (c *waitsCmd) Run(ctx context.Context, p *Program) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	if len(rows) == 0 {
-		fmt.Fprintln(p.Stdout, "No job waits, and the time of none to begin lies in the window.")
+		fmt.Fprintln(p.Stdout, "No job waits now, and none is judged in this window yet: that takes until its target has passed.")
 	} else if err := table(p.Stdout, []string{"LANE", "TARGET", "JOBS", "IN TIME", "ATTAINMENT", "P50", "P90", "WAITING", "LONGEST NOW", "AGAIN IN TIME", "RETRIES"}, rows); err != nil {
 		return err
 	}
