@@ -82,10 +82,10 @@ func (t *plannedTemplate) print(p *Program) {
 		fmt.Fprintf(p.Stdout, "Options: %s.\n", strings.Join(t.pairs, ", "))
 	}
 	if t.OnFailure == suite.FailFast {
-		fmt.Fprintln(p.Stdout, "The first required job that fails skips all that were not begun.")
+		fmt.Fprintln(p.Stdout, "The first required job that fails skips all that are not dispatched.")
 	}
 	if t.Deadline != "" {
-		fmt.Fprintf(p.Stdout, "It ends after %s, whatever is open.\n", phrase.Duration(t.deadline))
+		fmt.Fprintf(p.Stdout, "Its deadline is %s after its start.\n", phrase.Duration(t.deadline))
 	}
 	if t.Priority != "" {
 		fmt.Fprintf(p.Stdout, "Its priority is %s unless the request names another one.\n", t.Priority)
