@@ -49,6 +49,8 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 					w.step()
 				}
 				w.settle()
+				w.wantEach()
+				w.settle()
 				log = w.stored()
 			})
 			for _, size := range []int{1, 7, 1000} {

@@ -175,7 +175,7 @@ func (w *graphWorld) ask() {
 }
 
 // wishedKinds are what is asked for, some of it more often.
-var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise}
+var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphNoise}
 
 // want asks for jobs again, for all that failed or for one of those that were made, or for samples.
 func (w *graphWorld) want() {
@@ -186,7 +186,7 @@ func (w *graphWorld) want() {
 	if r.StartedAt.IsZero() {
 		return
 	}
-	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq), Kind: wishedKinds[w.r.IntN(len(wishedKinds))]}
+	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq, w.r.IntN(1000)), Kind: wishedKinds[w.r.IntN(len(wishedKinds))]}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
@@ -194,12 +194,25 @@ func (w *graphWorld) want() {
 	if wish.Kind.Sampled() {
 		wish.Select, wish.Copies = nil, 2+w.r.IntN(2)
 	}
-	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(6) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Copies = 0
 		wish.Kind, wish.Select, wish.Reason = events.GraphForce, []events.JobID{jobs[w.r.IntN(len(jobs))]}, "it is harmless"
 	}
 	w.say(wish)
+}
+
+// wantEach asks for each kind of jobs again for every request that has started.
+func (w *graphWorld) wantEach() {
+	for _, id := range w.asked {
+		if r := w.ledger.Requests[id]; !r.StartedAt.IsZero() {
+			w.say(
+				events.GraphWanted{RequestID: id, Key: "last-1", Kind: events.GraphRepair},
+				events.GraphWanted{RequestID: id, Key: "last-2", Kind: events.GraphRetrigger, Copies: 1},
+				events.GraphWanted{RequestID: id, Key: "last-3", Kind: events.GraphNoise, Copies: 2},
+			)
+		}
+	}
 }
 
 func (w *graphWorld) cancel() {
