@@ -18,7 +18,11 @@ func decideSamples(s *state, r *request.Request, wish events.GraphWanted, p Poli
 	}
 	d := decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "make " + string(wish.Kind) + " graph"}
 	plan, why := s.plan(r, wish)
-	if why == "" {
+	switch {
+	case why != "":
+	case wish.Copies < 1: // its writer has not checked it; unanswered it would keep all others waiting
+		why = "it asks for no copies"
+	default:
 		why = s.tooMany(plan, wish.Copies, p)
 	}
 	if why != "" {

@@ -318,6 +318,20 @@ func TestAMasterPassesAThousandRetriggers(t *testing.T) {
 	}
 }
 
+// A wish that was recorded without a check is refused, too, and keeps no other one waiting.
+func TestAWishWithoutCopiesIsRefused(t *testing.T) {
+	f := newGraphFarm(t, kinds("a"))
+	id := f.ask("t1", "", events.Master)
+	f.settle()
+	for _, kind := range []events.GraphKind{events.GraphRetrigger, events.GraphNoise} {
+		f.fold(events.GraphWanted{RequestID: id, Key: string(kind), Kind: kind})
+	}
+	f.settle()
+	if n := len(f.state.Requests[id].Wishes); n > 0 || !strings.Contains(f.refused(), "parent") && !strings.Contains(f.refused(), "no copies") {
+		t.Errorf("%d wishes wait; refused %q", n, f.refused())
+	}
+}
+
 func TestSamplesLeaveRoomForRequests(t *testing.T) {
 	d := kinds("a")
 	d.Kinds[0].PerSet, d.Targets = true, []suite.Target{{Name: "here", Sets: 10, OS: "linux", Arch: "amd64"}}
