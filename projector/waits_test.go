@@ -86,3 +86,35 @@ func TestWaitsOfAChain(t *testing.T) {
 		}
 	}
 }
+
+// A job that ends with its deadline has missed its target, however early that was. One that a person withdraws says nothing.
+func TestADeadlineIsAMiss(t *testing.T) {
+	for _, tc := range []struct {
+		expired bool
+		runs    int
+	}{{true, 1}, {false, 0}} {
+		s := newStory(t)
+		id := requestID("sha1")
+		specs := chainOf(s, "sha1", 1)
+		s.tell(events.GraphCancelled{RequestID: id, Graph: 0, Reason: "it is late", Expired: tc.expired})
+		s.tell(events.JobsWithdrawn{RequestID: id, Jobs: []events.JobID{specs[0].ID}})
+		s.tell(events.RequestFailed{RequestID: id, Reason: "it is late", Jobs: 1, FailedJobs: 1})
+		outcome := events.Cancelled
+		if tc.expired {
+			outcome = events.GraphExpired
+		}
+		s.tell(events.GraphEnded{RequestID: id, Outcome: outcome, Jobs: 1, Failed: 1})
+		r := open(t, project(t, s.stored, 3))
+		found, err := r.Waits(t.Context(), readmodel.WaitsFilter{Window: 3 * time.Hour, Now: s.at.Add(2 * time.Hour), Target: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, hits := 0, 0
+		for _, l := range found.Lanes {
+			runs, hits = runs+l.Runs, hits+l.Hits
+		}
+		if runs != tc.runs || hits != 0 {
+			t.Errorf("expired %t: %d runs, %d hits, want %d and 0", tc.expired, runs, hits, tc.runs)
+		}
+	}
+}
