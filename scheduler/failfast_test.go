@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,14 +9,7 @@ import (
 
 func TestRulesOfFailFast(t *testing.T) {
 	const abcn = "a b:a z y x:z n|a"
-	for _, tt := range []struct {
-		name, kinds string
-		ends        map[events.JobKind]string
-		does        func(f *graphFarm, id events.RequestID)
-		ran         string
-		state       events.RequestState
-		graphs      string
-	}{
+	playGraphRules(t, []graphRule{
 		{name: "nothing fails", kinds: abcn, ran: "a z b y x n", state: events.StateCompleted, graphs: "success 6/0/0"},
 		{
 			// One more than the job that failed is on the lane by then.
@@ -49,35 +41,11 @@ func TestRulesOfFailFast(t *testing.T) {
 			does: func(f *graphFarm, id events.RequestID) { f.settle(); f.want(id, events.GraphRepair) },
 			ran:  "a z a y b x n", state: events.StateFailed, graphs: "failure 6/1/4, success 6/0/0",
 		},
-	} {
-		for _, dies := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/dies=%v", tt.name, dies), func(t *testing.T) {
-				f := newGraphFarm(t, kinds(tt.kinds))
-				f.dies, f.rule = dies, events.FailFast
-				for kind, ends := range tt.ends {
-					f.ends[kind] = ends
-				}
-				id := f.ask("t1", "", events.Master)
-				if tt.does != nil {
-					tt.does(f, id)
-				}
-				f.settle()
-				f.agree()
-				if got := strings.Join(f.ran, " "); got != tt.ran {
-					t.Errorf("ran %s, want %s", got, tt.ran)
-				}
-				if got := f.state.Requests[id].State; got != tt.state {
-					t.Errorf("the request is %s, want %s", got, tt.state)
-				}
-				if got := f.ended(); got != tt.graphs {
-					t.Errorf("graphs %s, want %s", got, tt.graphs)
-				}
-				for _, e := range f.log {
-					if failed, ok := e.Fact.(events.RequestFailed); ok && !strings.Contains(failed.Reason, "were skipped because of that (fail-fast)") {
-						t.Errorf("it failed because %s", failed.Reason)
-					}
-				}
-			})
+	}, func(f *graphFarm) { f.rule = events.FailFast }, func(t *testing.T, f *graphFarm) {
+		for _, e := range f.log {
+			if failed, ok := e.Fact.(events.RequestFailed); ok && !strings.Contains(failed.Reason, "were skipped because of that (fail-fast)") {
+				t.Errorf("it failed because %s", failed.Reason)
+			}
 		}
-	}
+	})
 }

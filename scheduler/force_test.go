@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,14 +37,7 @@ func TestRulesOfForce(t *testing.T) {
 			f.step()
 		}
 	}
-	for _, tt := range []struct {
-		name, kinds string
-		ends        map[events.JobKind]string
-		does        func(f *graphFarm, id events.RequestID)
-		ran         string
-		state       events.RequestState
-		graphs      string
-	}{
+	playGraphRules(t, []graphRule{
 		{
 			name: "a blocked job runs at once", kinds: "z b:a y:z x:y w:x a:w",
 			does: func(f *graphFarm, id events.RequestID) { until(f, "z"); f.force(id, f.only("b")) },
@@ -89,30 +81,7 @@ func TestRulesOfForce(t *testing.T) {
 			},
 			ran: "a a b", state: events.StateFailed, graphs: "failure 2/1/1, failure 2/1/0",
 		},
-	} {
-		for _, dies := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/dies=%v", tt.name, dies), func(t *testing.T) {
-				f := newGraphFarm(t, kinds(tt.kinds))
-				f.dies = dies
-				for kind, ends := range tt.ends {
-					f.ends[kind] = ends
-				}
-				id := f.ask("t1", "", events.Master)
-				tt.does(f, id)
-				f.settle()
-				f.agree()
-				if got := strings.Join(f.ran, " "); got != tt.ran {
-					t.Errorf("ran %s, want %s", got, tt.ran)
-				}
-				if got := f.state.Requests[id].State; got != tt.state {
-					t.Errorf("the request is %s, want %s", got, tt.state)
-				}
-				if got := f.ended(); got != tt.graphs {
-					t.Errorf("graphs %s, want %s", got, tt.graphs)
-				}
-			})
-		}
-	}
+	}, nil, nil)
 }
 
 func TestForceIsRefused(t *testing.T) {

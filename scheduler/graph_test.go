@@ -35,16 +35,56 @@ func kinds(words string) suite.Definitions {
 	return d
 }
 
+// graphRule is one row of a table of rules: what happens to a request for definitions, and what follows.
+type graphRule struct {
+	name, kinds string
+	ends        map[events.JobKind]string
+	does        func(f *graphFarm, id events.RequestID)
+	ran         string
+	state       events.RequestState
+	graphs      string // outcome jobs/failed/skipped of each graph that ended
+}
+
+// playGraphRules plays each rule with a scheduler that lives, and with one that dies after every fact. set prepares the farm,
+// check looks at what is left; they may be nil.
+func playGraphRules(t *testing.T, rules []graphRule, set func(*graphFarm), check func(*testing.T, *graphFarm)) {
+	for _, r := range rules {
+		for _, dies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/dies=%v", r.name, dies), func(t *testing.T) {
+				f := newGraphFarm(t, kinds(r.kinds))
+				f.dies = dies
+				for kind, ends := range r.ends {
+					f.ends[kind] = ends
+				}
+				if set != nil {
+					set(f)
+				}
+				id := f.ask("t1", "", events.Master)
+				if r.does != nil {
+					r.does(f, id)
+				}
+				f.settle()
+				f.agree()
+				if got := strings.Join(f.ran, " "); got != r.ran {
+					t.Errorf("ran %s, want %s", got, r.ran)
+				}
+				if got := f.state.Requests[id].State; got != r.state {
+					t.Errorf("the request is %s, want %s", got, r.state)
+				}
+				if got := f.ended(); got != r.graphs {
+					t.Errorf("graphs %s, want %s", got, r.graphs)
+				}
+				if check != nil {
+					check(t, f)
+				}
+			})
+		}
+	}
+}
+
 func TestRulesOfGraphs(t *testing.T) {
 	const abcn = "a b:a c:b n|a"
-	for _, tt := range []struct {
-		name, kinds string
-		ends        map[events.JobKind]string
-		does        func(f *graphFarm, id events.RequestID)
-		ran         string
-		state       events.RequestState
-		graphs      string // outcome jobs/failed/skipped of each graph that ended
-	}{
+	playGraphRules(t, []graphRule{
 		{name: "each runs after what it needs", kinds: "c:b b:a a", ran: "a b c", state: events.StateCompleted, graphs: "success 3/0/0"},
 		{
 			name: "attempts that are lost are no end", kinds: abcn, ends: map[events.JobKind]string{"a": "~~+"},
@@ -104,35 +144,11 @@ func TestRulesOfGraphs(t *testing.T) {
 			ran: "a b c", state: events.StateFailed, graphs: "failure 4/1/1",
 		},
 		{name: "without needs there is no graph", kinds: "a b c", ran: "a b c", state: events.StateCompleted},
-	} {
-		for _, dies := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/dies=%v", tt.name, dies), func(t *testing.T) {
-				f := newGraphFarm(t, kinds(tt.kinds))
-				f.dies = dies
-				for kind, ends := range tt.ends {
-					f.ends[kind] = ends
-				}
-				id := f.ask("t1", "", events.Master)
-				if tt.does != nil {
-					tt.does(f, id)
-				}
-				f.settle()
-				f.agree()
-				if got := strings.Join(f.ran, " "); got != tt.ran {
-					t.Errorf("ran %s, want %s", got, tt.ran)
-				}
-				if got := f.state.Requests[id].State; got != tt.state {
-					t.Errorf("the request is %s, want %s", got, tt.state)
-				}
-				if got := f.ended(); got != tt.graphs {
-					t.Errorf("graphs %s, want %s", got, tt.graphs)
-				}
-				if len(f.state.Graphs)+len(f.state.Over)+f.state.Blocked > 0 {
-					t.Errorf("%d graphs are left, and %d blocked jobs", len(f.state.Graphs), f.state.Blocked)
-				}
-			})
+	}, nil, func(t *testing.T, f *graphFarm) {
+		if len(f.state.Graphs)+len(f.state.Over)+f.state.Blocked > 0 {
+			t.Errorf("%d graphs are left, and %d blocked jobs", len(f.state.Graphs), f.state.Blocked)
 		}
-	}
+	})
 }
 
 // ended returns the graphs that ended: outcome, and how many required jobs there were, failed and were skipped.
