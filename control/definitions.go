@@ -150,11 +150,12 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 // branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
 // there were branches.
 func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.Definitions, error) {
+	var wrong error // it matters only if the branch does: a program cannot leave it out
 	if n.Branch != "" {
-		err := events.CheckBranch(n.Branch)
-		if err != nil {
-			return n, nil, refuse(Invalid, "%s", err)
-		}
+		wrong = events.CheckBranch(n.Branch)
+	}
+	if wrong != nil && !n.AsItIs {
+		return n, nil, refuse(Invalid, "%s", wrong)
 	}
 	d := n.Definitions
 	if d == nil {
@@ -171,6 +172,8 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 	switch {
 	case err != nil:
 		return n, nil, err
+	case published.Varies() && wrong != nil:
+		return n, nil, refuse(Invalid, "%s", wrong)
 	case published.Varies():
 	case n.AsItIs:
 		n.Branch = ""
