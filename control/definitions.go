@@ -183,7 +183,7 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 	return n, d, nil
 }
 
-// decideBranchPriority returns a refusal if a priority is above what a branch allows.
+// decideBranchPriority returns a refusal if a priority that somebody names is above what a branch allows.
 func decideBranchPriority(branch string, t suite.Template, p events.Priority) error {
 	if t.MaxPriority == "" || p.Level() >= t.MaxPriority.Level() {
 		return nil

@@ -171,6 +171,7 @@ func TestRequestsChoose(t *testing.T) {
 		"t3": func(n *NewRequest) { n.Branch, n.Options = "release/1.2", map[string]string{"pgo": "off"} },
 		"t4": func(n *NewRequest) { n.Branch = "main" },
 		"t6": func(n *NewRequest) { n.Branch = "teams/a@b" },
+		"t7": func(n *NewRequest) { n.Branch, n.Priority, n.AsItIs = "release/1.2", events.PriorityVIP, true },
 		"t5": func(n *NewRequest) { n.Branch, n.Priority = "release/1.2", events.PriorityLow },
 	} {
 		n, err := ask(tag, change)
@@ -185,7 +186,7 @@ func TestRequestsChoose(t *testing.T) {
 		if diff := cmp.Diff(n.Options, is.Options); diff != "" || is.Branch != n.Branch {
 			t.Errorf("%s: %+v", tag, is)
 		}
-		if want := map[string]events.Priority{"t3": events.PriorityHigh, "t4": "", "t5": events.PriorityLow}[tag]; known.Priority != want {
+		if want := map[string]events.Priority{"t3": events.PriorityHigh, "t4": "", "t5": events.PriorityLow, "t7": events.PriorityHigh}[tag]; known.Priority != want {
 			t.Errorf("%s has priority %q, want %q", tag, known.Priority, want)
 		}
 	}
