@@ -25,13 +25,18 @@ type Published struct {
 	seq         events.Seq
 	lines       suite.Lines
 	definitions map[events.Digest]suite.Definitions // those in force
+	// unreadable says why definitions in force cannot be read, such as those of a newer program.
+	unreadable map[events.Digest]error
 }
 
 // For returns the definitions that a branch uses, or a refusal when there are none. An empty branch is one that has none
 // of its own.
 func (p *Published) For(branch string) (suite.Definitions, error) {
 	d, ok := p.definitions[p.lines.InForce(branch)]
+	err := p.unreadable[p.lines.InForce(branch)]
 	switch {
+	case err != nil:
+		return d, fmt.Errorf("read the definitions of suite %s: %w", p.name, err)
 	case !ok && branch == "" && len(p.lines.Branches()) == 0:
 		return d, refuse(NotFound, "suite %s has no definitions yet, because those in its repository were refused: `tacho suite branches %s` says why", p.name, p.name)
 	case !ok && branch == "":
@@ -115,7 +120,7 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 	if err != nil {
 		return nil, err
 	}
-	read := &Published{name: name, definitions: map[events.Digest]suite.Definitions{}}
+	read := &Published{name: name, definitions: map[events.Digest]suite.Definitions{}, unreadable: map[events.Digest]error{}}
 	content := map[events.Digest]events.RawJSON{}
 	for _, e := range history {
 		read.seq = e.Seq
@@ -138,8 +143,9 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 			}
 		}
 		d, err := suite.Parse(content[line.Digest])
-		if err != nil {
-			return nil, err
+		if err != nil { // other branches go on
+			read.unreadable[line.Digest] = err
+			continue
 		}
 		read.definitions[line.Digest] = d
 	}
@@ -150,11 +156,12 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 // branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
 // there were branches.
 func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.Definitions, error) {
+	var wrong error // it matters only if the branch does: a program cannot leave it out
 	if n.Branch != "" {
-		err := events.CheckBranch(n.Branch)
-		if err != nil {
-			return n, nil, refuse(Invalid, "%s", err)
-		}
+		wrong = events.CheckBranch(n.Branch)
+	}
+	if wrong != nil && !n.AsItIs {
+		return n, nil, refuse(Invalid, "%s", wrong)
 	}
 	d := n.Definitions
 	if d == nil {
@@ -171,6 +178,8 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 	switch {
 	case err != nil:
 		return n, nil, err
+	case published.Varies() && wrong != nil:
+		return n, nil, refuse(Invalid, "%s", wrong)
 	case published.Varies():
 	case n.AsItIs:
 		n.Branch = ""
@@ -180,7 +189,7 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 	return n, d, nil
 }
 
-// decideBranchPriority returns a refusal if a priority is above what a branch allows.
+// decideBranchPriority returns a refusal if a priority that somebody names is above what a branch allows.
 func decideBranchPriority(branch string, t suite.Template, p events.Priority) error {
 	if t.MaxPriority == "" || p.Level() >= t.MaxPriority.Level() {
 		return nil

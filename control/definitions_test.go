@@ -143,6 +143,10 @@ func TestRequestsChoose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long := func(n *NewRequest) { n.Branch, n.AsItIs = strings.Repeat("b", 201), true }
+	if _, err := ask("t0", long); err != nil {
+		t.Fatal("a branch that means nothing keeps a program from asking:", err)
+	}
 	if _, err := c.PublishFrom(ctx, by, released(), Origin{Branch: "release/1.2"}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +160,7 @@ func TestRequestsChoose(t *testing.T) {
 		"unknown graph":       {func(n *NewRequest) { n.Branch, n.Graph = "release/1.2", "full" }, Invalid, "no graphs"},
 		"above the cap":       {func(n *NewRequest) { n.Branch, n.Priority = "release/1.2", events.PriorityVIP }, Forbidden, "max_priority"},
 		"no name of a branch": {func(n *NewRequest) { n.Branch = "a b" }, Invalid, "branch"},
+		"too long a name":     {long, Invalid, "200 bytes"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, err := ask("t2", wrong.change)
@@ -165,6 +170,8 @@ func TestRequestsChoose(t *testing.T) {
 	for tag, change := range map[string]func(*NewRequest){
 		"t3": func(n *NewRequest) { n.Branch, n.Options = "release/1.2", map[string]string{"pgo": "off"} },
 		"t4": func(n *NewRequest) { n.Branch = "main" },
+		"t6": func(n *NewRequest) { n.Branch = "teams/a@b" },
+		"t7": func(n *NewRequest) { n.Branch, n.Priority, n.AsItIs = "release/1.2", events.PriorityVIP, true },
 		"t5": func(n *NewRequest) { n.Branch, n.Priority = "release/1.2", events.PriorityLow },
 	} {
 		n, err := ask(tag, change)
@@ -179,7 +186,7 @@ func TestRequestsChoose(t *testing.T) {
 		if diff := cmp.Diff(n.Options, is.Options); diff != "" || is.Branch != n.Branch {
 			t.Errorf("%s: %+v", tag, is)
 		}
-		if want := map[string]events.Priority{"t3": events.PriorityHigh, "t4": "", "t5": events.PriorityLow}[tag]; known.Priority != want {
+		if want := map[string]events.Priority{"t3": events.PriorityHigh, "t4": "", "t5": events.PriorityLow, "t7": events.PriorityHigh}[tag]; known.Priority != want {
 			t.Errorf("%s has priority %q, want %q", tag, known.Priority, want)
 		}
 	}

@@ -77,16 +77,16 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
 	create := n.Create
-	named := create.Priority != ""
-	if !named {
-		create.Priority = n.template.Priority
+	usual := create.Priority == "" && n.template.Usual() != ""
+	if usual {
+		create.Priority = n.template.Usual()
 	}
 	if create.Account != "" {
 		var err error
 		if asks, err = p.account(ctx, create.Account); err != nil {
 			return create, err
 		}
-		if most := asks.settled(create.Account).MaxPriority; !named && create.Priority.Level() < most.Level() {
+		if most := asks.settled(create.Account).MaxPriority; usual && create.Priority.Level() < most.Level() {
 			create.Priority = most
 		}
 		if err := decidePriority(asks.settled(create.Account), create.Priority); err != nil {

@@ -36,7 +36,7 @@ type NewRequest struct {
 	KeepOlder bool `json:"keep_older,omitempty"`
 	// AsItIs accepts an existing request even if it differs from this one. It is for programs that ask again by
 	// themselves: no words of a person are lost then. A request of a program is also accepted if no machine could run it
-	// now: it waits.
+	// now: it waits. Its priority is lowered to what its branch allows.
 	AsItIs bool `json:"-"`
 	// Waits makes a master request wait for its artifact, which was asked for but is not there yet.
 	Waits bool `json:"-"`
@@ -123,7 +123,13 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, refuse(Invalid, "%s", err)
 	}
-	if err := decideBranchPriority(n.Branch, t, n.Priority); err != nil {
+	if n.Priority != "" {
+		err = decideBranchPriority(n.Branch, t, n.Priority)
+	}
+	switch {
+	case err != nil && n.AsItIs:
+		n.Priority = t.MaxPriority // a push to the suite's file must not stop all polls
+	case err != nil:
 		return creation{}, err
 	}
 	parameters, err := d.Normalise(n.Parameters)

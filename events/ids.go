@@ -112,8 +112,8 @@ func shortHash(parts ...string) string {
 var (
 	tokenPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 	tagPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
-	// branchPattern leaves out what git refuses in names of branches: spaces, control characters and ~^:?*[\@.
-	branchPattern = regexp.MustCompile(`^[A-Za-z0-9_][^\x00-\x20~^:?*\[\\\x7f@]*$`)
+	// branchPattern leaves out what git refuses in names of branches: spaces, control characters and ~^:?*[\.
+	branchPattern = regexp.MustCompile(`^[A-Za-z0-9_][^\x00-\x20~^:?*\[\\\x7f]*$`)
 )
 
 // CheckToken reports whether s may be a token of a subject: lower-case letters, digits, "_" and "-", at most 64 bytes.
@@ -128,7 +128,7 @@ func CheckToken(what, s string) error {
 // CheckBranch reports whether s can name a branch of a repository, at most 200 bytes. It allows what git allows for names of
 // branches, apart from some forms that git refuses and that do no harm here.
 func CheckBranch(s string) error {
-	if len(s) > 200 || !branchPattern.MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "//") {
+	if len(s) > 200 || !branchPattern.MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "//") || strings.Contains(s, "@{") {
 		return fmt.Errorf("branch %q: use the name of a branch as git shows it, such as main or release/1.2, with at most 200 bytes", s)
 	}
 	return nil

@@ -67,9 +67,13 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			}
 		}
 	}
-	out = append(out, decideDeadlines(s, now)...)
 	// Sort only the requests that end now.
 	slices.SortFunc(out, func(a, b decision) int { return strings.Compare(string(a.request), string(b.request)) })
+	for _, d := range decideDeadlines(s, now) {
+		if !slices.ContainsFunc(out, func(o decision) bool { return o.request == d.request }) {
+			out = append(out, d)
+		}
+	}
 	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
 	if s.Shared { // a crowd of requests that start must not delay a dispatch
 		out = append(out, decideLanes(s, waits)...)

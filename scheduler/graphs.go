@@ -121,7 +121,7 @@ func decideGraphs(s *state) (out []decision) {
 }
 
 // decideDeadlines ends what is open in graphs of tries whose deadline has passed. Of other requests people decide: an alert
-// tells them.
+// tells them. All graphs of a request end in one decision, because its subject takes only one.
 func decideDeadlines(s *state, now time.Time) (out []decision) {
 	for _, g := range s.Overdue(now) {
 		r := s.Requests[g.Request]
@@ -129,7 +129,12 @@ func decideDeadlines(s *state, now time.Time) (out []decision) {
 			continue
 		}
 		facts, err := request.Decide(*r, request.ExpireGraph{Graph: g.Number})
-		if err == nil && len(facts) > 0 {
+		last := len(out) - 1
+		switch {
+		case err != nil || len(facts) == 0:
+		case last >= 0 && out[last].request == r.ID:
+			out[last].facts = append(out[last].facts, facts...)
+		default:
 			out = append(out, decision{cause: s.Versions[events.RequestSubject(r.ID)], request: r.ID, what: "expire graph", facts: facts})
 		}
 	}

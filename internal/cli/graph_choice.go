@@ -44,7 +44,7 @@ type plannedTemplate struct {
 func newPlannedTemplate(branch string, t suite.Template) *plannedTemplate {
 	p := &plannedTemplate{
 		Branch: branch, Match: t.Branch, Graph: t.Graph, Options: t.Options, OnFailure: cmp.Or(t.OnFailure, suite.KeepGoing), Customise: t.Customise,
-		Priority: t.Priority, MaxPriority: t.MaxPriority, deadline: t.Deadline,
+		Priority: t.Usual(), MaxPriority: t.MaxPriority, deadline: t.Deadline,
 	}
 	if t.Deadline > 0 {
 		p.Deadline = t.Deadline.String()

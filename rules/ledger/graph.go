@@ -75,9 +75,13 @@ func (l *Ledger) noteTimed(id events.RequestID) {
 	note(l.Timed, id, slices.ContainsFunc(l.Graphs[id], func(g *Graph) bool { return !g.Cancelled && !g.Deadline.IsZero() }))
 }
 
-// Overdue returns the open graphs with jobs that have not ended by their deadline, in the order of their requests.
+// Overdue returns the open graphs with jobs that have not ended by their deadline, in the order of their requests. A graph of
+// a request that was never made, which no program makes, is left out.
 func (l *Ledger) Overdue(now time.Time) (all []*Graph) {
 	for _, id := range slices.Sorted(maps.Keys(l.Timed)) {
+		if l.Requests[id] == nil {
+			continue
+		}
 		for _, g := range l.Graphs[id] {
 			if !g.Cancelled && !g.Deadline.IsZero() && now.After(g.Deadline) && g.States.Left() > 0 && !l.Stopped(id) {
 				all = append(all, g)

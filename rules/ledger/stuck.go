@@ -50,8 +50,11 @@ func (g *Graph) numbers() []int {
 
 // goesOn reports whether a job of a graph that has not ended there will end by itself.
 func (l *Ledger) goesOn(g *Graph, number int) bool {
+	if g.States.State(number).Over() { // most of the first ones are
+		return false
+	}
 	j, ok := l.Jobs[g.Jobs[number]]
-	return ok && !g.States.State(number).Over() && !j.State.Terminal() && (j.Place > 0 || !l.Held(j))
+	return ok && !j.State.Terminal() && (j.Place > 0 || !l.Held(j))
 }
 
 // stuckAt finds a need in a stuck graph that cannot be met: the first one on a job that was never made, or else the first

@@ -123,6 +123,14 @@ type Template struct {
 	Parameters events.Parameters
 }
 
+// Usual returns the priority of requests that name none; empty if the branch says nothing about it.
+func (t Template) Usual() events.Priority {
+	if t.Priority == "" && t.MaxPriority != "" && t.MaxPriority.Level() > events.PriorityNormal.Level() {
+		return t.MaxPriority
+	}
+	return t.Priority
+}
+
 // Template resolves a choice. The error names everything that is wrong, and lists what exists. A value that an option
 // has anyway may always be named, so the options of a template can be chosen again.
 func (d Definitions) Template(kind events.RequestKind, c Choice) (Template, error) {
