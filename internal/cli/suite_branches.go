@@ -37,11 +37,11 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 			without = "none yet"
 		}
 		rows = append(rows, []string{
-			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), without), short(l.Revision), moment(&l.MovedAt),
+			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), without), moment(&l.MovedAt), short(l.Revision),
 			when(len(l.Problems) > 0, "its newest file was refused"),
 		})
 	}
-	if err := table(p.Stdout, []string{"BRANCH", "DEFINITIONS", "REVISION", "SINCE", ""}, rows); err != nil {
+	if err := table(p.Stdout, []string{"BRANCH", "DEFINITIONS", "SINCE", "FILE READ AT", ""}, rows); err != nil {
 		return err
 	}
 	for _, l := range lines {
@@ -57,7 +57,7 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 
 type suitePromoteCmd struct {
 	Suite   events.SuiteName `arg:"" help:"Name of a published suite."`
-	Digest  string           `arg:"" optional:"" help:"Digest of definitions that were published, or its beginning."`
+	Digest  string           `arg:"" optional:"" help:"Digest of definitions that were published, or its beginning (at least 4 characters)."`
 	Branch  string           `help:"Branch to move; default: all that have none of their own." placeholder:"B"`
 	Inherit bool             `help:"Take its own definitions from the branch: it uses those of all others again."`
 	Reason  string           `help:"Why; it is kept in the log." placeholder:"TEXT"`
@@ -100,8 +100,15 @@ func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
+// shortestDigest is the least length of the beginning of a digest, as it is of ids and tags: a slip of the finger should
+// not move a branch.
+const shortestDigest = 4
+
 // digest finds the published definitions whose digest begins as asked.
 func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events.Digest, error) {
+	if len(c.Digest) < shortestDigest {
+		return "", usage.Errorf("%q is too short for the beginning of a digest: write at least %d characters, as `tacho suite branches %s` shows them", c.Digest, shortestDigest, c.Suite)
+	}
 	published, err := cl.Definitions(ctx)
 	if err != nil {
 		return "", err
