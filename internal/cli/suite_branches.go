@@ -67,16 +67,13 @@ type suitePromoteCmd struct {
 // Help is shown by --help.
 func (*suitePromoteCmd) Help() string {
 	return "Requests that have started keep the definitions that they started with. A file of a repository that was read before is not published again, so a branch stays " +
-		"where it was moved to until its file changes."
+		"where it was moved to until its file changes. Without a digest nothing moves; the refusal names the definitions that were published last."
 }
 
 // Run moves a branch to other definitions.
 func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
-	switch {
-	case c.Inherit && (c.Digest != "" || c.Branch == ""):
+	if c.Inherit && (c.Digest != "" || c.Branch == "") {
 		return usage.Errorf("--inherit needs --branch, and no digest")
-	case !c.Inherit && c.Digest == "":
-		return usage.Errorf("name the definitions by their digest: `tacho suite branches %s` shows those in use", c.Suite)
 	}
 	cl, err := p.client()
 	if err != nil {
@@ -106,9 +103,6 @@ const shortestDigest = 4
 
 // digest finds the published definitions whose digest begins as asked.
 func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events.Digest, error) {
-	if len(c.Digest) < shortestDigest {
-		return "", usage.Errorf("%q is too short for the beginning of a digest: write at least %d characters, as `tacho suite branches %s` shows them", c.Digest, shortestDigest, c.Suite)
-	}
 	published, err := cl.Definitions(ctx)
 	if err != nil {
 		return "", err
@@ -119,7 +113,7 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 			continue
 		}
 		own = append(own, fmt.Sprintf("%s of %s", d.Digest, phrase.Moment(d.PublishedAt)))
-		if strings.HasPrefix(string(d.Digest), c.Digest) {
+		if len(c.Digest) >= shortestDigest && strings.HasPrefix(string(d.Digest), c.Digest) {
 			found = append(found, string(d.Digest))
 		}
 	}
@@ -131,5 +125,9 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 	case len(own) == 0:
 		return "", usage.Errorf("no definitions of suite %s were published: `tacho suite publish` does that", c.Suite)
 	}
-	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, strings.Join(own[:min(len(own), 5)], ", "))
+	newest := strings.Join(own[:min(len(own), 5)], ", ")
+	if len(c.Digest) < shortestDigest {
+		return "", usage.Errorf("name the definitions by the beginning of their digest, at least %d characters; the newest of suite %s are %s", shortestDigest, c.Suite, newest)
+	}
+	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, newest)
 }
