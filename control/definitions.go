@@ -282,7 +282,7 @@ func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from
 func (c *Control) Promote(ctx context.Context, by By, name events.SuiteName, branch string, digest events.Digest, reason string) (Answer, error) {
 	switch {
 	case digest == "" && branch == "":
-		return Answer{}, refuse(Invalid, "name the definitions by their digest: `tacho suite branches %s` lists them", name)
+		return Answer{}, refuse(Invalid, "name the definitions by their digest: `tacho suite promote %s` lists them", name)
 	case len(reason) > maxProblem:
 		return Answer{}, refuse(Invalid, "the reason has more than %d bytes", maxProblem)
 	}
@@ -294,7 +294,7 @@ func (c *Control) Promote(ctx context.Context, by By, name events.SuiteName, bra
 		case digest == "" && h.lines[""].Digest == "":
 			return nil, refuse(Conflict, "branch %s cannot use the definitions of all branches: there are none", branch)
 		case digest != "" && !h.digests[digest]:
-			return nil, refuse(NotFound, "suite %s has no definitions %s: `tacho suite branches %s` lists what was published", name, digest, name)
+			return nil, refuse(NotFound, "suite %s has no definitions %s: `tacho suite promote %s` lists what was published", name, digest, name)
 		}
 		return []events.Fact{events.DefinitionsPromoted{Suite: name, Branch: branch, Digest: digest, From: from, Reason: reason}}, nil
 	})

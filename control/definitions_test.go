@@ -69,7 +69,7 @@ func TestBranchesUseTheirOwnDefinitions(t *testing.T) {
 		kind RefusalKind
 		says string
 	}{
-		"unknown digest":    {func() error { _, err := c.Promote(ctx, by, "small", "", "d0", ""); return err }, NotFound, "tacho suite branches small"},
+		"unknown digest":    {func() error { _, err := c.Promote(ctx, by, "small", "", "d0", ""); return err }, NotFound, "tacho suite promote small"},
 		"nothing to move":   {func() error { _, err := c.Promote(ctx, by, "small", "", "", ""); return err }, Invalid, "digest"},
 		"a branch like ..":  {func() error { _, err := c.PublishFrom(ctx, by, released(), Origin{Branch: "../x"}); return err }, Invalid, "branch"},
 		"a branch too long": {func() error { _, err := c.Promote(ctx, by, "small", strings.Repeat("b", 201), main, ""); return err }, Invalid, "200"},

@@ -38,6 +38,9 @@ func (s *state) moveLine(m moment, name events.SuiteName, branch string, f event
 	for _, p := range now.Problems {
 		row.Problems = append(row.Problems, cleanText(p))
 	}
+	if before.Seq != 0 && row.Digest == before.Digest {
+		row.MovedAt = before.MovedAt // a file that was refused moves nothing
+	}
 	s.lines[key] = row
 	s.dirtyLines[key] = true
 	return true

@@ -3,6 +3,7 @@ package projector_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,6 +50,9 @@ func TestTheTablesKnowTheBranches(t *testing.T) {
 			got := map[string]line{}
 			for _, l := range lines {
 				got[l.Branch] = line{string(l.Digest), l.Revision, l.File, fmt.Sprint(l.Problems)}
+				if since := s.stored[1].StoredAt.Truncate(time.Second); l.Branch == "release/1.2" && !l.MovedAt.Equal(since) {
+					t.Errorf("the branch whose file was refused has its definitions since %s, want %s", l.MovedAt, since)
+				}
 			}
 			if diff := cmp.Diff(map[string]line{
 				"": {"d2", "", "", "[]"}, "release/1.2": {"d2", "c3", "f3", "[line 1 line� 2]"}, "next": {"", "rev-f1", "f1", "[]"}, "main": {"d3", "rev-f9", "f9", "[]"},

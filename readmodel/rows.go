@@ -426,12 +426,14 @@ type DefinitionLine struct {
 	// Branch is empty for all branches that have none of their own.
 	Branch string        `db:"branch" json:"branch"`
 	Digest events.Digest `db:"digest" json:"digest"`
-	// Revision is the commit that its file was last read from; empty if a person published them. File is the name that the
-	// repository gives to the content.
+	// Revision is the commit that its file was last read from, which is not that of the definitions after a roll-back or if
+	// the file was refused; empty if a person published them. File is the name that the repository gives to the content.
 	Revision string `db:"revision" json:"revision,omitempty"`
 	File     string `db:"file" json:"file,omitempty"`
 	// Problems say what is wrong with that file. It is not used then.
-	Problems []string   `db:"problems" json:"problems,omitempty"`
-	MovedAt  time.Time  `db:"moved_at" json:"moved_at"`
-	Seq      events.Seq `db:"seq" json:"seq"`
+	Problems []string `db:"problems" json:"problems,omitempty"`
+	// MovedAt is since when the branch uses the definitions; a file that is refused leaves it. Seq is the last event about
+	// the branch.
+	MovedAt time.Time  `db:"moved_at" json:"moved_at"`
+	Seq     events.Seq `db:"seq" json:"seq"`
 }

@@ -89,6 +89,8 @@ func (s *WhyStart) words() string {
 		return ""
 	case s.BeforeMS == 0:
 		return "; it starts at once"
+	case s.BeforeMS < 1000: // both would be rounded to nothing
+		return "; it starts in about a second"
 	}
 	long := func(ms int64) string {
 		return phrase.Duration((time.Duration(ms) * time.Millisecond).Round(time.Second))

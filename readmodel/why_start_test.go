@@ -22,6 +22,12 @@ func TestWhenAJobStarts(t *testing.T) {
 			r.running = []WhyRunning{{"j0", "c1", whyNoon}}
 			return r
 		}, "; it starts in about 30 s to 2 min"},
+		{"behind a running job, where jobs are short", func() whyRows {
+			r := waitingJob()
+			r.running = []WhyRunning{{"j0", "c1", whyNoon}}
+			r.lengths = []whyLength{{MS: 100}, {MS: 100}, {MS: 100}}
+			return r
+		}, "; it starts in about a second"},
 		{"behind three of its own, with half of the lane", func() whyRows {
 			r := waitingJob()
 			r.leaves[0].Before, r.leaves[0].Waiting = 3, 4
@@ -46,7 +52,7 @@ func TestWhenAJobStarts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.rows()
-			if tc.words != "" {
+			if tc.words != "" && r.lengths == nil {
 				r.lengths = minute
 			}
 			w := r.why()

@@ -49,5 +49,8 @@ func (s *state) whyNotForced(r *request.Request, id events.JobID) string {
 		return ""
 	case graph.Ready, graph.Succeeded, graph.Failed, graph.Cancelled:
 	}
+	if j.State == events.JobInProgress {
+		return fmt.Sprintf("job %s runs already, and nothing that it needs is missing: `tacho logs %s` shows its output", id, id)
+	}
 	return fmt.Sprintf("job %s is %s, and nothing that it needs is missing: `tacho job why %s` says what it waits for", id, j.State, id)
 }

@@ -73,8 +73,8 @@ func (t *plannedTemplate) words() string {
 	return words
 }
 
-// print says what else the template has.
-func (t *plannedTemplate) print(p *Program) {
+// print says what else the template has, for a request of a kind.
+func (t *plannedTemplate) print(p *Program, kind events.RequestKind) {
 	if t == nil {
 		return
 	}
@@ -85,7 +85,11 @@ func (t *plannedTemplate) print(p *Program) {
 		fmt.Fprintln(p.Stdout, "The first required job that fails skips all that are not dispatched.")
 	}
 	if t.Deadline != "" {
-		fmt.Fprintf(p.Stdout, "Its deadline is %s after its start.\n", phrase.Duration(t.deadline))
+		then := "An alert comes if it is open after %s; nothing of it ends.\n"
+		if kind == events.Try {
+			then = "It ends after %s, whatever is open.\n"
+		}
+		fmt.Fprintf(p.Stdout, then, phrase.Duration(t.deadline))
 	}
 	if t.Priority != "" {
 		fmt.Fprintf(p.Stdout, "Its priority is %s unless the request names another one.\n", t.Priority)

@@ -197,7 +197,7 @@ func (g plannedGraph) print(p *Program, plan plannedRequest) error {
 	}
 	fmt.Fprintf(p.Stdout, "%s %s with %s.\n", whose, phrase.Count(len(g.JobList), "job"), phrase.Count(g.Needs, "need"))
 	if g.Kind != events.GraphBackfill {
-		plan.Template.print(p)
+		plan.Template.print(p, plan.Request)
 	}
 	if len(g.JobList) > 0 {
 		if err := g.jobs(p); err != nil {

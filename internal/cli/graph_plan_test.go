@@ -15,6 +15,7 @@ func TestAPlanListsTheJobsAndWhatTheyNeed(t *testing.T) {
 			"2     2       runtime/1  smoke\n", "3     3       sweep      runtime/0 (any end), runtime/1 (any end)\n",
 		},
 		"graph plan testdata/shells.toml --request try --parent v1":        {"It also wants of its parent v1, as far as they do not exist yet, 3 jobs with 2 needs.\n"},
+		"graph plan testdata/compilers.toml --branch try --request try":    {"It ends after 14 d, whatever is open.\n"},
 		"graph plan go --targets linux-amd64":                              {" with 0 needs.\n"},
 		"graph plan testdata/shells.toml --dot":                            {"digraph jobs {", `2 [label="runtime/1"];`, "0 -> 2;", "1 -> 3 [style=dashed];"},
 		"graph plan testdata/shells.toml --svg":                            {`aria-label="plan of a master request of suite shells"`, "<style>", ">runtime/1</text>", `class="ended"`},

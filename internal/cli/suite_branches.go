@@ -37,11 +37,11 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 			without = "none yet"
 		}
 		rows = append(rows, []string{
-			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), without), short(l.Revision), moment(&l.MovedAt),
+			cmp.Or(l.Branch, "(all others)"), cmp.Or(string(l.Digest), without), moment(&l.MovedAt), short(l.Revision),
 			when(len(l.Problems) > 0, "its newest file was refused"),
 		})
 	}
-	if err := table(p.Stdout, []string{"BRANCH", "DEFINITIONS", "REVISION", "SINCE", ""}, rows); err != nil {
+	if err := table(p.Stdout, []string{"BRANCH", "DEFINITIONS", "SINCE", "FILE READ AT", ""}, rows); err != nil {
 		return err
 	}
 	for _, l := range lines {
@@ -57,7 +57,7 @@ func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
 
 type suitePromoteCmd struct {
 	Suite   events.SuiteName `arg:"" help:"Name of a published suite."`
-	Digest  string           `arg:"" optional:"" help:"Digest of definitions that were published, or its beginning."`
+	Digest  string           `arg:"" optional:"" help:"Digest of definitions that were published, or its beginning (at least 4 characters)."`
 	Branch  string           `help:"Branch to move; default: all that have none of their own." placeholder:"B"`
 	Inherit bool             `help:"Take its own definitions from the branch: it uses those of all others again."`
 	Reason  string           `help:"Why; it is kept in the log." placeholder:"TEXT"`
@@ -67,16 +67,13 @@ type suitePromoteCmd struct {
 // Help is shown by --help.
 func (*suitePromoteCmd) Help() string {
 	return "Requests that have started keep the definitions that they started with. A file of a repository that was read before is not published again, so a branch stays " +
-		"where it was moved to until its file changes."
+		"where it was moved to until its file changes. Without a digest nothing moves; the refusal names the definitions that were published last."
 }
 
 // Run moves a branch to other definitions.
 func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
-	switch {
-	case c.Inherit && (c.Digest != "" || c.Branch == ""):
+	if c.Inherit && (c.Digest != "" || c.Branch == "") {
 		return usage.Errorf("--inherit needs --branch, and no digest")
-	case !c.Inherit && c.Digest == "":
-		return usage.Errorf("name the definitions by their digest: `tacho suite branches %s` shows those in use", c.Suite)
 	}
 	cl, err := p.client()
 	if err != nil {
@@ -100,6 +97,10 @@ func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
 	return nil
 }
 
+// shortestDigest is the least length of the beginning of a digest, as it is of ids and tags: a slip of the finger should
+// not move a branch.
+const shortestDigest = 4
+
 // digest finds the published definitions whose digest begins as asked.
 func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events.Digest, error) {
 	published, err := cl.Definitions(ctx)
@@ -112,7 +113,7 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 			continue
 		}
 		own = append(own, fmt.Sprintf("%s of %s", d.Digest, phrase.Moment(d.PublishedAt)))
-		if strings.HasPrefix(string(d.Digest), c.Digest) {
+		if len(c.Digest) >= shortestDigest && strings.HasPrefix(string(d.Digest), c.Digest) {
 			found = append(found, string(d.Digest))
 		}
 	}
@@ -124,5 +125,9 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 	case len(own) == 0:
 		return "", usage.Errorf("no definitions of suite %s were published: `tacho suite publish` does that", c.Suite)
 	}
-	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, strings.Join(own[:min(len(own), 5)], ", "))
+	newest := strings.Join(own[:min(len(own), 5)], ", ")
+	if len(c.Digest) < shortestDigest {
+		return "", usage.Errorf("name the definitions by the beginning of their digest, at least %d characters; the newest of suite %s are %s", shortestDigest, c.Suite, newest)
+	}
+	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, newest)
 }

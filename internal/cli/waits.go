@@ -53,7 +53,11 @@ func (c *waitsCmd) Run(ctx context.Context, p *Program) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	if len(rows) == 0 {
-		fmt.Fprintln(p.Stdout, "No job waits now, and none is judged in this window yet: that takes until its target has passed.")
+		of, others := "", ""
+		if c.Lane != "" {
+			of, others = " of "+c.Lane, " `tacho waits` shows all lanes."
+		}
+		fmt.Fprintf(p.Stdout, "No job%s waits now, and none is judged in this window yet: that takes until its target has passed.%s\n", of, others)
 	} else if err := table(p.Stdout, []string{"LANE", "TARGET", "JOBS", "IN TIME", "ATTAINMENT", "P50", "P90", "WAITING", "LONGEST NOW", "AGAIN IN TIME", "RETRIES"}, rows); err != nil {
 		return err
 	}

@@ -42,6 +42,8 @@ func TestWaitsAreShown(t *testing.T) {
 	found.RunsFrom, found.Lanes, found.Kinds = at.Add(time.Minute), nil, nil
 	out, _, _ = answering(t, map[string]any{"waits": found}, "waits")
 	contains(t, "an empty window", out, "jobs from 2026-11-23 09:01:00 on: those before have left the tables", "No job waits")
+	out, _, _ = answering(t, map[string]any{"waits": found}, "waits --lane amd/7")
+	contains(t, "a lane without waits", out, "No job of amd/7 waits", "`tacho waits` shows all lanes")
 	out, _, _ = answering(t, map[string]any{"waits": found}, "waits --json")
 	contains(t, "JSON", out, `"metric_version": 1`, `"runs_from"`)
 }

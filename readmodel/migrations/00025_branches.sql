@@ -18,8 +18,9 @@ CREATE TABLE definition_line (
     file     text        NOT NULL,
     -- What is wrong with that file; empty if it is used.
     problems text[]      NOT NULL,
-    -- The last event about it.
+    -- Since when it uses them.
     moved_at timestamptz NOT NULL,
+    -- The last event about it.
     seq      bigint      NOT NULL,
     PRIMARY KEY (suite, branch)
 );

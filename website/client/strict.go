@@ -26,7 +26,7 @@ func inWords(err error) error {
 	switch {
 	case errors.As(err, &mistyped):
 		if mistyped.Field == "" {
-			return errors.New("it must be a JSON object and not a " + mistyped.Value)
+			return errors.New("it must be a JSON object (found: " + mistyped.Value + ")")
 		}
 		return errors.New("field \"" + mistyped.Field + "\" cannot be a " + mistyped.Value)
 	case errors.Is(err, io.ErrUnexpectedEOF):

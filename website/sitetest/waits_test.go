@@ -55,7 +55,7 @@ func TestWaitsOfAStory(t *testing.T) {
 		`data-label="Whole">5 min<`, `data-label="Execution">4 min<`, `href="/waits" aria-current="page"`,
 	}, []string{"left the tables", "graph"})
 	st.shows("/waits?window=2d&lane="+where+"/1", []string{"33.3 %", "Only " + where + "/1"}, []string{"66.6 %"})
-	st.shows("/waits?lane=nowhere/0", []string{"No job waits"}, nil)
+	st.shows("/waits?lane=nowhere/0", []string{"No job of nowhere/0 waits"}, nil)
 	_, metrics := s.get("/metrics")
 	for _, line := range []string{
 		`tacho_wait_runs{lane="` + where + `/0",metric_version="1",verdict="hit"} 2`, `tacho_wait_runs{lane="` + where + `/1",metric_version="1",verdict="miss"} 2`,
