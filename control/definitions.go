@@ -220,7 +220,8 @@ type Origin struct {
 	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
 	// file. Both are empty if a person publishes them.
 	Revision, File string
-	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion.
+	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion,
+	// and they leave alone what a repository publishes.
 	Standing bool
 }
 
@@ -242,7 +243,7 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
-		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && line.Published == digest:
+		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && (line.Published == digest || line.File != ""):
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{

@@ -111,7 +111,11 @@ func TestAFileIsReadOnce(t *testing.T) {
 	existed(false)(c.Promote(ctx, by, "small", "next", definitions().Digest(), "too slow"))
 	existed(true)(c.PublishFrom(ctx, by, released(), standing))
 	existed(false)(c.PublishFrom(ctx, by, definitions(), Origin{Branch: "next", Revision: "c6", File: "f9"}))
-	existed(false)(c.PublishFrom(ctx, by, released(), standing)) // the configuration has changed
+	existed(true)(c.PublishFrom(ctx, by, released(), standing))
+	plain := Origin{Branch: "plain", Standing: true}
+	existed(false)(c.PublishFrom(ctx, by, definitions(), plain))
+	existed(false)(c.PublishFrom(ctx, by, released(), plain)) // the configuration has changed
+	existed(true)(c.PublishFrom(ctx, by, released(), plain))
 	var many []string
 	for i := range 30 {
 		many = append(many, fmt.Sprint(i, strings.Repeat("ä", 400)))

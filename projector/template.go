@@ -37,16 +37,20 @@ func (j *jobRow) made() madeJob {
 	return madeJob{Sort: j.sort(), optional: j.Optional, cases: j.Cases, matched: j.match()}
 }
 
-// newTemplate returns the sort of a request: its parameters and what it chooses. It ignores benchmarks: they choose what jobs measure,
-// and not which jobs there are. The hash has one length, whatever the parameters are.
+// maxTemplates bounds the sorts that are kept of one suite. Requests of further ones are not expected to get any jobs.
+const maxTemplates = 256
+
+// newTemplate returns the sort of a request: its parameters, its graph and its options. It ignores benchmarks: they choose
+// what jobs measure, and not which jobs there are. It ignores branches, of which there is no end. The hash has one length,
+// whatever the parameters are.
 func newTemplate(r *requestRow) template {
 	t, p := template{suite: r.Suite, kind: r.Kind}, r.Parameters
 	var asked []byte
 	if len(p.Targets)+len(p.Backends)+len(p.Profiles) > 0 {
 		asked = fmt.Appendf(asked, "%q %q %q", sorted(p.Targets), sorted(p.Backends), sorted(p.Profiles))
 	}
-	if c := r.Choice; c != nil {
-		asked = fmt.Appendf(asked, " %q %q %q", c.Branch, c.Graph, c.Options) // maps are printed in order
+	if c := r.Choice; c != nil && (c.Graph != "" || len(c.Options) > 0) {
+		asked = fmt.Appendf(asked, " %q %q", c.Graph, c.Options) // maps are printed in order
 	}
 	if asked != nil {
 		sum := sha256.Sum256(asked)
@@ -61,7 +65,7 @@ func sorted[T cmp.Ordered](list []T) []T { return slices.Compact(slices.Sorted(s
 // shares jobs of others is given fewer jobs than the next one will be, so it is used only if the sort has no template.
 func (s *state) startTemplate(r *requestRow, f events.RequestStarted) {
 	key := newTemplate(r)
-	if len(f.Shared) > 0 && s.templates[key] != nil {
+	if len(f.Shared) > 0 && s.templates[key] != nil || s.templates[key] == nil && s.countTemplates(r.Suite) >= maxTemplates {
 		return
 	}
 	// Jobs that came before the start in the same batch belong to the template too. Ended jobs do not: they are
@@ -78,6 +82,15 @@ func (s *state) startTemplate(r *requestRow, f events.RequestStarted) {
 		t.jobs = append(t.jobs, j.made())
 	}
 	s.templates[key], s.dirtyTemplates[key] = t, true
+}
+
+func (s *state) countTemplates(suite events.SuiteName) (count int) {
+	for t := range s.templates {
+		if t.suite == suite {
+			count++
+		}
+	}
+	return count
 }
 
 // growTemplate adds a job to the template of its request.

@@ -209,7 +209,7 @@ func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName
 		published := ""
 		switch now := inForce.Digest(); {
 		case now != d.Digest():
-			published = fmt.Sprintf(", and digest %.12s is in use: it was promoted", now)
+			published = fmt.Sprintf(", and digest %.12s is in use: it was promoted, or comes from a repository", now)
 		case !answer.Existed:
 			published = ", published"
 		}
