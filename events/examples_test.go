@@ -238,6 +238,7 @@ func grownFacts() map[string]Fact {
 			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", Collector: "eider-3-1", Token: 40, Attempt: 2, Lost: 1,
 			Reason: "the host has 512 MiB of memory free, and the job reserves 32768 MiB", HostFull: &HostFull{ReservedMiB: 32768, FreeMiB: 512},
 		},
+		"jobs.withdrawn.v1-expired":    JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Expired: true},
 		"jobs.withdrawn.v1-skipped":    JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Skipped: true},
 		"queue.configured.v1-requires": QueueConfigured{Queue: "bisect", Weight: 30, Order: OrderFIFO, Requires: []string{"pool=builders"}},
 	}

@@ -154,6 +154,8 @@ type JobsWithdrawn struct {
 	Jobs      []JobID   `json:"jobs"`
 	// Skipped says that jobs that they need did not succeed.
 	Skipped bool `json:"skipped,omitempty"`
+	// Expired says that their graph was not done by its deadline.
+	Expired bool `json:"expired,omitempty"`
 }
 
 // RequestExpired: the request waited too long for its artifacts.

@@ -90,7 +90,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	for _, id := range slices.Sorted(maps.Keys(s.Withdrawn)) {
 		if jobs := s.Unwanted(id); len(jobs) > 0 {
 			out = append(out, decision{
-				cause: s.Versions[events.RequestSubject(id)], request: id, what: "withdraw jobs", facts: []events.Fact{events.JobsWithdrawn{RequestID: id, Jobs: jobs}},
+				cause: s.Versions[events.RequestSubject(id)], request: id, what: "withdraw jobs", facts: []events.Fact{events.JobsWithdrawn{RequestID: id, Jobs: jobs, Expired: s.allLate(id, jobs)}},
 			})
 		}
 	}
@@ -98,6 +98,14 @@ func decide(s *state, p Policy, now time.Time) []decision {
 		out = append(out, decideLanes(s, waits)...)
 	}
 	return out
+}
+
+// allLate reports whether jobs of a request are in graphs whose deadline has passed.
+func (s *state) allLate(id events.RequestID, jobs []events.JobID) bool {
+	return !slices.ContainsFunc(jobs, func(j events.JobID) bool {
+		g, _, ok := s.NumberOf(id, j)
+		return !ok || !g.Expired
+	})
 }
 
 func decideLanes(s *state, w match.Waits) (out []decision) {
@@ -167,7 +175,7 @@ func decideLane(s *state, l events.Lane) []decision {
 		j := s.Jobs[lane.Work.Dispatched[place]]
 		why := "its request was cancelled"
 		if g, _, ok := s.NumberOf(j.Spec().RequestID, j.ID); ok && g.Expired {
-			why = "its graph was not done by its deadline"
+			why = job.Late
 		}
 		var command job.Command = job.Withdraw{Place: place, Job: j.Spec(), Reason: why}
 		if lane.Work.Phase == job.Current && lane.Work.Place == place {

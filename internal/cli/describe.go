@@ -60,6 +60,9 @@ func describe(f events.Fact) string {
 		if f.Skipped {
 			return fmt.Sprintf("%s of request %s: skipped, because others that they need did not succeed", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 		}
+		if f.Expired {
+			return fmt.Sprintf("%s of request %s: the deadline has passed", phrase.Count(len(f.Jobs), "job"), f.RequestID)
+		}
 		return fmt.Sprintf("%s that only request %s wanted", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 	case events.GraphWanted:
 		return describeWish(f)

@@ -139,7 +139,7 @@ func TestTheRulesOfAGraphHold(t *testing.T) {
 				case events.JobFinished:
 					lines = append(lines, fmt.Sprint("job ", f.Outcome))
 				case events.JobsWithdrawn:
-					lines = append(lines, fmt.Sprint("withdrawn ", len(f.Jobs)))
+					lines = append(lines, fmt.Sprintf("withdrawn %d, late %t", len(f.Jobs), f.Expired))
 				case events.GraphEnded:
 					lines = append(lines, fmt.Sprint("graph ", f.Outcome))
 				case events.RequestFailed:
@@ -156,11 +156,11 @@ func TestTheRulesOfAGraphHold(t *testing.T) {
 		got, want []string
 	}{
 		"fail-fast": {run("fast", fails()), []string{
-			"job failure", "job failure", "2 of 3 required jobs failed, and 1 was skipped because of that (fail-fast)", "withdrawn 1", "graph failure",
+			"job failure", "job failure", "2 of 3 required jobs failed, and 1 was skipped because of that (fail-fast)", "withdrawn 1, late false", "graph failure",
 		}},
 		"fail-fast, nothing fails": {run("fast", &Bench{Each: minute}), []string{"job success", "job success", "job success", "completed", "graph success"}},
 		"late": {run("short", &Bench{Each: time.Hour}), []string{
-			"withdrawn 1", "job cancelled", "job cancelled", "3 of 3 required jobs did not succeed by the deadline", "graph expired",
+			"withdrawn 1, late true", "job cancelled", "job cancelled", "3 of 3 required jobs did not succeed by the deadline", "graph expired",
 		}},
 		"in time": {run("short", &Bench{Each: minute}), []string{"job success", "job success", "job success", "completed", "graph success"}},
 		"no rule": {run("plain", fails()), []string{"job failure", "job failure", "job failure", "3 of 3 required jobs failed"}},

@@ -42,6 +42,9 @@ type Results struct {
 // Made returns the life of a job that was just made.
 func Made() Life { return Life{State: events.JobQueued} }
 
+// Late is why a job ends that had not ended by the deadline of its graph.
+const Late = "its graph was not done by its deadline"
+
 // Live returns the life after a fact about the job that was recorded at seq, and whether the fact counts. For facts on
 // the work of a lane, ask Work.Take first: pass only those that count there.
 //
@@ -58,8 +61,11 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 			return l, false
 		}
 		l.State, l.Reason, l.EndedAt = events.JobCancelled, "its request was cancelled", at
-		if w, ok := f.(events.JobsWithdrawn); ok && w.Skipped {
+		switch w, _ := f.(events.JobsWithdrawn); {
+		case w.Skipped:
 			l.Reason = "skipped: a job that it needs did not succeed"
+		case w.Expired:
+			l.Reason = Late
 		}
 	case events.WorkFact:
 		return liveWork(l, f, seq, at), true
