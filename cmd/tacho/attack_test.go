@@ -37,6 +37,7 @@ func (s *site) thief(name events.CollectorName, opts ...nats.Option) (*nats.Conn
 func TestAStolenKeyHurtsNobody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.patient()
 	s.start("--collectors", "0")
 	s.must("collector", "add", "eider", "--target", "here", "--set", "0")
 	s.must("collector", "add", "teal", "--target", "here", "--set", "1")

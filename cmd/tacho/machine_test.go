@@ -76,6 +76,7 @@ func TestMachinesOfAPool(t *testing.T) {
 func TestMatchedJobsRunOnAPool(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.patient()
 	s.replace("naps.toml", "backfill = true", "lanes = \"any\"\nshared = true\nrequires = [\"pool=linux\"]")
 	s.start("--collectors", "0")
 	s.must(words("machine add plain --pool linux")...)

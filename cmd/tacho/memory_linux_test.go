@@ -16,6 +16,7 @@ import (
 func TestAJobThatReservesAllMemory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.patient()
 	s.replace("naps.toml", "backfill = true", "lanes = \"any\"\nshared = true\nrequires = [\"pool=linux\"]")
 	s.start("--collectors", "0")
 	s.must(words("machine add eider --pool linux")...)

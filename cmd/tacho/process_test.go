@@ -18,6 +18,10 @@ type process struct {
 	ended chan struct{}
 }
 
+// patient lets processes wait longer for the core than tests of refusals can. The core may need some seconds to hear of a
+// collector on a machine with much to do.
+func (s *site) patient() { s.replace("quick.toml", `start_wait = "2s"`, `start_wait = "60s"`) }
+
 // begin starts a command that keeps running. The end of the test ends it.
 func (s *site) begin(args ...string) *process {
 	s.t.Helper()

@@ -14,6 +14,7 @@ import (
 func newLane(t *testing.T) (s *site, first, spare *process) {
 	t.Helper()
 	s = newSite(t)
+	s.patient()
 	s.replace("quick.toml", `offline_after = "3s"`, "offline_after = \"3s\"\ntakeover_after = \"2s\"")
 	s.replace("naps.toml", "sets = 2", "sets = 1")
 	s.replace("naps.toml", "{ here = 1 }", "{ here = 0 }")

@@ -47,6 +47,7 @@ func (s *site) versionsRepository() (dir string) {
 func TestACollectorIsUpdatedBetweenTwoRequests(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	s := newSite(t)
+	s.patient()
 	repository := s.versionsRepository()
 	s.start("--collectors", "0")
 	s.must("collector", "add", "far-0", "--target", "here", "--set", "0")
