@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
+	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -19,17 +20,11 @@ type suiteBranchesCmd struct {
 
 // Run shows which definitions the branches of a suite use.
 func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
-	cl, err := p.client()
-	if err != nil {
-		return err
-	}
-	lines, err := cl.Branches(ctx, c.Suite)
-	if err != nil {
-		return next(err, "`tacho suite publish FILE` publishes definitions")
-	}
-	if c.JSON {
-		return p.json(lines)
-	}
+	return show(p, c.JSON, func(cl *client.Client) ([]readmodel.DefinitionLine, error) { return cl.Branches(ctx, c.Suite) },
+		"`tacho suite publish FILE` publishes definitions", p.branches)
+}
+
+func (p *Program) branches(lines []readmodel.DefinitionLine) error {
 	var rows [][]string
 	for _, l := range lines {
 		without := "those of all others"

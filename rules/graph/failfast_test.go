@@ -39,23 +39,7 @@ func TestTheFirstFailureStopsAFailFastGraph(t *testing.T) {
 				g.Need(n)
 			}
 			g.Settle()
-			for _, w := range strings.Fields(tt.does) {
-				job := int(w[0] - 'a')
-				switch w[1] {
-				case '+':
-					g.End(job, events.Success)
-				case '-':
-					g.End(job, events.Failure)
-				case '0':
-					g.End(job, events.Cancelled)
-				case '!':
-					g.Again(job)
-				case '>':
-					g.Begin(job)
-				case '^':
-					g.Force(job)
-				}
-			}
+			do(g, tt.does)
 			if got := states(g); got != tt.want {
 				t.Errorf("states %s, want %s", got, tt.want)
 			}

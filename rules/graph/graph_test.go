@@ -69,21 +69,7 @@ func TestStatesFollowFromEnds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := made(t, len(tt.want), tt.needs)
-			for _, w := range strings.Fields(tt.does) {
-				job := int(w[0] - 'a')
-				switch w[1] {
-				case '+':
-					g.End(job, events.Success)
-				case '-':
-					g.End(job, events.Failure)
-				case '0':
-					g.End(job, events.Cancelled)
-				case '!':
-					g.Again(job)
-				case '^':
-					g.Force(job)
-				}
-			}
+			do(g, tt.does)
 			if got := states(g); got != tt.want {
 				t.Errorf("states %s, want %s", got, tt.want)
 			}
@@ -348,4 +334,25 @@ func ExampleGraph() {
 	g.Settle()
 	fmt.Println(g.End(0, events.Failure))
 	// Output: [{0 ready failure} {1 blocked skipped} {2 blocked ready}]
+}
+
+// do carries out steps, such as "a+ b-": job a succeeds, b fails. 0 cancels, ! runs again, > begins, ^ forces.
+func do(g *Graph, steps string) {
+	for _, w := range strings.Fields(steps) {
+		job := int(w[0] - 'a')
+		switch w[1] {
+		case '+':
+			g.End(job, events.Success)
+		case '-':
+			g.End(job, events.Failure)
+		case '0':
+			g.End(job, events.Cancelled)
+		case '!':
+			g.Again(job)
+		case '>':
+			g.Begin(job)
+		case '^':
+			g.Force(job)
+		}
+	}
 }
