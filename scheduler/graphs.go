@@ -186,14 +186,7 @@ func (s *state) runAgain(r *request.Request, jobs []events.JobSpec) (plain []eve
 	}
 	at := map[int]int{} // where the rounds of a graph are
 	for _, spec := range jobs {
-		var g *ledger.Graph
-		var number int
-		var ok bool
-		for _, id := range slices.Backward(spec.Earlier()) { // another request may have made the last rounds
-			if g, number, ok = s.NumberOf(r.ID, id); ok {
-				break
-			}
-		}
+		g, number, ok := s.graphOfNext(r, spec)
 		if !ok {
 			plain = append(plain, spec)
 			continue
@@ -207,6 +200,17 @@ func (s *state) runAgain(r *request.Request, jobs []events.JobSpec) (plain []eve
 		again[i].Numbers, again[i].Jobs = append(again[i].Numbers, number), append(again[i].Jobs, spec)
 	}
 	return plain, again
+}
+
+// graphOfNext returns the open graph of a request that has an earlier round of a job, and the job's number there. Another
+// request may have made the last rounds, so the graph need not have these.
+func (s *state) graphOfNext(r *request.Request, spec events.JobSpec) (g *ledger.Graph, number int, ok bool) {
+	for _, id := range slices.Backward(spec.Earlier()) {
+		if g, number, ok = s.NumberOf(r.ID, id); ok {
+			break
+		}
+	}
+	return g, number, ok
 }
 
 // measuring returns the newest rounds of the jobs of a request that measure an artifact.

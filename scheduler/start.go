@@ -120,7 +120,7 @@ func decideAgain(s *state, r *request.Request) (decision, bool) {
 	}
 	var jobs []events.JobSpec
 	for _, j := range s.NewestRounds(r) {
-		if g, _, ok := s.NumberOf(r.ID, j.ID); ok && g.Cancelled {
+		if g, _, ok := s.graphOfNext(r, j.Spec().Again()); ok && g.Cancelled {
 			continue // its deadline has passed
 		}
 		if j.State == events.JobCancelled {
