@@ -8,7 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// The cap of a branch refuses what somebody names. It lowers what nobody has named.
+// The cap of a branch refuses a priority that is named, and lowers one that is not.
 func TestACapLowersTheUsualPriority(t *testing.T) {
 	c, _ := start(t)
 	ctx := t.Context()

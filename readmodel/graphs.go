@@ -79,7 +79,7 @@ type GraphJob struct {
 	SkippedBy *int `db:"skipped_by" json:"skipped_by,omitempty"`
 	// Needs are sorted by the number of the job that is needed.
 	Needs []GraphNeed `db:"needs" json:"needs"`
-	// Forced is why a person let it run although its needs were not met: they count as met; empty if nobody did.
+	// Forced is why a person let it run although its needs were not met: they count as met; empty if it was not forced.
 	Forced  string         `db:"forced" json:"forced,omitempty"`
 	Tag     events.Tag     `db:"tag" json:"tag"`
 	Kind    events.JobKind `db:"kind" json:"kind"`

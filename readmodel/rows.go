@@ -244,7 +244,7 @@ type Job struct {
 	LogBegunAt *time.Time `db:"log_begun_at" json:"-"`
 	LogEndedAt *time.Time `db:"log_ended_at" json:"-"`
 	Wished     bool       `db:"wished" json:"-"`
-	// Forced is why a person let the job run although its needs were not met; empty if nobody did.
+	// Forced is why a person let the job run although its needs were not met; empty if it was not forced.
 	Forced string `db:"forced" json:"forced,omitempty"`
 }
 

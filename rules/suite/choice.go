@@ -23,7 +23,7 @@ type Option struct {
 	Who string `toml:"who" json:"who,omitempty"`
 }
 
-// Default returns the value of an option that nobody set.
+// Default returns the value of an option that is not set.
 func (o Option) Default() string {
 	if len(o.Values) == 0 {
 		return ""
@@ -288,7 +288,7 @@ func (d Definitions) optionValue(name, value string) (Option, error) {
 	return o, nil
 }
 
-// maxDeadline is more than anybody waits, and fits a Duration.
+// maxDeadline is longer than any wait, and fits a Duration.
 const maxDeadline = 365 * 24 * time.Hour
 
 // parseDeadline reads a Go duration, or a whole number of days: "14d".
