@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
+	defs "github.com/tachobench/tacho/rules/suite"
 )
 
 // The tables say which definitions each branch uses, whatever came in one batch, and after a restart between any two
@@ -38,6 +39,16 @@ func TestTheTablesKnowTheBranches(t *testing.T) {
 		Template: &events.Template{Graph: "full", Branch: "release/*", Options: map[string]string{"lto": "off", "pgo": "on"}},
 	})
 
+	// What the ledger and control fold from the same log.
+	var folded defs.Lines
+	for _, stored := range s.stored {
+		e, err := events.Decode(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folded = folded.Evolve(e.Fact)
+	}
+
 	type line struct{ Digest, Revision, File, Problems string }
 	for _, size := range []int{1, 3, 100} {
 		t.Run(fmt.Sprint(size, " in a batch"), func(t *testing.T) {
@@ -49,6 +60,9 @@ func TestTheTablesKnowTheBranches(t *testing.T) {
 			}
 			got := map[string]line{}
 			for _, l := range lines {
+				if own := folded[l.Branch]; l.Digest != own.Digest || l.File != own.File || l.Revision != own.Revision || len(l.Problems) != len(own.Problems) {
+					t.Errorf("branch %q is %+v, and folded %+v", l.Branch, l, own)
+				}
 				got[l.Branch] = line{string(l.Digest), l.Revision, l.File, fmt.Sprint(l.Problems)}
 				if since := s.stored[1].StoredAt.Truncate(time.Second); l.Branch == "release/1.2" && !l.MovedAt.Equal(since) {
 					t.Errorf("the branch whose file was refused has its definitions since %s, want %s", l.MovedAt, since)
