@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -120,7 +121,7 @@ func decideAccount(a account, name events.AccountName, change AccountChange) ([]
 		}
 		next.MaxVIP = *v
 	}
-	if a.configured && !a.closed && next == a.settings {
+	if a.configured && !a.closed && reflect.DeepEqual(next, a.settings) {
 		return nil, nil
 	}
 	return []events.Fact{next}, nil

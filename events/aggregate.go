@@ -59,6 +59,7 @@ func (f CommentMinimised) Subject() Subject         { return OutboxSubject(f.Key
 func (f RequestCancelledWithJobs) Subject() Subject { return RequestSubject(f.RequestID) }
 func (f JobsWithdrawn) Subject() Subject            { return RequestSubject(f.RequestID) }
 func (f GraphWanted) Subject() Subject              { return RequestSubject(f.RequestID) }
+func (f GraphProposed) Subject() Subject            { return RequestSubject(f.RequestID) }
 func (f GraphRefused) Subject() Subject             { return RequestSubject(f.RequestID) }
 func (f GraphAdmitted) Subject() Subject            { return AdmissionSubject() }
 func (f ResultsClosed) Subject() Subject            { return ResultSubject(f.Lane, f.JobID) }
@@ -137,6 +138,7 @@ func (CommentMinimised) fact()         {}
 func (RequestCancelledWithJobs) fact() {}
 func (JobsWithdrawn) fact()            {}
 func (GraphWanted) fact()              {}
+func (GraphProposed) fact()            {}
 func (GraphRefused) fact()             {}
 func (GraphAdmitted) fact()            {}
 func (ResultsClosed) fact()            {}

@@ -117,6 +117,9 @@ type CollectorOnline struct {
 // KnowsMatched is the ability to execute matched jobs.
 const KnowsMatched = "matched"
 
+// KnowsSuite2 is the ability to read suite files of version 2.
+const KnowsSuite2 = "suite-2"
+
 // CollectorOffline: the collector left. Before the registry was opened, the scheduler wrote it too, for a collector
 // whose heartbeat was too old.
 type CollectorOffline struct {

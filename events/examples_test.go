@@ -21,6 +21,10 @@ func exampleFacts() []Fact {
 			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
 			Branch: "release/1.2", Graph: "full", Options: map[string]string{"pgo": "on"},
 		},
+		RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			Definitions: "d1", Together: "bisect-7",
+		},
 		RequestArtifactsReady{RequestID: "r0011223344556677", Tag: "2d4e6f80aa", Parent: "99aa"},
 		RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 12, Backfill: 10, Shared: []JobID{"j8899"}},
 		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{job}},
@@ -47,6 +51,12 @@ func exampleFacts() []Fact {
 			Benchmarks: []string{"hello*"}, Priority: PriorityLow, Expect: "0011223344556677",
 		},
 		GraphWanted{RequestID: "r0011223344556677", Key: "k3", Kind: GraphForce, Select: []JobID{"j1122334455667788"}, Reason: "the smoke test is broken"},
+		GraphProposed{
+			RequestID: "r0011223344556677", Key: "k4", First: 1, Needs: []JobNeeds{{Job: 1, On: []int{0}}},
+			Jobs: []ProposedJob{{Tag: "99aa", Kind: "compile", Target: lane.Target, Set: 1, Backend: "llvm", Profile: "check", Benchmarks: []string{"hello*"}, Iterations: 30, Optional: true}},
+		},
+		GraphWanted{RequestID: "r0011223344556677", Key: "k4", Kind: GraphExternal, Parts: 1, Content: "d2", Reason: "more iterations"},
+		GraphCreated{RequestID: "r0011223344556677", Graph: 3, Kind: GraphExternal, Key: "k4", Jobs: 2, Needs: 1, Priority: PriorityLow, Customised: true},
 		JobForced{RequestID: "r0011223344556677", JobID: "j1122334455667788", Key: "k3", Reason: "the smoke test is broken"},
 		GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1},
 		GraphCancelled{RequestID: "r0011223344556677", Graph: 2, Reason: "enough"},
@@ -131,6 +141,7 @@ func exampleFacts() []Fact {
 		DefinitionsPublished{
 			Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`), Branch: "release/1.2", Revision: "2d4e6f80aa", File: "99aabb",
 		},
+		DefinitionsPublished{Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`), Revision: "2d4e6f80aa", File: "99aabb", Aside: true},
 		DefinitionsPromoted{Suite: "rustc", Branch: "release/1.2", Digest: "d0", From: "d1", Reason: "d1 measures too little"},
 		DefinitionsRejected{
 			Suite: "rustc", Branch: "release/1.2", Revision: "2d4e6f80aa", File: "99aabb", Problems: []string{"suite.toml:3:1: unknown key \"kinds\""},
@@ -138,6 +149,9 @@ func exampleFacts() []Fact {
 		PriorityChanged{RequestID: "r0011223344556677", To: PriorityHigh, Reason: "the release waits for it"},
 		AccountConfigured{
 			Account: "alice", Weight: 30, MaxPriority: PriorityVIP, Limits: Limits{MaxRunning: 4, MaxQueued: 5000, MaxPending: 100}, MaxVIP: 3,
+		},
+		AccountConfigured{
+			Account: "alice", Weight: 30, MaxPriority: PriorityHigh, MaxVIP: 3, May: []Right{RightRequest, RightCancel}, Branches: []string{"try/*"},
 		},
 		AccountTokenIssued{Account: "alice", Digest: "d3"},
 		AccountTokenRevoked{Account: "alice"},
@@ -187,6 +201,18 @@ func grownFacts() map[string]Fact {
 				Tier: TierDefault, Queue: "bisect", Account: "alice", ExpectMS: 61500, Waiting: []Tier{TierIdle}, Why: "first of 3 in queue bisect",
 			},
 		},
+		"request.created.v1-together": RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady, Together: "bisect-7",
+		},
+		"definitions.published.v1-sealed": DefinitionsPublished{
+			Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`), Seal: &Seal{Key: "k0011223344556677", Signature: "c2lnbmF0dXJl"},
+		},
+		"job.dispatched.v1-sealed": JobDispatched{Place: 3, Job: matchedJob(), Seal: &Seal{Key: "k0011223344556677", Signature: "c2lnbmF0dXJl"}},
+		"graph.wanted.v4-added": GraphWanted{
+			RequestID: "r0011223344556677", Key: "k5", Kind: GraphAdded, Labels: []string{"compile/x86_64-unknown-linux-gnu/1/llvm/check"},
+		},
+		"graph.wanted.v4-forced":     GraphWanted{RequestID: "r0011223344556677", Key: "k6", Kind: GraphRerun, Select: []JobID{"j1122334455667788"}, Force: true, Reason: "the disk was full"},
+		"graph.wanted.v4-iterations": GraphWanted{RequestID: "r0011223344556677", Key: "k7", Kind: GraphRetrigger, Copies: 1, Iterations: 30},
 		"request.created.v1-requires": RequestCreated{
 			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
 			Requires: []string{"trait=nvme"},
@@ -227,6 +253,10 @@ func grownFacts() map[string]Fact {
 		"jobs.created.v3-sample": JobsCreated{RequestID: "r0011223344556677", Key: "k1", Graph: &GraphPart{Graph: 2}, Jobs: []JobSpec{{
 			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
 			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1),
+		}}},
+		"jobs.created.v3-iterations": JobsCreated{RequestID: "r0011223344556677", Key: "k7", Graph: &GraphPart{Graph: 2}, Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1), Iterations: 30,
 		}}},
 		"graph.created.v1-sampled": GraphCreated{
 			RequestID: "r0011223344556677", Graph: 2, Kind: GraphNoise, Key: "k1", Jobs: 5, Priority: PriorityIdle,

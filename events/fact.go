@@ -43,7 +43,14 @@ type RequestCreated struct {
 	Branch  string            `json:"branch,omitempty"`
 	Graph   string            `json:"graph,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
+	// Definitions are those that the request is expanded with, whatever its branch uses; empty for those of its branch.
+	Definitions Digest `json:"definitions,omitempty"`
+	// Together is the name of a set of requests that were asked for together; empty for none.
+	Together string `json:"together,omitempty"`
 }
+
+// fixes reports whether the request names its definitions. Programs that do not know that would take those of its branch.
+func (f RequestCreated) fixes() bool { return f.Definitions != "" }
 
 // chooses reports whether the request chooses among what its definitions offer. Programs that do not know choices would
 // measure something else: so such requests have a version of their own.
@@ -209,6 +216,8 @@ type JobDispatched struct {
 	Lost    int `json:"lost,omitempty"`
 	// Share says whose turn it was; nil on a farm that is not shared.
 	Share *Share `json:"share,omitempty"`
+	// Seal is the signature of the scheduler that dispatched the job; nil for none.
+	Seal *Seal `json:"seal,omitempty"`
 }
 
 // Share is the part of a JobDispatched that says to whom the job is charged, and how much at first.
@@ -416,6 +425,21 @@ type DefinitionsPublished struct {
 	// file; both are empty if a person published them.
 	Revision string `json:"revision,omitempty"`
 	File     string `json:"file,omitempty"`
+	// Aside says that no branch uses them: requests name them by their digest.
+	Aside bool `json:"aside,omitempty"`
+	// Seal is the signature of who published them; nil for none.
+	Seal *Seal `json:"seal,omitempty"`
+}
+
+// aside reports whether no branch uses the definitions. Programs that do not know that would use them for all.
+func (f DefinitionsPublished) aside() bool { return f.Aside }
+
+// Seal is a signature of definitions or of a dispatched job (see rules/seal).
+type Seal struct {
+	// Key is the id of the key that signed.
+	Key string `json:"key"`
+	// Signature is that of Ed25519, in standard base64.
+	Signature string `json:"signature"`
 }
 
 // ofBranch reports whether the definitions are those of one branch. Programs that do not know branches would use them

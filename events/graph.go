@@ -19,11 +19,17 @@ const (
 	GraphNoise GraphKind = "noise"
 	// GraphForce makes no graph: a job that waits for others, or was skipped because of them, is to run all the same.
 	GraphForce GraphKind = "force"
+	// GraphAdded has jobs that the definitions have and that were switched off for the request.
+	GraphAdded GraphKind = "added"
+	// GraphExternal has jobs that a person or a program wrote. They are a sample of their own.
+	GraphExternal GraphKind = "external"
 )
 
 // Sampled reports whether the jobs of such graphs are samples beside the base series. They never change how their request
 // ends.
-func (k GraphKind) Sampled() bool { return k == GraphRetrigger || k == GraphNoise }
+func (k GraphKind) Sampled() bool {
+	return k == GraphRetrigger || k == GraphNoise || k == GraphExternal
+}
 
 // Downstream is the closed set of jobs that a retrigger clones beside those that are selected.
 type Downstream string
@@ -71,6 +77,16 @@ type GraphWanted struct {
 	// Expect is the token of the list that the asker was shown (rules/graph.Token): another list is refused. Empty
 	// accepts any.
 	Expect string `json:"expect,omitempty"`
+	// Force lets a rerun take jobs that succeeded.
+	Force bool `json:"force,omitempty"`
+	// Labels name the jobs of an added graph, such as "compile/x86_64-unknown-linux-gnu/1/llvm/check" (rules/graph.Label).
+	Labels []string `json:"labels,omitempty"`
+	// Iterations replaces how often the clones of a retrigger measure each test case; 0 leaves it.
+	Iterations int `json:"iterations,omitempty"`
+	// Parts counts the GraphProposed of an external graph, which come before the wish in one batch, and Content is the digest
+	// of what they say.
+	Parts   int    `json:"parts,omitempty"`
+	Content Digest `json:"content,omitempty"`
 }
 
 // selects reports whether the wish is for clones, or for jobs with certain properties. Programs that do not know such
@@ -79,6 +95,40 @@ func (f GraphWanted) selects() bool { return f.Kind.Sampled() || len(f.Where) > 
 
 // forces reports whether the wish is to force a job. Programs that do not know such wishes would run it again.
 func (f GraphWanted) forces() bool { return f.Kind == GraphForce }
+
+// changes reports whether the wish is for other jobs than those that were made before it. Programs that do not know such
+// wishes would make what nobody asked for.
+func (f GraphWanted) changes() bool {
+	return f.Kind == GraphAdded || f.Kind == GraphExternal || f.Force || f.Iterations != 0
+}
+
+// GraphProposed: a part of an external graph that somebody wrote. The GraphWanted with the same key follows in the same batch.
+type GraphProposed struct {
+	RequestID RequestID `json:"request_id"`
+	Key       string    `json:"key"`
+	// Jobs are numbered within the graph; First is the number of the first one.
+	First int           `json:"first,omitempty"`
+	Jobs  []ProposedJob `json:"jobs,omitempty"`
+	// Needs may come before the jobs that they name.
+	Needs []JobNeeds `json:"needs,omitempty"`
+}
+
+// ProposedJob is a job of an external graph. What it leaves out is that of the job with the same label in the definitions.
+type ProposedJob struct {
+	// Tag is that of the request's own artifact, or of its parent; empty for its own.
+	Tag        Tag      `json:"tag,omitempty"`
+	Kind       JobKind  `json:"kind"`
+	Target     Target   `json:"target"`
+	Set        Set      `json:"set"`
+	Backend    Backend  `json:"backend"`
+	Profile    Profile  `json:"profile"`
+	Benchmarks []string `json:"benchmarks,omitempty"`
+	// Iterations is how often each test case is measured; 0 for as often as the definitions say.
+	Iterations int  `json:"iterations,omitempty"`
+	Optional   bool `json:"optional,omitempty"`
+	// Requires are the terms that the machine of a matched job must meet.
+	Requires []string `json:"requires,omitempty"`
+}
 
 // GraphRefused: a wish cannot be carried out.
 type GraphRefused struct {
@@ -116,10 +166,18 @@ type GraphCreated struct {
 	// Deadline is an RFC 3339 time in UTC; empty for none. Of a try what is open then ends as cancelled. Of others it is said
 	// by an alert.
 	Deadline string `json:"deadline,omitempty"`
+	// Customised says that the jobs are not those that the definitions make: their results are never taken for evidence.
+	Customised bool `json:"customised,omitempty"`
 }
 
 // endsEarly reports whether the graph has a rule by which it ends early. Programs that do not know such rules would run on.
 func (f GraphCreated) endsEarly() bool { return f.OnFailure != KeepGoing || f.Deadline != "" }
+
+// changed reports whether the graph is of a kind that was added later. Programs that do not know it would count its jobs
+// for the request.
+func (f GraphCreated) changed() bool {
+	return f.Kind == GraphAdded || f.Kind == GraphExternal || f.Customised
+}
 
 // GraphCancelled: a person withdrew a graph that was made by a wish, or its deadline has passed. Its jobs end by their own facts, and only if no
 // other request waits for them.

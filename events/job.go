@@ -45,6 +45,9 @@ type JobSpec struct {
 	// Sample says which measurement of its artifact the job belongs to: empty for the base series, else a name that only
 	// the jobs of one copy of one graph have (see NewSample).
 	Sample string `json:"sample,omitempty"`
+	// Iterations is how often each test case is measured, if the job was changed so; 0 for as often as the definitions say.
+	// Only samples have it.
+	Iterations int `json:"iterations,omitempty"`
 }
 
 // NewSample returns the name of a sample: copies are numbered from 1.
@@ -191,4 +194,6 @@ const (
 	ErrorInternal ErrorKind = "internal"
 	// ErrorMemory: a command wanted more memory than its job reserves, and was killed.
 	ErrorMemory ErrorKind = "memory"
+	// ErrorSeal: the collector enforces seals, and the definitions or the dispatch of the job have none that it trusts.
+	ErrorSeal ErrorKind = "seal"
 )

@@ -132,7 +132,38 @@ type AccountConfigured struct {
 	Limits
 	// MaxVIP bounds its requests in the vip tier that are in progress at once.
 	MaxVIP int `json:"max_vip"`
+	// May has the rights of the account; empty for the usual ones. Branches are patterns of the branches that it may ask for;
+	// empty for all.
+	May      []Right  `json:"may,omitempty"`
+	Branches []string `json:"branches,omitempty"`
 }
+
+// limited reports whether the account has rights of its own. Programs that do not know rights would give it the usual ones.
+func (f AccountConfigured) limited() bool { return len(f.May)+len(f.Branches) > 0 }
+
+// Right is the closed set of what an account may do.
+type Right string
+
+// The rights.
+const (
+	// RightNone stands alone: the account may do nothing.
+	RightNone Right = "none"
+	// RightRequest is to ask for requests, and to change their artifact.
+	RightRequest Right = "request"
+	// RightRerun is to run jobs again that did not succeed: rerun and repair, and to add jobs that were switched off.
+	RightRerun Right = "rerun"
+	// RightRetrigger is to measure more samples: retrigger and noise.
+	RightRetrigger  Right = "retrigger"
+	RightCancel     Right = "cancel"
+	RightPrioritise Right = "prioritise"
+	// RightForce is to let jobs run although their needs are not met, and to run jobs again that succeeded.
+	RightForce Right = "force"
+	// RightCustomise is to submit graphs, and to change what clones measure.
+	RightCustomise Right = "customise"
+	// RightPromote is to move a branch to other definitions, RightPublish to publish definitions.
+	RightPromote Right = "promote"
+	RightPublish Right = "publish"
+)
 
 // AccountTokenIssued: the account has a token with this digest. It replaces the one before.
 type AccountTokenIssued struct {

@@ -44,7 +44,7 @@ func mayHave(r *requestRow, kind events.GraphKind) bool {
 	switch kind {
 	case events.GraphInitial, events.GraphBackfill:
 		return r.State == events.StateInProgress
-	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise:
+	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise, events.GraphAdded, events.GraphExternal:
 		return true
 	case events.GraphRerun, events.GraphForce: // no graph of their own
 	}

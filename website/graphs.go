@@ -203,6 +203,10 @@ func graphTitle(g readmodel.Graph, of int) string {
 		return fmt.Sprintf("Graph %d: noise, %s of the parent", g.Number, phrase.Count(g.Copies, "sample"))
 	case events.GraphRetrigger:
 		return fmt.Sprintf("Graph %d: retrigger, %s", g.Number, phrase.Count(g.Copies, "sample"))
+	case events.GraphAdded:
+		return fmt.Sprintf("Graph %d: jobs that were switched off", g.Number)
+	case events.GraphExternal:
+		return fmt.Sprintf("Graph %d: jobs that were submitted", g.Number)
 	case events.GraphInitial, events.GraphRerun, events.GraphForce:
 	}
 	if of > 1 {

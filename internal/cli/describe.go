@@ -78,6 +78,8 @@ func describe(f events.Fact) string {
 		return join(fmt.Sprintf("graph %d of request %s", f.Graph, f.RequestID), f.Reason)
 	case events.JobForced:
 		return join(fmt.Sprintf("job %s of request %s runs without all that it needs", f.JobID, f.RequestID), f.Reason)
+	case events.GraphProposed:
+		return fmt.Sprintf("%s of a graph that was submitted for request %s as %s", phrase.Count(len(f.Jobs), "job"), f.RequestID, f.Key)
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
 	case events.ResultsClosed:

@@ -123,7 +123,7 @@ func checkClones(w *events.GraphWanted) error {
 		if w.Downstream != "" {
 			return refuse("noise is measured with the parent's artifact, where nothing depends on the samples: leave downstream out")
 		}
-	case events.GraphInitial, events.GraphBackfill:
+	case events.GraphInitial, events.GraphBackfill, events.GraphAdded, events.GraphExternal:
 		return refuse("nobody can ask for a graph of kind %s", w.Kind)
 	default:
 		return refuse("unknown kind of graph %q: use rerun, repair, retrigger or noise", w.Kind)
