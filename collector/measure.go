@@ -29,6 +29,9 @@ type Machine struct {
 
 // Run implements Bench.
 func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error {
+	if kind, _ := d.Kind(spec.Kind); kind.RunsCommands() {
+		return m.runCommands(ctx, spec, d, done, sink)
+	}
 	plans, err := d.Plan(spec)
 	if err != nil {
 		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
@@ -55,15 +58,8 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	}
 	caches := newCaches(m.Artifacts, d, spec, sink)
 	defer func() { caches.close() }()
-	ref := artifact.Ref{
-		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
-		Caches: caches.dir,
-	}
-	sink.Log("fetching " + ref.String())
-	dir, version, release, err := m.Artifacts.Acquire(ctx, ref)
-	if artifact.Permanent(err) {
-		return &PermanentError{Kind: events.ErrorArtifact, Err: err}
-	}
+	ref := refOf(spec, d, caches)
+	dir, version, release, err := m.fetch(ctx, ref, sink)
 	if err != nil {
 		return err
 	}
@@ -72,9 +68,29 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	_, err = m.Runner.Run(ctx, runner.Job{
 		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: limits,
 		Caches: caches.dir,
-		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error { return materialise(programs, b, dir) },
+		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
+			return materialise(programs, b.Source, b.SourceDigest, dir)
+		},
 	}, runnerSink{sink})
 	return err
+}
+
+// refOf names the artifact of a job.
+func refOf(spec events.JobSpec, d suite.Definitions, caches *caches) artifact.Ref {
+	return artifact.Ref{
+		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
+		Caches: caches.dir,
+	}
+}
+
+// fetch gets an artifact. It stays until release is called.
+func (m *Machine) fetch(ctx context.Context, ref artifact.Ref, sink Sink) (dir, version string, release func(), err error) {
+	sink.Log("fetching " + ref.String())
+	dir, version, release, err = m.Artifacts.Acquire(ctx, ref)
+	if artifact.Permanent(err) {
+		err = &PermanentError{Kind: events.ErrorArtifact, Err: err}
+	}
+	return dir, version, release, err
 }
 
 // limitsOf returns what a matched job has reserved: its processes get no more.
@@ -117,17 +133,17 @@ func (m *Machine) programs(ctx context.Context, d suite.Definitions) (definition
 }
 
 // materialise writes a program, after checking that it is the one that the definitions mean.
-func materialise(programs definitions.Programs, b suite.BenchmarkDef, dir string) error {
-	if b.SourceDigest != "" {
-		digest, err := programs.Digest(b.Source)
+func materialise(programs definitions.Programs, source string, meant events.Digest, dir string) error {
+	if meant != "" {
+		digest, err := programs.Digest(source)
 		if err != nil {
 			return err
 		}
-		if digest != b.SourceDigest {
-			return fmt.Errorf("the program %s is %s here and %s in the definitions: this collector has another version of it", b.Source, digest, b.SourceDigest)
+		if digest != meant {
+			return fmt.Errorf("the program %s is %s here and %s in the definitions: this collector has another version of it", source, digest, meant)
 		}
 	}
-	return programs.Materialise(b.Source, dir)
+	return programs.Materialise(source, dir)
 }
 
 // runnerSink makes a Sink a runner.Sink.

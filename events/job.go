@@ -194,6 +194,8 @@ const (
 	ErrorInternal ErrorKind = "internal"
 	// ErrorMemory: a command wanted more memory than its job reserves, and was killed.
 	ErrorMemory ErrorKind = "memory"
+	// ErrorCommand: a command of a job that runs commands did not end as a success.
+	ErrorCommand ErrorKind = "command"
 	// ErrorSeal: the collector enforces seals, and the definitions or the dispatch of the job have none that it trusts.
 	ErrorSeal ErrorKind = "seal"
 )

@@ -45,17 +45,12 @@ func New(s Settings) *Runner {
 // then returns no error. An error means that the job did not reach its end: ErrInterrupted, ErrTransient, or what the
 // sink returned.
 func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
-	unlock, err := lockSlot(ctx, job.Slot)
-	switch {
-	case ctx.Err() != nil:
-		return Summary{}, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
-	case err != nil:
-		return Summary{}, fmt.Errorf("%w: %w", ErrTransient, err)
+	limited, unlock, err := r.enter(ctx, job.Slot, job.Limits, sink)
+	if err != nil {
+		return Summary{}, err
 	}
 	defer unlock()
-	limited := *r.Measure
-	limited.Limits, limited.Ended = job.Limits, func(out measure.Outcome) { sink.Used(out.Use()) }
-	run := &run{runner: r, measure: &limited, job: job, sink: sink}
+	run := &run{runner: r, measure: limited, job: job, sink: sink}
 	for _, p := range job.Plans {
 		run.total += len(p.Cases)
 	}
@@ -68,6 +63,20 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 		}
 	}
 	return run.summary, nil
+}
+
+// enter takes a slot. It returns what executes commands within limits, and a function that gives the slot back.
+func (r *Runner) enter(ctx context.Context, slot string, limits measure.Limits, sink Sink) (*measure.Runner, func(), error) {
+	unlock, err := lockSlot(ctx, slot)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	case err != nil:
+		return nil, nil, fmt.Errorf("%w: %w", ErrTransient, err)
+	}
+	limited := *r.Measure
+	limited.Limits, limited.Ended = limits, func(out measure.Outcome) { sink.Used(out.Use()) }
+	return &limited, unlock, nil
 }
 
 // run is the execution of one job.
@@ -319,8 +328,11 @@ func (r *run) stops(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return err
 	case outOfSpace(err):
-		return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job continues: %w",
-			ErrTransient, r.job.Slot, err)
+		return diskFull(r.job.Slot, err)
 	}
 	return nil
+}
+
+func diskFull(slot string, err error) error {
+	return fmt.Errorf("%w: the disk is full: make room on the file system of %s (or raise its quota) and the job continues: %w", ErrTransient, slot, err)
 }

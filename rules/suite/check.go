@@ -146,6 +146,7 @@ func (c *checker) kinds(d Definitions) {
 		c.references(join(path, "requests"), "kind of request", tokens(k.Requests),
 			tokens([]events.RequestKind{events.Master, events.Try, events.Release}))
 		c.matching(path, d, k)
+		c.steps(path, d, k)
 	}
 }
 

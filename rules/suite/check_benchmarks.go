@@ -21,6 +21,7 @@ func (c *checker) benchmarks(d Definitions) {
 		c.benchmark(path, d, b)
 		c.placement(path, d, b)
 		c.program(path, d, b)
+		c.measured(path, d, b)
 	}
 	if !c.draft {
 		c.emptySets(d)

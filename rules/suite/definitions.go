@@ -5,8 +5,8 @@ import "github.com/tachobench/tacho/events"
 // Definitions is the content of one suite file: everything that Tacho knows about a project. It is data: the code that
 // reads it names no toolchain.
 type Definitions struct {
-	// Version is the version of the file's form; 1, or 2 if kinds have needs or a When, or if there are options, graphs or
-	// branches.
+	// Version is the version of the file's form; 1, or 2 if kinds have needs or a When or run commands, or if there are
+	// options, graphs or branches.
 	Version     int              `toml:"version" json:"version"`
 	Name        events.SuiteName `toml:"name" json:"name"`
 	Description string           `toml:"description" json:"description,omitempty"`
@@ -117,6 +117,23 @@ type Kind struct {
 	Needs []KindNeed `toml:"needs" json:"needs,omitempty"`
 	// When says which jobs of the kind are made: "pgo = 'on' and profile != 'doc'". Empty means all.
 	When string `toml:"when" json:"when,omitempty"`
+	// Does is "command" for jobs that run Steps, unmeasured; empty or "measure" for those that measure benchmarks.
+	Does string `toml:"does" json:"does,omitempty"`
+	// Steps are commands that run one after another, each after the success of the one before. Always run at the end in any
+	// case. {tag} {target} {profile} {backend} {artifact} {source} and {cache:NAME} are replaced.
+	Steps  [][]string `toml:"steps" json:"steps,omitempty"`
+	Always [][]string `toml:"always" json:"always,omitempty"`
+	// Source is the program in whose directory they run, relative to the root of the sources (in the file: to its
+	// directory); empty for an empty directory.
+	Source string `toml:"source" json:"source,omitempty"`
+	// SourceDigest names the content of a shipped source. Load computes it; it is never written by hand.
+	SourceDigest events.Digest `toml:"-" json:"source_digest,omitempty"`
+	// Env are variables for the steps, as NAME=value, and Timeout is the limit of one of them, as a Go duration; empty means
+	// that of Defaults.
+	Env     []string `toml:"env" json:"env,omitempty"`
+	Timeout string   `toml:"timeout" json:"timeout,omitempty"`
+	// Success says which end of the steps is a success.
+	Success Success `toml:"success" json:"success,omitzero"`
 }
 
 // The lanes that the jobs of a kind can have.

@@ -166,16 +166,19 @@ type expansion struct {
 // jobs returns the jobs of one kind that measure a.
 func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSpec {
 	var jobs []events.JobSpec
-	measures := e.definitions.unlikeMaster(a)
+	measures, benchmarks := e.definitions.unlikeMaster(a), e.parameters.Benchmarks
+	if k.RunsCommands() { // which are the same, whatever is measured
+		measures, benchmarks = nil, nil
+	}
 	for _, t := range e.targets(k) {
 		for _, set := range sets(k, t) {
 			for _, backend := range e.backends(k) {
 				for _, profile := range e.profiles(k) {
 					lane := events.Lane{Target: t.Name, Set: set}
 					jobs = append(jobs, events.JobSpec{
-						ID:       events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks, measures),
+						ID:       events.NewJobID(a, k.Name, lane, backend, profile, benchmarks, measures),
 						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,
-						Benchmarks: e.parameters.Benchmarks, Optional: t.Optional, Definitions: e.digest,
+						Benchmarks: benchmarks, Optional: t.Optional, Definitions: e.digest,
 						RequestID: e.request.ID, Backfill: backfill, Measures: measures,
 					})
 				}
@@ -225,7 +228,7 @@ func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) e
 		}
 		j.Caches = append(j.Caches, strings.NewReplacer("{tag}", string(j.Artifact.Tag), "{parent}", string(e.request.ParentTag)).Replace(name))
 	}
-	if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
+	if parent := e.request.ParentTag; !k.Shared && !k.RunsCommands() && parent != "" && parent != j.Artifact.Tag {
 		j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
 	}
 	j.ID = j.First()

@@ -28,7 +28,7 @@ const (
 )
 
 // Load reads and checks a suite file. file is its name, for messages only. sourceDigest returns the digest of the
-// content of a benchmark's source; it may be nil. Load calls it once per benchmark if the sources belong to the
+// content of a benchmark's source; it may be nil. Load calls it once per benchmark, and per kind with a source, if the sources belong to the
 // definitions (root "shipped" or "file"). The error is Problems, with all of them at once.
 func Load(file string, data []byte, sourceDigest func(BenchmarkDef) (events.Digest, error)) (Definitions, error) {
 	return loadChecked(file, data, sourceDigest, checker{})
@@ -61,6 +61,16 @@ func loadChecked(file string, data []byte, sourceDigest func(BenchmarkDef) (even
 				c.report(join(index("benchmark", i), "source"), "%v", err)
 			}
 			d.Benchmarks[i].SourceDigest = digest
+		}
+		for i, k := range d.Kinds {
+			if k.Source == "" {
+				continue
+			}
+			digest, err := sourceDigest(BenchmarkDef{Source: k.Source})
+			if err != nil {
+				c.report(join(index("kind", i), "source"), "%v", err)
+			}
+			d.Kinds[i].SourceDigest = digest
 		}
 	}
 	if len(c.problems) > 0 {
@@ -133,6 +143,15 @@ func (d *Definitions) complete() {
 		}
 		if len(b.Sets) == 0 {
 			b.Sets = nil
+		}
+	}
+	for i := range d.Kinds {
+		k := &d.Kinds[i]
+		if k.Does == DoesMeasure {
+			k.Does = ""
+		}
+		if k.Source != "" && d.Sources.Directory != "" {
+			k.Source = d.Sources.Directory + "/" + k.Source
 		}
 	}
 	for i := range d.Options {
