@@ -58,6 +58,9 @@ func (s *state) plan(r *request.Request, wish events.GraphWanted) (graph.Plan, s
 	}
 	var parents []graph.Candidate
 	for _, spec := range backfill {
+		if kind, _ := d.Kind(spec.Kind); kind.RunsCommands() {
+			continue // there is nothing of it that differs from time to time
+		}
 		newest := s.NewestRound(spec)
 		parents = append(parents, graph.Candidate{Spec: newest, State: string(s.StateOf(newest.ID))})
 	}

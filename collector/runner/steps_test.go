@@ -152,7 +152,9 @@ func TestStepsFindTheirProgramAndFields(t *testing.T) {
 	job.Plan.Source, job.Plan.Env = "greet", []string{"MODE=on"}
 	job.Plan.Steps = [][]string{{"sh", "{source}/greet.sh", "{artifact}"}, {"test", "-f", "greet.sh"}, {"touch", "{cache:c}/was here"}}
 	caches := t.TempDir()
-	job.Caches = func(name string) (string, error) { return filepath.Join(caches, name), os.Mkdir(filepath.Join(caches, name), 0o755) }
+	job.Caches = func(name string) (string, error) {
+		return filepath.Join(caches, name), os.Mkdir(filepath.Join(caches, name), 0o755)
+	}
 	job.Source = func(dir string) error {
 		return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "greet.sh"), []byte(`echo "hello $1 $MODE"`), 0o644))
 	}

@@ -131,7 +131,9 @@ func (c *suiteShowCmd) Run(_ context.Context, p *Program) error {
 	fmt.Fprintf(p.Stdout, "%-10s %s\n", "targets", names(d.Targets, func(t suite.Target) string {
 		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), when(t.Optional, ", optional"))
 	}))
-	fmt.Fprintf(p.Stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string { return string(k.Name) }))
+	fmt.Fprintf(p.Stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string {
+		return string(k.Name) + when(k.RunsCommands(), " (runs commands)")
+	}))
 	fmt.Fprintf(p.Stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {
 		return string(x.Name) + when(x.OnRequest, " (on request)")
 	}))

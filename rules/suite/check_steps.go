@@ -9,7 +9,7 @@ import (
 
 // The bounds of what a kind runs.
 const (
-	maxCommands    = 64
+	maxCommands = 64
 	maxPatterns = 64
 	maxPattern  = 1000
 )
