@@ -265,6 +265,21 @@ func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.Reques
 	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also, func(q request.Request) error { return c.mayRank(ctx, q, to) })
 }
 
+// PrioritiseGraph gives an open graph of samples another priority, also of a request that has ended. An account gives its own
+// requests at most its max_priority.
+func (c *Control) PrioritiseGraph(ctx context.Context, by By, id events.RequestID, graph int, to events.Priority, reason string) (request.Request, Answer, error) {
+	if _, err := events.ParsePriority(string(to)); err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
+	}
+	if err := shortReason(reason); err != nil {
+		return request.Request{}, Answer{}, err
+	}
+	if err := c.mayGive(ctx, by, to); err != nil {
+		return request.Request{}, Answer{}, err
+	}
+	return c.onRequest(ctx, by, id, nil, request.Prioritise{Graph: &graph, To: to, Reason: reason}, nil)
+}
+
 // mayGive returns a refusal if a priority is above what an account may give. The operator may give all.
 func (c *Control) mayGive(ctx context.Context, by By, p events.Priority) error {
 	if by.Account == "" {

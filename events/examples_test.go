@@ -147,6 +147,7 @@ func exampleFacts() []Fact {
 			Suite: "rustc", Branch: "release/1.2", Revision: "2d4e6f80aa", File: "99aabb", Problems: []string{"suite.toml:3:1: unknown key \"kinds\""},
 		},
 		PriorityChanged{RequestID: "r0011223344556677", To: PriorityHigh, Reason: "the release waits for it"},
+		PriorityChanged{RequestID: "r0011223344556677", Graph: new(3), To: PriorityNormal},
 		AccountConfigured{
 			Account: "alice", Weight: 30, MaxPriority: PriorityVIP, Limits: Limits{MaxRunning: 4, MaxQueued: 5000, MaxPending: 100}, MaxVIP: 3,
 		},

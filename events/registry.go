@@ -99,6 +99,7 @@ var current = newRegistry(
 	is[JobForced]("job.forced.v1"),
 	is[ResultsClosed]("results.closed.v1"),
 	is[PriorityChanged]("priority.changed.v1"),
+	sometimes("priority.changed.v2", PriorityChanged.ofGraph),
 	is[AccountConfigured]("account.configured.v1"),
 	sometimes("account.configured.v2", AccountConfigured.limited),
 	is[AccountTokenIssued]("account.token_issued.v1"),

@@ -235,9 +235,15 @@ type SharePolicySet struct {
 
 // ---- request.<id> ----
 
-// PriorityChanged: the request has another priority from here on.
+// PriorityChanged: the request, or one of its graphs of samples, has another priority from here on.
 type PriorityChanged struct {
 	RequestID RequestID `json:"request_id"`
-	To        Priority  `json:"to"`
-	Reason    string    `json:"reason,omitempty"`
+	// Graph is the number of the graph; nil for the request. Samples are never more urgent than their request.
+	Graph *int `json:"graph,omitempty"`
+	// To is spelt out for a graph. For a request it is empty for normal.
+	To     Priority `json:"to"`
+	Reason string   `json:"reason,omitempty"`
 }
+
+// ofGraph reports whether the priority is that of a graph. Programs that do not know this would change that of the request.
+func (f PriorityChanged) ofGraph() bool { return f.Graph != nil }

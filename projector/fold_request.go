@@ -108,6 +108,10 @@ func priority(p events.Priority) events.Priority {
 }
 
 func (s *state) priorityChanged(m moment, f events.PriorityChanged) {
+	if f.Graph != nil {
+		s.graphPriorityChanged(m, f)
+		return
+	}
 	if r := s.openRequest(f.RequestID); r != nil {
 		r.Priority = priority(f.To)
 		s.moveSamples(r)

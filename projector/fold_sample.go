@@ -60,6 +60,19 @@ func (s *state) moveSamples(r *requestRow) {
 	}
 }
 
+// graphPriorityChanged gives the open samples of a graph another priority.
+func (s *state) graphPriorityChanged(m moment, f events.PriorityChanged) {
+	g, r := s.graphs[graphKey{f.RequestID, *f.Graph}], s.requests[f.RequestID]
+	if g == nil || r == nil || g.ended() || !g.row.Kind.Sampled() {
+		s.refused++
+		return
+	}
+	g.row.Priority = graphPriority(f.To)
+	s.dirtyGraphs[g.key()] = true
+	s.moveSamples(r)
+	s.touchQueue(m)
+}
+
 // countCopies notes how many samples a graph takes of each job.
 func (g *openGraph) countCopies(jobs []events.JobSpec) {
 	for _, spec := range jobs {

@@ -1,6 +1,7 @@
 package projector_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -286,6 +287,28 @@ func TestPrioritiesOfSamples(t *testing.T) {
 	for _, to := range []events.Priority{"vip", "idle"} {
 		s.tell(events.PriorityChanged{RequestID: id, To: to})
 		check(to)
+	}
+	s.tell(events.PriorityChanged{RequestID: id, To: "high"})
+	for graph, to := range []events.Priority{"normal", "idle", "vip", "high"} {
+		s.tell(events.PriorityChanged{RequestID: id, Graph: new(graph + 1), To: to})
+	}
+	s.tell(events.PriorityChanged{RequestID: id, Graph: new(9), To: "vip"})
+	for n := range wants {
+		j, err := open(t, project(t, s.stored, 1000)).Job(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graph := strings.Split(j.Sample, "-")[1]
+		if want := map[string]events.Priority{"1": "", "2": "idle", "3": "high", "4": "high"}[graph]; j.Priority != want {
+			t.Errorf("sample %s waits at %q, want %q", j.Sample, j.Priority, want)
+		}
+	}
+	s.tell(events.RequestCompleted{RequestID: id, Jobs: 1}) // its samples still wait
+	s.tell(events.PriorityChanged{RequestID: id, Graph: new(4), To: "low"})
+	for n := range wants {
+		if j, err := open(t, project(t, s.stored, 1000)).Job(t.Context(), n); err != nil || strings.Contains(j.Sample, "-4-") && j.Priority != "low" {
+			t.Errorf("%v: sample %s waits at %q", err, j.Sample, j.Priority)
+		}
 	}
 }
 

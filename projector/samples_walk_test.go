@@ -37,6 +37,8 @@ func (w *walker) goOn(g *wish) {
 		w.wish()
 	case w.r.IntN(30) == 0:
 		w.tell(events.GraphCancelled{RequestID: g.request, Graph: g.graph + w.r.IntN(2), Reason: "enough\x00"})
+	case w.r.IntN(30) == 0:
+		w.tell(events.PriorityChanged{RequestID: g.request, Graph: new(g.graph + w.r.IntN(2)), To: append(events.Priorities, "soon")[w.r.IntN(6)]})
 	case w.r.IntN(40) == 0, g.next == len(g.jobs) && t.Phase != rules.Current:
 		w.tell(events.GraphEnded{RequestID: g.request, Graph: g.graph, Outcome: []events.Outcome{events.Success, events.Success, events.Cancelled}[w.r.IntN(3)], Jobs: len(g.jobs)})
 		g.over = true

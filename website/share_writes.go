@@ -77,20 +77,37 @@ func (s *Server) createRequests(w http.ResponseWriter, r *http.Request, _ *param
 }
 
 func (s *Server) prioritiseRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	var p client.NewPriority
-	who, err := commanded(w, r, &p)
-	if err != nil {
-		return nil, err
-	}
-	if p.Priority == "" {
-		return nil, wrong(http.StatusBadRequest, "", "which priority? Use one of %s", choices(events.Priorities))
-	}
-	id, err := s.requestToChange(r)
+	id, p, who, err := s.prioritised(w, r)
 	if err != nil {
 		return nil, err
 	}
 	q, answer, err := s.Control.PrioritiseRequest(r.Context(), who, id, p.Priority, p.Reason)
 	return requestAnswer(q, answer), err
+}
+
+func (s *Server) prioritiseGraph(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	number, err := graphNumber(r)
+	if err != nil {
+		return nil, err
+	}
+	id, p, who, err := s.prioritised(w, r)
+	if err != nil {
+		return nil, err
+	}
+	q, answer, err := s.Control.PrioritiseGraph(r.Context(), who, id, number, p.Priority, p.Reason)
+	return requestAnswer(q, answer), err
+}
+
+// prioritised returns the request that the path of a call names, the priority that the body asks for, and who asks.
+func (s *Server) prioritised(w http.ResponseWriter, r *http.Request) (id events.RequestID, p client.NewPriority, who control.By, err error) {
+	if who, err = commanded(w, r, &p); err != nil {
+		return "", p, who, err
+	}
+	if p.Priority == "" {
+		return "", p, who, wrong(http.StatusBadRequest, "", "which priority? Use one of %s", choices(events.Priorities))
+	}
+	id, err = s.requestToChange(r)
+	return id, p, who, err
 }
 
 func (s *Server) configureAccount(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {

@@ -94,6 +94,8 @@ func TestJobsAreMeasuredAgain(t *testing.T) {
 		"graph cancel v2":                                                {cli.ExitUsage, "write REQUEST/N"},
 		"graph cancel v2/last":                                           {cli.ExitUsage, "write REQUEST/N"},
 		"graph cancel v2/77":                                             {cli.ExitRefused, "tacho graph list"},
+		"request priority v2/77 low":                                     {cli.ExitRefused, "tacho graph list"},
+		"request priority v9/1 low":                                      {cli.ExitRefused, "v9"},
 		"graph retrigger v9":                                             {cli.ExitRefused, "v9"},
 		"graph retrigger v2 --job j0000":                                 {cli.ExitRefused, "j0000"},
 		"graph retrigger v2 --select kind=link":                          {cli.ExitRefused, "no job has kind=link"},

@@ -174,6 +174,9 @@ func describe(f events.Fact) string {
 		events.LabelsSet, events.CommentMinimised:
 		return describeGitHub(f)
 	case events.PriorityChanged:
+		if f.Graph != nil {
+			return join(fmt.Sprintf("graph %d of request %s has priority %s", *f.Graph, f.RequestID, f.To), f.Reason)
+		}
 		return join(fmt.Sprintf("request %s has priority %s", f.RequestID, f.To), f.Reason)
 	case events.AccountConfigured, events.AccountTokenIssued, events.AccountTokenRevoked, events.AccountClosed,
 		events.QueueConfigured, events.QueueClosed, events.SharePolicySet:

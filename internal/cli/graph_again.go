@@ -151,16 +151,15 @@ func (*graphCancelCmd) Help() string {
 
 // Run withdraws the graph.
 func (c *graphCancelCmd) Run(ctx context.Context, p *Program) error {
-	request, last, cut := cutLast(c.Graph)
-	number, err := strconv.Atoi(last)
-	if !cut || err != nil || number < 0 || strings.TrimSpace(request) == "" {
-		return usage.Errorf("%q names no graph: write REQUEST/N, as `tacho graph list REQUEST` does", c.Graph)
+	request, number, err := graphNamed(c.Graph)
+	if err != nil {
+		return err
 	}
 	cl, err := p.client()
 	if err != nil {
 		return err
 	}
-	answer, err := cl.CancelGraph(ctx, events.RequestID(request), number, c.Reason)
+	answer, err := cl.CancelGraph(ctx, request, number, c.Reason)
 	switch {
 	case err != nil:
 		return next(err, "see `tacho request list`")
@@ -169,6 +168,16 @@ func (c *graphCancelCmd) Run(ctx context.Context, p *Program) error {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "graph %s/%d is cancelled; request %s stays %s\n", answer.RequestID, number, answer.RequestID, answer.State)
 	return err
+}
+
+// graphNamed returns the request and the number of a graph that somebody wrote as REQUEST/N.
+func graphNamed(text string) (events.RequestID, int, error) {
+	request, last, cut := cutLast(text)
+	number, err := strconv.Atoi(last)
+	if !cut || err != nil || number < 0 || strings.TrimSpace(request) == "" {
+		return "", 0, usage.Errorf("%q names no graph: write REQUEST/N, as `tacho graph list REQUEST` does", text)
+	}
+	return events.RequestID(request), number, nil
 }
 
 // repairAnswer prints which jobs run again.

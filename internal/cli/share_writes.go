@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -252,7 +254,7 @@ func (p *Program) settled(asJSON bool, what, name any, state string, call func(*
 }
 
 type requestPriorityCmd struct {
-	ID       events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	ID       events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; with /N behind it, its graph N." placeholder:"REQUEST[/N]"`
 	Priority events.Priority  `arg:"" help:"vip, high, normal, low or idle."`
 	because
 	JSON bool `help:"Print JSON." name:"json"`
@@ -260,7 +262,9 @@ type requestPriorityCmd struct {
 
 // Help is shown by --help.
 func (*requestPriorityCmd) Help() string {
-	return "high, normal and low order the requests of one account. vip comes before all others, idle after them; vip needs the right to it."
+	return "high, normal and low order the requests of one account. vip comes before all others, idle after them; vip needs the right to it.\n\n" +
+		"REQUEST/N is a graph of samples, as tacho graph list numbers them. Its samples are never more urgent than their request.\n\n" +
+		"Examples:\n\n  tacho request priority 1a2b3c4d high\n  tacho request priority 1a2b3c4d/2 normal"
 }
 
 // Run changes the priority.
@@ -269,7 +273,12 @@ func (c *requestPriorityCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := cl.PrioritiseRequest(ctx, c.ID, client.NewPriority{Priority: c.Priority, Reason: c.Reason})
+	to := client.NewPriority{Priority: c.Priority, Reason: c.Reason}
+	answer, err := cl.PrioritiseRequest(ctx, c.ID, to)
+	var no *client.Error
+	if id, number, wrong := graphNamed(string(c.ID)); wrong == nil && errors.As(err, &no) && no.Status == http.StatusNotFound { // a key may have a slash, too
+		return c.graph(ctx, p, cl, id, number, to)
+	}
 	if err != nil {
 		return err
 	}
@@ -278,4 +287,17 @@ func (c *requestPriorityCmd) Run(ctx context.Context, p *Program) error {
 	}
 	fmt.Fprintf(p.Stdout, "request %s for %s has priority %s%s\n", answer.RequestID, short(answer.Tag), answer.Priority, when(answer.Existed, " already"))
 	return nil
+}
+
+// graph changes the priority of a graph.
+func (c *requestPriorityCmd) graph(ctx context.Context, p *Program, cl *client.Client, id events.RequestID, number int, to client.NewPriority) error {
+	answer, err := cl.PrioritiseGraph(ctx, id, number, to)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		return p.json(answer)
+	}
+	_, err = fmt.Fprintf(p.Stdout, "graph %s/%d has priority %s%s\n", answer.RequestID, number, to.Priority, when(answer.Existed, " already"))
+	return err
 }

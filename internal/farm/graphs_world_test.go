@@ -15,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 )
@@ -141,6 +142,7 @@ func (w *graphWorld) step() {
 		w.want()
 	case k < 22:
 		w.cancel()
+		w.prioritise()
 	case k < 26:
 		name := nameOn(w.lanes[w.r.IntN(len(w.lanes))])
 		w.say([]events.Fact{
@@ -221,6 +223,22 @@ func (w *graphWorld) cancel() {
 	}
 	if id := w.asked[w.r.IntN(len(w.asked))]; !w.ledger.Requests[id].State.Terminal() {
 		w.say(events.RequestCancelled{RequestID: id, Reason: "asked"})
+	}
+}
+
+// prioritise gives a request, or one of its graphs, another priority.
+func (w *graphWorld) prioritise() {
+	if len(w.asked) == 0 {
+		return
+	}
+	r := w.ledger.Requests[w.asked[w.r.IntN(len(w.asked))]]
+	command := request.Prioritise{To: events.Priorities[w.r.IntN(len(events.Priorities))]}
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) > 0 {
+		command.Graph = &graphs[w.r.IntN(len(graphs))].Number
+	}
+	facts, err := request.Decide(*r, command)
+	if err == nil {
+		w.say(facts...)
 	}
 }
 

@@ -131,7 +131,10 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	_, pending := l.Pending[id]
 	l.recall(id)
 	defer l.releaseJobs(id)
-	l.reseat(l.seatedBy(id, f), func() { l.evolve(id, f, e.Time) })
+	l.reseat(l.seatedBy(id, f), func() {
+		l.evolve(id, f, e.Time)
+		l.prioritise(id, f)
+	})
 	if _, still := l.Pending[id]; pending && !still {
 		l.Moved = later(l.Moved, l.stored)
 	}

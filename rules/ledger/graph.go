@@ -49,6 +49,17 @@ func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 	l.noteTimed(f.RequestID)
 }
 
+// prioritise applies a fact to the priority of a graph of samples, if it is about one.
+func (l *Ledger) prioritise(id events.RequestID, f events.RequestFact) {
+	changed, ok := f.(events.PriorityChanged)
+	if !ok || changed.Graph == nil {
+		return
+	}
+	if g := l.graph(id, *changed.Graph); g != nil {
+		g.Priority = changed.To
+	}
+}
+
 // foldGraphEnded forgets a graph. What was skipped in it was withdrawn before, unless another request wants it.
 func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
 	g := l.graph(f.RequestID, f.Graph)

@@ -21,8 +21,10 @@ func startsSharing(f events.Fact) bool {
 	// The others share nothing.
 	//exhaustive:ignore
 	switch f := f.(type) {
-	case events.ShareFact, events.MachineFact, events.PriorityChanged:
+	case events.ShareFact, events.MachineFact:
 		return true
+	case events.PriorityChanged:
+		return f.Graph == nil // samples have priorities of their own on every farm
 	case events.RequestCreated:
 		return f.Account != "" || f.Queue != "" || f.Priority != "" || len(f.Requires) > 0
 	}
@@ -174,8 +176,15 @@ func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.Jo
 	}
 	// The others change no seat.
 	//exhaustive:ignore
-	switch f.(type) {
-	case events.PriorityChanged, events.RequestCancelled, events.RequestCancelledWithJobs, events.RequestStarted:
+	switch f := f.(type) {
+	case events.PriorityChanged:
+		if f.Graph == nil {
+			return slices.Concat(r.Jobs, r.Shared)
+		}
+		if g := l.graph(id, *f.Graph); g != nil {
+			return g.Jobs
+		}
+	case events.RequestCancelled, events.RequestCancelledWithJobs, events.RequestStarted:
 		return slices.Concat(r.Jobs, r.Shared)
 	}
 	return nil

@@ -169,12 +169,32 @@ func decidePrioritise(r Request, c Prioritise) ([]events.Fact, error) {
 		return nil, refuse("%s", err)
 	case len(c.Reason) > 4*maxWish:
 		return nil, refuse("the reason has more than %d bytes", 4*maxWish)
+	case c.Graph != nil:
+		return decidePrioritiseGraph(r, *c.Graph, to, c.Reason)
 	case r.State.Terminal():
 		return nil, refuse("request %s is %s already", r.ID, r.State)
 	case r.Priority == to:
 		return nil, nil
 	}
 	return []events.Fact{events.PriorityChanged{RequestID: r.ID, To: to, Reason: c.Reason}}, nil
+}
+
+// decidePrioritiseGraph also decides for a request that has ended: its samples may still wait.
+func decidePrioritiseGraph(r Request, number int, to events.Priority, reason string) ([]events.Fact, error) {
+	to = events.Priority(to.String())
+	i := slices.IndexFunc(r.Graphs, func(g OpenGraph) bool { return g.Number == number })
+	switch {
+	case i < 0:
+		return nil, refuse("request %s has no open graph %d: `tacho graph list %s` lists its graphs", r.ID, number, r.ID)
+	case !r.Graphs[i].Kind.Sampled():
+		return nil, refuse("the jobs of graph %d are those of request %s itself and have its priority: `tacho request priority %s %s` changes it", number, r.ID, r.ID, to)
+	case to.Level() < r.Priority.Level():
+		return nil, refuse("request %s has priority %s, and its samples are never more urgent: `tacho request priority %s %s` changes that of the request",
+			r.ID, r.Priority, r.ID, to)
+	case r.Graphs[i].Priority == to:
+		return nil, nil
+	}
+	return []events.Fact{events.PriorityChanged{RequestID: r.ID, Graph: &number, To: to, Reason: reason}}, nil
 }
 
 func decideArtifactsReady(r Request, c ArtifactsReady) ([]events.Fact, error) {

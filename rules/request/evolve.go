@@ -37,7 +37,17 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		}
 		r.answered(f.Key)
 	case events.GraphCreated:
-		r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind})
+		r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind, Priority: f.Priority})
+	case events.PriorityChanged:
+		if f.Graph == nil {
+			break
+		}
+		r.Graphs = slices.Clone(r.Graphs)
+		for i, g := range r.Graphs {
+			if g.Number == *f.Graph {
+				r.Graphs[i].Priority = f.To
+			}
+		}
 	case events.GraphCancelled:
 		r.Graphs = slices.Clone(r.Graphs)
 		for i, g := range r.Graphs {
@@ -58,7 +68,9 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.State, r.Artifact.Tag, r.Parent = events.StateArtifactsReady, f.Tag, f.Parent
 		}
 	case events.PriorityChanged:
-		r.Priority = f.To
+		if f.Graph == nil {
+			r.Priority = f.To
+		}
 	case events.RequestStarted:
 		r.State, r.StartedAt, r.Definitions, r.Shared = events.StateInProgress, at, f.Definitions, f.Shared
 		t := r.Troubles()

@@ -67,9 +67,11 @@ type Asked struct{ Key, Digest string }
 
 // OpenGraph is a graph of a request that has not ended. Cancelled says that it was withdrawn.
 type OpenGraph struct {
-	Number    int
-	Kind      events.GraphKind
-	Cancelled bool `json:",omitempty"`
+	Number int
+	Kind   events.GraphKind
+	// Priority is that of samples; empty for that of the request.
+	Priority  events.Priority `json:",omitempty"`
+	Cancelled bool            `json:",omitempty"`
 	// Expired says that its deadline has passed.
 	Expired bool `json:",omitempty"`
 }
@@ -273,8 +275,10 @@ type Complete struct {
 	FailFast bool
 }
 
-// Prioritise gives the request another priority.
+// Prioritise gives the request another priority, or one of its graphs of samples.
 type Prioritise struct {
+	// Graph is the number of the graph; nil for the request.
+	Graph *int
 	// To is empty or normal for normal.
 	To     events.Priority
 	Reason string

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,12 @@ func TestDecide(t *testing.T) {
 	absent := fold(created(events.StateWaitingForArtifacts)) // its tag is known, but its artifact is not there yet
 	ready := fold(created(events.StateArtifactsReady))
 	running := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"})
+	sampled := []events.Fact{
+		created(events.StateArtifactsReady),
+		events.RequestStarted{RequestID: "r1"},
+		events.GraphCreated{RequestID: "r1", Kind: events.GraphInitial, Jobs: 2},
+		events.GraphCreated{RequestID: "r1", Graph: 1, Kind: events.GraphNoise, Key: "k", Jobs: 2, Priority: events.PriorityIdle},
+	}
 	done := fold(created(events.StateArtifactsReady), events.RequestStarted{RequestID: "r1"}, events.RequestCompleted{RequestID: "r1"})
 	twiceFailed := fold(created(events.StateArtifactsReady), events.RequestExpansionFailed{Failures: 1}, events.RequestExpansionFailed{Failures: 2})
 	jobs := []events.JobSpec{{ID: "j1"}, {ID: "j2"}}
@@ -195,6 +202,27 @@ func TestDecide(t *testing.T) {
 		{"an unknown priority", ready, Prioritise{To: "asap"}, nil, true},
 		{"the priority of what is done", done, Prioritise{To: "low"}, nil, true},
 		{"the priority of what does not exist", Request{}, Prioritise{To: "low"}, nil, true},
+		{
+			"another priority of a graph", fold(sampled...),
+			Prioritise{Graph: new(1), To: "", Reason: "soon"},
+			[]events.Fact{events.PriorityChanged{RequestID: "r1", Graph: new(1), To: "normal", Reason: "soon"}},
+			false,
+		},
+		{
+			"of a request that has ended", fold(append(slices.Clip(sampled), events.RequestCompleted{RequestID: "r1"})...),
+			Prioritise{Graph: new(1), To: "low"},
+			[]events.Fact{events.PriorityChanged{RequestID: "r1", Graph: new(1), To: "low"}},
+			false,
+		},
+		{"the priority that a graph has", fold(sampled...), Prioritise{Graph: new(1), To: "idle"}, nil, false},
+		{
+			"the priority that a graph got", fold(append(slices.Clip(sampled), events.PriorityChanged{RequestID: "r1", Graph: new(1), To: "low"})...),
+			Prioritise{Graph: new(1), To: "low"},
+			nil, false,
+		},
+		{"more urgent than its request", fold(sampled...), Prioritise{Graph: new(1), To: "high"}, nil, true},
+		{"the graph of the request itself", fold(sampled...), Prioritise{Graph: new(0), To: "low"}, nil, true},
+		{"a graph that is not there", fold(sampled...), Prioritise{Graph: new(2), To: "low"}, nil, true},
 		{"cancel", running, Cancel{Reason: "y"}, []events.Fact{events.RequestCancelled{RequestID: "r1", Reason: "y"}}, false},
 		{"cancelling what is done is refused", done, Cancel{}, nil, true},
 		{"cancelling twice", fold(created(events.StateArtifactsReady), events.RequestCancelled{}), Cancel{}, nil, false},

@@ -35,6 +35,11 @@ func (c *Client) WantGraph(ctx context.Context, id events.RequestID, n NewGraph)
 	return post[GraphAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/graphs", n)
 }
 
+// PrioritiseGraph gives a graph of samples another priority. id may be any name of the request.
+func (c *Client) PrioritiseGraph(ctx context.Context, id events.RequestID, graph int, p NewPriority) (RequestAnswer, error) {
+	return ask[RequestAnswer](ctx, c, http.MethodPut, fmt.Sprintf("requests/%s/graphs/%d/priority", url.PathEscape(string(id)), graph), nil, p)
+}
+
 // CancelGraph withdraws a graph that was asked for. id may be any name of the request.
 func (c *Client) CancelGraph(ctx context.Context, id events.RequestID, graph int, reason string) (RequestAnswer, error) {
 	return post[RequestAnswer](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/cancel", url.PathEscape(string(id)), graph), Reason{reason})

@@ -217,9 +217,37 @@ func TestRightsOfWishes(t *testing.T) {
 	_, err = alice.WantGraph(st.ctx, own.RequestID, vip)
 	wantStatus(t, err, http.StatusForbidden, "above what account alice may give, which is high")
 	vip.Priority = high
+	var made client.GraphAnswer
 	st.until(func() bool { // once the request has started
-		made, err := alice.WantGraph(st.ctx, own.RequestID, vip)
+		made, err = alice.WantGraph(st.ctx, own.RequestID, vip)
 		return err == nil && len(made.Jobs) > 0
+	})
+	for _, c := range []struct {
+		who    *client.Client
+		graph  int
+		to     events.Priority
+		status int
+		says   string
+	}{
+		{bob, *made.Graph, "low", http.StatusForbidden, "and not of bob"},
+		{alice, *made.Graph, "vip", http.StatusForbidden, "above what account alice may give, which is high"},
+		{alice, *made.Graph, "high", http.StatusConflict, "its samples are never more urgent"},
+		{alice, *made.Graph, "soon", http.StatusBadRequest, "unknown priority"},
+		{alice, *made.Graph, "", http.StatusBadRequest, "which priority?"},
+		{alice, 77, "low", http.StatusConflict, "has no open graph 77"},
+	} {
+		_, err := c.who.PrioritiseGraph(st.ctx, own.RequestID, c.graph, client.NewPriority{Priority: c.to})
+		wantStatus(t, err, c.status, c.says)
+	}
+	for _, existed := range []bool{false, true} {
+		answer, err := alice.PrioritiseGraph(st.ctx, own.RequestID, *made.Graph, client.NewPriority{Priority: "idle"})
+		if err != nil || answer.RequestID != own.RequestID || answer.Existed != existed {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	}
+	st.until(func() bool {
+		graphs, err := st.client.Graphs(st.ctx, string(own.RequestID))
+		return err == nil && len(graphs.Graphs) > 0 && graphs.Graphs[len(graphs.Graphs)-1].Priority == "idle"
 	})
 }
 
