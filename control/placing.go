@@ -77,21 +77,27 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
 	create := n.Create
-	usual := create.Priority == "" && n.template.Usual() != ""
+	usual := create.Priority == ""
 	if usual {
 		create.Priority = n.template.Usual()
 	}
+	var most *events.AccountConfigured
 	if create.Account != "" {
 		var err error
 		if asks, err = p.account(ctx, create.Account); err != nil {
 			return create, err
 		}
-		if most := asks.settled(create.Account).MaxPriority; usual && create.Priority.Level() < most.Level() {
-			create.Priority = most
-		}
-		if err := decidePriority(asks.settled(create.Account), create.Priority); err != nil {
+		settings := asks.settled(create.Account)
+		most = &settings
+	}
+	switch {
+	case !usual:
+		err := decideCaps(most, create.Choice.Branch, n.template, create.Priority)
+		if err != nil {
 			return create, err
 		}
+	case most != nil && create.Priority.Level() < most.MaxPriority.Level():
+		create.Priority = most.MaxPriority
 	}
 	own := events.QueueName(create.Account)
 	var in queue
@@ -259,20 +265,5 @@ func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.Reques
 	if err := shortReason(reason); err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	if err := c.mayGive(ctx, by, to); err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also, func(q request.Request) error { return c.mayRank(ctx, q, to) })
-}
-
-// mayGive returns a refusal if a priority is above what an account may give. The operator may give all.
-func (c *Control) mayGive(ctx context.Context, by By, p events.Priority) error {
-	if by.Account == "" {
-		return nil
-	}
-	known, err := accountIn(ctx, c.Log, by.Account)
-	if err != nil {
-		return err
-	}
-	return decidePriority(known.settled(by.Account), p)
+	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also)
 }
