@@ -121,7 +121,7 @@ func boundBy(ctx context.Context, from reader, by By) (*events.AccountConfigured
 	case err != nil:
 		return nil, err
 	case known.closed:
-		return nil, closedAccount(name)
+		return nil, refuse(Forbidden, "%s", closedAccount(name))
 	}
 	settings := known.settled(name)
 	return &settings, nil
@@ -155,14 +155,12 @@ func (c *Control) allowed(ctx context.Context, from reader, by By, id events.Req
 		}
 		t, err := c.branchTemplate(ctx, q)
 		switch {
-		case err != nil:
+		case it.Priority != "" && err != nil:
 			return it, err
 		case it.Priority != "":
 			return it, decideCaps(a, q.Choice().Branch, t, it.Priority)
-		}
-		// Samples have priority low or idle if nobody says which.
-		if idle := events.PriorityIdle; t.MaxPriority == idle || a != nil && a.MaxPriority == idle {
-			it.Priority = idle
+		case t.MaxPriority == events.PriorityIdle || a != nil && a.MaxPriority == events.PriorityIdle:
+			it.Priority = events.PriorityIdle // samples would be low if nobody says otherwise
 		}
 		return it, nil
 	}
