@@ -395,8 +395,12 @@ func TestADecisionTakenAgainKnowsNewRights(t *testing.T) {
 // The cap of a priority is the lower one of account and branch, for each command that names a priority.
 func TestCapsOfPriorities(t *testing.T) {
 	for _, tc := range []struct{ branch, account events.Priority }{
-		{events.PriorityNormal, events.PriorityHigh}, {events.PriorityHigh, events.PriorityNormal}, {events.PriorityNormal, events.PriorityNormal},
-		{events.PriorityIdle, events.PriorityLow}, {events.PriorityLow, events.PriorityIdle}, {"", events.PriorityNormal},
+		{events.PriorityNormal, events.PriorityHigh},
+		{events.PriorityHigh, events.PriorityNormal},
+		{events.PriorityNormal, events.PriorityNormal},
+		{events.PriorityIdle, events.PriorityLow},
+		{events.PriorityLow, events.PriorityIdle},
+		{"", events.PriorityNormal},
 	} {
 		most, names := tc.account, "account alice may give, which is "
 		if tc.branch.Level() > tc.account.Level() {
