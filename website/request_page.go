@@ -89,6 +89,29 @@ func (v requestView) MayChange() bool { return v.MayPrioritise() || v.MayCancel(
 // Tells reports whether the page tells the commands that change the request: it cannot know who looks at it.
 func (v requestView) Tells() bool { return v.EndedAt == nil && v.Shared && v.Session == nil }
 
+// Lacks returns the rights that the account of the session lacks to change its own request.
+func (v requestView) Lacks() (out []events.Right) {
+	if !v.Session.owns(v.RequestJobs.Request.Account) {
+		return nil
+	}
+	needed := []events.Right{events.RightPrioritise, events.RightCancel}
+	if v.EndedAt != nil {
+		needed = nil
+	}
+	if v.Repairable {
+		needed = append(needed, events.RightRerun)
+	}
+	if v.StartedAt != nil {
+		needed = append(needed, events.RightRetrigger)
+	}
+	for _, right := range needed {
+		if !v.may(right) {
+			out = append(out, right)
+		}
+	}
+	return out
+}
+
 // Choices returns the priorities that the request may get, and the one that it has.
 func (v requestView) Choices() (out []priorityChoice) {
 	now := v.RequestJobs.Request.Priority.Level()

@@ -134,14 +134,15 @@ func (v *session) Name() string {
 	return string(v.Account)
 }
 
-// mayChange reports whether the session may change a request of an account in a way that needs a right.
+// mayChange reports whether the session may change a request of an account in a way that needs a right. The operator may
+// change all.
 func (v *session) mayChange(of events.AccountName, right events.Right) bool {
-	return v != nil && (v.Account == "" || v.Account == of && v.may(right))
+	return v != nil && (v.Account == "" || v.owns(of) && slices.Contains(v.rights, right))
 }
 
-// may reports whether the session has a right. The operator has all.
-func (v *session) may(right events.Right) bool {
-	return v != nil && (v.Account == "" || slices.Contains(v.rights, right))
+// owns reports whether a request of an account is one of the session's account.
+func (v *session) owns(of events.AccountName) bool {
+	return v != nil && v.Account != "" && v.Account == of
 }
 
 // sessionKnown is the key of a call's context under which its session is; nil if it has none.

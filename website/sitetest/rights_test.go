@@ -47,15 +47,26 @@ func TestFormsAreThoseOfTheRights(t *testing.T) {
 		if diff := cmp.Diff(forms, shown); diff != "" {
 			t.Errorf("with the right %s: %s", right, diff)
 		}
-		for heading, want := range map[string]bool{
+		for words, want := range map[string]bool{
+			"It lacks the rights prioritise, rerun, retrigger: ask the operator.": right == events.RightCancel,
+			"It lacks":           right != "usual",
 			"Change the request": right == "usual" || right == events.RightPrioritise || right == events.RightCancel,
 			"Measure again":      right == "usual" || right == events.RightRerun || right == events.RightRetrigger,
 		} {
-			if strings.Contains(body, heading) != want {
-				t.Errorf("with the right %s: the page says %q: %v", right, heading, !want)
+			if strings.Contains(body, words) != want {
+				t.Errorf("with the right %s: the page says %q: %v", right, words, !want)
 			}
 		}
+		if _, shares := p.ask(http.MethodGet, "/shares", nil); strings.Contains(shares, `<span class="note">may `+string(right)+`</span>`) != (right != "usual") {
+			t.Errorf("with the right %s: shares\n%s", right, shares)
+		}
 	}
+	change := limited("usual")
+	change.Branches = &[]string{"main", "try/*", "next", "release/*"}
+	if _, err := st.client.ConfigureAccount(st.ctx, "alice", change); err != nil {
+		t.Fatal(err)
+	}
+	st.shows("/shares", []string{`<span class="note">branches main, try/*, next and 1 more</span>`}, nil)
 	form := url.Values{"form": {p.formToken()}, "priority": {"low"}, "at": {"1"}, "copies": {"2"}}
 	if _, err := st.client.ConfigureAccount(st.ctx, "alice", limited(events.RightRequest)); err != nil {
 		t.Fatal(err)
