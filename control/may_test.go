@@ -165,7 +165,7 @@ func TestRightsOfWishes(t *testing.T) {
 	}
 }
 
-// Whoever has fewer rights, or fewer branches, may not do more.
+// An account with fewer rights, or fewer branches, may not do more.
 func TestFewerRightsNeverAllowMore(t *testing.T) {
 	patterns := []string{"main", "try/*", "release/?", "*"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -188,7 +188,7 @@ func TestFewerRightsNeverAllowMore(t *testing.T) {
 			t.Fatalf("none allows %v", needed)
 		}
 		if decideRights(events.AccountConfigured{May: []events.Right{"of another program"}}, append(needed, events.RightNone)...) == nil {
-			t.Fatal("somebody has the right none")
+			t.Fatal("the right none was held")
 		}
 
 		all := rapid.Permutation(patterns).Draw(t, "patterns")
@@ -466,7 +466,7 @@ func TestCapsOfPriorities(t *testing.T) {
 	}
 }
 
-// Samples have priority low if nobody says otherwise, but never one above the cap.
+// Samples without a priority are low, but never one above the cap.
 func TestSamplesStayUnderTheCap(t *testing.T) {
 	for most, want := range map[events.Priority]events.Priority{events.PriorityLow: "", events.PriorityIdle: events.PriorityIdle} {
 		c, _ := farm(t)

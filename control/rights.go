@@ -48,7 +48,7 @@ func needsOfWish(w events.GraphWanted) (out []events.Right) {
 		out = append(out, events.RightForce)
 	case events.GraphExternal:
 		out = append(out, events.RightCustomise)
-	case events.GraphInitial, events.GraphBackfill: // they are nobody's wish
+	case events.GraphInitial, events.GraphBackfill: // no wish is for these
 		return []events.Right{events.RightNone}
 	default:
 		return []events.Right{events.RightNone}
@@ -101,7 +101,7 @@ func patterns(a events.AccountConfigured) string {
 	return strings.Join(a.Branches, " or ")
 }
 
-// decideCaps returns a refusal if a priority that somebody names is above what their account or the branch allows. It names
+// decideCaps returns a refusal if a priority that a command names is above what their account or the branch allows. It names
 // the lower of both caps. Without an account, a is nil.
 func decideCaps(a *events.AccountConfigured, branch string, t suite.Template, p events.Priority) error {
 	if a == nil || t.MaxPriority != "" && t.MaxPriority.Level() > a.MaxPriority.Level() {
@@ -160,7 +160,7 @@ func (c *Control) allowed(ctx context.Context, from reader, by By, id events.Req
 		case it.Priority != "":
 			return it, decideCaps(a, q.Choice().Branch, t, it.Priority)
 		case t.MaxPriority == events.PriorityIdle || a != nil && a.MaxPriority == events.PriorityIdle:
-			it.Priority = events.PriorityIdle // samples would be low if nobody says otherwise
+			it.Priority = events.PriorityIdle // samples without a priority would be low
 		}
 		return it, nil
 	}

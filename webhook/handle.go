@@ -112,7 +112,7 @@ func (d *delivered) asking() control.By {
 	return by
 }
 
-// commanding returns on whose behalf a command is given about the requests of a pull request, whoever has asked for them.
+// commanding returns on whose behalf a command is given about the requests of a pull request, also those of others.
 // The bot decides who may give commands, and the rights of their account which ones.
 func (d *delivered) commanding() control.By {
 	by := d.by()

@@ -72,7 +72,7 @@ func TestCommentsNeedRights(t *testing.T) {
 	}
 }
 
-// Status and help change nothing, and without accounts nobody is bound.
+// Status and help change nothing, and without accounts there are no rights.
 func TestWhatNeedsNoRight(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		none := []events.Right{events.RightNone}

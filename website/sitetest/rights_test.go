@@ -16,7 +16,7 @@ import (
 // limited returns a change of the rights of an account.
 func limited(may ...events.Right) control.AccountChange { return control.AccountChange{May: &may} }
 
-// A page shows the forms that the rights of the session allow. The others are refused, too, if somebody sends them.
+// A page shows the forms that the rights of the session allow. The others are refused, too, if they are sent.
 func TestFormsAreThoseOfTheRights(t *testing.T) {
 	st := open(t, nil).story()
 	_, secret := st.account("alice", limited(events.RightNone))
