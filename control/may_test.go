@@ -225,7 +225,7 @@ func TestAnAccountAsksForItsBranches(t *testing.T) {
 			for branch, says := range map[string]string{
 				"":           "account alice may ask only for branches that match try/* or next: name the branch (`--branch`)",
 				"main":       "account alice may ask only for branches that match try/* or next, and main does not",
-				"next/other": "ask the operator: `tacho account set alice --branch",
+				"next/other": "ask the operator: `tacho account set alice --branch 'try/*' --branch 'next' --branch 'next/other'`",
 			} {
 				_, _, err := c.CreateRequest(t.Context(), of("alice"), on(branch))
 				refused(t, err, Forbidden, says)
@@ -345,6 +345,8 @@ func TestRightsAreSet(t *testing.T) {
 			}
 		})
 	}
+	odd := events.AccountConfigured{Account: "a", Branches: []string{"main"}}
+	refused(t, decideBranch(odd, "x';reboot;'", "ask"), Forbidden, "`tacho account set a --branch …`")
 	long := events.AccountConfigured{Account: "a", Branches: *many(64)}
 	refused(t, decideBranch(long, "main", "ask"), Forbidden, "try/9 or one of 54 more (`tacho account show a`)")
 }

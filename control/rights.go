@@ -87,10 +87,21 @@ func decideBranch(a events.AccountConfigured, branch, what string) error {
 	case branch == "":
 		return refuse(Forbidden, "account %s may %s only for branches that match %s: name the branch (`--branch`)", a.Account, what, patterns(a))
 	case !slices.ContainsFunc(a.Branches, func(p string) bool { return suite.BranchMatches(p, branch) }):
-		return refuse(Forbidden, "account %s may %s only for branches that match %s, and %s does not: name another branch, or ask the operator: `tacho account set %s --branch …`",
-			a.Account, what, patterns(a), branch, a.Account)
+		return refuse(Forbidden, "account %s may %s only for branches that match %s, and %s does not: name another branch, or ask the operator: `tacho account set %s%s`",
+			a.Account, what, patterns(a), branch, a.Account, allowing(a, branch))
 	}
 	return nil
+}
+
+// allowing returns the flags that let an account name one branch more. A name that a shell could misread is left out.
+func allowing(a events.AccountConfigured, branch string) (flags string) {
+	if len(a.Branches) > patternsNamed || suite.CheckBranchPattern(branch) != nil {
+		return " --branch …"
+	}
+	for _, p := range append(slices.Clone(a.Branches), branch) {
+		flags += " --branch '" + p + "'"
+	}
+	return flags
 }
 
 // patterns returns the patterns of an account's branches in words.

@@ -34,6 +34,7 @@ func TestAccountsHaveRights(t *testing.T) {
 	alice.must(words("request cancel k1")...)
 	for _, c := range []struct{ line, says string }{
 		{"account set alice --may fly", `unknown right "fly": use some of request, rerun`},
+		{"account set alice --may=", "--may names no right"},
 		{"account set alice --may request,request", "is there twice"},
 		{"account set alice --may none,request", `right "none" stands alone`},
 		{"account set alice --branch **", "write one * instead of several"},

@@ -63,7 +63,10 @@ func (c *accountSetCmd) Run(ctx context.Context, p *Program) error {
 	change := control.AccountChange{
 		Weight: c.Weight, MaxPriority: c.MaxPriority, MaxRunning: c.MaxRunning, MaxQueued: c.MaxQueued, MaxPending: c.MaxPending, MaxVIP: c.MaxVIP,
 	}
-	if len(c.May) > 0 {
+	if c.May != nil && len(c.May) == 0 {
+		return usage.Errorf("--may names no right: name some of %s, or none, or usual", commas(events.Rights))
+	}
+	if c.May != nil {
 		change.May = &c.May
 	}
 	if len(c.Branch) > 0 || c.AnyBranch {
