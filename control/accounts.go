@@ -43,6 +43,11 @@ type AccountChange struct {
 	MaxQueued   *int             `json:"max_queued,omitempty"`
 	MaxPending  *int             `json:"max_pending,omitempty"`
 	MaxVIP      *int             `json:"max_vip,omitempty"`
+	// May has the rights of the account: some of the rights, or none alone. usual alone, or an empty list, means the usual
+	// rights.
+	May *[]events.Right `json:"may,omitempty"`
+	// Branches are patterns of the branches that it may ask for; an empty list means all.
+	Branches *[]string `json:"branches,omitempty"`
 }
 
 // account is the state of one account.
@@ -120,6 +125,13 @@ func decideAccount(a account, name events.AccountName, change AccountChange) ([]
 			return nil, refuse(Invalid, "max_vip %d: use a number from 1 to %d; max_priority says whether the account may ask for vip at all", *v, maxLimit)
 		}
 		next.MaxVIP = *v
+	}
+	err := setRights(&next.May, change.May)
+	if err == nil {
+		err = setBranches(&next.Branches, change.Branches)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if a.configured && !a.closed && reflect.DeepEqual(next, a.settings) {
 		return nil, nil

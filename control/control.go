@@ -6,6 +6,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -61,6 +62,20 @@ type By struct {
 	// Account is the account that gives the command: it asks for itself alone, and changes only its own requests. Empty
 	// means the operator, or a part of Tacho.
 	Account events.AccountName
+	// Rights is the account whose rights the command needs, if the command is not given in its name alone: what a person on
+	// GitHub says about the request of another one. Empty means Account.
+	Rights events.AccountName
+	// Configured says that the operator has set up that the command is given, as in a source of the configuration: the rights
+	// of Account do not bind it.
+	Configured bool
+}
+
+// bound returns the account whose rights bind the command; empty for the operator and the parts of Tacho.
+func (b By) bound() events.AccountName {
+	if b.Configured {
+		return ""
+	}
+	return cmp.Or(b.Account, b.Rights)
 }
 
 // RefusedError says why a command was not carried out. Kind says what the caller can do about it.

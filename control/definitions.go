@@ -180,11 +180,8 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.
 		return n, nil, err
 	case published.Varies() && wrong != nil:
 		return n, nil, refuse(Invalid, "%s", wrong)
-	case published.Varies():
-	case n.AsItIs:
-		n.Branch = ""
-	default:
-		return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
+	case !published.Varies():
+		n.Branch = "" // mayAsk refuses what a person may leave out
 	}
 	return n, d, nil
 }
@@ -197,20 +194,20 @@ func decideBranchPriority(branch string, t suite.Template, p events.Priority) er
 	return refuse(Forbidden, "priority %s is above what branch %s allows, which is %s (max_priority)", p, branch, t.MaxPriority)
 }
 
-// mayRank returns a refusal if a request may not have a priority because of its branch.
-func (c *Control) mayRank(ctx context.Context, q request.Request, p events.Priority) error {
+// branchTemplate returns what the branch of a request says of its priority.
+func (c *Control) branchTemplate(ctx context.Context, q request.Request) (suite.Template, error) {
 	if q.Choice().Branch == "" {
-		return nil
+		return suite.Template{}, nil
 	}
 	d, err := c.Definitions(ctx, q.Artifact.Suite, q.Choice().Branch)
 	if err != nil {
-		return err
+		return suite.Template{}, err
 	}
 	t, err := d.Template(q.Kind, suite.Choice{Branch: q.Choice().Branch})
 	if err != nil { // what allows nothing says nothing of priorities
-		return nil
+		return suite.Template{}, nil
 	}
-	return decideBranchPriority(q.Choice().Branch, t, p)
+	return t, nil
 }
 
 // Origin says where definitions come from and whom they are for.
@@ -240,7 +237,7 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 		}
 	}
 	digest := d.Digest()
-	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
+	return c.onBranch(ctx, by, events.RightPublish, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
 		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && (line.Published == digest || line.File != ""):
@@ -268,7 +265,7 @@ func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from
 	for i, p := range problems {
 		problems[i] = strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�")
 	}
-	return c.onBranch(ctx, by, name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
+	return c.onBranch(ctx, by, events.RightPublish, name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		if h.lines[from.Branch].File == from.File {
 			return nil, nil
 		}
@@ -287,7 +284,7 @@ func (c *Control) Promote(ctx context.Context, by By, name events.SuiteName, bra
 	case len(reason) > maxProblem:
 		return Answer{}, refuse(Invalid, "the reason has more than %d bytes", maxProblem)
 	}
-	return c.onBranch(ctx, by, name, branch, func(h suiteHistory) ([]events.Fact, error) {
+	return c.onBranch(ctx, by, events.RightPromote, name, branch, func(h suiteHistory) ([]events.Fact, error) {
 		from := h.lines[branch].Digest
 		switch {
 		case from == digest:
@@ -307,8 +304,10 @@ type suiteHistory struct {
 	digests map[events.Digest]bool
 }
 
-// onBranch takes a decision on the definitions of a branch.
-func (c *Control) onBranch(ctx context.Context, by By, name events.SuiteName, branch string, decision func(suiteHistory) ([]events.Fact, error)) (Answer, error) {
+// onBranch takes a decision on the definitions of a branch, for which an account needs a right.
+func (c *Control) onBranch(ctx context.Context, by By, right events.Right, name events.SuiteName, branch string,
+	decision func(suiteHistory) ([]events.Fact, error),
+) (Answer, error) {
 	err := events.CheckToken("suite", string(name))
 	if err == nil && branch != "" {
 		err = events.CheckBranch(branch)
@@ -325,5 +324,11 @@ func (c *Control) onBranch(ctx context.Context, by By, name events.SuiteName, br
 			h.digests[f.Digest] = true
 		}
 		return h
-	}, decision)
+	}, func(h suiteHistory) ([]events.Fact, error) {
+		err := c.mayDefine(ctx, by, right, branch)
+		if err != nil {
+			return nil, err
+		}
+		return decision(h)
+	})
 }

@@ -77,21 +77,27 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
 	create := n.Create
-	usual := create.Priority == "" && n.template.Usual() != ""
+	usual := create.Priority == ""
 	if usual {
 		create.Priority = n.template.Usual()
 	}
+	var most *events.AccountConfigured
 	if create.Account != "" {
 		var err error
 		if asks, err = p.account(ctx, create.Account); err != nil {
 			return create, err
 		}
-		if most := asks.settled(create.Account).MaxPriority; usual && create.Priority.Level() < most.Level() {
-			create.Priority = most
-		}
-		if err := decidePriority(asks.settled(create.Account), create.Priority); err != nil {
+		settings := asks.settled(create.Account)
+		most = &settings
+	}
+	switch {
+	case !usual:
+		err := decideCaps(most, create.Choice.Branch, n.template, create.Priority)
+		if err != nil {
 			return create, err
 		}
+	case most != nil && create.Priority.Level() < most.MaxPriority.Level():
+		create.Priority = most.MaxPriority
 	}
 	own := events.QueueName(create.Account)
 	var in queue
@@ -253,41 +259,21 @@ func mayChange(by By, q request.Request) error {
 // PrioritiseRequest gives a request another priority. An account gives its own requests at most its max_priority. also is
 // recorded with it.
 func (c *Control) PrioritiseRequest(ctx context.Context, by By, id events.RequestID, to events.Priority, reason string, also ...eventlog.Append) (request.Request, Answer, error) {
-	if _, err := events.ParsePriority(string(to)); err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
-	}
-	if err := shortReason(reason); err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	if err := c.mayGive(ctx, by, to); err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	return c.onRequest(ctx, by, id, nil, request.Prioritise{To: to, Reason: reason}, also, func(q request.Request) error { return c.mayRank(ctx, q, to) })
+	return c.prioritise(ctx, by, id, request.Prioritise{To: to, Reason: reason}, also)
 }
 
 // PrioritiseGraph gives an open graph of samples another priority, also of a request that has ended. An account gives its own
 // requests at most its max_priority.
 func (c *Control) PrioritiseGraph(ctx context.Context, by By, id events.RequestID, graph int, to events.Priority, reason string) (request.Request, Answer, error) {
-	if _, err := events.ParsePriority(string(to)); err != nil {
-		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
-	}
-	if err := shortReason(reason); err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	if err := c.mayGive(ctx, by, to); err != nil {
-		return request.Request{}, Answer{}, err
-	}
-	return c.onRequest(ctx, by, id, nil, request.Prioritise{Graph: &graph, To: to, Reason: reason}, nil)
+	return c.prioritise(ctx, by, id, request.Prioritise{Graph: &graph, To: to, Reason: reason}, nil)
 }
 
-// mayGive returns a refusal if a priority is above what an account may give. The operator may give all.
-func (c *Control) mayGive(ctx context.Context, by By, p events.Priority) error {
-	if by.Account == "" {
-		return nil
+func (c *Control) prioritise(ctx context.Context, by By, id events.RequestID, to request.Prioritise, also []eventlog.Append) (request.Request, Answer, error) {
+	if _, err := events.ParsePriority(string(to.To)); err != nil {
+		return request.Request{}, Answer{}, refuse(Invalid, "%s", err)
 	}
-	known, err := accountIn(ctx, c.Log, by.Account)
-	if err != nil {
-		return err
+	if err := shortReason(to.Reason); err != nil {
+		return request.Request{}, Answer{}, err
 	}
-	return decidePriority(known.settled(by.Account), p)
+	return c.onRequest(ctx, by, id, nil, to, also)
 }

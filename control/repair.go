@@ -40,7 +40,7 @@ func (c *Control) RepairRequest(ctx context.Context, by By, id events.RequestID,
 // was used before is the same wish, and refused if it differs. An account names at most its max_priority. The scheduler
 // answers in the log: see WishAnswer. also is recorded with it, as in CreateRequest.
 func (c *Control) Want(ctx context.Context, by By, id events.RequestID, wish events.GraphWanted, also ...eventlog.Append) (request.Request, Answer, error) {
-	if err := c.checkWish(ctx, by, id, wish); err != nil {
+	if err := checkWish(id, wish); err != nil {
 		return request.Request{}, Answer{}, err
 	}
 	return c.onRequest(ctx, by, id, nil, request.Want{GraphWanted: wish}, also)
@@ -48,35 +48,36 @@ func (c *Control) Want(ctx context.Context, by By, id events.RequestID, wish eve
 
 // CheckWant is Want without a record: it returns the request, its version, and the wish with what it leaves out filled in.
 func (c *Control) CheckWant(ctx context.Context, by By, id events.RequestID, wish events.GraphWanted) (Known, Answer, events.GraphWanted, error) {
-	err := c.checkWish(ctx, by, id, wish)
+	err := checkWish(id, wish)
 	var q Known
 	if err == nil {
 		q, err = requestIn(ctx, c.Log, id)
 	}
+	var command request.Command = request.Want{GraphWanted: wish}
 	if err == nil {
-		err = onWhich(by, id, q.Request)
+		command, err = c.allowed(ctx, c.Log, by, id, q.Request, command)
 	}
 	if err == nil {
-		_, err = request.Decide(q.Request, request.Want{GraphWanted: wish})
+		_, err = request.Decide(q.Request, command)
 	}
 	if err != nil {
 		return Known{}, Answer{}, wish, asRefusal(err)
+	}
+	if want, ok := command.(request.Want); ok {
+		wish = want.GraphWanted
 	}
 	wish.RequestID = id
 	wish, err = request.CheckWish(wish)
 	return q, Answer{Seq: q.version, Existed: true}, wish, err
 }
 
-// checkWish refuses what could be carried out for no request, and a priority that an account may not give.
-func (c *Control) checkWish(ctx context.Context, by By, id events.RequestID, wish events.GraphWanted) error {
+// checkWish refuses what could be carried out for no request.
+func checkWish(id events.RequestID, wish events.GraphWanted) error {
 	wish.RequestID = id
 	if _, err := request.CheckWish(wish); err != nil {
 		return refuse(Invalid, "%s", err)
 	}
-	if wish.Priority == "" {
-		return nil
-	}
-	return c.mayGive(ctx, by, wish.Priority)
+	return nil
 }
 
 // CancelGraph withdraws a graph that was made by a wish. Its running jobs are stopped, but for those that another

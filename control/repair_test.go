@@ -87,9 +87,6 @@ func TestAWishIsAskedOnceAndAnswered(t *testing.T) {
 	refused(t, err, Forbidden, "ask the operator")
 	_, _, _, err = c.CheckWant(t.Context(), of("alice"), r.ID, wish)
 	refused(t, err, Forbidden, "ask the operator")
-	wish.Priority = events.PriorityVIP
-	_, _, err = c.Want(t.Context(), of("alice"), r.ID, wish)
-	refused(t, err, Forbidden, "max_priority")
 
 	if answer, err := c.WishAnswer(t.Context(), r.ID, "k"); err != nil || answer.Answered {
 		t.Errorf("%+v %v", answer, err)

@@ -82,6 +82,10 @@ type creation struct {
 	keepOlder   bool
 	// template is what it will be expanded with, unless newer definitions are published until its start.
 	template suite.Template
+	// named is the branch that the command names. needless says that a person names one, and the suite has nothing of its own
+	// for branches: then the branch only shows that the account may ask.
+	named    string
+	needless bool
 }
 
 // id returns the id of the request.
@@ -93,6 +97,9 @@ func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placin
 	// Refuse a wrong command as invalid, even if the request exists.
 	if _, err := request.Decide(request.Request{}, wish.Create); err != nil {
 		return nil, nil, refuse(Invalid, "%s", err)
+	}
+	if err := p.mayAsk(ctx, wish); err != nil {
+		return nil, nil, err
 	}
 	create := wish.Create
 	if !known.Exists() {
@@ -115,6 +122,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, err
 	}
+	named := n.Branch
 	n, d, err := c.choose(ctx, n)
 	if err != nil {
 		return creation{}, err
@@ -123,14 +131,8 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, refuse(Invalid, "%s", err)
 	}
-	if n.Priority != "" {
-		err = decideBranchPriority(n.Branch, t, n.Priority)
-	}
-	switch {
-	case err != nil && n.AsItIs:
+	if n.AsItIs && n.Priority != "" && decideBranchPriority(n.Branch, t, n.Priority) != nil {
 		n.Priority = t.MaxPriority // a push to the suite's file must not stop all polls
-	case err != nil:
-		return creation{}, err
 	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
@@ -155,7 +157,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-	}, d, n.KeepOlder, t}, nil
+	}, d, n.KeepOlder, t, named, named != n.Branch && !n.AsItIs}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With
@@ -229,21 +231,14 @@ func (c *Control) CancelRequest(ctx context.Context, by By, id events.RequestID,
 	return c.onRequest(ctx, by, id, nil, request.Cancel{Reason: reason}, also)
 }
 
-func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append,
-	checks ...func(request.Request) error,
-) (request.Request, Answer, error) {
+func (c *Control) onRequest(ctx context.Context, by By, id events.RequestID, known *Known, command request.Command, also []eventlog.Append) (request.Request, Answer, error) {
 	if events.CheckToken("request", string(id)) != nil {
 		return request.Request{}, Answer{}, refuse(Invalid, "%q is not the id of a request: `tacho request show TAG` shows it", id)
 	}
-	return c.change(ctx, by, id, known, also, func(_ *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
-		if err := onWhich(by, id, q); err != nil {
+	return c.change(ctx, by, id, known, also, func(tx *eventlog.Tx, q request.Request) ([]events.Fact, []events.Event, error) {
+		command, err := c.allowed(ctx, tx, by, id, q, command)
+		if err != nil {
 			return nil, nil, err
-		}
-		for _, check := range checks {
-			err := check(q)
-			if err != nil {
-				return nil, nil, err
-			}
 		}
 		facts, err := request.Decide(q, command)
 		return facts, nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,13 +14,15 @@ import (
 )
 
 // Any commands in any order: each request in the log was asked for by an account that was open, in a queue that was
-// open to it, with a priority that it might give, and no account changed a request of another one.
+// open to it, with a priority that it might give, and no account changed a request of another one, or did what it had no
+// right for.
 func TestEveryRequestHadTheRight(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c, log := farm(t)
 		accounts := rapid.SampledFrom([]events.AccountName{"a", "b", "gh-c"})
 		queues := rapid.SampledFrom([]events.QueueName{"", "main", "p", "q", "a", "idle"})
 		priorities := rapid.SampledFrom(append([]events.Priority{""}, events.Priorities...))
+		may := rapid.SampledFrom([]*[]events.Right{nil, rights("usual"), rights("none"), rights("request"), rights("cancel", "prioritise"), rights("request", "publish")})
 		for i := range rapid.IntRange(5, 40).Draw(rt, "steps") {
 			who := by
 			if rapid.Bool().Draw(rt, "itself") {
@@ -30,7 +33,7 @@ func TestEveryRequestHadTheRight(t *testing.T) {
 			var err error
 			switch rapid.IntRange(0, 8).Draw(rt, "what") {
 			case 0:
-				_, err = c.ConfigureAccount(t.Context(), by, account, AccountChange{MaxPriority: &priority})
+				_, err = c.ConfigureAccount(t.Context(), by, account, AccountChange{MaxPriority: &priority, May: may.Draw(rt, "may")})
 			case 1:
 				_, err = c.CloseAccount(t.Context(), by, account, "")
 			case 2:
@@ -47,6 +50,11 @@ func TestEveryRequestHadTheRight(t *testing.T) {
 					n.Account = account
 				}
 				_, _, err = c.CreateRequest(t.Context(), who, n)
+			}
+			if rapid.IntRange(0, 9).Draw(rt, "publishes") == 0 && err == nil {
+				d := definitions()
+				d.Targets[0].Sets = 1 + i
+				_, err = c.Publish(t.Context(), who, d)
 			}
 			if _, refused := errors.AsType[*RefusedError](err); err != nil && !refused {
 				rt.Fatal(err)
@@ -70,6 +78,9 @@ func checkRights(t *rapid.T, log *memory.Log) {
 		case "queue":
 			queues[events.QueueName(name)] = evolveQueue(queues[events.QueueName(name)], e)
 		case "request":
+			if err := heldRight(e, accounts); err != nil {
+				return err
+			}
 			if f, made := e.Fact.(events.RequestCreated); made {
 				owners[f.RequestID] = f.Account
 				return rightOf(f, accounts[f.Account], queues[f.Queue], e.Actor)
@@ -78,12 +89,41 @@ func checkRights(t *rapid.T, log *memory.Log) {
 			if e.Actor != by.Actor && e.Actor != of(owner).Actor {
 				return fmt.Errorf("%s changed a request of %q", e.Actor, owner)
 			}
+		case "suite":
+			return heldRight(e, accounts)
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// heldRight reports an event of an account that had no right for it.
+func heldRight(e events.Recorded, accounts map[events.AccountName]account) error {
+	name, itself := strings.CutPrefix(string(e.Actor), "account:")
+	if !itself {
+		return nil
+	}
+	var needed events.Right
+	// Accounts have no part in others here.
+	//exhaustive:ignore
+	switch e.Fact.(type) {
+	case events.RequestCreated:
+		needed = events.RightRequest
+	case events.RequestCancelled, events.RequestCancelledWithJobs:
+		needed = events.RightCancel
+	case events.PriorityChanged:
+		needed = events.RightPrioritise
+	case events.DefinitionsPublished:
+		needed = events.RightPublish
+	default:
+		return fmt.Errorf("%s recorded %T", e.Actor, e.Fact)
+	}
+	if a := accounts[events.AccountName(name)]; !slices.Contains(events.HeldRights(a.settings.May), needed) {
+		return fmt.Errorf("%s recorded %T without the right %s", e.Actor, e.Fact, needed)
+	}
+	return nil
 }
 
 func rightOf(f events.RequestCreated, a account, q queue, actor events.Actor) error {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -90,7 +89,7 @@ func (c *Control) TokenOf(ctx context.Context, name events.AccountName) (events.
 }
 
 // accountIn reads an account outside a decision.
-func accountIn(ctx context.Context, log eventlog.Aggregates, name events.AccountName) (a account, err error) {
+func accountIn(ctx context.Context, log reader, name events.AccountName) (a account, err error) {
 	history, err := log.Read(ctx, events.AccountSubject(name))
 	for _, e := range history {
 		if e.Fact != nil {

@@ -165,6 +165,25 @@ const (
 	RightPublish Right = "publish"
 )
 
+// Rights are all rights, in the order in which they are stored and shown. RightNone is the lack of them.
+var Rights = []Right{
+	RightRequest, RightRerun, RightRetrigger, RightCancel, RightPrioritise, RightForce, RightCustomise, RightPromote, RightPublish,
+}
+
+// UsualRights are those of an account whose settings name none.
+var UsualRights = []Right{RightRequest, RightRerun, RightRetrigger, RightCancel, RightPrioritise, RightForce}
+
+// HeldRights returns the rights of an account from the list in its settings. It must not be changed.
+func HeldRights(may []Right) []Right {
+	switch {
+	case len(may) == 0:
+		return UsualRights
+	case slices.Contains(may, RightNone):
+		return nil
+	}
+	return may
+}
+
 // AccountTokenIssued: the account has a token with this digest. It replaces the one before.
 type AccountTokenIssued struct {
 	Account AccountName `json:"account"`

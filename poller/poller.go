@@ -252,7 +252,7 @@ func (p *Poller) by(root string) control.By {
 
 // asking returns on whose behalf the poller asks for a request.
 func (p *Poller) asking(by control.By) control.By {
-	by.Account = p.Account
+	by.Account, by.Configured = p.Account, true
 	return by
 }
 

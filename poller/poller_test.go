@@ -309,6 +309,21 @@ func TestAPollerAsksForItsAccount(t *testing.T) {
 	}
 }
 
+// A source is the operator's: the rights and the branches of its account do not bind it.
+func TestRightsDoNotBindASource(t *testing.T) {
+	c, log := newControl(t)
+	change := control.AccountChange{May: &[]events.Right{events.RightNone}, Branches: &[]string{"try/*"}}
+	if _, err := c.ConfigureAccount(t.Context(), control.By{Actor: "test"}, "robot", change); err != nil {
+		t.Fatal(err)
+	}
+	b := &branch{}
+	b.grow(1, time.Hour, "c")
+	p := newPoller(c, "a", b, month)
+	p.Account = "robot"
+	poll(t, p, 1)
+	wantCreated(t, log, "c0")
+}
+
 func TestARefusedArtifactDoesNotKeepTheOthersBack(t *testing.T) {
 	c, log := newControl(t)
 	b := &branch{}

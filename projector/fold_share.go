@@ -81,6 +81,7 @@ func (s *state) accountConfigured(m moment, f events.AccountConfigured) bool {
 	a.ChangedAt, a.ChangedSeq, a.ClosedAt, a.ClosedReason = m.at, m.seq, nil, ""
 	a.Weight, a.MaxPriority, a.MaxVIP = f.Weight, events.Priority(f.MaxPriority.String()), f.MaxVIP
 	a.MaxRunning, a.MaxQueued, a.MaxPending = f.MaxRunning, f.MaxQueued, f.MaxPending
+	a.May, a.Branches = append([]events.Right{}, f.May...), append([]string{}, f.Branches...)
 	return true
 }
 

@@ -44,7 +44,7 @@ func (w *walker) share() {
 	account := []events.AccountName{"alice", "bob", "gh-carol", "al\xffice"}[w.r.IntN(4)]
 	queue := []events.QueueName{"bisect", "builds", "qu\x00eue"}[w.r.IntN(3)]
 	facts := []events.Fact{
-		events.AccountConfigured{Account: account, Weight: w.r.IntN(5), MaxPriority: events.PriorityVIP, MaxVIP: 3, Limits: events.Limits{MaxPending: w.r.IntN(4) - 1}},
+		events.AccountConfigured{Account: account, Weight: w.r.IntN(5), MaxPriority: events.PriorityVIP, MaxVIP: 3, May: []events.Right{events.RightRequest, "t\x00ry"}, Branches: []string{"try/*", "a,{b}\""}, Limits: events.Limits{MaxPending: w.r.IntN(4) - 1}},
 		events.AccountConfigured{Account: account, Weight: 10},
 		events.AccountTokenIssued{Account: account, Digest: events.Digest(fmt.Sprint("t", w.r.IntN(3)))},
 		events.AccountTokenIssued{Account: account},
@@ -203,9 +203,9 @@ func TestAccountsAndQueues(t *testing.T) {
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 50, Order: events.OrderFIFO, Members: []events.AccountName{"alice"}})
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.QueueClosed{Queue: "nobody's"})
-	s.tell(events.AccountConfigured{Account: "dave", Weight: 1, MaxPriority: events.PriorityLow})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 1, MaxPriority: events.PriorityLow, May: []events.Right{events.RightNone}})
 	s.tell(events.AccountClosed{Account: "dave"})
-	s.tell(events.AccountConfigured{Account: "dave", Weight: 2, MaxPriority: events.PriorityLow})
+	s.tell(events.AccountConfigured{Account: "dave", Weight: 2, MaxPriority: events.PriorityLow, May: []events.Right{events.RightRequest, events.RightCancel}, Branches: []string{"try/*"}})
 	s.tell(events.QueueClosed{Queue: "bisect"})
 	s.tell(events.QueueConfigured{Queue: "bisect", Weight: 40, Order: events.OrderLevels, InProgress: 1, Paused: true})
 	s.tell(events.AccountTokenIssued{Account: "nobody", Digest: "d4"})
@@ -217,17 +217,21 @@ func TestAccountsAndQueues(t *testing.T) {
 	if err != nil || shares.FloorDefault != 200 || shares.FloorIdle != 0 || shares.LagMS != 1000 || !shares.PolicySince.Equal(*at(first, 15)) {
 		t.Errorf("%+v %v", shares, err)
 	}
+	usual, all := []events.Right{}, []string{}
 	accounts, err := r.Accounts(ctx, "", 0)
 	want := []readmodel.Account{
 		{
-			Name: "alice", Weight: 30, MaxPriority: events.PriorityNormal, MaxRunning: 4, MaxVIP: 2, TokenDigest: "d2",
+			Name: "alice", Weight: 30, MaxPriority: events.PriorityNormal, MaxRunning: 4, MaxVIP: 2, May: usual, Branches: all, TokenDigest: "d2",
 			TokenSince: at(first, 2), CreatedAt: *at(first, 1), ChangedAt: *at(first, 2), ChangedSeq: 3,
 		},
 		{
-			Name: "carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, ClosedAt: at(first, 4), ClosedReason: "left",
+			Name: "carol", Weight: 10, MaxPriority: events.PriorityHigh, MaxVIP: 3, May: usual, Branches: all, ClosedAt: at(first, 4), ClosedReason: "left",
 			CreatedAt: first, ChangedAt: *at(first, 4), ChangedSeq: 5,
 		},
-		{Name: "dave", Weight: 2, MaxPriority: events.PriorityLow, CreatedAt: *at(first, 9), ChangedAt: *at(first, 11), ChangedSeq: 12},
+		{
+			Name: "dave", Weight: 2, MaxPriority: events.PriorityLow, May: []events.Right{events.RightRequest, events.RightCancel}, Branches: []string{"try/*"},
+			CreatedAt: *at(first, 9), ChangedAt: *at(first, 11), ChangedSeq: 12,
+		},
 	}
 	if diff := cmp.Diff(want, accounts); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)

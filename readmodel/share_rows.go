@@ -19,6 +19,9 @@ type Account struct {
 	MaxQueued  int `db:"max_queued" json:"max_queued"`
 	MaxPending int `db:"max_pending" json:"max_pending"`
 	MaxVIP     int `db:"max_vip" json:"max_vip"`
+	// May has its rights; empty for the usual ones. Branches are patterns of the branches that it may ask for; empty for all.
+	May      []events.Right `db:"may" json:"may,omitempty"`
+	Branches []string       `db:"branches" json:"branches,omitempty"`
 	// TokenDigest is the SHA-256 of its token, empty if it has none. No answer shows it.
 	TokenDigest events.Digest `db:"token_digest" json:"-"`
 	// TokenSince is when it got its present token; nil if it has none.

@@ -59,6 +59,9 @@ type ShareNode struct {
 	OldestAt *time.Time `json:"oldest_at"`
 	// Paused says that a queue is paused.
 	Paused bool `json:"paused,omitempty"`
+	// May and Branches are the rights of an account and the patterns of its branches, if it has some of its own.
+	May      []events.Right `json:"may,omitempty"`
+	Branches []string       `json:"branches,omitempty"`
 	// Nodes are the queues and accounts below it, by what is due and then by name.
 	Nodes []ShareNode `json:"nodes,omitempty"`
 }
@@ -78,7 +81,9 @@ type leaf struct {
 	TotalMS   int64              `db:"total_ms"`
 	Oldest    *time.Time         `db:"oldest"`
 	// Weight is 0 if the account was never configured.
-	Weight int `db:"weight"`
+	Weight   int            `db:"weight"`
+	May      []events.Right `db:"may"`
+	Branches []string       `db:"branches"`
 }
 
 // Shares returns the tree of shares as it is now. It leaves out who has no work and was charged nothing lately.
@@ -208,7 +213,7 @@ func (t tree) queue(name events.QueueName, below []ShareNode) ShareNode {
 func (l leaf) node() ShareNode {
 	return ShareNode{
 		Kind: NodeAccount, Name: string(l.Account), Weight: cmp.Or(l.Weight, events.UsualWeight), ChargedMS: l.ChargedMS, TotalMS: l.TotalMS,
-		Requests: l.Requests, Waiting: l.Waiting, Running: l.Running, OldestAt: l.Oldest,
+		Requests: l.Requests, Waiting: l.Waiting, Running: l.Running, OldestAt: l.Oldest, May: l.May, Branches: l.Branches,
 	}
 }
 

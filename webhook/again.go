@@ -60,7 +60,7 @@ func (d *delivered) again(ctx context.Context, wish events.GraphWanted, why stri
 	if !found {
 		return d.none(ctx)
 	}
-	if _, _, err := d.Control.Want(ctx, d.by(), r.ID, wish); err != nil {
+	if _, _, err := d.Control.Want(ctx, d.commanding(), r.ID, wish); err != nil {
 		return d.refused(ctx, err)
 	}
 	answer, err := d.Control.AwaitAnswer(ctx, r.ID, wish.Key)

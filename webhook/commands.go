@@ -206,8 +206,11 @@ func (d *delivered) cancel(ctx context.Context, why string) error {
 		if r.Kind != events.Try {
 			continue
 		}
-		_, _, err := d.Control.CancelRequest(ctx, d.by(), r.ID, d.said())
+		_, _, err := d.Control.CancelRequest(ctx, d.commanding(), r.ID, d.said())
 		var refusal *control.RefusedError
+		if errors.As(err, &refusal) && refusal.Kind == control.Forbidden {
+			return d.refused(ctx, err)
+		}
 		if errors.As(err, &refusal) {
 			continue // the request has ended meanwhile
 		}

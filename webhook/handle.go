@@ -22,7 +22,8 @@ type delivered struct {
 	*Bot
 	ledger.Delivery
 	// definitions are those that the pull request uses, branch the one that it is meant for, once they were read. All
-	// decisions about the delivery use the same ones. branch is empty if the suite has nothing of its own for branches.
+	// decisions about the delivery use the same ones. branch is empty if neither the suite nor the account has something of its
+	// own for branches.
 	definitions *suite.Definitions
 	branch      string
 	// handled is the fact that will be recorded about it.
@@ -96,12 +97,26 @@ func (d *delivered) by() control.By {
 	return control.By{Actor: actor, Source: source, Root: d.Root, Cause: d.Last}
 }
 
-// asking returns on whose behalf a request is made. Other commands need no account: the bot decides who may give them.
+// account returns the account of who wrote the comment; empty without accounts.
+func (d *delivered) account() events.AccountName {
+	if !d.Rules.Accounts || d.handled.Sender == "" {
+		return ""
+	}
+	return control.AccountOfLogin(d.handled.Sender)
+}
+
+// asking returns on whose behalf a request is made.
 func (d *delivered) asking() control.By {
 	by := d.by()
-	if d.Rules.Accounts && d.handled.Sender != "" {
-		by.Account = control.AccountOfLogin(d.handled.Sender)
-	}
+	by.Account = d.account()
+	return by
+}
+
+// commanding returns on whose behalf a command is given about the requests of a pull request, also those of others.
+// The bot decides who may give commands, and the rights of their account which ones.
+func (d *delivered) commanding() control.By {
+	by := d.by()
+	by.Rights = d.account()
 	return by
 }
 
@@ -233,7 +248,7 @@ func (d *delivered) believes(id int64) bool {
 }
 
 // newest returns the definitions that the pull request uses, always the same ones for one delivery. It asks GitHub for the
-// branch only if the suite has something of its own for branches.
+// branch only if the suite has something of its own for branches, or if the account may ask for some branches alone.
 func (d *delivered) newest(ctx context.Context) (*suite.Definitions, error) {
 	if d.definitions != nil {
 		return d.definitions, nil
@@ -242,7 +257,11 @@ func (d *delivered) newest(ctx context.Context) (*suite.Definitions, error) {
 	if err != nil {
 		return nil, err
 	}
-	if published.Varies() && d.handled.PR > 0 {
+	named, err := d.Control.NamesBranches(ctx, d.account())
+	if err != nil {
+		return nil, err
+	}
+	if (named || published.Varies()) && d.handled.PR > 0 {
 		pull, err := d.GitHub.Pull(ctx, d.Rules.Repo, d.handled.PR)
 		if err != nil && !githubapi.IsMissing(err) {
 			return nil, err

@@ -40,7 +40,7 @@ func (s *Server) permitted(r *http.Request, rt route) (*http.Request, error) {
 	case account == "":
 		return r, wrong(http.StatusUnauthorized, "send the server's TACHO_TOKEN, or the token of an account, as Authorization: Bearer …", "the token is missing or wrong")
 	case !rt.accounts:
-		return r, wrong(http.StatusForbidden, "ask the operator", "account %s may make requests and change its own, and nothing else", account)
+		return r, wrong(http.StatusForbidden, "ask the operator", "only the operator may do that, and no right of account %s covers it", account)
 	}
 	return r.WithContext(context.WithValue(r.Context(), accountKey{}, account)), nil
 }

@@ -39,10 +39,26 @@ type requestView struct {
 	At events.Seq
 }
 
-// MayAskAgain reports whether who looks at the request may have its jobs measured again.
-func (v requestView) MayAskAgain() bool {
-	return v.StartedAt != nil && v.Session.mayChange(v.RequestJobs.Request.Account)
+// may reports whether who looks at the request may change it in a way that needs a right.
+func (v requestView) may(right events.Right) bool {
+	return v.Session.mayChange(v.RequestJobs.Request.Account, right)
 }
+
+// MayRepair reports whether who looks at the request may run again what failed.
+func (v requestView) MayRepair() bool {
+	return v.StartedAt != nil && v.Repairable && v.may(events.RightRerun)
+}
+
+// MayRetrigger reports whether who looks at the request may take more samples of its jobs.
+func (v requestView) MayRetrigger() bool {
+	return v.StartedAt != nil && v.may(events.RightRetrigger)
+}
+
+// MayNoise reports whether who looks at the request may take more samples of the parent.
+func (v requestView) MayNoise() bool { return v.ParentTag != "" && v.MayRetrigger() }
+
+// MayAskAgain reports whether who looks at the request may have its jobs measured again.
+func (v requestView) MayAskAgain() bool { return v.MayRepair() || v.MayRetrigger() }
 
 // TroubledTitle says which jobs are Troubled.
 func (v requestView) TroubledTitle() string {
@@ -59,13 +75,42 @@ func (v requestView) TroubledTitle() string {
 // MoreErrors counts the errors that the page leaves out.
 func (v requestView) MoreErrors() int { return max(v.Errors-len(v.ErrorList), 0) }
 
-// MayChange reports whether who looks at the request may change it.
-func (v requestView) MayChange() bool {
-	return v.EndedAt == nil && v.Session.mayChange(v.RequestJobs.Request.Account)
+// MayPrioritise reports whether who looks at the request may give it another priority.
+func (v requestView) MayPrioritise() bool {
+	return v.EndedAt == nil && v.Shared && v.may(events.RightPrioritise)
 }
+
+// MayCancel reports whether who looks at the request may withdraw it.
+func (v requestView) MayCancel() bool { return v.EndedAt == nil && v.may(events.RightCancel) }
+
+// MayChange reports whether who looks at the request may change it.
+func (v requestView) MayChange() bool { return v.MayPrioritise() || v.MayCancel() }
 
 // Tells reports whether the page tells the commands that change the request: it cannot know who looks at it.
 func (v requestView) Tells() bool { return v.EndedAt == nil && v.Shared && v.Session == nil }
+
+// Lacks returns the rights that the account of the session lacks to change its own request.
+func (v requestView) Lacks() (out []events.Right) {
+	if !v.Session.owns(v.RequestJobs.Request.Account) {
+		return nil
+	}
+	needed := []events.Right{events.RightPrioritise, events.RightCancel}
+	if v.EndedAt != nil {
+		needed = nil
+	}
+	if v.Repairable {
+		needed = append(needed, events.RightRerun)
+	}
+	if v.StartedAt != nil {
+		needed = append(needed, events.RightRetrigger)
+	}
+	for _, right := range needed {
+		if !v.may(right) {
+			out = append(out, right)
+		}
+	}
+	return out
+}
 
 // Choices returns the priorities that the request may get, and the one that it has.
 func (v requestView) Choices() (out []priorityChoice) {

@@ -184,10 +184,10 @@ func (s *Server) api() []route {
 		{path: "collectors/{name}/remove", summary: "Take a collector out for good; its name is never used again", body: client.Reason{}, answer: control.Answer{}, json: s.removeCollector},
 		{path: "collectors/{name}/take-over", summary: "Have a collector serve its lane instead of the one that does", body: client.Reason{}, answer: control.Answer{}, json: s.takeLaneOver},
 		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
-		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, parameters: []parameter{
+		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, accounts: true, parameters: []parameter{
 			text("branch", "the branch that they are for; left out: all that have none of their own"),
 		}},
-		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote},
+		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote, accounts: true},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
 	}
 	for i := range reads {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,6 +122,8 @@ type session struct {
 	Form string
 	// MaxPriority is the most urgent priority that it may give.
 	MaxPriority events.Priority
+	// rights are those of its account.
+	rights []events.Right
 }
 
 // Name returns who it is in words.
@@ -131,9 +134,15 @@ func (v *session) Name() string {
 	return string(v.Account)
 }
 
-// mayChange reports whether the session may change a request of an account.
-func (v *session) mayChange(of events.AccountName) bool {
-	return v != nil && (v.Account == "" || v.Account == of)
+// mayChange reports whether the session may change a request of an account in a way that needs a right. The operator may
+// change all.
+func (v *session) mayChange(of events.AccountName, right events.Right) bool {
+	return v != nil && (v.Account == "" || v.owns(of) && slices.Contains(v.rights, right))
+}
+
+// owns reports whether a request of an account is one of the session's account.
+func (v *session) owns(of events.AccountName) bool {
+	return v != nil && v.Account != "" && v.Account == of
 }
 
 // sessionKnown is the key of a call's context under which its session is; nil if it has none.
@@ -157,7 +166,7 @@ func (s *Server) sessionFor(r *http.Request) *session {
 		if err != nil {
 			return nil // without tables a page shows less
 		}
-		digest, v.MaxPriority = row.TokenDigest, row.MaxPriority
+		digest, v.MaxPriority, v.rights = row.TokenDigest, row.MaxPriority, events.HeldRights(row.May)
 	}
 	if !s.of(t, digest) {
 		return nil

@@ -3,7 +3,9 @@ package website
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -139,6 +141,23 @@ type shareRow struct {
 	// Further counts the accounts of the queue that follow and are not shown.
 	Further int
 }
+
+// Rights says what an account may do, if that is not the usual.
+func (r shareRow) Rights() string {
+	var said []string
+	if len(r.May) > 0 {
+		said = append(said, "may "+choices(r.May))
+	}
+	if n := len(r.Branches); n > branchesShown {
+		said = append(said, fmt.Sprintf("branches %s and %d more", choices(r.Branches[:branchesShown]), n-branchesShown))
+	} else if n > 0 {
+		said = append(said, "branches "+choices(r.Branches))
+	}
+	return strings.Join(said, "; ")
+}
+
+// branchesShown is how many patterns of an account's branches the page shows; the API has all.
+const branchesShown = 3
 
 // accountsShown is how many accounts of a queue the page shows; the API has all.
 const accountsShown = 50

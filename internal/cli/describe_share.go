@@ -10,7 +10,7 @@ import (
 func describeShare(f events.ShareFact) string {
 	switch f := f.(type) {
 	case events.AccountConfigured:
-		return fmt.Sprintf("account %s has weight %d and may ask up to priority %s", f.Account, f.Weight, f.MaxPriority) + limited(f.Limits)
+		return fmt.Sprintf("account %s has weight %d and may ask up to priority %s", f.Account, f.Weight, f.MaxPriority) + limited(f.Limits) + named("may", f.May) + named("for branches", f.Branches)
 	case events.AccountTokenIssued:
 		return fmt.Sprintf("account %s has a new token", f.Account)
 	case events.AccountTokenRevoked:

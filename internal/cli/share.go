@@ -89,23 +89,35 @@ func (c *accountListCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(list)
 	}
+	heads := []string{"ACCOUNT", "WEIGHT", "MAX PRIORITY", "MAX RUNNING", "MAX QUEUED", "MAX PENDING", "MAX VIP", "TOKEN SINCE", "STATE"}
+	limited := slices.ContainsFunc(list, func(a readmodel.Account) bool { return len(a.May)+len(a.Branches) > 0 })
+	if limited {
+		heads = append(heads, "MAY", "BRANCHES")
+	}
 	var rows [][]string
 	for _, a := range list {
 		state := "open"
 		if a.ClosedAt != nil {
 			state = "closed"
 		}
-		rows = append(rows, []string{
+		row := []string{
 			string(a.Name), fmt.Sprint(a.Weight), string(a.MaxPriority), bound(a.MaxRunning), bound(a.MaxQueued), bound(a.MaxPending), fmt.Sprint(a.MaxVIP),
 			moment(a.TokenSince), state,
-		})
+		}
+		if limited {
+			row = append(row, cmp.Or(commas(a.May), "usual"), cmp.Or(strings.Join(a.Branches, ", "), "-"))
+		}
+		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		fmt.Fprintln(p.Stdout, "There is no such account.")
 		return nil
 	}
-	return table(p.Stdout, []string{"ACCOUNT", "WEIGHT", "MAX PRIORITY", "MAX RUNNING", "MAX QUEUED", "MAX PENDING", "MAX VIP", "TOKEN SINCE", "STATE"}, rows)
+	return table(p.Stdout, heads, rows)
 }
+
+// commas returns words with commas.
+func commas[T ~string](list []T) string { return names(list, func(w T) string { return string(w) }) }
 
 // bound returns a limit in words.
 func bound(n int) string {
@@ -134,6 +146,8 @@ func (c *accountShowCmd) Run(ctx context.Context, p *Program) error {
 	p.facts([][2]string{
 		{"weight", fmt.Sprint(a.Weight)},
 		{"may ask", "up to priority " + string(a.MaxPriority) + ", " + fmt.Sprint(a.MaxVIP) + " of vip at once"},
+		{"rights", cmp.Or(commas(a.May), "the usual ones: "+commas(events.UsualRights))},
+		{"branches", strings.Join(a.Branches, ", ")},
 		{"running", bound(a.MaxRunning)},
 		{"queued", bound(a.MaxQueued)},
 		{"pending", fmt.Sprint(a.Pending) + when(a.MaxPending > 0, fmt.Sprintf(" of at most %d", a.MaxPending))},

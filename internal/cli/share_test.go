@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,40 @@ func TestViewsOfASharedFarm(t *testing.T) {
 			t.Errorf("tacho %s: exit code %d", line, code)
 		}
 		contains(t, "tacho "+line, errs, want)
+	}
+}
+
+// Rights are columns of the list only if some account has rights or branches of its own.
+func TestViewsOfRights(t *testing.T) {
+	usual := readmodel.Account{Name: "alice", Weight: 30, MaxPriority: events.PriorityVIP}
+	robot := readmodel.Account{
+		Name: "robot", Weight: 10, MaxPriority: events.PriorityHigh, May: []events.Right{events.RightPromote, events.RightPublish}, Branches: []string{"main", "try/*"},
+	}
+	answers := map[string]any{
+		"accounts": []readmodel.Account{usual, robot}, "accounts/alice": client.AccountShown{Account: usual}, "accounts/robot": client.AccountShown{Account: robot},
+	}
+	for line, parts := range map[string][]string{
+		"account list":              {"MAY               BRANCHES", "usual             -", "promote, publish  main, try/*"},
+		"account show alice":        {"the usual ones: request, rerun, retrigger, cancel, prioritise, force"},
+		"account show robot":        {"promote, publish", "main, try/*"},
+		"account show robot --json": {`"may": [`, `"branches": [`},
+	} {
+		out, errs, code := answering(t, answers, line)
+		if code != ExitDone {
+			t.Errorf("tacho %s: exit code %d: %s", line, code, errs)
+		}
+		contains(t, "tacho "+line, out, parts...)
+	}
+	answers["accounts"] = []readmodel.Account{usual}
+	if out, _, _ := answering(t, answers, "account list"); strings.Contains(out, "BRANCHES") || strings.Contains(out, "usual") {
+		t.Error("rights that are as usual are shown:\n", out)
+	}
+	help, _, _ := answering(t, answers, "account set --help")
+	help = strings.Join(strings.Fields(help), " ")
+	for _, list := range []string{"some of " + commas(events.Rights) + ";", "The usual rights are " + commas(events.UsualRights) + ","} {
+		if !strings.Contains(help, list) {
+			t.Errorf("the help lacks %q:\n%s", list, help)
+		}
 	}
 }
 

@@ -47,20 +47,36 @@ type accountSetCmd struct {
 	limits
 	MaxPriority *events.Priority `help:"Most urgent priority that it may ask for: vip, high, normal, low or idle." placeholder:"P"`
 	MaxVIP      *int             `help:"Requests of priority vip that may be in progress at once." name:"max-vip" placeholder:"N"`
+	May         []events.Right   `help:"What it may do: some of request, rerun, retrigger, cancel, prioritise, force, customise, promote, publish; or none alone, or usual alone." placeholder:"RIGHT,…"`
+	Branch      []string         `help:"Pattern of the branches that it may ask for, such as try/*; give it once for each." sep:"none" placeholder:"PATTERN" xor:"branches"`
+	AnyBranch   bool             `help:"Remove all patterns of branches, so that it may ask for any, or for none." xor:"branches"`
 }
 
 // Help is shown by --help.
 func (*accountSetCmd) Help() string {
 	return "What is not given stays as it is; a new account has weight 10, max-priority high, max-vip 3 and no limits. " +
-		"Each account has a queue of its own name, with the same weight."
+		"Each account has a queue of its own name, with the same weight. " +
+		"Rights and branches that are given replace those before. The usual rights are " + commas(events.UsualRights) + ", each for its own requests. " +
+		"An account with branches must name one that matches whenever it asks, publishes or promotes."
 }
 
 // Run makes or changes the account.
 func (c *accountSetCmd) Run(ctx context.Context, p *Program) error {
+	change := control.AccountChange{
+		Weight: c.Weight, MaxPriority: c.MaxPriority, MaxRunning: c.MaxRunning, MaxQueued: c.MaxQueued, MaxPending: c.MaxPending, MaxVIP: c.MaxVIP,
+	}
+	if c.May != nil && len(c.May) == 0 {
+		return usage.Errorf("--may names no right: name some of %s, or none, or usual", commas(events.Rights))
+	}
+	if c.May != nil {
+		change.May = &c.May
+	}
+	if len(c.Branch) > 0 || c.AnyBranch {
+		branches := append([]string{}, c.Branch...)
+		change.Branches = &branches
+	}
 	return p.settled(c.JSON, "account", c.Name, "is set", func(cl *client.Client) (control.Answer, error) {
-		return cl.ConfigureAccount(ctx, c.Name, control.AccountChange{
-			Weight: c.Weight, MaxPriority: c.MaxPriority, MaxRunning: c.MaxRunning, MaxQueued: c.MaxQueued, MaxPending: c.MaxPending, MaxVIP: c.MaxVIP,
-		})
+		return cl.ConfigureAccount(ctx, c.Name, change)
 	})
 }
 

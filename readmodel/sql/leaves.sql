@@ -18,7 +18,7 @@ WITH tiered AS NOT MATERIALIZED (
 )
 SELECT tier, queue, account, coalesce(a.requests, 0) AS requests, coalesce(w.waiting, 0) AS waiting, coalesce(s.running, 0) + coalesce(w.running, 0) AS running,
        coalesce(h.charged_ms, 0) AS charged_ms, coalesce(s.charged_ms, 0) AS total_ms, least(a.oldest, w.oldest) AS oldest,
-       coalesce(c.weight, 0) AS weight
+       coalesce(c.weight, 0) AS weight, coalesce(c.may, '{}') AS may, coalesce(c.branches, '{}') AS branches
 FROM asked a FULL JOIN waits w USING (tier, queue, account) FULL JOIN had h USING (tier, queue, account)
 FULL JOIN share s USING (tier, queue, account) LEFT JOIN account c ON c.name = account
 WHERE coalesce(a.requests, 0) + coalesce(w.waiting, 0) + coalesce(w.running, 0) + coalesce(s.running, 0) > 0 OR h.charged_ms > 0

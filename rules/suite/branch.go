@@ -1,10 +1,28 @@
 package suite
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
-// branchMatches reports whether a name is one of those that a pattern of a [[branch]] describes: * is any characters,
+// A branch as git and config have it, with wildcards.
+var branchForm = regexp.MustCompile(`^[A-Za-z0-9._/+@*?-]{1,128}$`)
+
+// CheckBranchPattern says how a pattern of names of branches is written, if this is none.
+func CheckBranchPattern(pattern string) error {
+	switch {
+	case !branchForm.MatchString(pattern):
+		return fmt.Errorf("use up to 128 letters, digits and \"._/+@-\", * for any characters and ? for one")
+	case strings.Contains(pattern, "**"):
+		return fmt.Errorf("write one * instead of several, it stands for slashes, too")
+	}
+	return nil
+}
+
+// BranchMatches reports whether a name is one of those that a pattern of a [[branch]] describes: * is any characters,
 // or none, also slashes; ? is one character.
-func branchMatches(pattern, name string) bool {
+func BranchMatches(pattern, name string) bool {
 	at, back, from := 0, -1, 0
 	for i := 0; i < len(name); {
 		switch {

@@ -18,14 +18,14 @@ func TestAPatternMatchesAsItsExpressionDoes(t *testing.T) {
 			name = branches.Draw(t, "name")
 		}
 		expression := regexp.MustCompile("^" + strings.NewReplacer("*", ".*", "?", ".").Replace(a) + "$")
-		if want := expression.MatchString(name); branchMatches(a, name) != want {
+		if want := expression.MatchString(name); BranchMatches(a, name) != want {
 			t.Fatalf("%q matches %q: want %v", a, name, want)
 		}
 		common, both := commonName(a, b)
-		if both && (!branchMatches(a, common) || !branchMatches(b, common)) {
+		if both && (!BranchMatches(a, common) || !BranchMatches(b, common)) {
 			t.Fatalf("%q and %q do not both match %q", a, b, common)
 		}
-		if !both && branchMatches(a, name) && branchMatches(b, name) {
+		if !both && BranchMatches(a, name) && BranchMatches(b, name) {
 			t.Fatalf("%q and %q both match %q", a, b, name)
 		}
 		if moreSpecific(a, b) && moreSpecific(b, a) {
@@ -62,10 +62,10 @@ func TestLongPatternsAreComparedFast(t *testing.T) {
 	if name, ok := commonName(a, b); ok {
 		t.Errorf("both match %q", name)
 	}
-	if name, ok := commonName(a, strings.Repeat("?", 126)+"*"); !ok || !branchMatches(a, name) {
+	if name, ok := commonName(a, strings.Repeat("?", 126)+"*"); !ok || !BranchMatches(a, name) {
 		t.Errorf("%v %q", ok, name)
 	}
-	if branchMatches(a, strings.Repeat("a", 4000)+"b") {
+	if BranchMatches(a, strings.Repeat("a", 4000)+"b") {
 		t.Error("it matches")
 	}
 }

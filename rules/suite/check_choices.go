@@ -19,11 +19,7 @@ const (
 	maxValues   = 64
 )
 
-var (
-	optionValueForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
-	// A branch as git and config have it, with wildcards.
-	branchForm = regexp.MustCompile(`^[A-Za-z0-9._/+@*?-]{1,128}$`)
-)
+var optionValueForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
 
 // choices checks options, graphs and branches, and the conditions of kinds.
 func (c *checker) choices(d Definitions) {
@@ -189,13 +185,12 @@ func (c *checker) branches(d Definitions) {
 }
 
 func (c *checker) pattern(path, match string) {
-	switch {
-	case match == "":
+	if match == "" {
 		c.report(join(path, "match"), "[[branch]] has no match: write the name of a branch, or a pattern such as \"release/*\"")
-	case !branchForm.MatchString(match):
-		c.report(join(path, "match"), "match %q: use up to 128 letters, digits and \"._/+@-\", * for any characters and ? for one", match)
-	case strings.Contains(match, "**"):
-		c.report(join(path, "match"), "match %q: write one * instead of several, it stands for slashes, too", match)
+		return
+	}
+	if err := CheckBranchPattern(match); err != nil {
+		c.report(join(path, "match"), "match %q: %v", match, err)
 	}
 }
 

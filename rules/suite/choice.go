@@ -168,7 +168,7 @@ func (d Definitions) branchOf(name string) Branch {
 		return best
 	}
 	for _, b := range d.Branches {
-		if branchMatches(b.Match, name) && (best.Match == "" || moreSpecific(b.Match, best.Match)) {
+		if BranchMatches(b.Match, name) && (best.Match == "" || moreSpecific(b.Match, best.Match)) {
 			best = b
 		}
 	}
