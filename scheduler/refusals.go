@@ -36,8 +36,11 @@ func (s *state) whyNot(r *request.Request, id events.JobID, j *ledger.Job) strin
 	cause, skipped := s.Skips(r.ID, j)
 	name := asked(id, j)
 	switch {
-	case j.State == events.JobSuccess:
+	case j.State == events.JobSuccess && r.State.Terminal():
 		return fmt.Sprintf("%s succeeded: what it measured stands; `tacho graph retrigger %s --job %s` measures it once more", name, r.ID, id)
+	case j.State == events.JobSuccess:
+		return fmt.Sprintf("%s succeeded: what it measured stands; `tacho graph retrigger %s --job %s` measures it once more; "+
+			"its next round measures only what has no results, and is made while the request is in progress with `tacho job rerun %s --force --reason TEXT`", name, r.ID, id, id)
 	case skipped:
 		return fmt.Sprintf("%s is skipped because job %s did not succeed: name that one, and it runs after it", name, cause)
 	case j.State == events.JobInProgress:

@@ -1,12 +1,16 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
 )
+
+// MaxIterations is how often a job measures each test case at most.
+const MaxIterations = 1000
 
 // Candidate is a job of the base series that a wish for samples may clone, in its newest round.
 type Candidate struct {
@@ -23,6 +27,9 @@ func (c Candidate) state() State {
 	}
 	return Ready
 }
+
+// ended reports whether the job has ended: what it needs makes no difference any more.
+func (c Candidate) ended() bool { return c.state().Over() && c.state() != Skipped }
 
 // is reports whether id names the job in any of its rounds.
 func (c Candidate) is(id events.JobID) bool {
@@ -77,18 +84,22 @@ func Retrigger(w events.GraphWanted, tag events.Tag, jobs []Candidate, edges fun
 			p.Clones = append(p.Clones, spec)
 		}
 	}
-	other := map[int]bool{}
-	for _, n := range needs {
-		if cloned[n.Job] && !cloned[n.On] && !other[n.On] {
-			other[n.On], number[n.On] = true, len(p.Clones)+len(p.Others)
-			p.Others = append(p.Others, specs[n.On])
+	other := make([]bool, len(jobs))
+	for more := true; more; { // what waits waits for its own needs here, too
+		more = false
+		for _, n := range needs {
+			if (cloned[n.Job] || other[n.Job] && !jobs[n.Job].ended()) && !cloned[n.On] && !other[n.On] {
+				other[n.On], number[n.On], more = true, len(p.Clones)+len(p.Others), true
+				p.Others = append(p.Others, specs[n.On])
+			}
 		}
 	}
 	for _, n := range needs {
-		if cloned[n.Job] {
+		if cloned[n.Job] || other[n.Job] && !jobs[n.Job].ended() {
 			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
 		}
 	}
+	slices.SortStableFunc(p.Needs, func(a, b Need) int { return cmp.Compare(a.Job, b.Job) })
 	return p, Changed(w, p.Clones)
 }
 
@@ -148,6 +159,9 @@ func (p Plan) Samples(w events.GraphWanted, graph int, own events.Tag) (all []ev
 				spec.Benchmarks = w.Benchmarks
 			}
 			spec.Sample, spec.RequestID, spec.Backfill = events.NewSample(w.RequestID, graph, i+1), w.RequestID, spec.Artifact.Tag != own
+			if w.Iterations > 0 {
+				spec.Iterations = w.Iterations
+			}
 			spec.Round, spec.On = 0, nil
 			spec.ID = spec.First()
 			all = append(all, spec)
@@ -159,14 +173,16 @@ func (p Plan) Samples(w events.GraphWanted, graph int, own events.Tag) (all []ev
 // AllNeeds calls f with the needs of all copies, sorted by job. Others follow the jobs of all copies.
 func (p Plan) AllNeeds(copies int, f func(Need)) {
 	for i := range copies {
-		for _, n := range p.Needs {
-			n.Job += i * len(p.Clones)
-			if n.On < len(p.Clones) {
-				n.On += i * len(p.Clones)
-			} else {
-				n.On += (copies - 1) * len(p.Clones)
+		place := func(at int) int {
+			if at < len(p.Clones) {
+				return at + i*len(p.Clones)
 			}
-			f(n)
+			return at + (copies-1)*len(p.Clones)
+		}
+		for _, n := range p.Needs {
+			if n.Job < len(p.Clones) || i == copies-1 { // what the others need is said once
+				f(Need{Job: place(n.Job), On: place(n.On), Until: n.Until})
+			}
 		}
 	}
 }
