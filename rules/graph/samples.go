@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,29 +76,40 @@ func Retrigger(w events.GraphWanted, tag events.Tag, jobs []Candidate, edges fun
 		return Plan{}, fmt.Sprintf("%s needs %s, and job %s has not succeeded (%s): with --downstream needed it is measured, too",
 			LabelOf(specs[missing.Job]), LabelOf(on.Spec), on.Spec.ID, on.State)
 	}
-	number := make([]int, len(jobs))
+	number, original := make([]int, len(jobs)), make([]int, len(jobs))
 	for i, spec := range specs {
-		if cloned[i] {
+		if original[i] = -1; cloned[i] {
 			number[i] = len(p.Clones)
 			p.Clones = append(p.Clones, spec)
 		}
 	}
-	other := make([]bool, len(jobs))
-	for more := true; more; { // what waits waits for its own needs here, too
-		more = false
-		for _, n := range needs {
-			if (cloned[n.Job] || other[n.Job] && !jobs[n.Job].ended()) && !cloned[n.On] && !other[n.On] {
-				other[n.On], number[n.On], more = true, len(p.Clones)+len(p.Others), true
-				p.Others = append(p.Others, specs[n.On])
-			}
+	// A job that exists may wait itself: then it waits for its own needs here, too, and never for a clone.
+	var others []int
+	other := func(i int) int {
+		if original[i] < 0 {
+			original[i] = len(p.Clones) + len(others)
+			others, p.Others = append(others, i), append(p.Others, specs[i])
 		}
+		return original[i]
 	}
+	of := map[int][]Need{}
 	for _, n := range needs {
-		if cloned[n.Job] || other[n.Job] && !jobs[n.Job].ended() {
+		of[n.Job] = append(of[n.Job], n)
+		switch {
+		case cloned[n.Job] && cloned[n.On]:
 			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
+		case cloned[n.Job]:
+			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: other(n.On), Until: n.Until})
 		}
 	}
-	slices.SortStableFunc(p.Needs, func(a, b Need) int { return cmp.Compare(a.Job, b.Job) })
+	for at := 0; at < len(others); at++ {
+		if jobs[others[at]].ended() {
+			continue
+		}
+		for _, n := range of[others[at]] {
+			p.Needs = append(p.Needs, Need{Job: original[n.Job], On: other(n.On), Until: n.Until})
+		}
+	}
 	return p, Changed(w, p.Clones)
 }
 

@@ -314,6 +314,9 @@ func (l *Ledger) follow(g *Graph, changed []graph.Change, fresh events.JobID) {
 		if !ok || j.State.Terminal() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Request == g.Request && w.Counts }) {
 			continue
 		}
+		if first, _, _ := l.NumberOf(g.Request, j.ID); first != g {
+			continue
+		}
 		if was, is := c.Was == graph.Skipped && j.ID != fresh, c.Now == graph.Skipped; was != is && l.Running[g.Request] {
 			l.Open[g.Request] += one(was) - one(is)
 			l.noteDue(g.Request)
@@ -343,7 +346,7 @@ func (l *Ledger) Leftover(g *Graph) (jobs []events.JobID) {
 		if !ok || g.States.State(number) != graph.Skipped || j.State != events.JobQueued || j.Place > 0 || len(l.in[id]) > 1 {
 			continue
 		}
-		if !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
+		if j.Sampled() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
 			jobs = append(jobs, id)
 		}
 	}
@@ -366,17 +369,21 @@ func (l *Ledger) Held(j *Job) bool {
 	return len(places) > 0 && !slices.ContainsFunc(places, func(at place) bool { return at.graph.States.State(at.number) == graph.Ready })
 }
 
-// Skips returns the job because of which another one is skipped for a request; false if it is not skipped.
+// Skips returns the job because of which another one is skipped for a request; false if it is not skipped. Of several graphs
+// that have the job, the first one says so: the others only wait for it.
 func (l *Ledger) Skips(id events.RequestID, j *Job) (cause events.JobID, ok bool) {
-	for _, at := range l.in[j.ID] {
-		if number, skipped := at.graph.States.Cause(at.number); skipped && at.graph.Request == id {
-			return at.graph.Jobs[number], true
-		}
+	g, number, ok := l.NumberOf(id, j.ID)
+	if !ok {
+		return "", false
 	}
-	return "", false
+	on, skipped := g.States.Cause(number)
+	if !skipped {
+		return "", false
+	}
+	return g.Jobs[on], true
 }
 
-// NumberOf returns the open graph of a request that has a job, and the job's number there; false if there is none.
+// NumberOf returns the first open graph of a request that has a job, and the job's number there; false if there is none.
 func (l *Ledger) NumberOf(id events.RequestID, job events.JobID) (g *Graph, number int, ok bool) {
 	for _, at := range l.in[job] {
 		if at.graph.Request == id {
