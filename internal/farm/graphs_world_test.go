@@ -66,7 +66,7 @@ func (l ruled) Append(ctx context.Context, appends ...eventlog.Append) (events.S
 			if l.r.IntN(2) == 0 {
 				made.OnFailure = events.FailFast
 			}
-			if made.Kind != events.GraphRepair && l.r.IntN(3) == 0 {
+			if made.Kind != events.GraphRepair && made.Kind != events.GraphAdded && l.r.IntN(3) == 0 {
 				made.Deadline = job.Stamp(time.Now().Add(time.Duration(l.r.IntN(60)) * time.Second))
 			}
 			a.Events[i].Fact = made
