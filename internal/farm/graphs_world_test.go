@@ -89,6 +89,9 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		if matched && r.IntN(2) == 0 {
 			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
 		}
+		if r.IntN(4) == 0 {
+			k.When = "request = 'try'"
+		}
 		for on := range i {
 			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
 				continue
@@ -103,6 +106,7 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		d.Kinds = append(d.Kinds, k)
 	}
 	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
+	d.Branches = []suite.Branch{{Match: "main", Customise: suite.CustomiseAny}}
 	return d
 }
 
@@ -171,11 +175,11 @@ func (w *graphWorld) ask() {
 	kind := []events.RequestKind{events.Master, events.Try}[w.r.IntN(2)]
 	id := events.RequestID("r" + tag)
 	w.asked = append(w.asked, id)
-	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady})
+	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"})
 }
 
 // wishedKinds are what is asked for, some of it more often.
-var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphNoise}
+var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphNoise, events.GraphAdded, events.GraphAdded}
 
 // want asks for jobs again, for all that failed or for one of those that were made, or for samples.
 func (w *graphWorld) want() {
@@ -191,13 +195,24 @@ func (w *graphWorld) want() {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
 	}
+	if wish.Kind == events.GraphRerun && w.r.IntN(2) == 0 || r.State == events.StateInProgress && w.r.IntN(4) == 0 {
+		wish.Kind = events.GraphRerun
+		wish.Select, wish.Where, wish.Force, wish.Reason = nil, []string{"state=success"}, true, "it looks odd"
+	}
+	if wish.Kind == events.GraphAdded {
+		wish.Select, wish.Where = nil, []string{[]string{"name=*", "kind=a,b,c", "target=here"}[w.r.IntN(3)]}
+	}
 	if wish.Kind.Sampled() {
 		wish.Select, wish.Copies = nil, 2+w.r.IntN(2)
+		if wish.Kind == events.GraphRetrigger && w.r.IntN(2) == 0 {
+			wish.Iterations = 1 + w.r.IntN(3)
+		}
 	}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(6) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
-		wish.Copies = 0
-		wish.Kind, wish.Select, wish.Reason = events.GraphForce, []events.JobID{jobs[w.r.IntN(len(jobs))]}, "it is harmless"
+		wish = events.GraphWanted{
+			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{jobs[w.r.IntN(len(jobs))]}, Reason: "it is harmless",
+		}
 	}
 	w.say(wish)
 }
@@ -208,8 +223,9 @@ func (w *graphWorld) wantEach() {
 		if r := w.ledger.Requests[id]; !r.StartedAt.IsZero() {
 			w.say(
 				events.GraphWanted{RequestID: id, Key: "last-1", Kind: events.GraphRepair},
-				events.GraphWanted{RequestID: id, Key: "last-2", Kind: events.GraphRetrigger, Copies: 1},
+				events.GraphWanted{RequestID: id, Key: "last-2", Kind: events.GraphRetrigger, Copies: 1, Iterations: w.r.IntN(2)},
 				events.GraphWanted{RequestID: id, Key: "last-3", Kind: events.GraphNoise, Copies: 2},
+				events.GraphWanted{RequestID: id, Key: "last-4", Kind: events.GraphAdded, Where: []string{"name=*"}},
 			)
 		}
 	}
