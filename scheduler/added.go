@@ -71,7 +71,7 @@ func (s *state) add(r *request.Request, wish events.GraphWanted) (a addition, wh
 		}
 	}
 	parents, known := s.addForParent(digest, chosen, x)
-	a.made = append(parents, a.made...)
+	a.made = append(append([]events.JobSpec{}, parents...), a.made...) // never nil: it is in the log
 	if a.graph, err = s.graphOf(digest, events.GraphAdded, a.made, a.shared, append(others, known...), graphRules{}); err != nil {
 		return a, err.Error()
 	}
