@@ -60,8 +60,8 @@ func (s *state) add(r *request.Request, wish events.GraphWanted) (a addition, wh
 	if why != "" {
 		return a, why
 	}
-	if lack := s.lacks(digest, chosen, others, rest); len(lack) > 0 {
-		return a, lack[0].why(r, s)
+	if lack := s.lacks(r, chosen, others, rest); len(lack) > 0 {
+		return a, lack[0].why(r)
 	}
 	for _, spec := range chosen {
 		if newest, lacks := s.Lacks(spec, s.Newest); lacks {
@@ -70,7 +70,7 @@ func (s *state) add(r *request.Request, wish events.GraphWanted) (a addition, wh
 			a.shared = append(a.shared, newest)
 		}
 	}
-	parents, known := s.addForParent(digest, chosen, x)
+	parents, known := s.addForParent(r, chosen, x)
 	a.made = append(append([]events.JobSpec{}, parents...), a.made...) // never nil: it is in the log
 	if a.graph, err = s.graphOf(digest, events.GraphAdded, a.made, a.shared, append(others, known...), graphRules{}); err != nil {
 		return a, err.Error()
@@ -156,25 +156,25 @@ type lack struct {
 
 // lacks returns what chosen jobs lack: of a need one job at least must be chosen, or be one of the others, and none of these
 // may have ended without success. rest are further jobs that are not made.
-func (s *state) lacks(digest events.Digest, chosen, others, rest []events.JobSpec) (all []lack) {
+func (s *state) lacks(r *request.Request, chosen, others, rest []events.JobSpec) (all []lack) {
 	specs := slices.Concat(chosen, others, rest)
 	type need struct {
 		job int
 		on  events.JobKind
 	}
 	met, order, first := map[need]bool{}, []need(nil), map[need]lack{}
-	for _, n := range s.Definitions[digest].Edges(specs) {
+	for _, n := range s.Definitions[r.Definitions].Edges(specs) {
 		if n.Job >= len(chosen) || n.Until != events.UntilSuccess {
 			continue
 		}
 		at, on := need{n.Job, specs[n.On].Kind}, specs[n.On]
-		switch end := s.StateOf(on.ID); {
+		switch {
 		case n.On >= len(chosen)+len(others):
 			if _, known := first[at]; !known {
 				first[at], order = lack{n.Job, chosen[n.Job], on, true}, append(order, at)
 			}
 			continue
-		case n.On >= len(chosen) && end.Terminal() && end != events.JobSuccess:
+		case n.On >= len(chosen) && s.undone(r, s.Find(on)):
 			all = append(all, lack{n.Job, chosen[n.Job], on, false})
 		}
 		met[at] = true
@@ -189,7 +189,7 @@ func (s *state) lacks(digest events.Digest, chosen, others, rest []events.JobSpe
 }
 
 // why says in words what a job lacks, and what to do.
-func (l lack) why(r *request.Request, s *state) string {
+func (l lack) why(r *request.Request) string {
 	job, on := graph.LabelOf(l.spec), graph.LabelOf(l.needs)
 	if l.off {
 		return fmt.Sprintf("%s needs %s, which is switched off as well: name that one, too (--job %s)", job, on, on)
@@ -198,12 +198,12 @@ func (l lack) why(r *request.Request, s *state) string {
 	if r.State.Terminal() {
 		use = fmt.Sprintf("tacho request repair %s --select %s", r.ID, l.needs.ID)
 	}
-	return fmt.Sprintf("%s needs %s, and job %s has not succeeded (%s): run it again first with `%s`", job, on, l.needs.ID, s.StateOf(l.needs.ID), use)
+	return fmt.Sprintf("%s needs %s, and job %s did not succeed: run it again first with `%s`", job, on, l.needs.ID, use)
 }
 
 // addForParent returns the jobs that the parent lacks of the same labels as the chosen ones, and the jobs of the parent that
 // exist. One that needs what the parent does not have is left out, as a backfill does.
-func (s *state) addForParent(digest events.Digest, chosen []events.JobSpec, x suite.Expansion) (made, known []events.JobSpec) {
+func (s *state) addForParent(r *request.Request, chosen []events.JobSpec, x suite.Expansion) (made, known []events.JobSpec) {
 	if len(x.OffBackfill) == 0 {
 		return nil, nil
 	}
@@ -230,7 +230,7 @@ func (s *state) addForParent(digest events.Digest, chosen []events.JobSpec, x su
 		sort(off.Job, labels[graph.LabelOf(off.Job)])
 	}
 	for {
-		missing := s.lacks(digest, made, known, rest)
+		missing := s.lacks(r, made, known, rest)
 		if len(missing) == 0 {
 			return made, known
 		}

@@ -170,7 +170,7 @@ func TestRulesOfAddedJobs(t *testing.T) {
 			does: func(f *graphFarm, id events.RequestID) {
 				f.settle()
 				add(f, id, "x")
-				f.refusedWith("has not succeeded (failure): run it again first with `tacho request repair rt1 --select ")
+				f.refusedWith("did not succeed: run it again first with `tacho request repair rt1 --select ")
 				f.want(id, events.GraphRepair)
 				f.settle()
 				add(f, id, "x")

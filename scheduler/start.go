@@ -208,7 +208,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 		return nil, unknownJobs
 	}
 	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
-		return nil, s.tooLate(r, selected, known)
+		return nil, s.tooLate(r, wish, known)
 	}
 	if len(selected) == 0 {
 		selected = failed
