@@ -19,11 +19,13 @@ type Repair struct {
 	Reason string         `json:"reason,omitempty"`
 	// Rerun refuses a request that has ended: its jobs are to run again in it.
 	Rerun bool `json:"rerun,omitempty"`
+	// Force lets a rerun take jobs that succeeded. It needs a reason.
+	Force bool `json:"force,omitempty"`
 }
 
 // Wish returns the wish that asks for it.
 func (r Repair) Wish() events.GraphWanted {
-	want := events.GraphWanted{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason}
+	want := events.GraphWanted{Key: r.Key, Kind: events.GraphRepair, Select: r.Jobs, Reason: r.Reason, Force: r.Force}
 	if r.Rerun {
 		want.Kind = events.GraphRerun
 	}
@@ -95,6 +97,8 @@ type WishAnswer struct {
 	// Jobs are those that were made, Graph is the number of the graph that has them; nil if none has them.
 	Jobs  []events.JobSpec
 	Graph *int
+	// Shared are jobs of other requests that are added to this one.
+	Shared []events.JobID
 	// Seq is the last event of the answer.
 	Seq events.Seq
 }
@@ -116,6 +120,11 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 			a.Answered, a.Jobs, a.Seq = true, append(a.Jobs, f.Jobs...), e.Seq
 			if f.Graph != nil {
 				a.Graph = &f.Graph.Graph
+				for _, s := range f.Graph.Shared {
+					if s.Added {
+						a.Shared = append(a.Shared, s.ID)
+					}
+				}
 			}
 		case events.JobForced:
 			if f.Key == key {

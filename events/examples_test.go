@@ -255,6 +255,10 @@ func grownFacts() map[string]Fact {
 			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
 			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1),
 		}}},
+		"jobs.created.v3-added": JobsCreated{RequestID: "r0011223344556677", Key: "k5", Jobs: []JobSpec{}, Graph: &GraphPart{
+			Graph: 2, Needs: []JobNeeds{{Job: 0, On: []int{1}}},
+			Shared: []SharedJob{{Number: 0, ID: "j1122334455667788", Added: true}, {Number: 1, ID: "j8899aabbccddeeff", Outcome: Success}},
+		}},
 		"jobs.created.v3-iterations": JobsCreated{RequestID: "r0011223344556677", Key: "k7", Graph: &GraphPart{Graph: 2}, Jobs: []JobSpec{{
 			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
 			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1), Iterations: 30,

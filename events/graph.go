@@ -247,6 +247,9 @@ type SharedJob struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Optional says whether it may fail without harm to the graph.
 	Optional bool `json:"optional,omitempty"`
+	// Added says that another request had it made, and that it is a job of this request, too, from now on. Only added graphs
+	// have such jobs.
+	Added bool `json:"added,omitempty"`
 }
 
 // JobNeeds says what a job needs.

@@ -2,6 +2,7 @@ package projector
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -25,7 +26,7 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline),
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline), Customised: f.Customised,
 	})
 	s.dirtyGraphs[key] = true
 }
@@ -146,12 +147,24 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 			s.refused++
 			continue
 		}
-		s.leave(g, number)
-		g.jobs[number] = f.Jobs[i].ID
-		s.enter(g, number, g.jobs[number])
+		before := slices.Clone(s.places[g.jobs[number]])
+		s.again(m, g, number, f.Jobs[i].ID)
 		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
-		s.follow(m, g, g.rules.Again(number))
+		for _, p := range before { // the added graphs of the request that have the job
+			if p.graph != g && p.graph.row.RequestID == f.RequestID && p.graph.row.Kind == events.GraphAdded && p.graph.row.Sealed && p.graph.rules.State(p.number).Over() {
+				s.again(m, p.graph, p.number, f.Jobs[i].ID)
+			}
+		}
 	}
+}
+
+// again puts the next round of a job in its place.
+func (s *state) again(m moment, g *openGraph, number int, id events.JobID) {
+	s.leave(g, number)
+	g.jobs[number] = id
+	s.enter(g, number, id)
+	s.dirtyGraphs[g.key()] = true
+	s.follow(m, g, g.rules.Again(number))
 }
 
 // beginInGraphs notes in every open graph that has the job that it was dispatched.

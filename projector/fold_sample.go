@@ -93,10 +93,10 @@ func (s *state) graphCancelled(m moment, f events.GraphCancelled) {
 	s.cancelGraph(m, g, f.Reason)
 }
 
-// cancelSamples withdraws the open graphs of samples of a request that was cancelled.
+// cancelSamples withdraws the open graphs of samples, and of added jobs, of a request that was cancelled.
 func (s *state) cancelSamples(m moment, f events.RequestCancelled) {
 	for key, g := range s.graphs {
-		if key.request == f.RequestID && !g.ended() && g.row.Kind.Sampled() {
+		if key.request == f.RequestID && !g.ended() && (g.row.Kind.Sampled() || g.row.Kind == events.GraphAdded) {
 			s.cancelGraph(m, g, f.Reason)
 		}
 	}

@@ -14,13 +14,17 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// kinds returns definitions with kinds and their needs: "a b:a c:b n|a" says that b needs a, and n its end. All run on
-// one lane.
+// kinds returns definitions with kinds and their needs: "a b:a c:b n|a" says that b needs a, and n its end. Those with a ! are
+// switched off for masters. All run on one lane.
 func kinds(words string) suite.Definitions {
 	d := small()
 	d.Version, d.Kinds = 2, nil
 	for w := range strings.FieldsSeq(words) {
+		w, off := strings.CutSuffix(w, "!")
 		k := suite.Kind{Name: events.JobKind(w[:1]), Profile: "p"}
+		if off {
+			k.When = "request != 'master'"
+		}
 		if len(w) > 1 {
 			for _, on := range w[2:] {
 				need := suite.KindNeed{Kind: events.JobKind(on)}
@@ -199,6 +203,9 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 		k := suite.Kind{Name: events.JobKind(rune('a' + i)), Profile: "p", PerSet: r.IntN(2) == 0, Backfill: r.IntN(2) == 0}
 		if matched && r.IntN(2) == 0 {
 			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
+		}
+		if r.IntN(4) == 0 {
+			k.When = "request = 'try'"
 		}
 		for on := range i {
 			if r.IntN(5) > 1 {
@@ -448,9 +455,15 @@ func (f *graphFarm) wishAtRandom(id events.RequestID) {
 		f.force(id, jobs[r.IntN(len(jobs))])
 		return
 	}
-	w := events.GraphWanted{Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun, events.GraphRetrigger, events.GraphNoise}[r.IntN(4)]}
+	w := events.GraphWanted{Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphAdded}[r.IntN(5)]}
 	if r.IntN(3) == 0 {
 		w.Where = []string{[]string{"kind=a,b", "state=failure", "state=success,skipped", "name=*/here/*"}[r.IntN(4)]}
+	}
+	if w.Kind == events.GraphRerun && r.IntN(2) == 0 {
+		w.Force, w.Reason, w.Where = true, "it looks odd", []string{"state=success"}
+	}
+	if w.Kind == events.GraphAdded {
+		w.Where = []string{[]string{"name=*", "kind=a,b", "kind=c,d", "target=here"}[r.IntN(4)]}
 	}
 	if w.Kind.Sampled() {
 		w.Copies, w.Priority = r.IntN(4), []events.Priority{"", "", "normal", "vip"}[r.IntN(4)]

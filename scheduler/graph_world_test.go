@@ -155,7 +155,7 @@ func (f *graphFarm) ruled(fact events.Fact) events.Fact {
 	if f.random != nil && f.random.IntN(3) == 0 {
 		within = time.Duration(1+f.random.IntN(3)) * time.Second
 	}
-	if within > 0 && made.Kind != events.GraphRepair {
+	if within > 0 && made.Kind != events.GraphRepair && made.Kind != events.GraphAdded {
 		made.Deadline = job.Stamp(f.now.Add(within))
 	}
 	return made
@@ -255,6 +255,7 @@ type graphJudge struct {
 
 type judged struct {
 	request events.RequestID
+	added   bool
 	jobs    []events.JobID
 	before  []events.Outcome // of those that had ended
 	left    int
@@ -291,7 +292,7 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		name := graphName(f.RequestID, f.Graph)
 		j.graphs[name] = &judged{
 			failFast: f.OnFailure == events.FailFast, optional: make([]bool, f.Jobs), begun: make([]bool, f.Jobs), forced: make([]bool, f.Jobs),
-			request: f.RequestID, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs,
+			request: f.RequestID, added: f.Kind == events.GraphAdded, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs,
 		}
 		j.order = append(j.order, name)
 	case events.JobsCreated:
@@ -353,9 +354,13 @@ func (j *graphJudge) part(f events.JobsCreated) {
 	g := j.graphs[graphName(f.RequestID, f.Graph.Graph)]
 	for i, spec := range f.Jobs {
 		if len(f.Graph.Again) > 0 {
-			number := f.Graph.Again[i]
-			g.jobs[number], g.before[number] = spec.ID, ""
-			g.begun[number] = g.stop(func(i int) graph.State { return g.end(j.ended, i) }) >= 0
+			before := g.jobs[f.Graph.Again[i]]
+			for _, other := range j.graphs {
+				if number := slices.Index(other.jobs, before); number >= 0 && (other == g || other.added && other.request == f.RequestID) {
+					other.jobs[number], other.before[number] = spec.ID, ""
+					other.begun[number] = other.stop(func(i int) graph.State { return other.end(j.ended, i) }) >= 0
+				}
+			}
 			continue
 		}
 		g.jobs[f.Graph.First+i], g.optional[f.Graph.First+i] = spec.ID, spec.Optional

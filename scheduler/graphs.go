@@ -12,16 +12,16 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// graphOf returns what jobs of the definitions need of each other: made are to be made, others exist already. Without
-// whole, of the others only those are in the graph that the made ones need. It returns nil if nothing needs anything and no
-// rule is set, and an error that names what no graph can have.
-func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, others []events.JobSpec, whole bool, rules graphRules) (*request.Graph, error) {
-	all := slices.Concat(made, others)
-	edges := s.Definitions[digest].Edges(all)
-	if !whole {
-		edges = slices.DeleteFunc(edges, func(n graph.Need) bool { return n.Job >= len(made) })
-	}
-	if len(edges) == 0 && (rules == graphRules{} || len(made) == 0) {
+// graphOf returns what jobs of the definitions need of each other: made are to be made, shared exist already. others exist,
+// too, and are in the graph only if one of these needs them, or one that has not ended does of which that is so: else it would
+// be ready there although its own needs are not met. It returns nil if nothing needs anything and no rule is set, and an error
+// that names what no graph can have. A graph of added jobs is made in any case.
+func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, shared, others []events.JobSpec, rules graphRules) (*request.Graph, error) {
+	all := slices.Concat(made, shared, others)
+	edges, reached := graph.Reach(s.Definitions[digest].Edges(all), len(all), func(i int) bool {
+		return i < len(made)+len(shared) || !s.StateOf(all[i].ID).Terminal()
+	}, len(made)+len(shared))
+	if len(edges) == 0 && (rules == graphRules{} || len(made) == 0) && kind != events.GraphAdded {
 		return nil, nil
 	}
 	if err := graph.Check(len(all), edges, func(i int) string { return graph.LabelOf(all[i]).String() }); err != nil {
@@ -29,13 +29,9 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, other
 	}
 	g := &request.Graph{Kind: kind, OnFailure: rules.onFailure, Deadline: rules.deadline}
 	number := make([]int, len(all)) // of those in the graph
-	needed := map[int]bool{}
-	for _, n := range edges {
-		needed[n.On] = true
-	}
 	for i, spec := range all {
 		number[i] = i
-		if i < len(made) || !whole && !needed[i] {
+		if i < len(made) || !reached[i] {
 			continue
 		}
 		number[i] = len(made) + len(g.Shared)
@@ -105,7 +101,7 @@ func (s *state) backfill(digest events.Digest, all []events.JobSpec, rules graph
 			able = append(able, spec)
 		}
 	}
-	g, err = s.graphOf(digest, events.GraphBackfill, able, has, false, rules)
+	g, err = s.graphOf(digest, events.GraphBackfill, able, nil, has, rules)
 	return able, g, err
 }
 
@@ -260,7 +256,7 @@ func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.
 			}
 		}
 	}
-	g, err := s.graphOf(r.Definitions, events.GraphRepair, jobs, others, false, graphRules{})
+	g, err := s.graphOf(r.Definitions, events.GraphRepair, jobs, nil, others, graphRules{})
 	if g == nil || err != nil { // a part of a graph that was checked has no fault
 		return nil
 	}
@@ -268,10 +264,19 @@ func (s *state) repairGraph(r *request.Request, jobs []events.JobSpec) *request.
 	return g
 }
 
-// forced reports whether a job runs again in its open graph whatever became of those that it needs.
-func (s *state) forced(r *request.Request, id events.JobID) bool {
-	g, number, ok := s.NumberOf(r.ID, id)
-	return ok && r.State == events.StateInProgress && g.States.Forced(number)
+// stillNeeds reports whether a job of a request needs the success of another one when it runs again. In an open graph needs
+// that were met stay met, and nothing else is needed than the graph says.
+func (s *state) stillNeeds(r *request.Request, job, on events.JobSpec) bool {
+	g, number, ok := s.graphOfNext(r, job.Again())
+	if !ok || r.State != events.StateInProgress {
+		return true
+	}
+	for _, id := range on.Again().Earlier() {
+		if needed, in := s.NumberIn(g, id); in && g.States.Unmet(number, needed) {
+			return true
+		}
+	}
+	return false
 }
 
 // withAncestors adds to next rounds those of the jobs that they need the success of, and that did not succeed.
@@ -285,7 +290,7 @@ func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []event
 		all := s.measuring(r, tag)
 		on := map[int][]int{} // the jobs whose success each needs
 		for _, n := range d.Edges(all) {
-			if n.Until == events.UntilSuccess && !s.forced(r, all[n.Job].ID) {
+			if n.Until == events.UntilSuccess && s.stillNeeds(r, all[n.Job], all[n.On]) {
 				on[n.Job] = append(on[n.Job], n.On)
 			}
 		}

@@ -15,8 +15,11 @@ func Preview(l *ledger.Ledger, id events.RequestID, wish events.GraphWanted, p P
 	if !ok {
 		return graph.Preview{Refused: "there is no request " + string(id)}
 	}
-	if wish.Kind.Sampled() {
+	switch {
+	case wish.Kind.Sampled():
 		return s.previewSamples(r, wish, p)
+	case wish.Kind == events.GraphAdded:
+		return s.previewAdded(r, wish)
 	}
 	jobs, why := s.repairs(r, wish)
 	out := graph.Preview{Token: graph.Token(jobs), Refused: why}
@@ -36,6 +39,19 @@ func (s *state) previewSamples(r *request.Request, wish events.GraphWanted, p Po
 	}
 	out := graph.Preview{Token: graph.Token(plan.Clones), Refused: why}
 	for _, spec := range plan.Clones {
+		out.Jobs = append(out.Jobs, graph.Candidate{Spec: spec, State: s.stateFor(r, s.Find(spec))})
+	}
+	return out
+}
+
+// previewAdded has no state for a job that would be made.
+func (s *state) previewAdded(r *request.Request, wish events.GraphWanted) graph.Preview {
+	a, why := s.add(r, wish)
+	out := graph.Preview{Token: graph.Token(a.jobs()), Refused: why}
+	for _, spec := range a.made {
+		out.Jobs = append(out.Jobs, graph.Candidate{Spec: spec})
+	}
+	for _, spec := range a.shared {
 		out.Jobs = append(out.Jobs, graph.Candidate{Spec: spec, State: s.stateFor(r, s.Find(spec))})
 	}
 	return out

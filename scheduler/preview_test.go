@@ -22,8 +22,13 @@ func TestAPreviewIsWhatIsMade(t *testing.T) {
 		{Kind: events.GraphRepair},
 		{Kind: events.GraphRepair, Where: []string{"kind=a"}},
 		{Kind: events.GraphRerun},
+		{Kind: events.GraphRerun, Where: []string{"state=success"}, Force: true, Reason: "it looks odd"},
+		{Kind: events.GraphRetrigger, Iterations: 30},
+		{Kind: events.GraphAdded, Where: []string{"name=*"}},
+		{Kind: events.GraphAdded, Labels: []string{"x/here/0/b/p"}},
+		{Kind: events.GraphAdded, Labels: []string{"y/here/0/b/p"}},
 	}
-	d := kinds("a b:a c:b n|a")
+	d := kinds("a b:a c:b n|a x:b! y:x!")
 	for i := range d.Kinds {
 		d.Kinds[i].Backfill = true
 	}

@@ -36,8 +36,11 @@ func (s *state) whyNot(r *request.Request, id events.JobID, j *ledger.Job) strin
 	cause, skipped := s.Skips(r.ID, j)
 	name := asked(id, j)
 	switch {
-	case j.State == events.JobSuccess:
+	case j.State == events.JobSuccess && r.State.Terminal():
 		return fmt.Sprintf("%s succeeded: what it measured stands; `tacho graph retrigger %s --job %s` measures it once more", name, r.ID, id)
+	case j.State == events.JobSuccess:
+		return fmt.Sprintf("%s succeeded: what it measured stands; `tacho graph retrigger %s --job %s` measures it once more; "+
+			"its next round measures only what has no results, and is made while the request is in progress with `tacho job rerun %s --force --reason TEXT`", name, r.ID, id, id)
 	case skipped:
 		return fmt.Sprintf("%s is skipped because job %s did not succeed: name that one, and it runs after it", name, cause)
 	case j.State == events.JobInProgress:
@@ -49,9 +52,9 @@ func (s *state) whyNot(r *request.Request, id events.JobID, j *ledger.Job) strin
 }
 
 // tooLate says what runs the jobs of a request again that has ended. known has the newest rounds of its jobs.
-func (s *state) tooLate(r *request.Request, selected []events.JobID, known map[events.JobID]*ledger.Job) string {
+func (s *state) tooLate(r *request.Request, wish events.GraphWanted, known map[events.JobID]*ledger.Job) string {
 	var undone, succeeded []events.JobID
-	for _, id := range selected {
+	for _, id := range wish.Select {
 		j, ok := known[id]
 		switch {
 		case !ok:
@@ -68,7 +71,7 @@ func (s *state) tooLate(r *request.Request, selected []events.JobID, known map[e
 	if len(undone) > 0 || len(succeeded) == 0 {
 		use = append(use, fmt.Sprintf("`tacho request repair %s%s`", r.ID, flags("select", undone)))
 	}
-	if len(succeeded) > 0 {
+	if len(succeeded) > 0 || wish.Force && len(wish.Select) == 0 {
 		use = append(use, fmt.Sprintf("`tacho graph retrigger %s%s` to measure once more what has succeeded", r.ID, flags("job", succeeded)))
 	}
 	return fmt.Sprintf("request %s is %s, and its jobs run again only while it is in progress: use %s", r.ID, r.State, strings.Join(use, ", and "))

@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // decideSamples answers a wish for samples: with a graph of clones, or with a reason why there is none.
@@ -29,7 +30,7 @@ func decideSamples(s *state, r *request.Request, wish events.GraphWanted, p Poli
 		d.facts = refuse(why)
 		return d
 	}
-	g := &request.Graph{Number: max(s.Graphed[r.ID], 1), Kind: wish.Kind, Priority: cmp.Or(wish.Priority, usualPriority(wish.Kind))}
+	g := &request.Graph{Number: max(s.Graphed[r.ID], 1), Kind: wish.Kind, Priority: cmp.Or(wish.Priority, usualPriority(wish.Kind)), Customised: wish.Iterations > 0}
 	jobs := plan.Samples(wish, g.Number, r.Artifact.Tag)
 	g.Shared = s.shared(plan.Others, len(jobs))
 	plan.AllNeeds(wish.Copies, g.Need)
@@ -48,6 +49,12 @@ func (s *state) plan(r *request.Request, wish events.GraphWanted) (graph.Plan, s
 	d := s.Definitions[r.Definitions]
 	if _, err := d.Normalise(events.Parameters{Benchmarks: wish.Benchmarks}); err != nil {
 		return graph.Plan{}, err.Error()
+	}
+	if wish.Iterations > 0 {
+		t, _ := d.Template(r.Kind, suite.Choice(r.Choice())) // the request was expanded with it
+		if why := whyNotCustomised(t, r.Kind); why != "" {
+			return graph.Plan{}, why
+		}
 	}
 	if wish.Kind == events.GraphRetrigger {
 		return graph.Retrigger(wish, r.Artifact.Tag, own, d.Edges)

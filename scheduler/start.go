@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +59,7 @@ func (s *state) start(r *request.Request, now time.Time) (request.Start, error) 
 		}
 	}
 	rules := s.rulesOf(r, digest, now)
-	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, true, rules); err != nil {
+	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, nil, rules); err != nil {
 		return request.Start{}, err
 	}
 	start.Backfill, start.BackfillGraph, err = s.backfill(digest, backfill, rules, now)
@@ -167,6 +166,8 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 		return decideSamples(s, r, wish, p)
 	case wish.Kind == events.GraphForce:
 		return decideForce(s, r, wish)
+	case wish.Kind == events.GraphAdded:
+		return decideAdded(s, r, wish)
 	}
 	jobs, why := s.repairs(r, wish)
 	if why == "" {
@@ -178,9 +179,9 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 }
 
 // repairs returns the next rounds of the selected jobs of a request, or why there are none. If none is named, it takes
-// of the jobs that did not succeed those that the wish selects.
+// of the jobs that did not succeed those that the wish selects. A forced wish also takes those that did.
 func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []events.JobSpec, why string) {
-	if r.State == events.StateInProgress && slices.ContainsFunc(r.Graphs, func(g request.OpenGraph) bool { return g.Expired }) {
+	if s.ending(r) {
 		return nil, fmt.Sprintf("the deadline of request %s has passed, and its jobs end now: use `tacho request repair %s` after that", r.ID, r.ID)
 	}
 	selected := wish.Select
@@ -194,7 +195,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 			known[id] = newest
 		}
 		switch {
-		case s.undone(r, newest):
+		case s.undone(r, newest) || wish.Force && newest.State == events.JobSuccess:
 			if selector.Selects(graph.LabelOf(newest.Spec()), s.stateFor(r, newest)) {
 				failed = append(failed, newest.ID)
 			}
@@ -207,7 +208,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 		return nil, unknownJobs
 	}
 	if wish.Kind == events.GraphRerun && r.State != events.StateInProgress {
-		return nil, s.tooLate(r, selected, known)
+		return nil, s.tooLate(r, wish, known)
 	}
 	if len(selected) == 0 {
 		selected = failed
@@ -230,7 +231,7 @@ func (s *state) repairs(r *request.Request, wish events.GraphWanted) (jobs []eve
 			return nil, notOf(r, id)
 		case taken[j.Spec().First()] != "":
 			continue
-		case !s.undone(r, j):
+		case !s.undone(r, j) && (!wish.Force || j.State != events.JobSuccess):
 			return nil, s.whyNot(r, id, j)
 		}
 		taken[j.Spec().First()] = id

@@ -54,7 +54,7 @@ func (s *Server) wantGraph(w http.ResponseWriter, r *http.Request, _ *params) (a
 func wished(n client.NewGraph) (events.GraphWanted, error) {
 	wish := events.GraphWanted{
 		Key: n.Key, Kind: n.Kind, Select: n.Jobs, Where: n.Select, Reason: n.Reason, Downstream: events.Downstream(n.Downstream), Benchmarks: n.Benchmarks,
-		Priority: n.Priority, Expect: n.Expect,
+		Priority: n.Priority, Expect: n.Expect, Force: n.Force, Labels: n.Labels,
 	}
 	if n.Kind == events.GraphForce {
 		return wish, wrong(http.StatusBadRequest, "use POST /api/v1/jobs/JOB/force", "to force a job makes no graph")
@@ -65,6 +65,11 @@ func wished(n client.NewGraph) (events.GraphWanted, error) {
 	if n.Copies != nil {
 		if wish.Copies = *n.Copies; wish.Copies == 0 {
 			return wish, wrong(http.StatusBadRequest, "leave copies out for the usual number", "0 copies measure nothing")
+		}
+	}
+	if n.Iterations != nil {
+		if wish.Iterations = *n.Iterations; wish.Iterations == 0 {
+			return wish, wrong(http.StatusBadRequest, "leave iterations out for as many as the definitions say", "0 iterations measure nothing")
 		}
 	}
 	return wish, nil
@@ -91,11 +96,14 @@ func (s *Server) want(r *http.Request, who control.By, wish events.GraphWanted) 
 	case answer.Refused != "":
 		return out, refusedWish(id, answer.Refused)
 	}
-	out.Answered, out.Graph = answer.Answered, answer.Graph
+	out.Answered, out.Graph, out.Shared = answer.Answered, answer.Graph, answer.Shared
 	for _, spec := range answer.Jobs {
 		out.Jobs = append(out.Jobs, wishedJob(spec, ""))
 	}
 	if !wish.Kind.Sampled() && answer.Answered {
+		for _, id := range answer.Shared {
+			answer.Jobs = append(answer.Jobs, events.JobSpec{ID: id})
+		}
 		out.Token = graph.Token(answer.Jobs)
 	}
 	return out, nil

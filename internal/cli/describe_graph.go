@@ -16,12 +16,24 @@ func describeWish(f events.GraphWanted) string {
 		what = phrase.Count(len(f.Select), "job")
 	case f.Kind.Sampled():
 		what = "all jobs"
+	case f.Kind == events.GraphAdded && len(f.Labels) > 0:
+		what = strings.Join(f.Labels, " ")
+	case f.Kind == events.GraphAdded:
+		what = "all jobs that were switched off"
+	case f.Force:
+		what = "all jobs that ended"
+	}
+	if f.Force {
+		what += ", also if they succeeded"
 	}
 	if len(f.Where) > 0 {
 		what += " with " + strings.Join(f.Where, " ")
 	}
 	if f.Copies > 0 {
 		what += fmt.Sprintf(", %s each", phrase.Count(f.Copies, "sample"))
+	}
+	if f.Iterations > 0 {
+		what += fmt.Sprintf(", with %s", phrase.Count(f.Iterations, "iteration"))
 	}
 	if f.Downstream != "" {
 		what += fmt.Sprintf(" with %s downstream", f.Downstream)

@@ -17,7 +17,8 @@ type graphCmd struct {
 	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
 	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`
 	Repair    graphRepairCmd    `cmd:"" help:"Run jobs again that did not succeed."`
-	Cancel    graphCancelCmd    `cmd:"" help:"Withdraw a graph of samples or of a repair."`
+	Add       graphAddCmd       `cmd:"" help:"Add jobs to a request that its graph or its options switched off."`
+	Cancel    graphCancelCmd    `cmd:"" help:"Withdraw a graph of samples, of a repair or of added jobs."`
 }
 
 // drawn are the flags of commands that can print a graph as a drawing.

@@ -35,22 +35,31 @@ const selectHelp = " With --dry-run it shows the jobs and a token; with --expect
 
 type graphRetriggerCmd struct {
 	again
-	Copies     *int   `help:"How many samples of each job, 1 to 20; default: 1." placeholder:"N"`
-	Downstream string `help:"Which jobs are measured, too: none, those that are needed and did not succeed (needed), or these and all that need a selected one (all)." enum:"none,needed,all" default:"none"`
+	Copies     *int     `help:"How many samples of each job, 1 to 20; default: 1." placeholder:"N"`
+	Downstream string   `help:"Which jobs are measured, too: none, those that are needed and did not succeed (needed), or these and all that need a selected one (all)." enum:"none,needed,all" default:"none"`
+	Set        []string `help:"Change what the samples are: iterations=N, benchmarks=GLOB,GLOB or priority=P. Other iterations need a [[branch]] with customise = \"any\"." sep:"none" placeholder:"NAME=VALUE"`
 	samples
 }
 
 // Help is shown by --help.
 func (*graphRetriggerCmd) Help() string {
 	return "Jobs are measured again, whatever became of them, as samples beside what was measured: results stay, and so does the request." + selectHelp +
-		"Examples:\n\n  tacho graph retrigger 1a2b3c4d --select kind=compile --select profile=opt,debug\n\n  tacho graph retrigger 1a2b3c4d --select state=success --copies 3 --dry-run"
+		"--set iterations=N lets the samples measure each test case N times. Such a graph is shown as customised, because its jobs are not those of the definitions.\n\n" +
+		"Examples:\n\n  tacho graph retrigger 1a2b3c4d --select kind=compile --select profile=opt,debug\n\n  tacho graph retrigger 1a2b3c4d --select state=success --copies 3 --dry-run\n\n" +
+		"  tacho graph retrigger 1a2b3c4d --select kind=compile --set iterations=30"
 }
 
 // Run asks for the samples.
 func (c *graphRetriggerCmd) Run(ctx context.Context, p *Program) error {
-	return c.ask(ctx, p, client.NewGraph{
+	n := client.NewGraph{
 		Kind: events.GraphRetrigger, Copies: c.Copies, Downstream: c.Downstream, Benchmarks: c.Benchmarks, Priority: c.Priority,
-	})
+	}
+	for _, setting := range c.Set {
+		if err := set(&n, setting); err != nil {
+			return err
+		}
+	}
+	return c.ask(ctx, p, n)
 }
 
 type graphNoiseCmd struct {
@@ -103,6 +112,8 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 	switch {
 	case asJSON:
 		return p.json(a)
+	case a.DryRun && a.GraphKind == events.GraphAdded:
+		p.say("nothing is recorded: %s would be added", jobs)
 	case a.DryRun && a.Copies > 0:
 		p.say("nothing is recorded: %s would be measured %s", jobs, phrase.Count(a.Copies, "more time"))
 	case a.DryRun:
@@ -119,6 +130,9 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		heads = append(heads, "STATE")
 	} else if a.GraphKind.Sampled() {
 		heads = append(heads, "SAMPLE")
+	}
+	if len(a.Shared) > 0 {
+		p.say("it shares %s of other requests: `tacho graph show %s/%d` lists all", phrase.Count(len(a.Shared), "job"), a.RequestID, *a.Graph)
 	}
 	for _, j := range a.Jobs {
 		row := []string{string(j.JobID), short(j.Tag), j.Label, j.Sample + j.State} // one of them
@@ -145,7 +159,7 @@ type graphCancelCmd struct {
 
 // Help is shown by --help.
 func (*graphCancelCmd) Help() string {
-	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger or noise. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
+	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger, noise or added jobs. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
 		"Example:\n\n  tacho graph cancel 1a2b3c4d/2 --reason 'one sample is enough'"
 }
 

@@ -51,8 +51,9 @@ func (c *jobForceCmd) Run(ctx context.Context, p *Program) error {
 }
 
 type jobRerunCmd struct {
-	Jobs    []events.JobID   `arg:"" help:"Ids of jobs that did not succeed."`
+	Jobs    []events.JobID   `arg:"" help:"Ids of jobs that did not succeed; with --force also of others that ended."`
 	Request events.RequestID `help:"The request in which they run again; default: the one that had the first of them made." placeholder:"REQUEST"`
+	Force   bool             `help:"Run jobs again that succeeded, too; say why with --reason. What has results is not measured again."`
 	Reason  string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 	JSON    bool             `help:"Print JSON." name:"json"`
 }
@@ -60,7 +61,10 @@ type jobRerunCmd struct {
 // Help is shown by --help.
 func (*jobRerunCmd) Help() string {
 	return "Each job gets another round, and jobs that were skipped because of it wait for it again. What has run does not run again. The jobs of a request " +
-		"that has ended: see tacho request repair."
+		"that has ended: see tacho request repair.\n\n" +
+		"A job that succeeded runs again only with --force and a --reason. Its next round measures what has no results, and if it fails, so does the request; " +
+		"jobs that needed it and have run stay as they are. To measure anew, see tacho graph retrigger.\n\n" +
+		"Example:\n\n  tacho job rerun j81d6e6aac3174af --force --reason 'its artifact was replaced'"
 }
 
 // Run asks for the next rounds.
@@ -76,7 +80,7 @@ func (c *jobRerunCmd) Run(ctx context.Context, p *Program) error {
 		}
 		c.Request = j.RequestID
 	}
-	return p.repairAnswer(ctx, cl, c.Request, control.Repair{Jobs: c.Jobs, Reason: c.Reason, Rerun: true}, c.JSON)
+	return p.repairAnswer(ctx, cl, c.Request, control.Repair{Jobs: c.Jobs, Reason: c.Reason, Rerun: true, Force: c.Force}, c.JSON)
 }
 
 type jobWhyCmd struct {

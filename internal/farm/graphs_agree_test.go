@@ -62,7 +62,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "ended", "forced", "begun", "stopped", "expired"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -186,6 +186,19 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 	case events.JobsCreated:
 		if f.Graph != nil && len(f.Graph.Again) > 0 {
 			seen["again"]++
+			for _, spec := range f.Jobs {
+				if j := l.Jobs[spec.Earlier()[spec.Round-1]]; j != nil && j.State == events.JobSuccess {
+					seen["success again"]++
+				}
+			}
+		}
+		for _, spec := range f.Jobs {
+			if spec.Iterations > 0 {
+				seen["iterations"]++
+			}
+		}
+		if f.Graph != nil && slices.ContainsFunc(f.Graph.Shared, func(s events.SharedJob) bool { return s.Added }) {
+			seen["added and shared"]++
 		}
 	case events.GraphCreated:
 		seen[string(f.Kind)]++

@@ -67,7 +67,7 @@ func (l ruled) Append(ctx context.Context, appends ...eventlog.Append) (events.S
 			if l.r.IntN(2) == 0 {
 				made.OnFailure = events.FailFast
 			}
-			if made.Kind != events.GraphRepair && l.r.IntN(3) == 0 {
+			if made.Kind != events.GraphRepair && made.Kind != events.GraphAdded && l.r.IntN(3) == 0 {
 				made.Deadline = job.Stamp(time.Now().Add(time.Duration(l.r.IntN(60)) * time.Second))
 			}
 			a.Events[i].Fact = made
@@ -90,6 +90,9 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		if matched && r.IntN(2) == 0 {
 			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
 		}
+		if r.IntN(4) == 0 {
+			k.When = "request = 'try'"
+		}
 		for on := range i {
 			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
 				continue
@@ -104,6 +107,7 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		d.Kinds = append(d.Kinds, k)
 	}
 	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
+	d.Branches = []suite.Branch{{Match: "main", Customise: suite.CustomiseAny}}
 	return d
 }
 
@@ -173,11 +177,11 @@ func (w *graphWorld) ask() {
 	kind := []events.RequestKind{events.Master, events.Try}[w.r.IntN(2)]
 	id := events.RequestID("r" + tag)
 	w.asked = append(w.asked, id)
-	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady})
+	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"})
 }
 
 // wishedKinds are what is asked for, some of it more often.
-var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphNoise}
+var wishedKinds = []events.GraphKind{events.GraphRepair, events.GraphRepair, events.GraphRerun, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphNoise, events.GraphAdded, events.GraphAdded}
 
 // want asks for jobs again, for all that failed or for one of those that were made, or for samples.
 func (w *graphWorld) want() {
@@ -193,13 +197,24 @@ func (w *graphWorld) want() {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish.Select = []events.JobID{jobs[w.r.IntN(len(jobs))]}
 	}
+	if wish.Kind == events.GraphRerun && w.r.IntN(2) == 0 || r.State == events.StateInProgress && w.r.IntN(4) == 0 {
+		wish.Kind = events.GraphRerun
+		wish.Select, wish.Where, wish.Force, wish.Reason = nil, []string{"state=success"}, true, "it looks odd"
+	}
+	if wish.Kind == events.GraphAdded {
+		wish.Select, wish.Where = nil, []string{[]string{"name=*", "kind=a,b,c", "target=here"}[w.r.IntN(3)]}
+	}
 	if wish.Kind.Sampled() {
 		wish.Select, wish.Copies = nil, 2+w.r.IntN(2)
+		if wish.Kind == events.GraphRetrigger && w.r.IntN(2) == 0 {
+			wish.Iterations = 1 + w.r.IntN(3)
+		}
 	}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(6) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
-		wish.Copies = 0
-		wish.Kind, wish.Select, wish.Reason = events.GraphForce, []events.JobID{jobs[w.r.IntN(len(jobs))]}, "it is harmless"
+		wish = events.GraphWanted{
+			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{jobs[w.r.IntN(len(jobs))]}, Reason: "it is harmless",
+		}
 	}
 	w.say(wish)
 }
@@ -210,8 +225,9 @@ func (w *graphWorld) wantEach() {
 		if r := w.ledger.Requests[id]; !r.StartedAt.IsZero() {
 			w.say(
 				events.GraphWanted{RequestID: id, Key: "last-1", Kind: events.GraphRepair},
-				events.GraphWanted{RequestID: id, Key: "last-2", Kind: events.GraphRetrigger, Copies: 1},
+				events.GraphWanted{RequestID: id, Key: "last-2", Kind: events.GraphRetrigger, Copies: 1, Iterations: w.r.IntN(2)},
 				events.GraphWanted{RequestID: id, Key: "last-3", Kind: events.GraphNoise, Copies: 2},
+				events.GraphWanted{RequestID: id, Key: "last-4", Kind: events.GraphAdded, Where: []string{"name=*"}},
 			)
 		}
 	}

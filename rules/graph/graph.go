@@ -185,6 +185,14 @@ func (g *Graph) Needs(f func(n Need, met bool)) {
 	}
 }
 
+// Unmet reports whether a job has a need on another one that is not met.
+func (g *Graph) Unmet(number, on int) bool {
+	if !g.settled || !g.has(number) {
+		return false
+	}
+	return slices.ContainsFunc(g.ins[g.into[number]:g.into[number+1]], func(i int32) bool { return int(g.edges[i].on) == on && !g.edges[i].met })
+}
+
 // Change is a job that is in another state than before, or skipped because of another job.
 type Change struct {
 	Job      int

@@ -8,6 +8,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
+// MaxIterations is how often a job measures each test case at most.
+const MaxIterations = 1000
+
 // Candidate is a job of the base series that a wish for samples may clone, in its newest round.
 type Candidate struct {
 	Spec events.JobSpec
@@ -23,6 +26,9 @@ func (c Candidate) state() State {
 	}
 	return Ready
 }
+
+// ended reports whether the job has ended: what it needs makes no difference any more.
+func (c Candidate) ended() bool { return c.state().Over() && c.state() != Skipped }
 
 // is reports whether id names the job in any of its rounds.
 func (c Candidate) is(id events.JobID) bool {
@@ -70,23 +76,38 @@ func Retrigger(w events.GraphWanted, tag events.Tag, jobs []Candidate, edges fun
 		return Plan{}, fmt.Sprintf("%s needs %s, and job %s has not succeeded (%s): with --downstream needed it is measured, too",
 			LabelOf(specs[missing.Job]), LabelOf(on.Spec), on.Spec.ID, on.State)
 	}
-	number := make([]int, len(jobs))
+	number, original := make([]int, len(jobs)), make([]int, len(jobs))
 	for i, spec := range specs {
-		if cloned[i] {
+		if original[i] = -1; cloned[i] {
 			number[i] = len(p.Clones)
 			p.Clones = append(p.Clones, spec)
 		}
 	}
-	other := map[int]bool{}
+	// A job that exists may wait itself: then it waits for its own needs here, too, and never for a clone.
+	var others []int
+	other := func(i int) int {
+		if original[i] < 0 {
+			original[i] = len(p.Clones) + len(others)
+			others, p.Others = append(others, i), append(p.Others, specs[i])
+		}
+		return original[i]
+	}
+	of := map[int][]Need{}
 	for _, n := range needs {
-		if cloned[n.Job] && !cloned[n.On] && !other[n.On] {
-			other[n.On], number[n.On] = true, len(p.Clones)+len(p.Others)
-			p.Others = append(p.Others, specs[n.On])
+		of[n.Job] = append(of[n.Job], n)
+		switch {
+		case cloned[n.Job] && cloned[n.On]:
+			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
+		case cloned[n.Job]:
+			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: other(n.On), Until: n.Until})
 		}
 	}
-	for _, n := range needs {
-		if cloned[n.Job] {
-			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
+	for at := 0; at < len(others); at++ {
+		if jobs[others[at]].ended() {
+			continue
+		}
+		for _, n := range of[others[at]] {
+			p.Needs = append(p.Needs, Need{Job: original[n.Job], On: other(n.On), Until: n.Until})
 		}
 	}
 	return p, Changed(w, p.Clones)
@@ -148,6 +169,9 @@ func (p Plan) Samples(w events.GraphWanted, graph int, own events.Tag) (all []ev
 				spec.Benchmarks = w.Benchmarks
 			}
 			spec.Sample, spec.RequestID, spec.Backfill = events.NewSample(w.RequestID, graph, i+1), w.RequestID, spec.Artifact.Tag != own
+			if w.Iterations > 0 {
+				spec.Iterations = w.Iterations
+			}
 			spec.Round, spec.On = 0, nil
 			spec.ID = spec.First()
 			all = append(all, spec)
@@ -159,14 +183,16 @@ func (p Plan) Samples(w events.GraphWanted, graph int, own events.Tag) (all []ev
 // AllNeeds calls f with the needs of all copies, sorted by job. Others follow the jobs of all copies.
 func (p Plan) AllNeeds(copies int, f func(Need)) {
 	for i := range copies {
-		for _, n := range p.Needs {
-			n.Job += i * len(p.Clones)
-			if n.On < len(p.Clones) {
-				n.On += i * len(p.Clones)
-			} else {
-				n.On += (copies - 1) * len(p.Clones)
+		place := func(at int) int {
+			if at < len(p.Clones) {
+				return at + i*len(p.Clones)
 			}
-			f(n)
+			return at + (copies-1)*len(p.Clones)
+		}
+		for _, n := range p.Needs {
+			if n.Job < len(p.Clones) || i == copies-1 { // what the others need is said once
+				f(Need{Job: place(n.Job), On: place(n.On), Until: n.Until})
+			}
 		}
 	}
 }

@@ -126,10 +126,10 @@ func TestPlansAreClosed(t *testing.T) {
 		last := 0
 		var needs []Need
 		p.AllNeeds(w.Copies, func(n Need) {
-			if n.Job < last || n.On < len(all) && n.On/len(p.Clones) != n.Job/len(p.Clones) || n.On >= len(all)+len(p.Others) {
+			if n.Job < last || n.Job >= len(all) && n.On < len(all) || n.On < len(all) && n.On/len(p.Clones) != n.Job/len(p.Clones) || n.On >= len(all)+len(p.Others) {
 				t.Fatalf("need %+v of %d jobs and %d others", n, len(all), len(p.Others))
 			}
-			if n.On >= len(all) && n.Until == events.UntilSuccess {
+			if n.Job < len(all) && n.On >= len(all) && n.Until == events.UntilSuccess {
 				if on := p.Others[n.On-len(all)]; chosen[on.ID] {
 					t.Fatalf("a clone needs %s, which is cloned itself", on.ID)
 				}

@@ -155,6 +155,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.JobsCreated:
 		l.foldJobs(f)
 		if f.Graph != nil {
+			l.takeUp(id, f)
 			l.foldPart(f)
 		}
 		l.mend(id)
@@ -173,7 +174,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.stop(id)
 	case events.RequestCancelled:
 		for _, g := range l.Graphs[id] {
-			if g.Kind.Sampled() {
+			if g.Kind.Sampled() || g.Kind == events.GraphAdded {
 				l.cancelGraph(g)
 			}
 		}
@@ -310,6 +311,25 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 			}
 		}
 		l.wants(spec.ID, f.RequestID, f.Key)
+	}
+}
+
+// takeUp notes the jobs that other requests had made and that are jobs of the request, too, from now on.
+func (l *Ledger) takeUp(id events.RequestID, f events.JobsCreated) {
+	var off []events.JobSpec // expanding is work
+	for _, s := range f.Graph.Shared {
+		if !s.Added {
+			continue
+		}
+		if l.Past.has(s.ID) && off == nil {
+			off = l.switchedOff(id)
+		}
+		for _, spec := range off {
+			if spec.ID == s.ID {
+				l.revive(spec)
+			}
+		}
+		l.wants(s.ID, id, f.Key)
 	}
 }
 

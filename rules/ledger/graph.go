@@ -26,6 +26,8 @@ type Graph struct {
 	// States are those of its jobs, Jobs has the newest round of each.
 	States *graph.Graph
 	Jobs   []events.JobID
+	// Lent are the numbers of the jobs of an added graph that its request had before.
+	Lent []int `json:",omitempty"`
 	// blocked counts the blocked jobs for each lane of a target.
 	blocked map[events.Lane]int
 }
@@ -102,8 +104,23 @@ func (l *Ledger) Overdue(now time.Time) (all []*Graph) {
 	return all
 }
 
-// cancelGraph notes that the request of a graph does not want its jobs any more, but for those that another of its
-// graphs has. nil is ignored.
+// keeps reports whether the request of a graph that is cancelled still wants a job of it: one that another of its graphs has,
+// or one that it had before.
+func (l *Ledger) keeps(g *Graph, number int) bool {
+	kept := slices.Contains(g.Lent, number)
+	for _, p := range l.in[g.Jobs[number]] {
+		if p.graph == g || p.graph.Request != g.Request {
+			continue
+		}
+		if kept = !p.graph.Cancelled; kept {
+			return true
+		}
+	}
+	return kept
+}
+
+// cancelGraph notes that the request of a graph does not want its jobs any more, but for those that it keeps. nil is
+// ignored.
 func (l *Ledger) cancelGraph(g *Graph) {
 	if g == nil {
 		return
@@ -111,9 +128,9 @@ func (l *Ledger) cancelGraph(g *Graph) {
 	g.Cancelled = true
 	l.noteTimed(g.Request)
 	l.reseat(g.Jobs, func() {
-		for _, id := range g.Jobs {
+		for number, id := range g.Jobs {
 			j, ok := l.Jobs[id]
-			if !ok || j.State.Terminal() || slices.ContainsFunc(l.in[id], func(p place) bool { return p.graph != g && p.graph.Request == g.Request }) {
+			if !ok || j.State.Terminal() || l.keeps(g, number) {
 				continue
 			}
 			j.Wanters = slices.Clone(j.Wanters)
@@ -172,13 +189,16 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 	for i, spec := range f.Jobs {
 		if len(f.Graph.Again) > 0 {
 			if i < len(f.Graph.Again) {
-				l.again(g, f.Graph.Again[i], spec.ID)
+				l.runAgain(g, f.Graph.Again[i], spec.ID)
 			}
 			continue
 		}
 		l.number(g, f.Graph.First+i, spec.ID, spec.Optional, "")
 	}
 	for _, s := range f.Graph.Shared {
+		if g.Kind == events.GraphAdded && !s.Added {
+			g.Lent = append(g.Lent, s.Number)
+		}
 		l.number(g, s.Number, s.ID, s.Optional, s.Outcome)
 	}
 	for _, n := range f.Graph.Needs {
@@ -226,11 +246,25 @@ func (l *Ledger) laneOf(id events.JobID) events.Lane {
 	return events.Lane{}
 }
 
-// again puts the next round of a job in its place.
-func (l *Ledger) again(g *Graph, number int, id events.JobID) {
+// runAgain puts the next round of a job in its place in a graph, and in the added graphs of the request that have the job.
+func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 	if number < 0 || number >= len(g.Jobs) {
 		return
 	}
+	var also []place
+	for _, p := range l.in[g.Jobs[number]] {
+		if p.graph != g && p.graph.Request == g.Request && p.graph.Kind == events.GraphAdded && p.graph.States.State(p.number).Over() {
+			also = append(also, p)
+		}
+	}
+	l.again(g, number, id)
+	for _, p := range also {
+		l.again(p.graph, p.number, id)
+	}
+}
+
+// again puts the next round of a job in its place.
+func (l *Ledger) again(g *Graph, number int, id events.JobID) {
 	l.leave(g.Jobs[number], place{g, number})
 	l.enter(id, place{g, number})
 	changed := g.States.Again(number)
@@ -291,6 +325,9 @@ func (l *Ledger) follow(g *Graph, changed []graph.Change, fresh events.JobID) {
 		if !ok || j.State.Terminal() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Request == g.Request && w.Counts }) {
 			continue
 		}
+		if first, _, _ := l.NumberOf(g.Request, j.ID); first != g {
+			continue
+		}
 		if was, is := c.Was == graph.Skipped && j.ID != fresh, c.Now == graph.Skipped; was != is && l.Running[g.Request] {
 			l.Open[g.Request] += one(was) - one(is)
 			l.noteDue(g.Request)
@@ -305,7 +342,7 @@ func (l *Ledger) noteOver(id events.RequestID) { note(l.Over, id, len(l.OverOf(i
 // OverOf returns the graphs of a request that can end, by number.
 func (l *Ledger) OverOf(id events.RequestID) (over []*Graph) {
 	for _, g := range l.Graphs[id] {
-		open := g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill
+		open := g.Kind == events.GraphInitial || g.Kind == events.GraphBackfill || g.Kind == events.GraphAdded
 		if _, pending := l.Pending[id]; g.States.Settled() && g.States.Left() == 0 && !(open && pending) {
 			over = append(over, g)
 		}
@@ -320,7 +357,7 @@ func (l *Ledger) Leftover(g *Graph) (jobs []events.JobID) {
 		if !ok || g.States.State(number) != graph.Skipped || j.State != events.JobQueued || j.Place > 0 || len(l.in[id]) > 1 {
 			continue
 		}
-		if !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
+		if j.Sampled() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
 			jobs = append(jobs, id)
 		}
 	}
@@ -343,17 +380,21 @@ func (l *Ledger) Held(j *Job) bool {
 	return len(places) > 0 && !slices.ContainsFunc(places, func(at place) bool { return at.graph.States.State(at.number) == graph.Ready })
 }
 
-// Skips returns the job because of which another one is skipped for a request; false if it is not skipped.
+// Skips returns the job because of which another one is skipped for a request; false if it is not skipped. Of several graphs
+// that have the job, the first one says so: the others only wait for it.
 func (l *Ledger) Skips(id events.RequestID, j *Job) (cause events.JobID, ok bool) {
-	for _, at := range l.in[j.ID] {
-		if number, skipped := at.graph.States.Cause(at.number); skipped && at.graph.Request == id {
-			return at.graph.Jobs[number], true
-		}
+	g, number, ok := l.NumberOf(id, j.ID)
+	if !ok {
+		return "", false
 	}
-	return "", false
+	on, skipped := g.States.Cause(number)
+	if !skipped {
+		return "", false
+	}
+	return g.Jobs[on], true
 }
 
-// NumberOf returns the open graph of a request that has a job, and the job's number there; false if there is none.
+// NumberOf returns the first open graph of a request that has a job, and the job's number there; false if there is none.
 func (l *Ledger) NumberOf(id events.RequestID, job events.JobID) (g *Graph, number int, ok bool) {
 	for _, at := range l.in[job] {
 		if at.graph.Request == id {
@@ -361,6 +402,26 @@ func (l *Ledger) NumberOf(id events.RequestID, job events.JobID) (g *Graph, numb
 		}
 	}
 	return nil, 0, false
+}
+
+// NumberIn returns the number of a job in an open graph; false if it is not in it.
+func (l *Ledger) NumberIn(g *Graph, job events.JobID) (number int, ok bool) {
+	for _, at := range l.in[job] {
+		if at.graph == g {
+			return at.number, true
+		}
+	}
+	return 0, false
+}
+
+// AddedIn returns the open graph that brought a job into its request after the start; nil for none.
+func (l *Ledger) AddedIn(id events.RequestID, job events.JobID) *Graph {
+	for _, at := range l.in[job] {
+		if at.graph.Request == id && at.graph.Kind == events.GraphAdded && !slices.Contains(at.graph.Lent, at.number) {
+			return at.graph
+		}
+	}
+	return nil
 }
 
 // Awaits reports whether a request has blocked jobs for a lane.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // A job rests when it has ended and is on no lane. A request holds its jobs in memory until the request has ended, all
@@ -139,22 +140,47 @@ func (l *Ledger) share(id events.RequestID, jobs []events.JobID) {
 	}
 }
 
+// offJobs returns the jobs of an expansion that are switched off.
+func offJobs(x suite.Expansion) (all []events.JobSpec) {
+	for _, off := range slices.Concat(x.OffBackfill, x.Off) {
+		all = append(all, off.Job)
+	}
+	return all
+}
+
+// switchedOff returns the jobs that are switched off for a request that has started, in all their rounds.
+func (l *Ledger) switchedOff(id events.RequestID) (all []events.JobSpec) {
+	r, ok := l.Requests[id]
+	if !ok || r.Definitions == "" {
+		return nil
+	}
+	x, _, err := l.Expansion(r)
+	if err != nil {
+		return nil
+	}
+	for _, spec := range offJobs(x) {
+		all = append(all, l.rounds(spec)...)
+	}
+	return all
+}
+
 // expanded returns the jobs of a request that has started, in all their rounds, in the order in which a start makes
 // them: made are those that this request had made, for its parent and itself; shared are those rounds that other
-// requests had made.
+// requests had made. Of those that were switched off, and of its parent's, they are the ones that this request had made.
 func (l *Ledger) expanded(id events.RequestID) (made, shared []events.JobSpec) {
 	r, ok := l.Requests[id]
 	if !ok || r.Definitions == "" {
 		return nil, nil
 	}
-	own, backfill, _, err := l.Expand(r)
+	x, _, err := l.Expansion(r)
 	if err != nil {
 		return nil, nil
 	}
 	mine := func(s events.JobSpec) bool { return s.RequestID == id }
-	for i, spec := range append(backfill, own...) {
+	asked := append(x.Backfill, x.Own...)
+	for i, spec := range append(asked, offJobs(x)...) {
 		rounds := l.rounds(spec)
-		if i < len(backfill) && !slices.ContainsFunc(rounds, mine) {
+		if (i < len(x.Backfill) || i >= len(asked)) && !slices.ContainsFunc(rounds, mine) {
 			continue
 		}
 		for _, round := range rounds {

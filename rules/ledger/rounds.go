@@ -142,21 +142,27 @@ func (e LackError) Error() string { return e.Lack }
 // Expand turns a request into jobs with the definitions that it started with, or with the current ones before its
 // start. It returns a LackError when there are no usable definitions.
 func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
+	x, digest, err := l.Expansion(r)
+	return x.Own, x.Backfill, digest, err
+}
+
+// Expansion is Expand with the jobs that are switched off.
+func (l *Ledger) Expansion(r *request.Request) (x suite.Expansion, digest events.Digest, err error) {
 	name := r.Artifact.Suite
 	digest = r.Definitions
 	if digest == "" {
 		digest = l.Lines[name].InForce(r.Choice().Branch)
 		if why := l.Unusable[digest]; why != "" {
-			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
+			return x, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}
 	}
 	d, ok := l.Definitions[digest]
 	if !ok {
-		return nil, nil, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
+		return x, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
 	}
 	requires, err := l.Requires(r)
 	if err != nil {
-		return nil, nil, "", err
+		return x, "", err
 	}
 	wish := suite.Request{
 		ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest, ParentTag: r.Parent, Requires: requires,
@@ -165,8 +171,8 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 	if parent, known := l.ParentOf(r); known {
 		wish.Parent = &parent.Artifact
 	}
-	own, backfill, err = d.Expand(wish)
-	return own, backfill, digest, err
+	x, err = d.Expansion(wish)
+	return x, digest, err
 }
 
 // Requires returns the terms that a request and its queue add to those of the definitions. After the start they are

@@ -35,6 +35,7 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		for _, spec := range f.Jobs {
 			r.Jobs = append(r.Jobs, spec.ID)
 		}
+		r.shares(f.Graph)
 		r.answered(f.Key)
 	case events.GraphCreated:
 		r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind, Priority: f.Priority})
@@ -97,6 +98,18 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.State, r.EndedAt = events.StateSuperseded, at
 	}
 	return r
+}
+
+// shares notes the jobs that other requests had made and that are jobs of this one, too, from now on.
+func (r *Request) shares(part *events.GraphPart) {
+	if part == nil {
+		return
+	}
+	for _, s := range part.Shared {
+		if s.Added && !slices.Contains(r.Jobs, s.ID) && !slices.Contains(r.Shared, s.ID) {
+			r.Shared = append(slices.Clip(r.Shared), s.ID)
+		}
+	}
 }
 
 // answered notes that a wish was carried out or refused.

@@ -34,7 +34,7 @@ const (
 
 // CheckWish returns a wish with what it leaves out filled in, or a *Refusal of what could be carried out for no request.
 func CheckWish(w events.GraphWanted) (events.GraphWanted, error) {
-	if w.Key == "" || len(w.Key) > maxWish || len(w.Reason) > 4*maxWish || len(w.Select)+len(w.Where)+len(w.Benchmarks) > maxSelected {
+	if w.Key == "" || len(w.Key) > maxWish || len(w.Reason) > 4*maxWish || len(w.Select)+len(w.Where)+len(w.Benchmarks)+len(w.Labels) > maxSelected {
 		return w, refuse("a wish needs a key of at most %d bytes, a reason of at most %d, and names at most %d jobs, properties and benchmarks", maxWish, 4*maxWish, maxSelected)
 	}
 	for _, id := range w.Select {
@@ -96,9 +96,15 @@ func asked(w events.GraphWanted) Asked {
 
 // checkClones checks what a wish says of clones, and fills in what it leaves out.
 func checkClones(w *events.GraphWanted) error {
+	if err := checkChanges(*w); err != nil {
+		return err
+	}
 	switch w.Kind {
-	case events.GraphRerun, events.GraphRepair:
+	case events.GraphRerun, events.GraphRepair, events.GraphAdded:
 		if w.Copies != 0 || w.Downstream != "" || len(w.Benchmarks) > 0 || w.Priority != "" {
+			if w.Kind == events.GraphAdded {
+				return refuse("jobs that were switched off are added as the definitions have them: leave out copies, downstream, benchmarks and priority")
+			}
 			return refuse("a %s makes no copies: ask for a retrigger", w.Kind)
 		}
 		return nil
@@ -123,10 +129,10 @@ func checkClones(w *events.GraphWanted) error {
 		if w.Downstream != "" {
 			return refuse("noise is measured with the parent's artifact, where nothing depends on the samples: leave downstream out")
 		}
-	case events.GraphInitial, events.GraphBackfill, events.GraphAdded, events.GraphExternal:
+	case events.GraphInitial, events.GraphBackfill, events.GraphExternal:
 		return refuse("nobody can ask for a graph of kind %s", w.Kind)
 	default:
-		return refuse("unknown kind of graph %q: use rerun, repair, retrigger or noise", w.Kind)
+		return refuse("unknown kind of graph %q: use rerun, repair, retrigger, noise or added", w.Kind)
 	}
 	for _, glob := range w.Benchmarks {
 		// No commas: a comma separates values in the identity of a job.

@@ -131,6 +131,12 @@ func (t Template) Usual() events.Priority {
 	return t.Priority
 }
 
+// ForbidsMore reports whether the [[branch]] of a template says that its requests get no jobs that are switched off. That
+// requests of a kind set no options by themselves says nothing about it.
+func (d Definitions) ForbidsMore(t Template) bool {
+	return t.Branch != "" && slices.ContainsFunc(d.Branches, func(b Branch) bool { return b.Match == t.Branch && b.Customise == CustomiseNone })
+}
+
 // Template resolves a choice. The error names everything that is wrong, and lists what exists. A value that an option
 // has anyway may always be named, so the options of a template can be chosen again.
 func (d Definitions) Template(kind events.RequestKind, c Choice) (Template, error) {

@@ -54,6 +54,8 @@ func TestPlans(t *testing.T) {
 		want []string
 	}{
 		{"set 0", job(d, events.Master, nil), []string{"tables [full incr-full incr-patched] x3 5m0s go-build"}},
+		{"other iterations", job(d, events.Master, func(j *events.JobSpec) { j.Iterations = 30 }), []string{"tables [full incr-full incr-patched] x30 5m0s go-build"}},
+		{"iterations that nobody may ask for", job(d, events.Master, func(j *events.JobSpec) { j.Iterations = -1 }), []string{"tables [full incr-full incr-patched] x3 5m0s go-build"}},
 		{
 			"set 1, no patches", job(d, events.Try, func(j *events.JobSpec) { j.Set = 1 }),
 			[]string{"Generics [full incr-full] x1 1m30s go-build"},

@@ -181,8 +181,8 @@ const DownstreamNone = "none"
 
 // NewGraph is the body of a wish for more jobs of a request.
 type NewGraph struct {
-	// Kind is rerun or repair for the next rounds of jobs that did not succeed, retrigger for further samples, or noise for
-	// further samples of the parent.
+	// Kind is rerun or repair for the next rounds of jobs that did not succeed, retrigger for further samples, noise for
+	// further samples of the parent, or added for jobs that were switched off for the request.
 	Kind events.GraphKind `json:"kind"`
 	// Jobs names the jobs; empty means all, or for a rerun and a repair all that did not succeed. Select takes of these the
 	// ones that have properties, such as kind=compile,link.
@@ -195,6 +195,12 @@ type NewGraph struct {
 	// Benchmarks narrows the samples to these globs. Priority is low by default, idle for noise.
 	Benchmarks []string        `json:"benchmarks,omitempty"`
 	Priority   events.Priority `json:"priority,omitempty"`
+	// Force lets a rerun take jobs that succeeded: Jobs or Select must name some, and Reason say why.
+	Force bool `json:"force,omitempty"`
+	// Labels names the jobs that are added: kind, target, set, backend and profile, with slashes between them.
+	Labels []string `json:"labels,omitempty"`
+	// Iterations is how often the clones of a retrigger measure each test case; left out, as often as the definitions say.
+	Iterations *int `json:"iterations,omitempty"`
 	// Expect is the token of a dry run: another list of jobs is refused.
 	Expect string `json:"expect,omitempty"`
 	Reason string `json:"reason,omitempty"`
@@ -211,8 +217,11 @@ type GraphAnswer struct {
 	GraphKind events.GraphKind `json:"graph_kind"`
 	// Graph is the number of the graph with the jobs; nil if they are in none.
 	Graph *int `json:"graph"`
-	// Jobs are those that were made. Those of a dry run are the ones that would be cloned or run again, as they are now.
+	// Jobs are those that were made. Those of a dry run are the ones that would be cloned or run again, as they are now, or that
+	// would be added.
 	Jobs []GraphJob `json:"jobs"`
+	// Shared are jobs of other requests that were added.
+	Shared []events.JobID `json:"shared,omitempty"`
 	// Copies is how often a dry run would clone them.
 	Copies int `json:"copies,omitempty"`
 	// Token names the list of jobs (see NewGraph.Expect). It is empty after a wish for samples that expected none.
@@ -230,7 +239,7 @@ type GraphJob struct {
 	Tag   events.Tag `json:"tag"`
 	// Sample says to which sample the job belongs; empty for a next round.
 	Sample string `json:"sample,omitempty"`
-	// State is that of a job that would be cloned or run again, or blocked or skipped.
+	// State is that of a job that would be cloned or run again, or blocked or skipped. It is empty for one that would be made.
 	State string `json:"state,omitempty"`
 }
 

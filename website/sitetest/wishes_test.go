@@ -155,7 +155,22 @@ func TestWhatCannotBeWished(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no kind":                {st.child, client.NewGraph{}, 400, "use rerun, repair, retrigger or noise"},
+		"no kind":                {st.child, client.NewGraph{}, 400, "use rerun, repair, retrigger, noise or added"},
+		"force of a repair":      {st.child, client.NewGraph{Kind: events.GraphRepair, Force: true, Reason: "odd"}, 400, "force is for a rerun"},
+		"force without a reason": {st.child, client.NewGraph{Kind: events.GraphRerun, Force: true, Select: []string{"set=0"}, Reason: " "}, 400, "say why"},
+		"force of everything":    {st.child, client.NewGraph{Kind: events.GraphRerun, Force: true, Reason: "odd"}, 400, "name the jobs"},
+		"force after the end":    {st.child, client.NewGraph{Kind: events.GraphRerun, Force: true, Select: []string{"set=0"}, Reason: "odd"}, 409, "tacho graph retrigger"},
+		"no iterations":          {st.child, client.NewGraph{Kind: events.GraphRetrigger, Iterations: number(0)}, 400, "0 iterations"},
+		"too many iterations":    {st.child, client.NewGraph{Kind: events.GraphRetrigger, Iterations: number(1001)}, 400, "use 1 to 1000"},
+		"iterations of noise":    {st.child, client.NewGraph{Kind: events.GraphNoise, Iterations: number(3)}, 400, "only the clones of a retrigger"},
+		"iterations by nobody":   {st.child, client.NewGraph{Kind: events.GraphRetrigger, Iterations: number(3)}, 409, `customise = "any"`},
+		"labels of a retrigger":  {st.child, client.NewGraph{Kind: events.GraphRetrigger, Labels: []string{"a/b/0/c/d"}}, 400, "labels name jobs that were switched off"},
+		"nothing to add":         {st.child, client.NewGraph{Kind: events.GraphAdded}, 400, "name the jobs that are to be added"},
+		"no label":               {st.child, client.NewGraph{Kind: events.GraphAdded, Labels: []string{"doc"}}, 400, "a label is kind, target, set"},
+		"added jobs by ids":      {st.child, client.NewGraph{Kind: events.GraphAdded, Jobs: []events.JobID{st.work.ID}}, 400, "have no ids yet"},
+		"added jobs by state":    {st.child, client.NewGraph{Kind: events.GraphAdded, Select: []string{"state=queued"}}, 400, "have no state"},
+		"copies of added jobs":   {st.child, client.NewGraph{Kind: events.GraphAdded, Select: []string{"name=*"}, Copies: number(2)}, 400, "leave out copies"},
+		"nothing switched off":   {st.child, client.NewGraph{Kind: events.GraphAdded, Select: []string{"name=*"}}, 409, "is switched off"},
 		"an initial graph":       {st.child, client.NewGraph{Kind: events.GraphInitial}, 400, "nobody can ask for"},
 		"no copy":                {st.child, client.NewGraph{Kind: events.GraphRetrigger, Copies: number(0)}, 400, "0 copies"},
 		"too many copies":        {st.child, client.NewGraph{Kind: events.GraphRetrigger, Copies: number(21)}, 400, "use 1 to 20"},
