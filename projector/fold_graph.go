@@ -25,7 +25,7 @@ func (s *state) graphCreated(m moment, f events.GraphCreated) {
 	}
 	s.graphs[key] = newOpenGraph(graphRow{
 		RequestID: f.RequestID, Number: f.Graph, Kind: f.Kind, Key: cleanText(f.Key), Jobs: f.Jobs, Needs: f.Needs, LeftNeeds: f.Needs,
-		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline),
+		CreatedAt: m.at, CreatedSeq: m.seq, Priority: graphPriority(f.Priority), OnFailure: rule, Deadline: deadline(f.Deadline), Customised: f.Customised,
 	})
 	s.dirtyGraphs[key] = true
 }

@@ -28,6 +28,8 @@ type Graph struct {
 	// is how many samples it takes of each job. Both are zero if its jobs are no samples.
 	Priority events.Priority `db:"priority" json:"priority,omitempty"`
 	Copies   int             `db:"copies" json:"copies,omitempty"`
+	// Customised says that its jobs are not those that the definitions make: their results are never taken for evidence.
+	Customised bool `db:"customised" json:"customised,omitempty"`
 	// OnFailure is fail-fast if the failure of a required job skips every job that has not begun.
 	OnFailure events.OnFailure `db:"on_failure" json:"on_failure,omitempty"`
 	// Deadline is by when its jobs should have ended; nil for none.

@@ -8,6 +8,9 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
+// MaxIterations is how often a job measures each test case at most.
+const MaxIterations = 1000
+
 // Candidate is a job of the base series that a wish for samples may clone, in its newest round.
 type Candidate struct {
 	Spec events.JobSpec
@@ -148,6 +151,9 @@ func (p Plan) Samples(w events.GraphWanted, graph int, own events.Tag) (all []ev
 				spec.Benchmarks = w.Benchmarks
 			}
 			spec.Sample, spec.RequestID, spec.Backfill = events.NewSample(w.RequestID, graph, i+1), w.RequestID, spec.Artifact.Tag != own
+			if w.Iterations > 0 {
+				spec.Iterations = w.Iterations
+			}
 			spec.Round, spec.On = 0, nil
 			spec.ID = spec.First()
 			all = append(all, spec)

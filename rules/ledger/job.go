@@ -63,7 +63,7 @@ func (j *Job) Spec() events.JobSpec {
 		if m.caches != "" {
 			s.Caches = strings.Fields(m.caches)
 		}
-		s.Sample = m.sample
+		s.Sample, s.Iterations = m.sample, m.iterations
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On

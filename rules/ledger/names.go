@@ -30,8 +30,9 @@ type origin struct {
 type more struct {
 	against events.Artifact
 	// caches are joined by spaces, which no name has.
-	caches string
-	sample string
+	caches     string
+	sample     string
+	iterations int
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -71,7 +72,7 @@ func moreOf(j events.JobSpec) (m more) {
 	if j.Against != nil {
 		m.against = *j.Against
 	}
-	m.caches, m.sample = strings.Join(j.Caches, " "), j.Sample
+	m.caches, m.sample, m.iterations = strings.Join(j.Caches, " "), j.Sample, j.Iterations
 	return m
 }
 
@@ -116,7 +117,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	known, ok := n.likes[key]
 	if !ok {
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
-		j.On, j.Against, j.Caches, j.Sample = nil, nil, nil, ""
+		j.On, j.Against, j.Caches, j.Sample, j.Iterations = nil, nil, nil, "", 0
 		known = &j
 		n.likes[key] = known
 	}

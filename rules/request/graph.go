@@ -17,6 +17,8 @@ type Graph struct {
 	Needs []events.JobNeeds
 	// Priority is that of samples; empty for that of the request.
 	Priority events.Priority
+	// Customised says that its jobs differ from those of the definitions.
+	Customised bool
 	// OnFailure says what the failure of a required job means for the others.
 	OnFailure events.OnFailure
 	// Deadline is by when its jobs should have ended; zero for none.
@@ -54,7 +56,7 @@ func (g *Graph) created(id events.RequestID, key string, jobs int) events.Fact {
 		deadline = g.Deadline.UTC().Format(time.RFC3339)
 	}
 	return events.GraphCreated{
-		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure, Deadline: deadline,
+		RequestID: id, Graph: g.Number, Kind: g.Kind, Key: key, Jobs: jobs + len(g.Shared), Needs: needs, Priority: g.Priority, OnFailure: g.OnFailure, Deadline: deadline, Customised: g.Customised,
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/match"
 )
 
 // Limits that keep a typing error from making a million jobs.
 const (
-	maxIterations = 1000
 	maxSets       = 256
 	// maxTimeout is far above the time of any measured command, and low enough that multiples of it still fit a
 	// Duration.
@@ -280,8 +280,8 @@ func (c *checker) token(path, what, value string) {
 }
 
 func (c *checker) iterations(path string, n int) {
-	if n < 1 || n > maxIterations {
-		c.report(path, "iterations is %d: use 1 to %d", n, maxIterations)
+	if n < 1 || n > graph.MaxIterations {
+		c.report(path, "iterations is %d: use 1 to %d", n, graph.MaxIterations)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // The caches of scenarios: what the compiler finds when it starts.
@@ -78,7 +79,7 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 		plans = append(plans, BenchmarkPlan{
 			Benchmark: b, Profile: profile, Backend: backend,
 			Chain: chain, Cases: cases(job, b, chain),
-			Iterations: cmp.Or(b.Iterations, d.Defaults.Iterations), Timeout: timeout,
+			Iterations: cmp.Or(min(max(job.Iterations, 0), graph.MaxIterations), b.Iterations, d.Defaults.Iterations), Timeout: timeout,
 			Driver: cmp.Or(b.Driver, d.Artifact.Driver),
 		})
 	}
