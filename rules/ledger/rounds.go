@@ -142,31 +142,41 @@ func (e LackError) Error() string { return e.Lack }
 // Expand turns a request into jobs with the definitions that it started with, or with the current ones before its
 // start. It returns a LackError when there are no usable definitions.
 func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
+	d, asked, err := l.ForExpansion(r)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	own, backfill, err = d.Expand(asked)
+	return own, backfill, asked.Definitions, err
+}
+
+// ForExpansion returns the definitions that Expand uses, and what they must know about the request. Its errors are those of
+// Expand.
+func (l *Ledger) ForExpansion(r *request.Request) (suite.Definitions, suite.Request, error) {
 	name := r.Artifact.Suite
-	digest = r.Definitions
+	digest := r.Definitions
 	if digest == "" {
 		digest = l.Lines[name].InForce(r.Choice().Branch)
 		if why := l.Unusable[digest]; why != "" {
-			return nil, nil, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
+			return suite.Definitions{}, suite.Request{}, LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}
 	}
 	d, ok := l.Definitions[digest]
 	if !ok {
-		return nil, nil, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
+		return d, suite.Request{}, LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
 	}
 	requires, err := l.Requires(r)
 	if err != nil {
-		return nil, nil, "", err
+		return d, suite.Request{}, err
 	}
-	wish := suite.Request{
+	asked := suite.Request{
 		ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest, ParentTag: r.Parent, Requires: requires,
 		Choice: suite.Choice(r.Choice()),
 	}
 	if parent, known := l.ParentOf(r); known {
-		wish.Parent = &parent.Artifact
+		asked.Parent = &parent.Artifact
 	}
-	own, backfill, err = d.Expand(wish)
-	return own, backfill, digest, err
+	return d, asked, nil
 }
 
 // Requires returns the terms that a request and its queue add to those of the definitions. After the start they are

@@ -15,7 +15,7 @@ import (
 
 // Limits that keep a typing error from making a million jobs.
 const (
-	maxSets       = 256
+	maxSets = 256
 	// maxTimeout is far above the time of any measured command, and low enough that multiples of it still fit a
 	// Duration.
 	maxTimeout = 24 * time.Hour
