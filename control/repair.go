@@ -94,6 +94,8 @@ type WishAnswer struct {
 	// Jobs are those that were made, Graph is the number of the graph that has them; nil if none has them.
 	Jobs  []events.JobSpec
 	Graph *int
+	// Customised says that the jobs are not those that the definitions make.
+	Customised bool
 	// Seq is the last event of the answer.
 	Seq events.Seq
 }
@@ -115,6 +117,10 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 			a.Answered, a.Jobs, a.Seq = true, append(a.Jobs, f.Jobs...), e.Seq
 			if f.Graph != nil {
 				a.Graph = &f.Graph.Graph
+			}
+		case events.GraphCreated:
+			if f.Key == key {
+				a.Customised = f.Customised
 			}
 		case events.JobForced:
 			if f.Key == key {

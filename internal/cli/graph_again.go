@@ -105,6 +105,8 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		return p.json(a)
 	case a.DryRun && a.Copies > 0:
 		p.say("nothing is recorded: %s would be measured %s", jobs, phrase.Count(a.Copies, "more time"))
+	case a.DryRun && a.GraphKind == events.GraphExternal:
+		p.say("nothing is recorded: %s would be measured, as one sample beside the request", jobs)
 	case a.DryRun:
 		p.say("nothing is recorded: %s would run again", jobs)
 	case !a.Answered:
@@ -115,16 +117,16 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		p.say("request %s stays %s; graph %s/%d has %s:", a.RequestID, a.State, a.RequestID, *a.Graph, jobs)
 	}
 	heads, rows := []string{"JOB", "TAG", "NAME"}, [][]string{}
-	if a.DryRun {
+	if a.DryRun && a.GraphKind != events.GraphExternal {
 		heads = append(heads, "STATE")
-	} else if a.GraphKind.Sampled() {
+	} else if a.GraphKind.Sampled() && !a.DryRun {
 		heads = append(heads, "SAMPLE")
 	}
 	for _, j := range a.Jobs {
 		row := []string{string(j.JobID), short(j.Tag), j.Label, j.Sample + j.State} // one of them
 		rows = append(rows, row[:len(heads)])
 	}
-	if err := table(p.Stdout, heads, rows); err != nil || !a.DryRun {
+	if err := table(p.Stdout, heads, rows); err != nil || !a.DryRun || a.Token == "" {
 		return err
 	}
 	p.say("to have exactly these: --expect %s", a.Token)
@@ -145,16 +147,15 @@ type graphCancelCmd struct {
 
 // Help is shown by --help.
 func (*graphCancelCmd) Help() string {
-	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger or noise. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
+	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger or noise, and those that were submitted. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
 		"Example:\n\n  tacho graph cancel 1a2b3c4d/2 --reason 'one sample is enough'"
 }
 
 // Run withdraws the graph.
 func (c *graphCancelCmd) Run(ctx context.Context, p *Program) error {
-	request, last, cut := cutLast(c.Graph)
-	number, err := strconv.Atoi(last)
-	if !cut || err != nil || number < 0 || strings.TrimSpace(request) == "" {
-		return usage.Errorf("%q names no graph: write REQUEST/N, as `tacho graph list REQUEST` does", c.Graph)
+	request, number, err := graphNumbered(c.Graph)
+	if err != nil {
+		return err
 	}
 	cl, err := p.client()
 	if err != nil {
@@ -169,6 +170,16 @@ func (c *graphCancelCmd) Run(ctx context.Context, p *Program) error {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "graph %s/%d is cancelled; request %s stays %s\n", answer.RequestID, number, answer.RequestID, answer.State)
 	return err
+}
+
+// graphNumbered takes REQUEST/N apart.
+func graphNumbered(name string) (request string, number int, err error) {
+	request, last, cut := cutLast(name)
+	number, err = strconv.Atoi(last)
+	if !cut || err != nil || number < 0 || strings.TrimSpace(request) == "" {
+		return "", 0, usage.Errorf("%q names no graph: write REQUEST/N, as `tacho graph list REQUEST` does", name)
+	}
+	return request, number, nil
 }
 
 // repairAnswer prints which jobs run again.

@@ -162,9 +162,12 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	if g.Copies > 0 {
 		samples = ", " + phrase.Count(g.Copies, "sample")
 	}
-	p.heading("graph %s (%s%s): %s, %s with %s%s", graphName(g), g.Kind, when(g.OnFailure != "", ", "+string(g.OnFailure)), graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
+	p.heading("graph %s (%s%s): %s, %s with %s%s", graphName(g), g.Kind, when(g.OnFailure != "", ", "+string(g.OnFailure))+when(g.Customised, ", customised"), graphState(g), phrase.Count(g.Jobs, "job"), phrase.Count(g.Needs, "need"), samples)
 	if g.Deadline != nil && g.EndedAt == nil {
 		p.heading("  to be done by %s", moment(g.Deadline))
+	}
+	if g.Customised {
+		p.heading("  its jobs are not those of the definitions: see `tacho graph diff %s template`", graphName(g))
 	}
 	jobs, needs := g.Drawn(nil)
 	if len(jobs) > graph.MaxDrawn && !each {

@@ -10,7 +10,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// ReadProposed reads a graph from JSON of the form that `tacho graph show REQUEST/N --json` prints. What a job does not consist
+// ReadProposed reads a graph from JSON of the form that `tacho graph show REQUEST/N --json` prints, or `tacho request show REQUEST
+// --json` of a request whose jobs need no others. What a job does not consist
 // of, such as its state, is ignored. An error names the line and the column, or the numbers of jobs.
 func ReadProposed(data []byte) (Proposed, error) {
 	if len(data) > MaxProposed {
@@ -50,7 +51,7 @@ type writtenNeeds []writtenNeed
 
 type writtenNeed struct {
 	On    *int         `json:"on"`
-	Until events.Until `json:"until"`
+	Until events.Until `json:"until,omitempty"`
 }
 
 // UnmarshalJSON reads needs one by one.
@@ -179,7 +180,7 @@ const noGraph = "a graph is an object with the list \"nodes\", as `tacho graph s
 func (r *proposalReader) file() error {
 	err := r.object(noGraph, func(key string) error {
 		switch key {
-		case "nodes":
+		case "nodes", "job_list":
 			return r.nodes()
 		case "graphs":
 			return r.graphs()
@@ -264,4 +265,23 @@ func (r *proposalReader) resolve() (Proposed, error) {
 	}
 	p.sortNeeds()
 	return p, p.Check()
+}
+
+// Written returns the graph in the form that ReadProposed reads, without what jobs do not consist of.
+func (p Proposed) Written() any {
+	type written struct {
+		Number int `json:"number"`
+		events.ProposedJob
+		Needs []writtenNeed `json:"needs,omitempty"`
+	}
+	nodes := make([]written, len(p.Jobs))
+	for i, j := range p.Jobs {
+		nodes[i] = written{Number: j.Number, ProposedJob: j}
+	}
+	for _, n := range p.Needs {
+		nodes[n.Job].Needs = append(nodes[n.Job].Needs, writtenNeed{On: &p.Jobs[n.On].Number, Until: n.Until})
+	}
+	return struct {
+		Nodes []written `json:"nodes"`
+	}{nodes}
 }
