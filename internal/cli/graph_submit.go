@@ -40,7 +40,10 @@ func (c *graphSubmitCmd) Run(ctx context.Context, p *Program) error {
 		return err
 	}
 	proposed, err := graph.ReadProposed(data)
-	if err != nil {
+	switch {
+	case err != nil && c.File == "-":
+		return usage.Errorf("the graph on the standard input: %w", err)
+	case err != nil:
 		return usage.Errorf("%s: %w", c.File, err)
 	}
 	cl, err := p.client()
