@@ -99,6 +99,8 @@ type WishAnswer struct {
 	Graph *int
 	// Shared are jobs of other requests that are added to this one.
 	Shared []events.JobID
+	// Customised says that the jobs are not those that the definitions make.
+	Customised bool
 	// Seq is the last event of the answer.
 	Seq events.Seq
 }
@@ -125,6 +127,10 @@ func (c *Control) WishAnswer(ctx context.Context, id events.RequestID, key strin
 						a.Shared = append(a.Shared, s.ID)
 					}
 				}
+			}
+		case events.GraphCreated:
+			if f.Key == key {
+				a.Customised = f.Customised
 			}
 		case events.JobForced:
 			if f.Key == key {

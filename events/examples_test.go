@@ -8,6 +8,7 @@ func exampleFacts() []Fact {
 		Backend: "llvm", Profile: "check", Benchmarks: []string{"hello*"}, Optional: true, Definitions: "d1",
 		RequestID: "r0011223344556677", Backfill: true,
 	}
+	optional := true
 	c := TestCase{Benchmark: "helloworld", Profile: "check", Scenario: "full", Backend: "llvm", Target: lane.Target}
 	return []Fact{
 		RequestCreated{
@@ -53,7 +54,7 @@ func exampleFacts() []Fact {
 		GraphWanted{RequestID: "r0011223344556677", Key: "k3", Kind: GraphForce, Select: []JobID{"j1122334455667788"}, Reason: "the smoke test is broken"},
 		GraphProposed{
 			RequestID: "r0011223344556677", Key: "k4", First: 1, Needs: []JobNeeds{{Job: 1, On: []int{0}}},
-			Jobs: []ProposedJob{{Tag: "99aa", Kind: "compile", Target: lane.Target, Set: 1, Backend: "llvm", Profile: "check", Benchmarks: []string{"hello*"}, Iterations: 30, Optional: true}},
+			Jobs: []ProposedJob{{Number: 4, Tag: "99aa", Kind: "compile", Target: lane.Target, Set: 1, Backend: "llvm", Profile: "check", Benchmarks: []string{"hello*"}, Iterations: 30, Optional: &optional}},
 		},
 		GraphWanted{RequestID: "r0011223344556677", Key: "k4", Kind: GraphExternal, Parts: 1, Content: "d2", Reason: "more iterations"},
 		GraphCreated{RequestID: "r0011223344556677", Graph: 3, Kind: GraphExternal, Key: "k4", Jobs: 2, Needs: 1, Priority: PriorityLow, Customised: true},

@@ -122,6 +122,7 @@ func (f RequestSuperseded) Whose() RequestID        { return f.RequestID }
 func (f RequestBuildFailed) Whose() RequestID       { return f.RequestID }
 func (f JobsWithdrawn) Whose() RequestID            { return f.RequestID }
 func (f GraphWanted) Whose() RequestID              { return f.RequestID }
+func (f GraphProposed) Whose() RequestID            { return f.RequestID }
 func (f GraphRefused) Whose() RequestID             { return f.RequestID }
 func (f PriorityChanged) Whose() RequestID          { return f.RequestID }
 func (f GraphCreated) Whose() RequestID             { return f.RequestID }
@@ -143,6 +144,7 @@ func (RequestSuperseded) requestFact()        {}
 func (RequestBuildFailed) requestFact()       {}
 func (JobsWithdrawn) requestFact()            {}
 func (GraphWanted) requestFact()              {}
+func (GraphProposed) requestFact()            {}
 func (GraphRefused) requestFact()             {}
 func (PriorityChanged) requestFact()          {}
 func (GraphCreated) requestFact()             {}

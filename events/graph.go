@@ -113,8 +113,10 @@ type GraphProposed struct {
 	Needs []JobNeeds `json:"needs,omitempty"`
 }
 
-// ProposedJob is a job of an external graph. What it leaves out is that of the job with the same label in the definitions.
+// ProposedJob is a job of an external graph. What it leaves out follows from the definitions.
 type ProposedJob struct {
+	// Number is the one that its writer gave it, for messages. Its number in the graph is its place.
+	Number int `json:"number,omitempty"`
 	// Tag is that of the request's own artifact, or of its parent; empty for its own.
 	Tag        Tag      `json:"tag,omitempty"`
 	Kind       JobKind  `json:"kind"`
@@ -124,8 +126,9 @@ type ProposedJob struct {
 	Profile    Profile  `json:"profile"`
 	Benchmarks []string `json:"benchmarks,omitempty"`
 	// Iterations is how often each test case is measured; 0 for as often as the definitions say.
-	Iterations int  `json:"iterations,omitempty"`
-	Optional   bool `json:"optional,omitempty"`
+	Iterations int `json:"iterations,omitempty"`
+	// Optional is nil for what its target is.
+	Optional *bool `json:"optional,omitempty"`
 	// Requires are the terms that the machine of a matched job must meet.
 	Requires []string `json:"requires,omitempty"`
 }

@@ -53,7 +53,7 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.graphEnded(m, f)
 	case events.JobForced:
 		s.jobForced(m, f)
-	case events.GraphWanted, events.GraphRefused:
+	case events.GraphProposed, events.GraphWanted, events.GraphRefused:
 		// They are in the archive; JobsCreated tells what was made.
 	}
 }
@@ -250,6 +250,6 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against, Caches: list(spec.Caches), Near: []string{},
-		Sample: cleanText(spec.Sample),
+		Sample: cleanText(spec.Sample), Iterations: spec.Iterations,
 	}
 }

@@ -72,8 +72,9 @@ type GraphJob struct {
 	Graph  int `db:"graph" json:"-"`
 	Number int `db:"number" json:"number"`
 	// JobID is its newest round in the graph.
-	JobID    events.JobID `db:"job_id" json:"job_id"`
-	Optional bool         `db:"optional" json:"optional,omitempty"`
+	JobID events.JobID `db:"job_id" json:"job_id"`
+	// Optional jobs never keep a graph from success.
+	Optional bool `db:"optional" json:"optional"`
 	// State is blocked, skipped, queued, in_progress, success, failure or cancelled. What was skipped when the graph ended
 	// stays so.
 	State string `db:"state" json:"state"`
@@ -98,6 +99,16 @@ type GraphJob struct {
 	DequeuedAt *time.Time           `db:"dequeued_at" json:"dequeued_at"`
 	FinishedAt *time.Time           `db:"finished_at" json:"finished_at"`
 	DurationMS int64                `db:"duration_ms" json:"duration_ms"`
+	// Benchmarks are name globs; empty means all of the set. Requires are the terms that the machine of a matched job meets.
+	// Iterations is how often each test case is measured, if the job was changed so; 0 for as often as the definitions say.
+	Benchmarks []string `db:"benchmarks" json:"benchmarks,omitempty"`
+	Requires   []string `db:"requires" json:"requires,omitempty"`
+	Iterations int      `db:"iterations" json:"iterations,omitempty"`
+	// The others are what else the job consists of.
+	Measures     []string           `db:"measures" json:"-"`
+	Caches       []string           `db:"caches" json:"-"`
+	Matched      bool               `db:"matched" json:"-"`
+	ArtifactKind events.RequestKind `db:"artifact_kind" json:"-"`
 }
 
 // GraphNeed is a job that another one needs, by number.

@@ -246,6 +246,8 @@ type Job struct {
 	Wished     bool       `db:"wished" json:"-"`
 	// Forced is why a person let the job run although its needs were not met; empty if it was not forced.
 	Forced string `db:"forced" json:"forced,omitempty"`
+	// Iterations is how often the job measures each test case, if it was changed so; 0 for as often as the definitions say.
+	Iterations int `db:"iterations" json:"iterations,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

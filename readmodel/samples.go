@@ -58,7 +58,11 @@ func (g Graph) SampleWords(name string) string {
 	if !ok || s.Request != g.RequestID || s.Graph != g.Number {
 		return ""
 	}
-	return fmt.Sprintf("sample %d of %d of graph %d (%s)", s.Copy, g.Copies, g.Number, g.Kind)
+	customised := ""
+	if g.Customised {
+		customised = ", customised"
+	}
+	return fmt.Sprintf("sample %d of %d of graph %d (%s%s)", s.Copy, g.Copies, g.Number, g.Kind, customised)
 }
 
 // NoiseRow is one row of noise: what one noise graph found for one metric of one test case on one machine.
@@ -188,6 +192,8 @@ type SampleOf struct {
 	Copies int              `json:"copies"`
 	// JobID is the job of the base series that measures the same, in its newest round; empty if it has left the tables.
 	JobID events.JobID `json:"job_id,omitempty"`
+	// Customised says that the jobs of the graph are not those that the definitions make.
+	Customised bool `json:"customised,omitempty"`
 	// Words say it, such as "sample 2 of 5 of graph 1 (noise)". They leave out the job.
 	Words string `json:"words"`
 }
@@ -205,7 +211,7 @@ func sampleOf(ctx context.Context, q querier, j Job) (*SampleOf, error) {
 	of := SampleOf{Graph: name.Graph, Copy: name.Copy, Words: fmt.Sprintf("sample %d of graph %d", name.Copy, name.Graph)}
 	for _, g := range graphs {
 		if g.Number == name.Graph {
-			of.Kind, of.Copies, of.Words = g.Kind, g.Copies, g.SampleWords(j.Sample)
+			of.Kind, of.Copies, of.Customised, of.Words = g.Kind, g.Copies, g.Customised, g.SampleWords(j.Sample)
 		}
 	}
 	base, err := values[events.JobID](ctx, q, "sample_base", j.ID)

@@ -227,6 +227,7 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 		}
 	}
 	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
+	d.Branches = []suite.Branch{{Match: "*", Customise: suite.CustomiseAny}}
 	return d
 }
 
@@ -239,7 +240,7 @@ func TestRandomGraphs(t *testing.T) {
 		named := &seeded{TB: t, seed: seed}
 		f := newGraphFarm(named, randomKinds(r))
 		named.farm = f
-		f.random = r
+		f.random, f.branch = r, "main"
 		tags := []events.Tag{"t0", "t1", "t2", "t3"}
 		var asked []events.RequestID
 		for range 10 + r.IntN(60) {
@@ -453,6 +454,10 @@ func (f *graphFarm) wishAtRandom(id events.RequestID) {
 	if open := f.state.Graphs[id]; len(open) > 0 && r.IntN(3) == 0 {
 		jobs := open[r.IntN(len(open))].Jobs
 		f.force(id, jobs[r.IntN(len(jobs))])
+		return
+	}
+	if r.IntN(5) == 0 {
+		f.submitAtRandom(id)
 		return
 	}
 	w := events.GraphWanted{Kind: []events.GraphKind{events.GraphRepair, events.GraphRerun, events.GraphRetrigger, events.GraphNoise, events.GraphAdded}[r.IntN(5)]}

@@ -28,6 +28,8 @@ type graphFarm struct {
 	// ends says how the rounds of a job end, by kind: one letter each, + success, - failure, ~ an attempt that is lost
 	// before. The last one stands for all later ones; without any, jobs succeed.
 	ends map[events.JobKind]string
+	// branch is that of requests; empty for none.
+	branch string
 	// ran has the jobs in the order in which they ended.
 	ran []string
 	// random ends jobs at random instead; nil for not.
@@ -113,7 +115,7 @@ func (f *graphFarm) die() {
 func (f *graphFarm) ask(tag, parent events.Tag, kind events.RequestKind) events.RequestID {
 	id := events.RequestID("r" + string(tag))
 	f.fold(events.RequestCreated{
-		RequestID: id, Kind: kind, Suite: "s", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady,
+		RequestID: id, Kind: kind, Suite: "s", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: f.branch,
 	})
 	return id
 }

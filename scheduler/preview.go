@@ -8,14 +8,16 @@ import (
 )
 
 // Preview returns what a scheduler with the policy p would make for a wish if it was asked for now. The ledger stays as it
-// is. The wish is as request.CheckWish returned it.
-func Preview(l *ledger.Ledger, id events.RequestID, wish events.GraphWanted, p Policy) graph.Preview {
+// is. The wish is as request.CheckWish returned it; parts are those of a graph that somebody wrote.
+func Preview(l *ledger.Ledger, id events.RequestID, wish events.GraphWanted, p Policy, parts ...events.GraphProposed) graph.Preview {
 	s := &state{l}
 	r, ok := l.Requests[id]
 	if !ok {
 		return graph.Preview{Refused: "there is no request " + string(id)}
 	}
 	switch {
+	case wish.Kind == events.GraphExternal:
+		return s.previewExternal(r, wish, parts, p)
 	case wish.Kind.Sampled():
 		return s.previewSamples(r, wish, p)
 	case wish.Kind == events.GraphAdded:

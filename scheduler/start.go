@@ -162,6 +162,8 @@ func decideWish(s *state, r *request.Request, p Policy) decision {
 		return facts
 	}
 	switch {
+	case wish.Kind == events.GraphExternal:
+		return decideExternal(s, r, wish, p)
 	case wish.Kind.Sampled():
 		return decideSamples(s, r, wish, p)
 	case wish.Kind == events.GraphForce:

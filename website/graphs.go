@@ -59,6 +59,8 @@ type graphView struct {
 	More  int
 	// Timings is what its jobs did over time; nil if there is too much of it for a page.
 	Timings *timingsView
+	// Differs is how its jobs differ from those of the definitions; nil if they do not.
+	Differs *customisedView
 }
 
 // Sampled reports whether the jobs of the graph are samples.
@@ -128,12 +130,17 @@ func (s *Server) graphViews(r *http.Request, suite events.SuiteName, graphs []re
 	if err := s.tables().Measured(r.Context(), suite, sampled); err != nil {
 		return nil, err
 	}
+	differs, err := s.customised(r.Context(), graphs)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]graphView, len(graphs))
 	for i, g := range graphs {
 		if g.Drawn {
 			g.Graph, sampled = sampled[0], sampled[1:]
 		}
 		views[i] = newGraphView(g, len(graphs))
+		views[i].Differs = differs[g.Number]
 	}
 	return views, nil
 }

@@ -82,6 +82,7 @@ func (s *Server) api() []route {
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
 		{path: "requests/{request}/graphs/{graph}/timings", summary: "What the jobs of a graph did over time: running, waiting, blocked; the critical path as it was, what each end unblocked, and machine time that was lost", answer: readmodel.Timings{}, json: s.timings, effort: long},
+		{path: "requests/{request}/graphs/{graph}/differences", summary: "How the jobs of a graph differ from those that the definitions make for the request; an empty list if they do not", answer: readmodel.GraphDifferences{}, json: s.differences, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,
@@ -161,6 +162,7 @@ func (s *Server) api() []route {
 		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed, with rerun and force also others; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest, accounts: true},
 		{path: "requests/{request}/graphs", summary: "Measure jobs of a request again: rerun or repair what did not succeed, take further samples (retrigger, noise), or add jobs that were switched off (added); with dry_run, say which", body: client.NewGraph{}, answer: client.GraphAnswer{}, json: s.wantGraph, accounts: true},
 		{method: http.MethodPut, path: "requests/{request}/graphs/{graph}/priority", summary: "Give a graph of samples another priority, also of a request that has ended", body: client.NewPriority{}, answer: client.RequestAnswer{}, json: s.prioritiseGraph, accounts: true},
+		{path: "requests/{request}/graphs/external", summary: "Submit a graph of your own jobs, up to 16 MiB: they are measured as one sample beside the request; with dry_run, say which", body: client.SubmittedGraph{}, answer: client.GraphAnswer{}, json: s.submitGraph, accounts: true},
 		{path: "requests/{request}/graphs/{graph}/cancel", summary: "Withdraw a graph that was asked for; the request stays as it is", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelGraph, accounts: true},
 		{path: "jobs/{job}/force", summary: "Let a job run although jobs that it needs have not succeeded", body: client.Force{}, answer: client.ForceAnswer{}, json: s.forceJob, accounts: true},
 		{path: "requests/{request}/artifacts-ready", summary: "Say that the artifact of a try request exists", body: client.Artifacts{}, answer: client.RequestAnswer{}, json: s.artifactsReady, accounts: true},

@@ -59,8 +59,8 @@ type Config struct {
 	// process cannot do that.
 	Verify func(ctx context.Context) (report any, err error)
 	// Preview returns what a scheduler would make for a checked wish now, with everything counted that the log holds when it
-	// is called. It is nil if this process cannot tell.
-	Preview func(ctx context.Context, id events.RequestID, wish events.GraphWanted) (graph.Preview, error)
+	// is called. parts are those of a graph that somebody wrote. It is nil if this process cannot tell.
+	Preview func(ctx context.Context, id events.RequestID, wish events.GraphWanted, parts ...events.GraphProposed) (graph.Preview, error)
 	// Site is the URL by which others reach the website, for the links of reports; empty leaves them out.
 	Site string
 	// Version is the version of the program.

@@ -88,25 +88,7 @@ func (s *Server) want(r *http.Request, who control.By, wish events.GraphWanted) 
 	if err != nil {
 		return client.GraphAnswer{}, err
 	}
-	out := client.GraphAnswer{RequestAnswer: requestAnswer(q, recorded), Key: wish.Key, GraphKind: wish.Kind, Jobs: []client.GraphJob{}, Token: wish.Expect}
-	answer, err := s.Control.AwaitAnswer(r.Context(), id, wish.Key)
-	switch {
-	case err != nil:
-		return out, err
-	case answer.Refused != "":
-		return out, refusedWish(id, answer.Refused)
-	}
-	out.Answered, out.Graph, out.Shared = answer.Answered, answer.Graph, answer.Shared
-	for _, spec := range answer.Jobs {
-		out.Jobs = append(out.Jobs, wishedJob(spec, ""))
-	}
-	if !wish.Kind.Sampled() && answer.Answered {
-		for _, id := range answer.Shared {
-			answer.Jobs = append(answer.Jobs, events.JobSpec{ID: id})
-		}
-		out.Token = graph.Token(answer.Jobs)
-	}
-	return out, nil
+	return s.answered(r.Context(), id, wish, requestAnswer(q, recorded))
 }
 
 // forceJob records the wish to let a job run although its needs are not met, and waits a moment for the scheduler's answer.
@@ -149,15 +131,20 @@ func (s *Server) forceJob(w http.ResponseWriter, r *http.Request, _ *params) (an
 
 // preview returns what would be made for a wish now.
 func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWanted) (client.GraphAnswer, error) {
-	if s.Preview == nil {
-		return client.GraphAnswer{}, wrong(http.StatusNotImplemented, "ask a website that decides on the log", "this process cannot say what would be made")
-	}
 	id, err := s.wishedOf(r, wish)
 	if err != nil {
 		return client.GraphAnswer{}, err
 	}
 	if wish.Key == "" {
 		wish.Key = uuid.NewString()
+	}
+	return s.previewOf(r, who, id, wish)
+}
+
+// previewOf is preview for a request that is known. parts are those of a graph that somebody wrote.
+func (s *Server) previewOf(r *http.Request, who control.By, id events.RequestID, wish events.GraphWanted, parts ...events.GraphProposed) (client.GraphAnswer, error) {
+	if s.Preview == nil {
+		return client.GraphAnswer{}, wrong(http.StatusNotImplemented, "ask a website that decides on the log", "this process cannot say what would be made")
 	}
 	q, at, wish, err := s.Control.CheckWant(r.Context(), who, id, wish)
 	if err != nil {
@@ -169,7 +156,7 @@ func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWante
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.WaitFor)
 	defer cancel()
-	found, err := s.Preview(ctx, id, wish)
+	found, err := s.Preview(ctx, id, wish, parts...)
 	done()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -181,6 +168,7 @@ func (s *Server) preview(r *http.Request, who control.By, wish events.GraphWante
 	}
 	out := client.GraphAnswer{
 		RequestAnswer: requestAnswer(q.Request, at), GraphKind: wish.Kind, Copies: wish.Copies, Jobs: []client.GraphJob{}, Token: found.Token, DryRun: true,
+		Customised: found.Customised, Differences: found.Differs,
 	}
 	for _, c := range found.Jobs {
 		out.Jobs = append(out.Jobs, wishedJob(c.Spec, c.State))

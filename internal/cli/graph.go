@@ -12,13 +12,14 @@ type graphCmd struct {
 	Timings graphTimingsCmd `cmd:"" help:"Show what the jobs of a graph did over time, its critical path, and machine time that was lost."`
 	Plan    graphPlanCmd    `cmd:"" help:"Show the jobs that a request would make, what they need, and an order in which they could run."`
 
-	Diff graphDiffCmd `cmd:"" help:"Show how the jobs differ that requests would make with two suites, branches, graphs or options."`
+	Diff graphDiffCmd `cmd:"" help:"Show how the jobs differ that requests would make with two suites, branches, graphs or options, or those of a graph from what its definitions make."`
 
 	Retrigger graphRetriggerCmd `cmd:"" help:"Measure jobs again, as samples beside what was measured."`
 	Noise     graphNoiseCmd     `cmd:"" help:"Measure the parent several times more, to see how much its results differ by chance."`
 	Repair    graphRepairCmd    `cmd:"" help:"Run jobs again that did not succeed."`
 	Add       graphAddCmd       `cmd:"" help:"Add jobs to a request that its graph or its options switched off."`
-	Cancel    graphCancelCmd    `cmd:"" help:"Withdraw a graph of samples, of a repair or of added jobs."`
+	Submit    graphSubmitCmd    `cmd:"" help:"Submit a graph of your own jobs, measured beside a request."`
+	Cancel    graphCancelCmd    `cmd:"" help:"Withdraw a graph that somebody asked for."`
 }
 
 // drawn are the flags of commands that can print a graph as a drawing.

@@ -116,6 +116,8 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		p.say("nothing is recorded: %s would be added", jobs)
 	case a.DryRun && a.Copies > 0:
 		p.say("nothing is recorded: %s would be measured %s", jobs, phrase.Count(a.Copies, "more time"))
+	case a.DryRun && a.GraphKind == events.GraphExternal:
+		p.say("nothing is recorded: %s would be measured, as one sample beside the request", jobs)
 	case a.DryRun:
 		p.say("nothing is recorded: %s would run again", jobs)
 	case !a.Answered:
@@ -126,9 +128,9 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		p.say("request %s stays %s; graph %s/%d has %s:", a.RequestID, a.State, a.RequestID, *a.Graph, jobs)
 	}
 	heads, rows := []string{"JOB", "TAG", "NAME"}, [][]string{}
-	if a.DryRun {
+	if a.DryRun && a.GraphKind != events.GraphExternal {
 		heads = append(heads, "STATE")
-	} else if a.GraphKind.Sampled() {
+	} else if a.GraphKind.Sampled() && !a.DryRun {
 		heads = append(heads, "SAMPLE")
 	}
 	if len(a.Shared) > 0 {
@@ -138,7 +140,7 @@ func (p *Program) graphAnswer(a client.GraphAnswer, asJSON bool) error {
 		row := []string{string(j.JobID), short(j.Tag), j.Label, j.Sample + j.State} // one of them
 		rows = append(rows, row[:len(heads)])
 	}
-	if err := table(p.Stdout, heads, rows); err != nil || !a.DryRun {
+	if err := table(p.Stdout, heads, rows); err != nil || !a.DryRun || a.Token == "" {
 		return err
 	}
 	p.say("to have exactly these: --expect %s", a.Token)
@@ -159,7 +161,7 @@ type graphCancelCmd struct {
 
 // Help is shown by --help.
 func (*graphCancelCmd) Help() string {
-	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger, noise or added jobs. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
+	return "Only graphs that somebody asked for can be cancelled alone: those of a repair, a retrigger, noise or added jobs, and those that were submitted. Their jobs stop, but for those that another request waits for; what was measured stays.\n\n" +
 		"Example:\n\n  tacho graph cancel 1a2b3c4d/2 --reason 'one sample is enough'"
 }
 

@@ -166,6 +166,9 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	if g.Deadline != nil && g.EndedAt == nil {
 		p.heading("  to be done by %s", moment(g.Deadline))
 	}
+	if g.Customised {
+		p.heading("  its jobs are not those of the definitions: see `tacho graph diff %s template`", graphName(g))
+	}
 	jobs, needs := g.Drawn(nil)
 	if len(jobs) > graph.MaxDrawn && !each {
 		return p.showFolded(g, graph.FoldWithin(jobs, needs, foldsPrinted, foldsPrinted*foldsPrinted))
@@ -268,7 +271,8 @@ func (p *Program) failedOf(g readmodel.Graph) error {
 // measuredTable prints what the samples of a graph measured; of a retrigger also each of them, beside the base series.
 func (p *Program) measuredTable(g readmodel.Graph) error {
 	head := []string{"TEST CASE", "METRIC", "SAMPLES", "SMALLEST", "LARGEST", "SPREAD"}
-	if g.Kind == events.GraphRetrigger {
+	beside := g.Kind == events.GraphRetrigger || g.Kind == events.GraphExternal // the base series measured the same
+	if beside {
 		head = append(head, "BASE", "EACH")
 	}
 	var rows [][]string
@@ -279,7 +283,7 @@ func (p *Program) measuredTable(g readmodel.Graph) error {
 			spread = compare.Percent(*m.Spread)
 		}
 		row := []string{m.TestCase.String() + when(m.Machine != "", " on "+m.Machine), string(m.Metric), fmt.Sprint(len(m.Minima)), format(m.Smallest), format(m.Largest), spread}
-		if g.Kind == events.GraphRetrigger {
+		if beside {
 			base, each := "-", make([]string, len(m.Minima))
 			if m.Base != nil {
 				base = format(*m.Base)

@@ -38,6 +38,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 	p.facts([][2]string{
 		{"request", string(j.RequestID) + when(j.Backfill, " (backfill)")},
 		{"sample", sampleWords(j.SampleOf)},
+		{"iterations", when(j.Iterations > 0, fmt.Sprintf("%d, and not as the definitions say", j.Iterations))},
 		{"priority", when(j.SampleOf != nil, j.Priority.String())},
 		{"suite", string(j.Suite)},
 		{"tag", short(j.Tag) + against},

@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
@@ -107,7 +108,7 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		d.Kinds = append(d.Kinds, k)
 	}
 	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
-	d.Branches = []suite.Branch{{Match: "main", Customise: suite.CustomiseAny}}
+	d.Branches = []suite.Branch{{Match: "*", Customise: suite.CustomiseAny}}
 	return d
 }
 
@@ -192,6 +193,10 @@ func (w *graphWorld) want() {
 	if r.StartedAt.IsZero() {
 		return
 	}
+	if w.r.IntN(5) == 0 {
+		w.submit(r)
+		return
+	}
 	wish := events.GraphWanted{RequestID: r.ID, Key: fmt.Sprint("k", w.ledger.Seq, w.r.IntN(1000)), Kind: wishedKinds[w.r.IntN(len(wishedKinds))]}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
@@ -217,6 +222,32 @@ func (w *graphWorld) want() {
 		}
 	}
 	w.say(wish)
+}
+
+// submit submits a graph of some jobs that the definitions have, with needs of its own.
+func (w *graphWorld) submit(r *request.Request) {
+	own, backfill, _, err := w.ledger.Expand(r)
+	all := append(own, backfill...)
+	if err != nil || len(all) == 0 || slices.ContainsFunc(r.Wishes, func(w events.GraphWanted) bool { return w.Kind == events.GraphExternal }) {
+		return
+	}
+	var p graph.Proposed
+	w.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, j := range all[:1+w.r.IntN(len(all))] {
+		p.Jobs = append(p.Jobs, events.ProposedJob{Number: i, Tag: j.Artifact.Tag, Kind: j.Kind, Target: j.Target, Set: j.Set, Backend: j.Backend, Profile: j.Profile, Iterations: w.r.IntN(3)})
+		for on := range i {
+			if w.r.IntN(3) == 0 {
+				p.Needs = append(p.Needs, graph.Need{Job: i, On: on, Until: []events.Until{events.UntilSuccess, events.UntilEnded}[w.r.IntN(2)]})
+			}
+		}
+	}
+	key := fmt.Sprint("k", w.ledger.Seq, w.r.IntN(1000))
+	parts := p.Parts(r.ID, key)
+	var facts []events.Fact
+	for _, part := range parts {
+		facts = append(facts, part)
+	}
+	w.say(append(facts, events.GraphWanted{RequestID: r.ID, Key: key, Kind: events.GraphExternal, Parts: len(parts), Content: p.Content()})...)
 }
 
 // wantEach asks for each kind of jobs again for every request that has started.

@@ -183,7 +183,7 @@ func (p *parts) policy() scheduler.Policy {
 }
 
 // preview returns what the scheduler would make for a wish now.
-func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.GraphWanted) (found graph.Preview, err error) {
+func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.GraphWanted, proposed ...events.GraphProposed) (found graph.Preview, err error) {
 	head, err := p.core.log.Head(ctx)
 	if err != nil {
 		return found, err
@@ -191,7 +191,7 @@ func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.Gr
 	if err := p.shell.Wait(ctx, head.Last); err != nil {
 		return found, err
 	}
-	p.shell.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, p.policy()) })
+	p.shell.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, p.policy(), proposed...) })
 	return found, nil
 }
 

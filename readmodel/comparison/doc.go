@@ -34,6 +34,9 @@ type Side struct {
 	Note     string `json:"note,omitempty"`
 }
 
+// ForcedWords says in a sentence which jobs were forced; empty if none was.
+func (c Comparison) ForcedWords() string { return compare.ForcedWords(c.Forced) }
+
 // Comparison is the judgement on two artifacts, and what it is based on.
 type Comparison struct {
 	Suite events.SuiteName `json:"suite"`
@@ -45,6 +48,8 @@ type Comparison struct {
 	// Complete is set if both sides are complete; else Incomplete says in words what may be missing.
 	Complete   bool   `json:"complete"`
 	Incomplete string `json:"incomplete,omitempty"`
+	// Forced are the jobs of both that ran although not all that they need had succeeded.
+	Forced []compare.ForcedJob `json:"forced,omitempty"`
 	// Failed are the test cases of B that have an error and no result, with the part of the error that tells the
 	// cause, sorted.
 	Failed []compare.FailedCase `json:"failed"`

@@ -141,6 +141,9 @@ func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b
 	if c.B, err = t.side(ctx, name, q.B, b); err != nil {
 		return c, err
 	}
+	if c.Forced, err = t.forced(ctx, name, q.B, q.A); err != nil {
+		return c, err
+	}
 	c.Complete = c.A.Complete && c.B.Complete
 	c.Incomplete = strings.TrimSpace(c.A.Note + " " + c.B.Note)
 	return c, nil

@@ -32,7 +32,7 @@ func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison
 		}
 		t.addRequest(&r, found)
 	}
-	r.Incomplete = m.Incomplete
+	r.Incomplete, r.Forced = m.Incomplete, m.Forced
 	if r.Failure != "" {
 		r.Incomplete = m.A.Note
 	}
@@ -60,6 +60,9 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 	t.addRequest(&r, found)
 	results, err := t.Reader.Results(ctx, found.Suite, found.Tag)
 	if err != nil {
+		return r, err
+	}
+	if r.Forced, err = t.forced(ctx, found.Suite, found.Tag); err != nil {
 		return r, err
 	}
 	results, _ = ofOneMachine(results, nil)

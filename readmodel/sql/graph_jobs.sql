@@ -11,7 +11,9 @@ SELECT n.graph, n.number, n.job_id, n.optional,
        coalesce(j.tag, '') AS tag, coalesce(j.kind, '') AS kind, coalesce(j.target, '') AS target, coalesce(j."set", 0) AS "set",
        coalesce(j.backend, '') AS backend, coalesce(j.profile, '') AS profile, coalesce(j.round, 0) AS round, coalesce(j.sample, r.sample, '') AS sample,
        coalesce(j.reason, '') AS reason, coalesce(j.collector, '') AS collector, j.dequeued_at, j.finished_at,
-       coalesce(j.duration_ms, 0) AS duration_ms
+       coalesce(j.duration_ms, 0) AS duration_ms,
+       j.benchmarks, j.requires, coalesce(j.iterations, 0) AS iterations, j.measures, j.caches, coalesce(j.matched, false) AS matched,
+       coalesce(j.artifact_kind, '') AS artifact_kind
 FROM graph g
 JOIN graph_job n ON n.request_id = g.request_id AND n.graph = g.number
 LEFT JOIN job_queue j ON j.job_id = n.job_id

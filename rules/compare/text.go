@@ -19,6 +19,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "Incomplete: %s\n", printable(r.Incomplete))
 	}
+	if forced := ForcedWords(r.Forced); forced != "" {
+		fmt.Fprintf(&b, "Forced: %s\n", printable(forced))
+	}
 	if r.A != "" && r.B != "" {
 		fmt.Fprintf(&b, "a: %s\nb: %s\n", printable(r.A), printable(r.B))
 	}

@@ -6,6 +6,9 @@ type Preview struct {
 	Jobs []Candidate
 	// Token names the list (Token).
 	Token string
+	// Customised says that the jobs are not those that the definitions make, Differs how, in sentences.
+	Customised bool
+	Differs    []string
 	// Refused says why nothing would be made; empty if something would.
 	Refused string
 }

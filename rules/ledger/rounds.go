@@ -147,32 +147,42 @@ func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, dig
 }
 
 // Expansion is Expand with the jobs that are switched off.
-func (l *Ledger) Expansion(r *request.Request) (x suite.Expansion, digest events.Digest, err error) {
+func (l *Ledger) Expansion(r *request.Request) (suite.Expansion, events.Digest, error) {
+	d, asked, err := l.ForExpansion(r)
+	if err != nil {
+		return suite.Expansion{}, "", err
+	}
+	x, err := d.Expansion(asked)
+	return x, asked.Definitions, err
+}
+
+// ForExpansion returns the definitions that Expand uses, and what they must know about the request. Its errors are those of
+// Expand.
+func (l *Ledger) ForExpansion(r *request.Request) (suite.Definitions, suite.Request, error) {
 	name := r.Artifact.Suite
-	digest = r.Definitions
+	digest := r.Definitions
 	if digest == "" {
 		digest = l.Lines[name].InForce(r.Choice().Branch)
 		if why := l.Unusable[digest]; why != "" {
-			return x, "", LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
+			return suite.Definitions{}, suite.Request{}, LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}
 	}
 	d, ok := l.Definitions[digest]
 	if !ok {
-		return x, "", LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
+		return d, suite.Request{}, LackError{Lack: fmt.Sprintf("no definitions of suite %s were published", name)}
 	}
 	requires, err := l.Requires(r)
 	if err != nil {
-		return x, "", err
+		return d, suite.Request{}, err
 	}
-	wish := suite.Request{
+	asked := suite.Request{
 		ID: r.ID, Artifact: r.Artifact, Parameters: r.Parameters, Definitions: digest, ParentTag: r.Parent, Requires: requires,
 		Choice: suite.Choice(r.Choice()),
 	}
 	if parent, known := l.ParentOf(r); known {
-		wish.Parent = &parent.Artifact
+		asked.Parent = &parent.Artifact
 	}
-	x, err = d.Expansion(wish)
-	return x, digest, err
+	return d, asked, nil
 }
 
 // Requires returns the terms that a request and its queue add to those of the definitions. After the start they are

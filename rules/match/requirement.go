@@ -217,3 +217,22 @@ func (r Requirement) CPUs() int { return r.cpus }
 
 // Exclusive reports whether the job runs alone on its machine.
 func (r Requirement) Exclusive() bool { return r.exclusive }
+
+// Beyond returns r without the devices that base asks for as well. Whoever writes down all terms of a job means these once,
+// and Join adds devices up.
+func (r Requirement) Beyond(base Requirement) Requirement {
+	left := r
+	left.devices = nil
+	for _, d := range r.devices {
+		for _, b := range base.devices {
+			if b.name == d.name {
+				d.count -= b.count
+			}
+		}
+		if d.count > 0 {
+			left.devices = append(left.devices, d)
+		}
+	}
+	left.text = strings.Join(left.write(), " ")
+	return left
+}

@@ -38,7 +38,7 @@ func Decide(r Request, c Command) ([]events.Fact, error) {
 		}
 		return made(r.ID, c.Jobs, "", c.Graph), nil
 	case Want:
-		return decideWant(r, c.GraphWanted)
+		return decideWant(r, c)
 	case CancelGraph:
 		return decideCancelGraph(r, c)
 	case ExpireGraph:

@@ -22,6 +22,8 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 	// Wishes and the jobs made for them can come after the end. They do not change the request's state.
 	//exhaustive:ignore
 	switch f := f.(type) {
+	case events.GraphProposed:
+		r.propose(f)
 	case events.GraphWanted:
 		if r.asked(f.Key) < 0 {
 			r.Asked, r.Wishes = append(slices.Clip(r.Asked), asked(f)), append(slices.Clip(r.Wishes), f)
@@ -115,6 +117,9 @@ func (r *Request) shares(part *events.GraphPart) {
 // answered notes that a wish was carried out or refused.
 func (r *Request) answered(key string) {
 	r.Wishes = slices.DeleteFunc(slices.Clone(r.Wishes), func(w events.GraphWanted) bool { return w.Key == key })
+	if len(r.Proposed) > 0 && r.Proposed[0].Key == key {
+		r.Proposed = nil
+	}
 }
 
 func fromCreated(f events.RequestCreated, at time.Time) Request {

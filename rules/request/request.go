@@ -58,6 +58,8 @@ type Request struct {
 	// Asked are all its wishes for more jobs. Wishes are those without an answer yet.
 	Asked  []Asked              `json:",omitzero"`
 	Wishes []events.GraphWanted `json:",omitzero"`
+	// Proposed are the parts of the graph that the one wish of kind external among them is for.
+	Proposed []events.GraphProposed `json:",omitempty"`
 	// Graphs are those that have not ended, in the order they were made.
 	Graphs []OpenGraph `json:",omitzero"`
 }
@@ -236,8 +238,13 @@ type FailExpansion struct{ Reason string }
 // answer each other for ever.
 type Hold struct{ Lack, Detail string }
 
-// Want asks for more jobs for the request, whatever its state. One key is one wish. The request of the wish is ignored.
-type Want struct{ events.GraphWanted }
+// Want asks for more jobs for the request, whatever its state. One key is one wish. The request of the wish is ignored, and so
+// are the request and the key of the parts.
+type Want struct {
+	events.GraphWanted
+	// Proposed are the parts of a graph of kind external; nil for others.
+	Proposed []events.GraphProposed
+}
 
 // CancelGraph withdraws a graph that was made by a wish. ExpireGraph withdraws any graph whose deadline has passed.
 type (

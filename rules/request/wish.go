@@ -45,10 +45,14 @@ func CheckWish(w events.GraphWanted) (events.GraphWanted, error) {
 	if _, err := graph.ParseSelector(w.Where); err != nil {
 		return w, refuse("%s", err)
 	}
+	if w.Kind == events.GraphExternal {
+		return w, checkExternal(w)
+	}
 	return w, checkClones(&w)
 }
 
-func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
+func decideWant(r Request, want Want) ([]events.Fact, error) {
+	w := want.GraphWanted
 	w.RequestID = r.ID
 	w, err := CheckWish(w)
 	switch {
@@ -67,7 +71,10 @@ func decideWant(r Request, w events.GraphWanted) ([]events.Fact, error) {
 		return nil, &Refusal{TooMany: true, Reason: fmt.Sprintf(
 			"request %s has %d wishes for more jobs that wait for an answer, and may not have more: ask again when some are answered, as `tacho trace %s` shows", r.ID, len(r.Wishes), r.ID)}
 	}
-	return []events.Fact{w}, nil
+	if err := r.proposes(want); err != nil {
+		return nil, err
+	}
+	return append(want.proposed(r.ID), w), nil
 }
 
 // notStarted refuses a wish for jobs of a request that has none.

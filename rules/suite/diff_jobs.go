@@ -12,20 +12,24 @@ import (
 // profile. First come the jobs of b in their order, then those that only a has. What the jobs measure of their benchmarks is
 // not compared, see Diff for that; neither are ids, artifacts and digests.
 func DiffJobs(from Definitions, a Expansion, to Definitions, b Expansion) []Difference {
-	all := diffFields("graph", a.Template.fields(), b.Template.fields())
-	old, now := labelled(from, a.Own), labelled(to, b.Own)
-	wasOff, isOff := reasons(a.Off), reasons(b.Off)
-	for _, j := range b.Own {
-		l := graph.LabelOf(j)
-		if _, had := old[l]; had {
-			all = append(all, diffFields(l.String(), old[l], now[l])...)
+	return append(diffFields("graph", a.Template.fields(), b.Template.fields()),
+		diffJobs(labelled(a.Own), from.Edges(a.Own), labelled(b.Own), to.Edges(b.Own), reasons(a.Off), reasons(b.Off))...)
+}
+
+// diffJobs lists how jobs differ, by name: those of b in their order, then those that only a has. The reasons say why jobs are
+// switched off on either side.
+func diffJobs(a []namedJob, needsA []graph.Need, b []namedJob, needsB []graph.Need, wasOff, isOff map[string]string) (all []Difference) {
+	old, now := fieldsOf(a, needsA), fieldsOf(b, needsB)
+	for _, j := range b {
+		if _, had := old[j.name]; had {
+			all = append(all, diffFields(j.name, old[j.name], now[j.name])...)
 			continue
 		}
-		all = append(all, Difference{What: l.String(), Change: Added, Why: wasOff[l]})
+		all = append(all, Difference{What: j.name, Change: Added, Why: wasOff[j.name]})
 	}
-	for _, j := range a.Own {
-		if l := graph.LabelOf(j); now[l] == nil {
-			all = append(all, Difference{What: l.String(), Change: Removed, Why: isOff[l]})
+	for _, j := range a {
+		if now[j.name] == nil {
+			all = append(all, Difference{What: j.name, Change: Removed, Why: isOff[j.name]})
 		}
 	}
 	return all
@@ -40,16 +44,25 @@ func (t Template) fields() map[string]any {
 	return fields
 }
 
-// labelled returns the fields of jobs, and what they need, by their labels.
-func labelled(d Definitions, jobs []events.JobSpec) map[graph.Label]map[string]any {
+// labelled names the jobs of one artifact by their labels.
+func labelled(jobs []events.JobSpec) []namedJob {
+	all := make([]namedJob, len(jobs))
+	for i, j := range jobs {
+		all[i] = namedJob{graph.LabelOf(j).String(), j}
+	}
+	return all
+}
+
+// fieldsOf returns the fields of jobs, and what they need, by their names.
+func fieldsOf(jobs []namedJob, edges []graph.Need) map[string]map[string]any {
 	needs := make([]map[string]any, len(jobs))
-	for _, n := range d.Edges(jobs) {
+	for _, n := range edges {
 		if needs[n.Job] == nil {
 			needs[n.Job] = map[string]any{}
 		}
-		needs[n.Job][graph.LabelOf(jobs[n.On]).String()] = cmp.Or(n.Until, "success")
+		needs[n.Job][jobs[n.On].name] = cmp.Or(n.Until, "success")
 	}
-	all := map[graph.Label]map[string]any{}
+	all := map[string]map[string]any{}
 	for i, j := range jobs {
 		fields := map[string]any{"needs": needs[i]}
 		for key, list := range map[string][]string{
@@ -64,16 +77,19 @@ func labelled(d Definitions, jobs []events.JobSpec) map[graph.Label]map[string]a
 				fields[key] = true
 			}
 		}
-		all[graph.LabelOf(j)] = fields
+		if j.Iterations > 0 {
+			fields["iterations"] = j.Iterations
+		}
+		all[j.name] = fields
 	}
 	return all
 }
 
 // reasons returns why jobs are switched off, by their labels.
-func reasons(off []OffJob) map[graph.Label]string {
-	all := map[graph.Label]string{}
+func reasons(off []OffJob) map[string]string {
+	all := map[string]string{}
 	for _, j := range off {
-		all[graph.LabelOf(j.Job)] = j.Reason
+		all[graph.LabelOf(j.Job).String()] = j.Reason
 	}
 	return all
 }

@@ -64,6 +64,11 @@ func (c *Client) Graphs(ctx context.Context, name string) (Graphs, error) {
 	return get[Graphs](ctx, c, "requests/"+url.PathEscape(name)+"/graphs", nil)
 }
 
+// GraphDifferences returns how the jobs of a graph differ from those that the definitions make for its request.
+func (c *Client) GraphDifferences(ctx context.Context, name string, graph int) (readmodel.GraphDifferences, error) {
+	return get[readmodel.GraphDifferences](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/differences", url.PathEscape(name), graph), nil)
+}
+
 // Timings returns what the jobs of a graph of a request did over time.
 func (c *Client) Timings(ctx context.Context, name string, graph int) (readmodel.Timings, error) {
 	return get[readmodel.Timings](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/timings", url.PathEscape(name), graph), nil)

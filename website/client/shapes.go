@@ -229,6 +229,23 @@ type GraphAnswer struct {
 	DryRun bool   `json:"dry_run,omitempty"`
 	// Answered is not set if no scheduler has answered yet; one will answer later.
 	Answered bool `json:"answered"`
+	// Customised says that the jobs are not those that the definitions make. Differences are how, in a dry run.
+	Customised  bool     `json:"customised,omitempty"`
+	Differences []string `json:"differences,omitempty"`
+}
+
+// SubmittedGraph is the body of a wish for jobs that somebody wrote.
+type SubmittedGraph struct {
+	// Graph is one graph in the form of GET /api/v1/requests/{request}/graphs. Of its nodes count number, tag, kind, target, set,
+	// backend, profile, benchmarks, iterations, optional, requires and needs (on, until); the others are ignored.
+	Graph json.RawMessage `json:"graph"`
+	// Priority is low by default, and never more urgent than that of the request.
+	Priority events.Priority `json:"priority,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	// Key names the wish: submitting the same graph again with the same key is the same wish. One is made up if none is given.
+	Key string `json:"key,omitempty"`
+	// DryRun answers with the jobs, and how they differ from those of the definitions, and records nothing.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // GraphJob is a job of such an answer.

@@ -40,6 +40,11 @@ func (c *Client) PrioritiseGraph(ctx context.Context, id events.RequestID, graph
 	return ask[RequestAnswer](ctx, c, http.MethodPut, fmt.Sprintf("requests/%s/graphs/%d/priority", url.PathEscape(string(id)), graph), nil, p)
 }
 
+// SubmitGraph asks for jobs that somebody wrote. id may be any name of the request.
+func (c *Client) SubmitGraph(ctx context.Context, id events.RequestID, g SubmittedGraph) (GraphAnswer, error) {
+	return post[GraphAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/graphs/external", g)
+}
+
 // CancelGraph withdraws a graph that was asked for. id may be any name of the request.
 func (c *Client) CancelGraph(ctx context.Context, id events.RequestID, graph int, reason string) (RequestAnswer, error) {
 	return post[RequestAnswer](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/cancel", url.PathEscape(string(id)), graph), Reason{reason})

@@ -35,6 +35,29 @@ func TestPagesOfAForcedJob(t *testing.T) {
 	st.shows(job, []string{"Forced:"}, nil)
 }
 
+// A comparison says which jobs measured without all that they need.
+func TestComparisonsNameForcedJobs(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	id := st.master(sha("d"), sha("b"), 15)
+	page := "/compare?suite=go&a=" + string(sha("b")) + "&b=" + string(sha("d"))
+	jobs := st.graph(id)
+	st.tell(events.JobForced{RequestID: id, JobID: jobs[2].ID, Key: "k", Reason: "smoke is <broken>"})
+	st.finish(jobs[2], "amd-1", 1.04)
+	want := "1 job ran although not all that it needs had succeeded: compile linux-amd64/1 gc opt (smoke is <broken>)."
+	st.shows(page, []string{"Forced: " + strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(want)}, nil)
+	st.shows("/compare?suite=go&a="+string(sha("a"))+"&b="+string(sha("b")), nil, []string{"Forced"})
+	found, err := st.now().Compare(st.ctx, client.CompareQuery{Suite: "go", A: sha("b"), B: sha("d")})
+	if err != nil || len(found.Forced) != 1 || found.ForcedWords() != want {
+		t.Errorf("%v: %+v", err, found.Forced)
+	}
+	for format, want := range map[string]string{"text": "Forced: " + want, "markdown": "> **Forced:** `1 job ran although"} {
+		if _, text := st.get(strings.Replace(page, "/compare", "/api/v1/compare", 1) + "&format=" + format); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", format, want, text)
+		}
+	}
+}
+
 func TestAForcedJobIsReady(t *testing.T) {
 	st := scheduled(t)
 	id := st.master(sha("d"), "", 15)

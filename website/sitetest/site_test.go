@@ -60,6 +60,8 @@ type site struct {
 	http    *httptest.Server
 	client  *client.Client
 
+	// url is that of the tables.
+	url string
 	// stopProjector lets a test look at tables that do not move.
 	stopProjector func()
 	// reads counts what the website asks of the tables.
@@ -71,7 +73,7 @@ func open(t testing.TB, change func(*website.Config)) *site {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	s := &site{t: t, ctx: ctx, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
+	s := &site{t: t, ctx: ctx, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
 	s.log = memory.New(memory.Config{BeatTTL: time.Hour, Clock: s.clock.read})
 	s.suite = definitions(t)
 	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}

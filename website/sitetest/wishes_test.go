@@ -31,13 +31,15 @@ func scheduled(t *testing.T) *story {
 	var sh *shell.Shell
 	s := open(t, func(c *website.Config) {
 		sh = shell.New(shell.Config{Log: c.Control.Log, Clock: c.Clock, Tick: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
-		c.Preview = func(ctx context.Context, id events.RequestID, wish events.GraphWanted) (found graph.Preview, err error) {
+		c.Preview = func(ctx context.Context, id events.RequestID, wish events.GraphWanted, parts ...events.GraphProposed) (found graph.Preview, err error) {
 			head, err := c.Log.Head(ctx)
 			if err == nil {
 				err = sh.Wait(ctx, head.Last)
 			}
 			if err == nil {
-				sh.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, scheduler.Policy{MaxInProgress: 1}) })
+				sh.View(func(l *ledger.Ledger) {
+					found = scheduler.Preview(l, id, wish, scheduler.Policy{MaxInProgress: 1}, parts...)
+				})
 			}
 			return found, err
 		}
@@ -336,7 +338,7 @@ func TestWishesAndDryRunsAreBounded(t *testing.T) {
 	free := make(chan struct{})
 	st := open(t, func(c *website.Config) {
 		c.Readers.Wait = config.Duration(50 * time.Millisecond)
-		c.Preview = func(context.Context, events.RequestID, events.GraphWanted) (graph.Preview, error) {
+		c.Preview = func(context.Context, events.RequestID, events.GraphWanted, ...events.GraphProposed) (graph.Preview, error) {
 			running.Add(1)
 			<-free
 			return graph.Preview{Token: "0a1b"}, nil
