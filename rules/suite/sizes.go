@@ -92,7 +92,7 @@ func (s *sizer) size(t Template, kind events.RequestKind) (size, error) {
 	if known, ok := s.sizes[string(same)]; ok {
 		return known, nil
 	}
-	n, err := s.definitions.count(t, kind)
+	n, err := s.definitions.count(t, kind, events.Parameters{})
 	if err != nil {
 		return size{}, err
 	}
@@ -144,8 +144,8 @@ func (d Definitions) HasChoices() bool {
 }
 
 // count returns how many jobs a template is expanded to, with those that are switched off, without making them.
-func (d Definitions) count(t Template, kind events.RequestKind) (jobs int, err error) {
-	p, err := d.parameters(events.Parameters{}, t.Parameters)
+func (d Definitions) count(t Template, kind events.RequestKind, asked events.Parameters) (jobs int, err error) {
+	p, err := d.parameters(asked, t.Parameters)
 	if err != nil {
 		return 0, err
 	}
