@@ -24,6 +24,8 @@ type Request struct {
 	Definitions events.Digest
 	// Choice is the graph, the branch and the options of the request.
 	Choice Choice
+	// Nameless leaves out the ids of the jobs, which take most of the time: for plans.
+	Nameless bool
 }
 
 // Expansion is what a request is turned into.
@@ -172,12 +174,15 @@ func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSp
 			for _, backend := range e.backends(k) {
 				for _, profile := range e.profiles(k) {
 					lane := events.Lane{Target: t.Name, Set: set}
-					jobs = append(jobs, events.JobSpec{
-						ID:       events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks, measures),
+					j := events.JobSpec{
 						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,
 						Benchmarks: e.parameters.Benchmarks, Optional: t.Optional, Definitions: e.digest,
 						RequestID: e.request.ID, Backfill: backfill, Measures: measures,
-					})
+					}
+					if !e.request.Nameless {
+						j.ID = events.NewJobID(a, k.Name, lane, backend, profile, e.parameters.Benchmarks, measures)
+					}
+					jobs = append(jobs, j)
 				}
 			}
 		}
@@ -228,7 +233,9 @@ func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) e
 	if parent := e.request.ParentTag; !k.Shared && parent != "" && parent != j.Artifact.Tag {
 		j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
 	}
-	j.ID = j.First()
+	if !e.request.Nameless {
+		j.ID = j.First()
+	}
 	return nil
 }
 
