@@ -70,6 +70,10 @@ func choiceIn(values url.Values, usual events.RequestKind) (chosen, error) {
 	if name := values.Get("name"); name != "" {
 		c.Branch = name
 	}
+	if len(c.Branch) > longestChosen || len(c.Graph) > longestChosen {
+		c.Branch, c.Graph = cut(c.Branch, longestChosen), cut(c.Graph, longestChosen)
+		return c, wrong(http.StatusBadRequest, "use a shorter one", "the name of a branch or graph has more than %d bytes", longestChosen)
+	}
 	for name, all := range values {
 		option, is := strings.CutPrefix(name, optionPrefix)
 		switch {
@@ -81,9 +85,6 @@ func choiceIn(values url.Values, usual events.RequestKind) (chosen, error) {
 		default:
 			c.Options[option] = all[0]
 		}
-	}
-	if len(c.Branch) > longestChosen || len(c.Graph) > longestChosen {
-		return c, wrong(http.StatusBadRequest, "use a shorter one", "the name of a branch or graph has more than %d bytes", longestChosen)
 	}
 	if kind := values.Get("kind"); kind != "" {
 		c.Kind = events.RequestKind(kind)

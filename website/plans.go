@@ -170,7 +170,14 @@ func (p *plan) draw() *picture {
 		steps[j.Number] = j.Step
 	}
 	d := graph.Draw(drawn, p.needs)
-	v := &picture{Folded: d.Folded, Rows: make([]planRow, len(d.Boxes))}
+	v := &picture{Folded: d.Folded}
+	if len(d.Lines) > 0 {
+		v.SVG = template.HTML(d.SVG("What the jobs would need")) // the drawing escapes its texts
+	}
+	if d.Folded && d.Depth == graph.Whole { // for too many lines: boxes alone say more
+		d = graph.FoldWithin(drawn, nil, graph.MaxDrawn, graph.MaxLines)
+	}
+	v.Rows = make([]planRow, len(d.Boxes))
 	for i, b := range d.Boxes {
 		v.Rows[i] = planRow{Name: b.Name, Optional: b.Optional}
 		if !d.Folded {
@@ -179,9 +186,6 @@ func (p *plan) draw() *picture {
 	}
 	for _, l := range d.Lines {
 		v.Rows[l.Job].Needs = append(v.Rows[l.Job].Needs, neededRow{Name: d.Boxes[l.On].Name, Ended: l.Until == events.UntilEnded})
-	}
-	if len(d.Lines) > 0 {
-		v.SVG = template.HTML(d.SVG("What the jobs would need")) // the drawing escapes its texts
 	}
 	return v
 }

@@ -22,7 +22,7 @@ type fieldView struct {
 // The fields of the form. Which of them a kind of request has is what its command takes.
 var (
 	tagField    = fieldView{Name: "tag", Label: "Tag of the artifact", Required: true}
-	parentField = fieldView{Name: "parent", Label: "Tag to compare with (may be empty)"}
+	parentField = fieldView{Name: "parent", Label: "Tag of the parent (may be empty)"}
 	prField     = fieldView{Name: "pr", Label: "Pull request (may be empty)", Type: "number"}
 	keyField    = fieldView{Name: "key", Label: "Key (may be empty: the tag)"}
 	dateField   = fieldView{Name: "released", Label: "Day of the release (may be empty)", Type: "date"}

@@ -88,7 +88,7 @@ func templatePath(name events.SuiteName, graph string) string {
 type templateView struct {
 	offering
 	chosen
-	// Action is the address of the form that chooses, Suites that of the form that asks for a request.
+	// Action is the address of the form that chooses, Ask that of the form that asks for a request.
 	Action, Ask string
 	// Problem says what is wrong with the choice; nil if nothing is. Refused says why no request was made of it.
 	Problem, Refused *client.Error
@@ -110,7 +110,7 @@ type templateView struct {
 
 // graphTab is a graph that may be chosen.
 type graphTab struct {
-	Name, Link     string
+	Name, Link    string
 	Chosen, Usual bool
 }
 
@@ -197,11 +197,11 @@ func (s *Server) templateOf(r *http.Request, values url.Values, refused *client.
 	if refused != nil {
 		page.status = refused.Status
 	}
-	v.choices(o)
+	v.fill(o)
 	if made != nil {
 		v.Plan = newPlanView(v.offering, o, v.chosen, made)
 	}
-	v.Action, v.Ask = templatePath(v.Suite, v.Graph), templatePath(v.Suite, "")
+	v.Action, v.Ask = templatePath(v.Suite, v.Graph), templatePath(v.Suite, "")+"#ask"
 	v.Fields = fieldsOf(v.Kind, values)
 	v.Command = v.command(o)
 	if v.Session, _ = sessionOf(r.Context()); v.Session == nil && s.commandable() == nil {
@@ -211,8 +211,8 @@ func (s *Server) templateOf(r *http.Request, values url.Values, refused *client.
 	return page, nil
 }
 
-// choices fills in what there is to choose.
-func (v *templateView) choices(o offer) {
+// fill adds what there is to choose.
+func (v *templateView) fill(o offer) {
 	for _, kind := range requestKinds() {
 		v.Kinds = append(v.Kinds, choiceView{Value: string(kind), Label: string(kind), Chosen: kind == v.Kind})
 	}
@@ -232,18 +232,22 @@ func (v *templateView) choices(o offer) {
 			v.Branches = append(v.Branches, known)
 		}
 	}
-	query := "?" + v.query().Encode()
 	usual, err := o.Definitions.Template(v.Kind, suite.Choice{Branch: o.Branch})
 	if err != nil {
 		return // such definitions were not checked: there is nothing to choose, and the plan says what is wrong
 	}
+	for _, option := range o.Definitions.Options {
+		one := newOptionView(option, usual, v.chosen)
+		if one.Locked != "" && v.chosen.Options[option.Name] == one.Usual {
+			delete(v.chosen.Options, option.Name) // it has the value anyway
+		}
+		v.Options = append(v.Options, one)
+	}
+	query := "?" + v.query().Encode()
 	for _, g := range o.Definitions.Graphs {
 		v.Graphs = append(v.Graphs, graphTab{
 			Name: g.Name, Link: templatePath(v.Suite, g.Name) + query, Usual: g.Name == usual.Graph, Chosen: g.Name == cmp.Or(v.Graph, usual.Graph),
 		})
-	}
-	for _, option := range o.Definitions.Options {
-		v.Options = append(v.Options, newOptionView(option, usual, v.chosen))
 	}
 }
 
@@ -256,6 +260,9 @@ func newOptionView(o suite.Option, usual suite.Template, c chosen) optionView {
 		v.Locked = fmt.Sprintf("requests for %s set no options", usual.Branch)
 	case usual.Customise == suite.CustomiseNone:
 		v.Locked = fmt.Sprintf("%s requests set no options", c.Kind)
+	}
+	if v.Locked != "" {
+		return v
 	}
 	for _, value := range o.Values {
 		v.Values = append(v.Values, choiceView{Value: value, Label: value, Chosen: value == c.Options[o.Name]})

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"github.com/tachobench/tacho/events"
 )
 
 // A person chooses without scripts of any kind, sees what comes of it, and asks for it.
@@ -58,9 +56,14 @@ func TestABrowserChoosesAndAsks(t *testing.T) {
 	if err != nil || found.Choice == nil || found.Choice.Graph != "full" || found.Choice.Options["pgo"] != "on" {
 		t.Fatalf("%v: %+v", err, found.Choice)
 	}
-	tm := events.Template{Graph: "full", Options: map[string]string{"pgo": "on", "docs": "on"}}
-	s.tell(events.RequestAdmitted{RequestID: found.ID, Tag: found.Tag, Reason: "first in the queue"},
-		events.RequestStarted{RequestID: found.ID, Definitions: d.Digest(), Template: &tm})
-	b.do(t, chromedp.WaitVisible(chromedp.CSS("#request")))
+	b.do(t, chromedp.Navigate(s.http.URL+"/templates/choices/full?branch=release/*"), chromedp.WaitVisible(chromedp.CSS("#submit input[name=name]")))
+	b.do(t, chromedp.SendKeys(chromedp.CSS("#submit input[name=name]"), "release/7"), chromedp.SendKeys(chromedp.CSS("#submit input[name=tag]"), "go1.51"))
+	b.press(t, "#submit button", "#request")
+	found, err = s.now().Request(s.ctx, "go1.51")
+	if err != nil || found.Choice == nil || found.Choice.Branch != "release/7" {
+		t.Fatalf("%v: %+v", err, found.Choice)
+	}
+	s.starts(found.ID, d)
+	b.do(t, chromedp.Navigate(s.http.URL+"/requests/"+string(found.ID)), chromedp.WaitVisible(chromedp.CSS("#off")), chromedp.Click(chromedp.CSS("#off summary")))
 	fits("template-request")
 }
