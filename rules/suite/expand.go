@@ -80,7 +80,14 @@ func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
 	if e.digest == "" {
 		e.digest = d.Digest()
 	}
+	jobs := 0
+	for _, k := range d.Kinds {
+		if k.madeFor(r.Artifact.Kind) {
+			jobs += e.count(k)
+		}
+	}
 	var own, backfill []events.JobSpec
+	own = slices.Grow(own, jobs)
 	for _, k := range d.Kinds {
 		if !k.madeFor(r.Artifact.Kind) {
 			continue
@@ -165,14 +172,28 @@ type expansion struct {
 	parameters  events.Parameters
 }
 
+// count returns how many jobs of one kind there are.
+func (e expansion) count(k Kind) int {
+	lanes := 0
+	for _, t := range e.targets(k) {
+		if !k.PerSet {
+			lanes++
+			continue
+		}
+		lanes += t.Sets
+	}
+	return lanes * len(e.backends(k)) * len(e.profiles(k))
+}
+
 // jobs returns the jobs of one kind that measure a.
 func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSpec {
-	var jobs []events.JobSpec
 	measures := e.definitions.unlikeMaster(a)
+	backends, profiles := e.backends(k), e.profiles(k)
+	jobs := make([]events.JobSpec, 0, e.count(k))
 	for _, t := range e.targets(k) {
 		for _, set := range sets(k, t) {
-			for _, backend := range e.backends(k) {
-				for _, profile := range e.profiles(k) {
+			for _, backend := range backends {
+				for _, profile := range profiles {
 					lane := events.Lane{Target: t.Name, Set: set}
 					j := events.JobSpec{
 						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,

@@ -160,11 +160,7 @@ func (d Definitions) count(t Template, kind events.RequestKind, asked events.Par
 		if !k.madeFor(kind) {
 			continue
 		}
-		lanes := 0
-		for _, target := range e.targets(k) {
-			lanes += len(sets(k, target))
-		}
-		jobs += lanes * len(e.backends(k)) * len(e.profiles(k))
+		jobs += e.count(k)
 	}
 	return jobs, nil
 }
