@@ -158,6 +158,8 @@ func (p *plan) page(out *client.Plan, offset, limit int) {
 const (
 	differencesShown = 200
 	longestValue     = 1000
+	// longestReference bounds what names one side: a suite, a branch, a graph, and all its options.
+	longestReference = 16 << 10
 	// mostCompared is how many names of benchmarks all jobs of two plans may have: each difference of them is a text.
 	mostCompared = 1_000_000
 )
@@ -214,8 +216,11 @@ func benchmarks(x suite.Expansion) int {
 // side expands one of two things to compare.
 func (s *Server) side(r *http.Request, reference string, both chosen) (*suite.Definitions, suite.Expansion, error) {
 	var none suite.Expansion
+	if len(reference) > longestReference {
+		return nil, none, wrong(http.StatusBadRequest, "set fewer options", "one side of the comparison has more than %d bytes", longestReference)
+	}
 	name, choice, err := suite.ParseReference(reference, func(name string) bool {
-		return isDigest(name) || events.CheckToken("suite", name) == nil
+		return isDigest(name) || len(name) < 65 && events.CheckToken("suite", name) == nil // a long text would be checked again and again
 	})
 	if err == nil && len(choice.Options) > mostChosen {
 		err = wrong(http.StatusBadRequest, "set fewer", "more than %d options are set, and no suite has as many", mostChosen)
