@@ -130,7 +130,8 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	if v.Graphs, err = s.graphViews(r, found.Suite, graphs); err != nil {
 		return view{}, err
 	}
-	if v.Off, err = s.offOf(r, found.Request); err != nil {
+	v.Off, err = s.offOf(r, found.Request)
+	if err != nil {
 		return view{}, err
 	}
 	for i := range min(len(graphs), timingsShown) {

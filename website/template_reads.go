@@ -100,11 +100,12 @@ func (s *Server) graphPlan(_ http.ResponseWriter, r *http.Request, p *params) (a
 		return nil, p.err
 	}
 	name := events.SuiteName(p.text("suite"))
-	var err error
 	if name == "" {
-		if name, err = s.onlySuite(r.Context()); err != nil {
+		only, err := s.onlySuite(r.Context())
+		if err != nil {
 			return nil, err
 		}
+		name = only
 	}
 	c, err := choiceIn(p.values, events.Master)
 	if err != nil {
@@ -239,7 +240,8 @@ func (s *Server) side(r *http.Request, reference string, both chosen) (*suite.De
 		o.Definitions, err = s.definitionsOf(r.Context(), o.Digest)
 	} else {
 		var all offering
-		if all, err = s.suiteNamed(r.Context(), events.SuiteName(name)); err == nil {
+		all, err = s.suiteNamed(r.Context(), events.SuiteName(name))
+		if err == nil {
 			o, err = s.offerFor(r.Context(), all, choice.Branch)
 		}
 	}

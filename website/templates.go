@@ -161,17 +161,19 @@ func (s *Server) templatePage(r *http.Request) (view, error) {
 func (s *Server) templateOf(r *http.Request, values url.Values, refused *client.Error) (view, error) {
 	v := templateView{Refused: refused}
 	var err error
-	if v.offering, err = s.offeringOf(r.Context(), events.SuiteName(r.PathValue("suite"))); err != nil {
+	v.offering, err = s.offeringOf(r.Context(), events.SuiteName(r.PathValue("suite")))
+	if err != nil {
 		return view{}, err
 	}
 	var wrongChoice, wrongBranch, wrongPlan error
 	v.chosen, wrongChoice = choiceIn(values, events.Try)
-	if v.Branch == "" && v.usual == nil {
+	if v.Branch == "" && v.usual == nil { // then some branches have definitions of their own
 		v.Branch = v.Own[0]
 	}
 	o, wrongBranch := s.offerFor(r.Context(), v.offering, v.Branch)
 	if wrongBranch != nil {
-		if o, err = s.offerFor(r.Context(), v.offering, ""); err != nil {
+		o, err = s.offerFor(r.Context(), v.offering, "")
+		if err != nil && len(v.Own) > 0 {
 			o, err = s.offerFor(r.Context(), v.offering, v.Own[0])
 		}
 		if err != nil {

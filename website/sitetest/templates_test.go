@@ -32,10 +32,12 @@ func (s *site) choices() suite.Definitions {
 
 func (s *site) publishes(d suite.Definitions, branch string) {
 	s.t.Helper()
-	if _, err := s.control.PublishFrom(s.ctx, teller(), d, control.Origin{Branch: branch}); err != nil {
+	_, err := s.control.PublishFrom(s.ctx, teller(), d, control.Origin{Branch: branch})
+	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.now().Status(s.ctx); err != nil { // waits for the tables
+	_, err = s.now().Status(s.ctx) // waits for the tables
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }
