@@ -242,17 +242,20 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 			l, err := r.Comments(ctx, readmodel.CommentFilter{State: readmodel.CommentPosted, PR: 3, Request: "r", Before: 9})
 			return len(l), err
 		},
-		"body":         func() (int, error) { b, err := r.DeliveryBody(ctx, "7", "d"); return len(b), err },
-		"token holder": func() (int, error) { name, err := r.TokenHolder(ctx, "d"); return len(name), err },
-		"pending of":   func() (int, error) { return r.PendingOf(ctx, "a") },
-		"pending in":   func() (int, error) { return r.PendingIn(ctx, "q") },
-		"pending":      func() (int, error) { return r.PendingAll(ctx) },
-		"accounts":     func() (int, error) { l, err := r.Accounts(ctx, "a", 3); return len(l), err },
-		"named queues": func() (int, error) { l, err := r.NamedQueues(ctx, "q", 3); return len(l), err },
-		"offers":       func() (int, error) { l, err := r.Offers(ctx); return len(l), err },
-		"requirements": func() (int, error) { n, _, err := r.Requirements(ctx, []string{"memory=8g"}); return n, err },
-		"definitions":  func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
-		"status":       func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
+		"body":           func() (int, error) { b, err := r.DeliveryBody(ctx, "7", "d"); return len(b), err },
+		"token holder":   func() (int, error) { name, err := r.TokenHolder(ctx, "d"); return len(name), err },
+		"pending of":     func() (int, error) { return r.PendingOf(ctx, "a") },
+		"pending in":     func() (int, error) { return r.PendingIn(ctx, "q") },
+		"pending":        func() (int, error) { return r.PendingAll(ctx) },
+		"accounts":       func() (int, error) { l, err := r.Accounts(ctx, "a", 3); return len(l), err },
+		"named queues":   func() (int, error) { l, err := r.NamedQueues(ctx, "q", 3); return len(l), err },
+		"offers":         func() (int, error) { l, err := r.Offers(ctx); return len(l), err },
+		"requirements":   func() (int, error) { n, _, err := r.Requirements(ctx, []string{"memory=8g"}); return n, err },
+		"lines in force": func() (int, error) { l, err := r.LinesInForce(ctx, "go", "main", 3); return len(l), err },
+		"digests":        func() (int, error) { l, err := r.DigestsInForce(ctx); return len(l), err },
+		"added jobs":     func() (int, error) { l, err := r.AddedJobs(ctx, "r"); return len(l), err },
+		"definitions":    func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
+		"status":         func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
 	} {
 		if n, err := run(); n != 0 || err != nil {
 			t.Errorf("%s: %d rows, %v", name, n, err)

@@ -170,10 +170,14 @@ func newLink(id events.RequestID, tag events.Tag, key string) link {
 // place is an entry of the navigation.
 type place struct{ Path, Name string }
 
-// navigation returns the entries. The page of machines is one of them only if the farm has machines, and that of shares
-// only if it is shared.
-func navigation(machines, shared bool) []place {
-	list := []place{{"/", "Status"}, {"/requests", "Requests"}, {"/collectors", "Collectors"}}
+// navigation returns the entries. The page of machines is one of them only if the farm has machines, that of shares only if it
+// is shared, and that of templates only if some suite leaves something to choose.
+func navigation(machines, shared, templates bool) []place {
+	list := []place{{"/", "Status"}, {"/requests", "Requests"}}
+	if templates {
+		list = append(list, place{"/templates", "Templates"})
+	}
+	list = append(list, place{"/collectors", "Collectors"})
 	if machines {
 		list = append(list, place{"/machines", "Machines"})
 	}

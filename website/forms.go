@@ -41,6 +41,11 @@ func (s *Server) form(do func(http.ResponseWriter, *http.Request, url.Values) (n
 
 // submitted reads a form that a page of this website sent. A program that is no browser may send it, too.
 func (s *Server) submitted(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	return s.submittedWithin(w, r, maxForm)
+}
+
+// submittedWithin reads a form of at most so many bytes.
+func (s *Server) submittedWithin(w http.ResponseWriter, r *http.Request, most int64) (url.Values, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, wrong(http.StatusMethodNotAllowed, "press the button on a page", "this address takes a form, and not %s", r.Method)
@@ -54,7 +59,7 @@ func (s *Server) submitted(w http.ResponseWriter, r *http.Request) (url.Values, 
 	// Otherwise a caller that sends its body slowly would hold the connection for ever. An error means that the
 	// connection has no deadlines.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.BodyWithin))
-	data, err := declared(w, r, "application/x-www-form-urlencoded", "a form", maxForm)
+	data, err := declared(w, r, "application/x-www-form-urlencoded", "a form", most)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func newPages(clock func() time.Time) *pages {
 	}
 	layout := template.New("").Funcs(words(clock, p.address))
 	template.Must(layout.ParseFS(templateFiles, "templates/layout.html"))
-	for _, name := range []string{"status", "requests", "request", "job", "collectors", "machines", "shares", "waits", "compare", "github", "comment", "delivery", "login", "error"} {
+	for _, name := range []string{"status", "requests", "request", "job", "collectors", "machines", "shares", "waits", "templates", "template", "compare", "github", "comment", "delivery", "login", "error"} {
 		page := template.Must(layout.Clone())
 		p.byName[name] = template.Must(page.ParseFS(templateFiles, "templates/"+name+".html"))
 	}
@@ -205,7 +205,8 @@ func (s *Server) print(r *http.Request, v view) (sheet, error) {
 	var out bytes.Buffer
 	shared := s.isShared.Load() || v.status == 0 && s.sharing(r.Context()) // a page about a fault asks nobody
 	machines := s.hasMachines.Load() || v.status == 0 && s.peopled(r.Context())
-	frame := framed{Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Places: navigation(machines, shared), Now: s.Clock(), Data: v.data}
+	templates := v.template == "template" || v.status == 0 && s.choosing(r.Context())
+	frame := framed{Title: v.title, Nav: section(r.URL.Path), Version: s.Version, Places: navigation(machines, shared, templates), Now: s.Clock(), Data: v.data}
 	var known bool
 	if frame.Session, known = sessionOf(r.Context()); known && frame.Session == nil && shared && s.commandable() == nil {
 		frame.Login = loginFrom(r.URL.Path)
@@ -216,7 +217,7 @@ func (s *Server) print(r *http.Request, v view) (sheet, error) {
 
 // section returns the entry of the navigation that a path belongs to; "" if there is none.
 func section(urlPath string) string {
-	for _, p := range navigation(true, true) {
+	for _, p := range navigation(true, true, true) {
 		if p.Path != "/" && strings.HasPrefix(urlPath, p.Path) {
 			return p.Path
 		}

@@ -29,21 +29,24 @@ func query(r *http.Request, known []parameter) *params {
 	if p.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		p.fail("the query of the URL cannot be read")
 	}
-	var names []string
+	var names, prefixes []string
 	for _, k := range known {
 		names = append(names, k.name)
+		if k.prefix != "" {
+			prefixes = append(prefixes, k.prefix)
+		}
 	}
 	if !legible(r.URL.Path) {
 		p.err = illegible()
 	}
 	for name, values := range p.values {
 		switch {
-		case !slices.Contains(names, name):
-			p.fail("unknown parameter %q: use %s", name, orNone(names))
+		case !slices.Contains(names, name) && !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+			p.fail("unknown parameter %q: use %s", excerpt(name), orNone(names))
 		case len(values) > 1:
-			p.fail("parameter %q is given %d times", name, len(values))
-		case !legible(values[0]):
-			p.fail("parameter %q is not a valid text: send UTF-8 without the character 0", name)
+			p.fail("parameter %q is given %d times", excerpt(name), len(values))
+		case !legible(name) || !legible(values[0]):
+			p.fail("parameter %q is not a valid text: send UTF-8 without the character 0", excerpt(name))
 		}
 	}
 	return p

@@ -30,6 +30,8 @@ type requestView struct {
 	Graphs []graphView
 	// MoreGraphs counts those that are left out.
 	MoreGraphs int
+	// Off is what is switched off for the request; nil if nothing is.
+	Off *offView
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
 	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
@@ -171,6 +173,10 @@ func (s *Server) requestPage(r *http.Request) (view, error) {
 	}
 	v.MoreGraphs = more
 	if v.Graphs, err = s.graphViews(r, found.Suite, graphs); err != nil {
+		return view{}, err
+	}
+	v.Off, err = s.offOf(r, found.Request)
+	if err != nil {
 		return view{}, err
 	}
 	for i := range min(len(graphs), timingsShown) {

@@ -22,6 +22,8 @@ type parameter struct {
 	name, about string
 	// number says that the parameter is a whole number.
 	number bool
+	// prefix is what the names of all parameters of this sort begin with; empty for a single one.
+	prefix string
 }
 
 // route is one operation of the API. The server serves the table of routes, and /openapi.json describes it.
@@ -61,6 +63,8 @@ func number(name, about string) parameter { return parameter{name: name, about: 
 // api is the table of routes of the API, in the order of the documentation.
 func (s *Server) api() []route {
 	limit := number("limit", "how many at most; 100 by default, no more than 1000")
+	kind := text("kind", "the kind of the request: master, try or release; master by default")
+	option := parameter{name: optionPrefix + "NAME", prefix: optionPrefix, about: "the value of the option NAME of the suite"}
 	eventFilter := []parameter{
 		text("type", "the stored name, such as request.created.v1"),
 		text("subject", "one aggregate, such as request.r1; with a dot at the end, all that begin with it"),
@@ -151,6 +155,18 @@ func (s *Server) api() []route {
 		{path: "outbox/{key}", summary: "One comment", answer: readmodel.Comment{}, json: s.comment},
 		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
+		{path: "definitions/diff", summary: "How the jobs differ that requests would make with two choices; an empty list if they do not", answer: []suite.Difference{}, json: s.graphDiff, effort: long, parameters: []parameter{
+			text("a", "SUITE[@BRANCH][:GRAPH][,NAME=VALUE]…; in place of the suite the digest of definitions"), text("b", "the same"), kind,
+			option, number("offset", "how many to leave out"), number("limit", "how many at most; 200 by default, and no more"),
+		}},
+		{path: "templates", summary: "What suites leave requests to choose, branch by branch: graphs and options, and how many jobs each graph makes", answer: client.Templates{}, json: s.templates, effort: long, parameters: []parameter{
+			text("after", "only those after this one: SUITE, or SUITE@BRANCH"), limit,
+		}},
+		{path: "graphs/plan", summary: "Which jobs a request would make, what they would need of each other, and which jobs are switched off and why", answer: client.Plan{}, json: s.graphPlan, effort: long, parameters: []parameter{
+			text("suite", "may be left out if there is only one suite"), kind, text("branch", "a branch, or the pattern of a [[branch]]"),
+			text("graph", "a graph of the suite; by default the usual one of the branch"), option,
+			number("offset", "how many jobs to leave out; those that are switched off stand behind the others"), number("limit", "how many jobs at most; 500 by default, no more than 1000"),
+		}},
 		{path: "suites/{suite}/branches", summary: "Which definitions the branches of a suite use", answer: []readmodel.DefinitionLine{}, json: s.branches},
 	}
 	because := []parameter{text("reason", "why; it is kept in the log")}
@@ -223,7 +239,8 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
-		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
+		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/templates": {long, s.templatesPage},
+		"/templates/{suite}": {long, s.templatePage}, "/templates/{suite}/{graph}": {long, s.templatePage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},
 	} {
 		mux.Handle(path, s.measured("page "+path, s.bounded(page.effort, s.refusePage, s.page(page.effort, page.read))))
@@ -231,6 +248,7 @@ func (s *Server) routes() http.Handler {
 	for path, form := range s.forms() {
 		mux.Handle(path, s.measured("form "+path, s.bounded(quick, s.refusePage, form)))
 	}
+	mux.Handle("POST /templates/{suite}", s.measured("form /templates/{suite}", s.bounded(long, s.refusePage, http.HandlerFunc(s.submitTemplate))))
 	return secured(s.addressed(unhurried(mux)))
 }
 

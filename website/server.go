@@ -103,6 +103,7 @@ type Server struct {
 	now      func(*http.Request) (events.Seq, error)
 	probed   *shared[[]check]
 	pages    *pages
+	planner  *planner
 	// key returns the key that seals sessions; it is made when it is first needed.
 	key     func() []byte
 	handler http.Handler
@@ -159,7 +160,7 @@ func New(c Config) *Server {
 	s.metrics.watch(c.Registry, s.bounds)
 	c.Registry.MustRegister(newWaitMetrics(s))
 	s.statuses, s.now = inCommon(s.statusText), inCommon(s.seqNow)
-	s.pages = newPages(c.Clock)
+	s.pages, s.planner = newPages(c.Clock), newPlanner()
 	s.key = sync.OnceValue(func() []byte { return sessionKey(c.Token) })
 	s.handler = s.routes()
 	return s

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
-	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -23,18 +22,9 @@ func (c chosen) choice() suite.Choice {
 	return suite.Choice{Branch: c.Branch, Graph: c.Graph, Options: c.Options}
 }
 
-// plannedTemplate is a suite.Template as JSON.
+// plannedTemplate is a suite.Template in JSON and in words.
 type plannedTemplate struct {
-	// Branch is the one that was asked for, Match the pattern of the [[branch]] that applies to it.
-	Branch      string            `json:"branch,omitempty"`
-	Match       string            `json:"match,omitempty"`
-	Graph       string            `json:"graph,omitempty"`
-	Options     map[string]string `json:"options,omitempty"`
-	OnFailure   string            `json:"on_failure"`
-	Deadline    string            `json:"deadline,omitempty"`
-	Customise   string            `json:"customise"`
-	Priority    events.Priority   `json:"priority,omitempty"`
-	MaxPriority events.Priority   `json:"max_priority,omitempty"`
+	suite.PlannedTemplate
 
 	// pairs are the options in words.
 	pairs    []string
@@ -42,17 +32,7 @@ type plannedTemplate struct {
 }
 
 func newPlannedTemplate(branch string, t suite.Template) *plannedTemplate {
-	p := &plannedTemplate{
-		Branch: branch, Match: t.Branch, Graph: t.Graph, Options: t.Options, OnFailure: cmp.Or(t.OnFailure, suite.KeepGoing), Customise: t.Customise,
-		Priority: t.Usual(), MaxPriority: t.MaxPriority, deadline: t.Deadline,
-	}
-	if t.Deadline > 0 {
-		p.Deadline = t.Deadline.String()
-	}
-	for _, name := range sortedKeys(t.Options) {
-		p.pairs = append(p.pairs, name+" = "+t.Options[name])
-	}
-	return p
+	return &plannedTemplate{PlannedTemplate: t.Planned(branch), pairs: t.Settings(), deadline: t.Deadline}
 }
 
 // words say which graph and branch a request has; nothing if there is nothing to choose.
@@ -97,14 +77,6 @@ func (t *plannedTemplate) print(p *Program, kind events.RequestKind) {
 	if t.MaxPriority != "" {
 		fmt.Fprintf(p.Stdout, "Its priority is at most %s.\n", t.MaxPriority)
 	}
-}
-
-// plannedOff is a job that is switched off.
-type plannedOff struct {
-	ID   events.JobID `json:"job_id,omitempty"`
-	Name string       `json:"name"`
-	graph.Label
-	Reason string `json:"reason"`
 }
 
 // sizes prints how many jobs the graphs of a suite make, if there are graphs or branches.

@@ -152,7 +152,7 @@ func TestReferencesToTemplates(t *testing.T) {
 		"gone.toml@main:full,pgo=a=b":  {Branch: "main", Graph: "full", Options: map[string]string{"pgo": "a=b"}},
 		"a.toml,pgo=on@odd,but=theirs": {Options: map[string]string{"pgo": "on@odd", "but": "theirs"}},
 	} {
-		name, got, err := parseReference(reference, func(name string) bool { return slices.Contains(files, name) })
+		name, got, err := suite.ParseReference(reference, func(name string) bool { return slices.Contains(files, name) })
 		if want.Options == nil {
 			want.Options = map[string]string{}
 		}

@@ -84,27 +84,11 @@ type plannedGraph struct {
 	// Needs counts the pairs of a job and one that it needs.
 	Needs int `json:"needs"`
 	// JobList is in an order in which the jobs could run.
-	JobList []plannedJob `json:"jobs"`
+	JobList []suite.PlannedJob `json:"jobs"`
 	// Off are the jobs that are switched off.
-	Off []plannedOff `json:"switched_off,omitempty"`
+	Off []suite.PlannedOff `json:"switched_off,omitempty"`
 	// specs are all jobs, with those that are switched off behind the others.
 	specs []events.JobSpec
-}
-
-type plannedJob struct {
-	Number int          `json:"number"`
-	ID     events.JobID `json:"job_id,omitempty"`
-	Name   string       `json:"name"`
-	graph.Label
-	Optional bool `json:"optional,omitempty"`
-	// Step counts from 1: a job needs only jobs of earlier steps.
-	Step  int           `json:"step"`
-	Needs []plannedNeed `json:"needs"`
-}
-
-type plannedNeed struct {
-	On    int          `json:"on"`
-	Until events.Until `json:"until,omitempty"`
 }
 
 // plan expands the request that the flags describe.
@@ -143,38 +127,12 @@ func (c *graphPlanCmd) plan(d suite.Definitions) (plannedRequest, error) {
 }
 
 func newPlannedGraph(number int, kind events.GraphKind, d suite.Definitions, jobs []events.JobSpec, off []suite.OffJob, named bool) (plannedGraph, error) {
+	made, needs, without, err := d.PlannedJobs(jobs, off, named)
 	all := slices.Clone(jobs)
 	for _, o := range off {
 		all = append(all, o.Job)
 	}
-	labels := make([]graph.Label, len(all))
-	for i, j := range all {
-		labels[i] = graph.LabelOf(j)
-	}
-	names, needs := graph.Names(labels), d.Edges(jobs)
-	if err := graph.Check(len(jobs), needs, func(i int) string { return names[i] }); err != nil {
-		return plannedGraph{}, err
-	}
-	g := plannedGraph{Number: number, Kind: kind, Needs: len(needs), JobList: make([]plannedJob, len(jobs)), specs: all}
-	steps := graph.Steps(len(jobs), needs)
-	for i, j := range jobs {
-		g.JobList[i] = plannedJob{Number: i, Name: names[i], Label: labels[i], Optional: j.Optional, Step: steps[i] + 1, Needs: []plannedNeed{}}
-		if named {
-			g.JobList[i].ID = j.ID
-		}
-	}
-	for _, n := range needs {
-		g.JobList[n.Job].Needs = append(g.JobList[n.Job].Needs, plannedNeed{n.On, n.Until})
-	}
-	for i, o := range off {
-		one := plannedOff{Name: names[len(jobs)+i], Label: labels[len(jobs)+i], Reason: o.Reason}
-		if named {
-			one.ID = o.Job.ID
-		}
-		g.Off = append(g.Off, one)
-	}
-	slices.SortStableFunc(g.JobList, func(a, b plannedJob) int { return cmp.Compare(a.Step, b.Step) })
-	return g, nil
+	return plannedGraph{Number: number, Kind: kind, Needs: len(needs), JobList: made, Off: without, specs: all}, err
 }
 
 // drawn returns the jobs by number, behind them those that are switched off, and the needs of all.

@@ -76,7 +76,8 @@ func (d Definitions) Edges(jobs []events.JobSpec) []graph.Need {
 			dims := need.joins(k, on)
 			at := map[string][]int{}
 			for _, i := range of[on.Name] {
-				at[key(jobs[i], dims)] = append(at[key(jobs[i], dims)], i)
+				group := key(jobs[i], dims)
+				at[group] = append(at[group], i)
 			}
 			for _, i := range of[k.Name] {
 				for _, other := range at[key(jobs[i], dims)] {
@@ -94,7 +95,7 @@ func (d Definitions) Edges(jobs []events.JobSpec) []graph.Need {
 
 // key returns the artifact of a job, and its values in some dimensions.
 func key(j events.JobSpec, dims []string) string {
-	values := []string{string(j.Artifact.Tag)}
+	values := append(make([]string, 0, 5), string(j.Artifact.Tag))
 	for _, d := range dims {
 		switch d {
 		case acrossTarget:

@@ -24,6 +24,8 @@ type Request struct {
 	Definitions events.Digest
 	// Choice is the graph, the branch and the options of the request.
 	Choice Choice
+	// Nameless leaves out the ids of the jobs, which take most of the time: for plans.
+	Nameless bool
 }
 
 // Expansion is what a request is turned into.
@@ -78,7 +80,14 @@ func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
 	if e.digest == "" {
 		e.digest = d.Digest()
 	}
+	jobs := 0
+	for _, k := range d.Kinds {
+		if k.madeFor(r.Artifact.Kind) {
+			jobs += e.count(k)
+		}
+	}
 	var own, backfill []events.JobSpec
+	own = slices.Grow(own, jobs)
 	for _, k := range d.Kinds {
 		if !k.madeFor(r.Artifact.Kind) {
 			continue
@@ -163,24 +172,41 @@ type expansion struct {
 	parameters  events.Parameters
 }
 
+// count returns how many jobs of one kind there are.
+func (e expansion) count(k Kind) int {
+	lanes := 0
+	for _, t := range e.targets(k) {
+		if !k.PerSet {
+			lanes++
+			continue
+		}
+		lanes += t.Sets
+	}
+	return lanes * len(e.backends(k)) * len(e.profiles(k))
+}
+
 // jobs returns the jobs of one kind that measure a.
 func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSpec {
-	var jobs []events.JobSpec
 	measures, benchmarks := e.definitions.unlikeMaster(a), e.parameters.Benchmarks
 	if k.RunsCommands() { // which are the same, whatever is measured
 		measures, benchmarks = nil, nil
 	}
+	backends, profiles := e.backends(k), e.profiles(k)
+	jobs := make([]events.JobSpec, 0, e.count(k))
 	for _, t := range e.targets(k) {
 		for _, set := range sets(k, t) {
-			for _, backend := range e.backends(k) {
-				for _, profile := range e.profiles(k) {
+			for _, backend := range backends {
+				for _, profile := range profiles {
 					lane := events.Lane{Target: t.Name, Set: set}
-					jobs = append(jobs, events.JobSpec{
-						ID:       events.NewJobID(a, k.Name, lane, backend, profile, benchmarks, measures),
+					j := events.JobSpec{
 						Artifact: a, Kind: k.Name, Target: t.Name, Set: set, Backend: backend, Profile: profile,
 						Benchmarks: benchmarks, Optional: t.Optional, Definitions: e.digest,
 						RequestID: e.request.ID, Backfill: backfill, Measures: measures,
-					})
+					}
+					if !e.request.Nameless {
+						j.ID = events.NewJobID(a, k.Name, lane, backend, profile, benchmarks, measures)
+					}
+					jobs = append(jobs, j)
 				}
 			}
 		}
@@ -231,7 +257,9 @@ func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) e
 	if parent := e.request.ParentTag; !k.Shared && !k.RunsCommands() && parent != "" && parent != j.Artifact.Tag {
 		j.Against = &events.Artifact{Suite: j.Artifact.Suite, Tag: parent, Kind: j.Artifact.Kind}
 	}
-	j.ID = j.First()
+	if !e.request.Nameless {
+		j.ID = j.First()
+	}
 	return nil
 }
 

@@ -33,7 +33,7 @@ type Size struct {
 func (d Definitions) Sizes() ([]Size, error) {
 	var all []Size
 	templates := map[events.RequestKind][]Template{}
-	s := newSizer(d)
+	s := newSizer(d, false)
 	for _, kind := range requestKinds() {
 		t, err := d.Templates(kind)
 		if err != nil {
@@ -72,6 +72,8 @@ func (d Definitions) branch(match string) Branch {
 type sizer struct {
 	definitions Definitions
 	sizes       map[string]size
+	// check says that the graphs are checked, too.
+	check bool
 	// total counts the jobs that it made.
 	total int
 }
@@ -82,7 +84,9 @@ type size struct {
 	wrong error
 }
 
-func newSizer(d Definitions) *sizer { return &sizer{definitions: d, sizes: map[string]size{}} }
+func newSizer(d Definitions, check bool) *sizer {
+	return &sizer{definitions: d, sizes: map[string]size{}, check: check}
+}
 
 func (s *sizer) size(t Template, kind events.RequestKind) (size, error) {
 	same, err := json.Marshal([]any{kind, t.Kinds, t.Options, t.Parameters})
@@ -92,7 +96,7 @@ func (s *sizer) size(t Template, kind events.RequestKind) (size, error) {
 	if known, ok := s.sizes[string(same)]; ok {
 		return known, nil
 	}
-	n, err := s.definitions.count(t, kind)
+	n, err := s.definitions.count(t, kind, events.Parameters{})
 	if err != nil {
 		return size{}, err
 	}
@@ -103,13 +107,15 @@ func (s *sizer) size(t Template, kind events.RequestKind) (size, error) {
 		return size{}, fmt.Errorf("the graphs for all branches and kinds of requests have over %d jobs together: remove some", maxExpandedInAll)
 	}
 	x, err := s.definitions.ExpansionWith(t, Request{
-		Artifact: events.Artifact{Suite: s.definitions.Name, Tag: "any", Kind: kind}, Definitions: "any",
+		Artifact: events.Artifact{Suite: s.definitions.Name, Tag: "any", Kind: kind}, Definitions: "any", Nameless: true,
 	})
 	if err != nil {
 		return size{}, err
 	}
 	made := size{jobs: len(x.Own), off: len(x.Off)}
-	made.wrong = graph.Check(len(x.Own), s.definitions.Edges(x.Own), func(i int) string { return graph.LabelOf(x.Own[i]).String() })
+	if s.check {
+		made.wrong = graph.Check(len(x.Own), s.definitions.Edges(x.Own), func(i int) string { return graph.LabelOf(x.Own[i]).String() })
+	}
 	s.sizes[string(same)] = made
 	return made, nil
 }
@@ -117,7 +123,7 @@ func (s *sizer) size(t Template, kind events.RequestKind) (size, error) {
 // templateSizes checks that no template is too large. Options that requests set are not tried: what they switch on has a
 // limit of its own, since the jobs that are switched off count in it.
 func (c *checker) templateSizes(d Definitions) {
-	s := newSizer(d)
+	s := newSizer(d, true)
 	for _, kind := range requestKinds() {
 		templates, err := d.Templates(kind)
 		if err != nil {
@@ -144,8 +150,8 @@ func (d Definitions) HasChoices() bool {
 }
 
 // count returns how many jobs a template is expanded to, with those that are switched off, without making them.
-func (d Definitions) count(t Template, kind events.RequestKind) (jobs int, err error) {
-	p, err := d.parameters(events.Parameters{}, t.Parameters)
+func (d Definitions) count(t Template, kind events.RequestKind, asked events.Parameters) (jobs int, err error) {
+	p, err := d.parameters(asked, t.Parameters)
 	if err != nil {
 		return 0, err
 	}
@@ -154,11 +160,7 @@ func (d Definitions) count(t Template, kind events.RequestKind) (jobs int, err e
 		if !k.madeFor(kind) {
 			continue
 		}
-		lanes := 0
-		for _, target := range e.targets(k) {
-			lanes += len(sets(k, target))
-		}
-		jobs += lanes * len(e.backends(k)) * len(e.profiles(k))
+		jobs += e.count(k)
 	}
 	return jobs, nil
 }

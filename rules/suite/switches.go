@@ -43,6 +43,16 @@ func (s switches) split(jobs []events.JobSpec) (on []events.JobSpec, off []OffJo
 		return jobs, nil
 	}
 	s.needs(jobs, why)
+	left := 0
+	for _, reason := range why {
+		if reason == "" {
+			left++
+		}
+	}
+	if left > 0 {
+		on = make([]events.JobSpec, 0, left)
+	}
+	off = make([]OffJob, 0, len(jobs)-left)
 	for i, j := range jobs {
 		if why[i] == "" {
 			on = append(on, j)

@@ -69,7 +69,7 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 	fill := strings.NewReplacer("{request}/graphs", string(graphed)+"/graphs", "{graph}", "0", "{request}", string(st.child), "{job}", string(st.work.ID), "{name}", "amd-0", "{seq}", "1", "{digest}", string(s.suite.Digest()), "{suite}", string(s.suite.Name),
 		"{hook}", "7", "{id}", string(told), "{key}", string(report))
 	queries := map[string]string{
-		"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/results": "?tag=" + string(sha("a")), "/api/v1/durations": "?target=" + string(machine),
+		"/api/v1/compare": "?b=" + string(sha("b")), "/api/v1/definitions/diff": "?a=go&b=go", "/api/v1/results": "?tag=" + string(sha("a")), "/api/v1/durations": "?target=" + string(machine),
 	}
 	for path, methods := range d.Paths {
 		if !strings.HasPrefix(path, "/api/v1/") {

@@ -1,0 +1,4 @@
+SELECT DISTINCT digest
+FROM definition_line
+WHERE digest <> ''
+ORDER BY digest
