@@ -33,7 +33,7 @@ var (
 	pastKinds  = []events.RequestKind{"", events.Master, events.Try, events.Release}
 	faults     = []events.ErrorKind{
 		"", events.ErrorArtifact, events.ErrorPrepare, events.ErrorBenchmark, events.ErrorTimeout, events.ErrorTransient, events.ErrorDefinitions,
-		events.ErrorExhausted, events.ErrorInternal, events.ErrorMemory,
+		events.ErrorExhausted, events.ErrorInternal, events.ErrorMemory, events.ErrorSeal,
 	}
 )
 
