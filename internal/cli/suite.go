@@ -218,11 +218,11 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	cl, err := p.client()
+	key, err := node.SealKey("--key", c.Key)
 	if err != nil {
 		return err
 	}
-	key, err := node.SealKey("--key", c.Key)
+	cl, err := p.client()
 	if err != nil {
 		return err
 	}
