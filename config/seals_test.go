@@ -7,6 +7,20 @@ import (
 	"github.com/tachobench/tacho/rules/seal"
 )
 
+// A configuration without seals does not mention them.
+func TestSealsAreShownWhereTheyAreUsed(t *testing.T) {
+	conf := Default(t.TempDir())
+	text, err := conf.TOML()
+	if err != nil || strings.Contains(string(text), "seal") {
+		t.Errorf("%s %v", text, err)
+	}
+	conf.Collector.Mode = SealsWarn
+	text, err = conf.TOML()
+	if err != nil || !strings.Contains(string(text), "seals = 'warn'") {
+		t.Errorf("%s %v", text, err)
+	}
+}
+
 func TestACollectorThatChecksSealsNeedsKeys(t *testing.T) {
 	k, err := seal.New("alice", [32]byte{1})
 	if err != nil {
