@@ -117,12 +117,12 @@ func (k Keys) CheckDefinitions(name events.SuiteName, digest events.Digest, seal
 			wrong = append(wrong, shownID(s.Key))
 		}
 	}
-	const again = "publish them with a key of a publisher, `tacho suite publish FILE --key KEYFILE`"
+	const again = "publish them with a key of a publisher, `tacho suite publish FILE --key KEYFILE`, then repair the request"
 	switch {
 	case len(wrong) > 0:
 		return fmt.Errorf("the seal of its definitions %.12s with key %s is wrong: find out who else writes into the log, and %s", digest, list(wrong), again)
 	case len(strange) > 0:
-		return fmt.Errorf("its definitions %.12s are sealed with %s, which is none of this collector's publishers: %s, or add the public key to collector.publishers",
+		return fmt.Errorf("its definitions %.12s are sealed with %s, which is none of this collector's publishers: add the public key to collector.publishers, or %s",
 			digest, list(strange), again)
 	}
 	return fmt.Errorf("its definitions %.12s have no seal: %s", digest, again)
@@ -134,7 +134,7 @@ func CheckContent(digest events.Digest, content []byte) error {
 	if events.Digest(hex.EncodeToString(sum[:])) == digest {
 		return nil
 	}
-	return fmt.Errorf("its definitions are not what their digest %.12s names: somebody changed them in the log; find out who else writes into it, and publish them again", digest)
+	return fmt.Errorf("its definitions are not what their digest %.12s names: somebody changed them in the log; find out who else writes into it, publish them again, then repair the request", digest)
 }
 
 // Text returns a seal as one word: the id of its key, a colon and the signature.
