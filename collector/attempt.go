@@ -28,6 +28,8 @@ type attempt struct {
 	// stop ends the attempt from outside, with a cause.
 	stop context.CancelCauseFunc
 	sink *sink
+	// dispatched is the dispatch that the attempt follows.
+	dispatched events.JobDispatched
 }
 
 func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done measured,
@@ -83,7 +85,7 @@ func (a *attempt) measure(ctx context.Context) error {
 		stopLogging()
 		<-logs
 	}()
-	d, err := a.c.definitions(ctx, a.spec)
+	d, err := a.trusted(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,25 +176,41 @@ func (a *attempt) prolong(ctx context.Context, d eventlog.Delivery) {
 
 // definitions returns the definitions that the job was made with.
 func (c *Collector) definitions(ctx context.Context, spec events.JobSpec) (suite.Definitions, error) {
+	published, err := c.published(ctx, spec)
+	if err != nil {
+		return suite.Definitions{}, err
+	}
+	return parseDefinitions(published[0].Content)
+}
+
+// published returns the events that published the definitions of a job: at least one.
+func (c *Collector) published(ctx context.Context, spec events.JobSpec) (out []events.DefinitionsPublished, err error) {
 	var history []events.Recorded
 	if err := c.retry(ctx, func() (err error) {
 		history, err = c.Log.Read(ctx, events.SuiteSubject(spec.Artifact.Suite))
 		return err
 	}); err != nil {
-		return suite.Definitions{}, fmt.Errorf("read the definitions of suite %s: %w", spec.Artifact.Suite, err)
+		return nil, fmt.Errorf("read the definitions of suite %s: %w", spec.Artifact.Suite, err)
 	}
 	for _, e := range history {
 		if f, ok := e.Fact.(events.DefinitionsPublished); ok && f.Digest == spec.Definitions {
-			d, err := suite.Parse(f.Content)
-			if err != nil {
-				return suite.Definitions{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
-			}
-			return d, nil
+			out = append(out, f)
 		}
 	}
-	return suite.Definitions{}, &PermanentError{
-		Kind: events.ErrorDefinitions, Err: fmt.Errorf("definitions %s of suite %s are not in the log", spec.Definitions, spec.Artifact.Suite),
+	if len(out) == 0 {
+		return nil, &PermanentError{
+			Kind: events.ErrorDefinitions, Err: fmt.Errorf("definitions %s of suite %s are not in the log", spec.Definitions, spec.Artifact.Suite),
+		}
 	}
+	return out, nil
+}
+
+func parseDefinitions(content events.RawJSON) (suite.Definitions, error) {
+	d, err := suite.Parse(content)
+	if err != nil {
+		return suite.Definitions{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
+	return d, nil
 }
 
 // show sets the attempt and the progress that the heartbeat reports.

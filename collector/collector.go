@@ -75,6 +75,8 @@ type Config struct {
 	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
 	// version, so the process never leaves for one.
 	Supervised *Supervised
+	// Seals is what the collector wants to see before it executes a job; nil executes all.
+	Seals *Seals
 	// Replaces is the instance of a process that is known to have ended and may still hold the name.
 	Replaces string
 

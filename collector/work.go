@@ -56,7 +56,7 @@ func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
 	}
 }
 
-// resume continues an unfinished attempt of this collector. The attempt's delivery comes again later; the collector
+// resume continues an unfinished attempt of this collector, unless it needs the seal of its dispatch for that. The attempt's delivery comes again later; the collector
 // then acknowledges it, since the log says that the job has ended.
 func (c *Collector) resume(ctx context.Context) error {
 	state, _, err := c.laneState(ctx)
@@ -68,6 +68,10 @@ func (c *Collector) resume(ctx context.Context) error {
 	}
 	if !c.mayBegin(ctx) {
 		return c.giveUp(ctx, state)
+	}
+	if c.Seals != nil {
+		c.Logger.Info("the job that the last process left continues when it is delivered again: its seal comes with the delivery", "job", state.JobID)
+		return nil
 	}
 	c.Logger.Info("continuing the job that the last process left", "job", state.JobID)
 	_, err = c.execute(ctx, events.JobDispatched{Place: state.Place, Job: state.Job}, 0, "", nil)
@@ -227,7 +231,9 @@ func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause eve
 			if _, closed := facts[len(facts)-1].(events.ResultsClosed); closed {
 				known.version = last
 			}
-			return newAttempt(c, d.Job, first+events.Seq(i), dequeued, known.done, known.version, root), nil
+			a := newAttempt(c, d.Job, first+events.Seq(i), dequeued, known.done, known.version, root)
+			a.dispatched = d
+			return a, nil
 		}
 	}
 	return nil, nil

@@ -32,6 +32,8 @@ type Config struct {
 	Listen string `toml:"listen" json:"listen"`
 	// Suites are the definitions to publish: names of shipped ones (go, rustc, rustc-small) or files.
 	Suites []string `toml:"suites" json:"suites"`
+	// SealKey is a file with a private key, as `tacho seal key` makes it. `tacho up` seals the Suites with it (docs/seals.md).
+	SealKey string `toml:"seal_key,omitempty" json:"seal_key,omitempty"`
 	// Token is the bearer token that writing API calls need. Default: one made in the data directory.
 	Token string `toml:"-" json:"-"`
 	// StartWait is how long a start waits for a NATS or Postgres server that does not answer yet, and for GitHub to
@@ -117,6 +119,9 @@ type Scheduler struct {
 	// RoomWait is how long a matched job whose turn it is waits for room on a machine that runs smaller ones. Then a machine
 	// takes no other job until it fits; 0 means never. A shorter time leaves more of the machines idle.
 	RoomWait Duration `toml:"room_wait" json:"room_wait"`
+	// SealKey is a file with a private key, as `tacho seal key` makes it. The scheduler seals each dispatch with it. Empty seals
+	// none.
+	SealKey string `toml:"seal_key,omitempty" json:"seal_key,omitempty"`
 }
 
 // Collector says how collectors on this machine work.
@@ -142,6 +147,8 @@ type Collector struct {
 	// pass, valgrind counts the instructions of single processes such as a Rust compiler. That adds about 5 s and
 	// thirty times the command's time per test case.
 	CountInstructions bool `toml:"count_instructions" json:"count_instructions"`
+
+	Seals
 }
 
 // Duration is a time.Duration that is written as "90s" or "2h30m".
@@ -288,6 +295,9 @@ func (c Config) Check() error {
 		return errors.New("collector.transient_deadline: above 0")
 	case c.Collector.CacheBytes < 1<<20:
 		return errors.New("collector.cache_bytes: at least 1 MiB")
+	}
+	if err := c.Collector.check(); err != nil {
+		return err
 	}
 	if err := c.CheckTLS(); err != nil {
 		return err

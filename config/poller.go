@@ -60,6 +60,9 @@ type Poller struct {
 	Path string `toml:"path,omitempty" json:"path,omitempty"`
 	// Serves says for which branches the definitions are. Default: for the branch that they are read from.
 	Serves Serves `toml:"serves,omitempty" json:"serves,omitempty"`
+	// SealKey is a file with a private key, as `tacho seal key` makes it, with which the definitions are sealed: then everything
+	// that is merged there counts as published by that key. Empty seals none.
+	SealKey string `toml:"seal_key,omitempty" json:"seal_key,omitempty"`
 	// Interval is the pause between two polls: 2m for commits and definitions, 1h for releases.
 	Interval Duration `toml:"interval" json:"interval"`
 	// Horizon is the age above which commits are ignored. Default: 29 days, because CI keeps its artifacts no longer.
@@ -206,6 +209,8 @@ func (p Poller) check() error {
 		return errors.New("url: a password or token has no place in the configuration; give git a credential helper, or a key to ssh")
 	case p.Kind != Definitions && (p.Path != "" || p.Serves != ""):
 		return fmt.Errorf("path and serves are for kind %s", Definitions)
+	case p.Kind != Definitions && p.SealKey != "":
+		return fmt.Errorf("seal_key is for kind %s", Definitions)
 	case p.Kind != GitHubCommits && p.Kind != Definitions && p.Repository != "":
 		return fmt.Errorf("repository: kind %s has a url instead", p.Kind)
 	case !p.Commits() && p.Kind != Definitions && (p.Branch != "" || p.Horizon != 0 || p.Backlog != 0):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/seal"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -27,6 +28,7 @@ type Published struct {
 	definitions map[events.Digest]suite.Definitions // those in force
 	// unreadable says why definitions in force cannot be read, such as those of a newer program.
 	unreadable map[events.Digest]error
+	seals      seals
 }
 
 // For returns the definitions that a branch uses, or a refusal when there are none. An empty branch is one that has none
@@ -128,6 +130,7 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 			continue
 		}
 		read.lines = read.lines.Evolve(e.Fact)
+		read.seals = read.seals.with(e.Fact)
 		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
 			content[f.Digest] = f.Content
 		}
@@ -220,6 +223,8 @@ type Origin struct {
 	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion,
 	// and they leave alone what a repository publishes.
 	Standing bool
+	// Seal is the signature of who publishes them; nil for none.
+	Seal *events.Seal
 }
 
 // Publish makes definitions the current ones of their suite, for all branches that have none of their own.
@@ -229,7 +234,7 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 
 // PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
 // same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since. What
-// was rejected before, by an older program, is published.
+// was rejected before, by an older program, is published. A seal that definitions in use do not have yet is also recorded.
 func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
 	for _, t := range d.Targets {
 		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
@@ -237,14 +242,21 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 		}
 	}
 	digest := d.Digest()
+	if from.Seal != nil {
+		if _, err := seal.Parse(seal.Text(*from.Seal)); err != nil {
+			return Answer{}, refuse(Invalid, "the seal cannot be read: %s", err)
+		}
+	}
 	return c.onBranch(ctx, by, events.RightPublish, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
+		case line.Digest == digest && !h.seals.has(digest, from.Seal): // the same, sealed anew
 		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && (line.Published == digest || line.File != ""):
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{
 			Suite: d.Name, Digest: digest, Content: d.Canonical(), Branch: from.Branch, Revision: from.Revision, File: from.File,
+			Seal: from.Seal,
 		}}, nil
 	})
 }
@@ -302,6 +314,7 @@ func (c *Control) Promote(ctx context.Context, by By, name events.SuiteName, bra
 type suiteHistory struct {
 	lines   suite.Lines
 	digests map[events.Digest]bool
+	seals   seals
 }
 
 // onBranch takes a decision on the definitions of a branch, for which an account needs a right.
@@ -316,7 +329,7 @@ func (c *Control) onBranch(ctx context.Context, by By, right events.Right, name 
 		return Answer{}, refuse(Invalid, "%s", err)
 	}
 	return decide(ctx, c, by, events.SuiteSubject(name), func(h suiteHistory, e events.Recorded) suiteHistory {
-		h.lines = h.lines.Evolve(e.Fact)
+		h.lines, h.seals = h.lines.Evolve(e.Fact), h.seals.with(e.Fact)
 		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
 			if h.digests == nil {
 				h.digests = map[events.Digest]bool{}

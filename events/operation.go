@@ -111,4 +111,6 @@ const (
 	AlertStuck AlertKind = "stuck"
 	// AlertOverdue: a graph of a master or release was not done by its deadline.
 	AlertOverdue AlertKind = "overdue"
+	// AlertSeal: a collector refused a job because of its seals.
+	AlertSeal AlertKind = "seal"
 )

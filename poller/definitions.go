@@ -104,8 +104,14 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 	if err != nil {
 		return "", err
 	}
-	if len(read.Problems) == 0 && (line.File != read.File || len(line.Problems) > 0) {
-		answer, err := p.Control.PublishFrom(ctx, by, read.definitions, read.origin())
+	sealed, err := p.sealed(ctx, read)
+	if err != nil {
+		return "", err
+	}
+	if len(read.Problems) == 0 && (line.File != read.File || len(line.Problems) > 0 || !sealed) {
+		from := read.origin()
+		from.Seal = p.Key.Definitions(read.Suite, read.Digest)
+		answer, err := p.Control.PublishFrom(ctx, by, read.definitions, from)
 		var no *control.RefusedError
 		switch {
 		case errors.As(err, &no):
@@ -139,15 +145,34 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s%s", p.Suite, line.Revision, read.Problems[0], more), nil
 }
 
+// sealed reports whether the definitions have the seal of the poller's key; so do those that need none.
+func (p *Poller) sealed(ctx context.Context, r Reading) (bool, error) {
+	own := p.Key.Definitions(r.Suite, r.Digest)
+	if own == nil || r.Digest == "" {
+		return true, nil
+	}
+	published, err := p.published(ctx)
+	return published == nil || published.Sealed(r.Branch, r.Digest, own), err
+}
+
 // line returns what the log says about the branch that the definitions are for.
 func (p *Poller) line(ctx context.Context, branch string) (suite.Line, error) {
+	published, err := p.published(ctx)
+	if err != nil || published == nil {
+		return suite.Line{}, err
+	}
+	return published.Lines()[branch], nil
+}
+
+// published returns what the log says about the suite; nil if it says nothing.
+func (p *Poller) published(ctx context.Context) (*control.Published, error) {
 	published, err := p.Control.Published(ctx, p.Suite)
 	var refused *control.RefusedError
 	if errors.As(err, &refused) && refused.Kind == control.NotFound {
-		return suite.Line{}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return suite.Line{}, fmt.Errorf("read what was published of suite %s: %w", p.Suite, err)
+		return nil, fmt.Errorf("read what was published of suite %s: %w", p.Suite, err)
 	}
-	return published.Lines()[branch], nil
+	return published, nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/rules/seal"
 )
 
 // source names the pollers as the part that wrote an event.
@@ -45,6 +46,8 @@ type Config struct {
 	Source      Source
 	Policy      Policy
 	Definitions *Definitions
+	// Key seals the definitions that are published: Key.Definitions. Nil seals none.
+	Key *seal.Private
 	// Account is the account that the requests are charged to, empty for none; Queue and Priority are as in
 	// control.NewRequest.
 	Account  events.AccountName

@@ -26,6 +26,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/seal"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -41,7 +42,9 @@ type Config struct {
 	// OfflineAfter is how long a collector may be silent before it counts as offline and its attempt as lost.
 	// TakeoverAfter is how long before a standby takes over its lane. 0 means 60 and 30 seconds.
 	OfflineAfter, TakeoverAfter time.Duration
-	Logger                      *slog.Logger
+	// Key seals each dispatch; nil seals none. Schedulers may have different keys.
+	Key    *seal.Private
+	Logger *slog.Logger
 }
 
 // Scheduler is one scheduler: a shell.Decider.
@@ -140,11 +143,28 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 		err := eventlog.ErrBatchTooLarge
 		for _, batch := range tries {
 			if errors.Is(err, eventlog.ErrBatchTooLarge) {
-				seq, err = s.Log.Append(ctx, batch...)
+				seq, err = s.Log.Append(ctx, sealed(s.Key, batch)...)
 			}
 		}
 		return seq, err
 	}}
+}
+
+// sealed returns an append with its dispatches sealed. Only what is appended is sealed: a decision is taken again and again until it
+// can be carried out.
+func sealed(key *seal.Private, batch []eventlog.Append) []eventlog.Append {
+	if key == nil {
+		return batch
+	}
+	for _, part := range batch {
+		for i, e := range part.Events {
+			if d, ok := e.Fact.(events.JobDispatched); ok {
+				d.Seal = key.Dispatch(d)
+				part.Events[i].Fact = d
+			}
+		}
+	}
+	return batch
 }
 
 // appends puts the facts of decisions on their subjects, with the versions that the decisions were taken on.

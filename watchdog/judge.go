@@ -69,6 +69,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.update()
 	j.unserved()
 	j.full()
+	j.unsealed()
 	j.stuck()
 	j.overdue()
 	j.overrun()
@@ -115,6 +116,8 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return "the attempt has ended", true
 	case events.AlertHostFull:
 		return j.fullOver(events.MachineName(a.About)), true
+	case events.AlertSeal:
+		return j.unsealedOver(events.CollectorName(a.About)), true
 	case events.AlertStuck:
 		return "the graph has ended, or jobs of it run again", true
 	case events.AlertOverdue:

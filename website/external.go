@@ -76,8 +76,8 @@ func (s *Server) differences(_ http.ResponseWriter, r *http.Request, _ *params) 
 	return s.long.Differs(r.Context(), id, number)
 }
 
-// differencesShown is how many differences of a graph a page shows; the API has all.
-const differencesShown = 20
+// changesShown is how many differences of a graph a page shows; the API has all.
+const changesShown = 20
 
 // customisedView is how a graph differs from what the definitions make, as a page shows it. More counts what it leaves out.
 type customisedView struct {
@@ -97,7 +97,7 @@ func (s *Server) customised(ctx context.Context, graphs []readmodel.GraphShown) 
 		if err != nil {
 			return nil, err
 		}
-		v := &customisedView{Why: found.Why, More: max(len(found.Differences)-differencesShown, 0)}
+		v := &customisedView{Why: found.Why, More: max(len(found.Differences)-changesShown, 0)}
 		for _, d := range slices.Clip(found.Differences[:len(found.Differences)-v.More]) {
 			v.Shown = append(v.Shown, d.String())
 		}

@@ -148,16 +148,16 @@ func (r shareRow) Rights() string {
 	if len(r.May) > 0 {
 		said = append(said, "may "+choices(r.May))
 	}
-	if n := len(r.Branches); n > branchesShown {
-		said = append(said, fmt.Sprintf("branches %s and %d more", choices(r.Branches[:branchesShown]), n-branchesShown))
+	if n := len(r.Branches); n > patternsShown {
+		said = append(said, fmt.Sprintf("branches %s and %d more", choices(r.Branches[:patternsShown]), n-patternsShown))
 	} else if n > 0 {
 		said = append(said, "branches "+choices(r.Branches))
 	}
 	return strings.Join(said, "; ")
 }
 
-// branchesShown is how many patterns of an account's branches the page shows; the API has all.
-const branchesShown = 3
+// patternsShown is how many patterns of an account's branches the page shows; the API has all.
+const patternsShown = 3
 
 // accountsShown is how many accounts of a queue the page shows; the API has all.
 const accountsShown = 50

@@ -7,6 +7,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
+	"github.com/tachobench/tacho/rules/seal"
 	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -179,7 +180,15 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Control.PublishFrom(r.Context(), who, d, control.Origin{Branch: p.text("branch")})
+	from := control.Origin{Branch: p.text("branch")}
+	if text := p.text("seal"); text != "" {
+		given, err := seal.Parse(text)
+		if err != nil {
+			return nil, wrong(http.StatusBadRequest, "see docs/seals.md for how definitions are sealed", "seal: %s", err)
+		}
+		from.Seal = &given
+	}
+	answer, err := s.Control.PublishFrom(r.Context(), who, d, from)
 	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
 }
 

@@ -190,7 +190,11 @@ func describe(f events.Fact) string {
 	case events.DefinitionsRejected:
 		return join(fmt.Sprintf("suite %s%s: the file of revision %s is refused", f.Suite, ofBranch(f.Branch), short(f.Revision)), strings.Join(f.Problems, "; "))
 	case events.DefinitionsPublished:
-		return fmt.Sprintf("suite %s%s, digest %.12s", f.Suite, ofBranch(f.Branch), f.Digest)
+		sealed := ""
+		if f.Seal != nil {
+			sealed = ", sealed with key " + f.Seal.Key
+		}
+		return fmt.Sprintf("suite %s%s, digest %.12s%s", f.Suite, ofBranch(f.Branch), f.Digest, sealed)
 	}
 	return ""
 }

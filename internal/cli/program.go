@@ -116,6 +116,7 @@ type commands struct {
 	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
 	Graph     graphCmd      `cmd:"" help:"Show which jobs of a request need which, and measure jobs again."`
 	Suite     suiteCmd      `cmd:"" help:"Check, show, compare and publish definitions."`
+	Seal      sealCmd       `cmd:"" help:"Make and show the keys that seal definitions and dispatches."`
 	Doctor    doctorCmd     `cmd:"" help:"Find out what this machine can measure and what is wrong with it."`
 	Complete  completionCmd `cmd:"" name:"completion" help:"Print a script that makes a shell complete commands and flags."`
 	ShowConf  configCmd     `cmd:"" name:"config" help:"Show the effective configuration."`

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/collector/definitions"
+	"github.com/tachobench/tacho/internal/node"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/readmodel"
@@ -204,7 +205,13 @@ func (c *suiteDiffCmd) Run(_ context.Context, p *Program) error {
 type suitePublishCmd struct {
 	Suite  string `arg:"" help:"Name of a shipped suite, or a file."`
 	Branch string `help:"Branch that they are for; default: all that have none of their own." placeholder:"B"`
+	Key    string `help:"File with the private key to seal them with, as tacho seal key makes it." type:"path" placeholder:"KEYFILE"`
 	JSON   bool   `help:"Print JSON." name:"json"`
+}
+
+// Help is shown by --help.
+func (*suitePublishCmd) Help() string {
+	return "With --key the definitions are sealed here, on this machine; the server never sees the private key. Published again with another key, they have both seals, and nothing else changes."
 }
 
 // Run publishes definitions.
@@ -213,11 +220,15 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
+	key, err := node.SealKey("--key", c.Key)
+	if err != nil {
+		return err
+	}
 	cl, err := p.client()
 	if err != nil {
 		return err
 	}
-	answer, err := cl.Publish(ctx, d.Canonical(), c.Branch)
+	answer, err := cl.PublishSealed(ctx, d.Canonical(), c.Branch, key.Definitions(d.Name, d.Digest()))
 	if err != nil {
 		return err
 	}
@@ -227,6 +238,9 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	what := "published"
 	if answer.Existed {
 		what = "already current"
+	}
+	if key != nil {
+		what += ", sealed with key " + key.Public().ID
 	}
 	fmt.Fprintf(p.Stdout, "suite %s%s, digest %s: %s\n", answer.Suite, when(c.Branch != "", ", branch "+c.Branch), answer.Digest, what)
 	return nil

@@ -36,8 +36,8 @@ type Farm struct {
 // By is on whose behalf tests give commands.
 var By = control.By{Actor: "test", Source: "test", Root: "test"}
 
-// New returns a farm with published definitions and a running scheduler.
-func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
+// New returns a farm with published definitions and a running scheduler, with a configuration that may be changed.
+func New(t testing.TB, d suite.Definitions, p scheduler.Policy, change ...func(*shell.Config, *scheduler.Config)) *Farm {
 	t.Helper()
 	log := memory.New(memory.Config{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -56,7 +56,7 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy) *Farm {
 			t.Error(err)
 		}
 	})
-	f.Schedule(p)
+	f.Schedule(p, change...)
 	return f
 }
 

@@ -66,6 +66,10 @@ func (c *Collector) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	seals, err := sealsOf(c.Config.Collector.Seals)
+	if err != nil {
+		return err
+	}
 	instance := uuid.Must(uuid.NewV7()).String()
 	last, unlock, err := c.data().OwnCollector(c.Name, instance)
 	if err != nil {
@@ -87,7 +91,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: c.Version,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: measure.Load, FreeMemory: measure.FreeMemory, Environment: environment,
-		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Evicted: machine.Artifacts.Evicted, Supervised: supervised(orders),
+		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Evicted: machine.Artifacts.Evicted, Supervised: supervised(orders), Seals: seals,
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
 		Clock: c.Clock, Logger: c.Logger.With("collector", string(c.Name)),

@@ -38,6 +38,7 @@ func (h *Host) Examine(ctx context.Context) []Finding {
 	findings = append(findings, h.doctorServices(ctx)...)
 	findings = append(findings, h.doctorGitHub(ctx)...)
 	findings = append(findings, h.doctorHooks()...)
+	findings = append(findings, h.doctorSeals()...)
 	findings = append(findings, doctorMetrics(ctx)...)
 	return append(findings, h.doctorSuites())
 }

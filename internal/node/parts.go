@@ -40,6 +40,8 @@ type parts struct {
 	registry *prometheus.Registry
 	// self is the account that comments are written as.
 	self githubapi.Account
+	// keys are the private keys of this process.
+	keys sealKeys
 	// suite is the suite that comments and polls ask for unless they name one.
 	suite events.SuiteName
 	// shell reads the log for all parts that decide on it.
@@ -170,6 +172,7 @@ func (p *parts) scheduler() {
 		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		TakeoverAfter: p.Config.Scheduler.TakeoverAfter.Std(),
 		Policy:        p.policy(),
+		Key:           p.keys.scheduler,
 		Logger:        p.Logger.With("part", "scheduler"),
 	}))
 }

@@ -31,6 +31,7 @@ func (p *parts) pollers() error {
 		}
 		if c.Kind == config.Definitions {
 			conf.Definitions, err = definitionsOf(p.Config, c, client, logger)
+			conf.Key = p.keys.pollers[c.Name]
 		} else {
 			conf.Source, err = sourceOf(p.Config, c, client, logger)
 		}

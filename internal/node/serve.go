@@ -37,6 +37,10 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
+	keys, err := h.sealKeys()
+	if err != nil {
+		return err
+	}
 	pair, err := h.webPair()
 	if err != nil {
 		return err
@@ -63,7 +67,7 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 		return err
 	}
 	parts := newParts(ctx, h, k, h.Config.Token)
-	parts.self = self
+	parts.self, parts.keys = self, keys
 	parts.background()
 	if wanted["projector"] {
 		parts.projector()

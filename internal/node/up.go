@@ -51,6 +51,8 @@ type Up struct {
 	// github is set if pull requests get comments. self is the account that writes them.
 	github bool
 	self   githubapi.Account
+	// keys are the private keys that the configuration names.
+	keys sealKeys
 }
 
 // Up runs everything on this machine until ctx ends, or until the task of the options has ended. It returns a usage.Error
@@ -73,12 +75,16 @@ func (h *Host) Up(ctx context.Context, o UpOptions) error {
 	if err != nil {
 		return err
 	}
+	keys, err := h.sealKeys()
+	if err != nil {
+		return err
+	}
 	unlock, err := d.Own()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	up := &Up{Host: h, Dir: d, Suites: suites, options: o, github: o.Task == nil && h.Config.GitHub.Repo != ""}
+	up := &Up{Host: h, Dir: d, Suites: suites, options: o, github: o.Task == nil && h.Config.GitHub.Repo != "", keys: keys}
 	if up.github {
 		if up.self, err = h.identify(ctx); err != nil {
 			return err
@@ -139,7 +145,7 @@ func (u *Up) run(ctx context.Context, l net.Listener, make func(context.Context)
 	partsCtx, stopParts := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopParts()
 	u.parts = make(partsCtx)
-	u.parts.self = u.self
+	u.parts.self, u.parts.keys = u.self, u.keys
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	names := namesOf(u.Suites)
@@ -198,7 +204,7 @@ func (u *Up) pollers() error {
 func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName) error {
 	by := control.By{Actor: u.Actor, Source: "cli", Root: "tacho up"}
 	for _, d := range u.Suites {
-		answer, err := u.Control.PublishFrom(ctx, by, d, control.Origin{Standing: true})
+		answer, err := u.Control.PublishFrom(ctx, by, d, control.Origin{Standing: true, Seal: u.keys.suites.Definitions(d.Name, d.Digest())})
 		if err != nil {
 			return err
 		}

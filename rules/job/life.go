@@ -175,7 +175,7 @@ func (l Life) Faulty() bool {
 	// For the other kinds the measured program is to blame.
 	//exhaustive:ignore
 	switch l.Fault {
-	case events.ErrorArtifact, events.ErrorTransient, events.ErrorExhausted, events.ErrorInternal, events.ErrorDefinitions:
+	case events.ErrorArtifact, events.ErrorTransient, events.ErrorExhausted, events.ErrorInternal, events.ErrorDefinitions, events.ErrorSeal:
 		return true
 	}
 	return false

@@ -10,8 +10,8 @@ import (
 
 // foldFault counts the artifacts in a row whose jobs a collector failed for reasons of its own: its machine broke or
 // lost them, or could not fetch what another machine could. An error of the artifact or of a benchmark shows that the
-// machine works. Three things tell nothing about the machine: a job that was cancelled, a job that several machines
-// lost, and an artifact that no other machine has fetched.
+// machine works. Four things tell nothing about the machine: a job that was cancelled, a job that several machines
+// lost, an artifact that no other machine has fetched, and a job without the seals that the collector wants.
 func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 	if f.Outcome == events.Cancelled || f.Collector == "" {
 		return
@@ -27,6 +27,8 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 		return
 	case events.ErrorInternal:
 		l.blame(blamed, j, f)
+		return
+	case events.ErrorSeal:
 		return
 	case events.ErrorTransient:
 		if a := l.Artifacts[key]; a.Others || a.Good != "" && a.Good != blamed {

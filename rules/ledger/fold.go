@@ -500,6 +500,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.vacate(lane, place.Job)
 		if finished, ok := f.(events.JobFinished); ok {
 			l.warm(lane, place.Job, finished.Evicted)
+			l.foldUnsealed(finished, e.Seq)
 		}
 		delete(lane.Dispatches, lane.Work.Place)
 	}

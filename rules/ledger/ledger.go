@@ -247,6 +247,8 @@ type Collector struct {
 	// last of them failed.
 	Failed  []FailedJob
 	Failure string
+	// Unsealed are the jobs that it refused lately because of their seals; nil if it never did.
+	Unsealed *Unsealed `json:",omitempty"`
 }
 
 // FailedJob is a job that failed, and its artifact.

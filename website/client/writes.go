@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/seal"
 )
 
 func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
@@ -117,8 +118,16 @@ func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (
 // Publish makes definitions, in their canonical JSON form, the current ones of a branch of their suite; with an empty
 // branch, of all that have none of their own.
 func (c *Client) Publish(ctx context.Context, canonical []byte, branch string) (DefinitionsAnswer, error) {
+	return c.PublishSealed(ctx, canonical, branch, nil)
+}
+
+// PublishSealed is Publish with the seal of who publishes them; nil for none.
+func (c *Client) PublishSealed(ctx context.Context, canonical []byte, branch string, signed *events.Seal) (DefinitionsAnswer, error) {
 	query := url.Values{}
 	set(query, "branch", branch)
+	if signed != nil {
+		set(query, "seal", seal.Text(*signed))
+	}
 	return ask[DefinitionsAnswer](ctx, c, http.MethodPost, "definitions", query, json.RawMessage(canonical))
 }
 

@@ -67,6 +67,7 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		"parent is a path":    {method: "POST", path: "/api/v1/requests/" + string(st.try) + "/artifacts-ready", body: `{"tag":"x","parent_tag":"../x"}`, header: permitted(), status: 400, says: "starting with a letter or digit"},
 		"cancel nothing":      {method: "POST", path: "/api/v1/requests/r0/cancel", header: permitted(), status: 404, says: "there is no request r0"},
 		"lane held":           {method: "POST", path: "/api/v1/collectors", body: `{"name":"amd-9","target":"linux-amd64","set":0}`, header: permitted(), status: 409, says: "deactivate it first"},
+		"bad seal":            {method: "POST", path: "/api/v1/definitions?seal=x", body: string(st.suite.Canonical()), header: permitted(), status: 400, says: "it is no seal"},
 		"bad definitions":     {method: "POST", path: "/api/v1/definitions", body: `{"version":1,"colour":"red"}`, header: permitted(), status: 400, says: "colour"},
 		"cannot verify":       {method: "POST", path: "/api/v1/replay/verify", header: permitted(), status: 501, says: "tacho replay --verify"},
 	} {
