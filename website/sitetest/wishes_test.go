@@ -37,7 +37,9 @@ func scheduled(t *testing.T) *story {
 				err = sh.Wait(ctx, head.Last)
 			}
 			if err == nil {
-				sh.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, scheduler.Policy{MaxInProgress: 1}, parts...) })
+				sh.View(func(l *ledger.Ledger) {
+					found = scheduler.Preview(l, id, wish, scheduler.Policy{MaxInProgress: 1}, parts...)
+				})
 			}
 			return found, err
 		}
