@@ -102,3 +102,20 @@ func TestJoiningLeavesThePartsAlone(t *testing.T) {
 		t.Error(a)
 	}
 }
+
+// Terms that repeat those of another part ask for no more devices; all others are joined as ever.
+func TestDevicesThatAreRepeatedCountOnce(t *testing.T) {
+	for _, c := range []struct{ base, more, want string }{
+		{"", "", ""},
+		{"device=gpu", "device=gpu", "device=gpu"},
+		{"device=gpu", "device=gpu:3 os=linux", "device=gpu:3 os=linux"},
+		{"device=gpu:3", "device=gpu", "device=gpu:3"},
+		{"os=linux device=gpu", "device=fpga memory=8", "device=fpga device=gpu memory=8g os=linux"},
+	} {
+		base, more := parse(t, c.base), parse(t, c.more)
+		all, err := match.Join(match.Named{Requirement: base}, match.Named{Requirement: more.Beyond(base)})
+		if err != nil || all.String() != c.want {
+			t.Errorf("%q and %q: %q, %v, want %q", c.base, c.more, all, err, c.want)
+		}
+	}
+}
