@@ -17,6 +17,8 @@ import (
 type published struct {
 	mu     sync.Mutex
 	suites map[events.SuiteName]*Published
+	// named are definitions that requests named lately.
+	named map[namedKey]suite.Definitions
 }
 
 // Published is what the log says about the definitions of a suite.
@@ -27,6 +29,9 @@ type Published struct {
 	definitions map[events.Digest]suite.Definitions // those in force
 	// unreadable says why definitions in force cannot be read, such as those of a newer program.
 	unreadable map[events.Digest]error
+	// digests are all that were published, and moves all that branches were moved to.
+	digests map[events.Digest]bool
+	moves   []move
 }
 
 // For returns the definitions that a branch uses, or a refusal when there are none. An empty branch is one that has none
@@ -37,6 +42,8 @@ func (p *Published) For(branch string) (suite.Definitions, error) {
 	switch {
 	case err != nil:
 		return d, fmt.Errorf("read the definitions of suite %s: %w", p.name, err)
+	case !ok && len(p.lines) == 0:
+		return d, refuse(NotFound, "suite %s has definitions that requests name by their digest, and none that its branches use: publish some with `tacho suite publish`", p.name)
 	case !ok && branch == "" && len(p.lines.Branches()) == 0:
 		return d, refuse(NotFound, "suite %s has no definitions yet, because those in its repository were refused: `tacho suite branches %s` says why", p.name, p.name)
 	case !ok && branch == "":
@@ -120,7 +127,9 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 	if err != nil {
 		return nil, err
 	}
-	read := &Published{name: name, definitions: map[events.Digest]suite.Definitions{}, unreadable: map[events.Digest]error{}}
+	read := &Published{
+		name: name, definitions: map[events.Digest]suite.Definitions{}, unreadable: map[events.Digest]error{}, digests: map[events.Digest]bool{},
+	}
 	content := map[events.Digest]events.RawJSON{}
 	for _, e := range history {
 		read.seq = e.Seq
@@ -128,6 +137,7 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 			continue
 		}
 		read.lines = read.lines.Evolve(e.Fact)
+		read.evolve(e.Fact)
 		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
 			content[f.Digest] = f.Content
 		}
@@ -150,43 +160,6 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 		read.definitions[line.Digest] = d
 	}
 	return read, nil
-}
-
-// choose returns a request with the branch that it is recorded with, and the definitions that it is checked against. A
-// branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
-// there were branches.
-func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.Definitions, error) {
-	var wrong error // it matters only if the branch does: a program cannot leave it out
-	if n.Branch != "" {
-		wrong = events.CheckBranch(n.Branch)
-	}
-	if wrong != nil && !n.AsItIs {
-		return n, nil, refuse(Invalid, "%s", wrong)
-	}
-	d := n.Definitions
-	if d == nil {
-		own, err := c.Definitions(ctx, n.Suite, n.Branch)
-		if err != nil {
-			return n, nil, err
-		}
-		d = &own
-	}
-	if n.Branch == "" {
-		return n, d, nil
-	}
-	published, err := c.Published(ctx, n.Suite)
-	switch {
-	case err != nil:
-		return n, nil, err
-	case published.Varies() && wrong != nil:
-		return n, nil, refuse(Invalid, "%s", wrong)
-	case published.Varies():
-	case n.AsItIs:
-		n.Branch = ""
-	default:
-		return n, nil, refuse(Invalid, "suite %s has nothing of its own for branches: leave the branch out", n.Suite)
-	}
-	return n, d, nil
 }
 
 // decideBranchPriority returns a refusal if a priority that somebody names is above what a branch allows.

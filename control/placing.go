@@ -77,9 +77,9 @@ func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
 	var asks account
 	create := n.Create
-	usual := create.Priority == "" && n.template.Usual() != ""
+	usual := create.Priority == "" && n.caps.Usual() != ""
 	if usual {
-		create.Priority = n.template.Usual()
+		create.Priority = n.caps.Usual()
 	}
 	if create.Account != "" {
 		var err error

@@ -48,8 +48,17 @@ type NewRequest struct {
 	Branch  string            `json:"branch,omitempty"`
 	Graph   string            `json:"graph,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
-	// Definitions are those to check the request against; nil means those that its branch uses.
+	// Definitions are those to check the request against; nil means those that it names, or that its branch uses.
 	Definitions *suite.Definitions `json:"-"`
+	// Named are published definitions to expand the request with, by their digest or its beginning; empty for those that its
+	// branch uses when it starts.
+	Named events.Digest `json:"definitions,omitempty"`
+	// Tree says that Named is what the commit itself has: its branch's own, whether the branch ever used it or not.
+	Tree bool `json:"-"`
+	// Problem says why the definitions of the commit could not be used.
+	Problem string `json:"-"`
+	// Set is the name of a set of requests that are asked for together; empty for none.
+	Set string `json:"set,omitempty"`
 }
 
 // maxKey bounds the natural key in bytes. People see the key while the request has no tag.
@@ -80,8 +89,9 @@ type creation struct {
 	request.Create
 	definitions *suite.Definitions
 	keepOlder   bool
-	// template is what it will be expanded with, unless newer definitions are published until its start.
-	template suite.Template
+	// template is what it will be expanded with, unless newer definitions are published until its start. caps are what it
+	// may do because of its branch.
+	template, caps suite.Template
 }
 
 // id returns the id of the request.
@@ -115,20 +125,21 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	if err != nil {
 		return creation{}, err
 	}
-	n, d, err := c.choose(ctx, n)
+	n, with, err := c.choose(ctx, n)
 	if err != nil {
 		return creation{}, err
 	}
-	t, err := d.Template(n.Kind, suite.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options})
+	t, err := with.allow(by, n)
 	if err != nil {
-		return creation{}, refuse(Invalid, "%s", err)
+		return creation{}, err
 	}
+	d := with.definitions
 	if n.Priority != "" {
-		err = decideBranchPriority(n.Branch, t, n.Priority)
+		err = decideBranchPriority(n.Branch, with.caps, n.Priority)
 	}
 	switch {
 	case err != nil && n.AsItIs:
-		n.Priority = t.MaxPriority // a push to the suite's file must not stop all polls
+		n.Priority = with.caps.MaxPriority // a push to the suite's file must not stop all polls
 	case err != nil:
 		return creation{}, err
 	}
@@ -139,6 +150,11 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	requires, err := canonical(n.Requires)
 	if err != nil {
 		return creation{}, err
+	}
+	if n.Set != "" {
+		if err := events.CheckSet(n.Set); err != nil {
+			return creation{}, refuse(Invalid, "%s", err)
+		}
 	}
 	switch {
 	case n.Key == "" && n.Tag == "":
@@ -155,7 +171,8 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-	}, d, n.KeepOlder, t}, nil
+		Pinned: request.Pinned{Definitions: n.Named, Customised: with.customised, Together: n.Set, Problem: n.Problem},
+	}, d, n.KeepOlder, t, with.caps}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With

@@ -22,6 +22,8 @@ type Report struct {
 	// Failure says why the request for B failed; empty when it did not fail. Incomplete says in words what else may be
 	// missing.
 	Failure, Incomplete string
+	// Notes say what is special about the definitions that either was measured with.
+	Notes []string
 	// FailedCases and FailedJobs are those of B, in any order.
 	FailedCases []FailedCase
 	FailedJobs  []FailedJob
@@ -127,6 +129,9 @@ func (r Report) head() string {
 	}
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "\n> **Incomplete:** %s\n", prose(r.Incomplete))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\n> **Definitions:** %s\n", prose(note))
 	}
 	if r.RequestURL != "" {
 		fmt.Fprintf(&b, "\nSee the %s for jobs and errors.\n", link("request", r.RequestURL))

@@ -19,6 +19,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "Incomplete: %s\n", printable(r.Incomplete))
 	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "Definitions: %s\n", printable(note))
+	}
 	if r.A != "" && r.B != "" {
 		fmt.Fprintf(&b, "a: %s\nb: %s\n", printable(r.A), printable(r.B))
 	}
