@@ -193,6 +193,8 @@ type Origin struct {
 	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
 	// file. Both are empty if a person publishes them.
 	Revision, File string
+	// Aside publishes them for requests that name them, and for no branch.
+	Aside bool
 	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion,
 	// and they leave alone what a repository publishes.
 	Standing bool
@@ -205,7 +207,7 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 
 // PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
 // same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since. What
-// was rejected before, by an older program, is published.
+// was rejected before, by an older program, is published. Definitions that are published aside are published once.
 func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
 	for _, t := range d.Targets {
 		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
@@ -216,11 +218,15 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	return c.onBranch(ctx, by, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
+		case from.Aside && h.digests[digest]:
+			return nil, nil
+		case from.Aside:
 		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && (line.Published == digest || line.File != ""):
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{
 			Suite: d.Name, Digest: digest, Content: d.Canonical(), Branch: from.Branch, Revision: from.Revision, File: from.File,
+			Aside: from.Aside,
 		}}, nil
 	})
 }
@@ -231,6 +237,8 @@ const (
 	maxProblem  = 500
 )
 
+func shortProblem(p string) string { return strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�") }
+
 // Reject records that the file of a repository cannot be used. The branch keeps its definitions. The same content again
 // changes nothing.
 func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from Origin, problems []string) (Answer, error) {
@@ -239,7 +247,7 @@ func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from
 	}
 	problems = slices.Clone(problems)
 	for i, p := range problems {
-		problems[i] = strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�")
+		problems[i] = shortProblem(p)
 	}
 	return c.onBranch(ctx, by, name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		if h.lines[from.Branch].File == from.File {

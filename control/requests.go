@@ -171,7 +171,7 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-		Pinned: request.Pinned{Definitions: n.Named, Customised: with.customised, Together: n.Set, Problem: n.Problem},
+		Pinned: request.Pinned{Definitions: n.Named, Customised: with.customised, Together: n.Set, Problem: shortProblem(n.Problem)},
 	}, d, n.KeepOlder, t, with.caps}, nil
 }
 

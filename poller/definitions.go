@@ -50,19 +50,34 @@ func (d Definitions) look(ctx context.Context, name events.SuiteName, known Read
 	if err != nil {
 		return known, err
 	}
-	r := Reading{Suite: name, Branch: d.Branch, Revision: file.Revision, File: file.ID}
+	r := readingOf(name, d.Path, file)
+	r.Branch = d.Branch
+	return r, nil
+}
+
+// readingOf returns what a file of definitions says.
+func readingOf(name events.SuiteName, path string, file File) Reading {
+	r := Reading{Suite: name, Revision: file.Revision, File: file.ID}
 	if file.Refused != "" {
 		r.Problems = []string{visible.Line(file.Refused)}
-		return r, nil
+		return r
 	}
-	found, problems := load(name, d.Path, file.Data)
+	found, problems := load(name, path, file.Data)
 	for _, p := range problems {
 		r.Problems = append(r.Problems, visible.Line(p.String()))
 	}
 	if len(problems) == 0 {
 		r.definitions, r.Digest = found, found.Digest()
 	}
-	return r, nil
+	return r
+}
+
+// problem returns the first problem, with the number of the others.
+func (r Reading) problem() string {
+	if n := len(r.Problems) - 1; n > 0 {
+		return fmt.Sprintf("%s (and %d more)", r.Problems[0], n)
+	}
+	return r.Problems[0]
 }
 
 // load reads a suite file without anything beside it: no path in it is looked up on this machine.
@@ -106,12 +121,8 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 	}
 	if len(read.Problems) == 0 && (line.File != read.File || len(line.Problems) > 0) {
 		answer, err := p.Control.PublishFrom(ctx, by, read.definitions, read.origin())
-		var no *control.RefusedError
 		switch {
-		case errors.As(err, &no):
-			read.Problems = []string{visible.Line(fmt.Sprintf("%s: %s", p.Definitions.Path, no.Reason))}
-		case errors.Is(err, eventlog.ErrBatchTooLarge):
-			read.Problems = []string{p.Definitions.Path + ": the definitions are too large for one event of the log, which has at most 1 MiB: split the suite"}
+		case unpublishable(&read, p.Definitions.Path, err):
 		case err != nil:
 			return "", fmt.Errorf("publish the definitions of %.12s: %w", read.Revision, err)
 		case !answer.Existed:
@@ -131,12 +142,22 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 		}
 		p.Logger.Warn("definitions are refused", "suite", p.Suite, "branch", read.Branch, "revision", read.Revision, "problem", read.Problems[0])
 	}
-	more := ""
-	if n := len(read.Problems) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
-	}
 	// All pollers of the file name the revision in the log, so that they raise one alert.
-	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s%s", p.Suite, line.Revision, read.Problems[0], more), nil
+	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s", p.Suite, line.Revision, read.problem()), nil
+}
+
+// unpublishable reports whether definitions can never be published, and notes why.
+func unpublishable(read *Reading, path string, err error) bool {
+	var no *control.RefusedError
+	switch {
+	case errors.As(err, &no):
+		read.Problems = []string{visible.Line(fmt.Sprintf("%s: %s", path, no.Reason))}
+	case errors.Is(err, eventlog.ErrBatchTooLarge):
+		read.Problems = []string{path + ": the definitions are too large for one event of the log, which has at most 1 MiB: split the suite"}
+	default:
+		return false
+	}
+	return true
 }
 
 // line returns what the log says about the branch that the definitions are for.

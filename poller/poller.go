@@ -6,7 +6,8 @@
 // control.CreateRequest; its natural keys make a second request for the same artifact do nothing. The log is the only
 // memory: any number of pollers of one source may run, and the next one continues the work of a killed one.
 //
-// Definitions are one file of a branch (definitions.go). The tip of the branch counts, wherever a push moves it.
+// Definitions are one file of a branch (definitions.go). The tip of the branch counts, wherever a push moves it. Or each
+// commit has its own (tree.go), which only its own request uses.
 //
 // A source that fails is polled less and less often. After a few failures in a row the poller raises an alert. A
 // failing source never ends the poller.
@@ -45,6 +46,9 @@ type Config struct {
 	Source      Source
 	Policy      Policy
 	Definitions *Definitions
+	// Path is where each commit of the source has the definitions of its own request; empty for those of its branch. The
+	// source is a Tree then.
+	Path string
 	// Account is the account that the requests are charged to, empty for none; Queue and Priority are as in
 	// control.NewRequest.
 	Account  events.AccountName
@@ -74,6 +78,8 @@ type Poller struct {
 	trigger chan struct{}
 	// settled are commits below which no request is missing, with their dates: there the next walk ends.
 	settled map[events.Tag]time.Time
+	// unread counts in how many polls in a row the file of a commit could not be read.
+	unread int
 	// read is what the definitions said when they were last read.
 	read  Reading
 	retry *backoff.ExponentialBackOff
@@ -178,10 +184,13 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	for _, a := range wanted {
 		n := a.request(p.Suite)
 		n.Queue, n.Priority, n.Branch = p.Queue, p.Priority, p.Branch
-		if n.Waits, err = p.waits(ctx, a); err != nil {
+		if n, err = p.ownDefinitions(ctx, by, n); err != nil {
 			return outcome, err
 		}
-		_, answer, err := p.Control.CreateRequest(ctx, p.asking(by), n)
+		if n.Waits, err = p.waits(ctx, a, n.Named); err != nil {
+			return outcome, err
+		}
+		answer, err := p.create(ctx, by, n)
 		var refused *control.RefusedError
 		switch {
 		case errors.As(err, &refused) && refused.Kind != control.NotFound:
@@ -202,7 +211,7 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 
 // waits reports whether the request for a commit has to wait: it is new and its artifact is missing. If that cannot
 // be told now, the request waits, and the Waiter asks again.
-func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
+func (p *Poller) waits(ctx context.Context, a Artifact, named events.Digest) (bool, error) {
 	if p.Artifacts == nil || a.Kind != events.Master {
 		return false, nil
 	}
@@ -210,7 +219,7 @@ func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
 	if known || err != nil {
 		return false, err
 	}
-	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, p.Branch, a.Tag)
+	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, p.Branch, named, a.Tag)
 	if err != nil {
 		p.Logger.Warn("it cannot be told whether an artifact is there: its request waits", "tag", a.Tag, "error", err)
 		return true, nil

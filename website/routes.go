@@ -185,6 +185,7 @@ func (s *Server) api() []route {
 		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
 		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, parameters: []parameter{
 			text("branch", "the branch that they are for; left out: all that have none of their own"),
+			text("aside", "1: no branch uses them, and requests name them by their digest"),
 		}},
 		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},

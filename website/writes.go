@@ -179,7 +179,14 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.Control.PublishFrom(r.Context(), who, d, control.Origin{Branch: p.text("branch")})
+	from := control.Origin{Branch: p.text("branch"), Aside: p.flag("aside")}
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case from.Aside && from.Branch != "":
+		return nil, wrong(http.StatusBadRequest, "leave the branch out", "no branch uses definitions that are published aside")
+	}
+	answer, err := s.Control.PublishFrom(r.Context(), who, d, from)
 	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
 }
 

@@ -29,7 +29,13 @@ func describe(f events.Fact) string {
 		if f.Priority != "" {
 			s += ", priority " + string(f.Priority)
 		}
-		return s + named("requires", f.Requires) + ": " + string(f.State)
+		if f.Definitions != "" {
+			s += fmt.Sprintf(", definitions %.12s", f.Definitions)
+		}
+		if f.Together != "" {
+			s += ", set " + f.Together
+		}
+		return s + named("requires", f.Requires) + ": " + join(string(f.State), f.DefinitionsProblem)
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
@@ -187,7 +193,7 @@ func describe(f events.Fact) string {
 	case events.DefinitionsRejected:
 		return join(fmt.Sprintf("suite %s%s: the file of revision %s is refused", f.Suite, ofBranch(f.Branch), short(f.Revision)), strings.Join(f.Problems, "; "))
 	case events.DefinitionsPublished:
-		return fmt.Sprintf("suite %s%s, digest %.12s", f.Suite, ofBranch(f.Branch), f.Digest)
+		return fmt.Sprintf("suite %s%s, digest %.12s", f.Suite, ofBranch(f.Branch), f.Digest) + when(f.Aside, ", for requests that name it")
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type suiteCmd struct {
@@ -202,6 +203,7 @@ func (c *suiteDiffCmd) Run(_ context.Context, p *Program) error {
 type suitePublishCmd struct {
 	Suite  string `arg:"" help:"Name of a shipped suite, or a file."`
 	Branch string `help:"Branch that they are for; default: all that have none of their own." placeholder:"B"`
+	Aside  bool   `help:"No branch uses them: requests name them by their digest (--definitions)."`
 	JSON   bool   `help:"Print JSON." name:"json"`
 }
 
@@ -215,19 +217,39 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := cl.Publish(ctx, d.Canonical(), c.Branch)
+	if c.Aside && c.Branch != "" {
+		return usage.Errorf("--aside needs no --branch: no branch uses the definitions")
+	}
+	publish := func() (client.DefinitionsAnswer, error) { return cl.Publish(ctx, d.Canonical(), c.Branch) }
+	if c.Aside {
+		publish = func() (client.DefinitionsAnswer, error) { return cl.PublishAside(ctx, d.Canonical()) }
+	}
+	answer, err := publish()
 	if err != nil {
 		return err
 	}
+	p.warnOld(answer.Warnings)
 	if c.JSON {
 		return p.json(answer)
 	}
 	what := "published"
-	if answer.Existed {
+	switch {
+	case answer.Existed && c.Aside:
+		what = "already published"
+	case answer.Existed:
 		what = "already current"
+	case c.Aside:
+		what = fmt.Sprintf("published; no branch uses them, requests name them: --definitions %.12s", answer.Digest)
 	}
 	fmt.Fprintf(p.Stdout, "suite %s%s, digest %s: %s\n", answer.Suite, when(c.Branch != "", ", branch "+c.Branch), answer.Digest, what)
 	return nil
+}
+
+// warnOld prints the warnings of an answer on stderr.
+func (p *Program) warnOld(warnings []string) {
+	for _, w := range warnings {
+		p.say("warning: %s", w)
+	}
 }
 
 // loadSuite loads definitions. Wrong definitions are a failure; a name without definitions is wrong usage.

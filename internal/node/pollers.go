@@ -33,6 +33,7 @@ func (p *parts) pollers() error {
 			conf.Definitions, err = definitionsOf(p.Config, c, client, logger)
 		} else {
 			conf.Source, err = sourceOf(p.Config, c, client, logger)
+			conf.Path = c.Path
 		}
 		if err != nil {
 			return err

@@ -112,6 +112,11 @@ func (c *Client) Publish(ctx context.Context, canonical []byte, branch string) (
 	return ask[DefinitionsAnswer](ctx, c, http.MethodPost, "definitions", query, json.RawMessage(canonical))
 }
 
+// PublishAside publishes definitions, in their canonical JSON form, for requests that name them. No branch uses them.
+func (c *Client) PublishAside(ctx context.Context, canonical []byte) (DefinitionsAnswer, error) {
+	return ask[DefinitionsAnswer](ctx, c, http.MethodPost, "definitions", url.Values{"aside": {"1"}}, json.RawMessage(canonical))
+}
+
 // Promote moves a branch of a suite to definitions that were published before.
 func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (control.Answer, error) {
 	return post[control.Answer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
