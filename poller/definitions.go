@@ -127,6 +127,7 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 			return "", fmt.Errorf("publish the definitions of %.12s: %w", read.Revision, err)
 		case !answer.Existed:
 			p.Logger.Info("definitions are published", "suite", p.Suite, "branch", read.Branch, "revision", read.Revision, "digest", read.Digest)
+			p.warn(read.definitions)
 		}
 	}
 	p.read = read
@@ -144,6 +145,16 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 	}
 	// All pollers of the file name the revision in the log, so that they raise one alert.
 	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s", p.Suite, line.Revision, read.problem()), nil
+}
+
+// warn says which collectors must be updated for definitions.
+func (p *Poller) warn(d suite.Definitions) {
+	if p.CannotRead == nil {
+		return
+	}
+	if old := p.CannotRead(d); len(old) > 0 {
+		p.Logger.Warn("definitions are too new for some collectors", "suite", p.Suite, "problem", suite.TooNew(d, old))
+	}
 }
 
 // unpublishable reports whether definitions can never be published, and notes why.

@@ -65,6 +65,9 @@ type Config struct {
 	// check.
 	Artifacts artifact.Ready
 
+	// CannotRead returns the collectors that cannot execute definitions before they are updated; nil says nothing.
+	CannotRead func(suite.Definitions) []events.CollectorName
+
 	Control *control.Control
 	Clock   func() time.Time
 	Logger  *slog.Logger

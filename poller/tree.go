@@ -33,9 +33,13 @@ func (p *Poller) ownDefinitions(ctx context.Context, by control.By, n control.Ne
 	if len(read.Problems) == 0 {
 		origin := read.origin()
 		origin.Aside = true
-		_, err := p.Control.PublishFrom(ctx, by, read.definitions, origin)
-		if err != nil && !unpublishable(&read, p.Path, err) {
+		answer, err := p.Control.PublishFrom(ctx, by, read.definitions, origin)
+		switch {
+		case unpublishable(&read, p.Path, err):
+		case err != nil:
 			return n, fmt.Errorf("publish the definitions of %.12s: %w", n.Tag, err)
+		case !answer.Existed:
+			p.warn(read.definitions)
 		}
 	}
 	if len(read.Problems) > 0 {

@@ -187,7 +187,7 @@ func (s *Server) api() []route {
 			text("branch", "the branch that they are for; left out: all that have none of their own"),
 			text("aside", "1: no branch uses them, and requests name them by their digest"),
 		}},
-		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote},
+		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: client.PromotionAnswer{}, json: s.promote},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
 	}
 	for i := range reads {

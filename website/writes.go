@@ -187,7 +187,18 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any
 		return nil, wrong(http.StatusBadRequest, "leave the branch out", "no branch uses definitions that are published aside")
 	}
 	answer, err := s.Control.PublishFrom(r.Context(), who, d, from)
-	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
+	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest(), Warnings: s.warnings(d)}, err
+}
+
+// warnings name the collectors that cannot execute definitions before they are updated.
+func (s *Server) warnings(d suite.Definitions) []string {
+	if s.CannotRead == nil {
+		return nil
+	}
+	if old := s.CannotRead(d); len(old) > 0 {
+		return []string{suite.TooNew(d, old)}
+	}
+	return nil
 }
 
 func (s *Server) verify(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -210,5 +221,16 @@ func (s *Server) promote(w http.ResponseWriter, r *http.Request, _ *params) (any
 	if err != nil {
 		return nil, err
 	}
-	return s.Control.Promote(r.Context(), who, events.SuiteName(r.PathValue("suite")), to.Branch, to.Digest, to.Reason)
+	name := events.SuiteName(r.PathValue("suite"))
+	answer, err := s.Control.Promote(r.Context(), who, name, to.Branch, to.Digest, to.Reason)
+	out := client.PromotionAnswer{Answer: answer}
+	if err != nil || to.Digest == "" {
+		return out, err
+	}
+	// What cannot be read here was said when it was published.
+	d, unread := s.Control.DefinitionsOf(r.Context(), name, "", to.Digest)
+	if unread == nil {
+		out.Warnings = s.warnings(d)
+	}
+	return out, nil
 }

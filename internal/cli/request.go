@@ -326,7 +326,8 @@ func laneOf(j readmodel.Job) string {
 }
 
 type requestCancelCmd struct {
-	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; set:NAME for each request of a set that has not ended."`
+	Yes    bool             `help:"Cancel the requests of a set; without it, they are shown and none is cancelled."`
 	Reason string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
@@ -336,6 +337,9 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
 		return err
+	}
+	if name, is := setOf(c.ID); is {
+		return c.cancelSet(ctx, p, cl, name)
 	}
 	answer, err := cl.CancelRequest(ctx, c.ID, c.Reason)
 	if err != nil {

@@ -128,6 +128,7 @@ func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
+	p.warnOld(answer.Warnings)
 	if c.JSON {
 		return p.json(answer)
 	}

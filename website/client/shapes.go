@@ -243,6 +243,13 @@ type DefinitionsAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// PromotionAnswer is the result of moving a branch.
+type PromotionAnswer struct {
+	control.Answer
+	// Warnings name collectors that cannot read the definitions yet.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 // Promotion moves a branch of a suite to definitions that were published before. An empty branch is all that have none of
 // their own; an empty digest takes its own definitions from a branch.
 type Promotion struct {

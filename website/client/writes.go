@@ -118,8 +118,8 @@ func (c *Client) PublishAside(ctx context.Context, canonical []byte) (Definition
 }
 
 // Promote moves a branch of a suite to definitions that were published before.
-func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (control.Answer, error) {
-	return post[control.Answer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
+func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (PromotionAnswer, error) {
+	return post[PromotionAnswer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
 }
 
 // VerifyReplay makes the server rebuild all tables from the log beside the live ones and compare them. It
