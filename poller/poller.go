@@ -28,6 +28,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // source names the pollers as the part that wrote an event.

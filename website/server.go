@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Log is what the website needs of the log itself.
