@@ -27,6 +27,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/website"
