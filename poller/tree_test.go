@@ -122,8 +122,11 @@ func TestEachCommitTakesItsOwnDefinitions(t *testing.T) {
 		contents := map[string]string{"first": mine, "second": mineOf("second"), "of all": mineOf("of all")}
 		var commits []events.Tag
 		for _, files := range []map[string]file{
-			suiteFile(mine), suiteFile(mine), suiteFile(mineOf("second")), suiteFile(broken), {"README": {}},
-			suiteFile(mine + "#" + strings.Repeat("x", mostFile)), {suitePath: {Mode: "120000", Content: "../README"}}, suiteFile(mine), suiteFile(mineOf("of all")),
+			suiteFile(mine), suiteFile(mine), suiteFile(mineOf("second")), suiteFile(broken),
+			{"README": {}},
+			suiteFile(mine + "#" + strings.Repeat("x", mostFile)),
+			{suitePath: {Mode: "120000", Content: "../README"}},
+			suiteFile(mine), suiteFile(mineOf("of all")),
 		} {
 			commits = append(commits, grow(files))
 		}

@@ -252,7 +252,7 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"branch", takes.Branch},
 		{"graph", takes.Graph},
 		{"options", takes.Settings()},
-		{"definitions", namedDefinitions(r.Request)},
+		{"uses", namedDefinitions(r.Request)},
 		{"set", r.Together},
 		{"reason", r.Reason},
 		{"waits", waits},
@@ -282,11 +282,14 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 func namedDefinitions(r readmodel.Request) string {
 	switch {
 	case r.Customised:
-		return string(r.Named) + " (its branch had never used them)"
+		return "definitions " + string(r.Named) + ", which its branch had never used"
 	case r.DefinitionsProblem != "":
-		return "those of its branch, because those in the commit cannot be used: " + r.DefinitionsProblem
+		return "the definitions of its branch, because those in the commit cannot be used: " + r.DefinitionsProblem
 	}
-	return string(r.Named)
+	if r.Named == "" {
+		return ""
+	}
+	return "definitions " + string(r.Named)
 }
 
 func (p *Program) jobTable(jobs []readmodel.Job) error {
