@@ -106,14 +106,18 @@ func TestNamedDefinitionsMakeTheJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		parent := s.create(control.NewRequest{Kind: events.Master, Tag: "t0"})
+		parents := []events.RequestID{s.create(control.NewRequest{Kind: events.Master, Tag: "t0"}), s.create(control.NewRequest{Kind: events.Master, Tag: "p0"})}
 		ids := map[string]events.RequestID{
 			"own":   s.create(control.NewRequest{Kind: events.Master, Tag: "t1", Parent: "t0"}),
 			"quick": s.create(control.NewRequest{Kind: events.Master, Tag: "t2", Parent: "t0", Named: quick.Digest()}),
 			"slow":  s.create(control.NewRequest{Kind: events.Master, Tag: "t3", Parent: "t0", Named: slow.Digest(), Tree: true}),
+			// Its branch has never used what it names.
+			"odd": s.create(control.NewRequest{Kind: events.Master, Tag: "t4", Parent: "p0", Named: slow.Digest()}),
 		}
-		if _, _, err := s.Control.CancelRequest(s.ctx, By, parent, "its children have to measure it"); err != nil {
-			t.Fatal(err)
+		for _, id := range parents {
+			if _, _, err := s.Control.CancelRequest(s.ctx, By, id, "its children have to measure it"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := s.Control.Promote(s.ctx, By, s.Suite.Name, "", quick.Digest(), "later"); err != nil {
 			t.Fatal(err)
@@ -138,6 +142,7 @@ func TestNamedDefinitionsMakeTheJobs(t *testing.T) {
 		want := map[string]string{
 			"own": fmt.Sprintf("[smoke/t1/%s]", q), "quick": fmt.Sprintf("[smoke/t2/%s]", q),
 			"slow": fmt.Sprintf("[compile/t0/%[1]s compile/t3/%[1]s slow/t3/%[1]s smoke/t3/%[1]s]", w),
+			"odd":  fmt.Sprintf("[compile/t4/%[1]s slow/t4/%[1]s smoke/t4/%[1]s]", w),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("jobs (-want +got):\n%s", diff)
