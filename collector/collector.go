@@ -289,9 +289,10 @@ func because(reason string) string {
 func (c *Collector) online() events.Fact {
 	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
+		Knows: []string{events.KnowsSuite2},
 	}
 	if _, pool := c.Lane.Pool(); pool {
-		online.Knows, online.Evicted = []string{events.KnowsMatched}, c.evicted()
+		online.Knows, online.Evicted = append(online.Knows, events.KnowsMatched), c.evicted()
 	}
 	return online
 }

@@ -56,8 +56,11 @@ type Poller struct {
 	URL string `toml:"url" json:"url,omitempty"`
 	// Branch is the branch of the commits, or of the file of definitions; empty means the default branch.
 	Branch string `toml:"branch" json:"branch,omitempty"`
-	// Path is where the repository has the file of definitions.
+	// Path is where the repository has the file of definitions (definitions, and commits with definitions = "tree").
 	Path string `toml:"path,omitempty" json:"path,omitempty"`
+	// Definitions is "tree" if each request takes the suite file that its own commit has at Path (git-commits,
+	// github-commits); empty for the definitions that its branch uses.
+	Definitions string `toml:"definitions,omitempty" json:"definitions,omitempty"`
 	// Serves says for which branches the definitions are. Default: for the branch that they are read from.
 	Serves Serves `toml:"serves,omitempty" json:"serves,omitempty"`
 	// SealKey is a file with a private key, as `tacho seal key` makes it, with which the definitions are sealed: then everything
@@ -81,6 +84,9 @@ type Poller struct {
 	Queue    events.QueueName   `toml:"queue,omitempty" json:"queue,omitempty"`
 	Priority events.Priority    `toml:"priority,omitempty" json:"priority,omitempty"`
 }
+
+// DefinitionsTree says that each request takes the suite file of its own commit.
+const DefinitionsTree = "tree"
 
 // Commits reports whether the source has commits rather than releases.
 func (p Poller) Commits() bool { return p.Kind == GitHubCommits || p.Kind == GitCommits }
@@ -207,10 +213,14 @@ func (p Poller) check() error {
 	switch {
 	case passwordIn(p.URL):
 		return errors.New("url: a password or token has no place in the configuration; give git a credential helper, or a key to ssh")
-	case p.Kind != Definitions && (p.Path != "" || p.Serves != ""):
-		return fmt.Errorf("path and serves are for kind %s", Definitions)
-	case p.Kind != Definitions && p.SealKey != "":
-		return fmt.Errorf("seal_key is for kind %s", Definitions)
+	case p.Definitions != "" && (!p.Commits() || p.Definitions != DefinitionsTree):
+		return fmt.Errorf("definitions %q: use %q, for kinds %s and %s, or leave it out", p.Definitions, DefinitionsTree, GitHubCommits, GitCommits)
+	case p.Definitions != "" && !isPath(p.Path):
+		return wrongPath(p.Path)
+	case p.Kind != Definitions && (p.Path != "" && p.Definitions == "" || p.Serves != ""):
+		return fmt.Errorf("path and serves are for kind %s; commits have a path with definitions = %q", Definitions, DefinitionsTree)
+	case p.Kind != Definitions && p.Definitions == "" && p.SealKey != "":
+		return fmt.Errorf("seal_key is for kind %s, and for commits with definitions = %q", Definitions, DefinitionsTree)
 	case p.Kind != GitHubCommits && p.Kind != Definitions && p.Repository != "":
 		return fmt.Errorf("repository: kind %s has a url instead", p.Kind)
 	case !p.Commits() && p.Kind != Definitions && (p.Branch != "" || p.Horizon != 0 || p.Backlog != 0):
@@ -231,6 +241,15 @@ func (p Poller) check() error {
 	return p.checkShare()
 }
 
+// isPath reports whether a repository can have a suite file at a path.
+func isPath(path string) bool {
+	return fs.ValidPath(path) && path != "." && len(path) <= 500 && !strings.ContainsFunc(path, unicode.IsControl)
+}
+
+func wrongPath(path string) error {
+	return fmt.Errorf("path %q: name the suite file from the root of the repository, such as bench/suite.toml", path)
+}
+
 // checkDefinitions checks where a file of definitions is and whom it serves.
 func (p Poller) checkDefinitions() error {
 	switch {
@@ -240,8 +259,8 @@ func (p Poller) checkDefinitions() error {
 		return fmt.Errorf("repository %q: use the form owner/name", p.Repository)
 	case strings.HasPrefix(p.URL, "-"):
 		return errors.New("url: name the git remote")
-	case !fs.ValidPath(p.Path) || p.Path == "." || len(p.Path) > 500 || strings.ContainsFunc(p.Path, unicode.IsControl):
-		return fmt.Errorf("path %q: name the suite file from the root of the repository, such as bench/suite.toml", p.Path)
+	case !isPath(p.Path):
+		return wrongPath(p.Path)
 	case p.Serves != ServesBranch && p.Serves != ServesAll:
 		return fmt.Errorf("serves %q: use %s or %s", p.Serves, ServesBranch, ServesAll)
 	case p.Serves == ServesBranch && p.Branch == "":

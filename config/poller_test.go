@@ -26,6 +26,14 @@ queue = "bisect"
 priority = "low"
 
 [[poller]]
+name = "own"
+kind = "git-commits"
+suite = "go"
+url = "/srv/code.git"
+definitions = "tree"
+path = "bench/go.toml"
+
+[[poller]]
 name = "suite-main"
 kind = "definitions"
 suite = "go"
@@ -55,6 +63,10 @@ serves = "all"
 			Interval: Duration(time.Hour), Keep: 5, Account: "robot", Queue: "bisect", Priority: "low",
 		},
 		{
+			Name: "own", Kind: GitCommits, Suite: "go", URL: "/srv/code.git", Definitions: DefinitionsTree, Path: "bench/go.toml",
+			Interval: Duration(2 * time.Minute), Horizon: Duration(29 * 24 * time.Hour), Backlog: 2,
+		},
+		{
 			Name: "suite-main", Kind: Definitions, Suite: "go", URL: "/srv/suites.git", Branch: "main", Path: "bench/go.toml",
 			Serves: ServesBranch, Interval: Duration(2 * time.Minute),
 		},
@@ -65,7 +77,7 @@ serves = "all"
 	if diff := cmp.Diff(want, c.Pollers); diff != "" {
 		t.Error(diff)
 	}
-	if main, all := c.Pollers[2], c.Pollers[3]; main.ServedBranch() != "main" || all.ServedBranch() != "" ||
+	if main, all := c.Pollers[3], c.Pollers[4]; main.ServedBranch() != "main" || all.ServedBranch() != "" ||
 		main.Place() != "/srv/suites.git main bench/go.toml" || all.Place() != "a/b go.toml" {
 		t.Errorf("%q %q %q %q", main.ServedBranch(), main.Place(), all.ServedBranch(), all.Place())
 	}
@@ -109,6 +121,10 @@ func TestPollersThatCannotWorkAreRefused(t *testing.T) {
 		"queue":                     {head + "kind = \"manifests\"\nqueue = \"idle\"\n", "meaning of its own"},
 		"priority":                  {head + "kind = \"manifests\"\npriority = \"asap\"\n", "use one of vip, high"},
 		"path of commits":           {head + "kind = \"git-commits\"\nurl = \"/x\"\npath = \"s.toml\"\n", "path and serves"},
+		"tree without path":         {head + "kind = \"git-commits\"\nurl = \"/x\"\ndefinitions = \"tree\"\n", "name the suite file"},
+		"tree beyond the root":      {head + "kind = \"git-commits\"\nurl = \"/x\"\ndefinitions = \"tree\"\npath = \"../s.toml\"\n", "name the suite file"},
+		"tree of releases":          {head + "kind = \"go-versions\"\ndefinitions = \"tree\"\npath = \"s.toml\"\n", "leave it out"},
+		"unknown definitions":       {head + "kind = \"git-commits\"\nurl = \"/x\"\ndefinitions = \"branch\"\npath = \"s.toml\"\n", "use \"tree\""},
 		"definitions of nowhere":    {head + "kind = \"definitions\"\npath = \"s.toml\"\n", "name one of them"},
 		"definitions of two places": {tree + "repository = \"a/b\"\nserves = \"all\"\n", "name one of them"},
 		"definitions by option":     {head + "kind = \"definitions\"\nurl = \"-x\"\npath = \"s.toml\"\nserves = \"all\"\n", "git remote"},

@@ -111,12 +111,16 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]creation, er
 	definitions := map[line]*suite.Definitions{}
 	creates := make([]creation, len(b.Requests))
 	for i, n := range b.Requests {
-		n.Definitions = definitions[line{n.Suite, n.Branch}]
+		if n.Named == "" {
+			n.Definitions = definitions[line{n.Suite, n.Branch}]
+		}
 		create, err := c.creation(ctx, by, n)
 		if err != nil {
 			return nil, onLine(b.Line(i), err)
 		}
-		definitions[line{n.Suite, n.Branch}] = create.definitions
+		if n.Named == "" {
+			definitions[line{n.Suite, n.Branch}] = create.definitions
+		}
 		creates[i] = create
 	}
 	return creates, nil

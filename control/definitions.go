@@ -18,6 +18,8 @@ import (
 type published struct {
 	mu     sync.Mutex
 	suites map[events.SuiteName]*Published
+	// named are definitions that requests named lately.
+	named map[namedKey]suite.Definitions
 }
 
 // Published is what the log says about the definitions of a suite.
@@ -29,6 +31,9 @@ type Published struct {
 	// unreadable says why definitions in force cannot be read, such as those of a newer program.
 	unreadable map[events.Digest]error
 	seals      seals
+	// digests are all that were published, and moves all that branches were moved to.
+	digests map[events.Digest]bool
+	moves   []move
 }
 
 // For returns the definitions that a branch uses, or a refusal when there are none. An empty branch is one that has none
@@ -39,6 +44,8 @@ func (p *Published) For(branch string) (suite.Definitions, error) {
 	switch {
 	case err != nil:
 		return d, fmt.Errorf("read the definitions of suite %s: %w", p.name, err)
+	case !ok && len(p.lines) == 0:
+		return d, refuse(NotFound, "suite %s has definitions that requests name by their digest, and none that its branches use: publish some with `tacho suite publish`", p.name)
 	case !ok && branch == "" && len(p.lines.Branches()) == 0:
 		return d, refuse(NotFound, "suite %s has no definitions yet, because those in its repository were refused: `tacho suite branches %s` says why", p.name, p.name)
 	case !ok && branch == "":
@@ -122,7 +129,9 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 	if err != nil {
 		return nil, err
 	}
-	read := &Published{name: name, definitions: map[events.Digest]suite.Definitions{}, unreadable: map[events.Digest]error{}}
+	read := &Published{
+		name: name, definitions: map[events.Digest]suite.Definitions{}, unreadable: map[events.Digest]error{}, digests: map[events.Digest]bool{},
+	}
 	content := map[events.Digest]events.RawJSON{}
 	for _, e := range history {
 		read.seq = e.Seq
@@ -131,6 +140,7 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 		}
 		read.lines = read.lines.Evolve(e.Fact)
 		read.seals = read.seals.with(e.Fact)
+		read.evolve(e.Fact)
 		if f, ok := e.Fact.(events.DefinitionsPublished); ok {
 			content[f.Digest] = f.Content
 		}
@@ -153,40 +163,6 @@ func (c *Control) readSuite(ctx context.Context, name events.SuiteName, known *P
 		read.definitions[line.Digest] = d
 	}
 	return read, nil
-}
-
-// choose returns a request with the branch that it is recorded with, and the definitions that it is checked against. A
-// branch is recorded only if the suite has something of its own for branches: requests of others stay as they were before
-// there were branches.
-func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, *suite.Definitions, error) {
-	var wrong error // it matters only if the branch does: a program cannot leave it out
-	if n.Branch != "" {
-		wrong = events.CheckBranch(n.Branch)
-	}
-	if wrong != nil && !n.AsItIs {
-		return n, nil, refuse(Invalid, "%s", wrong)
-	}
-	d := n.Definitions
-	if d == nil {
-		own, err := c.Definitions(ctx, n.Suite, n.Branch)
-		if err != nil {
-			return n, nil, err
-		}
-		d = &own
-	}
-	if n.Branch == "" {
-		return n, d, nil
-	}
-	published, err := c.Published(ctx, n.Suite)
-	switch {
-	case err != nil:
-		return n, nil, err
-	case published.Varies() && wrong != nil:
-		return n, nil, refuse(Invalid, "%s", wrong)
-	case !published.Varies():
-		n.Branch = "" // mayAsk refuses what a person may leave out
-	}
-	return n, d, nil
 }
 
 // decideBranchPriority returns a refusal if a priority that somebody names is above what a branch allows.
@@ -220,6 +196,8 @@ type Origin struct {
 	// Revision is the commit that they were read from, File the name that the repository gives to the content of their
 	// file. Both are empty if a person publishes them.
 	Revision, File string
+	// Aside publishes them for requests that name them, and for no branch.
+	Aside bool
 	// Standing are definitions that a program publishes at each of its starts. Once published, they do not undo a promotion,
 	// and they leave alone what a repository publishes.
 	Standing bool
@@ -234,7 +212,8 @@ func (c *Control) Publish(ctx context.Context, by By, d suite.Definitions) (Answ
 
 // PublishFrom makes definitions the current ones of a branch of their suite. The file of a repository is published once: the
 // same content again, at whatever revision, changes nothing, even if the branch was moved to other definitions since. What
-// was rejected before, by an older program, is published. A seal that definitions in use do not have yet is also recorded.
+// was rejected before, by an older program, is published. Definitions that are published aside are published once. A seal that
+// definitions do not have yet is also recorded, but for those that no branch uses any more.
 func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, from Origin) (Answer, error) {
 	for _, t := range d.Targets {
 		if _, pool := (events.Lane{Target: t.Name}).Pool(); pool {
@@ -250,13 +229,16 @@ func (c *Control) PublishFrom(ctx context.Context, by By, d suite.Definitions, f
 	return c.onBranch(ctx, by, events.RightPublish, d.Name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		line := h.lines[from.Branch]
 		switch {
+		case from.Aside && h.digests[digest] && h.seals.has(digest, from.Seal):
+			return nil, nil
+		case from.Aside:
 		case line.Digest == digest && !h.seals.has(digest, from.Seal): // the same, sealed anew
 		case from.File != "" && line.File == from.File && len(line.Problems) == 0, from.File == "" && line.Digest == digest, from.Standing && (line.Published == digest || line.File != ""):
 			return nil, nil
 		}
 		return []events.Fact{events.DefinitionsPublished{
 			Suite: d.Name, Digest: digest, Content: d.Canonical(), Branch: from.Branch, Revision: from.Revision, File: from.File,
-			Seal: from.Seal,
+			Seal: from.Seal, Aside: from.Aside,
 		}}, nil
 	})
 }
@@ -267,6 +249,8 @@ const (
 	maxProblem  = 500
 )
 
+func shortProblem(p string) string { return strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�") }
+
 // Reject records that the file of a repository cannot be used. The branch keeps its definitions. The same content again
 // changes nothing.
 func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from Origin, problems []string) (Answer, error) {
@@ -275,7 +259,7 @@ func (c *Control) Reject(ctx context.Context, by By, name events.SuiteName, from
 	}
 	problems = slices.Clone(problems)
 	for i, p := range problems {
-		problems[i] = strings.ToValidUTF8(p[:min(len(p), maxProblem)], "�")
+		problems[i] = shortProblem(p)
 	}
 	return c.onBranch(ctx, by, events.RightPublish, name, from.Branch, func(h suiteHistory) ([]events.Fact, error) {
 		if h.lines[from.Branch].File == from.File {

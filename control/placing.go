@@ -79,7 +79,7 @@ func (p *placing) place(ctx context.Context, n creation) (request.Create, error)
 	create := n.Create
 	usual := create.Priority == ""
 	if usual {
-		create.Priority = n.template.Usual()
+		create.Priority = n.caps.Usual()
 	}
 	var most *events.AccountConfigured
 	if create.Account != "" {
@@ -92,7 +92,7 @@ func (p *placing) place(ctx context.Context, n creation) (request.Create, error)
 	}
 	switch {
 	case !usual:
-		err := decideCaps(most, create.Choice.Branch, n.template, create.Priority)
+		err := decideCaps(most, create.Choice.Branch, n.caps, create.Priority)
 		if err != nil {
 			return create, err
 		}

@@ -48,8 +48,17 @@ type NewRequest struct {
 	Branch  string            `json:"branch,omitempty"`
 	Graph   string            `json:"graph,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
-	// Definitions are those to check the request against; nil means those that its branch uses.
+	// Definitions are those to check the request against; nil means those that it names, or that its branch uses.
 	Definitions *suite.Definitions `json:"-"`
+	// Named are published definitions to expand the request with, by their digest or its beginning; empty for those that its
+	// branch uses when it starts.
+	Named events.Digest `json:"definitions,omitempty"`
+	// Tree says that Named is what the commit itself has: its branch's own, whether the branch ever used it or not.
+	Tree bool `json:"-"`
+	// Problem says why the definitions of the commit could not be used.
+	Problem string `json:"-"`
+	// Set is the name of a set of requests that are asked for together; empty for none.
+	Set string `json:"set,omitempty"`
 }
 
 // maxKey bounds the natural key in bytes. People see the key while the request has no tag.
@@ -80,8 +89,9 @@ type creation struct {
 	request.Create
 	definitions *suite.Definitions
 	keepOlder   bool
-	// template is what it will be expanded with, unless newer definitions are published until its start.
-	template suite.Template
+	// template is what it will be expanded with, unless newer definitions are published until its start. caps are what it
+	// may do because of its branch.
+	template, caps suite.Template
 	// named is the branch that the command names. needless says that a person names one, and the suite has nothing of its own
 	// for branches: then the branch only shows that the account may ask.
 	named    string
@@ -123,16 +133,17 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		return creation{}, err
 	}
 	named := n.Branch
-	n, d, err := c.choose(ctx, n)
+	n, with, err := c.choose(ctx, n)
 	if err != nil {
 		return creation{}, err
 	}
-	t, err := d.Template(n.Kind, suite.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options})
+	t, err := with.allow(by, n)
 	if err != nil {
-		return creation{}, refuse(Invalid, "%s", err)
+		return creation{}, err
 	}
-	if n.AsItIs && n.Priority != "" && decideBranchPriority(n.Branch, t, n.Priority) != nil {
-		n.Priority = t.MaxPriority // a push to the suite's file must not stop all polls
+	d := with.definitions
+	if n.AsItIs && n.Priority != "" && decideBranchPriority(n.Branch, with.caps, n.Priority) != nil {
+		n.Priority = with.caps.MaxPriority // a push to the suite's file must not stop all polls
 	}
 	parameters, err := d.Normalise(n.Parameters)
 	if err != nil {
@@ -141,6 +152,11 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 	requires, err := canonical(n.Requires)
 	if err != nil {
 		return creation{}, err
+	}
+	if n.Set != "" {
+		if err := events.CheckSet(n.Set); err != nil {
+			return creation{}, refuse(Invalid, "%s", err)
+		}
 	}
 	switch {
 	case n.Key == "" && n.Tag == "":
@@ -157,7 +173,8 @@ func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, 
 		Suite: n.Suite, Kind: n.Kind, Key: n.Key, Tag: n.Tag, Parent: n.Parent, PR: n.PR, ReleasedOn: n.ReleasedOn, Parameters: parameters,
 		Account: n.Account, Queue: n.Queue, Priority: n.Priority, Requires: requires, AsItIs: n.AsItIs, Waits: n.Waits,
 		Choice: request.Choice{Branch: n.Branch, Graph: n.Graph, Options: n.Options},
-	}, d, n.KeepOlder, t, named, named != n.Branch && !n.AsItIs}, nil
+		Pinned: request.Pinned{Definitions: n.Named, Customised: with.customised, Together: n.Set, Problem: shortProblem(n.Problem)},
+	}, d, n.KeepOlder, t, with.caps, named, named != n.Branch && !n.AsItIs}, nil
 }
 
 // newestTry makes id the newest try of its pull request, and supersedes the previous one if that has not started. With

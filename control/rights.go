@@ -24,7 +24,12 @@ const usualRights events.Right = "usual"
 // needs returns the rights that a command to a request needs.
 func needs(command request.Command) []events.Right {
 	switch c := command.(type) {
-	case request.Create, request.ArtifactsReady, request.BuildFailed:
+	case request.Create:
+		if c.Pinned.Customised {
+			return []events.Right{events.RightRequest, events.RightCustomise}
+		}
+		return []events.Right{events.RightRequest}
+	case request.ArtifactsReady, request.BuildFailed:
 		return []events.Right{events.RightRequest}
 	case request.Cancel, request.CancelGraph:
 		return []events.Right{events.RightCancel}

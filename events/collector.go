@@ -108,7 +108,7 @@ type CollectorOnline struct {
 	Environment Environment   `json:"environment"`
 	// UpdateFailed says why the wanted version could not be fetched or built; empty when nothing failed.
 	UpdateFailed string `json:"update_failed,omitempty"`
-	// Knows are the abilities of the program that older ones lack. Only a collector of a pool says them.
+	// Knows are the abilities of the program that older ones lack. Those of matched jobs are said in a pool alone.
 	Knows []string `json:"knows,omitempty"`
 	// Evicted are caches that the machine had and has no more.
 	Evicted []string `json:"evicted,omitempty"`

@@ -206,6 +206,14 @@ func grownFacts() map[string]Fact {
 		"request.created.v1-together": RequestCreated{
 			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady, Together: "bisect-7",
 		},
+		"request.created.v3-customised": RequestCreated{
+			RequestID: "r0011223344556677", Kind: Try, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			Definitions: "d1", Customised: true,
+		},
+		"request.created.v1-problem": RequestCreated{
+			RequestID: "r0011223344556677", Kind: Master, Suite: "rustc", Tag: "2d4e6f80aa", Key: "2d4e6f80aa", State: StateArtifactsReady,
+			DefinitionsProblem: "bench/suite.toml:3:1: unknown key \"kinds\"",
+		},
 		"definitions.published.v1-sealed": DefinitionsPublished{
 			Suite: "rustc", Digest: "d1", Content: RawJSON(`{"version":1}`), Seal: &Seal{Key: "k0011223344556677", Signature: "c2lnbmF0dXJl"},
 		},

@@ -44,7 +44,12 @@ type RequestCreated struct {
 	Graph   string            `json:"graph,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 	// Definitions are those that the request is expanded with, whatever its branch uses; empty for those of its branch.
+	// Customised says that the branch had never used them then, and that they are not from the commit itself.
 	Definitions Digest `json:"definitions,omitempty"`
+	Customised  bool   `json:"customised,omitempty"`
+	// DefinitionsProblem says why the definitions of the commit itself could not be used; empty if they could, or if nobody
+	// wanted them.
+	DefinitionsProblem string `json:"definitions_problem,omitempty"`
 	// Together is the name of a set of requests that were asked for together; empty for none.
 	Together string `json:"together,omitempty"`
 }

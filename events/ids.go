@@ -134,6 +134,14 @@ func CheckBranch(s string) error {
 	return nil
 }
 
+// CheckSet reports whether s can name a set of requests, at most 128 bytes.
+func CheckSet(s string) error {
+	if !tagPattern.MatchString(s) {
+		return fmt.Errorf("set %q: use 1 to 128 letters, digits, '.', '_', '+' or '-', starting with a letter or digit", s)
+	}
+	return nil
+}
+
 // CheckTag reports whether t can name an artifact: a SHA or a release name, at most 128 bytes.
 func CheckTag(t Tag) error {
 	if !tagPattern.MatchString(string(t)) {

@@ -50,19 +50,34 @@ func (d Definitions) look(ctx context.Context, name events.SuiteName, known Read
 	if err != nil {
 		return known, err
 	}
-	r := Reading{Suite: name, Branch: d.Branch, Revision: file.Revision, File: file.ID}
+	r := readingOf(name, d.Path, file)
+	r.Branch = d.Branch
+	return r, nil
+}
+
+// readingOf returns what a file of definitions says.
+func readingOf(name events.SuiteName, path string, file File) Reading {
+	r := Reading{Suite: name, Revision: file.Revision, File: file.ID}
 	if file.Refused != "" {
 		r.Problems = []string{visible.Line(file.Refused)}
-		return r, nil
+		return r
 	}
-	found, problems := load(name, d.Path, file.Data)
+	found, problems := load(name, path, file.Data)
 	for _, p := range problems {
 		r.Problems = append(r.Problems, visible.Line(p.String()))
 	}
 	if len(problems) == 0 {
 		r.definitions, r.Digest = found, found.Digest()
 	}
-	return r, nil
+	return r
+}
+
+// problem returns the first problem, with the number of the others.
+func (r Reading) problem() string {
+	if n := len(r.Problems) - 1; n > 0 {
+		return fmt.Sprintf("%s (and %d more)", r.Problems[0], n)
+	}
+	return r.Problems[0]
 }
 
 // load reads a suite file without anything beside it: no path in it is looked up on this machine.
@@ -112,16 +127,13 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 		from := read.origin()
 		from.Seal = p.Key.Definitions(read.Suite, read.Digest)
 		answer, err := p.Control.PublishFrom(ctx, by, read.definitions, from)
-		var no *control.RefusedError
 		switch {
-		case errors.As(err, &no):
-			read.Problems = []string{visible.Line(fmt.Sprintf("%s: %s", p.Definitions.Path, no.Reason))}
-		case errors.Is(err, eventlog.ErrBatchTooLarge):
-			read.Problems = []string{p.Definitions.Path + ": the definitions are too large for one event of the log, which has at most 1 MiB: split the suite"}
+		case unpublishable(&read, p.Definitions.Path, err):
 		case err != nil:
 			return "", fmt.Errorf("publish the definitions of %.12s: %w", read.Revision, err)
 		case !answer.Existed:
 			p.Logger.Info("definitions are published", "suite", p.Suite, "branch", read.Branch, "revision", read.Revision, "digest", read.Digest)
+			p.warn(read.definitions)
 		}
 	}
 	p.read = read
@@ -137,12 +149,32 @@ func (p *Poller) publish(ctx context.Context, by control.By) (refused string, er
 		}
 		p.Logger.Warn("definitions are refused", "suite", p.Suite, "branch", read.Branch, "revision", read.Revision, "problem", read.Problems[0])
 	}
-	more := ""
-	if n := len(read.Problems) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more)", n)
-	}
 	// All pollers of the file name the revision in the log, so that they raise one alert.
-	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s%s", p.Suite, line.Revision, read.Problems[0], more), nil
+	return fmt.Sprintf("the definitions of suite %s in revision %.12s are refused: %s", p.Suite, line.Revision, read.problem()), nil
+}
+
+// warn says which collectors must be updated for definitions.
+func (p *Poller) warn(d suite.Definitions) {
+	if p.CannotRead == nil {
+		return
+	}
+	if old := p.CannotRead(d); len(old) > 0 {
+		p.Logger.Warn("definitions are too new for some collectors", "suite", p.Suite, "problem", suite.TooNew(d, old))
+	}
+}
+
+// unpublishable reports whether definitions can never be published, and notes why.
+func unpublishable(read *Reading, path string, err error) bool {
+	var no *control.RefusedError
+	switch {
+	case errors.As(err, &no):
+		read.Problems = []string{visible.Line(fmt.Sprintf("%s: %s", path, no.Reason))}
+	case errors.Is(err, eventlog.ErrBatchTooLarge):
+		read.Problems = []string{path + ": the definitions are too large for one event of the log, which has at most 1 MiB: split the suite"}
+	default:
+		return false
+	}
+	return true
 }
 
 // sealed reports whether the definitions have the seal of the poller's key; so do those that need none.

@@ -17,6 +17,14 @@ type Files interface {
 	File(ctx context.Context, revision, path string) (File, error)
 }
 
+// Tree is a source whose commits have files.
+type Tree interface {
+	Source
+	// At returns what a commit that Newest yielded has at a path. It follows no links. An error means that the repository
+	// could not be read.
+	At(ctx context.Context, commit, path string) (File, error)
+}
+
 // File is what a commit has at a path.
 type File struct {
 	Revision string

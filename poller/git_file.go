@@ -23,26 +23,42 @@ func (g Git) File(ctx context.Context, revision, path string) (File, error) {
 		return File{}, err
 	}
 	defer m.lock.Release()
-	file, err := m.file(ctx, path)
+	tip, err := m.git("rev-parse", "--verify", tipRef).Run(ctx)
+	if err != nil {
+		return File{}, g.unread(ctx, path, err)
+	}
+	file, err := m.file(ctx, strings.TrimSpace(tip), path)
+	return file, g.unread(ctx, path, err)
+}
+
+// At implements Tree: the mirror has each commit that Newest yielded.
+func (g Git) At(ctx context.Context, commit, path string) (File, error) {
+	lock, err := g.await(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	defer lock.Release()
+	file, err := mirror{Git: g, lock: lock}.file(ctx, commit, path)
+	return file, g.unread(ctx, path, err)
+}
+
+// unread explains why a file could not be read; nil if it could. It removes a mirror that cannot be used.
+func (g Git) unread(ctx context.Context, path string, err error) error {
 	if err == nil {
-		return file, nil
+		return nil
 	}
 	err = fmt.Errorf("read %s from the mirror of %s: %w", path, clean(g.URL), err)
 	var failed *git.Error
 	if ctx.Err() == nil && errors.As(err, &failed) && (saysDamaged(err) || !failed.Says("promisor remote")) {
 		// The remote is not the cause. The next poll then fetches everything anew.
-		return File{}, errors.Join(err, os.RemoveAll(g.Dir))
+		return errors.Join(err, os.RemoveAll(g.Dir))
 	}
-	return File{}, err
+	return err
 }
 
-// file reads a file at the tip of the mirror. Git fetches the trees and the one file that the mirror lacks.
-func (m mirror) file(ctx context.Context, path string) (File, error) {
-	tip, err := m.git("rev-parse", "--verify", tipRef).Run(ctx)
-	if err != nil {
-		return File{}, err
-	}
-	file := File{Revision: strings.TrimSpace(tip)}
+// file reads a file of a commit. Git fetches the trees and the one file that the mirror lacks.
+func (m mirror) file(ctx context.Context, commit, path string) (File, error) {
+	file := File{Revision: commit}
 	// A path is never a pattern here, and git follows no link on the way to it.
 	listed, err := m.remote("--literal-pathspecs", "ls-tree", "-z", file.Revision, "--", path).Run(ctx)
 	if err != nil {

@@ -22,6 +22,11 @@ func (g *GitHub) Tip(ctx context.Context) (string, error) {
 	return commits[0].GetSHA(), nil
 }
 
+// At implements Tree.
+func (g *GitHub) At(ctx context.Context, commit, path string) (File, error) {
+	return g.File(ctx, commit, path)
+}
+
 // File implements Files. It walks down the trees: the API of contents would follow a link.
 func (g *GitHub) File(ctx context.Context, revision, path string) (File, error) {
 	file := File{Revision: revision}

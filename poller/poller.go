@@ -6,7 +6,8 @@
 // control.CreateRequest; its natural keys make a second request for the same artifact do nothing. The log is the only
 // memory: any number of pollers of one source may run, and the next one continues the work of a killed one.
 //
-// Definitions are one file of a branch (definitions.go). The tip of the branch counts, wherever a push moves it.
+// Definitions are one file of a branch (definitions.go). The tip of the branch counts, wherever a push moves it. Or each
+// commit has its own (tree.go), which only its own request uses.
 //
 // A source that fails is polled less and less often. After a few failures in a row the poller raises an alert. A
 // failing source never ends the poller.
@@ -28,6 +29,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/seal"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // source names the pollers as the part that wrote an event.
@@ -48,6 +50,9 @@ type Config struct {
 	Definitions *Definitions
 	// Key seals the definitions that are published: Key.Definitions. Nil seals none.
 	Key *seal.Private
+	// Path is where each commit of the source has the definitions of its own request; empty for those of its branch. The
+	// source is a Tree then.
+	Path string
 	// Account is the account that the requests are charged to, empty for none; Queue and Priority are as in
 	// control.NewRequest.
 	Account  events.AccountName
@@ -64,6 +69,9 @@ type Config struct {
 	// check.
 	Artifacts artifact.Ready
 
+	// CannotRead returns the collectors that cannot execute definitions before they are updated; nil says nothing.
+	CannotRead func(suite.Definitions) []events.CollectorName
+
 	Control *control.Control
 	Clock   func() time.Time
 	Logger  *slog.Logger
@@ -77,6 +85,8 @@ type Poller struct {
 	trigger chan struct{}
 	// settled are commits below which no request is missing, with their dates: there the next walk ends.
 	settled map[events.Tag]time.Time
+	// unread counts in how many polls in a row the file of a commit could not be read.
+	unread int
 	// read is what the definitions said when they were last read.
 	read  Reading
 	retry *backoff.ExponentialBackOff
@@ -181,10 +191,13 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 	for _, a := range wanted {
 		n := a.request(p.Suite)
 		n.Queue, n.Priority, n.Branch = p.Queue, p.Priority, p.Branch
-		if n.Waits, err = p.waits(ctx, a); err != nil {
+		if n, err = p.ownDefinitions(ctx, by, n); err != nil {
 			return outcome, err
 		}
-		_, answer, err := p.Control.CreateRequest(ctx, p.asking(by), n)
+		if n.Waits, err = p.waits(ctx, a, n.Named); err != nil {
+			return outcome, err
+		}
+		answer, err := p.create(ctx, by, n)
 		var refused *control.RefusedError
 		switch {
 		case errors.As(err, &refused) && refused.Kind != control.NotFound:
@@ -205,7 +218,7 @@ func (p *Poller) Poll(ctx context.Context) (Outcome, error) {
 
 // waits reports whether the request for a commit has to wait: it is new and its artifact is missing. If that cannot
 // be told now, the request waits, and the Waiter asks again.
-func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
+func (p *Poller) waits(ctx context.Context, a Artifact, named events.Digest) (bool, error) {
 	if p.Artifacts == nil || a.Kind != events.Master {
 		return false, nil
 	}
@@ -213,7 +226,7 @@ func (p *Poller) waits(ctx context.Context, a Artifact) (bool, error) {
 	if known || err != nil {
 		return false, err
 	}
-	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, p.Branch, a.Tag)
+	missing, err := Missing(ctx, p.Control, p.Artifacts, p.Suite, p.Branch, named, a.Tag)
 	if err != nil {
 		p.Logger.Warn("it cannot be told whether an artifact is there: its request waits", "tag", a.Tag, "error", err)
 		return true, nil

@@ -112,7 +112,7 @@ func (w *Waiter) look(ctx context.Context) {
 }
 
 func (w *Waiter) ask(ctx context.Context, a awaited) error {
-	missing, err := Missing(ctx, w.Control, w.Artifacts, a.Artifact.Suite, a.Choice().Branch, a.Artifact.Tag)
+	missing, err := Missing(ctx, w.Control, w.Artifacts, a.Artifact.Suite, a.Choice().Branch, a.Pins().Definitions, a.Artifact.Tag)
 	if err != nil || missing != "" {
 		return err
 	}
@@ -125,10 +125,10 @@ func (w *Waiter) ask(ctx context.Context, a awaited) error {
 }
 
 // Missing returns a target whose artifact is missing; empty if it exists for all targets that the suite measures by
-// default on a branch. Only an artifact server can be asked from here. Artifacts that collectors have on their machines or build
+// default on a branch, or with the definitions that are named. Only an artifact server can be asked from here. Artifacts that collectors have on their machines or build
 // there count as existing.
-func Missing(ctx context.Context, c *control.Control, store artifact.Ready, name events.SuiteName, branch string, tag events.Tag) (events.Target, error) {
-	d, err := c.Definitions(ctx, name, branch)
+func Missing(ctx context.Context, c *control.Control, store artifact.Ready, name events.SuiteName, branch string, named events.Digest, tag events.Tag) (events.Target, error) {
+	d, err := c.DefinitionsOf(ctx, name, branch, named)
 	if err != nil {
 		return "", err
 	}

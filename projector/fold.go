@@ -54,9 +54,9 @@ func (s *state) fold(e fact) {
 	case events.OutboxFact:
 		s.foldOutbox(m, f)
 	case events.DefinitionsPublished:
-		if s.moveLine(m, f.Suite, f.Branch, f) {
+		if f.Aside && storable(f.Suite) || !f.Aside && s.moveLine(m, f.Suite, f.Branch, f) {
 			s.newDefinitions = append(s.newDefinitions, definitionRow{
-				Suite: f.Suite, Digest: f.Digest, Content: f.Content, PublishedAt: m.at, Seq: m.seq,
+				Suite: f.Suite, Digest: f.Digest, Content: f.Content, PublishedAt: m.at, Seq: m.seq, Aside: f.Aside,
 			})
 		}
 	case events.DefinitionsPromoted:

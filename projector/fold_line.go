@@ -48,12 +48,15 @@ func (s *state) moveLine(m moment, name events.SuiteName, branch string, f event
 
 // batchLines stores what the branches of suites use, and marks the definitions that serve the branches without their own.
 func (s *state) batchLines(b *pgx.Batch) error {
-	if len(s.dirtyLines) == 0 {
+	if len(s.dirtyLines)+len(s.newDefinitions) == 0 {
 		return nil
 	}
 	moved := make(map[events.SuiteName]bool)
 	for key := range s.dirtyLines {
 		moved[key.suite] = true
+	}
+	for _, d := range s.newDefinitions {
+		moved[d.Suite] = true // a row that is written anew has lost its mark
 	}
 	suites := slices.Sorted(maps.Keys(moved))
 	b.Queue(statement("retire_definitions"), suites) // the old mark goes before the new one comes

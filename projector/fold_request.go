@@ -89,6 +89,8 @@ func (s *state) requestCreated(m moment, f events.RequestCreated) {
 	if f.Branch != "" || f.Graph != "" || len(f.Options) > 0 {
 		r.Choice = &readmodel.Choice{Branch: f.Branch, Graph: f.Graph, Options: f.Options}
 	}
+	r.Named, r.Customised, r.Together = f.Definitions, f.Customised && f.Definitions != "", f.Together
+	r.DefinitionsProblem = cleanText(f.DefinitionsProblem)
 	if r.State == events.StateArtifactsReady {
 		r.ArtifactsReadyAt, r.LogArtifactsAt = pointer(m.at), m.logged()
 	}

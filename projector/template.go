@@ -41,7 +41,7 @@ func (j *jobRow) made() madeJob {
 const maxTemplates = 256
 
 // newTemplate returns the sort of a request: its parameters, its graph and its options. It ignores benchmarks: they choose
-// what jobs measure, and not which jobs there are. It ignores branches, of which there is no end. The hash has one length,
+// what jobs measure, and not which jobs there are. It ignores branches and definitions that are named, of which there is no end. The hash has one length,
 // whatever the parameters are.
 func newTemplate(r *requestRow) template {
 	t, p := template{suite: r.Suite, kind: r.Kind}, r.Parameters

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -154,11 +155,15 @@ func (r *Reader) Definition(ctx context.Context, digest events.Digest) (Definiti
 }
 
 // Branches returns which definitions the branches of a suite use, or ErrNotFound if none were published. First come those
-// of the branches that have none of their own.
+// of the branches that have none of their own. There are none if no branch uses what was published.
 func (r *Reader) Branches(ctx context.Context, suite events.SuiteName) ([]DefinitionLine, error) {
 	lines, err := all[DefinitionLine](ctx, r.pool, "branches", suite)
 	if err == nil && len(lines) == 0 {
-		err = ErrNotFound
+		var published []Definition
+		published, err = r.Definitions(ctx)
+		if err == nil && !slices.ContainsFunc(published, func(d Definition) bool { return d.Suite == suite }) {
+			err = ErrNotFound
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("suite %s: %w", suite, err)

@@ -24,6 +24,8 @@ type RequestFilter struct {
 	Account  events.AccountName
 	Queue    events.QueueName
 	Priority events.Priority
+	// Together selects the requests of a set.
+	Together string
 	// Before selects requests created before the event of this sequence. Use it to page backwards.
 	Before events.Seq
 	// Limit bounds the list; 0 means 100.
@@ -58,7 +60,7 @@ func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error
 func (f RequestFilter) args() pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
-		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "before": f.Before, "limit": limit(f.Limit),
+		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "together": f.Together, "before": f.Before, "limit": limit(f.Limit),
 	}
 }
 

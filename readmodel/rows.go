@@ -62,6 +62,13 @@ type Request struct {
 	// definitions that offer no choice.
 	Choice   *Choice          `db:"choice" json:"choice,omitempty"`
 	Template *events.Template `db:"template" json:"template,omitempty"`
+	// Named are the definitions that it names, whatever its branch uses; empty for those of its branch. Customised says that
+	// the branch had never used them. DefinitionsProblem says why those of the commit itself could not be used.
+	Named              events.Digest `db:"named" json:"named_definitions,omitempty"`
+	Customised         bool          `db:"customised" json:"customised,omitempty"`
+	DefinitionsProblem string        `db:"definitions_problem" json:"definitions_problem,omitempty"`
+	// Together is the set of requests that it is in; empty for none.
+	Together string `db:"together" json:"set,omitempty"`
 	// Jobs counts the jobs that were made for the request: its own and those of its parent, but for samples.
 	Jobs JobCounts `db:"job_counts,query" json:"jobs"`
 	// Errors counts the errors that its jobs recorded, but for samples.
@@ -418,6 +425,8 @@ type Definition struct {
 	Current     bool             `db:"current" json:"current"`
 	PublishedAt time.Time        `db:"published_at" json:"published_at"`
 	Seq         events.Seq       `db:"seq" json:"seq"`
+	// Aside says that they were published for requests that name them, and for no branch.
+	Aside bool `db:"aside" json:"aside,omitempty"`
 	// Content is the canonical JSON that the digest is made from, byte for byte. Lists leave it out.
 	Content events.RawJSON `db:"content,text,kept" json:"content,omitempty"`
 }

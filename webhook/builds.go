@@ -85,7 +85,7 @@ func (b *Bot) supply(ctx context.Context, waiting request.Request, sha events.Ta
 	if len(commit.Parents) != 2 {
 		return fmt.Sprintf("the try build of commit `%s` finished, but it is not a merge: it has %s instead of 2", sha, phrase.Count(len(commit.Parents), "parent")), nil
 	}
-	definitions, err := b.Control.Definitions(ctx, waiting.Artifact.Suite, waiting.Choice().Branch)
+	definitions, err := b.Control.DefinitionsOf(ctx, waiting.Artifact.Suite, waiting.Choice().Branch, waiting.Pins().Definitions)
 	if err != nil {
 		return "", err
 	}

@@ -82,7 +82,7 @@ func (s *Server) requestFilter(r *http.Request, p *params) (readmodel.RequestFil
 	f := readmodel.RequestFilter{
 		State: choice(p, "state", requestStates()), Kind: choice(p, "kind", requestKinds()),
 		Suite: events.SuiteName(p.text("suite")), Tag: tag, PR: p.small("pr"), Account: events.AccountName(p.text("account")),
-		Queue: events.QueueName(p.text("queue")), Priority: choice(p, "priority", events.Priorities), Before: p.seq("before"), Limit: p.limit(),
+		Queue: events.QueueName(p.text("queue")), Priority: choice(p, "priority", events.Priorities), Together: p.text("set"), Before: p.seq("before"), Limit: p.limit(),
 	}
 	return f, p.err
 }

@@ -81,7 +81,7 @@ func (s *Server) api() []route {
 		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
 			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag, or its beginning"),
 			number("pr", "a pull request"), text("account", "who asked"), text("queue", "a queue; main is the main queue"), text("priority", "vip, high, normal, low or idle"),
-			number("before", "created before the event of this sequence"), limit,
+			text("set", "a set of requests that were asked for together"), number("before", "created before the event of this sequence"), limit,
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
@@ -205,8 +205,9 @@ func (s *Server) api() []route {
 		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, accounts: true, parameters: []parameter{
 			text("branch", "the branch that they are for; left out: all that have none of their own"),
 			text("seal", "the signature of who publishes them, KEY:SIGNATURE; left out: none"),
+			text("aside", "1: no branch uses them, and requests name them by their digest"),
 		}},
-		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: control.Answer{}, json: s.promote, accounts: true},
+		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: client.PromotionAnswer{}, json: s.promote, accounts: true},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
 	}
 	for i := range reads {

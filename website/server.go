@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Log is what the website needs of the log itself.
@@ -61,6 +62,9 @@ type Config struct {
 	// Preview returns what a scheduler would make for a checked wish now, with everything counted that the log holds when it
 	// is called. parts are those of a graph that somebody wrote. It is nil if this process cannot tell.
 	Preview func(ctx context.Context, id events.RequestID, wish events.GraphWanted, parts ...events.GraphProposed) (graph.Preview, error)
+	// CannotRead returns the collectors that cannot execute definitions before they are updated. It is nil if this process
+	// cannot tell.
+	CannotRead func(suite.Definitions) []events.CollectorName
 	// Site is the URL by which others reach the website, for the links of reports; empty leaves them out.
 	Site string
 	// Version is the version of the program.

@@ -27,7 +27,7 @@ func (s *Server) statusPage(r *http.Request) (view, error) {
 
 func (s *Server) requestsPage(r *http.Request) (view, error) {
 	p := query(r, []parameter{
-		{name: "state"}, {name: "kind"}, {name: "suite"}, {name: "tag"}, {name: "pr"}, {name: "account"}, {name: "queue"}, {name: "priority"}, {name: "before"}, {name: "limit"},
+		{name: "state"}, {name: "kind"}, {name: "suite"}, {name: "tag"}, {name: "pr"}, {name: "account"}, {name: "queue"}, {name: "priority"}, {name: "set"}, {name: "before"}, {name: "limit"},
 	})
 	f, err := s.requestFilter(r, p)
 	if err != nil {

@@ -180,7 +180,7 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any
 	if err != nil {
 		return nil, err
 	}
-	from := control.Origin{Branch: p.text("branch")}
+	from := control.Origin{Branch: p.text("branch"), Aside: p.flag("aside")}
 	if text := p.text("seal"); text != "" {
 		given, err := seal.Parse(text)
 		if err != nil {
@@ -188,8 +188,25 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any
 		}
 		from.Seal = &given
 	}
+	switch {
+	case p.err != nil:
+		return nil, p.err
+	case from.Aside && from.Branch != "":
+		return nil, wrong(http.StatusBadRequest, "leave the branch out", "no branch uses definitions that are published aside")
+	}
 	answer, err := s.Control.PublishFrom(r.Context(), who, d, from)
-	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest()}, err
+	return client.DefinitionsAnswer{Answer: answer, Suite: d.Name, Digest: d.Digest(), Warnings: s.warnings(d)}, err
+}
+
+// warnings name the collectors that cannot execute definitions before they are updated.
+func (s *Server) warnings(d suite.Definitions) []string {
+	if s.CannotRead == nil {
+		return nil
+	}
+	if old := s.CannotRead(d); len(old) > 0 {
+		return []string{suite.TooNew(d, old)}
+	}
+	return nil
 }
 
 func (s *Server) verify(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -212,5 +229,16 @@ func (s *Server) promote(w http.ResponseWriter, r *http.Request, _ *params) (any
 	if err != nil {
 		return nil, err
 	}
-	return s.Control.Promote(r.Context(), who, events.SuiteName(r.PathValue("suite")), to.Branch, to.Digest, to.Reason)
+	name := events.SuiteName(r.PathValue("suite"))
+	answer, err := s.Control.Promote(r.Context(), who, name, to.Branch, to.Digest, to.Reason)
+	out := client.PromotionAnswer{Answer: answer}
+	if err != nil || to.Digest == "" {
+		return out, err
+	}
+	// What cannot be read here was said when it was published.
+	d, unread := s.Control.DefinitionsOf(r.Context(), name, "", to.Digest)
+	if unread == nil {
+		out.Warnings = s.warnings(d)
+	}
+	return out, nil
 }

@@ -29,7 +29,13 @@ func describe(f events.Fact) string {
 		if f.Priority != "" {
 			s += ", priority " + string(f.Priority)
 		}
-		return s + named("requires", f.Requires) + ": " + string(f.State)
+		if f.Definitions != "" {
+			s += fmt.Sprintf(", definitions %.12s", f.Definitions)
+		}
+		if f.Together != "" {
+			s += ", set " + f.Together
+		}
+		return s + named("requires", f.Requires) + ": " + join(string(f.State), f.DefinitionsProblem)
 	case events.RequestArtifactsReady:
 		return fmt.Sprintf("request %s has its artifact %s", f.RequestID, short(f.Tag))
 	case events.RequestStarted:
@@ -194,7 +200,7 @@ func describe(f events.Fact) string {
 		if f.Seal != nil {
 			sealed = ", sealed with key " + f.Seal.Key
 		}
-		return fmt.Sprintf("suite %s%s, digest %.12s%s", f.Suite, ofBranch(f.Branch), f.Digest, sealed)
+		return fmt.Sprintf("suite %s%s, digest %.12s%s%s", f.Suite, ofBranch(f.Branch), f.Digest, sealed, when(f.Aside, ", for requests that name it"))
 	}
 	return ""
 }

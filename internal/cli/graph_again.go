@@ -15,7 +15,7 @@ import (
 
 // again are the arguments of commands that measure jobs again.
 type again struct {
-	Request events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	Request events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; set:NAME for each request of a set."`
 	Select  []string         `help:"Only jobs with this property: kind, target, set, backend, profile, state or name (a glob of the whole label). Values with commas between them are alternatives; give it once for each property." sep:"none" placeholder:"K=V"`
 	Job     []events.JobID   `help:"Only these jobs." sep:"," placeholder:"JOB"`
 	DryRun  bool             `help:"Show which jobs, and record nothing." name:"dry-run"`
@@ -31,7 +31,7 @@ type samples struct {
 	Priority   events.Priority `help:"vip, high, normal, low or idle, but never above that of the request; default: low, and idle for noise." placeholder:"P"`
 }
 
-const selectHelp = " With --dry-run it shows the jobs and a token; with --expect TOKEN the command is refused (exit code 3) if it would be other jobs by then.\n\n"
+const selectHelp = " " + setHelp + "With --dry-run it shows the jobs and a token; with --expect TOKEN the command is refused (exit code 3) if it would be other jobs by then.\n\n"
 
 type graphRetriggerCmd struct {
 	again
@@ -99,6 +99,9 @@ func (c again) ask(ctx context.Context, p *Program, n client.NewGraph) error {
 		return err
 	}
 	n.Jobs, n.Select, n.DryRun, n.Expect, n.Key, n.Reason = c.Job, c.Select, c.DryRun, c.Expect, c.Key, c.Reason
+	if name, is := setOf(c.Request); is {
+		return c.askSet(ctx, p, cl, name, n)
+	}
 	answer, err := cl.WantGraph(ctx, c.Request, n)
 	if err != nil {
 		return next(err, "see `tacho request list`, or `tacho request show` for its jobs")

@@ -40,6 +40,8 @@ type parameters struct {
 	Branch     string             `help:"Branch that the artifact is on or, for a try, meant for; for suites that have something of their own for branches." placeholder:"B"`
 	Graph      string             `help:"Graph of the suite; default: that of the branch, else the first." placeholder:"G"`
 	Option     map[string]string  `help:"Value of an option of the suite; give it once for each." placeholder:"NAME=VALUE"`
+	Definition events.Digest      `help:"Published definitions to measure with, whatever its branch uses, by their digest or its beginning (at least 4 characters)." name:"definitions" placeholder:"DIGEST"`
+	Set        string             `help:"Name of a set that the request is in, such as that of a bisection." placeholder:"NAME"`
 	Wait       bool               `help:"Wait until the request has ended, and show its progress."`
 	JSON       bool               `help:"Print JSON." name:"json"`
 }
@@ -51,7 +53,7 @@ func (c parameters) ask(ctx context.Context, p *Program, n control.NewRequest) e
 	}
 	n.Suite = c.Suite // if empty, the server takes its only suite
 	n.Account, n.Queue, n.Priority, n.Requires = c.Account, c.Queue, c.Priority, c.Require
-	n.Branch, n.Graph, n.Options = c.Branch, c.Graph, c.Option
+	n.Branch, n.Graph, n.Options, n.Named, n.Set = c.Branch, c.Graph, c.Option, c.Definition, c.Set
 	n.Parameters = events.Parameters{Targets: c.Targets, Backends: c.Backends, Profiles: c.Profiles, Benchmarks: c.Benchmarks}
 	answer, err := cl.CreateRequest(ctx, n)
 	if err != nil {
@@ -145,6 +147,7 @@ type requestListCmd struct {
 	Account  events.AccountName  `help:"Only those of this account." placeholder:"A"`
 	Queue    events.QueueName    `help:"Only those in this queue; main is the main queue." placeholder:"Q"`
 	Priority events.Priority     `help:"Only those of this priority." placeholder:"P"`
+	Set      string              `help:"Only those in this set." placeholder:"NAME"`
 	Limit    int                 `help:"Show at most this many." default:"30"`
 	JSON     bool                `help:"Print JSON." name:"json"`
 }
@@ -156,7 +159,7 @@ func (c *requestListCmd) Run(ctx context.Context, p *Program) error {
 		return err
 	}
 	list, err := cl.Requests(ctx, client.RequestQuery{
-		State: c.State, Kind: c.Kind, Account: c.Account, Queue: c.Queue, Priority: c.Priority, Limit: c.Limit,
+		State: c.State, Kind: c.Kind, Account: c.Account, Queue: c.Queue, Priority: c.Priority, Set: c.Set, Limit: c.Limit,
 	})
 	if err != nil {
 		return err
@@ -249,6 +252,8 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 		{"branch", takes.Branch},
 		{"graph", takes.Graph},
 		{"options", takes.Settings()},
+		{"uses", namedDefinitions(r.Request)},
+		{"set", r.Together},
 		{"reason", r.Reason},
 		{"waits", waits},
 		{"end", rest},
@@ -270,6 +275,21 @@ func (c *requestShowCmd) Run(ctx context.Context, p *Program) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	return p.jobTable(r.JobList)
+}
+
+// namedDefinitions says which definitions a request names, or why those of its commit could not be used; empty if it takes
+// those of its branch.
+func namedDefinitions(r readmodel.Request) string {
+	switch {
+	case r.Customised:
+		return "definitions " + string(r.Named) + ", which its branch had never used"
+	case r.DefinitionsProblem != "":
+		return "the definitions of its branch, because those in the commit cannot be used: " + r.DefinitionsProblem
+	}
+	if r.Named == "" {
+		return ""
+	}
+	return "definitions " + string(r.Named)
 }
 
 func (p *Program) jobTable(jobs []readmodel.Job) error {
@@ -309,7 +329,8 @@ func laneOf(j readmodel.Job) string {
 }
 
 type requestCancelCmd struct {
-	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag."`
+	ID     events.RequestID `arg:"" help:"Id, tag or key of the request, or the beginning of its id or tag; set:NAME for each request of a set that has not ended."`
+	Yes    bool             `help:"Cancel the requests of a set; without it, they are shown and none is cancelled."`
 	Reason string           `help:"Reason; it is kept in the log." placeholder:"TEXT"`
 	JSON   bool             `help:"Print JSON." name:"json"`
 }
@@ -319,6 +340,9 @@ func (c *requestCancelCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
 		return err
+	}
+	if name, is := setOf(c.ID); is {
+		return c.cancelSet(ctx, p, cl, name)
 	}
 	answer, err := cl.CancelRequest(ctx, c.ID, c.Reason)
 	if err != nil {

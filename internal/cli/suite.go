@@ -12,6 +12,7 @@ import (
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 type suiteCmd struct {
@@ -206,6 +207,7 @@ type suitePublishCmd struct {
 	Suite  string `arg:"" help:"Name of a shipped suite, or a file."`
 	Branch string `help:"Branch that they are for; default: all that have none of their own." placeholder:"B"`
 	Key    string `help:"File with the private key to seal them with, as tacho seal key makes it." type:"path" placeholder:"KEYFILE"`
+	Aside  bool   `help:"No branch uses them: requests name them by their digest (--definitions)."`
 	JSON   bool   `help:"Print JSON." name:"json"`
 }
 
@@ -228,22 +230,38 @@ func (c *suitePublishCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	answer, err := cl.PublishSealed(ctx, d.Canonical(), c.Branch, key.Definitions(d.Name, d.Digest()))
+	if c.Aside && c.Branch != "" {
+		return usage.Errorf("--aside needs no --branch: no branch uses the definitions")
+	}
+	answer, err := cl.Publish(ctx, d.Canonical(), client.Publication{Branch: c.Branch, Aside: c.Aside, Seal: key.Definitions(d.Name, d.Digest())})
 	if err != nil {
 		return err
 	}
+	p.warnOld(answer.Warnings)
 	if c.JSON {
 		return p.json(answer)
 	}
 	what := "published"
-	if answer.Existed {
+	switch {
+	case answer.Existed && c.Aside:
+		what = "already published"
+	case answer.Existed:
 		what = "already current"
+	case c.Aside:
+		what = fmt.Sprintf("published; no branch uses them, requests name them: --definitions %.12s", answer.Digest)
 	}
 	if key != nil {
 		what += ", sealed with key " + key.Public().ID
 	}
 	fmt.Fprintf(p.Stdout, "suite %s%s, digest %s: %s\n", answer.Suite, when(c.Branch != "", ", branch "+c.Branch), answer.Digest, what)
 	return nil
+}
+
+// warnOld prints the warnings of an answer on stderr.
+func (p *Program) warnOld(warnings []string) {
+	for _, w := range warnings {
+		p.say("warning: %s", w)
+	}
 }
 
 // loadSuite loads definitions. Wrong definitions are a failure; a name without definitions is wrong usage.

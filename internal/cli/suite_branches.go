@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
@@ -20,8 +21,51 @@ type suiteBranchesCmd struct {
 
 // Run shows which definitions the branches of a suite use.
 func (c *suiteBranchesCmd) Run(ctx context.Context, p *Program) error {
-	return show(p, c.JSON, func(cl *client.Client) ([]readmodel.DefinitionLine, error) { return cl.Branches(ctx, c.Suite) },
-		"`tacho suite publish FILE` publishes definitions", p.branches)
+	cl, err := p.client()
+	if err != nil {
+		return err
+	}
+	lines, err := cl.Branches(ctx, c.Suite)
+	switch {
+	case err != nil:
+		return next(err, "`tacho suite publish FILE` publishes definitions")
+	case c.JSON:
+		return p.json(lines)
+	}
+	published, err := cl.Definitions(ctx)
+	if err != nil {
+		return err
+	}
+	if len(lines) > 0 {
+		if err := p.branches(lines); err != nil {
+			return err
+		}
+	}
+	return p.aside(c.Suite, lines, published)
+}
+
+// mostAside is how many definitions that no branch uses are shown.
+const mostAside = 10
+
+// aside shows the newest definitions of a suite that were published for requests that name them; nothing if there are none.
+func (p *Program) aside(name events.SuiteName, lines []readmodel.DefinitionLine, published []readmodel.Definition) error {
+	var rows [][]string
+	for _, d := range published {
+		used := slices.ContainsFunc(lines, func(l readmodel.DefinitionLine) bool { return l.Digest == d.Digest })
+		if d.Suite == name && d.Aside && !used {
+			rows = append(rows, []string{string(d.Digest), moment(&d.PublishedAt)})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(p.Stdout, "%sNo branch uses these; requests name them (--definitions):\n\n", when(len(lines) > 0, "\n"))
+	more := len(rows) - mostAside
+	if err := table(p.Stdout, []string{"DEFINITIONS", "PUBLISHED"}, rows[:min(len(rows), mostAside)]); err != nil || more <= 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(p.Stdout, "and %d more\n", more)
+	return err
 }
 
 func (p *Program) branches(lines []readmodel.DefinitionLine) error {
@@ -84,6 +128,7 @@ func (c *suitePromoteCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
+	p.warnOld(answer.Warnings)
 	if c.JSON {
 		return p.json(answer)
 	}
@@ -107,7 +152,7 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 		if d.Suite != c.Suite {
 			continue
 		}
-		own = append(own, fmt.Sprintf("%s of %s", d.Digest, phrase.Moment(d.PublishedAt)))
+		own = append(own, fmt.Sprintf("%s of %s%s", d.Digest, phrase.Moment(d.PublishedAt), when(d.Aside, " (aside)")))
 		if len(c.Digest) >= shortestDigest && strings.HasPrefix(string(d.Digest), c.Digest) {
 			found = append(found, string(d.Digest))
 		}

@@ -2,6 +2,7 @@ package farm
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,6 +87,64 @@ func TestBranchesAndOptionsMakeTheJobs(t *testing.T) {
 			"definitions of its own": "[smoke] quick release/* map[slow:on]",
 			"moved":                  "[compile smoke slow] all release/* map[slow:on]",
 		}, got); diff != "" {
+			t.Errorf("jobs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A request gets the jobs of the definitions that it names, whatever its branch uses by then, and whatever is published or
+// promoted later. Definitions that its branch never used measure nothing for the parent.
+func TestNamedDefinitionsMakeTheJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &story{Farm: New(t, offering(), policy), bench: &Bench{Each: minute}, names: map[events.RequestID]string{}}
+		defer s.Stop()
+		quick, slow := offering(), offering()
+		quick.Graphs = quick.Graphs[1:]
+		slow.Options[0].Values = []string{"on", "off"}
+		for _, d := range []suite.Definitions{quick, slow} {
+			if _, err := s.Control.PublishFrom(s.ctx, By, d, control.Origin{Aside: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parents := []events.RequestID{s.create(control.NewRequest{Kind: events.Master, Tag: "t0"}), s.create(control.NewRequest{Kind: events.Master, Tag: "p0"})}
+		ids := map[string]events.RequestID{
+			"own":   s.create(control.NewRequest{Kind: events.Master, Tag: "t1", Parent: "t0"}),
+			"quick": s.create(control.NewRequest{Kind: events.Master, Tag: "t2", Parent: "t0", Named: quick.Digest()}),
+			"slow":  s.create(control.NewRequest{Kind: events.Master, Tag: "t3", Parent: "t0", Named: slow.Digest(), Tree: true}),
+			// Its branch has never used what it names.
+			"odd": s.create(control.NewRequest{Kind: events.Master, Tag: "t4", Parent: "p0", Named: slow.Digest()}),
+		}
+		for _, id := range parents {
+			if _, _, err := s.Control.CancelRequest(s.ctx, By, id, "its children have to measure it"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Control.Promote(s.ctx, By, s.Suite.Name, "", quick.Digest(), "later"); err != nil {
+			t.Fatal(err)
+		}
+		s.Register("c0", laneHere)
+		s.Start("c0", laneHere, "p0", s.bench)
+		got := map[string]string{}
+		for name, id := range ids {
+			s.until(id)
+			var jobs []string
+			for _, e := range s.Events() {
+				if f, ok := e.Fact.(events.JobsCreated); ok && f.RequestID == id {
+					for _, j := range f.Jobs {
+						jobs = append(jobs, fmt.Sprintf("%s/%s/%.6s", j.Kind, j.Artifact.Tag, j.Definitions))
+					}
+				}
+			}
+			slices.Sort(jobs)
+			got[name] = fmt.Sprint(jobs)
+		}
+		q, w := quick.Digest()[:6], slow.Digest()[:6]
+		want := map[string]string{
+			"own": fmt.Sprintf("[smoke/t1/%s]", q), "quick": fmt.Sprintf("[smoke/t2/%s]", q),
+			"slow": fmt.Sprintf("[compile/t0/%[1]s compile/t3/%[1]s slow/t3/%[1]s smoke/t3/%[1]s]", w),
+			"odd":  fmt.Sprintf("[compile/t4/%[1]s slow/t4/%[1]s smoke/t4/%[1]s]", w),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("jobs (-want +got):\n%s", diff)
 		}
 	})

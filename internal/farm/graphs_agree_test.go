@@ -45,6 +45,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 			var log []events.Stored
 			synctest.Test(t, func(t *testing.T) {
 				w := newGraphWorld(t, rand.New(rand.NewPCG(seed, 17)))
+				w.nameSome(rand.New(rand.NewPCG(seed, 19)))
 				for range 40 + w.r.IntN(80) {
 					w.step()
 				}
@@ -62,7 +63,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -146,12 +147,44 @@ func compareGraphs(t *testing.T, r *rand.Rand, log []events.Stored, size int, se
 		if err := tables.WaitFor(t.Context(), events.Seq(at)); err != nil {
 			t.Fatal(err)
 		}
+		comparePins(t, l, tables, seen)
 		if diff := cmp.Diff(past.with(l, seen), tabled(t, conn), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("after event %d, ledger (-) and tables (+):\n%s", at, diff)
 		}
 		if r.IntN(len(log)/n+1) < 3 {
 			stop()
 			stop = project()
+		}
+	}
+}
+
+// comparePins compares the definitions that requests name, and those that they started with.
+func comparePins(t *testing.T, l *ledger.Ledger, tables *readmodel.Reader, seen map[string]int) {
+	rows, err := tables.Requests(t.Context(), readmodel.RequestFilter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		r := l.Requests[row.ID]
+		if r == nil {
+			continue // it was retired
+		}
+		pins := r.Pins()
+		if row.Named != pins.Definitions || row.Customised != pins.Customised || row.Together != pins.Together || row.Definitions != r.Definitions {
+			t.Fatalf("request %s is %+v in the tables, and the ledger has %+v and %s", row.ID, row, pins, r.Definitions)
+		}
+		if pins.Definitions == "" {
+			continue
+		}
+		seen["named"]++
+		if r.Definitions != "" && r.Definitions != pins.Definitions {
+			t.Fatalf("request %s started with %s, and names %s", row.ID, r.Definitions, pins.Definitions)
+		}
+		if pins.Customised {
+			seen["customised"]++
+			if row.BackfillPlanned > 0 {
+				t.Fatalf("request %s measures its parent with definitions that its branch never used", row.ID)
+			}
 		}
 	}
 }

@@ -26,6 +26,10 @@ type graphWorld struct {
 	*world
 	lanes []events.Lane
 	asked []events.RequestID
+	// named decides which requests name definitions, and aside are these; nil for none.
+	named *rand.Rand
+	aside events.Digest
+	suite suite.Definitions
 }
 
 // graphTags are the artifacts that are asked for.
@@ -37,6 +41,7 @@ func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
 	w.scheduler = scheduler.New(scheduler.Config{Log: ruled{w.log, r}, Dispatch: w.log, Logger: slog.New(slog.DiscardHandler), Policy: policy})
 	d := randomNeeds(r)
 	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
+	w.suite = d
 	for _, target := range d.Targets {
 		for set := range target.Sets {
 			w.collector(events.Lane{Target: target.Name, Set: events.Set(set)}, "")
@@ -49,6 +54,20 @@ func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
 		}
 	}
 	return w
+}
+
+// nameSome publishes the definitions with other needs, and lets some requests name them.
+func (w *graphWorld) nameSome(r *rand.Rand) {
+	w.named = r
+	d := w.suite
+	d.Description, d.Kinds = "aside", slices.Clone(d.Kinds)
+	for i := range d.Kinds {
+		if r.IntN(2) == 0 {
+			d.Kinds[i].Needs = nil
+		}
+	}
+	w.aside = d.Digest()
+	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: w.aside, Content: d.Canonical(), Aside: true})
 }
 
 // ruled is a log on which graphs get a rule at random, as their definitions could say.
@@ -178,7 +197,11 @@ func (w *graphWorld) ask() {
 	kind := []events.RequestKind{events.Master, events.Try}[w.r.IntN(2)]
 	id := events.RequestID("r" + tag)
 	w.asked = append(w.asked, id)
-	w.say(events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"})
+	asked := events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"}
+	if w.named != nil && w.named.IntN(3) == 0 {
+		asked.Definitions, asked.Customised, asked.Together = w.aside, w.named.IntN(2) == 0, "odd"
+	}
+	w.say(asked)
 }
 
 // wishedKinds are what is asked for, some of it more often.

@@ -27,6 +27,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/suite"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
 	"github.com/tachobench/tacho/website"
@@ -198,6 +199,12 @@ func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.Gr
 	return found, nil
 }
 
+// cannotRead returns the collectors that must be updated before they can execute definitions.
+func (p *parts) cannotRead(d suite.Definitions) (old []events.CollectorName) {
+	p.shell.View(func(l *ledger.Ledger) { old = l.CannotRead(d) })
+	return old
+}
+
 func (p *parts) projector() {
 	p.run(projector.New(projector.Config{
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
@@ -254,7 +261,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
-		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview,
+		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
 		SLA: p.Config.SLA,
 	})
 	p.run(site.Run)

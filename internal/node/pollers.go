@@ -28,12 +28,14 @@ func (p *parts) pollers() error {
 		conf := poller.Config{
 			Name: c.Name, Suite: c.Suite, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
 			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Branch: c.Branch, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
+			CannotRead: p.cannotRead,
 		}
 		if c.Kind == config.Definitions {
 			conf.Definitions, err = definitionsOf(p.Config, c, client, logger)
 			conf.Key = p.keys.pollers[c.Name]
 		} else {
 			conf.Source, err = sourceOf(p.Config, c, client, logger)
+			conf.Path = c.Path
 		}
 		if err != nil {
 			return err

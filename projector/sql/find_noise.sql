@@ -9,6 +9,8 @@ FROM (
            (SELECT min(v.value::double precision) FROM json_array_elements_text(m.values) AS v (value)) AS value
     FROM result r CROSS JOIN LATERAL json_each(r.statistics) AS m (metric, values)
     WHERE r.sample = ANY ($5::text[]) AND r.seq < $4 AND octet_length(m.metric) + octet_length(r.environment) <= 500
+      -- Definitions that its branch never used may measure something else under the same names.
+      AND NOT EXISTS (SELECT FROM benchmark_request WHERE request_id = $1 AND customised)
 ) AS minimum
 WHERE value IS NOT NULL
 GROUP BY suite, environment, benchmark, profile, scenario, backend, target, metric, tag

@@ -32,6 +32,18 @@ type Side struct {
 	// Complete is set if its request is completed; else Note says in words what may be missing.
 	Complete bool   `json:"complete"`
 	Note     string `json:"note,omitempty"`
+	// DefinitionsNote says what is special about the definitions that it was measured with; empty for nothing.
+	DefinitionsNote string `json:"definitions_note,omitempty"`
+}
+
+// Notes say what is special about the definitions that either artifact was measured with.
+func (c Comparison) Notes() (out []string) {
+	for _, s := range []Side{c.A, c.B} {
+		if s.DefinitionsNote != "" {
+			out = append(out, s.DefinitionsNote)
+		}
+	}
+	return out
 }
 
 // ForcedWords says in a sentence which jobs were forced; empty if none was.

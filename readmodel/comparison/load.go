@@ -171,7 +171,7 @@ func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag,
 		return s, nil
 	}
 	r := found[0]
-	s.RequestID, s.State = r.ID, r.State
+	s.RequestID, s.State, s.DefinitionsNote = r.ID, r.State, noteOn(r)
 	ended := r.Jobs.Success + r.Jobs.Failure + r.Jobs.Cancelled
 	switch {
 	case r.State == events.StateCompleted:
@@ -184,6 +184,17 @@ func (t Tables) side(ctx context.Context, name events.SuiteName, tag events.Tag,
 		s.Note = fmt.Sprintf("The request for %s has not ended: %d of %d jobs are done.", tag, ended, r.Jobs.Total)
 	}
 	return s, nil
+}
+
+// noteOn says what is special about the definitions that a request is measured with; empty for nothing.
+func noteOn(r readmodel.Request) string {
+	switch {
+	case r.Customised:
+		return fmt.Sprintf("%s is measured with definitions %.12s, which its branch had never used: they may measure something else under the same names.", r.Tag, r.Named)
+	case r.DefinitionsProblem != "":
+		return fmt.Sprintf("the definitions in commit %s cannot be used, so it is measured with those of its branch: %s", r.Tag, r.DefinitionsProblem)
+	}
+	return ""
 }
 
 func metricNames(sides ...[]readmodel.Result) []string {

@@ -32,7 +32,7 @@ func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison
 		}
 		t.addRequest(&r, found)
 	}
-	r.Incomplete, r.Forced = m.Incomplete, m.Forced
+	r.Incomplete, r.Forced, r.Notes = m.Incomplete, m.Forced, m.Notes()
 	if r.Failure != "" {
 		r.Incomplete = m.A.Note
 	}
@@ -57,6 +57,9 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 		}
 	}
 	r := compare.Report{A: string(found.ParentTag), B: string(found.Tag)}
+	if note := noteOn(found.Request); note != "" {
+		r.Notes = []string{note}
+	}
 	t.addRequest(&r, found)
 	results, err := t.Reader.Results(ctx, found.Suite, found.Tag)
 	if err != nil {

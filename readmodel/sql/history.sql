@@ -21,6 +21,8 @@ WITH RECURSIVE ancestor (tag, depth) AS (
            (SELECT min(v.value::double precision) FROM json_array_elements_text(m.values) AS v (value)) AS value
     FROM nearest n
     JOIN result r ON r.suite = @suite AND r.tag = n.tag AND r.sample = ''
+     -- Definitions that its branch never used may measure something else under the same names.
+     AND NOT EXISTS (SELECT FROM benchmark_request c WHERE c.request_id = r.request_id AND c.customised)
     CROSS JOIN LATERAL json_each(r.statistics) AS m (metric, values)
     WHERE @metric = '' OR m.metric = @metric
 )

@@ -13,6 +13,7 @@ FROM (
       AND (@account = '' OR account = @account)
       AND (@queue = '' OR queue = CASE @queue WHEN 'main' THEN '' ELSE @queue END)
       AND (@priority = '' OR priority = CASE @priority WHEN 'normal' THEN '' ELSE @priority END)
+      AND (@together = '' OR together = @together)
       AND (@before::bigint = 0 OR created_seq < @before)
     ORDER BY created_seq DESC
     LIMIT @limit

@@ -24,6 +24,8 @@ type Report struct {
 	Failure, Incomplete string
 	// Forced are the jobs of both that ran although not all that they need had succeeded.
 	Forced []ForcedJob
+	// Notes say what is special about the definitions that either was measured with.
+	Notes []string
 	// FailedCases and FailedJobs are those of B, in any order.
 	FailedCases []FailedCase
 	FailedJobs  []FailedJob
@@ -132,6 +134,9 @@ func (r Report) head() string {
 	}
 	if forced := ForcedWords(r.Forced); forced != "" {
 		fmt.Fprintf(&b, "\n> **Forced:** %s\n", prose(forced))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "\n> **Definitions:** %s\n", prose(note))
 	}
 	if r.RequestURL != "" {
 		fmt.Fprintf(&b, "\nSee the %s for jobs and errors.\n", link("request", r.RequestURL))

@@ -22,6 +22,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	if forced := ForcedWords(r.Forced); forced != "" {
 		fmt.Fprintf(&b, "Forced: %s\n", printable(forced))
 	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "Definitions: %s\n", printable(note))
+	}
 	if r.A != "" && r.B != "" {
 		fmt.Fprintf(&b, "a: %s\nb: %s\n", printable(r.A), printable(r.B))
 	}

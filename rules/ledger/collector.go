@@ -31,7 +31,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 			l.machine(c.Registered.Machine).Warm.Cool(f.Evicted)
 			l.foldHost(c.Registered.Machine, f.Environment)
 		}
-		c.Matched = slices.Contains(f.Knows, events.KnowsMatched)
+		c.Matched, c.Suite2 = slices.Contains(f.Knows, events.KnowsMatched), slices.Contains(f.Knows, events.KnowsSuite2)
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:
 		if f.Instance == process {

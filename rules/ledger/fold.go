@@ -601,8 +601,10 @@ func (l *Ledger) foldAssignment(f events.AssignmentFact) {
 }
 
 func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
-	l.mendPoison(f.Suite)
-	l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
+	if !f.Aside {
+		l.mendPoison(f.Suite)
+		l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
+	}
 	d, err := suite.Parse(f.Content)
 	if err != nil {
 		l.Unusable[f.Digest] = err.Error()

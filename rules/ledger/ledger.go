@@ -235,6 +235,8 @@ type Collector struct {
 	Met bool
 	// Matched says that its newest process knows how to execute matched jobs.
 	Matched bool
+	// Suite2 says that it reads suite files of version 2.
+	Suite2 bool
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its

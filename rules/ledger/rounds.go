@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -139,8 +140,9 @@ type LackError struct{ Lack, Detail string }
 
 func (e LackError) Error() string { return e.Lack }
 
-// Expand turns a request into jobs with the definitions that it started with, or with the current ones before its
-// start. It returns a LackError when there are no usable definitions.
+// Expand turns a request into jobs with the definitions that it started with or, before its start, with those that it names
+// or those of its branch. It returns a LackError when there are no usable definitions. Definitions that the branch never
+// used measure nothing for the parent: the parent's own results would be theirs.
 func (l *Ledger) Expand(r *request.Request) (own, backfill []events.JobSpec, digest events.Digest, err error) {
 	x, digest, err := l.Expansion(r)
 	return x.Own, x.Backfill, digest, err
@@ -153,6 +155,9 @@ func (l *Ledger) Expansion(r *request.Request) (suite.Expansion, events.Digest, 
 		return suite.Expansion{}, "", err
 	}
 	x, err := d.Expansion(asked)
+	if r.Pins().Customised {
+		x.Backfill, x.OffBackfill = nil, nil
+	}
 	return x, asked.Definitions, err
 }
 
@@ -162,7 +167,7 @@ func (l *Ledger) ForExpansion(r *request.Request) (suite.Definitions, suite.Requ
 	name := r.Artifact.Suite
 	digest := r.Definitions
 	if digest == "" {
-		digest = l.Lines[name].InForce(r.Choice().Branch)
+		digest = cmp.Or(r.Pins().Definitions, l.Lines[name].InForce(r.Choice().Branch))
 		if why := l.Unusable[digest]; why != "" {
 			return suite.Definitions{}, suite.Request{}, LackError{fmt.Sprintf("the definitions of suite %s cannot be used", name), why}
 		}

@@ -76,6 +76,12 @@ func differences(r Request, c Create) []string {
 	if len(c.Choice.Options) > 0 {
 		differ("options", c.Choice.Settings(), is.Settings(), "the default")
 	}
+	if c.Pinned.Definitions != "" {
+		differ("definitions", string(c.Pinned.Definitions), string(r.Pins().Definitions), "those of its branch")
+	}
+	if c.Pinned.Together != "" {
+		differ("set", c.Pinned.Together, r.Pins().Together, "none")
+	}
 	differ("targets", listed(c.Parameters.Targets), listed(r.Parameters.Targets), "the default")
 	differ("backends", listed(c.Parameters.Backends), listed(r.Parameters.Backends), "the default")
 	differ("profiles", listed(c.Parameters.Profiles), listed(r.Parameters.Profiles), "the default")

@@ -151,6 +151,7 @@ func decideCreate(r Request, c Create) ([]events.Fact, error) {
 		ReleasedOn: c.ReleasedOn, Key: c.Key, Parameters: c.Parameters, State: state,
 		Account: c.Account, Queue: stored(c.Queue), Priority: priority, Requires: c.Requires,
 		Branch: c.Choice.Branch, Graph: c.Choice.Graph, Options: c.Choice.Options,
+		Definitions: c.Pinned.Definitions, Customised: c.Pinned.Customised, DefinitionsProblem: c.Pinned.Problem, Together: c.Pinned.Together,
 	}}, nil
 }
 

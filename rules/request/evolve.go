@@ -129,10 +129,14 @@ func fromCreated(f events.RequestCreated, at time.Time) Request {
 	if f.Branch != "" || f.Graph != "" || len(f.Options) > 0 {
 		chosen = &Choice{Branch: f.Branch, Graph: f.Graph, Options: f.Options}
 	}
+	var pinned *Pinned
+	if p := (Pinned{Definitions: f.Definitions, Customised: f.Customised, Together: f.Together}); p != (Pinned{}) {
+		pinned = &p
+	}
 	return Request{
 		ID: f.RequestID, Kind: f.Kind, State: f.State, PR: f.PR, Parent: f.Parent, AskedParent: f.Parent, ReleasedOn: released,
 		Artifact:   events.Artifact{Suite: f.Suite, Tag: f.Tag, Kind: f.Kind},
 		Parameters: f.Parameters, CreatedAt: at, Account: f.Account, Queue: f.Queue, Priority: f.Priority,
-		Terms: terms(f.Requires, f.Requires), Chosen: chosen,
+		Terms: terms(f.Requires, f.Requires), Chosen: chosen, Pinned: pinned,
 	}
 }

@@ -39,6 +39,8 @@ type Request struct {
 	Terms *Terms `json:",omitempty"`
 	// Chosen is what it chooses among what its definitions offer; nil for the defaults.
 	Chosen *Choice `json:",omitempty"`
+	// Pinned is what it was created with beside that; nil for nothing.
+	Pinned *Pinned `json:",omitempty"`
 	// AskedParent is the parent that it was created with. Its build may name another one later.
 	AskedParent events.Tag        `json:",omitzero"`
 	PR          int               `json:",omitzero"`
@@ -110,6 +112,24 @@ type Choice struct {
 	Branch  string            `json:",omitzero"`
 	Graph   string            `json:",omitzero"`
 	Options map[string]string `json:",omitempty"`
+}
+
+// Pinned has the definitions that a request names, whatever its branch uses, and the set of requests that it is in.
+type Pinned struct {
+	// Definitions is empty for those of the branch. Customised says that the branch had never used them.
+	Definitions events.Digest `json:",omitzero"`
+	Customised  bool          `json:",omitempty"`
+	Together    string        `json:",omitzero"`
+	// Problem says why the definitions of the commit itself could not be used. It is kept in the log alone.
+	Problem string `json:"-"`
+}
+
+// Pins returns what the request is pinned to; the zero value for nothing.
+func (r Request) Pins() Pinned {
+	if r.Pinned == nil {
+		return Pinned{}
+	}
+	return *r.Pinned
 }
 
 // Settings returns the options as people write them: name=value, in order, with spaces between them.
@@ -197,6 +217,8 @@ type Create struct {
 	Requires []string
 	// Choice is what it chooses among what the definitions offer. Control checks it.
 	Choice Choice
+	// Pinned are the definitions that it names, and its set. Control checks them.
+	Pinned Pinned
 	// AsItIs accepts a request that already exists, even if it differs from this command.
 	AsItIs bool
 	// Waits says that the artifact is not there yet: the request waits for it.

@@ -167,6 +167,16 @@ func (d Definitions) Templates(kind events.RequestKind) ([]Template, error) {
 	return all, nil
 }
 
+// Caps returns what requests of a kind may do because of their branch: Customise, Priority and MaxPriority of the template,
+// and the pattern of the [[branch]]. The other fields are empty.
+func (d Definitions) Caps(kind events.RequestKind, branch string) Template {
+	return capsOf(kind, d.branchOf(branch))
+}
+
+func capsOf(kind events.RequestKind, b Branch) Template {
+	return Template{Branch: b.Match, Customise: cmp.Or(b.Customise, usualCustomise(kind)), Priority: b.Priority, MaxPriority: b.MaxPriority}
+}
+
 // branchOf returns the [[branch]] that applies to a branch: the most specific one that matches.
 func (d Definitions) branchOf(name string) Branch {
 	var best Branch
@@ -183,7 +193,7 @@ func (d Definitions) branchOf(name string) Branch {
 
 // template resolves a choice for a [[branch]], or for none.
 func (d Definitions) template(kind events.RequestKind, b Branch, c Choice) (Template, error) {
-	t := Template{Branch: b.Match, Customise: cmp.Or(b.Customise, usualCustomise(kind)), Priority: b.Priority, MaxPriority: b.MaxPriority}
+	t := capsOf(kind, b)
 	var errs []error
 	if g, err := d.graph(cmp.Or(c.Graph, b.Graph)); err != nil {
 		errs = append(errs, err)

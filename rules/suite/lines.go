@@ -30,6 +30,9 @@ func (l Lines) Evolve(f events.Fact) Lines {
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.DefinitionsPublished:
+		if f.Aside {
+			return l // no branch uses them
+		}
 		line := l[f.Branch]
 		line.Digest, line.Published = f.Digest, f.Digest
 		if f.File != "" {

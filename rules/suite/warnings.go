@@ -3,6 +3,10 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 )
 
 // Warnings says what definitions allow and what is rarely meant, in sentences. They are good all the same.
@@ -61,4 +65,19 @@ func (d Definitions) has(k Kind) bool {
 		}
 	}
 	return false
+}
+
+// TooNew says in words that collectors must be updated before they can execute definitions.
+func TooNew(d Definitions, old []events.CollectorName) string {
+	const most = 10
+	names := make([]string, 0, most)
+	for _, name := range old[:min(len(old), most)] {
+		names = append(names, string(name))
+	}
+	more := ""
+	if n := len(old) - most; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("the definitions have version %d, and %s %s%s %s not said that they can be read there: such jobs fail until the program is updated (`tacho collector want VERSION`, or start it anew by hand)",
+		d.Version, phrase.Verb(len(old), "collector", "collectors"), strings.Join(names, ", "), more, phrase.Verb(len(old), "has", "have"))
 }

@@ -32,6 +32,8 @@ type RequestQuery struct {
 	Account  events.AccountName
 	Queue    events.QueueName
 	Priority events.Priority
+	// Set is the name of a set of requests.
+	Set string
 	// Before selects requests created before the event of this sequence.
 	Before events.Seq
 	// Limit bounds the list; 0 means 100.
@@ -49,6 +51,7 @@ func (c *Client) Requests(ctx context.Context, q RequestQuery) ([]readmodel.Requ
 	set(query, "account", q.Account)
 	set(query, "queue", q.Queue)
 	set(query, "priority", q.Priority)
+	set(query, "set", q.Set)
 	set(query, "before", q.Before)
 	set(query, "limit", q.Limit)
 	return get[[]readmodel.Request](ctx, c, "requests", query)

@@ -265,6 +265,15 @@ type DefinitionsAnswer struct {
 	control.Answer
 	Suite  events.SuiteName `json:"suite"`
 	Digest events.Digest    `json:"digest"`
+	// Warnings name collectors that cannot read the definitions yet.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// PromotionAnswer is the result of moving a branch.
+type PromotionAnswer struct {
+	control.Answer
+	// Warnings name collectors that cannot read the definitions yet.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Promotion moves a branch of a suite to definitions that were published before. An empty branch is all that have none of

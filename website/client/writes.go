@@ -115,25 +115,32 @@ func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (
 	return post[control.Answer](ctx, c, "wanted-version", wanted)
 }
 
-// Publish makes definitions, in their canonical JSON form, the current ones of a branch of their suite; with an empty
-// branch, of all that have none of their own.
-func (c *Client) Publish(ctx context.Context, canonical []byte, branch string) (DefinitionsAnswer, error) {
-	return c.PublishSealed(ctx, canonical, branch, nil)
+// Publication says whom definitions are published for.
+type Publication struct {
+	// Branch is the branch that uses them; empty for all that have none of their own.
+	Branch string
+	// Aside publishes them for requests that name them, and for no branch.
+	Aside bool
+	// Seal is that of who publishes them; nil for none.
+	Seal *events.Seal
 }
 
-// PublishSealed is Publish with the seal of who publishes them; nil for none.
-func (c *Client) PublishSealed(ctx context.Context, canonical []byte, branch string, signed *events.Seal) (DefinitionsAnswer, error) {
+// Publish publishes definitions, in their canonical JSON form.
+func (c *Client) Publish(ctx context.Context, canonical []byte, p Publication) (DefinitionsAnswer, error) {
 	query := url.Values{}
-	set(query, "branch", branch)
-	if signed != nil {
-		set(query, "seal", seal.Text(*signed))
+	set(query, "branch", p.Branch)
+	if p.Aside {
+		query.Set("aside", "1")
+	}
+	if p.Seal != nil {
+		set(query, "seal", seal.Text(*p.Seal))
 	}
 	return ask[DefinitionsAnswer](ctx, c, http.MethodPost, "definitions", query, json.RawMessage(canonical))
 }
 
 // Promote moves a branch of a suite to definitions that were published before.
-func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (control.Answer, error) {
-	return post[control.Answer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
+func (c *Client) Promote(ctx context.Context, suite events.SuiteName, to Promotion) (PromotionAnswer, error) {
+	return post[PromotionAnswer](ctx, c, "suites/"+url.PathEscape(string(suite))+"/promote", to)
 }
 
 // VerifyReplay makes the server rebuild all tables from the log beside the live ones and compare them. It

@@ -98,7 +98,7 @@ func TestAnAccountAsksForItselfAlone(t *testing.T) {
 		"set the policy":  func() error { _, err := alice.SetSharePolicy(s.ctx, control.PolicyChange{}); return err },
 		"drain":           func() error { _, err := alice.DrainCollector(s.ctx, "amd-0", ""); return err },
 		"want a version":  func() error { _, err := alice.WantVersion(s.ctx, events.VersionWanted{Version: "v1.2.3"}); return err },
-		"publish":         func() error { _, err := alice.Publish(s.ctx, s.suite.Canonical(), ""); return err },
+		"publish":         func() error { _, err := alice.Publish(s.ctx, s.suite.Canonical(), client.Publication{}); return err },
 	} {
 		t.Run(what, func(t *testing.T) { wantStatus(t, do(), http.StatusForbidden, "ask the operator") })
 	}

@@ -153,7 +153,7 @@ func TestSeveralSuitesAreNamed(t *testing.T) {
 	s.story()
 	other := s.suite
 	other.Name = "other"
-	if _, err := s.client.Publish(s.ctx, other.Canonical(), ""); err != nil {
+	if _, err := s.client.Publish(s.ctx, other.Canonical(), client.Publication{}); err != nil {
 		t.Fatal(err)
 	}
 	s.machines()

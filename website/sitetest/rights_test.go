@@ -127,7 +127,7 @@ func TestRightsAtTheAPI(t *testing.T) {
 			_, err := robot.PrioritiseRequest(st.ctx, made.RequestID, client.NewPriority{Priority: "low"})
 			return err
 		}},
-		"publish": {events.RightPublish, func() error { _, err := robot.Publish(st.ctx, other.Canonical(), "next"); return err }},
+		"publish": {events.RightPublish, func() error { _, err := robot.Publish(st.ctx, other.Canonical(), client.Publication{Branch: "next"}); return err }},
 		"promote": {events.RightPromote, func() error {
 			_, err := robot.Promote(st.ctx, "go", client.Promotion{Branch: "next", Digest: st.suite.Digest()})
 			return err
@@ -150,7 +150,7 @@ func TestRightsAtTheAPI(t *testing.T) {
 	if _, err := st.client.ConfigureAccount(st.ctx, "robot", change); err != nil {
 		t.Fatal(err)
 	}
-	_, err = robot.Publish(st.ctx, other.Canonical(), "")
+	_, err = robot.Publish(st.ctx, other.Canonical(), client.Publication{})
 	wantStatus(t, err, http.StatusForbidden, "account robot may publish only for branches that match next or try/*: name the branch")
 	for _, name := range []string{"publish", "promote"} {
 		if err := calls[name].do(); err != nil {

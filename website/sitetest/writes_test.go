@@ -19,14 +19,14 @@ import (
 func TestEveryWriteOfTheClient(t *testing.T) {
 	s := open(t, nil)
 	c := s.client
-	published, err := c.Publish(s.ctx, s.suite.Canonical(), "")
+	published, err := c.Publish(s.ctx, s.suite.Canonical(), client.Publication{})
 	if err != nil || published.Digest != s.suite.Digest() || published.Existed {
 		t.Fatalf("publish: %+v, %v", published, err)
 	}
-	if again, err := c.Publish(s.ctx, s.suite.Canonical(), ""); err != nil || !again.Existed {
+	if again, err := c.Publish(s.ctx, s.suite.Canonical(), client.Publication{}); err != nil || !again.Existed {
 		t.Errorf("publish again: %+v, %v", again, err)
 	}
-	released, err := c.Publish(s.ctx, s.suite.Canonical(), "release/1.2")
+	released, err := c.Publish(s.ctx, s.suite.Canonical(), client.Publication{Branch: "release/1.2"})
 	if err != nil || released.Existed {
 		t.Errorf("publish for a branch: %+v, %v", released, err)
 	}
