@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +136,31 @@ func TestAFewWishesOfARequestWait(t *testing.T) {
 	appended(t, log, events.GraphRefused{RequestID: r.ID, Key: "k0", Reason: "no"})
 	if _, a, err := c.Want(t.Context(), by, r.ID, wish(20)); err != nil || a.Existed {
 		t.Errorf("after an answer: %+v %v", a, err)
+	}
+}
+
+func TestTheAnswerToAddedJobs(t *testing.T) {
+	c, log := start(t)
+	r, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "small", Kind: events.Master, Tag: "c1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appended(t, log, events.RequestStarted{RequestID: r.ID, Definitions: definitions().Digest()})
+	wish := events.GraphWanted{Key: "k", Kind: events.GraphAdded, Labels: []string{"doc/amd/0/gc/opt"}}
+	if _, a, err := c.Want(t.Context(), by, r.ID, wish); err != nil || a.Existed {
+		t.Fatal(a, err)
+	}
+	appended(t, log, events.GraphCreated{RequestID: r.ID, Graph: 1, Kind: events.GraphAdded, Key: "k", Jobs: 2},
+		events.JobsCreated{RequestID: r.ID, Key: "k", Jobs: []events.JobSpec{}, Graph: &events.GraphPart{Graph: 1, Shared: []events.SharedJob{{Number: 0, ID: "j1", Added: true}, {Number: 1, ID: "j2"}}}})
+	answer, err := c.WishAnswer(t.Context(), r.ID, "k")
+	if err != nil || !answer.Answered || answer.Graph == nil || *answer.Graph != 1 || len(answer.Jobs) > 0 || !slices.Equal(answer.Shared, []events.JobID{"j1"}) {
+		t.Errorf("%+v %v", answer, err)
+	}
+	forced := Repair{Key: "f", Jobs: []events.JobID{"j1122334455667788"}, Rerun: true, Force: true}
+	_, _, err = c.RepairRequest(t.Context(), by, r.ID, forced)
+	refused(t, err, Invalid, "say why jobs that succeeded are to run again")
+	forced.Reason = "the disk was full"
+	if _, _, err := c.RepairRequest(t.Context(), by, r.ID, forced); err != nil {
+		t.Error(err)
 	}
 }

@@ -135,8 +135,11 @@ func (s *state) chooseOff(r *request.Request, wish events.GraphWanted, x suite.E
 
 // some names labels, but not too many.
 func some(labels []string) string {
-	if len(labels) == 0 {
+	switch len(labels) {
+	case 0:
 		return "none: all that were switched off were added before"
+	case 1:
+		return labels[0]
 	}
 	text := "one of " + strings.Join(labels[:min(len(labels), labelsNamed)], ", ")
 	if more := len(labels) - labelsNamed; more > 0 {

@@ -73,7 +73,7 @@ func describe(f events.Fact) string {
 	case events.GraphWanted:
 		return describeWish(f)
 	case events.GraphAdmitted:
-		return fmt.Sprintf("%s of request %s: %s", f.Kind, f.RequestID, phrase.Count(f.Jobs, "job"))
+		return fmt.Sprintf("%s request %s: %s", when(f.Kind == events.GraphAdded, "added to")+when(f.Kind != events.GraphAdded, string(f.Kind)+" of"), f.RequestID, phrase.Count(f.Jobs, "job"))
 	case events.GraphCreated:
 		return fmt.Sprintf("graph %d of request %s, %s: %s with %s", f.Graph, f.RequestID, f.Kind, phrase.Count(f.Jobs, "job"), phrase.Count(f.Needs, "need")) +
 			when(f.OnFailure != "", ", "+string(f.OnFailure))

@@ -38,5 +38,9 @@ func describeWish(f events.GraphWanted) string {
 	if f.Downstream != "" {
 		what += fmt.Sprintf(" with %s downstream", f.Downstream)
 	}
-	return join(fmt.Sprintf("%s of %s for request %s, asked for as %s", f.Kind, what, f.RequestID, f.Key), f.Reason)
+	kind := string(f.Kind) + " of "
+	if f.Kind == events.GraphAdded {
+		kind = "to be added: "
+	}
+	return join(fmt.Sprintf("%s%s for request %s, asked for as %s", kind, what, f.RequestID, f.Key), f.Reason)
 }

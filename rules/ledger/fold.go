@@ -314,25 +314,6 @@ func (l *Ledger) foldJobs(f events.JobsCreated) {
 	}
 }
 
-// takeUp notes the jobs that other requests had made and that are jobs of the request, too, from now on.
-func (l *Ledger) takeUp(id events.RequestID, f events.JobsCreated) {
-	var off []events.JobSpec // expanding is work
-	for _, s := range f.Graph.Shared {
-		if !s.Added {
-			continue
-		}
-		if l.Past.has(s.ID) && off == nil {
-			off = l.switchedOff(id)
-		}
-		for _, spec := range off {
-			if spec.ID == s.ID {
-				l.revive(spec)
-			}
-		}
-		l.wants(s.ID, id, f.Key)
-	}
-}
-
 // lineUp puts a new job into the line behind the others of its request.
 func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
 	if j.like.Matched {

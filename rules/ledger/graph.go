@@ -196,7 +196,7 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 		l.number(g, f.Graph.First+i, spec.ID, spec.Optional, "")
 	}
 	for _, s := range f.Graph.Shared {
-		if g.Kind == events.GraphAdded && !s.Added {
+		if g.Kind == events.GraphAdded && !s.Added && !g.States.Settled() {
 			g.Lent = append(g.Lent, s.Number)
 		}
 		l.number(g, s.Number, s.ID, s.Optional, s.Outcome)
@@ -412,16 +412,6 @@ func (l *Ledger) NumberIn(g *Graph, job events.JobID) (number int, ok bool) {
 		}
 	}
 	return 0, false
-}
-
-// AddedIn returns the open graph that brought a job into its request after the start; nil for none.
-func (l *Ledger) AddedIn(id events.RequestID, job events.JobID) *Graph {
-	for _, at := range l.in[job] {
-		if at.graph.Request == id && at.graph.Kind == events.GraphAdded && !slices.Contains(at.graph.Lent, at.number) {
-			return at.graph
-		}
-	}
-	return nil
 }
 
 // Awaits reports whether a request has blocked jobs for a lane.

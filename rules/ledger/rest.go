@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // A job rests when it has ended and is on no lane. A request holds its jobs in memory until the request has ended, all
@@ -138,30 +137,6 @@ func (l *Ledger) share(id events.RequestID, jobs []events.JobID) {
 	for _, job := range jobs {
 		l.wants(job, id, "")
 	}
-}
-
-// offJobs returns the jobs of an expansion that are switched off.
-func offJobs(x suite.Expansion) (all []events.JobSpec) {
-	for _, off := range slices.Concat(x.OffBackfill, x.Off) {
-		all = append(all, off.Job)
-	}
-	return all
-}
-
-// switchedOff returns the jobs that are switched off for a request that has started, in all their rounds.
-func (l *Ledger) switchedOff(id events.RequestID) (all []events.JobSpec) {
-	r, ok := l.Requests[id]
-	if !ok || r.Definitions == "" {
-		return nil
-	}
-	x, _, err := l.Expansion(r)
-	if err != nil {
-		return nil
-	}
-	for _, spec := range offJobs(x) {
-		all = append(all, l.rounds(spec)...)
-	}
-	return all
 }
 
 // expanded returns the jobs of a request that has started, in all their rounds, in the order in which a start makes
