@@ -213,7 +213,7 @@ type GraphEnded struct {
 	Jobs    int `json:"jobs"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`
-	// Causes are the numbers of the failed jobs that others were skipped for.
+	// Causes are the numbers of the required jobs that failed, and of all that others were skipped for.
 	Causes []int `json:"causes,omitempty"`
 }
 

@@ -21,7 +21,8 @@ const (
 
 // decideAdmission starts the first request of a queue that can start, or makes jobs for one that has started: for a
 // parent that appeared late, in place of cancelled jobs, or for a wish. The admission subject serialises all of this:
-// so a job is made only once. A queue without limits starts all that can start together.
+// so a job is made only once. A queue without limits starts all that can start together. Requests start before samples are
+// made, which come last on the lanes, too: a crowd of wishes keeps no request waiting.
 func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	late := slices.AppendSeq(slices.Collect(maps.Keys(s.Late)), maps.Keys(s.Torn))
 	slices.Sort(late)
@@ -36,8 +37,11 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 			return d, true
 		}
 	}
-	if wishing := slices.Sorted(maps.Keys(s.Wishing)); len(wishing) > 0 {
-		return decideWish(s, s.Requests[wishing[0]], p), true
+	wishing := nextWishes(s)
+	for _, r := range wishing {
+		if !r.Wishes[0].Kind.Sampled() {
+			return decideWish(s, r, p), true
+		}
 	}
 	// Those who have least waiting come first: a crowd in one queue must not delay the first request of another.
 	queues := slices.SortedFunc(maps.Keys(s.Ready), func(a, b events.QueueName) int {
@@ -48,7 +52,23 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 			return d, true
 		}
 	}
+	if len(wishing) > 0 {
+		return decideWish(s, wishing[0], p), true
+	}
 	return decision{}, false
+}
+
+// nextWishes returns the requests with unanswered wishes, those first that got the fewest answers so far: who asks without
+// end delays nobody else for long.
+func nextWishes(s *state) []*request.Request {
+	list := make([]*request.Request, 0, len(s.Wishing))
+	for id := range s.Wishing {
+		list = append(list, s.Requests[id])
+	}
+	slices.SortFunc(list, func(a, b *request.Request) int {
+		return cmp.Or(cmp.Compare(len(a.Asked)-len(a.Wishes), len(b.Asked)-len(b.Wishes)), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 // decideQueue starts requests of one queue: the first that can, and of a queue without limits also others.

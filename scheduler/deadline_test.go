@@ -19,7 +19,7 @@ func TestRulesOfDeadlines(t *testing.T) {
 		reason string
 	}{
 		{name: "a try that is done in time", kind: events.Try, state: events.StateCompleted, graphs: "success 4/0/0"},
-		{name: "a try that is late", kind: events.Try, late: true, state: events.StateFailed, graphs: "expired 4/2/1", reason: "3 of 4 required jobs did not succeed by the deadline"},
+		{name: "a try that is late", kind: events.Try, late: true, state: events.StateFailed, graphs: "expired 4/2/1 by [1]", reason: "3 of 4 required jobs did not succeed by the deadline"},
 		{name: "a master that is late goes on", kind: events.Master, late: true, state: events.StateCompleted, graphs: "success 4/0/0"},
 		{name: "a release that is late goes on", kind: events.Release, late: true, state: events.StateCompleted, graphs: "success 4/0/0"},
 	} {

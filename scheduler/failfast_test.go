@@ -14,7 +14,7 @@ func TestRulesOfFailFast(t *testing.T) {
 		{
 			// One more than the job that failed is on the lane by then.
 			name: "the first failure skips what is not dispatched", kinds: abcn, ends: map[events.JobKind]string{"a": "-"},
-			ran: "a z", state: events.StateFailed, graphs: "failure 6/1/4",
+			ran: "a z", state: events.StateFailed, graphs: "failure 6/1/4 by [0]",
 		},
 		{
 			name: "a rerun of the cause lets them go", kinds: abcn, ends: map[events.JobKind]string{"a": "-+"},
@@ -34,12 +34,12 @@ func TestRulesOfFailFast(t *testing.T) {
 				}
 				f.force(id, f.only("b"))
 			},
-			ran: "a z b", state: events.StateFailed, graphs: "failure 6/1/3",
+			ran: "a z b", state: events.StateFailed, graphs: "failure 6/1/3 by [0]",
 		},
 		{
 			name: "a repair runs what failed and what was skipped", kinds: abcn, ends: map[events.JobKind]string{"a": "-+"},
 			does: func(f *graphFarm, id events.RequestID) { f.settle(); f.want(id, events.GraphRepair) },
-			ran:  "a z a y b x n", state: events.StateFailed, graphs: "failure 6/1/4, success 6/0/0",
+			ran:  "a z a y b x n", state: events.StateFailed, graphs: "failure 6/1/4 by [0], success 6/0/0",
 		},
 	}, func(f *graphFarm) { f.rule = events.FailFast }, func(t *testing.T, f *graphFarm) {
 		for _, e := range f.log {

@@ -46,7 +46,7 @@ func TestRulesOfForce(t *testing.T) {
 		{
 			name: "a skipped job runs, and those that need it", kinds: abcn, ends: map[events.JobKind]string{"a": "-"},
 			does: func(f *graphFarm, id events.RequestID) { until(f, "a"); f.force(id, f.only("b")) },
-			ran:  "a b n c", state: events.StateFailed, graphs: "failure 4/1/0",
+			ran:  "a b n c", state: events.StateFailed, graphs: "failure 4/1/0 by [0]",
 		},
 		{
 			name: "a forced job that fails skips others, and runs again without its needs", kinds: abcn, ends: map[events.JobKind]string{"a": "-", "b": "-+"},
@@ -58,7 +58,7 @@ func TestRulesOfForce(t *testing.T) {
 				}
 				f.want(id, events.GraphRerun, f.only("b"))
 			},
-			ran: "a b n b c", state: events.StateFailed, graphs: "failure 4/1/0",
+			ran: "a b n b c", state: events.StateFailed, graphs: "failure 4/1/0 by [0]",
 		},
 		{
 			name: "twice is as once", kinds: abcn, ends: map[events.JobKind]string{"a": "-"},
@@ -67,7 +67,7 @@ func TestRulesOfForce(t *testing.T) {
 				f.force(id, f.only("b"))
 				f.force(id, f.only("b"))
 			},
-			ran: "a b n c", state: events.StateFailed, graphs: "failure 4/1/0",
+			ran: "a b n c", state: events.StateFailed, graphs: "failure 4/1/0 by [0]",
 		},
 		{
 			name: "in the graph of a repair", kinds: "a b:a", ends: map[events.JobKind]string{"a": "--"},
@@ -79,7 +79,7 @@ func TestRulesOfForce(t *testing.T) {
 				}
 				f.force(id, f.only("b"))
 			},
-			ran: "a a b", state: events.StateFailed, graphs: "failure 2/1/1, failure 2/1/0",
+			ran: "a a b", state: events.StateFailed, graphs: "failure 2/1/1 by [0], failure 2/1/0 by [0]",
 		},
 	}, nil, nil)
 }

@@ -27,14 +27,14 @@ func layered(jobs, width int) suite.Definitions {
 
 // BenchmarkGraph is a graph of 10,000 jobs and 100,000 needs: its start, with the fold of all its events, and each
 // dispatch with its fold. The ratios are to the dispatch of the same jobs without needs: of the graph, and of these jobs
-// while ten other graphs have 100,000 blocked jobs.
+// while twenty other graphs have 100,000 blocked jobs.
 func BenchmarkGraph(b *testing.B) {
 	for b.Loop() {
 		plain := layered(10_000, 20)
 		plain.Kinds[1].Needs = nil
 		without := playGraph(b, plain, 0)
 		with := playGraph(b, layered(10_000, 20), 0)
-		beside := playGraph(b, plain, 10)
+		beside := playGraph(b, plain, 20)
 		b.ReportMetric(float64(with.made.Milliseconds()), "ms/start")
 		b.ReportMetric(float64(with.needs), "needs")
 		b.ReportMetric(float64(with.each.Nanoseconds()), "ns/dispatch")
@@ -52,7 +52,7 @@ type played struct {
 // took, and each dispatch.
 func playGraph(b *testing.B, d suite.Definitions, others int) (p played) {
 	f := newGraphFarm(b, d)
-	f.judge, f.policy.MaxInProgress = nil, others+1
+	f.judge, f.policy.MaxInProgress, f.policy.MaxWaiting = nil, others+1, 1_000_000
 	if others > 0 {
 		idle := layered(10_000, 20)
 		idle.Name = "idle"

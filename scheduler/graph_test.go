@@ -95,8 +95,19 @@ func TestRulesOfGraphs(t *testing.T) {
 			ran: "a b n c", state: events.StateCompleted, graphs: "success 4/0/0",
 		},
 		{
-			name: "a failure skips what needs it, and lets hooks run once", kinds: abcn, ends: map[events.JobKind]string{"a": "~-"},
-			ran: "a n", state: events.StateFailed, graphs: "failure 4/1/2",
+			name: "a failure after two more attempts skips at once what needs it, and lets hooks run once", kinds: abcn, ends: map[events.JobKind]string{"a": "~~-"},
+			does: func(f *graphFarm, id events.RequestID) {
+				for len(f.ran) == 0 {
+					if got := f.states(id); got != "blocked blocked blocked" {
+						f.t.Fatalf("before a has ended b, c and n are %s", got)
+					}
+					f.step()
+				}
+				if got := f.states(id); got != "skipped by a skipped by a ready" {
+					f.t.Errorf("with the end of a, b, c and n are %s", got)
+				}
+			},
+			ran: "a n", state: events.StateFailed, graphs: "failure 4/1/2 by [0]",
 		},
 		{
 			name: "a rerun before the end makes the skipped ones run, and no hook again", kinds: abcn + " z|n", ends: map[events.JobKind]string{"a": "-+"},
@@ -110,18 +121,25 @@ func TestRulesOfGraphs(t *testing.T) {
 		},
 		{
 			name: "a rerun after the end is refused", kinds: abcn, ends: map[events.JobKind]string{"a": "-+"},
-			does: func(f *graphFarm, id events.RequestID) { f.settle(); f.want(id, events.GraphRerun) },
-			ran:  "a n", state: events.StateFailed, graphs: "failure 4/1/2",
+			does: func(f *graphFarm, id events.RequestID) {
+				f.settle()
+				f.want(id, events.GraphRerun)
+				f.settle()
+				if got := f.refused(); !strings.Contains(got, "`tacho request repair "+string(id)) {
+					f.t.Errorf("the refusal names no command: %s", got)
+				}
+			},
+			ran: "a n", state: events.StateFailed, graphs: "failure 4/1/2 by [0]",
 		},
 		{
 			name: "a repair runs what failed and what was skipped", kinds: abcn, ends: map[events.JobKind]string{"a": "-+"},
 			does: func(f *graphFarm, id events.RequestID) { f.settle(); f.want(id, events.GraphRepair) },
-			ran:  "a n a b c", state: events.StateFailed, graphs: "failure 4/1/2, success 3/0/0",
+			ran:  "a n a b c", state: events.StateFailed, graphs: "failure 4/1/2 by [0], success 3/0/0",
 		},
 		{
 			name: "a repair of one job takes those that it needs", kinds: abcn, ends: map[events.JobKind]string{"a": "-+"},
 			does: func(f *graphFarm, id events.RequestID) { f.settle(); f.want(id, events.GraphRepair, f.only("c")) },
-			ran:  "a n a b c", state: events.StateFailed, graphs: "failure 4/1/2, success 3/0/0",
+			ran:  "a n a b c", state: events.StateFailed, graphs: "failure 4/1/2 by [0], success 3/0/0",
 		},
 		{
 			name: "a repair that fails can be repaired", kinds: "a b:a", ends: map[events.JobKind]string{"a": "--+"},
@@ -131,7 +149,7 @@ func TestRulesOfGraphs(t *testing.T) {
 				f.settle()
 				f.want(id, events.GraphRepair)
 			},
-			ran: "a a a b", state: events.StateFailed, graphs: "failure 2/1/1, failure 2/1/1, success 2/0/0",
+			ran: "a a a b", state: events.StateFailed, graphs: "failure 2/1/1 by [0], failure 2/1/1 by [0], success 2/0/0",
 		},
 		{
 			name: "a cancelled request ends its graph", kinds: abcn,
@@ -141,11 +159,11 @@ func TestRulesOfGraphs(t *testing.T) {
 				}
 				f.fold(events.RequestCancelled{RequestID: id})
 			},
-			ran: "a", state: events.StateCancelled, graphs: "cancelled 4/2/1",
+			ran: "a", state: events.StateCancelled, graphs: "cancelled 4/2/1 by [1]",
 		},
 		{
 			name: "two that need the same, and one that needs both", kinds: "a b:a c:a d:bc", ends: map[events.JobKind]string{"b": "-"},
-			ran: "a b c", state: events.StateFailed, graphs: "failure 4/1/1",
+			ran: "a b c", state: events.StateFailed, graphs: "failure 4/1/1 by [1]",
 		},
 		{name: "without needs there is no graph", kinds: "a b c", ran: "a b c", state: events.StateCompleted},
 	}, nil, func(t *testing.T, f *graphFarm) {
@@ -155,12 +173,50 @@ func TestRulesOfGraphs(t *testing.T) {
 	})
 }
 
-// ended returns the graphs that ended: outcome, and how many required jobs there were, failed and were skipped.
+// states returns the states of the jobs of the first graph but its first one; each skipped job with its cause.
+func (f *graphFarm) states(id events.RequestID) string {
+	if len(f.state.Graphs[id]) == 0 {
+		return "blocked blocked blocked" // not made yet
+	}
+	g := f.state.Graphs[id][0]
+	var states []string
+	for number, job := range g.Jobs {
+		state := string(g.States.State(number))
+		if cause, skipped := g.States.Cause(number); skipped {
+			state += " by " + f.kindOf(g.Jobs[cause])
+		}
+		if f.kindOf(job) != "a" {
+			states = append(states, state)
+		}
+	}
+	return strings.Join(states, " ")
+}
+
+// kindOf returns the kind of a job that was made.
+func (f *graphFarm) kindOf(id events.JobID) string {
+	for _, e := range f.log {
+		if made, ok := e.Fact.(events.JobsCreated); ok {
+			for _, spec := range made.Jobs {
+				if spec.ID == id {
+					return string(spec.Kind)
+				}
+			}
+		}
+	}
+	f.t.Fatalf("job %s was not made", id)
+	return ""
+}
+
+// ended returns the graphs that ended: outcome, how many required jobs there were, failed and were skipped, and by which numbers.
 func (f *graphFarm) ended() string {
 	var graphs []string
 	for _, e := range f.log {
 		if g, ok := e.Fact.(events.GraphEnded); ok {
-			graphs = append(graphs, fmt.Sprintf("%s %d/%d/%d", g.Outcome, g.Jobs, g.Failed, g.Skipped))
+			words := fmt.Sprintf("%s %d/%d/%d", g.Outcome, g.Jobs, g.Failed, g.Skipped)
+			if len(g.Causes) > 0 {
+				words += fmt.Sprintf(" by %d", g.Causes)
+			}
+			graphs = append(graphs, words)
 		}
 	}
 	return strings.Join(graphs, ", ")

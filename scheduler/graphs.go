@@ -145,7 +145,10 @@ func endGraph(s *state, g *ledger.Graph) decision {
 		}
 		ended.Jobs++
 		switch g.States.State(number) {
-		case graph.Failed, graph.Cancelled:
+		case graph.Failed:
+			ended.Failed++
+			ended.Causes = append(ended.Causes, number)
+		case graph.Cancelled:
 			ended.Failed++
 		case graph.Skipped:
 			ended.Skipped++

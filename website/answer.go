@@ -68,7 +68,7 @@ func explain(err error) (e *client.Error, known bool) {
 	case errors.Is(err, readmodel.ErrNotFound):
 		return &client.Error{Status: http.StatusNotFound, Message: err.Error()}, true
 	case errors.Is(err, eventlog.ErrBatchTooLarge):
-		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error()}, true
+		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error(), Next: "ask for less, or in several calls"}, true
 	case errors.As(err, &busy):
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "others change the same at this moment, and each time they were first; nothing was recorded", Next: "ask again"}, true
 	case errors.Is(err, eventlog.ErrUnavailable):
@@ -169,7 +169,7 @@ func declared(w http.ResponseWriter, r *http.Request, kind, name string, limit i
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, wrong(http.StatusRequestEntityTooLarge, "", "the body is larger than %d bytes", large.Limit)
+		return nil, wrong(http.StatusRequestEntityTooLarge, "send less at once, or in several calls", "the body is larger than %d bytes", large.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, wrong(http.StatusRequestTimeout, "send it again", "the body did not arrive in time")

@@ -92,16 +92,21 @@ type waitMetrics struct {
 	runs, seconds, longest, requests *prometheus.Desc
 
 	// mu guards the rest.
-	mu   sync.Mutex
+	mu sync.Mutex
+	// at is when last was read; the zero time if the tables did not answer.
 	at   time.Time
 	last readmodel.Waits
+	// reading is closed when the waits have been read that are read now; nil if none are.
+	reading chan struct{}
 }
 
 const (
 	// waitsAge is how old the shown waits may be.
 	waitsAge = time.Minute
-	// waitsTimeout bounds how long the metrics wait for the tables. Without the tables they have no waits.
-	waitsTimeout = 5 * time.Second
+	// waitsTimeout bounds how long the tables may take, waitsPatience how long a scrape waits for them: it has other metrics, and
+	// tells those also without the tables. What comes later is in the next scrape.
+	waitsTimeout  = 5 * time.Second
+	waitsPatience = 500 * time.Millisecond
 )
 
 func newWaitMetrics(s *Server) *waitMetrics {
@@ -126,18 +131,52 @@ func (m *waitMetrics) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
-func (m *waitMetrics) Collect(to chan<- prometheus.Metric) {
+// newest returns the waits of at most a minute ago, or those of two minutes ago while newer ones are read.
+func (m *waitMetrics) newest() (waited readmodel.Waits, known bool) {
+	age := func() time.Duration {
+		if m.at.IsZero() {
+			return 2 * waitsAge
+		}
+		return m.clock().Sub(m.at)
+	}
+	m.mu.Lock()
+	if age() >= waitsAge {
+		if m.reading == nil {
+			m.reading = make(chan struct{})
+			go m.refresh(m.reading)
+		}
+		reading := m.reading
+		m.mu.Unlock()
+		select {
+		case <-reading:
+		case <-time.After(waitsPatience):
+		}
+		m.mu.Lock()
+	}
+	defer m.mu.Unlock()
+	return m.last, age() < 2*waitsAge
+}
+
+// refresh reads the waits, and closes done.
+func (m *waitMetrics) refresh(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitsTimeout)
+	defer cancel()
+	now := m.clock()
+	read, err := m.read(ctx, usualWindow, "")
+	if err != nil {
+		read, now = readmodel.Waits{}, time.Time{}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if now := m.clock(); m.at.IsZero() || now.Sub(m.at) >= waitsAge {
-		ctx, cancel := context.WithTimeout(context.Background(), waitsTimeout)
-		defer cancel()
-		read, err := m.read(ctx, usualWindow, "")
-		if err != nil {
-			return // the other metrics say that the tables are away
-		}
-		m.at, m.last = now, read
+	m.at, m.last, m.reading = now, read, nil
+	close(done)
+}
+
+// Collect implements prometheus.Collector.
+func (m *waitMetrics) Collect(to chan<- prometheus.Metric) {
+	waited, known := m.newest()
+	if !known {
+		return // the other metrics say that the tables are away
 	}
 	show := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -149,13 +188,13 @@ func (m *waitMetrics) Collect(to chan<- prometheus.Metric) {
 			}
 		}
 	}
-	for _, l := range m.last.Lanes {
+	for _, l := range waited.Lanes {
 		show(m.runs, float64(l.Hits), l.Lane, "hit")
 		show(m.runs, float64(l.Runs-l.Hits), l.Lane, "miss")
 		show(m.longest, float64(l.LongestMS)/1000, l.Lane)
 		quantiles(m.seconds, l.P50MS, l.P90MS, l.Lane)
 	}
-	for _, k := range m.last.Kinds {
+	for _, k := range waited.Kinds {
 		for stage, q := range map[string]readmodel.Quantiles{
 			"whole": k.Whole, "artifact": k.Artifact, "admission": k.Admission, "execution": k.Execution, "report": k.Report,
 		} {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/cli"
+	"github.com/tachobench/tacho/internal/fakegithub"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -185,4 +188,62 @@ func TestACommentMeasuresAgain(t *testing.T) {
 		}
 		return ended == 4 // two jobs of each sample
 	})
+}
+
+// A comment lets what failed run again, and the request stays failed. What GitHub delivers twice makes nothing twice. That the report is
+// edited minutes later is tested where time is simulated, in package reporter.
+func TestACommentRepairsARequest(t *testing.T) {
+	t.Parallel()
+	g := onGitHub(t)
+	g.replace("naps.toml", `command = ["/bin/sh", "{source}/nap.sh", "0.1"]`, `command = ["/bin/sh", "-c", "test ! -e {artifact}/bad"]`)
+	bad := filepath.Join(g.dir, "artifacts", mergeSHA, "bad")
+	err := os.WriteFile(bad, nil, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.start()
+	g.listen()
+	g.must("request", "master", parentSHA, "--profiles", "quick", "--benchmarks", "nap-a", "--wait")
+	g.repo.Comment(pull, g.alice, "@tacho build "+mergeSHA+" profiles=quick benchmarks=nap-a")
+	report := func() (found fakegithub.Comment) {
+		for _, c := range g.repo.Comments(pull) {
+			if c.Author.ID == g.bot.ID && strings.HasPrefix(c.Body, "Finished benchmarking commit") {
+				found = c
+			}
+		}
+		return found
+	}
+	g.eventually("the report says what failed", 90*time.Second, func() bool { return strings.Contains(report().Body, "failed") })
+	if err := os.Remove(bad); err != nil {
+		t.Fatal(err)
+	}
+	g.repo.Comment(pull, g.alice, "@tacho retry")
+	g.awaitComments("the retry is answered", func(c []string) bool { return strings.Contains(c[len(c)-1], "runs again") })
+	for _, d := range g.hook.Deliveries() {
+		g.hook.Redeliver(d.ID)
+	}
+	g.eventually("the job has run again", 90*time.Second, func() bool { return g.count("job.finished.v1") == 5 })
+	wishes, ends := 0, map[events.JobID]events.Outcome{}
+	for _, e := range g.events() {
+		// Only these tell of the retry.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.GraphWanted:
+			wishes++
+		case events.JobFinished:
+			ends[f.JobID] = f.Outcome
+		}
+	}
+	failed := 0
+	for _, outcome := range ends {
+		if outcome == events.Failure {
+			failed++
+		}
+	}
+	if r := g.ended(mergeSHA); r.State != events.StateFailed || wishes != 1 || failed != 1 {
+		t.Errorf("the request is %s; %d wishes, ends %v", r.State, wishes, ends)
+	}
+	if c := report(); strings.Count(strings.Join(g.comments(), "\n"), "Finished benchmarking commit") != 1 {
+		t.Errorf("there are several reports:\n%s", c.Body)
+	}
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/tachobench/tacho/internal/pgserver"
 )
 
 // A new program that folds the log in another way than the old one fills the tables anew from the log, by itself.
@@ -23,28 +20,14 @@ func TestAnUpgradeFillsTheTablesAnew(t *testing.T) {
 	}
 	s.eventually("tacho up ends", 30*time.Second, func() bool { return syscall.Kill(s.up.Process.Pid, 0) != nil })
 
-	pg, err := pgserver.Start(t.Context(), pgserver.Config{Dir: s.data("postgres")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(t.Context(), pg.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Another version left other rows, and its number.
-	for _, sql := range []string{"UPDATE tacho_g1.projection_cursor SET version = version - 1", "DELETE FROM tacho_g1.result", "DELETE FROM tacho_g1.queue"} {
-		if _, err := conn.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
+	s.inTables(func(conn *pgx.Conn) {
+		// Another version left other rows, and its number.
+		for _, sql := range []string{"UPDATE tacho_g1.projection_cursor SET version = version - 1", "DELETE FROM tacho_g1.result", "DELETE FROM tacho_g1.queue"} {
+			if _, err := conn.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	if err := conn.Close(ctx); err != nil {
-		t.Error(err)
-	}
-	if err := pg.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
+	})
 
 	s.start()
 	s.eventually("the tables are filled anew", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "the tables are filled anew") })

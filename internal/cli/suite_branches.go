@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
@@ -161,13 +162,18 @@ func (c *suitePromoteCmd) digest(ctx context.Context, cl *client.Client) (events
 	case len(found) == 1:
 		return events.Digest(found[0]), nil
 	case len(found) > 1:
-		return "", usage.Errorf("several definitions begin with %s: %s", c.Digest, strings.Join(found, ", "))
+		return "", unknown("several definitions begin with %s: %s", c.Digest, strings.Join(found, ", "))
 	case len(own) == 0:
-		return "", usage.Errorf("no definitions of suite %s were published: `tacho suite publish` does that", c.Suite)
+		return "", unknown("no definitions of suite %s were published: `tacho suite publish` does that", c.Suite)
 	}
 	newest := strings.Join(own[:min(len(own), 5)], ", ")
 	if len(c.Digest) < shortestDigest {
 		return "", usage.Errorf("name the definitions by the beginning of their digest, at least %d characters; the newest of suite %s are %s", shortestDigest, c.Suite, newest)
 	}
-	return "", usage.Errorf("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, newest)
+	return "", unknown("suite %s has no definitions %s; it has %s", c.Suite, c.Digest, newest)
+}
+
+// unknown says that what was named is not there, as the server says it of what it is asked for: with the same exit code.
+func unknown(format string, args ...any) error {
+	return &control.RefusedError{Kind: control.NotFound, Reason: fmt.Sprintf(format, args...)}
 }

@@ -23,10 +23,10 @@ func TestPromotionsNameDefinitions(t *testing.T) {
 		says string
 	}{
 		"suite promote naps abcd1":     {ExitDone, "suite naps, all branches that have none of their own: abcd1"},
-		"suite promote naps abcd":      {ExitUsage, "several definitions begin with abcd: "},
+		"suite promote naps abcd":      {ExitRefused, "several definitions begin with abcd: "},
 		"suite promote naps a":         {ExitUsage, "at least 4 characters; the newest of suite naps are abcd1"},
-		"suite promote naps ffff":      {ExitUsage, "suite naps has no definitions ffff; it has abcd1"},
-		"suite promote nothing abcd1":  {ExitUsage, "no definitions of suite nothing were published"},
+		"suite promote naps ffff":      {ExitRefused, "suite naps has no definitions ffff; it has abcd1"},
+		"suite promote nothing abcd1":  {ExitRefused, "no definitions of suite nothing were published"},
 		"suite promote naps":           {ExitUsage, "at least 4 characters; the newest of suite naps are abcd1"},
 		"suite promote naps --inherit": {ExitUsage, "--inherit needs --branch"},
 		"suite branches naps":          {ExitDone, "2026-03-01 10:00:00  0123456789"},

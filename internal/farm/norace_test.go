@@ -10,3 +10,6 @@ const lives = 100
 
 // graphLogs is how many random logs of graphs are compared.
 const graphLogs uint64 = 6
+
+// retriggers is how many are asked for at once.
+const retriggers = 1000

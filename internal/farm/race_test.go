@@ -10,3 +10,6 @@ const lives = 4
 
 // graphLogs is how many random logs of graphs are compared under the race detector.
 const graphLogs uint64 = 2
+
+// retriggers is how many are asked for at once under the race detector.
+const retriggers = 100

@@ -1,27 +1,34 @@
 package farm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/scheduler"
 	"github.com/tachobench/tacho/shell"
 )
 
-// sharedFarm is some schedulers on a synced log of one node, and a machine with one lane that ends each job after hold.
+// farmLog is a log with the queues of its lanes.
+type farmLog interface {
+	eventlog.Log
+	eventlog.Dispatch
+}
+
+// sharedFarm is some schedulers on a log of one node, and a machine with one lane that ends each job after hold.
 type sharedFarm struct {
-	log     *jetstream.Log
+	log     farmLog
 	control *control.Control
-	hold    time.Duration
+	hold    atomic.Int64 // nanoseconds
 	mu      sync.Mutex
 	// dispatched are the times of the dispatches, by request, gaps the times between one dispatch and the next.
 	dispatched map[events.RequestID]chan time.Time
@@ -29,12 +36,12 @@ type sharedFarm struct {
 	gaps       []time.Duration
 }
 
-func newSharedFarm(b *testing.B, schedulers int, hold time.Duration) *sharedFarm {
+func newSharedFarm(b testing.TB, log farmLog, schedulers int, hold time.Duration) *sharedFarm {
 	b.Helper()
-	_, log := syncedLog(b)
 	f := &sharedFarm{
-		log: log, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}, hold: hold, dispatched: map[events.RequestID]chan time.Time{},
+		log: log, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}, dispatched: map[events.RequestID]chan time.Time{},
 	}
+	f.hold.Store(int64(hold))
 	must := func(_ control.Answer, err error) {
 		if err != nil {
 			b.Fatal(err)
@@ -62,7 +69,7 @@ func newSharedFarm(b *testing.B, schedulers int, hold time.Duration) *sharedFarm
 }
 
 // serve plays the machine: it follows the log, and ends each job some time after its dispatch, one after another.
-func (f *sharedFarm) serve(ctx context.Context, b *testing.B) {
+func (f *sharedFarm) serve(ctx context.Context, b testing.TB) {
 	cursor, err := f.log.Follow(ctx, 0)
 	if err != nil {
 		b.Error(err)
@@ -103,7 +110,7 @@ func (f *sharedFarm) note(id events.RequestID) {
 	}
 }
 
-func (f *sharedFarm) measure(ctx context.Context, b *testing.B, jobs <-chan events.JobDispatched) {
+func (f *sharedFarm) measure(ctx context.Context, b testing.TB, jobs <-chan events.JobDispatched) {
 	lane := events.Lane{Target: "here"}
 	var version events.Seq
 	write := func(fact events.Fact) {
@@ -118,20 +125,20 @@ func (f *sharedFarm) measure(ctx context.Context, b *testing.B, jobs <-chan even
 		write(events.JobDequeued{Lane: lane, Place: d.Place, Job: d.Job, Collector: "c", Instance: "i", Attempt: 1})
 		token := version
 		select {
-		case <-time.After(f.hold):
+		case <-time.After(time.Duration(f.hold.Load())):
 		case <-ctx.Done():
 			return
 		}
 		write(events.JobFinished{
 			Lane: lane, Place: d.Place, JobID: d.Job.ID, RequestID: d.Job.RequestID, Collector: "c", Token: token, Attempt: 1,
-			Outcome: events.Success, Measured: 1, DurationMS: max(f.hold.Milliseconds(), 1),
+			Outcome: events.Success, Measured: 1, DurationMS: max(time.Duration(f.hold.Load()).Milliseconds(), 1),
 		})
 	}
 }
 
-func (f *sharedFarm) submit(b *testing.B, account events.AccountName, n int) events.RequestID {
+func (f *sharedFarm) submit(b testing.TB, account events.AccountName, n int) events.RequestID {
 	b.Helper()
-	tag := events.Tag(fmt.Sprintf("%s-%d", account, n))
+	tag := events.Tag(fmt.Sprintf("%s-%d", cmp.Or(account, "main"), n))
 	r, _, err := f.control.CreateRequest(b.Context(), By, control.NewRequest{Suite: manyJobs(1).Name, Kind: events.Master, Tag: tag, Account: account, Fresh: true})
 	if err != nil {
 		b.Fatal(err)
@@ -144,7 +151,8 @@ func (f *sharedFarm) submit(b *testing.B, account events.AccountName, n int) eve
 func BenchmarkSubmitToDispatch(b *testing.B) {
 	for _, schedulers := range []int{1, 4} {
 		b.Run(fmt.Sprintf("schedulers=%d", schedulers), func(b *testing.B) {
-			f := newSharedFarm(b, schedulers, 0)
+			_, log := syncedLog(b)
+			f := newSharedFarm(b, log, schedulers, 0)
 			var waits []time.Duration
 			for n := 0; b.Loop(); n++ {
 				id := events.NewRequestID(manyJobs(1).Name, events.Master, fmt.Sprintf("u1-%d", n))
@@ -187,7 +195,8 @@ func rawAppends(b *testing.B, log eventlog.Log) time.Duration {
 func BenchmarkBurst(b *testing.B) {
 	const burst, clients = 10_000, 8
 	for b.Loop() {
-		f := newSharedFarm(b, 1, 100*time.Millisecond)
+		_, log := syncedLog(b)
+		f := newSharedFarm(b, log, 1, 100*time.Millisecond)
 		for n := range 30 {
 			f.submit(b, "u2", n)
 		}

@@ -56,48 +56,52 @@ func moreSpecific(a, b string) bool {
 	return wa < wb
 }
 
-// commonName returns a name that both patterns match, if there is one.
+// commonName returns a name that both patterns match, if there is one. It takes steps for each pair of characters, and no more:
+// a file may have 2,000 pairs of patterns.
 func commonName(a, b string) (name string, ok bool) {
-	seen := make(map[[2]int]bool)
-	var from func(i, j int) (string, bool)
-	from = func(i, j int) (string, bool) {
-		if i == len(a) && j == len(b) {
-			return "", true
-		}
-		if seen[[2]int{i, j}] {
-			return "", false
-		}
-		seen[[2]int{i, j}] = true
-		starA, starB := i < len(a) && a[i] == '*', j < len(b) && b[j] == '*'
-		if starA {
-			if rest, ok := from(i+1, j); ok {
-				return rest, true
-			}
-		}
-		if starB {
-			if rest, ok := from(i, j+1); ok {
-				return rest, true
-			}
-		}
-		if i == len(a) || j == len(b) || starA && starB {
-			return "", false
-		}
-		char, nextI, nextJ := a[i], i+1, j+1
-		switch {
-		case starA:
-			char, nextI = b[j], i
-		case starB:
-			nextJ = j
-		case char == '?':
-			char = b[j]
-		case b[j] != '?' && b[j] != char:
-			return "", false
-		}
-		if char == '?' {
-			char = 'x'
-		}
-		rest, ok := from(nextI, nextJ)
-		return string(char) + rest, ok
+	// common tells for each beginning of both whether what is left of them has a common name. It is filled from the end.
+	width := len(b) + 1
+	common := make([]bool, (len(a)+1)*width)
+	common[len(common)-1] = true
+	for j := len(b) - 1; j >= 0 && b[j] == '*'; j-- {
+		common[len(a)*width+j] = true // a star is no character
 	}
-	return from(0, 0)
+	for i := len(a) - 1; i >= 0; i-- {
+		row, next := common[i*width:(i+1)*width], common[(i+1)*width:(i+2)*width]
+		char := a[i]
+		row[len(b)] = char == '*' && next[len(b)]
+		for j := len(b) - 1; j >= 0; j-- {
+			switch {
+			case char == '*' || b[j] == '*': // it is no character, or the next one of the other and maybe more
+				row[j] = next[j] || row[j+1]
+			case b[j] == char || char == '?' || b[j] == '?':
+				row[j] = next[j+1]
+			}
+		}
+	}
+	if !common[0] {
+		return "", false
+	}
+	var chars []byte
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		starA, starB := i < len(a) && a[i] == '*', j < len(b) && b[j] == '*'
+		at := i*width + j
+		switch {
+		case starA && common[at+width]:
+			i++
+		case starB && common[at+1]:
+			j++
+		case starA:
+			chars, j = append(chars, b[j]), j+1
+		case starB:
+			chars, i = append(chars, a[i]), i+1
+		default:
+			char := a[i]
+			if char == '?' {
+				char = b[j]
+			}
+			chars, i, j = append(chars, char), i+1, j+1
+		}
+	}
+	return strings.ReplaceAll(string(chars), "?", "x"), true
 }

@@ -154,8 +154,10 @@ func (c *checker) branches(d Definitions) {
 	for i, b := range d.Branches {
 		path := index("branch", i)
 		c.pattern(path, b.Match)
-		for j, other := range d.Branches[:i] {
-			c.ambiguous(path, b.Match, other.Match, join(index("branch", j), "match"))
+		if i < maxBranches { // of too many, not all pairs are compared
+			for j, other := range d.Branches[:i] {
+				c.ambiguous(path, b.Match, other.Match, join(index("branch", j), "match"))
+			}
 		}
 		if at := join(path, "graph"); b.Graph != "" && len(graphs) == 0 {
 			c.report(at, "unknown graph %q: the file has no [[graph]]", b.Graph)

@@ -62,7 +62,7 @@ func TestAForgedSessionIsNone(t *testing.T) {
 	alice.wants(http.StatusForbidden, "comes from another site", http.MethodPost, cancel, url.Values{"form": {form}}, "Sec-Fetch-Site", "cross-site")
 	alice.wants(http.StatusForbidden, "comes from another site", http.MethodPost, "/login", url.Values{"token": {bobToken}}, "Origin", "https://evil.example")
 	alice.wants(http.StatusUnsupportedMediaType, "application/x-www-form-urlencoded", http.MethodPost, cancel, url.Values{"form": {form}}, "Content-Type", "text/plain")
-	alice.wants(http.StatusRequestEntityTooLarge, "larger than", http.MethodPost, cancel, url.Values{"form": {strings.Repeat("x", 9000)}})
+	alice.wants(http.StatusRequestEntityTooLarge, "send less at once", http.MethodPost, cancel, url.Values{"form": {strings.Repeat("x", 9000)}})
 	alice.wants(http.StatusBadRequest, "not a valid text", http.MethodPost, cancel, url.Values{"form": {form}, "reason": {"a\x00b"}})
 	for _, path := range []string{cancel, "/logout", "/requests/" + string(id) + "/priority"} {
 		alice.wants(http.StatusMethodNotAllowed, "press the button", http.MethodGet, path, nil)
