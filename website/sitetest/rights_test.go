@@ -127,7 +127,10 @@ func TestRightsAtTheAPI(t *testing.T) {
 			_, err := robot.PrioritiseRequest(st.ctx, made.RequestID, client.NewPriority{Priority: "low"})
 			return err
 		}},
-		"publish": {events.RightPublish, func() error { _, err := robot.Publish(st.ctx, other.Canonical(), client.Publication{Branch: "next"}); return err }},
+		"publish": {events.RightPublish, func() error {
+			_, err := robot.Publish(st.ctx, other.Canonical(), client.Publication{Branch: "next"})
+			return err
+		}},
 		"promote": {events.RightPromote, func() error {
 			_, err := robot.Promote(st.ctx, "go", client.Promotion{Branch: "next", Digest: st.suite.Digest()})
 			return err
