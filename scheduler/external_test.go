@@ -277,6 +277,9 @@ func (f *graphFarm) submitAtRandom(id events.RequestID) {
 	if err != nil {
 		f.t.Fatalf("expand: %v", err)
 	}
+	if len(own) == 0 { // all are switched off
+		return
+	}
 	p := someOf(r, append(own, backfill...))
 	if r.IntN(8) == 0 && len(p.Needs) > 0 {
 		p.Jobs[0].Kind = "unknown"

@@ -291,6 +291,7 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 // now and then. The judge sees that no job runs before its needs, and that the states are those of its own fold; at the
 // end no job is left that could run.
 func TestRandomGraphs(t *testing.T) {
+	moved := 0
 	for seed := range uint64(graphWorlds) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		named := &seeded{TB: t, seed: seed}
@@ -328,6 +329,8 @@ func TestRandomGraphs(t *testing.T) {
 					f.die()
 				}
 				f.now = f.now.Add(time.Second)
+			case 4:
+				f.leave(r.IntN(2))
 			default:
 				if !f.work() {
 					f.decide()
@@ -353,6 +356,11 @@ func TestRandomGraphs(t *testing.T) {
 		if len(f.state.Graphs)+len(f.state.Seats.In)+f.state.Blocked > 0 || f.state.Seats.All != 0 {
 			named.Fatalf("%d graphs are left, %d blocked jobs and %d seats", len(f.state.Graphs), f.state.Blocked, f.state.Seats.All)
 		}
+		moved += f.moved
+	}
+	t.Logf("%d jobs moved", moved)
+	if moved < graphWorlds/100 {
+		t.Errorf("only %d jobs moved in %d worlds", moved, graphWorlds)
 	}
 }
 

@@ -37,13 +37,16 @@ type graphFarm struct {
 	policy Policy
 	// rule is that of the graphs that are made; random gives each of them one.
 	rule events.OnFailure
+	// away are the collectors of the machine that are deactivated: the scheduler moves what they run. moved counts that.
+	away  map[events.CollectorName]bool
+	moved int
 	// within is how long the graphs may take; 0 for no deadline. random gives some a deadline.
 	within time.Duration
 }
 
 func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
 	f := &graphFarm{
-		t: t, state: newState(), now: noon, judge: newGraphJudge(), ends: map[events.JobKind]string{},
+		t: t, state: newState(), now: noon, judge: newGraphJudge(), ends: map[events.JobKind]string{}, away: map[events.CollectorName]bool{},
 		policy: Policy{MaxInProgress: 3, ArtifactDeadline: time.Hour},
 	}
 	f.fold(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
@@ -78,6 +81,9 @@ func (f *graphFarm) fold(facts ...events.Fact) {
 		e := events.Recorded{Event: events.Event{Time: f.now, Fact: fact}, Seq: events.Seq(len(f.log) + 1)}
 		f.log = append(f.log, e)
 		f.state.Fold(e)
+		if _, moved := fact.(events.JobMoved); moved {
+			f.moved++
+		}
 		if f.judge != nil {
 			f.judge.fold(f.t, fact)
 		}
@@ -172,6 +178,9 @@ func (f *graphFarm) work() bool {
 	for _, name := range lanes {
 		lane := f.state.Lanes[name]
 		work := lane.Work
+		if f.away[lane.Assignment.Serving] {
+			continue
+		}
 		if work.Phase != job.Current {
 			if id, ok := work.Dispatched[work.Place+1]; ok {
 				f.dequeue(name, work.Place+1, id, 1)
@@ -225,8 +234,33 @@ func (f *graphFarm) end(j *ledger.Job) byte {
 	return left[0]
 }
 
-// settle lets all happen that happens without people.
+// leave deactivates a collector of the machine, most often while it has a job to begin, or brings it back. If it runs a job,
+// the machine was not heard for long: the scheduler takes the job from it.
+func (f *graphFarm) leave(slot int) {
+	name, at := events.CollectorName(fmt.Sprint("m-", slot)), events.PoolLane("p", slot)
+	lane := f.state.Lanes[at]
+	switch {
+	case lane == nil:
+	case f.away[name]:
+		f.away[name] = false
+		f.fold(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+	case lane.Work.Phase == job.Current:
+		for _, d := range decideLost(f.state, at, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }) {
+			f.fold(d.facts...)
+		}
+	case len(lane.Work.Dispatched) > 0, f.random != nil && f.random.IntN(4) == 0:
+		f.away[name] = true
+		f.fold(events.CollectorDeactivated{Name: name})
+	}
+}
+
+// settle lets all happen that happens without people. All collectors are back.
 func (f *graphFarm) settle() {
+	for slot := range 2 {
+		if f.away[events.CollectorName(fmt.Sprint("m-", slot))] {
+			f.leave(slot)
+		}
+	}
 	for range 100_000 {
 		if f.random != nil && f.random.IntN(2) == 0 {
 			if !f.work() && !f.decide() {

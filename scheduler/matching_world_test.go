@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/match"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // pool is a log, the schedulers that read it with any delay, and machines whose collectors live, die and are silent. It
@@ -348,4 +350,29 @@ func (p *pool) look(h *host, lane events.Lane, spec events.JobSpec) {
 	}
 	delete(h.held, lane)
 	p.say(facts...)
+}
+
+// A job that was cancelled while it ran is withdrawn when its machine is lost: nothing else would end it.
+func TestACancelledJobOfALostMachineEnds(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		d := kinds("a")
+		d.Kinds[0].Lanes = suite.LanesAny
+		d.Targets[0].OS, d.Targets[0].Arch = "linux", "amd64"
+		f := newGraphFarm(t, d)
+		f.dies = dies
+		id := f.ask("t1", "", events.Master)
+		for f.state.Lanes[events.PoolLane("p", 0)].Work.Phase != job.Current && f.state.Lanes[events.PoolLane("p", 1)].Work.Phase != job.Current {
+			f.step()
+		}
+		f.fold(events.RequestCancelled{RequestID: id})
+		f.leave(0)
+		f.leave(1)
+		if f.moved != 1 {
+			t.Fatalf("%d jobs moved", f.moved)
+		}
+		f.settle()
+		if j := f.state.Jobs[f.only("a")]; j != nil { // what has ended is forgotten with its request
+			t.Errorf("the job is %s", j.State)
+		}
+	}
 }

@@ -515,6 +515,9 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 			since = place.Ready
 		}
 		l.reseat([]events.JobID{j.ID}, func() { l.back(j, since) })
+		for _, w := range j.Wanters { // it was cancelled while it ran, and its lane cannot end it any more
+			note(l.Withdrawn, w.Request, l.Withdrawn[w.Request] || !l.Wanted(j))
+		}
 	}
 	l.rest(j)
 }
