@@ -103,12 +103,13 @@ func TestTheAPIComparesPublishedTemplates(t *testing.T) {
 		return x
 	}
 	on := map[string]string{"pgo": "on"}
+	byDigest := string(old.Digest()) + ",pgo=on " + string(d.Digest()) + "@release/7"
 	for reference, want := range map[string][]suite.Difference{
-		"choices choices":                                                     {},
-		"choices@main choices@release/7":                                      suite.DiffJobs(d, expand(d, suite.Choice{}), d, expand(d, suite.Choice{Branch: "release/7"})),
-		"choices choices:quick,pgo=on":                                        suite.DiffJobs(d, expand(d, suite.Choice{}), d, expand(d, suite.Choice{Graph: "quick", Options: on})),
-		"choices@old/1 choices@main,pgo=on":                                   suite.DiffJobs(old, expand(old, suite.Choice{}), d, expand(d, suite.Choice{Options: on})),
-		string(old.Digest()) + ",pgo=on " + string(d.Digest()) + "@release/7": suite.DiffJobs(old, expand(old, suite.Choice{Options: on}), d, expand(d, suite.Choice{Branch: "release/7"})),
+		"choices choices":                   {},
+		"choices@main choices@release/7":    suite.DiffJobs(d, expand(d, suite.Choice{}), d, expand(d, suite.Choice{Branch: "release/7"})),
+		"choices choices:quick,pgo=on":      suite.DiffJobs(d, expand(d, suite.Choice{}), d, expand(d, suite.Choice{Graph: "quick", Options: on})),
+		"choices@old/1 choices@main,pgo=on": suite.DiffJobs(old, expand(old, suite.Choice{}), d, expand(d, suite.Choice{Options: on})),
+		byDigest:                            suite.DiffJobs(old, expand(old, suite.Choice{Options: on}), d, expand(d, suite.Choice{Branch: "release/7"})),
 	} {
 		a, b, _ := strings.Cut(reference, " ")
 		got, err := s.client.GraphDiff(s.ctx, a, b, events.Try, nil, 0)
