@@ -82,8 +82,13 @@ func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 		r.Failure = q.Reason
 	}
 	r.RequestURL = t.page("/requests/" + url.PathEscape(string(q.ID)))
+	newest := map[string]int{} // round of each job
 	for _, j := range q.JobList {
-		if j.State != events.JobFailure {
+		newest[named(j)] = max(newest[named(j)], j.Round)
+	}
+	r.Again = again(q)
+	for _, j := range q.JobList {
+		if j.State != events.JobFailure || j.Round < newest[named(j)] {
 			continue
 		}
 		name := fmt.Sprintf("%s %s %s %s", j.Kind, j.Part(), j.Backend, j.Profile)
@@ -94,6 +99,31 @@ func (t Tables) addRequest(r *compare.Report, q readmodel.RequestJobs) {
 			Name: name, Reason: j.Reason, Optional: j.Optional, URL: t.page("/jobs/" + url.PathEscape(string(j.ID))),
 		})
 	}
+}
+
+// named returns what names a job in all its rounds.
+func named(j readmodel.Job) string {
+	return fmt.Sprintf("%s %s %s %s %s %q", j.Tag, j.Kind, j.Part(), j.Backend, j.Profile, j.Benchmarks)
+}
+
+// again counts the jobs that were made for a request after it had ended.
+func again(q readmodel.RequestJobs) (a compare.Again) {
+	for _, j := range q.JobList {
+		if q.EndedSeq == nil || j.Round == 0 || j.CreatedSeq < *q.EndedSeq {
+			continue
+		}
+		switch j.State {
+		case events.JobSuccess:
+			a.Succeeded++
+		case events.JobFailure:
+			a.Failed++
+		case events.JobCancelled:
+			a.Cancelled++
+		case events.JobQueued, events.JobInProgress:
+			a.Open++
+		}
+	}
+	return a
 }
 
 // addFailures adds the test cases of b that could not be measured. Those that did not fail for a are marked as new.

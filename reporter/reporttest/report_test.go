@@ -48,6 +48,23 @@ func TestARequestThatEndedIsReported(t *testing.T) {
 	}
 }
 
+// TestARepairIsReported: what ran again after the end is said, and a job that succeeded then has not failed.
+func TestARepairIsReported(t *testing.T) {
+	s := open(t)
+	child := s.request(control.NewRequest{Kind: events.Try, Tag: sha("b"), Parent: sha("a"), PR: 7, Key: "comment 1"})
+	job := s.start(child, "opt")
+	s.run(job, map[events.Benchmark]float64{"generics": 1, "hello": 0})
+	s.tell(events.RequestFailed{RequestID: child.ID, Reason: "1 of 1 required jobs failed", Jobs: 1, FailedJobs: 1})
+	expect(t, s.report(child), "!Run again", "Failed jobs")
+	again := job.Again()
+	s.tell(events.GraphWanted{RequestID: child.ID, Key: "k", Kind: events.GraphRepair})
+	s.tell(events.GraphAdmitted{RequestID: child.ID, Key: "k", Kind: events.GraphRepair, Jobs: 1}, events.JobsCreated{RequestID: child.ID, Key: "k", Jobs: []events.JobSpec{again}})
+	expect(t, s.report(child), "> **Run again:** 1 job ran again after the request had ended: 1 not done yet.", "!Failed jobs")
+	s.run(again, map[events.Benchmark]float64{"hello": 1})
+	expect(t, s.report(child), "> **Run again:** 1 job ran again after the request had ended: 1 succeeded. The results are part of this report; the request stays as it ended.\n",
+		"> **The request failed:**", "!Failed jobs")
+}
+
 // TestLateResultsChangeTheReport: when more of the parent is measured, the text says more.
 func TestLateResultsChangeTheReport(t *testing.T) {
 	s := open(t)

@@ -22,6 +22,8 @@ type Report struct {
 	// Failure says why the request for B failed; empty when it did not fail. Incomplete says in words what else may be
 	// missing.
 	Failure, Incomplete string
+	// Again are the jobs that ran again after the request for B had ended.
+	Again Again
 	// Forced are the jobs of both that ran although not all that they need had succeeded.
 	Forced []ForcedJob
 	// Notes say what is special about the definitions that either was measured with.
@@ -128,6 +130,9 @@ func (r Report) head() string {
 	}
 	if r.Failure != "" {
 		fmt.Fprintf(&b, "\n> **The request failed:** %s\n", prose(cause(r.Failure)))
+	}
+	if again := r.Again.Words(); again != "" {
+		fmt.Fprintf(&b, "\n> **Run again:** %s\n", again)
 	}
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "\n> **Incomplete:** %s\n", prose(r.Incomplete))

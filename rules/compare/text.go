@@ -16,6 +16,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	if r.Failure != "" {
 		fmt.Fprintf(&b, "The request failed: %s\n", printable(cause(r.Failure)))
 	}
+	if again := r.Again.Words(); again != "" {
+		fmt.Fprintf(&b, "Run again: %s\n", again)
+	}
 	if r.Incomplete != "" {
 		fmt.Fprintf(&b, "Incomplete: %s\n", printable(r.Incomplete))
 	}
