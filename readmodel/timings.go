@@ -20,7 +20,7 @@ type Timings struct {
 	Kind          events.GraphKind `json:"kind"`
 	// Outcome is empty while the graph is open. Then the times go until now.
 	Outcome events.Outcome `json:"outcome"`
-	// Left counts jobs that have left the tables, or had ended before the graph was made. They have no times.
+	// Left counts jobs of which a round has left the tables, or that had ended before the graph was made: times are missing.
 	Left int `json:"left,omitempty"`
 	waits.Timeline
 }
@@ -150,8 +150,8 @@ func (g *toldGraph) add(number int, id events.JobID, at time.Time) {
 	g.rounds = append(g.rounds, round)
 }
 
-// ran adds when the jobs were ready and ran, and drops those of which the tables know nothing. It returns how many of the graph's
-// jobs have no times.
+// ran adds when the jobs were ready and ran, and drops those of which the tables know nothing. It returns of how many of the
+// graph's jobs times are missing.
 func (g *toldGraph) ran(runs []graphRun, attempts []graphAttempt) int {
 	rounds := map[events.JobID]int{}
 	for i, r := range g.rounds {
@@ -168,12 +168,13 @@ func (g *toldGraph) ran(runs []graphRun, attempts []graphAttempt) int {
 	}
 	numbers := map[int]bool{}
 	g.rounds = slices.DeleteFunc(g.rounds, func(r waits.Round) bool {
-		numbers[r.Number] = numbers[r.Number] || known[r.Job]
+		whole, seen := numbers[r.Number]
+		numbers[r.Number] = known[r.Job] && (whole || !seen)
 		return !known[r.Job]
 	})
 	timed := 0
-	for _, has := range numbers {
-		if has {
+	for _, whole := range numbers {
+		if whole {
 			timed++
 		}
 	}

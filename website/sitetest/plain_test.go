@@ -11,7 +11,7 @@ import (
 )
 
 // newWords are those of version 2 of the suite file and of what came with it.
-var newWords = regexp.MustCompile(`(?i)\b(needs?|needed|needing|graphs?|blocked|skip(s|ped)?|samples?|sampled|templates?|chunks?|seal(s|ed)?|retrigger(s|ed)?|folds?|folded)\b`)
+var newWords = regexp.MustCompile(`(?i)\b(needs?|needed|needing|graphs?|blocked|skip(s|ped)?|samples?|sampled|templates?|chunks?|seal(s|ed)?|customised?|retrigger(s|ed)?|folds?|folded)\b`)
 
 // oldWords are sentences that always had one of them: a link for readers by ear, test cases that a job leaves out, and what
 // wants a person.
@@ -37,7 +37,7 @@ func TestAVersion1SuiteShowsNoneOfTheNewWords(t *testing.T) {
 	st.tell(events.RequestFailed{RequestID: failed, Reason: "1 of 2 jobs failed", Jobs: 2, FailedJobs: 1})
 	st.machines()
 	paths := []string{
-		"/", "/requests", "/collectors", "/collectors?all=1", "/compare", "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "/compare?b=nothing", "/github", "/machines", "/shares", "/login", "/nothing",
+		"/", "/requests", "/collectors", "/collectors?all=1", "/compare", "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "/compare?b=nothing", "/github", "/github/comments", "/github/deliveries", "/machines", "/shares", "/waits", "/templates", "/templates/go", "/login", "/nothing",
 		"/jobs/" + string(st.work.ID),
 	}
 	for _, id := range []events.RequestID{st.parent, st.child, st.running, st.release, st.try, failed} {
