@@ -49,6 +49,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 				for range 40 + w.r.IntN(80) {
 					w.step()
 				}
+				w.rerunEach()
 				w.settle()
 				w.wantEach()
 				w.settle()

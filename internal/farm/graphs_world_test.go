@@ -273,6 +273,15 @@ func (w *graphWorld) submit(r *request.Request) {
 	w.say(append(facts, events.GraphWanted{RequestID: r.ID, Key: key, Kind: events.GraphExternal, Parts: len(parts), Content: p.Content()})...)
 }
 
+// rerunEach lets each request in progress run again what succeeded.
+func (w *graphWorld) rerunEach() {
+	for _, id := range w.asked {
+		if r := w.ledger.Requests[id]; r.State == events.StateInProgress {
+			w.say(events.GraphWanted{RequestID: id, Key: "again", Kind: events.GraphRerun, Where: []string{"state=success"}, Force: true, Reason: "it looks odd"})
+		}
+	}
+}
+
 // wantEach asks for each kind of jobs again for every request that has started.
 func (w *graphWorld) wantEach() {
 	for _, id := range w.asked {

@@ -87,6 +87,9 @@ func (e external) job(one events.ProposedJob) (j events.JobSpec, wrong []string)
 	if one.Iterations > graph.MaxIterations {
 		wrong = append(wrong, fmt.Sprintf("iterations is %d: use 1 to %d", one.Iterations, graph.MaxIterations))
 	}
+	if known && k.RunsCommands() && (len(one.Benchmarks) > 0 || one.Iterations > 0) {
+		wrong = append(wrong, fmt.Sprintf("it has benchmarks or iterations, and jobs of kind %s run commands: leave both out", k.Name))
+	}
 	artifact, why := e.artifact(one.Tag)
 	if why != "" {
 		wrong = append(wrong, why)
@@ -104,8 +107,10 @@ func (e external) job(one events.ProposedJob) (j events.JobSpec, wrong []string)
 	}
 	j = events.JobSpec{
 		Artifact: artifact, Kind: k.Name, Target: t.Name, Set: one.Set, Backend: one.Backend, Profile: one.Profile, Benchmarks: benchmarks,
-		Optional: t.Optional, Definitions: e.digest, RequestID: e.request.ID, Backfill: artifact.Tag != e.request.Artifact.Tag, Measures: d.unlikeMaster(artifact),
-		Sample: e.sample, Iterations: one.Iterations,
+		Optional: t.Optional, Definitions: e.digest, RequestID: e.request.ID, Backfill: artifact.Tag != e.request.Artifact.Tag, Sample: e.sample, Iterations: one.Iterations,
+	}
+	if !k.RunsCommands() {
+		j.Measures = d.unlikeMaster(artifact)
 	}
 	if one.Optional != nil {
 		j.Optional = *one.Optional
