@@ -34,12 +34,12 @@ func TestRulesOfForcedReruns(t *testing.T) {
 		{
 			name: "the new round fails, and what it was needed for runs", kinds: abz, ends: map[events.JobKind]string{"a": "+-"},
 			does: func(f *graphFarm, id events.RequestID) { f.until("a"); f.rerun(id, "a") },
-			ran:  "a a b z", state: events.StateFailed, graphs: "failure 3/1/0",
+			ran:  "a a b z", state: events.StateFailed, graphs: "failure 3/1/0 by [0]",
 		},
 		{
 			name: "the new round fails after what needs it has ended", kinds: abz, ends: map[events.JobKind]string{"a": "+-"},
 			does: func(f *graphFarm, id events.RequestID) { f.until("a b"); f.rerun(id, "a") },
-			ran:  "a b a z", state: events.StateFailed, graphs: "failure 3/1/0",
+			ran:  "a b a z", state: events.StateFailed, graphs: "failure 3/1/0 by [0]",
 		},
 		{
 			name: "then it alone runs again", kinds: abz, ends: map[events.JobKind]string{"a": "+-+"},
@@ -59,7 +59,7 @@ func TestRulesOfForcedReruns(t *testing.T) {
 				f.until("a b a")
 				f.rerun(id, "b")
 			},
-			ran: "a b a z b", state: events.StateFailed, graphs: "failure 3/1/0",
+			ran: "a b a z b", state: events.StateFailed, graphs: "failure 3/1/0 by [0]",
 		},
 		{
 			name: "a repair takes it alone", kinds: abz, ends: map[events.JobKind]string{"a": "+-+"},
@@ -69,7 +69,7 @@ func TestRulesOfForcedReruns(t *testing.T) {
 				f.settle()
 				f.want(id, events.GraphRepair)
 			},
-			ran: "a b a z a", state: events.StateFailed, graphs: "failure 3/1/0",
+			ran: "a b a z a", state: events.StateFailed, graphs: "failure 3/1/0 by [0]",
 		},
 		{
 			name: "all of them, by a selector", kinds: abz,
@@ -132,12 +132,12 @@ func TestRulesOfAddedJobs(t *testing.T) {
 		{
 			name: "the request waits for it, and fails with it", kinds: abxyz, ends: map[events.JobKind]string{"x": "-"},
 			does: func(f *graphFarm, id events.RequestID) { f.until("a"); add(f, id, "x") },
-			ran:  "a b x", state: events.StateFailed, graphs: "success 2/0/0, failure 2/1/0",
+			ran:  "a b x", state: events.StateFailed, graphs: "success 2/0/0, failure 2/1/0 by [0]",
 		},
 		{
 			name: "after the end the request stays as it ended", kinds: abxyz, ends: map[events.JobKind]string{"x": "-"},
 			does: func(f *graphFarm, id events.RequestID) { f.settle(); add(f, id, "x,y") },
-			ran:  "a b x", state: events.StateCompleted, graphs: "success 2/0/0, failure 3/1/1",
+			ran:  "a b x", state: events.StateCompleted, graphs: "success 2/0/0, failure 3/1/1 by [0]",
 		},
 		{
 			name: "two, one of which needs the other", kinds: abxyz,
@@ -175,7 +175,7 @@ func TestRulesOfAddedJobs(t *testing.T) {
 				f.settle()
 				add(f, id, "x")
 			},
-			ran: "a a b x", state: events.StateFailed, graphs: "failure 2/1/1, success 2/0/0, success 2/0/0",
+			ran: "a a b x", state: events.StateFailed, graphs: "failure 2/1/1 by [0], success 2/0/0, success 2/0/0",
 		},
 		{
 			name: "it waits for what waits itself", kinds: "a b:a x:b!", ends: map[events.JobKind]string{"a": "-+"},
@@ -188,7 +188,7 @@ func TestRulesOfAddedJobs(t *testing.T) {
 					f.step()
 				}
 			},
-			ran: "a", state: events.StateFailed, graphs: "failure 2/1/1, failure 3/1/2",
+			ran: "a", state: events.StateFailed, graphs: "failure 2/1/1 by [0], failure 3/1/2 by [1]",
 		},
 		{
 			name: "what it needs fails, and runs again: so it does", kinds: "a b:a x:b!", ends: map[events.JobKind]string{"a": "-+"},
@@ -249,7 +249,7 @@ func TestRulesOfAddedJobs(t *testing.T) {
 				}
 				f.want(id, events.GraphRepair)
 			},
-			ran: "a b x x", state: events.StateCompleted, graphs: "success 2/0/0, failure 2/1/0, success 2/0/0",
+			ran: "a b x x", state: events.StateCompleted, graphs: "success 2/0/0, failure 2/1/0 by [0], success 2/0/0",
 		},
 		{
 			name: "its graph is cancelled, and the request ends without it", kinds: abxyz,
@@ -287,7 +287,7 @@ func TestRulesOfAddedJobs(t *testing.T) {
 				}
 				f.cancel(id, request.Cancel{})
 			},
-			ran: "a", state: events.StateCancelled, graphs: "cancelled 2/1/0, cancelled 4/2/1",
+			ran: "a", state: events.StateCancelled, graphs: "cancelled 2/1/0, cancelled 4/2/1 by [0]",
 		},
 	}, nil, func(t *testing.T, f *graphFarm) {
 		if len(f.state.Graphs)+len(f.state.Over)+f.state.Blocked+len(f.state.Jobs) > 0 {

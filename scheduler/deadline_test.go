@@ -91,7 +91,7 @@ func TestAnExpiredTryIsRepaired(t *testing.T) {
 	f.want(id, events.GraphRepair)
 	f.settle()
 	f.agree()
-	if got, want := f.ended(), "expired 3/1/1, success 3/0/0"; got != want {
+	if got, want := f.ended(), "expired 3/1/1 by [1], success 3/0/0"; got != want {
 		t.Errorf("graphs %s, want %s", got, want)
 	}
 	if got := strings.Join(f.ran, " "); got != "a b c" {

@@ -106,7 +106,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		switch name {
 		case "up", "serve", "collector run", "collector supervise", "completion", "events export", "snapshot":
 			// These run until they are stopped, have only one form, or are for a Tacho that does not run.
-		case "job rerun", "job force": // they need a job of a request that is in progress
+		case "job rerun", "job force", "graph add", "graph submit": // they need a request in progress, or a suite that lets jobs be added and changed
 			if !has {
 				t.Errorf("tacho %s has no --json", name)
 			}

@@ -24,7 +24,7 @@ import (
 // shown returns what a page says, word by word, without its marks and what frames it. How long ago something was is left out, and what
 // was changed on purpose: a word, and a row that pages of requests have since then.
 func shown(page string) []string {
-	for _, pattern := range []string{`(?s)<(script|style|header|footer|nav)\b.*?</(script|style|header|footer|nav)>`, `(?s)<[^>]*>`, `[0-9.]+ (s|min|h|d|days?) ago`} {
+	for _, pattern := range []string{`(?s)<(script|style|header|footer|nav)\b.*?</(script|style|header|footer|nav)>`, `(?s)<[^>]*>`, `([0-9.]+ (s|min|h|d|days?) )+ago`} {
 		page = regexp.MustCompile(pattern).ReplaceAllString(page, " ")
 	}
 	page = strings.Join(strings.Fields(html.UnescapeString(page)), " ")

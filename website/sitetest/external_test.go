@@ -95,7 +95,7 @@ func TestCustomisedResultsAreNoEvidence(t *testing.T) {
 	}
 	page, job := "/requests/"+string(st.child), "/jobs/"+string(jobs[1].ID)
 	st.shows(page, []string{
-		`<h2 id="graph-2">Graph 2: jobs that were submitted <span class="count">4 jobs</span> <span class="note">customised</span>`, "no part of any history, comparison or estimate",
+		`<h2 id="graph-2">Graph 2: jobs that were submitted <span class="count">4 jobs</span> <span class="note" title=`, ">customised</span>", "no part of any history, comparison or estimate",
 		`<li>compile/linux-amd64/0/gc/opt: iterations added: 30</li>`, `id="graph-2-samples"`, `<h2 id="jobs-heading">Jobs <span class="count">2</span></h2>`,
 	}, nil)
 	st.shows(job, []string{`(external) <span class="note">customised</span>`, "<dt>Iterations</dt><dd>30, and not as the definitions say</dd>"}, nil)
@@ -249,7 +249,10 @@ func TestWhatCannotBeSubmitted(t *testing.T) {
 	wantStatus(t, err, http.StatusBadRequest, "tacho graph submit FILE")
 	bob, _ := st.account("bob", control.AccountChange{})
 	_, err = bob.SubmitGraph(st.ctx, id, client.SubmittedGraph{Graph: json.RawMessage(node(""))})
-	wantStatus(t, err, http.StatusForbidden, "is not of account bob")
+	wantStatus(t, err, http.StatusForbidden, "lacks the right customise")
+	carol, _ := st.account("carol", control.AccountChange{May: &[]events.Right{events.RightCustomise}})
+	_, err = carol.SubmitGraph(st.ctx, id, client.SubmittedGraph{Graph: json.RawMessage(node(""))})
+	wantStatus(t, err, http.StatusForbidden, "is not of account carol")
 	if n := st.made(id) + st.made(st.child); n > 0 || len(jobs) != 2 {
 		t.Errorf("%d graphs were made", n)
 	}
