@@ -68,6 +68,9 @@ func (r *Reader) Differs(ctx context.Context, id events.RequestID, number int) (
 	if err != nil {
 		out.Why = "the definitions that the request started with cannot be used: " + err.Error()
 	}
+	if graphs[at].Kind == events.GraphRetrigger { // which clones some of the jobs
+		differences = slices.DeleteFunc(differences, func(one suite.Difference) bool { return one.Key == "" && one.Change == suite.Removed })
+	}
 	out.Differences = append(out.Differences, differences...)
 	return out, nil
 }
