@@ -17,10 +17,6 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 	if err != nil {
 		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
 	}
-	limits, err := limitsOf(spec)
-	if err != nil {
-		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
-	}
 	if plan.Success.Metrics != "" && done(plan.Case) {
 		sink.Log("the commands run again; what they measured before stays")
 		plan.Success.Metrics = ""
@@ -31,17 +27,13 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 			return err
 		}
 	}
-	caches := newCaches(m.Artifacts, d, spec, sink)
-	defer func() { caches.close() }()
-	ref := refOf(spec, d, caches)
-	dir, version, release, err := m.fetch(ctx, ref, sink)
+	in, err := m.fetch(ctx, spec, d, fmt.Sprintf("running the commands of kind %s with", spec.Kind), sink)
 	if err != nil {
 		return err
 	}
-	defer release()
-	sink.Log(fmt.Sprintf("running the commands of kind %s with %s in %s: %s", spec.Kind, ref, dir, version))
+	defer in.leave()
 	err = m.Runner.RunSteps(ctx, runner.Steps{
-		Plan: plan, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Limits: limits, Caches: caches.dir,
+		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },
 	}, runnerSink{sink})
 	var failed *runner.StepsError

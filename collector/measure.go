@@ -48,26 +48,17 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		sink.Log(fmt.Sprintf("nothing to measure: all test cases of %s have results", phrase.Count(len(plans), "planned benchmark")))
 		return nil
 	}
-	limits, err := limitsOf(spec)
-	if err != nil {
-		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
-	}
 	programs, err := m.programs(ctx, d)
 	if err != nil {
 		return err
 	}
-	caches := newCaches(m.Artifacts, d, spec, sink)
-	defer func() { caches.close() }()
-	ref := refOf(spec, d, caches)
-	dir, version, release, err := m.fetch(ctx, ref, sink)
+	in, err := m.fetch(ctx, spec, d, "measuring", sink)
 	if err != nil {
 		return err
 	}
-	defer release()
-	sink.Log(fmt.Sprintf("measuring %s in %s: %s", ref, dir, version))
+	defer in.leave()
 	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: limits,
-		Caches: caches.dir,
+		Plans: plans, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)
 		},
@@ -75,22 +66,42 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	return err
 }
 
-// refOf names the artifact of a job.
-func refOf(spec events.JobSpec, d suite.Definitions, caches *caches) artifact.Ref {
-	return artifact.Ref{
-		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
-		Caches: caches.dir,
-	}
+// fetched is what a job runs with.
+type fetched struct {
+	toolchain runner.Toolchain
+	caches    *caches
+	limits    measure.Limits
+	release   func()
 }
 
-// fetch gets an artifact. It stays until release is called.
-func (m *Machine) fetch(ctx context.Context, ref artifact.Ref, sink Sink) (dir, version string, release func(), err error) {
-	sink.Log("fetching " + ref.String())
-	dir, version, release, err = m.Artifacts.Acquire(ctx, ref)
-	if artifact.Permanent(err) {
-		err = &PermanentError{Kind: events.ErrorArtifact, Err: err}
+// leave gives the artifact and the caches back.
+func (f fetched) leave() {
+	f.release()
+	f.caches.close()
+}
+
+// fetch gets the artifact of a job, and says what the job does with it. What it returns stays until leave is called.
+func (m *Machine) fetch(ctx context.Context, spec events.JobSpec, d suite.Definitions, does string, sink Sink) (in fetched, err error) {
+	if in.limits, err = limitsOf(spec); err != nil {
+		return in, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
 	}
-	return dir, version, release, err
+	in.caches = newCaches(m.Artifacts, d, spec, sink)
+	ref := artifact.Ref{
+		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
+		Caches: in.caches.dir,
+	}
+	sink.Log("fetching " + ref.String())
+	dir, version, release, err := m.Artifacts.Acquire(ctx, ref)
+	if err != nil {
+		in.caches.close()
+		if artifact.Permanent(err) {
+			err = &PermanentError{Kind: events.ErrorArtifact, Err: err}
+		}
+		return in, err
+	}
+	in.toolchain, in.release = runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, release
+	sink.Log(fmt.Sprintf("%s %s in %s: %s", does, ref, dir, version))
+	return in, nil
 }
 
 // limitsOf returns what a matched job has reserved: its processes get no more.
