@@ -175,7 +175,7 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, chosen,
 }
 
 // chooseNamed is choose for a request that names its definitions. What it measures is theirs; what it may do is what the
-// definitions say that its branch uses: a file that nobody has put into force must not lift a limit.
+// definitions say that its branch uses: a file that was never put into force must not lift a limit.
 func (c *Control) chooseNamed(ctx context.Context, n NewRequest, wrong error) (NewRequest, chosen, error) {
 	published, err := c.Published(ctx, n.Suite)
 	if err != nil {

@@ -47,8 +47,8 @@ type RequestCreated struct {
 	// Customised says that the branch had never used them then, and that they are not from the commit itself.
 	Definitions Digest `json:"definitions,omitempty"`
 	Customised  bool   `json:"customised,omitempty"`
-	// DefinitionsProblem says why the definitions of the commit itself could not be used; empty if they could, or if nobody
-	// wanted them.
+	// DefinitionsProblem says why the definitions of the commit itself could not be used; empty if they could, or if they
+	// were not wanted.
 	DefinitionsProblem string `json:"definitions_problem,omitempty"`
 	// Together is the name of a set of requests that were asked for together; empty for none.
 	Together string `json:"together,omitempty"`

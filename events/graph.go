@@ -97,7 +97,7 @@ func (f GraphWanted) selects() bool { return f.Kind.Sampled() || len(f.Where) > 
 func (f GraphWanted) forces() bool { return f.Kind == GraphForce }
 
 // changes reports whether the wish is for other jobs than those that were made before it. Programs that do not know such
-// wishes would make what nobody asked for.
+// wishes would make other jobs.
 func (f GraphWanted) changes() bool {
 	return f.Kind == GraphAdded || f.Kind == GraphExternal || f.Force || f.Iterations != 0
 }

@@ -58,8 +58,8 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 	return decision{}, false
 }
 
-// nextWishes returns the requests with unanswered wishes, those first that got the fewest answers so far: who asks without
-// end delays nobody else for long.
+// nextWishes returns the requests with unanswered wishes, those first that got the fewest answers so far: an endless asker
+// delays the others a little.
 func nextWishes(s *state) []*request.Request {
 	list := make([]*request.Request, 0, len(s.Wishing))
 	for id := range s.Wishing {

@@ -146,7 +146,7 @@ func progress(s *state, r *request.Request) (done request.Complete, ended bool) 
 	ended = true
 	for _, j := range s.NewestRounds(r) {
 		if g := s.AddedIn(r.ID, j.ID); j.Spec().Optional || g != nil && g.Cancelled && j.State.Terminal() {
-			continue // nobody wants it any more
+			continue // no request wants it any more
 		}
 		_, skipped := s.Skips(r.ID, j)
 		ended = ended && (j.State.Terminal() || skipped)

@@ -274,7 +274,7 @@ func TestASealedFarmExecutesNothingForged(t *testing.T) {
 		Suite: "naps", Digest: good.Digest(), Content: evil.Canonical(), Seal: f.key("alice").Definitions("naps", good.Digest()),
 	})
 	f.unmeasured("changed content", "a1", "are not what their digest")
-	// Definitions that nobody sealed, then with the seal of a stranger, then with alice's of others.
+	// Definitions without a seal, then with the seal of a stranger, then with alice's of others.
 	_, evil = f.changed("the third version")
 	f.forge(events.DefinitionsPublished{Suite: "naps", Digest: evil.Digest(), Content: evil.Canonical()})
 	f.unmeasured("no seal", "a2", "have no seal: publish them")

@@ -127,7 +127,7 @@ func TestPartsAreBoundedAndTellAll(t *testing.T) {
 			t.Fatalf("%d parts tell something else", len(parts))
 		}
 		if _, whole := JoinParts(w, parts[1:]); whole {
-			t.Fatal("a part is missing, and nobody noticed")
+			t.Fatal("a missing part was not noticed")
 		}
 		parts[0].Key = "k2"
 		if _, whole := JoinParts(w, parts); whole {

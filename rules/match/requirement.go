@@ -218,7 +218,7 @@ func (r Requirement) CPUs() int { return r.cpus }
 // Exclusive reports whether the job runs alone on its machine.
 func (r Requirement) Exclusive() bool { return r.exclusive }
 
-// Beyond returns r without the devices that base asks for as well. Whoever writes down all terms of a job means these once,
+// Beyond returns r without the devices that base asks for as well. A person who writes down all terms of a job means these once,
 // and Join adds devices up.
 func (r Requirement) Beyond(base Requirement) Requirement {
 	left := r

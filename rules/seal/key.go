@@ -1,6 +1,6 @@
 // Package seal signs what collectors execute, and checks the signatures: definitions, and the dispatch of a job.
 //
-// Whoever can write into the log can write any event. A seal shows that an event is also the work of somebody who has a private
+// A person who can write into the log can write any event. A seal shows that an event is also the work of one who has a private
 // key, and the log has no private keys. The person or program that publishes definitions seals them, and a scheduler seals each
 // dispatch. A collector that enforces seals executes nothing else.
 //
