@@ -64,7 +64,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -100,7 +100,7 @@ type standing struct {
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
-// the jobs that have not ended: whether they wait, and what holds them; and how long the last jobs of each sort took.
+// the jobs that have not ended: whether they wait, what holds them, and at which priority samples wait; and how long the last jobs of each sort took.
 type known struct {
 	Graphs  map[string]standing
 	Jobs    map[events.JobID]string
@@ -303,6 +303,13 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 			k.Jobs[id] = "held " + string(holds[id])
 		}
 		seen[k.Jobs[id]]++
+		if r := l.Requests[j.Spec().RequestID]; j.Sampled() && r != nil {
+			priority := l.PriorityFor(r, j)
+			k.Jobs[id] += " at " + priority.String()
+			if priority != events.PriorityIdle && priority != events.PriorityLow {
+				seen["sample of another priority"]++
+			}
+		}
 	}
 	return k
 }
@@ -349,7 +356,8 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	}
 	var id events.JobID
 	var state string
-	rows, err = conn.Query(t.Context(), `SELECT job_id, CASE WHEN held = '' THEN state ELSE 'held ' || held END FROM tacho.job_queue WHERE state IN ('queued', 'in_progress')`)
+	rows, err = conn.Query(t.Context(), `SELECT job_id, CASE WHEN held = '' THEN state ELSE 'held ' || held END ||
+		CASE WHEN sample = '' THEN '' WHEN priority = '' THEN ' at normal' ELSE ' at ' || priority END FROM tacho.job_queue WHERE state IN ('queued', 'in_progress')`)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error { k.Jobs[id] = state; return nil })
 	}

@@ -159,6 +159,7 @@ func (w *graphWorld) pass(d time.Duration) {
 // step lets something happen.
 func (w *graphWorld) step() {
 	w.pass(time.Duration(w.r.IntN(3000)) * time.Millisecond)
+	w.prioritise()
 	switch k := w.r.IntN(100); {
 	case k < 8:
 		w.ask()
@@ -166,7 +167,6 @@ func (w *graphWorld) step() {
 		w.want()
 	case k < 22:
 		w.cancel()
-		w.prioritise()
 	case k < 26:
 		name := nameOn(w.lanes[w.r.IntN(len(w.lanes))])
 		w.say([]events.Fact{
@@ -305,19 +305,27 @@ func (w *graphWorld) cancel() {
 	}
 }
 
-// prioritise gives a request, or one of its graphs, another priority.
+// prioritise gives a request, or one of its graphs, another priority now and then. Chance is a matter of the place in the log, so
+// that all else happens as without it.
 func (w *graphWorld) prioritise() {
-	if len(w.asked) == 0 {
-		return
-	}
-	r := w.ledger.Requests[w.asked[w.r.IntN(len(w.asked))]]
-	command := request.Prioritise{To: events.Priorities[w.r.IntN(len(events.Priorities))]}
-	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(4) > 0 {
-		command.Graph = &graphs[w.r.IntN(len(graphs))].Number
-	}
-	facts, err := request.Decide(*r, command)
-	if err == nil {
-		w.say(facts...)
+	r := rand.New(rand.NewPCG(uint64(w.ledger.Seq), 29))
+	for _, id := range w.asked {
+		var commands []request.Prioritise
+		for _, g := range w.ledger.Graphs[id] {
+			if g.Kind.Sampled() && r.IntN(4) == 0 {
+				commands = append(commands, request.Prioritise{Graph: &g.Number})
+			}
+		}
+		if r.IntN(40) == 0 {
+			commands = append(commands, request.Prioritise{})
+		}
+		for _, c := range commands {
+			c.To = events.Priorities[r.IntN(len(events.Priorities))]
+			facts, err := request.Decide(*w.ledger.Requests[id], c)
+			if err == nil {
+				w.say(facts...)
+			}
+		}
 	}
 }
 
@@ -389,6 +397,7 @@ func (w *graphWorld) settle() {
 	}
 	for busy := true; busy; {
 		w.pass(time.Second)
+		w.prioritise()
 		busy = false
 		for _, lane := range w.lanes {
 			busy = w.work(lane) || busy
