@@ -60,7 +60,7 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	<-prolonged
 	end := a.end(outer, cause, err)
 	if finish, ends := end.(job.Finish); ends {
-		finish.Evicted = a.c.evicted()
+		finish.Evicted, finish.Phases, finish.Jobserver = a.c.evicted(), a.sink.phases, a.sink.jobserver
 		if a.spec.Matched {
 			finish.Used = a.sink.used
 		}

@@ -108,6 +108,14 @@ type Sink interface {
 	Failed(ctx context.Context, kind events.ErrorKind, about string, c *events.TestCase, message string) error
 	// Used says what a command of the job used; it is called for each.
 	Used(u measure.Use)
+	// Stored says that an output of the job is in the store; an upload is not for other jobs.
+	Stored(ctx context.Context, o events.Output, upload bool) error
+	// Diagnosed says what the commands had to say, by facts whose place and attempt are still to be filled in.
+	Diagnosed(ctx context.Context, seen events.DiagnosticsSeen) error
+	// Took adds to the time of a phase.
+	Took(phase func(*events.Phases) *int64, d time.Duration)
+	// Counted says how many tokens of the jobserver were not in their place.
+	Counted(j events.JobserverCount)
 	Log(text string)
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/collector/definitions"
@@ -31,6 +32,30 @@ type notes struct {
 	failed   []string
 	log      []string
 	used     []measure.Use
+	// stored has the outputs and the uploads, diagnosed what the commands said, phases how long they took.
+	stored    []events.OutputStored
+	diagnosed []events.DiagnosticsSeen
+	phases    events.Phases
+	jobserver events.JobserverCount
+}
+
+func (n *notes) Stored(_ context.Context, o events.Output, upload bool) error {
+	n.stored = append(n.stored, events.OutputStored{Output: o, Upload: upload})
+	return nil
+}
+
+func (n *notes) Diagnosed(_ context.Context, seen events.DiagnosticsSeen) error {
+	n.diagnosed = append(n.diagnosed, seen)
+	return nil
+}
+
+func (n *notes) Took(phase func(*events.Phases) *int64, d time.Duration) {
+	*phase(&n.phases) += d.Milliseconds()
+}
+
+func (n *notes) Counted(j events.JobserverCount) {
+	n.jobserver.Missing += j.Missing
+	n.jobserver.Surplus += j.Surplus
 }
 
 func (n *notes) Started(events.Benchmark, int, int) {}

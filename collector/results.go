@@ -102,7 +102,10 @@ type sink struct {
 	used *events.Used
 	// cpu is their CPU time.
 	cpu time.Duration
-	log *logWriter
+	// phases and jobserver are nil while there is nothing to say of them.
+	phases    *events.Phases
+	jobserver *events.JobserverCount
+	log       *logWriter
 }
 
 func newSink(a *attempt, version events.Seq) *sink {
@@ -143,6 +146,38 @@ func (s *sink) Used(u measure.Use) {
 	s.cpu += max(u.CPU, 0)
 	s.used.PeakMemoryBytes = max(s.used.PeakMemoryBytes, u.Memory)
 	s.used.CPUMS = s.cpu.Milliseconds()
+}
+
+// Stored implements Sink.
+func (s *sink) Stored(ctx context.Context, o events.Output, upload bool) error {
+	a := s.a
+	return s.record(ctx, events.OutputStored{
+		Lane: a.c.Lane, JobID: a.spec.ID, Collector: a.c.Name, Token: a.token, Attempt: a.number, Output: o, Upload: upload,
+	})
+}
+
+// Diagnosed implements Sink.
+func (s *sink) Diagnosed(ctx context.Context, seen events.DiagnosticsSeen) error {
+	a := s.a
+	seen.Lane, seen.JobID, seen.Collector, seen.Token, seen.Attempt = a.c.Lane, a.spec.ID, a.c.Name, a.token, a.number
+	return s.record(ctx, seen)
+}
+
+// Took implements Sink.
+func (s *sink) Took(phase func(*events.Phases) *int64, d time.Duration) {
+	if s.phases == nil {
+		s.phases = &events.Phases{}
+	}
+	*phase(s.phases) += d.Milliseconds()
+}
+
+// Counted implements Sink.
+func (s *sink) Counted(j events.JobserverCount) {
+	if s.jobserver == nil {
+		s.jobserver = &events.JobserverCount{}
+	}
+	s.jobserver.Missing += j.Missing
+	s.jobserver.Surplus += j.Surplus
 }
 
 // Measured implements Sink.

@@ -201,6 +201,8 @@ type LogChunk struct {
 	Attempt int          `json:"attempt"`
 	Time    time.Time    `json:"time"`
 	Text    string       `json:"text"`
+	// Number counts the chunks of the attempt from 1; 0 from collectors that do not count them.
+	Number int `json:"number,omitempty"`
 }
 
 // JobLogs keeps the output of jobs, bounded by age and bytes; it is no part of the truth.

@@ -68,6 +68,9 @@ func (f GraphCreated) Subject() Subject             { return RequestSubject(f.Re
 func (f GraphEnded) Subject() Subject               { return RequestSubject(f.RequestID) }
 func (f GraphCancelled) Subject() Subject           { return RequestSubject(f.RequestID) }
 func (f JobForced) Subject() Subject                { return RequestSubject(f.RequestID) }
+func (f JobReused) Subject() Subject                { return RequestSubject(f.RequestID) }
+func (f OutputStored) Subject() Subject             { return ResultSubject(f.Lane, f.JobID) }
+func (f DiagnosticsSeen) Subject() Subject          { return ResultSubject(f.Lane, f.JobID) }
 func (f AccountConfigured) Subject() Subject        { return AccountSubject(f.Account) }
 func (f AccountTokenIssued) Subject() Subject       { return AccountSubject(f.Account) }
 func (f AccountTokenRevoked) Subject() Subject      { return AccountSubject(f.Account) }
@@ -147,6 +150,9 @@ func (GraphCreated) fact()             {}
 func (GraphEnded) fact()               {}
 func (GraphCancelled) fact()           {}
 func (JobForced) fact()                {}
+func (JobReused) fact()                {}
+func (OutputStored) fact()             {}
+func (DiagnosticsSeen) fact()          {}
 func (AccountConfigured) fact()        {}
 func (AccountTokenIssued) fact()       {}
 func (AccountTokenRevoked) fact()      {}

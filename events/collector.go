@@ -112,6 +112,9 @@ type CollectorOnline struct {
 	Knows []string `json:"knows,omitempty"`
 	// Evicted are caches that the machine had and has no more.
 	Evicted []string `json:"evicted,omitempty"`
+	// Drivers are the versions of the ways in which it measures, by the names of the drivers: results of different versions
+	// are not the same measurement. Programs of earlier versions have none.
+	Drivers map[string]string `json:"drivers,omitempty"`
 }
 
 // KnowsMatched is the ability to execute matched jobs.
@@ -119,6 +122,12 @@ const KnowsMatched = "matched"
 
 // KnowsSuite2 is the ability to read suite files of version 2.
 const KnowsSuite2 = "suite-2"
+
+// KnowsBuild is the ability to build, and to use what others built.
+const KnowsBuild = "build"
+
+// KnowsChunks is the ability to measure a part of a job.
+const KnowsChunks = "chunks"
 
 // CollectorOffline: the collector left. Before the registry was opened, the scheduler wrote it too, for a collector
 // whose heartbeat was too old.

@@ -62,6 +62,20 @@ func exampleFacts() []Fact {
 		GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1},
 		GraphCancelled{RequestID: "r0011223344556677", Graph: 2, Reason: "enough"},
 		GraphRefused{RequestID: "r0011223344556677", Key: "k1", Reason: "job j1122334455667788 succeeded"},
+		JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "build", Target: "x86_64",
+			RequestID: "r0011223344556677", Matched: true, Requires: []string{"cpus=2"}, Recipe: "d2", Tokens: &Tokens{Min: 2, Max: 8},
+			Checkouts: []Checkout{{Repository: "https://example.org/llvm.git", Revision: "0123456789abcdef0123456789abcdef01234567", Path: "llvm"}},
+		}}, Graph: &GraphPart{Needs: []JobNeeds{{Job: 1, On: []int{0}, Output: "toolchain"}}}},
+		JobReused{RequestID: "r0011223344556677", JobID: "j1122334455667788", From: "j8899aabbccddeeff", Key: "d4"},
+		OutputStored{
+			Lane: lane, JobID: "j1122334455667788", Collector: "eider", Token: 40, Attempt: 2,
+			Output: Output{Name: "toolchain", Digest: "d3", Bytes: 1 << 20}, Upload: true,
+		},
+		DiagnosticsSeen{
+			Lane: lane, JobID: "j1122334455667788", Collector: "eider", Token: 40, Attempt: 2, More: 3, Lines: map[string]int{"warning": 9},
+			Items: []Diagnostic{{Level: "warning", Code: "W12", Text: "warning[W12]: unused x", Hash: "00ff00ff00ff00ff", Count: 6}},
+		},
 		ResultsClosed{Lane: lane, JobID: "j1122334455667788", Attempt: 2, Token: 40},
 		RequestExpired{RequestID: "r0011223344556677", Reason: "waited 7 days for its artifacts"},
 		RequestSuperseded{RequestID: "r0011223344556677", By: "r8899aabbccddeeff"},
@@ -272,6 +286,24 @@ func grownFacts() map[string]Fact {
 			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
 			RequestID: "r0011223344556677", Sample: NewSample("r0011223344556677", 2, 1), Iterations: 30,
 		}}},
+		"jobs.created.v3-ranked": JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677",
+		}}, Graph: &GraphPart{CostMS: []int64{61500}, Rank: []int{3}}},
+		"job.dispatched.v1-inputs": JobDispatched{Place: 3, Job: JobSpec{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677", Tokens: &Tokens{Min: 2, Max: 8, Got: 6}, Inputs: []Input{{
+				Output: Output{Name: "toolchain", Digest: "d3", Bytes: 1 << 20}, JobID: "j8899aabbccddeeff", Kind: "build", Lane: PoolLane("builders", 2),
+			}},
+		}},
+		"job.finished.v1-key": JobFinished{
+			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", RequestID: "r0011223344556677", Collector: "eider-3-1", Token: 40,
+			Attempt: 1, Outcome: Success, DurationMS: 61500, Key: "d4", ReusedFrom: "j8899aabbccddeeff", Printed: &Printed{Bytes: 1 << 30, Dropped: 1 << 29, Last: 312},
+			Phases: &Phases{Wait: 100, Fetch: 200, Prepare: 300, Run: 400, Store: 500}, Jobserver: &JobserverCount{Missing: 1, Surplus: 2},
+		},
+		"collector.online.v1-drivers": CollectorOnline{
+			Name: "eider-3-1", Instance: "i1", Version: "1.0.0", PID: 4711, Knows: []string{KnowsSuite2, KnowsBuild}, Drivers: map[string]string{"go-build": "1"},
+		},
 		"graph.created.v1-sampled": GraphCreated{
 			RequestID: "r0011223344556677", Graph: 2, Kind: GraphNoise, Key: "k1", Jobs: 5, Priority: PriorityIdle,
 		},

@@ -122,6 +122,12 @@ func (f JobsCreated) matched() bool {
 // a version of their own, too.
 func (f JobsCreated) inGraph() bool { return f.Graph != nil }
 
+// builds reports whether jobs build, or use what others built. Programs that do not know that must not dispatch them.
+func (f JobsCreated) builds() bool {
+	return slices.ContainsFunc(f.Jobs, func(j JobSpec) bool { return j.Recipe != "" || j.Tokens != nil || len(j.Checkouts) > 0 }) ||
+		f.Graph != nil && slices.ContainsFunc(f.Graph.Needs, func(n JobNeeds) bool { return n.Output != "" })
+}
+
 // RequestExpansionFailed: the request could not be turned into jobs. The third time quarantines it.
 type RequestExpansionFailed struct {
 	RequestID RequestID `json:"request_id"`
@@ -302,6 +308,40 @@ type JobFinished struct {
 	Evicted []string `json:"evicted,omitempty"`
 	// Used is what the commands of a matched job used; nil for other jobs, if no command ran, and from older collectors.
 	Used *Used `json:"used,omitempty"`
+	// Key names what the job did and with what (see rules/suite): jobs with equal keys have equal ends. Only successes have one.
+	// ReusedFrom is the earlier run whose outputs and results it took over instead of running; empty for none.
+	Key        Digest `json:"key,omitempty"`
+	ReusedFrom JobID  `json:"reused_from,omitempty"`
+	// Output tells how much the attempt printed; nil from older collectors. Phases is how long its parts took.
+	Printed *Printed `json:"printed,omitempty"`
+	Phases  *Phases  `json:"phases_ms,omitempty"`
+	// Jobserver counts the tokens that were not in their place when the commands had ended; nil if all were.
+	Jobserver *JobserverCount `json:"jobserver,omitempty"`
+}
+
+// Printed tells how much output an attempt made, in bytes, and how much of it was not kept. Last is the number of its last
+// chunk: a reader who has it has all that there is.
+type Printed struct {
+	Bytes   int64 `json:"bytes"`
+	Dropped int64 `json:"dropped,omitempty"`
+	Last    int   `json:"last"`
+}
+
+// Phases is how long the parts of an attempt took, in milliseconds. Wait is the time for which it waited for its turn on
+// the machine: it is no part of what the job costs.
+type Phases struct {
+	Wait    int64 `json:"wait,omitempty"`
+	Fetch   int64 `json:"fetch,omitempty"`
+	Prepare int64 `json:"prepare,omitempty"`
+	Run     int64 `json:"run,omitempty"`
+	Store   int64 `json:"store,omitempty"`
+}
+
+// JobserverCount counts tokens of a jobserver: those that its children took and did not give back, and those that they wrote
+// and never took.
+type JobserverCount struct {
+	Missing int `json:"missing,omitempty"`
+	Surplus int `json:"surplus,omitempty"`
 }
 
 // Used is what the commands of a job used in its last attempt: those that prepare benchmarks and those that are measured,
@@ -390,6 +430,43 @@ type ErrorRecorded struct {
 	Context string    `json:"context"`
 	Case    *TestCase `json:"case,omitempty"`
 	Message string    `json:"message"`
+}
+
+// OutputStored: an output of the attempt is in the store, whole.
+type OutputStored struct {
+	Lane      Lane          `json:"lane"`
+	JobID     JobID         `json:"job_id"`
+	Collector CollectorName `json:"collector"`
+	Token     Seq           `json:"token"`
+	Attempt   int           `json:"attempt"`
+	Output
+	// Upload says that people asked to keep it to look at: no job uses it.
+	Upload bool `json:"upload,omitempty"`
+}
+
+// DiagnosticsSeen: what the commands of the attempt had to say that the definitions recognise. Each text comes once.
+type DiagnosticsSeen struct {
+	Lane      Lane          `json:"lane"`
+	JobID     JobID         `json:"job_id"`
+	Collector CollectorName `json:"collector"`
+	Token     Seq           `json:"token"`
+	Attempt   int           `json:"attempt"`
+	Items     []Diagnostic  `json:"items"`
+	// More counts the different texts beyond those in Items, and Lines all lines that were recognised, by level.
+	More  int            `json:"more,omitempty"`
+	Lines map[string]int `json:"lines,omitempty"`
+}
+
+// Diagnostic is a line that a command printed and that the definitions recognise.
+type Diagnostic struct {
+	Level string `json:"level"`
+	Code  string `json:"code,omitempty"`
+	// Text is the first such line, at most 4 KiB of it. Hash is of the text without what differs by chance (the directory
+	// of the job, addresses, times, numbers of lines), in hex.
+	Text string `json:"text"`
+	Hash string `json:"hash"`
+	// Count is how many lines are equal by their hash.
+	Count int `json:"count"`
 }
 
 // ResultsClosed: nothing more of this attempt or an earlier one counts as a result of the job. It is appended together

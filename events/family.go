@@ -129,6 +129,7 @@ func (f GraphCreated) Whose() RequestID             { return f.RequestID }
 func (f GraphCancelled) Whose() RequestID           { return f.RequestID }
 func (f GraphEnded) Whose() RequestID               { return f.RequestID }
 func (f JobForced) Whose() RequestID                { return f.RequestID }
+func (f JobReused) Whose() RequestID                { return f.RequestID }
 
 func (RequestCreated) requestFact()           {}
 func (RequestArtifactsReady) requestFact()    {}
@@ -151,6 +152,7 @@ func (GraphCreated) requestFact()             {}
 func (GraphCancelled) requestFact()           {}
 func (GraphEnded) requestFact()               {}
 func (JobForced) requestFact()                {}
+func (JobReused) requestFact()                {}
 
 // Whose implements AdmissionFact.
 func (f RequestAdmitted) Whose() RequestID  { return f.RequestID }
@@ -222,17 +224,23 @@ func (f AttemptBegan) Where() Lane      { return f.Lane }
 func (f TestCasesMeasured) Where() Lane { return f.Lane }
 func (f ErrorRecorded) Where() Lane     { return f.Lane }
 func (f ResultsClosed) Where() Lane     { return f.Lane }
+func (f OutputStored) Where() Lane      { return f.Lane }
+func (f DiagnosticsSeen) Where() Lane   { return f.Lane }
 
 // Which implements ResultFact.
 func (f AttemptBegan) Which() JobID      { return f.JobID }
 func (f TestCasesMeasured) Which() JobID { return f.JobID }
 func (f ErrorRecorded) Which() JobID     { return f.JobID }
 func (f ResultsClosed) Which() JobID     { return f.JobID }
+func (f OutputStored) Which() JobID      { return f.JobID }
+func (f DiagnosticsSeen) Which() JobID   { return f.JobID }
 
 func (AttemptBegan) resultFact()      {}
 func (TestCasesMeasured) resultFact() {}
 func (ErrorRecorded) resultFact()     {}
 func (ResultsClosed) resultFact()     {}
+func (OutputStored) resultFact()      {}
+func (DiagnosticsSeen) resultFact()   {}
 
 func (CommentWanted) outboxFact()    {}
 func (CommentAttempted) outboxFact() {}

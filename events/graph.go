@@ -202,6 +202,16 @@ type JobForced struct {
 	Reason string `json:"reason"`
 }
 
+// JobReused: a job ends as a success without running, because an earlier run did the same with the same inputs. What that
+// run stored and measured is its, too. It is no new evidence.
+type JobReused struct {
+	RequestID RequestID `json:"request_id"`
+	JobID     JobID     `json:"job_id"`
+	// From is the run, Key what both have in common.
+	From JobID  `json:"from"`
+	Key  Digest `json:"key"`
+}
+
 // GraphEnded: every required job of a graph has ended or is skipped. Skipped jobs end with it: they never run in it.
 type GraphEnded struct {
 	RequestID RequestID `json:"request_id"`
@@ -240,6 +250,11 @@ type GraphPart struct {
 	Shared []SharedJob `json:"shared,omitempty"`
 	// Needs says what jobs need. They may come before the jobs that they name.
 	Needs []JobNeeds `json:"needs,omitempty"`
+	// CostMS is how long each job of the event was expected to take when the graph was made, in milliseconds, and Rank its
+	// place among the jobs of the graph: of those that may run, the one with the lowest rank comes first. Both are empty for
+	// graphs whose order is that of their creation, and for jobs that run again: those keep what they had.
+	CostMS []int64 `json:"cost_ms,omitempty"`
+	Rank   []int   `json:"rank,omitempty"`
 }
 
 // SharedJob is a job of a graph that exists already.
@@ -261,4 +276,6 @@ type JobNeeds struct {
 	// On are the numbers of the jobs that it waits for.
 	On    []int `json:"on"`
 	Until Until `json:"until,omitempty"`
+	// Output is the output of each of them that the job uses; empty for none. It is met as soon as the output is stored.
+	Output string `json:"output,omitempty"`
 }

@@ -48,6 +48,49 @@ type JobSpec struct {
 	// Iterations is how often each test case is measured, if the job was changed so; 0 for as often as the definitions say.
 	// Only samples have it.
 	Iterations int `json:"iterations,omitempty"`
+	// Recipe is the digest of what a build does. It is part of the identity of a build: another recipe is another job. Other
+	// jobs have none.
+	Recipe Digest `json:"recipe,omitempty"`
+	// Tokens says how many CPUs a job uses at once, of those that its machine offers; nil for a job that does not say so.
+	Tokens *Tokens `json:"tokens,omitempty"`
+	// Checkouts are the trees that a job gets beside that of its artifact. Each revision is a full commit.
+	Checkouts []Checkout `json:"checkouts,omitempty"`
+	// Inputs are the outputs of other jobs that the job uses, from its dispatch on; empty before.
+	Inputs []Input `json:"inputs,omitempty"`
+}
+
+// Tokens is a range of CPUs that a job can use at once.
+type Tokens struct {
+	Min int `json:"min"`
+	// Max is at least Min; 0 stands for Min.
+	Max int `json:"max,omitempty"`
+	// Got is what the job has, from its dispatch on; 0 before.
+	Got int `json:"got,omitempty"`
+}
+
+// Checkout is a tree of a repository, and where a job finds it.
+type Checkout struct {
+	Repository string `json:"repository"`
+	Revision   string `json:"revision"`
+	// Path is relative to the directory in which the steps run.
+	Path string `json:"path"`
+}
+
+// Output is a named tree that a job yields: a tar file without times and owners, in the order of its names.
+type Output struct {
+	Name string `json:"name"`
+	// Digest is the SHA-256 of the tar file, in hex; Bytes is its size.
+	Digest Digest `json:"digest"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Input is an output that a job uses.
+type Input struct {
+	Output
+	// JobID is the job that yielded it, Kind its kind, Lane the one that stored it.
+	JobID JobID   `json:"job_id"`
+	Kind  JobKind `json:"kind"`
+	Lane  Lane    `json:"lane"`
 }
 
 // NewSample returns the name of a sample: copies are numbered from 1.
@@ -102,6 +145,9 @@ func (j JobSpec) First() JobID {
 	}
 	if j.Sample != "" {
 		parts = append(parts, "sample="+j.Sample)
+	}
+	if j.Recipe != "" {
+		parts = append(parts, "recipe="+string(j.Recipe))
 	}
 	return JobID("j" + shortHash(parts...))
 }
@@ -198,4 +244,8 @@ const (
 	ErrorCommand ErrorKind = "command"
 	// ErrorSeal: the collector enforces seals, and the definitions or the dispatch of the job have none that it trusts.
 	ErrorSeal ErrorKind = "seal"
+	// ErrorOutput: an output of a job is missing or cannot be stored, or an input of it cannot be had.
+	ErrorOutput ErrorKind = "output"
+	// ErrorDiagnostics: the commands succeeded, and printed diagnostics that their kind denies.
+	ErrorDiagnostics ErrorKind = "diagnostics"
 )

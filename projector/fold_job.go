@@ -233,7 +233,7 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
 			Stale: !counts, Time: m.at, Sample: j.Sample,
 		})
-	case events.AttemptBegan, events.ResultsClosed:
+	case events.AttemptBegan, events.ResultsClosed, events.OutputStored, events.DiagnosticsSeen:
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.graphEnded(m, f)
 	case events.JobForced:
 		s.jobForced(m, f)
-	case events.GraphProposed, events.GraphWanted, events.GraphRefused:
+	case events.GraphProposed, events.GraphWanted, events.GraphRefused, events.JobReused:
 		// They are in the archive; JobsCreated tells what was made.
 	}
 }

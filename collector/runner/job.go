@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
@@ -52,6 +53,12 @@ type Sink interface {
 	Failed(ctx context.Context, f Failure) error
 	// Used: a command of the job ran, to prepare a benchmark or to measure it, and used this.
 	Used(u measure.Use)
+	// Diagnosed: this is what the commands had to say.
+	Diagnosed(ctx context.Context, seen events.DiagnosticsSeen) error
+	// Took: a phase of the job took this long, or this much longer.
+	Took(phase func(*events.Phases) *int64, d time.Duration)
+	// Counted: these tokens of the jobserver were not in their place when the commands had ended.
+	Counted(j events.JobserverCount)
 	// Log takes one or more lines about the progress of the run.
 	Log(text string)
 }

@@ -29,6 +29,10 @@ type recorder struct {
 	started  []string
 	log      []string
 	used     []measure.Use
+	// diagnosed, phases and jobserver are what the commands said, how long they took, and what they left of their tokens.
+	diagnosed []events.DiagnosticsSeen
+	phases    events.Phases
+	jobserver events.JobserverCount
 	// refuse is what Measured returns.
 	refuse error
 	// onLog is called with each line.
@@ -50,6 +54,20 @@ func (r *recorder) Failed(_ context.Context, f runner.Failure) error {
 }
 
 func (r *recorder) Used(u measure.Use) { r.used = append(r.used, u) }
+
+func (r *recorder) Diagnosed(_ context.Context, seen events.DiagnosticsSeen) error {
+	r.diagnosed = append(r.diagnosed, seen)
+	return nil
+}
+
+func (r *recorder) Took(phase func(*events.Phases) *int64, d time.Duration) {
+	*phase(&r.phases) += d.Milliseconds()
+}
+
+func (r *recorder) Counted(j events.JobserverCount) {
+	r.jobserver.Missing += j.Missing
+	r.jobserver.Surplus += j.Surplus
+}
 
 func (r *recorder) Log(text string) {
 	r.log = append(r.log, text)

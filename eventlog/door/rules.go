@@ -170,6 +170,10 @@ func (w *walk) step(e *events.Event) *refusal {
 		return nil
 	case events.ResultsClosed:
 		return w.closed(f)
+	case events.OutputStored:
+		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, w.view.lane.work.Job.Artifact)
+	case events.DiagnosticsSeen:
+		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, w.view.lane.work.Job.Artifact)
 	case events.ErrorRecorded:
 		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
 	}

@@ -30,7 +30,7 @@ var house = map[string]floor{
 
 	"rules/*": sense, "webhook/command": sense,
 
-	"eventlog": ports, "eventlog/*": ports, "readmodel": ports, "readmodel/comparison": ports, "control": ports, "config": ports,
+	"eventlog": ports, "eventlog/*": ports, "blob": ports, "blob/*": ports, "readmodel": ports, "readmodel/comparison": ports, "control": ports, "config": ports,
 	"shell": ports, "artifact": ports, "internal/githubapi": ports, "website/client": ports,
 	"collector/definitions": ports, "collector/measure": ports, "collector/runner": ports, "internal/datadir": ports,
 

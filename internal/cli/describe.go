@@ -88,6 +88,12 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("%s of a graph that was submitted for request %s as %s", phrase.Count(len(f.Jobs), "job"), f.RequestID, f.Key)
 	case events.GraphRefused:
 		return fmt.Sprintf("request %s, asked for as %s: %s", f.RequestID, f.Key, f.Reason)
+	case events.JobReused:
+		return fmt.Sprintf("job %s of request %s takes over what run %s did with the same inputs", f.JobID, f.RequestID, f.From)
+	case events.OutputStored:
+		return fmt.Sprintf("%s %s of job %s: %d bytes", when(f.Upload, "upload")+when(!f.Upload, "output"), f.Name, f.JobID, f.Bytes)
+	case events.DiagnosticsSeen:
+		return fmt.Sprintf("job %s: %s", f.JobID, phrase.Count(len(f.Items)+f.More, "different diagnostic"))
 	case events.ResultsClosed:
 		return fmt.Sprintf("attempt %d of job %s: later results of it do not count", f.Attempt, f.JobID)
 	case events.RequestExpired:

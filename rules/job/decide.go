@@ -24,7 +24,7 @@ func Decide(l Lane, lane events.Lane, c Command) ([]events.Fact, error) {
 			Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 			Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: c.Outcome, Reason: c.Reason, Fault: c.Fault,
 			Measured: c.Measured, Skipped: c.Skipped, Failed: c.Failed, DurationMS: l.took(c.At), Evicted: c.Evicted,
-			Used: c.Used,
+			Used: c.Used, Key: c.Key, ReusedFrom: c.ReusedFrom, Printed: c.Printed, Phases: c.Phases, Jobserver: c.Jobserver,
 		}
 		if c.Outcome == events.Cancelled { // the collector did not end it itself
 			return []events.Fact{finished, l.closed(lane)}, nil

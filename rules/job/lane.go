@@ -99,7 +99,13 @@ type Finish struct {
 	Evicted []string
 	// Used is what a matched job used; nil if that is not known.
 	Used *events.Used
-	At   time.Time
+	// The others are as in JobFinished.
+	Key        events.Digest
+	ReusedFrom events.JobID
+	Printed    *events.Printed
+	Phases     *events.Phases
+	Jobserver  *events.JobserverCount
+	At         time.Time
 }
 
 // Lose says that the attempt's collector is gone.

@@ -137,6 +137,10 @@ func (l Life) reports(f events.ResultFact) bool {
 		return f.Token == l.Token && f.Collector == l.Collector
 	case events.ErrorRecorded:
 		return f.Token == 0 || f.Token == l.Token && f.Collector == l.Collector
+	case events.OutputStored:
+		return f.Token == l.Token && f.Collector == l.Collector
+	case events.DiagnosticsSeen:
+		return f.Token == l.Token && f.Collector == l.Collector
 	case events.AttemptBegan, events.ResultsClosed:
 	}
 	return true
@@ -153,6 +157,10 @@ func (r *Results) Report(f events.ResultFact) (counts bool) {
 		r.Closed = max(r.Closed, f.Token)
 		return true
 	case events.TestCasesMeasured:
+		token, attempt = f.Token, f.Attempt
+	case events.OutputStored:
+		token, attempt = f.Token, f.Attempt
+	case events.DiagnosticsSeen:
 		token, attempt = f.Token, f.Attempt
 	case events.ErrorRecorded:
 		if f.Token == 0 {

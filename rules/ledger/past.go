@@ -34,6 +34,7 @@ var (
 	faults     = []events.ErrorKind{
 		"", events.ErrorArtifact, events.ErrorPrepare, events.ErrorBenchmark, events.ErrorTimeout, events.ErrorTransient, events.ErrorDefinitions,
 		events.ErrorExhausted, events.ErrorInternal, events.ErrorMemory, events.ErrorCommand, events.ErrorSeal,
+		events.ErrorOutput, events.ErrorDiagnostics,
 	}
 )
 

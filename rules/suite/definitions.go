@@ -117,7 +117,8 @@ type Kind struct {
 	Needs []KindNeed `toml:"needs" json:"needs,omitempty"`
 	// When says which jobs of the kind are made: "pgo = 'on' and profile != 'doc'". Empty means all.
 	When string `toml:"when" json:"when,omitempty"`
-	// Does is "command" for jobs that run Steps, unmeasured; empty or "measure" for those that measure benchmarks.
+	// Does is "command" for jobs that run Steps, unmeasured, "build" for those that run them in a tree of the artifact's commit
+	// and yield Outputs; empty or "measure" for those that measure benchmarks.
 	Does string `toml:"does" json:"does,omitempty"`
 	// Steps are commands that run one after another, each after the success of the one before. Always run at the end in any
 	// case. {tag} {target} {profile} {backend} {artifact} {source} and {cache:NAME} are replaced.
@@ -134,6 +135,50 @@ type Kind struct {
 	Timeout string   `toml:"timeout" json:"timeout,omitempty"`
 	// Success says which end of the steps is a success.
 	Success Success `toml:"success" json:"success,omitzero"`
+	// Tokens is how many CPUs a job that builds or runs commands uses at once.
+	Tokens Tokens `toml:"tokens" json:"tokens,omitzero"`
+	// Outputs are what a build yields, Uploads what is kept of any job for people to look at, Checkouts the trees that it gets
+	// beside that of its artifact.
+	Outputs   []OutputPaths `toml:"outputs" json:"outputs,omitempty"`
+	Uploads   []OutputPaths `toml:"uploads" json:"uploads,omitempty"`
+	Checkouts []Checkout    `toml:"checkouts" json:"checkouts,omitempty"`
+	// Retries is how often a command may ask by its exit code for another try; 0 for as long as the collector's deadline allows.
+	Retries int `toml:"retries" json:"retries,omitempty"`
+	// Reuse is "never" for jobs that run although an earlier one did the same with the same inputs; empty or "equal-inputs" for
+	// those that take its outputs and results over.
+	Reuse string `toml:"reuse" json:"reuse,omitempty"`
+	// Diagnostics are the lines of its commands that are worth to be shown, and Deny the levels with which a job is no success.
+	Diagnostics []DiagnosticPattern `toml:"diagnostics" json:"diagnostics,omitempty"`
+	Deny        []string            `toml:"deny" json:"deny,omitempty"`
+}
+
+// Tokens is a range of CPUs. Max is 0 where it is Min.
+type Tokens struct {
+	Min int `toml:"min" json:"min,omitempty"`
+	Max int `toml:"max" json:"max,omitempty"`
+}
+
+// OutputPaths says which files make up an output: globs relative to the directory in which the steps run. ** stands for any
+// number of directories.
+type OutputPaths struct {
+	Name  string   `toml:"name" json:"name"`
+	Paths []string `toml:"paths" json:"paths"`
+}
+
+// Checkout is a tree that a job gets: Revision is a full commit, a branch (which is resolved when the job is made), {tag} or
+// {parent}.
+type Checkout struct {
+	Repository string `toml:"repository" json:"repository"`
+	Revision   string `toml:"revision" json:"revision"`
+	Path       string `toml:"path" json:"path"`
+}
+
+// DiagnosticPattern recognises lines. Level and Code may refer to what a group of Pattern matched, as $1 or $name.
+type DiagnosticPattern struct {
+	// Pattern is a regular expression (RE2) for a line.
+	Pattern string `toml:"pattern" json:"pattern"`
+	Level   string `toml:"level" json:"level"`
+	Code    string `toml:"code" json:"code,omitempty"`
 }
 
 // The lanes that the jobs of a kind can have.

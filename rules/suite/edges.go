@@ -19,6 +19,8 @@ type KindNeed struct {
 	Across []string `toml:"across" json:"across,omitempty"`
 	// Until is "ended" for a job that runs whatever became of the other one; empty for one that needs its success.
 	Until events.Until `toml:"until" json:"until,omitempty"`
+	// Output is the output of the other job that this one uses; empty for none.
+	Output string `toml:"output" json:"output,omitempty"`
 }
 
 // The dimensions of jobs.

@@ -14,6 +14,7 @@ import (
 const (
 	DoesMeasure = "measure"
 	DoesCommand = "command"
+	DoesBuild   = "build"
 )
 
 // RunsCommands reports whether the jobs of the kind run commands instead of measuring benchmarks.
