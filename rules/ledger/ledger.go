@@ -242,6 +242,8 @@ type Collector struct {
 	Matched bool
 	// Suite2 says that it reads suite files of version 2.
 	Suite2 bool
+	// Builds says that it can build, and use what others built.
+	Builds bool `json:",omitempty"`
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its
