@@ -81,6 +81,7 @@ type changes struct {
 	noises           []noiseFound
 	results          []resultRow
 	errors           []errorRow
+	outputs          map[outputKey]outputRow
 	stale            int
 	refused          int
 	queueChanged     bool
@@ -125,6 +126,7 @@ func (s *state) begin() {
 	s.changes = changes{
 		dirtyRequests:    make(map[events.RequestID]bool),
 		dirtyJobs:        make(map[events.JobID]bool),
+		outputs:          make(map[outputKey]outputRow),
 		dirtyAttempts:    make(map[events.Seq]*attemptRow),
 		dirtyLanes:       make(map[events.Lane]bool),
 		dirtyCollectors:  make(map[events.CollectorName]bool),

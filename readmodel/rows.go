@@ -255,6 +255,10 @@ type Job struct {
 	Forced string `db:"forced" json:"forced,omitempty"`
 	// Iterations is how often the job measures each test case, if it was changed so; 0 for as often as the definitions say.
 	Iterations int `db:"iterations" json:"iterations,omitempty"`
+	// Outputs are the names of what it stored for others. Built is what it is made of, and what it uses of others; nil for
+	// jobs that neither build nor use what others built.
+	Outputs []string  `db:"outputs" json:"-"`
+	Built   *JobBuilt `db:"built" json:"built,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.
