@@ -53,6 +53,8 @@ type Need struct {
 	Job   int          `json:"job"`
 	On    int          `json:"on"`
 	Until events.Until `json:"until,omitempty"`
+	// Output is the output of the other job that the need is met by; empty for one that is met by its end.
+	Output string `json:"output,omitempty"`
 }
 
 // Graph is the jobs of one graph in their states. Make it with New or Restore.
@@ -72,6 +74,8 @@ type Graph struct {
 	// none if there is none.
 	failFast bool
 	stop     int32
+	// stored are the outputs of the newest rounds, by number.
+	stored map[int][]string
 }
 
 // none is the cause of a job that is not skipped.
@@ -96,6 +100,18 @@ type edge struct {
 	on, job int32
 	ended   bool // any end meets it
 	met     bool
+	output  string // this output meets it; empty for none
+}
+
+// meets reports whether the end of the needed job meets the need.
+func (e edge) meets(s State) bool { return e.output == "" && (s == Succeeded || e.ended && s.Over()) }
+
+// dies returns 1 if a need that is not met cannot be met by a job in this state.
+func (e edge) dies(s State) int32 {
+	if !e.ended && (s.bad() || e.output != "" && s.Over()) {
+		return 1
+	}
+	return 0
 }
 
 // New returns a graph that will have so many jobs and needs. It is empty until Add and Need have named all of them.
@@ -133,7 +149,7 @@ func (g *Graph) Need(n Need) {
 	}
 	g.needs-- // one that cannot be is counted, too, so that the graph becomes complete
 	if g.has(n.Job) && g.has(n.On) && n.Job != n.On {
-		g.edges = append(g.edges, edge{on: int32(n.On), job: int32(n.Job), ended: n.Until == events.UntilEnded})
+		g.edges = append(g.edges, edge{on: int32(n.On), job: int32(n.Job), ended: n.Until == events.UntilEnded && n.Output == "", output: n.Output})
 	}
 }
 
@@ -181,7 +197,7 @@ func (g *Graph) Needs(f func(n Need, met bool)) {
 		if e.ended {
 			until = events.UntilEnded
 		}
-		f(Need{Job: int(e.job), On: int(e.on), Until: until}, e.met)
+		f(Need{Job: int(e.job), On: int(e.on), Until: until, Output: e.output}, e.met)
 	}
 }
 
@@ -207,8 +223,11 @@ func (g *Graph) Settle() []Change {
 	}
 	g.settled = true
 	g.sortEdges()
-	for _, e := range g.edges {
-		g.nodes[e.job].unmet++
+	for i := range g.edges {
+		e := &g.edges[i]
+		if e.met = e.output != "" && slices.Contains(g.stored[int(e.on)], e.output); !e.met {
+			g.nodes[e.job].unmet++
+		}
 	}
 	ends := map[int]State{}
 	for i := range g.nodes {
@@ -235,7 +254,7 @@ func (g *Graph) Settle() []Change {
 
 // sortEdges sorts the edges and finds the first one of each job.
 func (g *Graph) sortEdges() {
-	slices.SortFunc(g.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.on, b.on), cmp.Compare(a.job, b.job)) })
+	slices.SortFunc(g.edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.on, b.on), cmp.Compare(a.job, b.job), cmp.Compare(a.output, b.output)) })
 	g.from, g.into = make([]int32, len(g.nodes)+1), make([]int32, len(g.nodes)+1)
 	for _, e := range g.edges {
 		g.from[e.on+1]++
@@ -264,12 +283,14 @@ func (g *Graph) End(number int, end events.Outcome) []Change {
 	return w.changes()
 }
 
-// Again notes that a job that was over runs again. Its needs that were met stay met, and so do those on it. It returns
+// Again notes that a job that was over runs again. Its needs that were met stay met, and so do those on it: its outputs
+// are to come again for the others only. It returns
 // the jobs whose state changed, by number.
 func (g *Graph) Again(number int) []Change {
 	if !g.settled || !g.has(number) || !g.nodes[number].state.Over() {
 		return nil
 	}
+	g.lose(number)
 	w := newWalk(g)
 	w.set(number, Blocked, none)
 	g.nodes[number].begun = g.stop != none // somebody asks for it, although the graph is stopped

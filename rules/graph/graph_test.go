@@ -12,8 +12,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// made returns a settled graph of required jobs named by letters: "b:a c:b n|a" says that b and c need successes and
-// that n needs an end.
+// made returns a settled graph of required jobs named by letters: "b:a c:b n|a o<a" says that b and c need successes,
+// n an end and o an output.
 func made(t *testing.T, jobs int, needs string) *Graph {
 	t.Helper()
 	words := strings.Fields(needs)
@@ -25,6 +25,9 @@ func made(t *testing.T, jobs int, needs string) *Graph {
 		n := Need{Job: int(w[0] - 'a'), On: int(w[2] - 'a')}
 		if w[1] == '|' {
 			n.Until = events.UntilEnded
+		}
+		if w[1] == '<' {
+			n.Output = "out"
 		}
 		g.Need(n)
 	}
@@ -65,6 +68,13 @@ func TestStatesFollowFromEnds(t *testing.T) {
 		{"its later rounds are forced, too", "b:a c:b", "a- b^ b- b!", "frb"},
 		{"a forced job stays so when what it needs runs again and fails", "b:a", "b^ a- a! a-", "fr"},
 		{"one that does not wait stays as it is", "b:a", "a^ a+ b^", "sr"},
+		{"an output lets the one run that uses it", "b<a c:a", "a*", "rrb"},
+		{"it stays met when the build fails, and those that need its success are skipped", "b<a c:a", "a* a-", "frx"},
+		{"it stays met when the build runs again, and fails", "b<a c:a", "a* a+ b+ a! a-", "fsr"},
+		{"a build that fails without its output", "b<a c:b", "a-", "fxx"},
+		{"a build that succeeds without its output", "b<a c:b d:a", "a+", "sxxr"},
+		{"it runs again and stores it", "b<a c:b", "a+ a! a*", "rrb"},
+		{"the output and the success", "b<a b:a", "a*", "rb"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -147,6 +157,8 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 				n := Need{Job: job, On: r.IntN(job)}
 				if r.IntN(4) == 0 {
 					n.Until = events.UntilEnded
+				} else if r.IntN(3) == 0 {
+					n.Output = []string{"lib", "bin"}[r.IntN(2)]
 				}
 				needs = append(needs, n)
 			}
@@ -169,6 +181,13 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			judge.optional[i] = r.IntN(5) == 0
 			g.Add(i, judge.optional[i], end)
 			judge.ends[i] = State(end)
+			if r.IntN(6) == 0 {
+				judge.store(i, "lib")
+				g.Stored(i, "lib")
+			}
+			if !g.Complete() && r.IntN(8) == 0 {
+				g = roundTrip(t, g)
+			}
 		}
 		for _, n := range needs {
 			g.Need(n)
@@ -179,6 +198,9 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			for i := range jobs {
 				if got := g.State(i); got != want[i] {
 					t.Fatalf("seed %d, step %d: job %d is %s, want %s\n%v", seed, step, i, got, want[i], needs)
+				}
+				if got, want := g.Stale(i), judge.stale(want, i); got != want {
+					t.Fatalf("seed %d, step %d: job %d is stale: %v, want %v\n%v", seed, step, i, got, want, needs)
 				}
 			}
 			again := roundTrip(t, g)
@@ -200,6 +222,10 @@ func TestStatesOfRandomGraphs(t *testing.T) {
 			} else if r.IntN(4) == 0 {
 				judge.begun[job] = judge.begun[job] || failFast && judge.ends[job] == ""
 				changed = g.Begin(job)
+			} else if r.IntN(4) == 0 {
+				output := []string{"lib", "bin"}[r.IntN(2)]
+				judge.store(job, output)
+				changed = g.Stored(job, output)
 			} else if judge.ends[job] == "" {
 				end := []events.Outcome{events.Success, events.Success, events.Failure, events.Cancelled}[r.IntN(4)]
 				if g.State(job) != Ready && r.IntN(4) > 0 {
@@ -249,6 +275,24 @@ func roundTrip(t *testing.T, g *Graph) *Graph {
 	return &again
 }
 
+// store notes an output: from then on the needs of it are met.
+func (j judge) store(job int, output string) {
+	for k, n := range j.needs {
+		j.met[k] = j.met[k] || n.On == job && n.Output == output
+	}
+}
+
+// stale reports whether a job uses an output of one that failed.
+func (j judge) stale(states []State, job int) bool {
+	for k, n := range j.needs {
+		bad := states[n.On] == Failed || states[n.On] == Cancelled || states[n.On] == Skipped
+		if n.Job == job && j.met[k] && n.Output != "" && bad && states[job] != Skipped && !j.forced[job] {
+			return true
+		}
+	}
+	return false
+}
+
 // judge finds the states anew from what has ended.
 type judge struct {
 	needs []Need
@@ -289,7 +333,7 @@ func (j judge) states() []State {
 				if n.Job != i || j.met[k] {
 					continue
 				}
-				bad := out[n.On] == Failed || out[n.On] == Cancelled || out[n.On] == Skipped
+				bad := out[n.On] == Failed || out[n.On] == Cancelled || out[n.On] == Skipped || n.Output != "" && out[n.On] == Succeeded
 				if bad && n.Until == events.UntilSuccess {
 					out[i] = Skipped
 				} else if out[i] != Skipped {
@@ -298,7 +342,7 @@ func (j judge) states() []State {
 			}
 		}
 		for k, n := range j.needs {
-			if out[n.On] == Succeeded || n.Until == events.UntilEnded && out[n.On] != Blocked && out[n.On] != Ready && (out[n.On] != Skipped || j.stop() < 0) {
+			if n.Output == "" && out[n.On] == Succeeded || n.Until == events.UntilEnded && out[n.On] != Blocked && out[n.On] != Ready && (out[n.On] != Skipped || j.stop() < 0) {
 				j.met[k] = true
 			}
 		}
@@ -336,7 +380,7 @@ func ExampleGraph() {
 	// Output: [{0 ready failure} {1 blocked skipped} {2 blocked ready}]
 }
 
-// do carries out steps, such as "a+ b-": job a succeeds, b fails. 0 cancels, ! runs again, > begins, ^ forces.
+// do carries out steps, such as "a+ b-": job a succeeds, b fails. 0 cancels, ! runs again, > begins, ^ forces, * stores.
 func do(g *Graph, steps string) {
 	for _, w := range strings.Fields(steps) {
 		job := int(w[0] - 'a')
@@ -353,6 +397,8 @@ func do(g *Graph, steps string) {
 			g.Begin(job)
 		case '^':
 			g.Force(job)
+		case '*':
+			g.Stored(job, "out")
 		}
 	}
 }

@@ -23,6 +23,8 @@ type Job struct {
 	Optional bool  `json:"optional,omitempty"`
 	Forced   bool  `json:"forced,omitempty"`
 	Begun    bool  `json:"begun,omitempty"`
+	// Outputs are those that its newest round has stored.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // Held is a need, and whether it is met.
@@ -38,6 +40,7 @@ func Restore(rule events.OnFailure, jobs []Job, needs []Held) *Graph {
 	g.failFast = rule == events.FailFast
 	for number, j := range jobs {
 		g.Add(number, j.Optional, "")
+		g.keep(number, j.Outputs)
 	}
 	for _, n := range needs {
 		g.Need(n.Need)
@@ -60,9 +63,7 @@ func Restore(rule events.OnFailure, jobs []Job, needs []Held) *Graph {
 	for _, e := range g.edges {
 		if !e.met {
 			g.nodes[e.job].unmet++
-			if !e.ended {
-				g.nodes[e.job].dead += isBad(g.nodes[e.on].state)
-			}
+			g.nodes[e.job].dead += e.dies(g.nodes[e.on].state)
 		}
 	}
 	w := newWalk(g)
@@ -76,7 +77,7 @@ func Restore(rule events.OnFailure, jobs []Job, needs []Held) *Graph {
 }
 
 func (e edge) is(n Need) bool {
-	return int(e.on) == n.On && int(e.job) == n.Job && e.ended == (n.Until == events.UntilEnded)
+	return int(e.on) == n.On && int(e.job) == n.Job && e.ended == (n.Until == events.UntilEnded) && e.output == n.Output
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -84,7 +85,7 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 	i := image{Jobs: make([]Job, len(g.nodes)), LeftJobs: g.jobs, LeftNeeds: g.needs, FailFast: g.failFast}
 	for number, n := range g.nodes {
 		if n.known {
-			i.Jobs[number] = Job{n.state, n.optional, n.forced, n.begun}
+			i.Jobs[number] = Job{n.state, n.optional, n.forced, n.begun, g.stored[number]}
 		}
 	}
 	g.Needs(func(n Need, met bool) { i.Needs = append(i.Needs, Held{n, met}) })
@@ -115,6 +116,7 @@ func (g *Graph) UnmarshalJSON(data []byte) error {
 			half.Add(number, j.Optional, ended(j.State))
 		}
 		half.nodes[number].begun = j.Begun
+		half.keep(number, j.Outputs)
 	}
 	for _, n := range i.Needs {
 		half.Need(n.Need)

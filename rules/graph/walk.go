@@ -47,10 +47,8 @@ func (w *walk) set(number int, now State, cause int32) {
 			continue
 		}
 		to := &w.g.nodes[e.job]
-		if !e.ended {
-			to.dead += isBad(now) - isBad(was.state)
-		}
-		if now == Succeeded || e.ended && now.Over() && (now != Skipped || w.g.stop == none) {
+		to.dead += e.dies(now) - e.dies(was.state)
+		if e.meets(now) && (now != Skipped || w.g.stop == none) {
 			e.met = true
 			to.unmet--
 		}
@@ -107,13 +105,6 @@ func isOpen(s State) int {
 	return 1
 }
 
-func isBad(s State) int32 {
-	if s.bad() {
-		return 1
-	}
-	return 0
-}
-
 // look gives a job that has not ended the state that follows from its needs.
 func (w *walk) look(number int) {
 	n := &w.g.nodes[number]
@@ -135,7 +126,7 @@ func (w *walk) look(number int) {
 func (w *walk) cause(number int) int32 {
 	for _, i := range w.g.ins[w.g.into[number]:w.g.into[number+1]] {
 		e := w.g.edges[i]
-		if on := w.g.nodes[e.on]; !e.met && !e.ended && on.state.bad() {
+		if on := w.g.nodes[e.on]; !e.met && e.dies(on.state) > 0 {
 			if on.state == Skipped {
 				return on.cause
 			}
