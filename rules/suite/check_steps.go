@@ -20,6 +20,7 @@ func (c *checker) steps(path string, d Definitions, k Kind) {
 		c.reference(join(path, "does"), "does", k.Does, []string{DoesMeasure, DoesCommand, DoesBuild})
 	}
 	c.stored(path, d, k)
+	c.reuse(join(path, "reuse"), d, k)
 	if !k.RunsCommands() {
 		c.noSteps(path, k)
 		return

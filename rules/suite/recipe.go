@@ -167,7 +167,8 @@ func (d Definitions) recipeSteps(k Kind, job events.JobSpec) *recipeSteps {
 		r.Scenario = d.Scenarios[0].Name // the one of the test case that has the metrics
 	}
 	for _, o := range k.Outputs {
-		r.Outputs = append(r.Outputs, OutputPaths{Name: o.Name, Paths: inOrder(o.Paths)})
+		o.Paths = inOrder(o.Paths)
+		r.Outputs = append(r.Outputs, o)
 	}
 	slices.SortFunc(r.Outputs, func(a, b OutputPaths) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range k.Needs {

@@ -82,6 +82,7 @@ var unhashed = map[string]string{
 
 	"OutputPaths.Name":     changes,
 	"OutputPaths.Paths":    changes,
+	"OutputPaths.After":    changes,
 	"Checkout.Repository":  changes,
 	"Checkout.Revision":    changes,
 	"Checkout.Path":        changes,
