@@ -268,6 +268,8 @@ type SharedJob struct {
 	// Added says that another request had it made, and that it is a job of this request, too, from now on. Only added graphs
 	// have such jobs.
 	Added bool `json:"added,omitempty"`
+	// Outputs are the names of those that it has stored, if it has ended.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // JobNeeds says what a job needs.

@@ -77,7 +77,7 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 	}
 	for _, n := range part.Needs {
 		for _, on := range n.On {
-			s.need(g, graph.Need{Job: n.Job, On: on, Until: n.Until})
+			s.need(g, graph.Need{Job: n.Job, On: on, Until: n.Until, Output: n.Output})
 		}
 	}
 	s.dirtyGraphs[g.key()] = true

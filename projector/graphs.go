@@ -98,12 +98,12 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 	}
 	g.rules.Needs(func(n graph.Need, met bool) {
 		if i, differs := at[n.Job]; differs {
-			rows[i].Needs = append(rows[i].Needs, readmodel.GraphNeed{On: n.On, Until: n.Until, Met: met})
+			rows[i].Needs = append(rows[i].Needs, readmodel.GraphNeed{On: n.On, Until: n.Until, Output: n.Output, Met: met})
 		}
 	})
 	for _, row := range rows { // the needs of a graph that is not sealed are in the order of the log
 		slices.SortFunc(row.Needs, func(a, b readmodel.GraphNeed) int {
-			return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Until, b.Until))
+			return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Output, b.Output))
 		})
 	}
 	g.written = now
@@ -117,7 +117,7 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 		for _, row := range rows {
 			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional, Forced: row.Forced != "", Begun: row.Begun}
 			for _, n := range row.Needs {
-				needs = append(needs, graph.Held{Need: graph.Need{Job: row.Number, On: n.On, Until: n.Until}, Met: n.Met})
+				needs = append(needs, graph.Held{Need: graph.Need{Job: row.Number, On: n.On, Until: n.Until, Output: n.Output}, Met: n.Met})
 			}
 		}
 		g.rules = graph.Restore(g.row.OnFailure, jobs, needs)
@@ -131,7 +131,7 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 				g.rules.Begin(row.Number)
 			}
 			for _, n := range row.Needs {
-				g.rules.Need(graph.Need{Job: row.Number, On: n.On, Until: n.Until})
+				g.rules.Need(graph.Need{Job: row.Number, On: n.On, Until: n.Until, Output: n.Output})
 				named++
 			}
 		}

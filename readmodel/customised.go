@@ -116,7 +116,7 @@ func (g Graph) specs(name events.SuiteName) (jobs []events.JobSpec, needs []grap
 		}
 		for _, need := range n.Needs {
 			if on, known := place[need.On]; known {
-				needs = append(needs, graph.Need{Job: job, On: on, Until: need.Until})
+				needs = append(needs, graph.Need{Job: job, On: on, Until: need.Until, Output: need.Output})
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (g Graph) Drawn(link func(events.JobID) string) (jobs []graph.Drawn, needs 
 			jobs[i].Link = link(n.JobID)
 		}
 		for _, need := range n.Needs {
-			needs = append(needs, graph.Need{Job: i, On: g.Node(need.On), Until: need.Until})
+			needs = append(needs, graph.Need{Job: i, On: g.Node(need.On), Until: need.Until, Output: need.Output})
 		}
 	}
 	return jobs, needs

@@ -115,7 +115,9 @@ type GraphJob struct {
 type GraphNeed struct {
 	On    int          `json:"on"`
 	Until events.Until `json:"until,omitempty"`
-	Met   bool         `json:"met,omitempty"`
+	// Output is the output of the other job that meets it; empty for its end.
+	Output string `json:"output,omitempty"`
+	Met    bool   `json:"met,omitempty"`
 }
 
 // Graphs returns the graphs of a request with their jobs, by number; none if its jobs need no others and it has no samples.

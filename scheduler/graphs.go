@@ -42,7 +42,7 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, share
 		g.Shared = append(g.Shared, shared)
 	}
 	for _, n := range edges {
-		g.Need(graph.Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
+		g.Need(graph.Need{Job: number[n.Job], On: number[n.On], Until: n.Until, Output: n.Output})
 	}
 	return g, nil
 }

@@ -128,8 +128,8 @@ func written(v any) []byte {
 func (p Proposed) grouped() (all []events.JobNeeds) {
 	for _, n := range p.Needs {
 		last := len(all) - 1
-		if last < 0 || all[last].Job != n.Job || all[last].Until != n.Until {
-			all = append(all, events.JobNeeds{Job: n.Job, Until: n.Until})
+		if last < 0 || all[last].Job != n.Job || all[last].Until != n.Until || all[last].Output != n.Output {
+			all = append(all, events.JobNeeds{Job: n.Job, Until: n.Until, Output: n.Output})
 			last++
 		}
 		all[last].On = append(all[last].On, n.On)
@@ -188,7 +188,7 @@ func JoinParts(w events.GraphWanted, parts []events.GraphProposed) (p Proposed, 
 		p.Jobs = append(p.Jobs, part.Jobs...)
 		for _, n := range part.Needs {
 			for _, on := range n.On {
-				p.Needs = append(p.Needs, Need{Job: n.Job, On: on, Until: n.Until})
+				p.Needs = append(p.Needs, Need{Job: n.Job, On: on, Until: n.Until, Output: n.Output})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func JoinParts(w events.GraphWanted, parts []events.GraphProposed) (p Proposed, 
 // sortNeeds puts the needs in the order of the jobs, and takes out those that are said twice.
 func (p *Proposed) sortNeeds() {
 	slices.SortStableFunc(p.Needs, func(a, b Need) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Until, b.Until), cmp.Compare(a.On, b.On))
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Output, b.Output), cmp.Compare(a.On, b.On))
 	})
 	p.Needs = slices.Compact(p.Needs)
 }

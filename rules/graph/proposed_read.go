@@ -50,8 +50,9 @@ type writtenJob struct {
 type writtenNeeds []writtenNeed
 
 type writtenNeed struct {
-	On    *int         `json:"on"`
-	Until events.Until `json:"until,omitempty"`
+	On     *int         `json:"on"`
+	Until  events.Until `json:"until,omitempty"`
+	Output string       `json:"output,omitempty"`
 }
 
 // UnmarshalJSON reads needs one by one.
@@ -231,7 +232,7 @@ func (r *proposalReader) node() error {
 		return fmt.Errorf("the graph is too large: it may have %d jobs and %d needs; submit it in parts", MaxJobs, MaxNeeds)
 	}
 	for _, n := range one.Needs {
-		r.needs = append(r.needs, Need{Job: len(r.jobs), On: *n.On, Until: n.Until})
+		r.needs = append(r.needs, Need{Job: len(r.jobs), On: *n.On, Until: n.Until, Output: n.Output})
 	}
 	r.jobs, r.numbers = append(r.jobs, one.ProposedJob), append(r.numbers, one.Number)
 	return nil
@@ -279,7 +280,7 @@ func (p Proposed) Written() any {
 		nodes[i] = written{Number: j.Number, ProposedJob: j}
 	}
 	for _, n := range p.Needs {
-		nodes[n.Job].Needs = append(nodes[n.Job].Needs, writtenNeed{On: &p.Jobs[n.On].Number, Until: n.Until})
+		nodes[n.Job].Needs = append(nodes[n.Job].Needs, writtenNeed{On: &p.Jobs[n.On].Number, Until: n.Until, Output: n.Output})
 	}
 	return struct {
 		Nodes []written `json:"nodes"`

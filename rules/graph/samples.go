@@ -97,9 +97,9 @@ func Retrigger(w events.GraphWanted, tag events.Tag, jobs []Candidate, edges fun
 		of[n.Job] = append(of[n.Job], n)
 		switch {
 		case cloned[n.Job] && cloned[n.On]:
-			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until})
+			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: number[n.On], Until: n.Until, Output: n.Output})
 		case cloned[n.Job]:
-			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: other(n.On), Until: n.Until})
+			p.Needs = append(p.Needs, Need{Job: number[n.Job], On: other(n.On), Until: n.Until, Output: n.Output})
 		}
 	}
 	for at := 0; at < len(others); at++ {
@@ -107,7 +107,7 @@ func Retrigger(w events.GraphWanted, tag events.Tag, jobs []Candidate, edges fun
 			continue
 		}
 		for _, n := range of[others[at]] {
-			p.Needs = append(p.Needs, Need{Job: original[n.Job], On: other(n.On), Until: n.Until})
+			p.Needs = append(p.Needs, Need{Job: original[n.Job], On: other(n.On), Until: n.Until, Output: n.Output})
 		}
 	}
 	return p, Changed(w, p.Clones)
@@ -191,7 +191,7 @@ func (p Plan) AllNeeds(copies int, f func(Need)) {
 		}
 		for _, n := range p.Needs {
 			if n.Job < len(p.Clones) || i == copies-1 { // what the others need is said once
-				f(Need{Job: place(n.Job), On: place(n.On), Until: n.Until})
+				f(Need{Job: place(n.Job), On: place(n.On), Until: n.Until, Output: n.Output})
 			}
 		}
 	}

@@ -203,7 +203,7 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 	}
 	for _, n := range f.Graph.Needs {
 		for _, on := range n.On {
-			g.States.Need(graph.Need{Job: n.Job, On: on, Until: n.Until})
+			g.States.Need(graph.Need{Job: n.Job, On: on, Until: n.Until, Output: n.Output})
 		}
 	}
 	if g.States.Complete() && !g.States.Settled() {

@@ -28,8 +28,8 @@ type Graph struct {
 // Need adds a need. Those of one job come one after the other.
 func (g *Graph) Need(n graph.Need) {
 	last := len(g.Needs) - 1
-	if last < 0 || g.Needs[last].Job != n.Job || g.Needs[last].Until != n.Until {
-		g.Needs = append(g.Needs, events.JobNeeds{Job: n.Job, Until: n.Until})
+	if last < 0 || g.Needs[last].Job != n.Job || g.Needs[last].Until != n.Until || g.Needs[last].Output != n.Output {
+		g.Needs = append(g.Needs, events.JobNeeds{Job: n.Job, Until: n.Until, Output: n.Output})
 		last++
 	}
 	g.Needs[last].On = append(g.Needs[last].On, n.On)

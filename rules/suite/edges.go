@@ -86,7 +86,7 @@ func (d Definitions) Edges(jobs []events.JobSpec) []graph.Need {
 					if len(edges) > graph.MaxNeeds { // too many already: the check of the graph says so
 						return edges
 					}
-					edges = append(edges, graph.Need{Job: i, On: other, Until: need.Until})
+					edges = append(edges, graph.Need{Job: i, On: other, Until: need.Until, Output: need.Output})
 				}
 			}
 		}

@@ -61,6 +61,8 @@ type PlannedJob struct {
 type PlannedNeed struct {
 	On    int          `json:"on"`
 	Until events.Until `json:"until,omitempty"`
+	// Output is the output of the other job that meets it; empty for its end.
+	Output string `json:"output,omitempty"`
 }
 
 // PlannedOff is a job that is switched off.
@@ -97,7 +99,7 @@ func (d Definitions) PlannedJobs(jobs []events.JobSpec, off []OffJob, named bool
 		}
 	}
 	for _, n := range needs {
-		made[n.Job].Needs = append(made[n.Job].Needs, PlannedNeed{n.On, n.Until})
+		made[n.Job].Needs = append(made[n.Job].Needs, PlannedNeed{n.On, n.Until, n.Output})
 	}
 	for i, o := range off {
 		one := PlannedOff{Name: names[len(jobs)+i], Label: labels[len(jobs)+i], Reason: o.Reason}
