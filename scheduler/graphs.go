@@ -37,7 +37,7 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, share
 		number[i] = len(made) + len(g.Shared)
 		shared := events.SharedJob{Number: number[i], ID: spec.ID, Optional: spec.Optional}
 		if end := s.StateOf(spec.ID); end.Terminal() {
-			shared.Outcome = events.Outcome(end)
+			shared.Outcome, shared.Outputs = events.Outcome(end), s.OutputsOf(spec.ID)
 		}
 		g.Shared = append(g.Shared, shared)
 	}

@@ -193,13 +193,13 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 			}
 			continue
 		}
-		l.number(g, f.Graph.First+i, spec.ID, spec.Optional, "")
+		l.number(g, events.SharedJob{Number: f.Graph.First + i, ID: spec.ID, Optional: spec.Optional})
 	}
 	for _, s := range f.Graph.Shared {
 		if g.Kind == events.GraphAdded && !s.Added && !g.States.Settled() {
 			g.Lent = append(g.Lent, s.Number)
 		}
-		l.number(g, s.Number, s.ID, s.Optional, s.Outcome)
+		l.number(g, s)
 	}
 	for _, n := range f.Graph.Needs {
 		for _, on := range n.On {
@@ -213,16 +213,23 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 	}
 }
 
-// number gives a job its number. outcome is its end if the event knows it.
-func (l *Ledger) number(g *Graph, number int, id events.JobID, optional bool, outcome events.Outcome) {
+// number gives a job its number. Of a job that had ended before the event, the event knows how, and with which outputs.
+func (l *Ledger) number(g *Graph, s events.SharedJob) {
+	number, id, outputs := s.Number, s.ID, s.Outputs
 	if number < 0 || number >= len(g.Jobs) || g.Jobs[number] != "" {
 		return
 	}
-	if state := l.StateOf(id); outcome == "" && state.Terminal() {
-		outcome = events.Outcome(state)
+	if s.Outcome == "" {
+		if state := l.StateOf(id); state.Terminal() {
+			s.Outcome = events.Outcome(state)
+		}
+		outputs = l.OutputsOf(id)
 	}
 	l.enter(id, place{g, number})
-	g.States.Add(number, optional, outcome)
+	g.States.Add(number, s.Optional, s.Outcome)
+	for _, name := range outputs {
+		g.States.Stored(number, name)
+	}
 	if j, ok := l.Jobs[id]; ok && j.Place > 0 && !j.State.Terminal() {
 		g.States.Begin(number)
 	}

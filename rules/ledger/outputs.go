@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/job"
 )
 
@@ -74,6 +75,20 @@ func (l *Ledger) yields(id events.JobID, y Yielded) {
 	}
 	l.Outputs[id] = all
 	l.store(id, y)
+	for _, at := range l.in[id] {
+		changed := at.graph.States.Stored(at.number, y.Name)
+		l.follow(at.graph, changed, "")
+		l.reline(at.graph.of(changed))
+	}
+}
+
+// OutputsOf returns the names of what a job yielded, sorted.
+func (l *Ledger) OutputsOf(id events.JobID) (names []string) {
+	for _, y := range l.Outputs[id] {
+		names = append(names, y.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // OutputOf returns what a job yielded under a name; false if it did not, or if that is forgotten.
@@ -88,7 +103,21 @@ func (l *Ledger) OutputOf(id events.JobID, name string) (Yielded, bool) {
 
 // NeedsOutput reports whether an open graph still needs an output that a lane stored.
 func (l *Ledger) NeedsOutput(lane events.Lane, digest events.Digest) bool {
-	return slices.ContainsFunc(l.yielders[stored{lane, digest}], func(id events.JobID) bool { return len(l.in[id]) > 0 })
+	return slices.ContainsFunc(l.yielders[stored{lane, digest}], func(id events.JobID) bool {
+		return slices.ContainsFunc(l.Outputs[id], func(y Yielded) bool {
+			return y.Lane == lane && y.Digest == digest && slices.ContainsFunc(l.in[id], func(at place) bool { return at.graph.uses(at.number, y.Name) })
+		})
+	})
+}
+
+// uses reports whether a job of a graph may still use an output of another one: it has not succeeded. One that failed or is
+// skipped may run again while the graph is open.
+func (g *Graph) uses(number int, output string) (uses bool) {
+	if !g.States.Settled() { // its jobs and needs are still to be named
+		return true
+	}
+	g.States.Uses(number, output, func(job int) { uses = uses || g.States.State(job) != graph.Succeeded })
+	return uses
 }
 
 // inherit gives a job the outputs of another one that did the same.

@@ -128,20 +128,64 @@ func TestOutputsOutliveTheirJobs(t *testing.T) {
 	}
 }
 
+// needing makes a graph in which one job uses an output of another one.
+func (w *teller) needing(id events.RequestID, output string) (build, user events.JobSpec) {
+	w.Helper()
+	var made []events.JobSpec
+	for _, kind := range []events.JobKind{"build", "use"} {
+		spec := events.JobSpec{Artifact: events.Artifact{Suite: "m", Tag: "t1", Kind: events.Master}, Kind: kind, Target: "here", RequestID: id}
+		spec.ID = spec.First()
+		made = append(made, spec)
+	}
+	w.happens(
+		events.GraphCreated{RequestID: id, Kind: events.GraphRepair, Key: "k", Jobs: 2, Needs: 1},
+		events.JobsCreated{RequestID: id, Key: "k", Jobs: made, Graph: &events.GraphPart{Needs: []events.JobNeeds{{Job: 1, On: []int{0}, Output: output}}}},
+	)
+	return made[0], made[1]
+}
+
+func TestOutputsLetJobsRun(t *testing.T) {
+	w := tell(t)
+	id, _ := w.starts("t1", "")
+	build, user := w.needing(id, "toolchain")
+	w.begins(build)
+	w.happens(w.output(build, "docs", "d1"))
+	if !w.Held(w.Jobs[user.ID]) {
+		t.Fatal("another output lets it run")
+	}
+	w.happens(w.output(build, "toolchain", "d2"))
+	if w.Held(w.Jobs[user.ID]) {
+		t.Fatal("its output is stored, and it still waits")
+	}
+}
+
+// An output is needed until those that use it have succeeded, or their graph has ended.
 func TestOutputsOfOpenGraphsAreNeeded(t *testing.T) {
 	w := tell(t)
-	id, jobs := w.starts("t1", "")
-	samples := w.samples(id, "", jobs[0])
-	w.begins(samples[0])
-	w.happens(w.output(samples[0], "toolchain", "d1"))
-	lane := samples[0].Lane()
+	id, _ := w.starts("t1", "")
+	build, user := w.needing(id, "toolchain")
+	lane := build.Lane()
+	needs := func(when string, want bool) {
+		t.Helper()
+		if w.NeedsOutput(lane, "d1") != want {
+			t.Errorf("%s: needed is not %v", when, want)
+		}
+	}
+	w.begins(build)
+	needs("before it is stored", false)
+	w.happens(w.output(build, "toolchain", "d1"), w.output(build, "docs", "d2"))
+	needs("stored", true)
 	other := lane
 	other.Set++
-	if !w.NeedsOutput(lane, "d1") || w.NeedsOutput(lane, "d2") || w.NeedsOutput(other, "d1") {
-		t.Error("the open graph needs exactly what its job has stored")
+	if w.NeedsOutput(lane, "d2") || w.NeedsOutput(other, "d1") {
+		t.Error("what no job uses is needed, or what another lane has stored")
 	}
-	w.happens(events.GraphEnded{RequestID: id, Graph: 1, Outcome: events.Success, Jobs: 1})
-	if w.NeedsOutput(lane, "d1") {
-		t.Error("a graph that has ended needs it still")
-	}
+	w.happens(events.JobFinished{
+		Lane: lane, Place: w.place(lane), JobID: build.ID, RequestID: id, Token: w.attempts[build.ID], Attempt: 1, Collector: "c", Outcome: events.Failure,
+	})
+	needs("the build has failed", true)
+	w.ends(user, events.Failure)
+	needs("its user has failed", true)
+	w.happens(events.GraphEnded{RequestID: id, Graph: 0, Outcome: events.Failure, Jobs: 2, Failed: 2})
+	needs("the graph has ended", false)
 }
