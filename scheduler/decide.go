@@ -74,6 +74,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			out = append(out, d)
 		}
 	}
+	out = append(out, decideReuse(s)...)
 	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
 	if s.Shared { // a crowd of requests that start must not delay a dispatch
 		out = append(out, decideLanes(s, waits)...)
@@ -214,6 +215,9 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 	choice, next, ok := s.Next(lane, w)
 	if !ok {
 		return decision{}, false
+	}
+	if d, ok := s.taken(next.ID, l); ok {
+		return d, len(d.facts) > 0
 	}
 	spec := next.Spec().Bound(l)
 	if spec.Inputs, ok = s.Inputs(next); !ok {

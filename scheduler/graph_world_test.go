@@ -42,6 +42,8 @@ type graphFarm struct {
 	moved int
 	// within is how long the graphs may take; 0 for no deadline. random gives some a deadline.
 	within time.Duration
+	// done says what else a success of a job means, and completes its end; nil for nothing.
+	done func(j *ledger.Job, f *events.JobFinished) []events.Fact
 }
 
 func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
@@ -203,6 +205,9 @@ func (f *graphFarm) work() bool {
 		}
 		if end == '-' {
 			finished.Outcome, finished.Reason, finished.Measured = events.Failure, "it failed", 0
+		} else if f.done != nil {
+			f.fold(f.done(j, &finished)...)
+			j = f.state.Jobs[work.JobID] // the scheduler may have died
 		}
 		f.ran = append(f.ran, string(j.Spec().Kind))
 		f.fold(finished)
@@ -341,6 +346,10 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		}
 	case events.JobFinished:
 		j.ended[f.JobID] = f.Outcome
+	case events.JobReused:
+		if j.ended[f.JobID] == "" && !j.placed[f.JobID] {
+			j.ended[f.JobID] = events.Success
+		}
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
 			if j.ended[id] == "" { // one after another

@@ -67,6 +67,11 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 		case w.Expired:
 			l.Reason = Late
 		}
+	case events.JobReused:
+		if l.State != events.JobQueued || l.Place != 0 {
+			return l, false
+		}
+		l.State, l.Reason, l.EndedAt = events.JobSuccess, "", at
 	case events.WorkFact:
 		return liveWork(l, f, seq, at), true
 	case events.ResultFact:

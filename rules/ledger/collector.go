@@ -33,6 +33,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		}
 		c.Matched, c.Suite2 = slices.Contains(f.Knows, events.KnowsMatched), slices.Contains(f.Knows, events.KnowsSuite2)
 		c.Builds = slices.Contains(f.Knows, events.KnowsBuild)
+		c.Fingerprint, c.Drivers = f.Environment.Fingerprint, f.Drivers
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:
 		if f.Instance == process {
@@ -48,6 +49,9 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		l.lane(c.Lane()).Takers++
 	}
 	l.foldSlot(c, took)
+	if _, online := f.(events.CollectorOnline); online {
+		l.noteServer(c.Lane())
+	}
 	for _, lane := range []events.Lane{before, c.Lane()} {
 		if lane != (events.Lane{}) {
 			l.noteUnserved(lane)

@@ -90,6 +90,7 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
 	case events.JobsRetired:
 		l.Retention.retired(f, e.Time)
+		l.forgetDone(f)
 	case events.AlertRaised:
 		l.foldRaised(f)
 	case events.AlertCleared:
@@ -160,6 +161,8 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.foldGraphEnded(f)
 	case events.JobForced:
 		l.force(f)
+	case events.JobReused:
+		l.foldReused(f)
 	case events.GraphCancelled:
 		if g := l.graph(id, f.Graph); g != nil {
 			g.Expired = g.Expired || f.Expired
@@ -317,6 +320,7 @@ func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
 	line := l.lineOf(j)
 	line.Queued[maker] = append(line.Queued[maker], j.ID)
 	j.lined = true
+	l.noteAlike(j)
 	l.noteUnserved(j.Lane())
 }
 
@@ -415,6 +419,7 @@ func (l *Ledger) unqueue(j *Job) {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
 	j.lined = false
+	l.noteAlike(j)
 	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
 		delete(line.Queued, j.of.request)
@@ -492,6 +497,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	case events.AttemptReleased:
 		l.foldReleased(j, f)
 	case events.JobFinished:
+		l.foldKey(j, f, e.Seq)
 		l.foldFault(j, f)
 		if !j.Sampled() { // it may measure a part only
 			l.Lengths.learn(j.Sort(), f)
@@ -576,6 +582,7 @@ func (l *Ledger) foldAssignment(f events.AssignmentFact) {
 	if lane.Assignment.Serving != "" {
 		lane.Served = lane.Assignment.Serving
 	}
+	l.noteServer(f.Where())
 }
 
 func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {

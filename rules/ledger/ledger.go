@@ -122,6 +122,11 @@ type Ledger struct {
 	Outputs  map[events.JobID][]Yielded
 	Spent    []events.JobID
 	yielders map[stored][]events.JobID
+	// Done are the runs that others may take over, by their keys. Alike are the jobs that wait and may take one over, by the
+	// request that had them made (reuse.go).
+	Done  map[events.Digest]Run
+	Alike map[events.RequestID]map[events.JobID]bool `json:"-"`
+	keys  keyed
 	// Lengths holds how long the last jobs took.
 	Lengths   Lengths `json:"-"`
 	Retention Retention
@@ -244,6 +249,9 @@ type Collector struct {
 	Suite2 bool
 	// Builds says that it can build, and use what others built.
 	Builds bool `json:",omitempty"`
+	// Fingerprint is that of its newest process, Drivers are the versions in which that measures.
+	Fingerprint events.Digest     `json:",omitempty"`
+	Drivers     map[string]string `json:",omitempty"`
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its
@@ -308,7 +316,7 @@ func New() *Ledger {
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
-		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
+		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),

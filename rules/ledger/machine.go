@@ -411,6 +411,7 @@ func (l *Ledger) back(j *Job, since time.Time) {
 	}
 	line.Queued[maker] = slices.Insert(waiting, i, j.ID)
 	j.lined = true
+	l.noteAlike(j)
 	if j.like.Matched {
 		l.ready(j, since)
 	}

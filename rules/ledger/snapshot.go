@@ -158,6 +158,7 @@ func (l *Ledger) restoreLine(line Line) {
 		for _, id := range ids {
 			if j, ok := l.Jobs[id]; ok {
 				j.lined = true
+				l.noteAlike(j)
 			}
 		}
 	}

@@ -67,7 +67,12 @@ func (d Definitions) namesSources(k Kind) bool {
 	if k.RunsCommands() {
 		return k.Source == "" || k.SourceDigest != ""
 	}
-	return !slices.ContainsFunc(d.Benchmarks, func(b BenchmarkDef) bool { return b.Kind == k.Name && b.SourceDigest == "" })
+	for i := range d.Benchmarks { // each is large
+		if b := &d.Benchmarks[i]; b.Kind == k.Name && b.SourceDigest == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // TakesTree reports whether the content of its artifact goes into a job: of a build that of the commit, of a job that uses
@@ -83,7 +88,7 @@ func (d Definitions) Key(job events.JobSpec, with Goes) (key events.Digest, ok b
 	if !d.Reuses(job) || d.TakesTree(job) == (with.Tree == "") {
 		return "", false
 	}
-	recipe, err := d.Recipe(job)
+	plans, err := d.Plan(job)
 	if err != nil {
 		return "", false
 	}
@@ -94,14 +99,13 @@ func (d Definitions) Key(job events.JobSpec, with Goes) (key events.Digest, ok b
 		Tree        events.Digest `json:"tree"`
 		Fingerprint events.Digest `json:"fingerprint"`
 		Drivers     []string      `json:"drivers"`
-	}{keyVersion, recipe, []string{}, with.Tree, "", []string{}}
+	}{keyVersion, d.recipe(job, plans), []string{}, with.Tree, "", []string{}}
 	for _, i := range with.Inputs {
 		whole.Inputs = append(whole.Inputs, fmt.Sprintf("%s/%s=%s", i.Kind, i.Name, i.Digest))
 	}
 	slices.Sort(whole.Inputs)
 	if kind, _ := d.Kind(job.Kind); !kind.RunsCommands() {
-		plans, err := d.Plan(job)
-		if err != nil || len(plans) == 0 || with.Fingerprint == "" || d.Artifact.Kind == ArtifactBuilt && len(with.Inputs) == 0 {
+		if len(plans) == 0 || with.Fingerprint == "" || d.Artifact.Kind == ArtifactBuilt && len(with.Inputs) == 0 {
 			return "", false
 		}
 		whole.Fingerprint = with.Fingerprint

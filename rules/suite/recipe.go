@@ -92,6 +92,11 @@ func (d Definitions) Recipe(job events.JobSpec) (events.Digest, error) {
 	if err != nil {
 		return "", err
 	}
+	return d.recipe(job, plans), nil
+}
+
+// recipe returns the recipe of a job that measures what is planned.
+func (d *Definitions) recipe(job events.JobSpec, plans []BenchmarkPlan) events.Digest {
 	kind, _ := d.Kind(job.Kind)
 	target, _ := d.Target(job.Target)
 	profile, _ := d.Profile(job.Profile)
@@ -120,7 +125,7 @@ func (d Definitions) Recipe(job events.JobSpec) (events.Digest, error) {
 	if !named {
 		r.Root, r.Revision = d.Sources.Root, d.Sources.Revision
 	}
-	return r.digest(), nil
+	return r.digest()
 }
 
 func (r recipe) digest() events.Digest {
@@ -150,7 +155,7 @@ func benchmarkOf(p BenchmarkPlan) recipeBenchmark {
 
 // recipeSteps returns what a job of a kind runs. {tag} and the like are replaced: where a command names the tag, each tag is
 // another recipe.
-func (d Definitions) recipeSteps(k Kind, job events.JobSpec) *recipeSteps {
+func (d *Definitions) recipeSteps(k Kind, job events.JobSpec) *recipeSteps {
 	fields := strings.NewReplacer("{tag}", string(job.Artifact.Tag), "{target}", string(job.Target), "{profile}", string(job.Profile), "{backend}", string(job.Backend))
 	r := &recipeSteps{
 		Steps: replaced(fields, k.Steps), Always: replaced(fields, k.Always), Source: k.Source, SourceDigest: k.SourceDigest,

@@ -1,0 +1,207 @@
+package ledger
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
+	"github.com/tachobench/tacho/rules/suite"
+)
+
+// Nothing is done twice that is the same. Done has the newest run for each key (rules/suite) that really ran and succeeded. A
+// job that waits and has the key of one takes it over, and never runs.
+
+// Run is a run that others may take over.
+type Run struct {
+	Job events.JobID
+	// Seq is the event of its end, and Ended when that was.
+	Seq   events.Seq
+	Ended time.Time
+}
+
+// maxDone bounds the runs that can be taken over. Beyond it the oldest leave, an eighth of them at once.
+const maxDone = 50_000
+
+// foldKey notes under its key what a run did, and gives a job that took a run over the outputs of that.
+func (l *Ledger) foldKey(j *Job, f events.JobFinished, seq events.Seq) {
+	switch {
+	case f.Outcome != events.Success || j.State.Terminal():
+	case f.ReusedFrom != "":
+		l.inherit(j.ID, f.ReusedFrom)
+	case f.Key != "" && f.Skipped == 0 && l.counts(j):
+		l.Done[f.Key] = Run{j.ID, seq, l.at}
+		l.boundDone()
+		l.noteKey(f.Key)
+	}
+}
+
+// counts reports whether what a job does may stand for others and others for it: not if it is a sample or a pair, if people let
+// it run without what it needs, or if its request has definitions that nobody else uses.
+func (l *Ledger) counts(j *Job) bool {
+	r, ok := l.Requests[j.of.request]
+	return ok && !j.Sampled() && (j.of.more == nil || j.of.more.against == (events.Artifact{})) && !r.Pins().Customised &&
+		!slices.ContainsFunc(l.in[j.ID], func(at place) bool { return at.graph.States.Forced(at.number) })
+}
+
+// Takes reports whether a job may take another one's run over, if their keys are equal. What a person asked to run again runs,
+// and so does what has begun: it may have results of its own.
+func (l *Ledger) Takes(j *Job) bool {
+	return j.Round == 0 && j.Attempt == 0 && !j.State.Terminal() && l.counts(j)
+}
+
+// KeyOf returns the key of a job that waits, as it would have it on a lane; false if it takes nothing over, or if not all that
+// goes into it is known.
+func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
+	d, known := l.Definitions[j.of.definitions]
+	if !known || d.Version < suite.FormVersion || !l.Takes(j) || j.State != events.JobQueued || j.Place > 0 {
+		return "", false
+	}
+	var with suite.Goes
+	if with.Inputs, known = l.goesInto(j); !known {
+		return "", false
+	}
+	if lane, ok := l.Lanes[on]; ok {
+		c := l.Collector(lane.Assignment.Serving)
+		with.Fingerprint, with.Drivers = c.Fingerprint, c.Drivers
+	}
+	return d.Key(j.Spec(), with)
+}
+
+// goesInto returns the outputs that a job uses, in the first graph that has it ready; false if one of them is not known.
+func (l *Ledger) goesInto(j *Job) (inputs []events.Input, known bool) {
+	known = true
+	for _, at := range l.in[j.ID] {
+		if at.graph.States.State(at.number) != graph.Ready {
+			continue
+		}
+		at.graph.States.Inputs(at.number, func(on int, output string) {
+			from := l.Jobs[at.graph.Jobs[on]]
+			y, yielded := l.OutputOf(at.graph.Jobs[on], output)
+			if known = known && yielded && from != nil; known {
+				inputs = append(inputs, events.Input{Output: y.Output, JobID: from.ID, Kind: from.like.Kind, Lane: y.Lane})
+			}
+		})
+		break
+	}
+	return inputs, known
+}
+
+// Taken returns the run that a job which waits takes over on a lane; false if it has to run.
+func (l *Ledger) Taken(j *Job, on events.Lane) (run Run, key events.Digest, ok bool) {
+	if key, ok = l.KeyOf(j, on); !ok {
+		return Run{}, "", false
+	}
+	run, ok = l.Done[key]
+	return run, key, ok && run.Job != j.ID && l.Wanted(j)
+}
+
+// noteAlike notes whether a job stands in a line and can take a run over.
+func (l *Ledger) noteAlike(j *Job) {
+	if key, had := l.keys.of[j.ID]; had {
+		delete(l.keys.of, j.ID)
+		delete(l.keys.jobs[key], j.ID)
+		if len(l.keys.jobs[key]) == 0 {
+			delete(l.keys.jobs, key)
+		}
+		l.alike(j, false)
+	}
+	if !j.lined {
+		return
+	}
+	key, ok := l.KeyOf(j, j.Lane())
+	if !ok {
+		return
+	}
+	l.keys.of[j.ID] = key
+	if l.keys.jobs[key] == nil {
+		l.keys.jobs[key] = map[events.JobID]bool{}
+	}
+	l.keys.jobs[key][j.ID] = true
+	_, done := l.Done[key]
+	l.alike(j, done)
+}
+
+// keyed are the jobs that stand in a line and whose keys are known.
+type keyed struct {
+	of   map[events.JobID]events.Digest
+	jobs map[events.Digest]map[events.JobID]bool
+}
+
+func (l *Ledger) alike(j *Job, is bool) {
+	all := l.Alike[j.of.request]
+	switch {
+	case is && all == nil:
+		l.Alike[j.of.request] = map[events.JobID]bool{j.ID: true}
+	case is:
+		all[j.ID] = true
+	default:
+		if delete(all, j.ID); len(all) == 0 {
+			delete(l.Alike, j.of.request)
+		}
+	}
+}
+
+// noteKey notes for the jobs that wait with a key whether there is a run with it.
+func (l *Ledger) noteKey(key events.Digest) {
+	_, done := l.Done[key]
+	for id := range l.keys.jobs[key] {
+		l.alike(l.Jobs[id], done)
+	}
+}
+
+// noteServer notes that the collector that serves a lane is another one, or another process: what waits there has other keys.
+func (l *Ledger) noteServer(name events.Lane) {
+	lane, ok := l.Lanes[name]
+	if !ok {
+		return
+	}
+	for _, request := range slices.Sorted(maps.Keys(lane.Queued)) {
+		for _, id := range lane.Queued[request] {
+			l.noteAlike(l.Jobs[id])
+		}
+	}
+}
+
+// foldReused ends a job that takes a run over.
+func (l *Ledger) foldReused(f events.JobReused) {
+	j, ok := l.Jobs[f.JobID]
+	if !ok || j.State != events.JobQueued || j.Place > 0 {
+		return
+	}
+	l.inherit(j.ID, f.From)
+	l.live(j, f, l.Seq)
+	l.unqueue(j)
+	l.noteUnserved(j.Lane())
+	l.Outbox.finished(j.of.request, News{l.Seq, l.stored})
+	l.Moved = later(l.Moved, l.stored)
+	l.rest(j)
+}
+
+// boundDone lets the oldest runs leave if there are too many.
+func (l *Ledger) boundDone() {
+	if len(l.Done) <= maxDone {
+		return
+	}
+	oldest := slices.SortedFunc(maps.Keys(l.Done), func(a, b events.Digest) int { return cmp.Compare(l.Done[a].Seq, l.Done[b].Seq) })
+	for _, key := range oldest[:maxDone/8] {
+		delete(l.Done, key)
+		l.noteKey(key)
+	}
+}
+
+// forgetDone forgets the runs that have left the tables: nobody could be shown what was taken over.
+func (l *Ledger) forgetDone(f events.JobsRetired) {
+	before, err := time.Parse(time.RFC3339, f.EndedBefore)
+	if err != nil {
+		return
+	}
+	for key, run := range l.Done {
+		if run.Ended.Before(before) {
+			delete(l.Done, key)
+			l.noteKey(key)
+		}
+	}
+}
