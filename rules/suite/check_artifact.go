@@ -14,6 +14,7 @@ const (
 	ArtifactURL         = "url"
 	ArtifactGit         = "git"
 	ArtifactPath        = "path"
+	ArtifactBuilt       = "built"
 )
 
 func (c *checker) artifact(d Definitions) {

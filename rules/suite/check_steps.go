@@ -17,8 +17,9 @@ const (
 // steps checks what the jobs of a kind run that are not measured.
 func (c *checker) steps(path string, d Definitions, k Kind) {
 	if k.Does != "" {
-		c.reference(join(path, "does"), "does", k.Does, []string{DoesMeasure, DoesCommand})
+		c.reference(join(path, "does"), "does", k.Does, []string{DoesMeasure, DoesCommand, DoesBuild})
 	}
+	c.stored(path, d, k)
 	if !k.RunsCommands() {
 		c.noSteps(path, k)
 		return
@@ -34,8 +35,9 @@ func (c *checker) steps(path string, d Definitions, k Kind) {
 	if k.PerSet {
 		c.report(join(path, "per_set"), "kind %q has per_set and does = %q: sets part benchmarks, and it measures none; remove per_set", k.Name, k.Does)
 	}
-	c.commands(join(path, "steps"), k, k.Steps)
-	c.commands(join(path, "always"), k, k.Always)
+	c.build(path, d, k)
+	c.commands(join(path, "steps"), d, k, k.Steps)
+	c.commands(join(path, "always"), d, k, k.Always)
 	for i, e := range k.Env {
 		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
 			c.report(index(join(path, "env"), i), "env %q: use NAME=value", e)
@@ -62,9 +64,12 @@ func (c *checker) noSteps(path string, k Kind) {
 		{"env", len(k.Env) > 0},
 		{"timeout", k.Timeout != ""},
 		{"success", !k.Success.empty()},
+		{"tokens", k.Tokens != Tokens{}},
+		{"checkouts", len(k.Checkouts) > 0},
+		{"retries", k.Retries != 0},
 	} {
 		if f.given {
-			c.report(join(path, f.key), "%s is only for kinds with does = %q: add it to kind %q, or remove %s", f.key, DoesCommand, k.Name, f.key)
+			c.report(join(path, f.key), "%s is only for kinds with does = %q or %q: add it to kind %q, or remove %s", f.key, DoesCommand, DoesBuild, k.Name, f.key)
 		}
 	}
 }
@@ -74,7 +79,8 @@ func (s Success) empty() bool {
 }
 
 // commands checks the arguments of commands.
-func (c *checker) commands(path string, k Kind, all [][]string) {
+func (c *checker) commands(path string, d Definitions, k Kind, all [][]string) {
+	known := k.fields(d)
 	for i, argv := range all {
 		at := index(path, i)
 		if len(argv) == 0 || argv[0] == "" {
@@ -83,8 +89,8 @@ func (c *checker) commands(path string, k Kind, all [][]string) {
 		}
 		c.cacheFields(at, argv, k)
 		for j, argument := range argv {
-			text := cacheField.ReplaceAllString(argument, "")
-			known := []string{"{tag}", "{target}", "{profile}", "{backend}", "{artifact}", "{source}"}
+			c.inputFields(index(at, j), argument, k)
+			text := inputField.ReplaceAllString(cacheField.ReplaceAllString(argument, ""), "")
 			for _, f := range field.FindAllString(text, -1) {
 				if !slices.Contains(known, f) {
 					c.report(index(at, j), "unknown field %s: use %s; a program with braces belongs into a script", f, either(known))

@@ -121,7 +121,7 @@ type Kind struct {
 	// and yield Outputs; empty or "measure" for those that measure benchmarks.
 	Does string `toml:"does" json:"does,omitempty"`
 	// Steps are commands that run one after another, each after the success of the one before. Always run at the end in any
-	// case. {tag} {target} {profile} {backend} {artifact} {source} and {cache:NAME} are replaced.
+	// case. {tag} {target} {profile} {backend} {artifact} {source} {tokens} {cache:NAME} and {input:NAME} are replaced.
 	Steps  [][]string `toml:"steps" json:"steps,omitempty"`
 	Always [][]string `toml:"always" json:"always,omitempty"`
 	// Source is the program in whose directory they run, relative to the root of the sources (in the file: to its
@@ -163,6 +163,9 @@ type Tokens struct {
 type OutputPaths struct {
 	Name  string   `toml:"name" json:"name"`
 	Paths []string `toml:"paths" json:"paths"`
+	// After is the number of the step, from 1, after whose success an output of a build is stored; 0 for after the success of
+	// the job.
+	After int `toml:"after" json:"after,omitempty"`
 }
 
 // Checkout is a tree that a job gets: Revision is a full commit, a branch (which is resolved when the job is made), {tag} or

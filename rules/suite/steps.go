@@ -17,8 +17,11 @@ const (
 	DoesBuild   = "build"
 )
 
-// RunsCommands reports whether the jobs of the kind run commands instead of measuring benchmarks.
-func (k Kind) RunsCommands() bool { return k.Does == DoesCommand }
+// RunsCommands reports whether the jobs of the kind run commands, or build, instead of measuring benchmarks.
+func (k Kind) RunsCommands() bool { return k.Does == DoesCommand || k.Builds() }
+
+// Builds reports whether the jobs of the kind run their commands in a tree of the artifact's commit, and yield outputs.
+func (k Kind) Builds() bool { return k.Does == DoesBuild }
 
 // Success says which end of its commands is the success of a job. The first rule that applies decides: a time limit, a code
 // of RetryExit, any other code than those of Exit, a line that matches Fail, a pattern of Require that no line matches,
@@ -37,15 +40,16 @@ type Success struct {
 
 // StepsPlan says what a job runs whose kind runs commands.
 type StepsPlan struct {
-	// Steps run one after another, while they succeed. Always run after them in any case. {artifact}, {source} and
-	// {cache:NAME} are still to be replaced.
+	// Steps run one after another, while they succeed. Always run after them in any case. {artifact}, {source}, {tokens},
+	// {cache:NAME} and {input:NAME} are still to be replaced.
 	Steps, Always [][]string
 	// Env are variables for each of them, as NAME=value.
 	Env []string
 	// Timeout is the limit of one command.
 	Timeout time.Duration
-	// Source is the program in whose directory they run, SourceDigest its content if the definitions know it. Without one the
-	// directory is empty.
+	// Builds says that they run in a tree of the artifact's commit. The others run in the directory of Source, which is empty
+	// without one. SourceDigest is its content if the definitions know it.
+	Builds bool
 	Source       string
 	SourceDigest events.Digest
 	Success      Success
@@ -53,6 +57,33 @@ type StepsPlan struct {
 	Fail, Require []*regexp.Regexp
 	// Case has the metrics, if there are any.
 	Case events.TestCase
+	// Outputs and Uploads are what is stored of the files that they leave.
+	Outputs, Uploads []StoredPaths
+}
+
+// StoredPaths is a part of a tree that is stored under a name, and after which step: 0 for the end.
+type StoredPaths struct {
+	Name  string
+	Paths Paths
+	After int
+}
+
+func storedPaths(of []OutputPaths) ([]StoredPaths, error) {
+	var all []StoredPaths
+	for _, o := range of {
+		paths, err := ParsePaths(o.Paths)
+		if err != nil {
+			return nil, fmt.Errorf("paths of %s: %w", o.Name, err)
+		}
+		all = append(all, StoredPaths{o.Name, paths, o.After})
+	}
+	return all, nil
+}
+
+// UploadsOf returns what is kept of the jobs of a kind for people to look at.
+func (d Definitions) UploadsOf(kind events.JobKind) ([]StoredPaths, error) {
+	k, _ := d.Kind(kind)
+	return storedPaths(k.Uploads)
 }
 
 // Steps returns what a job runs whose kind runs commands. The error names what the definitions lack: the job was then made
@@ -74,7 +105,7 @@ func (d Definitions) Steps(job events.JobSpec) (StepsPlan, error) {
 	fields := strings.NewReplacer("{tag}", string(job.Artifact.Tag), "{target}", string(job.Target), "{profile}", string(job.Profile), "{backend}", string(job.Backend))
 	p := StepsPlan{
 		Env: kind.Env, Timeout: timeout, Source: kind.Source, SourceDigest: kind.SourceDigest, Success: kind.Success,
-		Steps: replaced(fields, kind.Steps), Always: replaced(fields, kind.Always),
+		Builds: kind.Builds(), Steps: replaced(fields, kind.Steps), Always: replaced(fields, kind.Always),
 		Case: events.TestCase{
 			Benchmark: events.Benchmark(kind.Name), Profile: job.Profile, Scenario: d.Scenarios[0].Name, Backend: job.Backend, Target: job.Target,
 		},
@@ -87,6 +118,12 @@ func (d Definitions) Steps(job events.JobSpec) (StepsPlan, error) {
 	}
 	if err != nil {
 		return StepsPlan{}, fmt.Errorf("plan job %s: success of kind %s: %w", job.ID, kind.Name, err)
+	}
+	if p.Outputs, err = storedPaths(kind.Outputs); err == nil {
+		p.Uploads, err = storedPaths(kind.Uploads)
+	}
+	if err != nil {
+		return StepsPlan{}, fmt.Errorf("plan job %s: kind %s: %w", job.ID, kind.Name, err)
 	}
 	return p, nil
 }
