@@ -93,25 +93,20 @@ func (s *Server) count() (int, error) {
 	}
 }
 
-// variables are those by which a process learns of a jobserver, or of other arguments for make.
-var variables = []string{"MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL"}
+// Variables are those by which a process learns of a jobserver, or of other arguments for make. A service passes none of
+// them on: the jobserver of whoever started it may be gone, or bound something else.
+func Variables() []string {
+	return []string{"MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL"}
+}
 
-// Inherited returns which of these variables an environment has.
+// Inherited returns which of them an environment has.
 func Inherited(environ []string) []string {
 	var found []string
 	for _, v := range environ {
-		if name, _, _ := strings.Cut(v, "="); slices.Contains(variables, name) {
+		if name, _, _ := strings.Cut(v, "="); slices.Contains(Variables(), name) {
 			found = append(found, name)
 		}
 	}
 	slices.Sort(found)
 	return found
-}
-
-// Without returns an environment without them.
-func Without(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(variables, name)
-	})
 }
