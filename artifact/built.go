@@ -144,4 +144,3 @@ func (m *mirror) extract(ctx context.Context, commit, dir string) error {
 	_, err := runGit(ctx, m.ref, m.root(), "--git-dir="+m.root(), "--work-tree="+dir, "read-tree", "--reset", "-u", "--quiet", commit)
 	return errors.Join(err, drop())
 }
-

@@ -302,6 +302,7 @@ func (c *Collector) online() events.Fact {
 	if _, pool := c.Lane.Pool(); pool {
 		online.Knows, online.Evicted = append(online.Knows, events.KnowsMatched), c.evicted()
 	}
+	online.Knows = append(online.Knows, events.KnowsBuild)
 	return online
 }
 

@@ -49,7 +49,7 @@ type StepsPlan struct {
 	Timeout time.Duration
 	// Builds says that they run in a tree of the artifact's commit. The others run in the directory of Source, which is empty
 	// without one. SourceDigest is its content if the definitions know it.
-	Builds bool
+	Builds       bool
 	Source       string
 	SourceDigest events.Digest
 	Success      Success
