@@ -1,9 +1,9 @@
 // Package artifact finds, fetches and keeps the things that are measured. A collector asks for one and uses it until
 // it releases it.
 //
-// It knows four kinds of source: a toolchain that the go command fetches (kept in Go's own module cache), archives
-// behind URLs, a git commit that is built, and a directory that already exists. Artifacts from URLs and git are kept
-// in a cache directory, which several processes may share:
+// It knows five kinds of source: a toolchain that the go command fetches (kept in Go's own module cache), archives
+// behind URLs, a git commit that is built here, the output of a job that built one, and a directory that already exists.
+// Artifacts from URLs, git and jobs are kept in a cache directory, which several processes may share:
 //
 //	<dir>/entries/<key>/root/           the artifact
 //	<dir>/entries/<key>/manifest.json   what it is; written last, moved into its place
@@ -72,6 +72,8 @@ type Ref struct {
 	Target events.Target
 	// Components are needed in addition to those of Source: the job's backend and profile ask for them.
 	Components []string
+	// Built is the output that the artifact is, if the farm has built it.
+	Built *Built
 	// Caches returns the directory of a cache that the build command names, which lasts until the caller of Acquire ends
 	// it. It is called only if the artifact is built. Nil: the build command names none.
 	Caches func(name string) (dir string, err error)
@@ -143,6 +145,8 @@ func (s *Store) Acquire(ctx context.Context, ref Ref) (dir, version string, rele
 		return s.acquireCached(ctx, ref, nil, s.fetchGit)
 	case suite.ArtifactPath:
 		return s.acquirePath(ctx, ref)
+	case suite.ArtifactBuilt:
+		return s.acquireBuilt(ctx, ref)
 	}
 	return "", "", nil, unknownKind(ref)
 }

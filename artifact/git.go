@@ -12,6 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/internal/filelock"
 	"github.com/tachobench/tacho/internal/git"
+	"github.com/tachobench/tacho/internal/jobserver"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -193,7 +194,7 @@ func (s *Store) fetchGit(ctx context.Context, f *fetching) error {
 		}
 	}
 	s.Progress(fmt.Sprintf("%s: building commit %.12s", f.ref, commit))
-	_, said, err := command{dir: f.root(), argv: argv}.run(ctx)
+	_, said, err := command{dir: f.root(), argv: argv, unset: jobserver.Variables()}.run(ctx)
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit) && containsAny(strings.ToLower(said), "no space left on device", "disk quota exceeded"):

@@ -16,11 +16,12 @@ import (
 
 // attempt is one execution of a job by this process.
 type attempt struct {
-	c      *Collector
-	spec   events.JobSpec
-	number int
-	token  events.Seq
-	root   string
+	c    *Collector
+	spec events.JobSpec
+	// number counts the executions of the job, this one too, lost those that ended by a crash or by silence.
+	number, lost int
+	token        events.Seq
+	root         string
 	// since is when the transient errors of the job began; zero when there were none.
 	since time.Time
 	// done are the test cases that already have results, from earlier attempts and rounds.
@@ -35,7 +36,7 @@ type attempt struct {
 func newAttempt(c *Collector, spec events.JobSpec, token events.Seq, d events.JobDequeued, done measured,
 	version events.Seq, root string,
 ) *attempt {
-	a := &attempt{c: c, spec: spec, number: d.Attempt, token: token, done: done, root: root, since: job.Time(d.Since)}
+	a := &attempt{c: c, spec: spec, number: d.Attempt, lost: d.Lost, token: token, done: done, root: root, since: job.Time(d.Since)}
 	a.sink = newSink(a, version)
 	return a
 }
@@ -92,7 +93,7 @@ func (a *attempt) measure(ctx context.Context) error {
 	if a.spec.Against != nil {
 		err = a.pair(ctx, d)
 	} else {
-		err = a.c.Bench.Run(ctx, a.spec, d, a.doneOf(a.spec.Artifact), a.sink)
+		err = a.enough(d, a.c.Bench.Run(ctx, a.spec, d, a.doneOf(a.spec.Artifact), a.sink))
 	}
 	if errors.Is(err, errLost) {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/runner"
@@ -27,18 +28,50 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 			return err
 		}
 	}
-	in, err := m.fetch(ctx, spec, d, fmt.Sprintf("running the commands of kind %s with", spec.Kind), sink)
+	in, err := m.fetchFor(ctx, spec, d, plan, sink)
 	if err != nil {
 		return err
 	}
 	defer in.leave()
-	err = m.Runner.RunSteps(ctx, runner.Steps{
+	job := runner.Steps{
 		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },
-	}, runnerSink{sink})
+		Trees:  spec.Checkouts, CheckOut: m.checkOut(spec, d, sink), Inputs: d.InputsOf(spec), Fetch: m.input(spec, d, sink),
+		Tokens: tokensOf(spec, plan), Storage: m.storage(spec, sink),
+	}
+	if plan.Builds {
+		own := events.Checkout{Repository: d.Artifact.Repository, Revision: string(spec.Artifact.Tag), Path: "."}
+		job.Trees = slices.Insert(slices.Clone(job.Trees), 0, own)
+	}
+	err = m.Runner.RunSteps(ctx, job, runnerSink{sink})
 	var failed *runner.StepsError
 	if errors.As(err, &failed) {
 		return &PermanentError{Kind: failed.Kind, Err: failed}
 	}
 	return err
+}
+
+// fetchFor gets what commands run with. A job that builds, and one that uses nothing of what the farm built, has no artifact.
+func (m *Machine) fetchFor(ctx context.Context, spec events.JobSpec, d suite.Definitions, plan suite.StepsPlan, sink Sink) (fetched, error) {
+	if _, built := d.ArtifactOf(spec); !plan.Builds && (d.Artifact.Kind != suite.ArtifactBuilt || built) {
+		return m.fetch(ctx, spec, d, fmt.Sprintf("running the commands of kind %s with", spec.Kind), sink)
+	}
+	limits, err := limitsOf(spec)
+	if err != nil {
+		return fetched{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
+	return fetched{caches: newCaches(m.Artifacts, d, spec, sink), limits: limits, release: func() {}}, nil
+}
+
+// tokensOf returns how many programs the commands of a job may run at once; 0 for commands that do not say so.
+func tokensOf(spec events.JobSpec, plan suite.StepsPlan) int {
+	switch t := spec.Tokens; {
+	case t != nil && t.Got > 0:
+		return t.Got
+	case t != nil && t.Min > 0:
+		return t.Min
+	case plan.Builds:
+		return 1
+	}
+	return 0
 }

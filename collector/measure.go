@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
@@ -23,6 +24,9 @@ type Machine struct {
 	Runner    *runner.Runner
 	// Slot is the working directory; its path has the same length on every machine. Cache outlives jobs.
 	Slot, Cache string
+	// Lane is that of the collector: what its jobs yield is kept under it, by Blobs. Without it, jobs that yield something or use what others yielded fail.
+	Lane  events.Lane
+	Blobs blob.Store
 	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
 	Sources map[string]string
 }
@@ -48,6 +52,10 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		sink.Log(fmt.Sprintf("nothing to measure: all test cases of %s have results", phrase.Count(len(plans), "planned benchmark")))
 		return nil
 	}
+	uploads, err := d.UploadsOf(spec.Kind)
+	if err != nil {
+		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
 	programs, err := m.programs(ctx, d)
 	if err != nil {
 		return err
@@ -59,6 +67,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	defer in.leave()
 	_, err = m.Runner.Run(ctx, runner.Job{
 		Plans: plans, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
+		Uploads: uploads, Storage: m.storage(spec, sink),
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)
 		},
@@ -90,14 +99,16 @@ func (m *Machine) fetch(ctx context.Context, spec events.JobSpec, d suite.Defini
 		Suite: d.Name, Source: d.Artifact, Tag: spec.Artifact.Tag, Target: spec.Target, Components: d.Components(spec.Backend, spec.Profile),
 		Caches: in.caches.dir,
 	}
+	if d.Artifact.Kind == suite.ArtifactBuilt {
+		if input, built := d.ArtifactOf(spec); built {
+			ref.Built = m.built(spec, input)
+		}
+	}
 	sink.Log("fetching " + ref.String())
 	dir, version, release, err := m.Artifacts.Acquire(ctx, ref)
 	if err != nil {
 		in.caches.close()
-		if artifact.Permanent(err) {
-			err = &PermanentError{Kind: events.ErrorArtifact, Err: err}
-		}
-		return in, err
+		return in, permanently(err)
 	}
 	in.toolchain, in.release = runner.Toolchain{Dir: dir, Tag: spec.Artifact.Tag}, release
 	sink.Log(fmt.Sprintf("%s %s in %s: %s", does, ref, dir, version))
@@ -110,7 +121,11 @@ func limitsOf(spec events.JobSpec) (measure.Limits, error) {
 	if err != nil {
 		return measure.Limits{}, fmt.Errorf("read what job %s requires: %w; if the core is newer than this collector, update the collector", spec.ID, err)
 	}
-	return measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: need.CPUs()}, nil
+	cpus := need.CPUs()
+	if t := spec.Tokens; t != nil && t.Got > 0 {
+		cpus = t.Got
+	}
+	return measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: cpus}, nil
 }
 
 // programs returns the programs that a suite measures, from their place on this machine.

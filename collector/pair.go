@@ -56,8 +56,9 @@ func (a *attempt) pair(ctx context.Context, d suite.Definitions) error {
 
 // turns returns the turns of both sides in their order.
 func (a *attempt) turns(d suite.Definitions) ([]pairTurn, error) {
-	parent := a.spec
+	own, parent := a.spec, a.spec
 	parent.Artifact = *a.spec.Against
+	own.Inputs, parent.Inputs = sides(a.spec.Inputs)
 	before, err := d.Plan(parent)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func (a *attempt) turns(d suite.Definitions) ([]pairTurn, error) {
 		if cases, both := of[name]; both {
 			turns = append(turns, oneTurn(parent, name, cases))
 		}
-		turns = append(turns, oneTurn(a.spec, name, p.Cases))
+		turns = append(turns, oneTurn(own, name, p.Cases))
 	}
 	return turns, nil
 }

@@ -37,6 +37,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -104,6 +105,23 @@ type Cmd struct {
 	DisableASLR bool
 	// Stdin is what the command reads; empty means /dev/null.
 	Stdin []byte
+	// Files are what the command inherits beside its standard files, as descriptors from FirstFile on.
+	Files Files
+}
+
+// FirstFile is the descriptor of the first of a command's Files.
+const FirstFile = 3
+
+// Files are open files. An order to a shim has only their number: the shim inherits them.
+type Files []*os.File
+
+// GobEncode implements gob.GobEncoder.
+func (f Files) GobEncode() ([]byte, error) { return make([]byte, len(f)), nil }
+
+// GobDecode implements gob.GobDecoder.
+func (f *Files) GobDecode(data []byte) error {
+	*f = make(Files, len(data))
+	return nil
 }
 
 // Limits are the most that a command with all its descendants may use. They need a cgroup with controllers, see

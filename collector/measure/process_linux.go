@@ -36,6 +36,9 @@ func (p *process) fork(o order) error {
 		Files: []uintptr{0, 1, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
+	for i := range o.Cmd.Files {
+		attr.Files = append(attr.Files, uintptr(filesFD+i))
+	}
 	argv := append([]string{o.Cmd.Path}, o.Cmd.Args...)
 	p.outside = o.NoCgroup
 	if p.group != "" {

@@ -18,6 +18,8 @@ const (
 	// The shim reads its order from one descriptor and writes its report to another.
 	orderFD  = 3
 	reportFD = 4
+	// The files that the command inherits follow.
+	filesFD = 5
 )
 
 // order is what the collector asks of a shim. It is sent as gob, since arguments and environment are bytes and need

@@ -32,6 +32,10 @@ type Job struct {
 	Caches func(name string) (dir string, err error)
 	// Limits bound each command of the job, those that prepare a benchmark too.
 	Limits measure.Limits
+	// Uploads are what is kept, for people to look at, of the files of each benchmark after its last iteration: by Storage,
+	// under the name of the upload and of the benchmark.
+	Uploads []suite.StoredPaths
+	Storage Storage
 }
 
 // Toolchain is a fetched artifact.

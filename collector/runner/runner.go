@@ -139,6 +139,9 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 			r.summary.Measured++
 		}
 	}
+	for _, u := range r.job.Uploads {
+		keep(ctx, r.job.Slot, srcName, u, u.Name+"."+string(p.Benchmark.Name), r.job.Storage, r.sink)
+	}
 	return nil
 }
 

@@ -89,10 +89,14 @@ func (s *Slot) Materialise(ctx context.Context, b suite.BenchmarkDef) (string, e
 }
 
 // Env returns the environment with which every command of the slot starts: the slot's own home and temporary
-// directory, a fixed locale and time zone, and a path that begins with bin.
+// directory, a fixed locale and time zone, and a path that begins with bin, if that is not empty.
 func (s *Slot) Env(bin string) []string {
+	path := "/usr/local/bin:/usr/bin:/bin"
+	if bin != "" {
+		path = bin + ":" + path
+	}
 	return []string{
-		"PATH=" + bin + ":/usr/local/bin:/usr/bin:/bin",
+		"PATH=" + path,
 		"HOME=" + s.Path("home"),
 		"TMPDIR=" + s.Path("tmp"),
 		"LC_ALL=C",

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
@@ -28,6 +30,17 @@ type Steps struct {
 	Source func(dir string) error
 	Caches func(name string) (dir string, err error)
 	Limits measure.Limits
+	// Trees are put into the directory in which the commands run, by CheckOut, into directories that are empty. The one with
+	// the path "." is that directory itself.
+	Trees    []events.Checkout
+	CheckOut func(ctx context.Context, c events.Checkout, dir string) error
+	// Inputs are put into directories of the slot by Fetch, which makes them.
+	Inputs []events.Input
+	Fetch  func(ctx context.Context, in events.Input, dir string) error
+	// Tokens is how many programs the commands may run at once, by a jobserver; 0 for commands that get none.
+	Tokens int
+	// Storage takes what the commands yield.
+	Storage Storage
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
@@ -61,7 +74,7 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	}
 	defer unlock()
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
-	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require))}
+	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path(srcName), source: slot.Path(srcName), required: make([]bool, len(job.Plan.Require))}
 	err = run.run(ctx)
 	var failed *StepsError
 	switch {
@@ -80,26 +93,29 @@ type steps struct {
 	job  Steps
 	slot *Slot
 	sink Sink
-	// src is the directory in which they run.
-	src string
+	// src is the directory in which they run, source that of the program.
+	src, source string
 	// required says which of the patterns to require were found, left how many bytes of output were not looked at.
 	required []bool
 	left     int64
 }
 
 func (s *steps) run(ctx context.Context) error {
-	if err := s.prepare(); err != nil {
-		if outOfSpace(err) {
-			return err
-		}
-		return &StepsError{events.ErrorPrepare, err.Error()}
+	begun := time.Now()
+	err := s.prepare(ctx)
+	s.sink.Took(func(p *events.Phases) *int64 { return &p.Prepare }, time.Since(begun))
+	if err != nil {
+		return err
 	}
 	plan := s.job.Plan
 	total := len(plan.Steps) + len(plan.Always)
 	var failed error
 	for i, argv := range plan.Steps {
 		s.sink.Started(plan.Case.Benchmark, i, total)
-		if failed = s.step(ctx, fmt.Sprintf("step %d of %d", i+1, len(plan.Steps)), argv); failed != nil {
+		if failed = s.step(ctx, fmt.Sprintf("step %d of %d", i+1, len(plan.Steps)), argv); failed == nil {
+			failed = s.storeAfter(ctx, i+1)
+		}
+		if failed != nil {
 			break
 		}
 	}
@@ -113,21 +129,48 @@ func (s *steps) run(ctx context.Context) error {
 	if failed == nil {
 		failed = s.missing()
 	}
-	if failed != nil || plan.Success.Metrics == "" {
-		return failed
+	if failed == nil && plan.Success.Metrics != "" {
+		failed = s.metrics(ctx)
 	}
-	return s.metrics(ctx)
+	if failed == nil {
+		failed = s.storeAfter(ctx, 0)
+	}
+	s.uploads(ctx)
+	return failed
 }
 
-// prepare empties the slot and puts the program there.
-func (s *steps) prepare() error {
+// prepare empties the slot, and puts there what the commands work with.
+func (s *steps) prepare(ctx context.Context) error {
+	err := s.program()
+	switch {
+	case outOfSpace(err):
+		return err
+	case err != nil:
+		return &StepsError{events.ErrorPrepare, err.Error()}
+	}
+	if err := s.trees(ctx); err != nil {
+		return err
+	}
+	return s.inputs(ctx)
+}
+
+// program puts the program of the commands into the slot. Commands of a job that builds have it beside their directory.
+func (s *steps) program() error {
 	if err := s.slot.clear(); err != nil {
 		return err
 	}
-	if s.job.Plan.Source == "" {
-		return os.Mkdir(s.src, 0o755)
+	if s.job.Plan.Builds {
+		s.source = s.slot.Path("program")
 	}
-	if err := s.job.Source(s.src); err != nil {
+	if s.job.Plan.Builds || s.job.Plan.Source == "" {
+		if err := os.Mkdir(s.src, 0o755); err != nil {
+			return err
+		}
+	}
+	if s.job.Plan.Source == "" {
+		return nil
+	}
+	if err := s.job.Source(s.source); err != nil {
 		return fmt.Errorf("get the program: %w", err)
 	}
 	return nil
@@ -142,13 +185,24 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return &StepsError{events.ErrorPrepare, name + ": " + err.Error()}
 	}
-	env := slices.Concat(s.slot.Env(filepath.Join(s.job.Toolchain.Dir, "bin")), s.job.Plan.Env)
-	cmd, err := s.slot.Command(s.src, env, argv)
+	bin := ""
+	if s.job.Toolchain.Dir != "" {
+		bin = filepath.Join(s.job.Toolchain.Dir, "bin")
+	}
+	turns, err := s.newTurns()
 	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTransient, err)
+	}
+	cmd, err := s.slot.Command(s.src, slices.Concat(s.slot.Env(bin), turns.env, s.job.Plan.Env), argv)
+	if err != nil {
+		turns.end(name)
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
-	cmd.Timeout, cmd.OutputLimit = s.job.Plan.Timeout, stepOutputLimit
+	cmd.Timeout, cmd.OutputLimit, cmd.Files = s.job.Plan.Timeout, stepOutputLimit, turns.files
+	begun := time.Now()
 	out, err := s.slot.measure.Run(ctx, cmd)
+	s.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(begun))
+	turns.end(name)
 	switch {
 	case errors.Is(err, measure.ErrStart):
 		return &StepsError{events.ErrorCommand, fmt.Sprintf("%s: %v", name, err)}
@@ -173,7 +227,14 @@ func (s *steps) arguments(argv []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replaceAll(strings.NewReplacer("{artifact}", s.job.Toolchain.Dir, "{source}", s.src), argv), nil
+	if argv, err = s.inputArguments(argv); err != nil {
+		return nil, err
+	}
+	fields := []string{"{source}", s.source, "{tokens}", strconv.Itoa(max(s.job.Tokens, 1))}
+	if s.job.Toolchain.Dir != "" {
+		fields = append(fields, "{artifact}", s.job.Toolchain.Dir)
+	}
+	return replaceAll(strings.NewReplacer(fields...), argv), nil
 }
 
 // judge returns why the end of a command, or what it printed, is no success; nil if it is one.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/jobserver"
 	"github.com/tachobench/tacho/internal/usage"
 )
 
@@ -65,6 +67,11 @@ func (c *Collector) Run(ctx context.Context) error {
 	machine, err := c.machine()
 	if err != nil {
 		return err
+	}
+	machine.Lane = lane
+	if names := jobserver.Inherited(os.Environ()); len(names) > 0 {
+		c.Logger.Warn("variables of make from outside are not passed on to jobs, nor is a jobserver that they name: builds have one of their own",
+			"collector", c.Name, "variables", strings.Join(names, ", "))
 	}
 	seals, err := sealsOf(c.Config.Collector.Seals)
 	if err != nil {
