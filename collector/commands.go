@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -33,9 +34,11 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 	}
 	defer in.leave()
 	err = m.Runner.RunSteps(ctx, runner.Steps{
+		Turn: m.take(turns.Build, sink),
 		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },
 	}, runnerSink{sink})
+	err = errors.Join(err, m.Rest(ctx))
 	var failed *runner.StepsError
 	if errors.As(err, &failed) {
 		return &PermanentError{Kind: failed.Kind, Err: failed}

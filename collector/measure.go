@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/collector/definitions"
@@ -13,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/git"
 	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -25,6 +27,15 @@ type Machine struct {
 	Slot, Cache string
 	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
 	Sources map[string]string
+	// Turns is the machine as its collectors share it; nil if no other one does. MeasureShared says that what measures here
+	// bears others that measure.
+	Turns         *turns.Machine
+	MeasureShared bool
+	// Before and After are commands that run before and after what is measured; empty for none.
+	Before, After []string
+
+	// hold is what the attempt in hand has of the machine.
+	hold hold
 }
 
 // Run implements Bench.
@@ -58,7 +69,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	}
 	defer in.leave()
 	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
+		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)
 		},
@@ -82,6 +93,11 @@ func (f fetched) leave() {
 
 // fetch gets the artifact of a job, and says what the job does with it. What it returns stays until leave is called.
 func (m *Machine) fetch(ctx context.Context, spec events.JobSpec, d suite.Definitions, does string, sink Sink) (in fetched, err error) {
+	if err := m.beforeFetch(ctx, spec.Artifact.Tag); err != nil {
+		return in, err
+	}
+	began := time.Now()
+	defer func() { sink.Took(func(p *events.Phases) *int64 { return &p.Fetch }, time.Since(began)) }()
 	if in.limits, err = limitsOf(spec); err != nil {
 		return in, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
 	}

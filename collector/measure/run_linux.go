@@ -223,7 +223,7 @@ func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
 		Env:         []string{},
 		Stdout:      s.stdout,
 		Stderr:      s.stderr,
-		ExtraFiles:  []*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter},
+		ExtraFiles:  append([]*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter}, r.Held...),
 		SysProcAttr: attr,
 		WaitDelay:   r.stopDelay(),
 	}

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
@@ -32,6 +33,9 @@ type Job struct {
 	Caches func(name string) (dir string, err error)
 	// Limits bound each command of the job, those that prepare a benchmark too.
 	Limits measure.Limits
+	// Turn waits until the machine may measure. It is called before each benchmark is measured; the first call waits. The
+	// file that it returns is held by each command from then on, also if this process dies. Nil: nothing else uses the machine.
+	Turn func(ctx context.Context) (*os.File, error)
 }
 
 // Toolchain is a fetched artifact.

@@ -28,6 +28,8 @@ type Steps struct {
 	Source func(dir string) error
 	Caches func(name string) (dir string, err error)
 	Limits measure.Limits
+	// Turn is as in a Job. The caller ends the turn.
+	Turn func(ctx context.Context) (*os.File, error)
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
@@ -60,6 +62,9 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 		return err
 	}
 	defer unlock()
+	if err := take(ctx, job.Turn, limited); err != nil {
+		return err
+	}
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
 	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require))}
 	err = run.run(ctx)

@@ -18,7 +18,6 @@ import (
 
 const dirVariable, kindVariable = "TACHO_TEST_TURNS", "TACHO_TEST_TURNS_KIND"
 
-
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(dirVariable); dir != "" {
 		if err := takeTurns(dir, Kind(os.Getenv(kindVariable))); err != nil {

@@ -1,12 +1,15 @@
 package turns
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +21,9 @@ const (
 	usersDir   = "users"
 	lockSuffix = ".lock"
 )
+
+// joinWait is how long to wait for the lock of a process that was killed: the kernel finishes its last write first.
+const joinWait = 3 * time.Second
 
 // User is a process that shares the machine.
 type User struct {
@@ -35,12 +41,14 @@ func (m *Machine) Join(u User) (leave func(), err error) {
 		return nil, fmt.Errorf("%q is no name of a collector", u.Name)
 	}
 	file := filepath.Join(m.dir, usersDir, u.Name)
-	lock, err := filelock.Try(file+lockSuffix, filelock.Exclusive)
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	defer cancel()
+	lock, err := filelock.Await(ctx, file+lockSuffix, filelock.Exclusive, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("another process runs as collector %s on this machine: stop it", u.Name)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if lock == nil {
-		return nil, fmt.Errorf("another process runs as collector %s on this machine: stop it", u.Name)
 	}
 	text, err := json.Marshal(u)
 	if err == nil {

@@ -126,6 +126,8 @@ type Release struct {
 	Taken bool
 	// HostFull is set when the host had less free memory than the job reserves.
 	HostFull *events.HostFull
+	// Unready is set when a command of the machine's own configuration failed.
+	Unready bool
 }
 
 // Withdraw ends a job that was dispatched but is not being executed, because its request was cancelled.

@@ -25,7 +25,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		c.expectedFrom(l)
 		c.Quarantine = f.Reason
 	case events.CollectorActivated:
-		c.Failed, c.Expected = nil, l.stored
+		c.Failed, c.Unready, c.Expected = nil, 0, l.stored
 	case events.CollectorOnline:
 		if c.Registered != nil && c.Registered.Machine != "" {
 			l.machine(c.Registered.Machine).Warm.Cool(f.Evicted)

@@ -249,6 +249,8 @@ type Collector struct {
 	// last of them failed.
 	Failed  []FailedJob
 	Failure string
+	// Unready counts the times in a row that a command of its machine's own configuration failed; Failure is the last one then.
+	Unready int `json:",omitempty"`
 	// Unsealed are the jobs that it refused lately because of their seals; nil if it never did.
 	Unsealed *Unsealed `json:",omitempty"`
 }
