@@ -237,6 +237,8 @@ type Collector struct {
 	Matched bool
 	// Suite2 says that it reads suite files of version 2.
 	Suite2 bool
+	// CPUs is how many its newest process found; 0 if that is not known.
+	CPUs int `json:",omitempty"`
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its

@@ -46,6 +46,7 @@ type like struct {
 	requires             string
 	optional, backfill   bool
 	matched              bool
+	tokens               events.Tokens
 }
 
 func newNames() names {
@@ -113,6 +114,10 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	}
 	if j.Matched {
 		key.requires = fmt.Sprintf("%q", j.Requires)
+	}
+	if j.Tokens != nil {
+		key.tokens = events.Tokens{Min: j.Tokens.Min, Max: j.Tokens.Max}
+		j.Tokens = &events.Tokens{Min: j.Tokens.Min, Max: j.Tokens.Max}
 	}
 	known, ok := n.likes[key]
 	if !ok {

@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tachobench/tacho/events"
@@ -266,7 +267,11 @@ func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) e
 // Terms returns what the machine of a matched job of the kind must meet for a target.
 func (k Kind) Terms(t Target) []string {
 	terms := append(slices.Clone(k.Requires), "os="+t.OS, "arch="+t.Arch)
-	if !k.Shared {
+	switch {
+	case k.Tokens.Min > 0:
+		// It says how much of the machine it takes, so it leaves the rest to others.
+		terms = append(terms, "cpus="+strconv.Itoa(k.Tokens.Min))
+	case !k.Shared:
 		terms = append(terms, "exclusive")
 	}
 	return terms
