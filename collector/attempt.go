@@ -95,6 +95,7 @@ func (a *attempt) measure(ctx context.Context) error {
 	} else {
 		err = a.enough(d, a.c.Bench.Run(ctx, a.spec, d, a.doneOf(a.spec.Artifact), a.sink))
 	}
+	err = a.c.rest(ctx, err)
 	if errors.Is(err, errLost) {
 		return err
 	}
@@ -118,6 +119,7 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 	}
 	var permanent *PermanentError
 	var full *fullError
+	var unready *unreadyError
 	switch {
 	case errors.Is(cause, errLost) || errors.Is(err, errLost):
 		return nil
@@ -128,6 +130,9 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 	case errors.As(err, &full):
 		a.c.Logger.Warn("the host has too little free memory for the job", "job", a.spec.ID, "free_mib", full.FreeMiB, "reserved_mib", full.ReservedMiB)
 		return job.Release{Token: a.token, Reason: full.Error(), HostFull: &full.HostFull}
+	case errors.As(err, &unready) && cause == nil:
+		a.c.Logger.Warn("the machine cannot be made ready", "job", a.spec.ID, "reason", unready.reason)
+		return job.Release{Token: a.token, Reason: unready.reason, Unready: true}
 	case err != nil && cause != nil:
 		reason := "shutdown"
 		if !errors.Is(cause, context.Canceled) {

@@ -23,6 +23,7 @@ func (c *Collector) beat() eventlog.Beat {
 	return eventlog.Beat{
 		Load: load, Name: c.Name, Instance: c.Instance, Host: c.Host, PID: c.PID, Version: c.Version, Time: c.Clock().UTC(),
 		JobID: c.progress.job, Benchmark: c.progress.benchmark, Done: c.progress.done, Total: c.progress.total,
+		Waits: c.progress.waits,
 	}
 }
 

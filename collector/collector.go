@@ -72,6 +72,8 @@ type Config struct {
 	Bench    Bench
 	// Evicted returns the caches that the machine has removed since the last call; nil if it has none.
 	Evicted func() ([]string, error)
+	// Rest ends what the Bench kept from one Run to the next of an attempt, after the last of them; nil if it keeps nothing.
+	Rest func(context.Context) error
 	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
 	// version, so the process never leaves for one.
 	Supervised *Supervised
@@ -114,6 +116,8 @@ type Sink interface {
 	Diagnosed(ctx context.Context, seen events.DiagnosticsSeen) error
 	// Took adds to the time of a phase.
 	Took(phase func(*events.Phases) *int64, d time.Duration)
+	// Waits says what the job waits for before it goes on; empty when it goes on.
+	Waits(what string)
 	// Counted says how many tokens of the jobserver were not in their place.
 	Counted(j events.JobserverCount)
 	Log(text string)
@@ -159,6 +163,8 @@ type progress struct {
 	job         events.JobID
 	benchmark   events.Benchmark
 	done, total int
+	// waits is what the job waits for; empty while it runs.
+	waits string
 }
 
 // New returns a collector; it does nothing before Run.

@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -37,6 +38,7 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },
 		Trees:  spec.Checkouts, CheckOut: m.checkOut(spec, d, sink), Inputs: d.InputsOf(spec), Fetch: m.input(spec, d, sink),
+		Turn:   m.take(turns.Build, sink),
 		Tokens: tokensOf(spec, plan), Storage: m.storage(spec, sink),
 	}
 	if plan.Builds {
@@ -44,6 +46,7 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 		job.Trees = slices.Insert(slices.Clone(job.Trees), 0, own)
 	}
 	err = m.Runner.RunSteps(ctx, job, runnerSink{sink})
+	err = errors.Join(err, m.Rest(ctx))
 	var failed *runner.StepsError
 	if errors.As(err, &failed) {
 		return &PermanentError{Kind: failed.Kind, Err: failed}

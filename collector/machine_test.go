@@ -36,6 +36,7 @@ type notes struct {
 	stored    []events.OutputStored
 	diagnosed []events.DiagnosticsSeen
 	phases    events.Phases
+	waits     []string
 	jobserver events.JobserverCount
 }
 
@@ -52,6 +53,8 @@ func (n *notes) Diagnosed(_ context.Context, seen events.DiagnosticsSeen) error 
 func (n *notes) Took(phase func(*events.Phases) *int64, d time.Duration) {
 	*phase(&n.phases) += d.Milliseconds()
 }
+
+func (n *notes) Waits(what string) { n.waits = append(n.waits, what) }
 
 func (n *notes) Counted(j events.JobserverCount) {
 	n.jobserver.Missing += j.Missing

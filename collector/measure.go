@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/blob"
@@ -14,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/git"
 	"github.com/tachobench/tacho/internal/phrase"
+	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/rules/match"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -29,6 +31,15 @@ type Machine struct {
 	Blobs blob.Store
 	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
 	Sources map[string]string
+	// Turns is the machine as its collectors share it; nil if no other one does. MeasureShared says that what measures here
+	// bears others that measure.
+	Turns         *turns.Machine
+	MeasureShared bool
+	// Before and After are commands that run before and after what is measured; empty for none.
+	Before, After []string
+
+	// hold is what the attempt in hand has of the machine.
+	hold hold
 }
 
 // Run implements Bench.
@@ -66,7 +77,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	}
 	defer in.leave()
 	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
+		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
 		Uploads: uploads, Storage: m.storage(spec, sink),
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)
@@ -91,6 +102,11 @@ func (f fetched) leave() {
 
 // fetch gets the artifact of a job, and says what the job does with it. What it returns stays until leave is called.
 func (m *Machine) fetch(ctx context.Context, spec events.JobSpec, d suite.Definitions, does string, sink Sink) (in fetched, err error) {
+	if err := m.beforeFetch(ctx, spec.Artifact.Tag); err != nil {
+		return in, err
+	}
+	began := time.Now()
+	defer func() { sink.Took(func(p *events.Phases) *int64 { return &p.Fetch }, time.Since(began)) }()
 	if in.limits, err = limitsOf(spec); err != nil {
 		return in, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
 	}
@@ -121,11 +137,11 @@ func limitsOf(spec events.JobSpec) (measure.Limits, error) {
 	if err != nil {
 		return measure.Limits{}, fmt.Errorf("read what job %s requires: %w; if the core is newer than this collector, update the collector", spec.ID, err)
 	}
-	cpus := need.CPUs()
-	if t := spec.Tokens; t != nil && t.Got > 0 {
-		cpus = t.Got
+	limits := measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: need.CPUs()}
+	if t := spec.Tokens; t != nil && limits.CPUs > 0 {
+		limits.CPUs = max(limits.CPUs, t.Got)
 	}
-	return measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: cpus}, nil
+	return limits, nil
 }
 
 // programs returns the programs that a suite measures, from their place on this machine.

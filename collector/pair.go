@@ -98,8 +98,9 @@ func (a *attempt) missing(t pairTurn) bool {
 func (a *attempt) excuse(ctx context.Context, err error) error {
 	kind := events.ErrorTransient
 	var permanent *PermanentError
+	var unready *unreadyError
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errLost):
+	case ctx.Err() != nil, errors.Is(err, errLost), errors.As(err, &unready):
 		return err
 	case errors.As(err, &permanent):
 		kind = permanent.Kind

@@ -171,6 +171,13 @@ func (s *sink) Took(phase func(*events.Phases) *int64, d time.Duration) {
 	*phase(s.phases) += d.Milliseconds()
 }
 
+// Waits implements Sink.
+func (s *sink) Waits(what string) {
+	s.a.c.mu.Lock()
+	defer s.a.c.mu.Unlock()
+	s.a.c.progress.waits = what
+}
+
 // Counted implements Sink.
 func (s *sink) Counted(j events.JobserverCount) {
 	if s.jobserver == nil {

@@ -13,6 +13,9 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
+// unreadyPause is how long a job is left alone after a command of the machine's own configuration failed.
+const unreadyPause = 10 * time.Second
+
 // heldElsewhere is how long the collector leaves a job alone that another collector of the lane executes.
 const heldElsewhere = 5 * time.Second
 
@@ -156,6 +159,8 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 		return c.transientPause(a), nil
 	case release.HostFull != nil:
 		return fullLook, nil
+	case release.Unready:
+		return unreadyPause, nil
 	}
 	return 0, nil
 }

@@ -147,9 +147,27 @@ type Collector struct {
 	// pass, valgrind counts the instructions of single processes such as a Rust compiler. That adds about 5 s and
 	// thirty times the command's time per test case.
 	CountInstructions bool `toml:"count_instructions" json:"count_instructions"`
+	// Turns is the directory by which the collectors of this machine take turns: it measures or builds, never both. All of
+	// them must have the same; default: in the data directory. Measure is "alone" if what measures takes turns, too, or
+	// "shared" if it runs beside others that measure, for lanes with CPUs of their own.
+	Turns   string `toml:"turns" json:"turns"`
+	Measure string `toml:"measure" json:"measure"`
+	// Before and After are commands with their arguments that run before and after what a job measures: to drop caches, or to
+	// set the governor. Each has a minute. If one fails, the machine gives the job back.
+	Before []string `toml:"before" json:"before,omitempty"`
+	After  []string `toml:"after" json:"after,omitempty"`
 
 	Seals
 }
+
+// How what measures behaves to others on its machine that measure.
+const (
+	MeasureAlone  = "alone"
+	MeasureShared = "shared"
+)
+
+// emptyCommand reports whether a command is given, but empty.
+func emptyCommand(argv []string) bool { return len(argv) > 0 && argv[0] == "" }
 
 // Duration is a time.Duration that is written as "90s" or "2h30m".
 type Duration time.Duration
@@ -182,7 +200,7 @@ func Default(data string) Config {
 		},
 		Collector: Collector{
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
-			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30,
+			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30, Measure: MeasureAlone,
 		},
 		SLA: DefaultSLA(), Watchdog: defaultWatchdog(), Readers: DefaultReaders(),
 	}
@@ -295,6 +313,10 @@ func (c Config) Check() error {
 		return errors.New("collector.transient_deadline: above 0")
 	case c.Collector.CacheBytes < 1<<20:
 		return errors.New("collector.cache_bytes: at least 1 MiB")
+	case c.Collector.Measure != MeasureAlone && c.Collector.Measure != MeasureShared:
+		return errors.New(`collector.measure: "alone", or "shared" if the lanes of this machine have CPUs of their own`)
+	case emptyCommand(c.Collector.Before), emptyCommand(c.Collector.After):
+		return errors.New(`collector.before, collector.after: a command with its arguments, such as ["/usr/local/bin/drop-caches"]`)
 	}
 	if err := c.Collector.check(); err != nil {
 		return err

@@ -150,7 +150,9 @@ type Beat struct {
 	Benchmark events.Benchmark `json:"benchmark,omitempty"`
 	Done      int              `json:"done"`
 	Total     int              `json:"total"`
-	Load      float64          `json:"load"`
+	// Waits is what the job waits for before it goes on; empty while it runs.
+	Waits string  `json:"waits,omitempty"`
+	Load  float64 `json:"load"`
 }
 
 // ErrNameHeld says that another live process holds a collector's name.

@@ -385,6 +385,8 @@ type AttemptReleased struct {
 	Since     string `json:"since,omitempty"`
 	// HostFull is set when the host had less free memory than the job reserves, so no command was started.
 	HostFull *HostFull `json:"host_full,omitempty"`
+	// Unready is set when a command of the machine's own configuration failed that runs before or after what is measured.
+	Unready bool `json:"unready,omitempty"`
 }
 
 // HostFull says that a host has less free memory than a job reserves, both in MiB.

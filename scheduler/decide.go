@@ -223,6 +223,7 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 	if spec.Inputs, ok = s.Inputs(next); !ok {
 		return decision{}, false // what yielded it runs again (decideGone)
 	}
+	spec.Tokens = s.Tokens(lane, next)
 	dispatched := events.JobDispatched{
 		Place: lane.Work.Places + 1, Job: spec, Closes: spec.Matched || s.closes(lane, spec),
 		Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),

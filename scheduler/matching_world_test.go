@@ -27,6 +27,8 @@ type pool struct {
 	policy     Policy
 	// caches are those of the jobs of the next requests.
 	caches []string
+	// tokens are those of the jobs of the next requests.
+	tokens *events.Tokens
 	// limits are the most jobs that accounts may have at once.
 	limits map[events.AccountName]int
 
@@ -112,7 +114,7 @@ func (p *pool) ask(account events.AccountName, jobs int, terms ...string) events
 	for i := range jobs {
 		made.Jobs = append(made.Jobs, events.JobSpec{
 			ID: events.JobID(fmt.Sprintf("j%s-%d", tag, i)), RequestID: r.RequestID, Kind: "compile", Target: "here",
-			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(), Caches: p.caches,
+			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(), Caches: p.caches, Tokens: p.tokens,
 		})
 	}
 	p.say(r, events.RequestStarted{RequestID: r.RequestID, Jobs: jobs}, made)
@@ -202,7 +204,10 @@ func (p *pool) bound(f events.JobDispatched) {
 		p.fail("%s has %d jobs at once", account, p.running[account])
 	}
 	h := p.hostOf(lane)
-	needs, _ := match.Parse(f.Job.Requires)
+	needs := reserves(f.Job)
+	if t := f.Job.Tokens; t != nil && (t.Got < t.Min || t.Got > max(t.Min, t.Max)) {
+		p.fail("job %s has %+v", f.Job.ID, *t)
+	}
 	if h.full != nil && p.fresh && needs.MemoryMiB() > h.full.FreeMiB && p.now.Before(h.since.Add(30*time.Second)) {
 		p.fail("job %s goes to %s again after %s", f.Job.ID, h.Machine, p.now.Sub(h.since))
 	}
@@ -211,6 +216,16 @@ func (p *pool) bound(f events.JobDispatched) {
 	if f.Share == nil || f.Share.Part < 0 || f.Share.Part >= 1024 {
 		p.fail("job %s has the share %+v", f.Job.ID, f.Share)
 	}
+}
+
+// reserves returns what a dispatched job reserves.
+func reserves(spec events.JobSpec) match.Requirement {
+	terms := spec.Requires
+	if spec.Tokens != nil {
+		terms = append(slices.Clip(terms), fmt.Sprintf("cpus=%d", spec.Tokens.Got))
+	}
+	needs, _ := match.Parse(terms)
+	return needs
 }
 
 // overbooked adds up what is reserved, in the plainest way.
@@ -236,7 +251,7 @@ func (p *pool) leaves(lane events.Lane, id events.JobID) {
 	delete(p.places, lane)
 	p.running[p.accounts[d.Job.RequestID]]--
 	h := p.hostOf(lane)
-	needs, _ := match.Parse(d.Job.Requires)
+	needs := reserves(d.Job)
 	i := slices.IndexFunc(h.used, func(r match.Requirement) bool { return r.String() == needs.String() })
 	h.used = slices.Delete(h.used, i, i+1)
 }

@@ -11,7 +11,7 @@ import (
 func decideQuarantine(s *state, p Policy) []decision {
 	var failing []events.CollectorName
 	for name, c := range s.Collectors {
-		if p.QuarantineAfter > 0 && len(c.Failed) >= p.QuarantineAfter && !c.Quarantined && c.Active {
+		if p.QuarantineAfter > 0 && max(len(c.Failed), c.Unready) >= p.QuarantineAfter && !c.Quarantined && c.Active {
 			failing = append(failing, name)
 		}
 	}
@@ -23,11 +23,14 @@ func decideQuarantine(s *state, p Policy) []decision {
 		for _, f := range c.Failed {
 			jobs = append(jobs, f.Job)
 		}
+		reason := fmt.Sprintf("jobs of %d different artifacts in a row failed for reasons of its own, the last: %s", len(c.Failed), c.Failure)
+		if c.Unready >= p.QuarantineAfter {
+			reason = fmt.Sprintf("its machine could not be made ready %d times in a row, the last: %s", c.Unready, c.Failure)
+		}
 		out = append(out, decision{
 			cause: s.LastAbout(name), what: "quarantine collector",
 			facts: []events.Fact{events.CollectorQuarantined{
-				Name: name, Jobs: jobs,
-				Reason: fmt.Sprintf("jobs of %d different artifacts in a row failed for reasons of its own, the last: %s", len(c.Failed), c.Failure),
+				Name: name, Jobs: jobs, Reason: reason,
 			}},
 		})
 	}

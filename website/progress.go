@@ -35,6 +35,8 @@ type jobView struct {
 	Progress *progress
 	// Benchmark is what is being measured; empty if unknown.
 	Benchmark events.Benchmark
+	// Held is what the running job waits for before it goes on; empty while it runs.
+	Held string
 	// Machine is the machine on which a matched job runs or ran; empty if it has none, and for other jobs.
 	Machine events.MachineName
 }
@@ -47,7 +49,12 @@ func newJobView(j readmodel.Job, machines []client.Collector) jobView {
 		return v
 	}
 	for _, m := range machines {
-		if h := m.Heartbeat; m.Name == j.Collector && h != nil && h.JobID == j.ID && h.Total > 0 {
+		h := m.Heartbeat
+		if m.Name != j.Collector || h == nil || h.JobID != j.ID {
+			continue
+		}
+		v.Held = h.Waits
+		if h.Total > 0 {
 			v.Benchmark = h.Benchmark
 			v.Progress = &progress{h.Done, h.Total, "test cases", "test cases measured by " + string(m.Name)}
 			return v

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"strings"
@@ -27,8 +28,16 @@ type machine struct {
 // Environment describes this machine. The fingerprint covers the identity of the machine, its processor, memory,
 // kernel and the settings that change what is measured. It does not cover the host name, which may change, nor
 // anything of this process: all collectors of one machine share it. Facts that cannot be found out are empty.
-func Environment(ctx context.Context) events.Environment {
+func Environment(ctx context.Context) events.Environment { return EnvironmentWith(ctx, nil) }
+
+// EnvironmentWith describes this machine with further settings that change what is measured. Without any it is that of
+// Environment.
+func EnvironmentWith(ctx context.Context, further map[string]string) events.Environment {
 	m := readMachine()
+	if m.settings == nil && len(further) > 0 {
+		m.settings = map[string]string{}
+	}
+	maps.Copy(m.settings, further)
 	host, err := os.Hostname()
 	if err != nil {
 		host = ""

@@ -211,6 +211,9 @@ type Runner struct {
 	NoCgroup bool
 	// Limits bound each command.
 	Limits Limits
+	// Held are open files, such as locks, that stay open in another process until the command has ended, whatever becomes of
+	// this one. The command itself does not get them.
+	Held []*os.File
 	// Ended, if set, is called with the outcome of each command that ran, by the goroutine that called Run.
 	Ended func(Outcome)
 }

@@ -223,7 +223,7 @@ func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
 		Env:         []string{},
 		Stdout:      s.stdout,
 		Stderr:      s.stderr,
-		ExtraFiles:  append([]*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter}, o.Cmd.Files...),
+		ExtraFiles:  slices.Concat([]*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter}, o.Cmd.Files, r.Held),
 		SysProcAttr: attr,
 		WaitDelay:   r.stopDelay(),
 	}

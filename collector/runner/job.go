@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
@@ -36,6 +37,9 @@ type Job struct {
 	// under the name of the upload and of the benchmark.
 	Uploads []suite.StoredPaths
 	Storage Storage
+	// Turn waits until the machine may measure. It is called before each benchmark is measured; the first call waits. The
+	// file that it returns is held by each command from then on, also if this process dies. Nil: nothing else uses the machine.
+	Turn func(ctx context.Context) (*os.File, error)
 }
 
 // Toolchain is a fetched artifact.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
@@ -79,6 +81,21 @@ func (r *Runner) enter(ctx context.Context, slot string, limits measure.Limits, 
 	return &limited, unlock, nil
 }
 
+// take waits for the turn of a job, and lets the commands hold it.
+func take(ctx context.Context, turn func(context.Context) (*os.File, error), commands *measure.Runner) error {
+	if turn == nil {
+		return nil
+	}
+	held, err := turn(ctx)
+	if held != nil {
+		commands.Held = []*os.File{held}
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	}
+	return err
+}
+
 // run is the execution of one job.
 type run struct {
 	runner *Runner
@@ -104,10 +121,17 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 	}
 	done := r.summary.Measured + r.summary.Skipped + r.summary.Failed
 	r.sink.Started(p.Benchmark.Name, done, r.total)
+	began := time.Now()
 	plan, err := r.prepare(ctx, p)
+	r.sink.Took(func(p *events.Phases) *int64 { return &p.Prepare }, time.Since(began))
 	if err != nil {
 		return r.prepareFailed(ctx, p, c, err)
 	}
+	if err := take(ctx, r.job.Turn, r.measure); err != nil {
+		return err
+	}
+	began = time.Now()
+	defer func() { r.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(began)) }()
 	counts, err := r.count(ctx, p, c, plan)
 	if err != nil {
 		return err
@@ -222,7 +246,7 @@ func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int,
 	}
 	settings := r.runner.Settings
 	s.Cmd.CPUs, s.Cmd.Nice, s.Cmd.DisableASLR = settings.CPUs, settings.Nice, settings.DisableASLR
-	s.Cmd.Timeout = p.Timeout
+	s.Cmd.Timeout, s.Cmd.Env = p.Timeout, withoutJobserver(s.Cmd.Env)
 	if s.Parse != nil {
 		s.Cmd.OutputLimit = parsedOutputLimit
 	}
@@ -248,6 +272,18 @@ func remark(text string) string {
 		return ""
 	}
 	return " (" + text + ")"
+}
+
+// withoutJobserver drops the jobservers of make and cargo from an environment: a measured command shares its CPUs with
+// nothing.
+func withoutJobserver(env []string) (out []string) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if !slices.Contains([]string{"MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS"}, name) || !strings.Contains(value, "--jobserver") {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // logSettings logs which settings took effect, if they differ from those last logged.

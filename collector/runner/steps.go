@@ -41,6 +41,8 @@ type Steps struct {
 	Tokens int
 	// Storage takes what the commands yield.
 	Storage Storage
+	// Turn is as in a Job. The caller ends the turn.
+	Turn func(ctx context.Context) (*os.File, error)
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
@@ -73,6 +75,9 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 		return err
 	}
 	defer unlock()
+	if err := take(ctx, job.Turn, limited); err != nil {
+		return err
+	}
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
 	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path(srcName), source: slot.Path(srcName), required: make([]bool, len(job.Plan.Require))}
 	err = run.run(ctx)

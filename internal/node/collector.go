@@ -29,6 +29,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/jobserver"
+	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/internal/usage"
 )
 
@@ -90,15 +91,20 @@ func (c *Collector) Run(ctx context.Context) error {
 	if c.Watched {
 		c.Say("collector  %s waits for jobs of lane %s at %s, until Ctrl-C", c.Name, lane, config.NATSHosts(url))
 	}
+	leave, err := c.join(machine.Turns)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	conf := c.Config.Collector
-	environment := measure.Environment(ctx)
+	environment := measure.EnvironmentWith(ctx, besides(conf))
 	if _, pool := lane.Pool(); pool {
 		environment.Settings = c.limits(environment.Settings, orders != nil)
 	}
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: c.Version,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: measure.Load, FreeMemory: measure.FreeMemory, Environment: environment,
-		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Evicted: machine.Artifacts.Evicted, Supervised: supervised(orders), Seals: seals,
+		Log: log, Jobs: log, Presence: log, JobLogs: log, Bench: machine, Evicted: machine.Artifacts.Evicted, Rest: machine.Rest, Supervised: supervised(orders), Seals: seals,
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
 		Clock: c.Clock, Logger: c.Logger.With("collector", string(c.Name)),
@@ -284,7 +290,12 @@ func (c *Collector) machine() (*collector.Machine, error) {
 	// The path of the slot gets into what compilers make, so it has the same length for every collector.
 	sum := fnv.New32a()
 	sum.Write([]byte(c.Name))
+	shared, err := turns.Open(c.turns())
+	if err != nil {
+		return nil, err
+	}
 	return &collector.Machine{
+		Turns: shared, MeasureShared: conf.Measure == config.MeasureShared, Before: conf.Before, After: conf.After,
 		Artifacts: store, Runner: runner.New(runner.Settings{CPUs: conf.CPUs, Nice: conf.Nice, DisableASLR: true, CountInstructions: conf.CountInstructions}),
 		Slot: filepath.Join(cache, "slots", fmt.Sprintf("%08x", sum.Sum32())), Cache: filepath.Join(cache, "build"), Sources: sources,
 	}, nil

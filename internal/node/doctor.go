@@ -34,6 +34,7 @@ type Finding struct {
 func (h *Host) Examine(ctx context.Context) []Finding {
 	findings := []Finding{h.doctorData(), h.doctorSpace()}
 	findings = append(findings, doctorTools()...)
+	findings = append(findings, h.doctorBuilds(ctx)...)
 	findings = append(findings, h.doctorTLS()...)
 	findings = append(findings, h.doctorServices(ctx)...)
 	findings = append(findings, h.doctorGitHub(ctx)...)

@@ -159,6 +159,7 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 	}
 	released := l.released(lane, c.Reason)
 	released.Transient, released.Since, released.HostFull = c.Transient, Stamp(since), c.HostFull
+	released.Unready = c.Unready
 	if c.Taken {
 		return []events.Fact{released, l.closed(lane)}, nil
 	}

@@ -8,7 +8,7 @@
 //	open ────────────────▶ current ───────────────▶ ended (place is over; the next may begin)
 //	  ▲                      │ │
 //	  └──────────────────────┘ │  AttemptLost (a crash: spends one of the attempts)
-//	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error, full host: spends nothing)
+//	  └────────────────────────┘  AttemptReleased (shutdown, drain, transient error, full host, machine not ready: spends nothing)
 //
 // The log is the fence. Every fact is appended with the last sequence of the work subject as the expected version. So
 // of a finish and a loss of the same attempt exactly one is recorded, and two attempts are never both current. The
@@ -126,6 +126,8 @@ type Release struct {
 	Taken bool
 	// HostFull is set when the host had less free memory than the job reserves.
 	HostFull *events.HostFull
+	// Unready is set when a command of the machine's own configuration failed.
+	Unready bool
 }
 
 // Withdraw ends a job that was dispatched but is not being executed, because its request was cancelled.

@@ -163,7 +163,7 @@ func (l *Ledger) roomAt(m *Machine, c *Class) (at time.Time) {
 			if executed := l.Executed(lane); executed != nil && executed.ID == d.Job.ID {
 				began = lane.Begun
 			}
-			p := match.Open{Needs: needs(d.Job.Requires), Ends: began}
+			p := match.Open{Needs: held(d.Job), Ends: began}
 			if d.Share != nil {
 				p.Ends = began.Add(time.Duration(d.Share.ExpectMS) * time.Millisecond)
 			}

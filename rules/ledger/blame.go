@@ -36,7 +36,7 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 		}
 		return
 	}
-	l.collector(blamed).Failed = nil
+	l.collector(blamed).Failed, l.collector(blamed).Unready = nil, 0
 	if f.Fault == "" {
 		l.artifact(j.of.artifact, func(a *Artifact) {
 			a.Since, a.Others = time.Time{}, a.Others || a.Good != "" && a.Good != blamed
@@ -55,8 +55,14 @@ func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) 
 }
 
 // foldReleased notes since when an artifact has transient errors: its jobs share one budget. It uses the ledger's
-// clock, not the time of the collector, because the jobs are on several lanes.
+// clock, not the time of the collector, because the jobs are on several lanes. It counts what the machine alone is to
+// blame for: no job can be.
 func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
+	if f.Unready {
+		c := l.collector(f.Collector)
+		c.Unready++
+		c.Failure = f.Reason
+	}
 	if !f.Transient {
 		return
 	}

@@ -25,7 +25,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		c.expectedFrom(l)
 		c.Quarantine = f.Reason
 	case events.CollectorActivated:
-		c.Failed, c.Expected = nil, l.stored
+		c.Failed, c.Unready, c.Expected = nil, 0, l.stored
 	case events.CollectorOnline:
 		if c.Registered != nil && c.Registered.Machine != "" {
 			l.machine(c.Registered.Machine).Warm.Cool(f.Evicted)
@@ -34,6 +34,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		c.Matched, c.Suite2 = slices.Contains(f.Knows, events.KnowsMatched), slices.Contains(f.Knows, events.KnowsSuite2)
 		c.Builds = slices.Contains(f.Knows, events.KnowsBuild)
 		c.Fingerprint, c.Drivers = f.Environment.Fingerprint, f.Drivers
+		c.CPUs = f.Environment.CPUs
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:
 		if f.Instance == process {

@@ -252,6 +252,8 @@ type Collector struct {
 	// Fingerprint is that of its newest process, Drivers are the versions in which that measures.
 	Fingerprint events.Digest     `json:",omitempty"`
 	Drivers     map[string]string `json:",omitempty"`
+	// CPUs is how many its newest process found; 0 if that is not known.
+	CPUs int `json:",omitempty"`
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its
@@ -264,6 +266,8 @@ type Collector struct {
 	// last of them failed.
 	Failed  []FailedJob
 	Failure string
+	// Unready counts the times in a row that a command of its machine's own configuration failed; Failure is the last one then.
+	Unready int `json:",omitempty"`
 	// Unsealed are the jobs that it refused lately because of their seals; nil if it never did.
 	Unsealed *Unsealed `json:",omitempty"`
 }

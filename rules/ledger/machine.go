@@ -308,7 +308,7 @@ func (l *Ledger) Part(lane *Lane, j *Job) int {
 	if lane.Machine == "" {
 		return 0
 	}
-	part := match.Part(needs(j.like.Requires), l.Machines[lane.Machine].Offer())
+	part := match.Part(held(events.JobSpec{Requires: j.like.Requires, Tokens: l.Tokens(lane, j)}), l.Machines[lane.Machine].Offer())
 	if part == match.Whole {
 		return 0
 	}
@@ -318,7 +318,7 @@ func (l *Ledger) Part(lane *Lane, j *Job) int {
 // reserve notes that a job has a place on the machine of a lane.
 func (l *Ledger) reserve(lane *Lane, spec events.JobSpec) {
 	if lane.Machine != "" {
-		l.Machines[lane.Machine].room.Reserve(needs(spec.Requires))
+		l.Machines[lane.Machine].room.Reserve(held(spec))
 	}
 }
 
@@ -326,7 +326,7 @@ func (l *Ledger) reserve(lane *Lane, spec events.JobSpec) {
 func (l *Ledger) vacate(lane *Lane, spec events.JobSpec) {
 	if lane.Machine != "" {
 		m := l.Machines[lane.Machine]
-		m.room.Free(needs(spec.Requires))
+		m.room.Free(held(spec))
 		m.Freed = l.stored
 	}
 }
@@ -368,7 +368,7 @@ func (l *Ledger) restoreMachines() {
 		m.room = match.NewRoom(m.Offer())
 		for _, name := range m.Lanes {
 			for _, d := range l.Lanes[name].Dispatches {
-				m.room.Reserve(needs(d.Job.Requires))
+				m.room.Reserve(held(d.Job))
 			}
 		}
 	}

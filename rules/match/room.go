@@ -67,6 +67,14 @@ func (m *Room) FreeMemoryMiB() int64 {
 	return max(m.offer.MemoryMiB-m.taken.memory, 0)
 }
 
+// FreeCPUs returns how many CPUs are not reserved; none while a job has the machine for itself.
+func (m *Room) FreeCPUs() int {
+	if m.alone > 0 {
+		return 0
+	}
+	return max(m.offer.CPUs-m.taken.cpus, 0)
+}
+
 // Fits reports whether there is room for a place now. It looks at what other places take, and no other term: ask Lacks
 // for these once.
 func (m *Room) Fits(r Requirement) bool {
