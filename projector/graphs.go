@@ -27,6 +27,9 @@ type openGraph struct {
 	jobs  []events.JobID
 	// forced says why jobs run whatever became of what they need, by number.
 	forced map[int]string
+	// costs and ranks are those of its jobs by number, -1 for a job that existed before; nil for a graph in the order of creation.
+	costs []int64
+	ranks []int
 	// written is what its rows in graph_job were made from.
 	written []standing
 }
@@ -41,6 +44,7 @@ type standing struct {
 	needs, met int
 	forced     string
 	begun      bool
+	ranked     bool
 }
 
 // place is a job's place in an open graph.
@@ -71,6 +75,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 	now := make([]standing, len(g.jobs))
 	for i, id := range g.jobs {
 		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i], begun: g.rules.Begun(i)}
+		now[i].ranked = g.ranks != nil && g.ranks[i] >= 0
 		if cause, skipped := g.rules.Cause(i); skipped {
 			now[i].cause = cause
 		}
@@ -94,6 +99,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 		if s.cause >= 0 {
 			row.SkippedBy = pointer(s.cause)
 		}
+		row.CostMS, row.Rank = g.place(i)
 		rows = append(rows, row)
 	}
 	g.rules.Needs(func(n graph.Need, met bool) {
@@ -142,6 +148,9 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 	for _, row := range rows {
 		if g.jobs[row.Number] = row.JobID; row.Forced != "" {
 			g.forced[row.Number] = row.Forced
+		}
+		if row.Rank != nil && row.CostMS != nil {
+			g.rank(row.Number, *row.CostMS, *row.Rank)
 		}
 	}
 	g.newRows()

@@ -35,8 +35,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 		switch {
 		case r.Queue != "":
 		case r.State == events.StateInProgress:
-			byCreation(open[r.ID])
-			samplesLast(open[r.ID])
+			byTurn(open[r.ID])
 			plans[r.ID] = p.remaining(open[r.ID])
 		case !r.State.Terminal():
 			t, jobs := s.template(r)

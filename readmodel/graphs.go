@@ -65,6 +65,9 @@ type GraphJobRow struct {
 	Forced    string           `db:"forced"`
 	// Begun says of a job of a fail-fast graph that its round goes on whatever fails.
 	Begun bool `db:"begun"`
+	// CostMS and Rank are those of the job (see Job).
+	CostMS *int64 `db:"cost_ms"`
+	Rank   *int   `db:"rank"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
@@ -83,7 +86,11 @@ type GraphJob struct {
 	// Needs are sorted by the number of the job that is needed.
 	Needs []GraphNeed `db:"needs" json:"needs"`
 	// Forced is why a person let it run although its needs were not met: they count as met; empty if it was not forced.
-	Forced  string         `db:"forced" json:"forced,omitempty"`
+	Forced string `db:"forced" json:"forced,omitempty"`
+	// CostMS is how long it was expected to take when the graph was made, and Rank its place in the order in which the jobs are
+	// to run; nil in graphs in the order of creation.
+	CostMS  *int64         `db:"cost_ms" json:"cost_ms,omitempty"`
+	Rank    *int           `db:"rank" json:"rank,omitempty"`
 	Tag     events.Tag     `db:"tag" json:"tag"`
 	Kind    events.JobKind `db:"kind" json:"kind"`
 	Target  events.Target  `db:"target" json:"target"`
