@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/graph"
 )
 
 // rank notes what a job of a graph is expected to cost, and its place in the order of the graph.
@@ -76,4 +77,32 @@ func byTurn(jobs []*jobRow) {
 			cmp.Compare(at(a.Rank, 0), at(b.Rank, 0)), cmp.Compare(a.CreatedSeq, b.CreatedSeq), cmp.Compare(a.Ordinal, b.Ordinal),
 		)
 	})
+}
+
+// waits returns which of some jobs each blocked one of them waits for, by their places in the list from 1 on. What is not in
+// the list is not waited for: it has ended, or never will.
+func (s *state) waits(jobs []*jobRow) map[events.JobID][]int {
+	var graphs []*openGraph
+	seen, number := map[*openGraph]bool{}, map[events.JobID]int{}
+	for i, j := range jobs {
+		number[j.ID] = i + 1
+		if j.Held != graph.Blocked {
+			continue
+		}
+		for _, p := range s.places[j.ID] {
+			if !seen[p.graph] {
+				seen[p.graph], graphs = true, append(graphs, p.graph)
+			}
+		}
+	}
+	after := map[events.JobID][]int{}
+	for _, g := range graphs {
+		g.rules.Needs(func(n graph.Need, met bool) {
+			job, on := g.jobs[n.Job], number[g.jobs[n.On]]
+			if at := number[job]; !met && on > 0 && at > 0 && jobs[at-1].Held == graph.Blocked {
+				after[job] = append(after[job], on)
+			}
+		})
+	}
+	return after
 }

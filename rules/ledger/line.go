@@ -21,7 +21,7 @@ func (g *Graph) rank(number, rank int) {
 }
 
 // order is where a job stands among those of its maker in a line: the more urgent one first, samples last, backfill first,
-// then by graph, rank and number.
+// then by graph, rank and number. Those that were made in no graph come after these.
 type order struct {
 	level, sampled, own int
 	graph               int
@@ -35,7 +35,7 @@ func (l *Ledger) orderOf(j *Job) order {
 		o.level = l.PriorityFor(maker, j).Level()
 	}
 	for _, at := range l.in[j.ID] {
-		if at.graph.Request != j.of.request {
+		if at.graph.Request != j.of.request || !j.Graphed {
 			continue
 		}
 		o.graph, o.number = at.graph.Number, at.number
