@@ -2,8 +2,8 @@ package readmodel
 
 import (
 	"cmp"
-	"math"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
