@@ -30,13 +30,11 @@ func (s *state) forgetPlans() {
 	}
 }
 
-// wantsPlan returns the definitions that a new job needs, and whether they must be read. A duration that is known stays
-// known, so every job for which countCases is called later has its definitions read here.
+// wantsPlan returns the definitions that a new job needs, and whether they must be read.
 func (s *state) wantsPlan(spec events.JobSpec) (definitionKey, bool) {
 	key := definitionsOf(spec)
 	_, here := s.plansOf[key]
-	j := newJob(spec, "")
-	return key, !here && storable(key.suite) && storable(key.digest) && !s.durations.Expect(j.sort()).Known
+	return key, !here && storable(key.suite) && storable(key.digest)
 }
 
 // batchPlans reads definitions that were published before the batch.
@@ -59,19 +57,34 @@ func parsed(content []byte) *suite.Definitions {
 	return &d
 }
 
-// countCases returns how many test cases a job has; 0 if that is unknown, because its definitions were not published
-// before it or cannot be read.
-func (s *state) countCases(spec events.JobSpec) int {
+// planOf returns the definitions of a job; nil if they were not published before it or cannot be read.
+func (s *state) planOf(spec events.JobSpec) *suite.Definitions {
 	key := definitionsOf(spec)
 	d, known := s.plansOf[key]
 	if !known {
 		i := slices.IndexFunc(s.newDefinitions, func(d definitionRow) bool { return d.Suite == key.suite && d.Digest == key.digest })
 		if i < 0 {
-			return 0
+			return nil
 		}
 		d = parsed([]byte(cleanText(string(s.newDefinitions[i].Content))))
 		s.plansOf[key] = d
 	}
+	return d
+}
+
+// runsCommands reports whether a job measures no benchmarks.
+func (s *state) runsCommands(spec events.JobSpec) bool {
+	d := s.planOf(spec)
+	if d == nil {
+		return false
+	}
+	kind, _ := d.Kind(spec.Kind)
+	return kind.Does != ""
+}
+
+// countCases returns how many test cases a job has; 0 if that is unknown.
+func (s *state) countCases(spec events.JobSpec) int {
+	d := s.planOf(spec)
 	if d == nil {
 		return 0
 	}

@@ -65,8 +65,12 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 		s.runAgain(m, g, f, made)
 	default:
 		g.countCopies(f.Jobs)
+		g.rankJobs(f)
 		for i, spec := range f.Jobs {
 			s.name(g, events.SharedJob{Number: part.First + i, ID: spec.ID, Optional: spec.Optional})
+			if made[i] {
+				s.seat(g, part.First+i, spec.ID)
+			}
 		}
 	}
 	for _, shared := range part.Shared {
@@ -155,6 +159,7 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		}
 		before := slices.Clone(s.places[g.jobs[number]])
 		s.again(m, g, number, f.Jobs[i].ID)
+		s.seat(g, number, f.Jobs[i].ID)
 		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
 		for _, p := range before { // the added graphs of the request that have the job
 			if p.graph != g && p.graph.row.RequestID == f.RequestID && p.graph.row.Kind == events.GraphAdded && p.graph.row.Sealed && p.graph.rules.State(p.number).Over() {

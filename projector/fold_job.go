@@ -4,6 +4,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // report names the attempt that reports: of a job, on a lane.
@@ -164,8 +165,8 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			j.Measured = f.Measured
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
-		if countsAsDuration(j) {
-			s.recordDuration(m, j)
+		if took, tells := queue.Took(f, !j.RunsCommands); tells && j.Sample == "" { // a sample may measure a part only
+			s.recordDuration(m, j, took)
 		}
 		s.recordUse(j, f)
 	case events.JobMoved:
@@ -199,13 +200,6 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 	}
 	s.dirtyAttempts[a.Token] = a
 	delete(s.lanes, a.lane())
-}
-
-// countsAsDuration reports whether the job shows how long one like it will take, as ledger.Lengths does. No-ops, failures,
-// jobs that went on where another one stopped, and samples, which may measure a part only, do not. A length of 0 means
-// unknown, because a clock was set back.
-func countsAsDuration(j *jobRow) bool {
-	return j.Sample == "" && j.State == events.JobSuccess && j.Measured > 0 && j.Skipped == 0 && j.DurationMS > 0
 }
 
 // foldResult applies a fact about the results of a job. It counts, whatever became of the job meanwhile,

@@ -225,6 +225,7 @@ func (s *state) jobsCreated(m moment, f events.JobsCreated) {
 		if !s.durations.Expect(j.sort()).Known {
 			j.Cases = s.countCases(spec)
 		}
+		j.RunsCommands = s.runsCommands(spec)
 		made[i] = true
 		j.Near = s.near(j)
 		s.enqueueSample(j, f.Graph)

@@ -92,7 +92,7 @@ func (s *state) batchRetirements(b *pgx.Batch) {
 
 // recordDuration remembers how long a job took, for estimates, and forgets the oldest of its sort beyond
 // maxDurations. The rows of the jobs themselves leave the tables some day.
-func (s *state) recordDuration(m moment, j *jobRow) {
+func (s *state) recordDuration(m moment, j *jobRow, took time.Duration) {
 	sort := j.sort()
 	d := s.lengths[sort]
 	if d == nil {
@@ -102,9 +102,9 @@ func (s *state) recordDuration(m moment, j *jobRow) {
 	if len(d.FinishedSeqs) == maxDurations {
 		d.FinishedSeqs, d.LengthsMS = slices.Delete(d.FinishedSeqs, 0, 1), slices.Delete(d.LengthsMS, 0, 1)
 	}
-	d.FinishedSeqs, d.LengthsMS = append(d.FinishedSeqs, m.seq), append(d.LengthsMS, j.DurationMS)
+	d.FinishedSeqs, d.LengthsMS = append(d.FinishedSeqs, m.seq), append(d.LengthsMS, took.Milliseconds())
 	s.dirtyDurations[d] = true
-	s.durations.Add(sort, time.Duration(j.DurationMS)*time.Millisecond)
+	s.durations.Add(sort, took)
 }
 
 // addDurations fills the history as it was, in the order in which the jobs finished.

@@ -27,6 +27,9 @@ type openGraph struct {
 	jobs  []events.JobID
 	// forced says why jobs run whatever became of what they need, by number.
 	forced map[int]string
+	// costs and ranks are those of its jobs by number, -1 for a job that existed before; nil for a graph in the order of creation.
+	costs []int64
+	ranks []int
 	// written is what its rows in graph_job were made from.
 	written []standing
 }
@@ -43,6 +46,7 @@ type standing struct {
 	begun      bool
 	outputs    int
 	stale      bool
+	ranked     bool
 }
 
 // place is a job's place in an open graph.
@@ -73,6 +77,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 	now := make([]standing, len(g.jobs))
 	for i, id := range g.jobs {
 		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i], begun: g.rules.Begun(i), outputs: len(g.rules.Outputs(i)), stale: g.rules.Stale(i)}
+		now[i].ranked = g.ranks != nil && g.ranks[i] >= 0
 		if cause, skipped := g.rules.Cause(i); skipped {
 			now[i].cause = cause
 		}
@@ -96,6 +101,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 		if s.cause >= 0 {
 			row.SkippedBy = pointer(s.cause)
 		}
+		row.CostMS, row.Rank = g.place(i)
 		rows = append(rows, row)
 	}
 	g.rules.Needs(func(n graph.Need, met bool) {
@@ -147,6 +153,9 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 	for _, row := range rows {
 		if g.jobs[row.Number] = row.JobID; row.Forced != "" {
 			g.forced[row.Number] = row.Forced
+		}
+		if row.Rank != nil && row.CostMS != nil {
+			g.rank(row.Number, *row.CostMS, *row.Rank)
 		}
 	}
 	g.newRows()

@@ -35,8 +35,7 @@ func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan)
 		switch {
 		case r.Queue != "":
 		case r.State == events.StateInProgress:
-			byCreation(open[r.ID])
-			samplesLast(open[r.ID])
+			byTurn(open[r.ID])
 			plans[r.ID] = p.remaining(open[r.ID])
 		case !r.State.Terminal():
 			t, jobs := s.template(r)
@@ -130,8 +129,8 @@ func (s *state) elapsed(j *jobRow) time.Duration { return max(s.asOf.Sub(*j.Dequ
 // remaining returns the plan of jobs that have not ended. A running job whose collector is offline counts as waiting
 // if its lane has no other collector.
 func (p *planning) remaining(jobs []*jobRow) queue.Plan {
-	list := newPlanner()
-	for _, j := range jobs {
+	list, waits := newPlanner(), p.waits(jobs)
+	for i, j := range jobs {
 		e := p.durations.Expect(j.sort())
 		holder := p.collectors[j.Collector]
 		if j.State == events.JobInProgress && (p.manned[j.lane()] || holder == nil || holder.Presence != readmodel.PresenceOffline) {
@@ -140,14 +139,14 @@ func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 			}
 			w := list.work(j.lane())
 			list.loads[w.Lane] += max(e.Length-p.elapsed(j), 0)
-			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.spare()}
+			w.Running = &queue.RunningJob{Elapsed: p.elapsed(j), Expected: e, Optional: j.spare(), Number: i + 1}
 			w.Unmanned = !p.manned[w.Lane]
 			continue
 		}
 		if !e.Known {
 			e = p.ownOf(j.Suite).Expect(j.Cases)
 		}
-		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.spare()})
+		p.wait(&list, p.laneFor(&list, j.lane(), j.waitsFor()), queue.Job{Expected: e, Optional: j.spare(), Number: i + 1, After: waits[j.ID]})
 	}
 	return list.plan
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/graph"
 )
 
@@ -94,4 +96,28 @@ func (g Graph) Because(names []string, n GraphJob) string {
 		return ""
 	}
 	return "because of " + names[g.Node(*n.SkippedBy)]
+}
+
+// Expected says how long the job is expected to take, such as "expected 4 min"; empty if it is over, and in a graph in the order
+// of creation.
+func (n GraphJob) Expected() string {
+	waits := n.State == string(graph.Blocked) || n.State == string(events.JobQueued) || n.State == string(events.JobInProgress)
+	if n.CostMS == nil || !waits {
+		return ""
+	}
+	return "expected " + phrase.Duration(time.Duration(*n.CostMS)*time.Millisecond)
+}
+
+// ByRank sorts those places of Nodes whose jobs may run by rank. The others stay where they are.
+func (g Graph) ByRank(places []int) {
+	var at, ready []int
+	for i, node := range places {
+		if n := g.Nodes[node]; n.Rank != nil && n.State == string(events.JobQueued) {
+			at, ready = append(at, i), append(ready, node)
+		}
+	}
+	slices.SortStableFunc(ready, func(a, b int) int { return *g.Nodes[a].Rank - *g.Nodes[b].Rank })
+	for i, node := range ready {
+		places[at[i]] = node
+	}
 }

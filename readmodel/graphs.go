@@ -68,6 +68,9 @@ type GraphJobRow struct {
 	// Outputs are what its newest round has stored. Stale says that it uses an output of a job that has failed since.
 	Outputs []string `db:"outputs"`
 	Stale   bool     `db:"stale"`
+	// CostMS and Rank are those of the job (see Job).
+	CostMS *int64 `db:"cost_ms"`
+	Rank   *int   `db:"rank"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
@@ -88,14 +91,18 @@ type GraphJob struct {
 	// Forced is why a person let it run although its needs were not met: they count as met; empty if it was not forced.
 	Forced string `db:"forced" json:"forced,omitempty"`
 	// StaleInput says that it uses an output of a job that has failed since.
-	StaleInput bool           `db:"stale" json:"stale_input,omitempty"`
-	Tag        events.Tag     `db:"tag" json:"tag"`
-	Kind       events.JobKind `db:"kind" json:"kind"`
-	Target     events.Target  `db:"target" json:"target"`
-	Set        events.Set     `db:"set" json:"set"`
-	Backend    events.Backend `db:"backend" json:"backend"`
-	Profile    events.Profile `db:"profile" json:"profile"`
-	Round      int            `db:"round" json:"round"`
+	StaleInput bool `db:"stale" json:"stale_input,omitempty"`
+	// CostMS is how long it was expected to take when the graph was made, and Rank its place in the order in which the jobs are
+	// to run; nil in graphs in the order of creation.
+	CostMS  *int64         `db:"cost_ms" json:"cost_ms,omitempty"`
+	Rank    *int           `db:"rank" json:"rank,omitempty"`
+	Tag     events.Tag     `db:"tag" json:"tag"`
+	Kind    events.JobKind `db:"kind" json:"kind"`
+	Target  events.Target  `db:"target" json:"target"`
+	Set     events.Set     `db:"set" json:"set"`
+	Backend events.Backend `db:"backend" json:"backend"`
+	Profile events.Profile `db:"profile" json:"profile"`
+	Round   int            `db:"round" json:"round"`
 	// Sample names the sample that it measures; empty for the base series.
 	Sample string `db:"sample" json:"sample,omitempty"`
 	// Reason, Collector, DequeuedAt, FinishedAt and DurationMS are those of the job (see Job).

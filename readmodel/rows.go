@@ -3,6 +3,7 @@ package readmodel
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -259,6 +260,30 @@ type Job struct {
 	// jobs that neither build nor use what others built.
 	Outputs []string  `db:"outputs" json:"-"`
 	Built   *JobBuilt `db:"built" json:"built,omitempty"`
+	// Graph is the number of the graph of its request that it was made in; nil if it was made in none. CostMS is how long it was
+	// expected to take when the graph was made, and Rank its place among the jobs of the graph: of those that may run, the one
+	// with the lowest rank comes first. Both are nil in graphs in the order of creation.
+	Graph  *int   `db:"graph" json:"graph,omitempty"`
+	Rank   *int   `db:"rank" json:"rank,omitempty"`
+	CostMS *int64 `db:"cost_ms" json:"cost_ms,omitempty"`
+	// RunsCommands says that it measures no benchmarks.
+	RunsCommands bool `db:"runs_commands" json:"-"`
+}
+
+// turn is where the job stands among the waiting ones of its request, as the scheduler orders them (rules/ledger/line.go):
+// backfill first, then by graph, by rank, and as they were made. Jobs that were made in no graph come after those of graphs.
+func (j Job) turn() []int64 {
+	turn := []int64{1, math.MaxInt32, 0, int64(j.CreatedSeq), int64(j.Ordinal)}
+	if j.Graph != nil {
+		turn[1] = int64(*j.Graph)
+		if j.Backfill && j.Sample == "" {
+			turn[0] = 0
+		}
+	}
+	if j.Rank != nil {
+		turn[2] = int64(*j.Rank)
+	}
+	return turn
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

@@ -75,7 +75,7 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 		also(&b, &places, "why_places", lane.Target, lane.Set, r.job.Place)
 	} else {
 		also(&b, &r.leaves, "why_leaves", pgx.NamedArgs{
-			"request": r.job.RequestID, "seq": r.job.CreatedSeq, "ordinal": r.job.Ordinal, "target": lane.Target, "set": lane.Set,
+			"request": r.job.RequestID, "turn": r.job.turn(), "target": lane.Target, "set": lane.Set,
 			"matched": r.job.Matched, "classes": classes, "sampled": r.job.Sample != "", "priority": r.job.Priority,
 		})
 		also(&b, &r.queues, "named_queues", "", everything)

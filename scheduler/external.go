@@ -34,6 +34,7 @@ func decideExternal(s *state, r *request.Request, wish events.GraphWanted, p Pol
 	for _, n := range made.needs {
 		g.Need(n)
 	}
+	s.rank(g, made.jobs, nil)
 	facts, _ := request.Decide(*r, request.Grant{Key: wish.Key, Jobs: made.jobs, Graph: g})
 	d.facts = append([]events.Fact{events.GraphAdmitted{RequestID: r.ID, Key: wish.Key, Kind: wish.Kind, Jobs: len(made.jobs), Graphs: 1}}, facts...)
 	d.otherwise = refuse("its jobs are too large to be recorded at once: name fewer benchmarks, or submit the graph in parts")

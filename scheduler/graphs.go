@@ -29,6 +29,7 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, share
 	}
 	g := &request.Graph{Kind: kind, OnFailure: rules.onFailure, Deadline: rules.deadline}
 	number := make([]int, len(all)) // of those in the graph
+	var existing []events.JobSpec
 	for i, spec := range all {
 		number[i] = i
 		if i < len(made) || !reached[i] {
@@ -39,11 +40,12 @@ func (s *state) graphOf(digest events.Digest, kind events.GraphKind, made, share
 		if end := s.StateOf(spec.ID); end.Terminal() {
 			shared.Outcome, shared.Outputs = events.Outcome(end), s.OutputsOf(spec.ID)
 		}
-		g.Shared = append(g.Shared, shared)
+		g.Shared, existing = append(g.Shared, shared), append(existing, spec)
 	}
 	for _, n := range edges {
 		g.Need(graph.Need{Job: number[n.Job], On: number[n.On], Until: n.Until, Output: n.Output})
 	}
+	s.rank(g, made, existing)
 	return g, nil
 }
 

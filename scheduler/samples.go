@@ -34,6 +34,7 @@ func decideSamples(s *state, r *request.Request, wish events.GraphWanted, p Poli
 	jobs := plan.Samples(wish, g.Number, r.Artifact.Tag)
 	g.Shared = s.shared(plan.Others, len(jobs))
 	plan.AllNeeds(wish.Copies, g.Need)
+	s.rank(g, jobs, plan.Others)
 	made, _ := request.Decide(*r, request.Grant{Key: wish.Key, Jobs: jobs, Graph: g})
 	d.facts = append([]events.Fact{events.GraphAdmitted{RequestID: r.ID, Key: wish.Key, Kind: wish.Kind, Jobs: len(jobs), Graphs: 1}}, made...)
 	d.otherwise = refuse("these are too many jobs to be recorded at once: name fewer of them, or ask for fewer copies")

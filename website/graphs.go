@@ -109,7 +109,9 @@ type graphRow struct {
 	Because, Forced string
 	// Words are the states of its jobs.
 	Words string
-	Needs []neededRow
+	// Expected says how long it is expected to take; empty if that is not known, or it is over.
+	Expected string
+	Needs    []neededRow
 }
 
 // neededRow is what a box needs, or who needs it. Met is set if the need is met, Ended if any end of the job meets it.
@@ -170,7 +172,7 @@ func newGraphView(g readmodel.GraphShown, of int) graphView {
 	for at, b := range d.Boxes {
 		row := graphRow{Box: b, Key: fmt.Sprintf("%d-%d", g.Number, at), Words: b.Words()}
 		if !v.Folded {
-			row.Because, row.Forced = g.Because(names, g.Nodes[at]), g.Nodes[at].Forced
+			row.Because, row.Forced, row.Expected = g.Because(names, g.Nodes[at]), g.Nodes[at].Forced, g.Nodes[at].Expected()
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -188,6 +190,15 @@ func newGraphView(g readmodel.GraphShown, of int) graphView {
 	}
 	if v.Folded {
 		slices.SortStableFunc(v.Rows, func(a, b graphRow) int { return cmp.Compare(trouble(a.Box), trouble(b.Box)) })
+	} else {
+		places, rows := make([]int, len(v.Rows)), slices.Clone(v.Rows)
+		for i := range places {
+			places[i] = i
+		}
+		g.ByRank(places)
+		for i, at := range places {
+			v.Rows[i] = rows[at]
+		}
 	}
 	return v
 }

@@ -179,6 +179,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	}
 	steps, names := graph.Steps(len(jobs), needs), g.Names()
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(steps[a], steps[b]) })
+	g.ByRank(order)
 	var rows [][]string
 	for _, i := range order {
 		n := g.Nodes[i]
@@ -195,7 +196,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 		if n.State == string(graph.Blocked) {
 			why = "waits for " + fewOf(unmet)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)"), string(n.JobID), n.State, fewOf(all), cmp.Or(also(why, n.Expected()), firstLine(n.Reason))})
 	}
 	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
 	if err != nil || len(g.Measured) == 0 {
@@ -203,6 +204,14 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	return p.measuredTable(g)
+}
+
+// also joins two texts, of which each may be empty.
+func also(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ", " + b
 }
 
 // foldsPrinted is how many lines the jobs of a large graph are counted in, and failuresPrinted how many of those that failed are

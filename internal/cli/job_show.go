@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
@@ -47,6 +48,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"lane", laneOf(j.Job)},
 		{"reason", j.Reason},
 		{"forced", j.Forced},
+		{"expected", expectedToTake(j.CostMS)},
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},
@@ -123,4 +125,12 @@ func (p *Program) attemptTable(list []readmodel.Attempt) error {
 	}
 	fmt.Fprintln(p.Stdout)
 	return table(p.Stdout, []string{"ATTEMPT", "COLLECTOR", "STATE", "STARTED", "TOOK", "REASON"}, rows)
+}
+
+// expectedToTake says how long a job was expected to take when its graph was made; empty if its graph has no costs.
+func expectedToTake(costMS *int64) string {
+	if costMS == nil {
+		return ""
+	}
+	return phrase.Duration(time.Duration(*costMS) * time.Millisecond)
 }

@@ -64,7 +64,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority", "in another order than that of creation"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -97,6 +97,7 @@ type standing struct {
 	Needs    []readmodel.GraphNeed
 	Forced   bool
 	Begun    bool
+	Rank     int // 0 for none
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
@@ -105,6 +106,8 @@ type known struct {
 	Graphs  map[string]standing
 	Jobs    map[events.JobID]string
 	Lengths map[queue.Sort][]time.Duration
+	// Lines are the jobs of open graphs that wait for each lane of a target, by lane and request, in their order.
+	Lines map[string][]events.JobID
 }
 
 // compareGraphs folds a log into a ledger and into tables, and compares them after each batch.
@@ -266,7 +269,18 @@ func (p *pastGraphs) take(t *testing.T, l *ledger.Ledger, m events.Stored, seen 
 
 // with returns what the ledger knows, and what it has forgotten.
 func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
-	k := known{maps.Clone(p.graphs), map[events.JobID]string{}, l.Lengths}
+	k := known{maps.Clone(p.graphs), map[events.JobID]string{}, l.Lengths, map[string][]events.JobID{}}
+	for name, lane := range l.Lanes {
+		for request, jobs := range lane.Queued {
+			if jobs = slices.DeleteFunc(slices.Clone(jobs), func(id events.JobID) bool {
+				_, _, in := l.NumberOf(request, id)
+				return !in || !l.Jobs[id].Graphed
+			}); len(jobs) > 0 {
+				k.Lines[name.String()+" "+string(request)] = jobs
+			}
+		}
+	}
+	ordered(l, seen)
 	holds := map[events.JobID]graph.State{}
 	for _, graphs := range l.Graphs {
 		for _, g := range graphs {
@@ -314,6 +328,17 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 	return k
 }
 
+// ordered counts the lines in which jobs do not stand in the order of their numbers.
+func ordered(l *ledger.Ledger, seen map[string]int) {
+	for _, graphs := range l.Graphs {
+		for _, g := range graphs {
+			if g.Ranks != nil && !slices.IsSorted(g.Ranks) {
+				seen["in another order than that of creation"]++
+			}
+		}
+	}
+}
+
 func graphName(g *ledger.Graph) string { return fmt.Sprintf("%s/%d", g.Request, g.Number) }
 
 func standings(g *ledger.Graph) map[string]standing {
@@ -330,6 +355,9 @@ func standings(g *ledger.Graph) map[string]standing {
 		if cause, skipped := g.States.Cause(number); skipped {
 			s.Cause = cause
 		}
+		if g.Ranks != nil {
+			s.Rank = int(g.Ranks[number])
+		}
 		all[fmt.Sprintf("%s/%d", graphName(g), number)] = s
 	}
 	return all
@@ -338,12 +366,12 @@ func standings(g *ledger.Graph) map[string]standing {
 // tabled returns what the tables know.
 func tabled(t *testing.T, conn *pgx.Conn) known {
 	t.Helper()
-	k := known{map[string]standing{}, map[events.JobID]string{}, map[queue.Sort][]time.Duration{}}
+	k := known{map[string]standing{}, map[events.JobID]string{}, map[queue.Sort][]time.Duration{}, map[string][]events.JobID{}}
 	var key string
 	var s standing
-	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun FROM tacho.graph_job`)
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun, coalesce(rank, 0) FROM tacho.graph_job`)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun, &s.Rank}, func() error {
 			if len(s.Needs) == 0 {
 				s.Needs = nil
 			}
@@ -360,6 +388,17 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 		CASE WHEN sample = '' THEN '' WHEN priority = '' THEN ' at normal' ELSE ' at ' || priority END FROM tacho.job_queue WHERE state IN ('queued', 'in_progress')`)
 	if err == nil {
 		_, err = pgx.ForEachRow(rows, []any{&id, &state}, func() error { k.Jobs[id] = state; return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line string
+	rows, err = conn.Query(t.Context(), `SELECT target || '/' || set || ' ' || request_id, job_id FROM tacho.job_queue
+		WHERE state = 'queued' AND place = 0 AND held = '' AND NOT matched
+		AND EXISTS (SELECT FROM tacho.graph g WHERE g.request_id = job_queue.request_id AND g.number = job_queue.graph AND g.ended_at IS NULL)
+		ORDER BY sample <> '', array_position(ARRAY['vip', 'high', '', 'low', 'idle'], priority), backfill AND graph IS NOT NULL AND sample = '' DESC, coalesce(graph, 1000), coalesce(rank, 0), created_seq, ordinal`)
+	if err == nil {
+		_, err = pgx.ForEachRow(rows, []any{&line, &id}, func() error { k.Lines[line] = append(k.Lines[line], id); return nil })
 	}
 	if err != nil {
 		t.Fatal(err)

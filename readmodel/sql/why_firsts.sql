@@ -3,10 +3,11 @@
 -- of them. A leaf is an account in a queue and a tier; its order is that of why_leaves. A
 -- sample waits at a priority of its own, behind the other jobs of its request.
 WITH waits AS (
-    SELECT request_id, sample <> '' AS sampled, priority, artifact_kind, requires, near, avoids, min(since) AS since, (array_agg(job_id ORDER BY created_seq, ordinal))[1] AS job_id,
-           min(created_seq) AS seq, min(ordinal) AS ordinal
+    SELECT request_id, sample <> '' AS sampled, priority, artifact_kind, requires, near, avoids, min(since) AS since, (array_agg(job_id ORDER BY turn))[1] AS job_id,
+           min(turn) AS turn
     FROM (
         SELECT j.*, coalesce(moved_at, created_at) AS since,
+               ARRAY[(NOT backfill OR graph IS NULL OR sample <> '')::int, coalesce(graph, 2147483647), coalesce(rank, 0), created_seq, ordinal] AS turn,
                CASE WHEN lost = 0 THEN '{}' ELSE ARRAY(
                    SELECT DISTINCT c.machine FROM attempt a JOIN collector_config c ON c.name = a.collector
                    WHERE a.job_id = j.job_id AND a.state = 'lost' AND c.machine <> '' ORDER BY 1
@@ -22,7 +23,7 @@ WITH waits AS (
            row_number() OVER (ORDER BY array_position(ARRAY['vip', 'high', '', 'low', 'idle'], o.priority),
                CASE o.policy WHEN 'fifo' THEN r.created_at ELSE coalesce(r.started_at, r.created_at) END,
                CASE o.policy WHEN 'fifo' THEN 0 ELSE coalesce(r.pr, 0) END,
-               r.request_id COLLATE "C", w.sampled, w.seq, w.ordinal) AS rank
+               r.request_id COLLATE "C", w.sampled, w.turn) AS rank
     FROM waits w
     JOIN benchmark_request r USING (request_id)
     LEFT JOIN named_queue q ON q.name = CASE r.queue WHEN '' THEN 'main' ELSE r.queue END

@@ -1,9 +1,10 @@
 -- Who has jobs that wait for dispatch on a lane, or matched jobs of some classes, and how many of the own leaf of a job come
 -- before it. A leaf is an account in a queue and a tier. In it the more urgent requests come first, then the order of the
--- queue. A sample waits at a priority of its own, behind the other jobs of its request.
+-- queue, and the jobs of one request as Job.turn says. A sample waits at a priority of its own, behind the other jobs of its request.
 WITH waits AS (
     SELECT request_id, sample <> '' AS sampled, priority, count(*) AS jobs,
-           count(*) FILTER (WHERE request_id = @request AND (sample <> '') = @sampled AND priority = @priority AND (created_seq, ordinal) < (@seq, @ordinal)) AS before
+           count(*) FILTER (WHERE request_id = @request AND (sample <> '') = @sampled AND priority = @priority
+               AND ARRAY[(NOT backfill OR graph IS NULL OR sample <> '')::int, coalesce(graph, 2147483647), coalesce(rank, 0), created_seq, ordinal] < @turn::bigint[]) AS before
     FROM job_queue
     WHERE state = 'queued' AND place = 0 AND held = '' AND matched = @matched
       AND CASE WHEN @matched THEN artifact_kind || ' ' || array_to_string(requires, ' ') = ANY (@classes)

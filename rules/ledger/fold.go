@@ -318,7 +318,7 @@ func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
 		l.ready(j, l.at)
 	}
 	line := l.lineOf(j)
-	line.Queued[maker] = append(line.Queued[maker], j.ID)
+	line.Queued[maker] = slices.Insert(line.Queued[maker], l.standsBefore(line.Queued[maker], j), j.ID)
 	j.lined = true
 	l.noteAlike(j)
 	l.noteUnserved(j.Lane())
@@ -500,7 +500,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 		l.foldKey(j, f, e.Seq)
 		l.foldFault(j, f)
 		if !j.Sampled() { // it may measure a part only
-			l.Lengths.learn(j.Sort(), f)
+			l.learn(j, f)
 		}
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))

@@ -26,6 +26,8 @@ type Graph struct {
 	// States are those of its jobs, Jobs has the newest round of each.
 	States *graph.Graph
 	Jobs   []events.JobID
+	// Ranks are the places of its jobs in the order in which they are to run; nil if that is the order of their numbers.
+	Ranks []int32 `json:",omitempty"`
 	// Lent are the numbers of the jobs of an added graph that its request had before.
 	Lent []int `json:",omitempty"`
 	// blocked counts the blocked jobs for each lane of a target.
@@ -54,12 +56,15 @@ func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 // prioritise applies a fact to the priority of a graph of samples, if it is about one.
 func (l *Ledger) prioritise(id events.RequestID, f events.RequestFact) {
 	changed, ok := f.(events.PriorityChanged)
-	if !ok || changed.Graph == nil {
+	if !ok || l.Graphed[id] == 0 || l.Requests[id] == nil {
 		return
 	}
-	if g := l.graph(id, *changed.Graph); g != nil {
-		g.Priority = changed.To
+	if changed.Graph != nil {
+		if g := l.graph(id, *changed.Graph); g != nil {
+			g.Priority = changed.To
+		}
 	}
+	l.reorder(l.Requests[id], l.seatedBy(id, changed))
 }
 
 // foldGraphEnded forgets a graph. What was skipped in it was withdrawn before, unless another request wants it.
@@ -194,6 +199,9 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 			continue
 		}
 		l.number(g, events.SharedJob{Number: f.Graph.First + i, ID: spec.ID, Optional: spec.Optional})
+		if i < len(f.Graph.Rank) {
+			g.rank(f.Graph.First+i, f.Graph.Rank[i])
+		}
 	}
 	for _, s := range f.Graph.Shared {
 		if g.Kind == events.GraphAdded && !s.Added && !g.States.Settled() {
@@ -211,8 +219,10 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 	}
 	if g.States.Complete() && !g.States.Settled() {
 		l.Owed = max(l.Owed-1, 0)
-		l.follow(g, g.States.Settle(), "")
-		l.reline(g.Jobs)
+		changed := g.States.Settle()
+		l.follow(g, changed, "")
+		l.reline(g.of(changed))
+		l.reline(g.Jobs) // also those that have begun or ended before
 	}
 }
 
@@ -283,8 +293,11 @@ func (l *Ledger) again(g *Graph, number int, id events.JobID) {
 	l.reline(append(g.of(changed), id))
 }
 
-// of returns the jobs that changed.
+// of returns the jobs that changed, in the order in which they are to run.
 func (g *Graph) of(changed []graph.Change) []events.JobID {
+	if g.Ranks != nil {
+		changed = slices.SortedStableFunc(slices.Values(changed), func(a, b graph.Change) int { return cmp.Compare(g.Ranks[a.Job], g.Ranks[b.Job]) })
+	}
 	ids := make([]events.JobID, len(changed))
 	for i, c := range changed {
 		ids[i] = g.Jobs[c.Job]
@@ -449,33 +462,6 @@ func (l *Ledger) reline(jobs []events.JobID) {
 		})
 		l.noteUnserved(j.Lane())
 	}
-}
-
-// order is where a job stands among those of its maker in a line: backfill first, then by graph and number.
-type order struct {
-	own           bool
-	graph, number int
-}
-
-func (l *Ledger) orderOf(j *Job) order {
-	for _, at := range l.in[j.ID] {
-		if at.graph.Request == j.of.request {
-			return order{!j.like.Backfill || j.Sampled(), at.graph.Number, at.number}
-		}
-	}
-	return order{own: true, graph: l.Graphed[j.of.request]}
-}
-
-func (o order) compare(other order) int {
-	return cmp.Or(one(o.own)-one(other.own), cmp.Compare(o.graph, other.graph), cmp.Compare(o.number, other.number))
-}
-
-// standsBefore returns the place in a line that a job of a graph comes to: behind those of its request that come before
-// it.
-func (l *Ledger) standsBefore(waiting []events.JobID, j *Job) int {
-	own := l.orderOf(j)
-	at, _ := slices.BinarySearchFunc(waiting, own, func(id events.JobID, own order) int { return l.orderOf(l.Jobs[id]).compare(own) })
-	return at
 }
 
 // restoreGraphs makes what a snapshot leaves out of graphs.

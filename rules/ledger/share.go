@@ -267,41 +267,6 @@ func (l *Ledger) first(lane *Lane, c share.Choice) (found *Job) {
 	return nil
 }
 
-// unknownLength is how long a job is expected to take of which nothing like it was measured.
-const unknownLength = 10 * time.Minute
-
-// Expected returns how long a job is expected to take: the median of the last ones of its sort, or the middle of those
-// of similar sorts. Similar are first those of its lane, then those of its suite, with its kind.
-func (l *Ledger) Expected(j *Job) time.Duration {
-	sort := j.Sort()
-	if known := l.Lengths.Expect(sort); known.Known {
-		return known.Length
-	}
-	var near, far []time.Duration
-	for other := range l.Lengths {
-		if other.Suite != sort.Suite || other.Kind != sort.Kind {
-			continue
-		}
-		length := l.Lengths.Expect(other).Length
-		far = append(far, length)
-		if other.Lane == sort.Lane {
-			near = append(near, length)
-		}
-	}
-	if len(near) > 0 {
-		far = near
-	}
-	if len(far) == 0 {
-		kind, _ := l.Definitions[j.of.definitions].Kind(sort.Kind)
-		if length, err := time.ParseDuration(kind.Expect); err == nil && length > 0 {
-			return length
-		}
-		return unknownLength
-	}
-	slices.Sort(far)
-	return far[len(far)/2]
-}
-
 // charge charges a dispatch.
 func (l *Ledger) charge(s *events.Share) {
 	if s != nil {

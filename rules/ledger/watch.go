@@ -84,21 +84,9 @@ func (l *Ledger) foldRaised(f events.AlertRaised) {
 	}
 }
 
-// recent is how many of the last similar jobs predict the length of the next.
-const recent = 10
-
 // Lengths holds how long the last jobs took, by sort. An estimate may fall back on jobs that are only similar; an alarm
 // may not. The length of a sort without a job of its own is unknown, and an unknown length raises no alarm.
 type Lengths map[queue.Sort][]time.Duration
-
-// learn adds the length of a job that succeeded in one piece and measured something.
-func (l Lengths) learn(s queue.Sort, f events.JobFinished) {
-	if f.Outcome != events.Success || f.Measured == 0 || f.Skipped > 0 || f.DurationMS <= 0 {
-		return
-	}
-	list := append(l[s], time.Duration(f.DurationMS)*time.Millisecond)
-	l[s] = slices.Clone(list[max(len(list)-recent, 0):])
-}
 
 // Expect returns the median of the last jobs of a sort; unknown when there are none.
 func (l Lengths) Expect(s queue.Sort) queue.Expected {

@@ -31,6 +31,10 @@ type Job struct {
 	Expected
 	// Optional jobs keep their lane busy, but no request waits for them.
 	Optional bool
+	// Number names the job in its plan, for those that wait for it; 0 for none. It begins when the jobs of After have ended;
+	// numbers that the plan does not have are those of jobs that have.
+	Number int
+	After  []int
 }
 
 // RunningJob is a job that is being executed.
@@ -40,6 +44,8 @@ type RunningJob struct {
 	// Expected is how long it should take in all.
 	Expected Expected
 	Optional bool
+	// Number is as in Job.
+	Number int
 }
 
 // Farm describes what the queue runs on.
@@ -78,7 +84,8 @@ type Forecast struct {
 //
 // plans holds the remaining work of each request; nothing is known about a request without a plan. The farm limits how
 // many requests are in progress at once: a request starts when one ahead of it ends and makes room. Each lane does the
-// work of the requests in queue order, and the lanes work side by side. A request ends with the last of its required
+// work of the requests in queue order, and the lanes work side by side. A job that waits for others lets those behind it on
+// its lane go first. A request ends with the last of its required
 // jobs. Optional jobs take their turn on their lanes; those that are left at that end come before the jobs of later
 // requests. A job of unknown length takes the mean of the known lengths of its request. If none is known, the whole
 // request takes [Fallback], and all lanes.

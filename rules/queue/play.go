@@ -135,6 +135,9 @@ func name(p Place) string {
 
 // work does the queued jobs of a plan on its lanes, none before begin, and returns when the last required job ends.
 func (s *simulation) work(plan Plan, mean time.Duration, begin point) point {
+	if waits(plan) {
+		return s.workInTurn(plan, mean, begin)
+	}
 	end, worked := begin, false
 	for _, w := range plan.Lanes {
 		if w.Unmanned {

@@ -23,6 +23,9 @@ type Graph struct {
 	OnFailure events.OnFailure
 	// Deadline is by when its jobs should have ended; zero for none.
 	Deadline time.Time
+	// CostMS and Rank are as in events.GraphPart, of the jobs of the command; empty for a graph in the order of creation.
+	CostMS []int64
+	Rank   []int
 }
 
 // Need adds a need. Those of one job come one after the other.
@@ -67,6 +70,9 @@ func (g *Graph) jobs(id events.RequestID, jobs []events.JobSpec, key string) (fa
 		f := events.JobsCreated{
 			RequestID: id, Key: key, Jobs: jobs[at:min(at+jobsPerEvent, len(jobs))],
 			Graph: &events.GraphPart{Graph: g.Number, First: at, Shared: shared[:min(jobsPerEvent, len(shared))]},
+		}
+		if len(g.Rank) > 0 && len(f.Jobs) > 0 {
+			f.Graph.CostMS, f.Graph.Rank = g.CostMS[at:at+len(f.Jobs)], g.Rank[at:at+len(f.Jobs)]
 		}
 		shared = shared[len(f.Graph.Shared):]
 		at += len(f.Jobs)
