@@ -99,6 +99,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	s.dirtyLanes[lane] = true
 	if j := s.jobFor(lane, f.Job.ID); j != nil && s.live(m, j, f) {
 		j.bind(lane)
+		j.divide(f.Job.Chunk)
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
 		if j.Matched || j.Sample != "" || waitsElsewhere(s.requests[j.RequestID]) {

@@ -97,9 +97,9 @@ func (s *state) recordDuration(m moment, j *jobRow) {
 	if len(d.FinishedSeqs) == maxDurations {
 		d.FinishedSeqs, d.LengthsMS = slices.Delete(d.FinishedSeqs, 0, 1), slices.Delete(d.LengthsMS, 0, 1)
 	}
-	d.FinishedSeqs, d.LengthsMS = append(d.FinishedSeqs, m.seq), append(d.LengthsMS, j.DurationMS)
+	d.FinishedSeqs, d.LengthsMS = append(d.FinishedSeqs, m.seq), append(d.LengthsMS, j.wholeMS())
 	s.dirtyDurations[d] = true
-	s.durations.Add(sort, time.Duration(j.DurationMS)*time.Millisecond)
+	s.durations.Add(sort, time.Duration(j.wholeMS())*time.Millisecond)
 }
 
 // addDurations fills the history as it was, in the order in which the jobs finished.

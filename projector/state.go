@@ -190,6 +190,8 @@ type identity struct {
 	requires   string
 	against    events.Tag
 	sample     string
+	chunk      int
+	chunks     int
 	round      int
 }
 
@@ -197,7 +199,7 @@ func (j *jobRow) identity() identity {
 	return identity{
 		suite: j.Suite, tag: j.Tag, kind: j.Kind, part: j.part(), backend: j.Backend, profile: j.Profile,
 		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), matched: j.Matched, requires: joined(j.Requires),
-		against: j.Against, sample: j.Sample, round: j.Round,
+		against: j.Against, sample: j.Sample, chunk: j.Chunk, chunks: j.Chunks, round: j.Round,
 	}
 }
 

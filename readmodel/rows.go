@@ -255,6 +255,12 @@ type Job struct {
 	Forced string `db:"forced" json:"forced,omitempty"`
 	// Iterations is how often the job measures each test case, if it was changed so; 0 for as often as the definitions say.
 	Iterations int `db:"iterations" json:"iterations,omitempty"`
+	// Chunk is which of the Chunks of a divided job it is, from 1; both are 0 for the others. Units are the benchmarks that it
+	// measures, once it was dispatched, and ChunkPart is their share of all by what they cost, in 1/1024.
+	Chunk     int                `db:"chunk" json:"chunk,omitempty"`
+	Chunks    int                `db:"chunks" json:"chunks,omitempty"`
+	Units     []events.Benchmark `db:"units" json:"units,omitempty"`
+	ChunkPart int                `db:"chunk_part" json:"-"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

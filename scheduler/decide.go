@@ -94,6 +94,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			})
 		}
 	}
+	out = append(out, decideSpent(s, out)...)
 	if !s.Shared {
 		out = append(out, decideLanes(s, waits)...)
 	}
@@ -215,7 +216,11 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 	if !ok {
 		return decision{}, false
 	}
-	spec := next.Spec().Bound(l)
+	spec, left := s.Divide(next, w)
+	if !left {
+		return decision{}, false
+	}
+	spec = spec.Bound(l)
 	dispatched := events.JobDispatched{
 		Place: lane.Work.Places + 1, Job: spec, Closes: spec.Matched || s.closes(lane, spec),
 		Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),

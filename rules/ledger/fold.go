@@ -297,6 +297,7 @@ func (l *Ledger) parentHasAll(id events.RequestID) bool {
 }
 
 func (l *Ledger) foldJobs(f events.JobsCreated) {
+	defer l.madeChunks(f.Jobs)
 	for _, spec := range f.Jobs {
 		if l.revive(spec) == nil {
 			j := l.names.job(spec, justMade)
@@ -421,6 +422,7 @@ func (l *Ledger) unqueue(j *Job) {
 		waiting = slices.Delete(waiting, i, i+1)
 	}
 	j.lined = false
+	delete(l.Spent, j.ID)
 	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
 		delete(line.Queued, j.of.request)
@@ -450,6 +452,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}
+	l.tookUnits(f.Job)
 	l.movedOn(f.Job.Lane())
 }
 
@@ -500,7 +503,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	case events.JobFinished:
 		l.foldFault(j, f)
 		if !j.Sampled() { // it may measure a part only
-			l.Lengths.learn(j.Sort(), f)
+			l.Lengths.learn(j.Sort(), wholly(place.Job, f))
 		}
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))

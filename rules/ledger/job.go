@@ -37,6 +37,8 @@ type course struct {
 	Graphed bool `json:",omitempty"`
 	// Near are those of its caches that some machine had when it came into the line.
 	Near []string `json:",omitempty"`
+	// Share is what a chunk measures, once that is decided; nil before, and for other jobs.
+	Share *events.Chunk `json:",omitempty"`
 }
 
 var (
@@ -64,6 +66,7 @@ func (j *Job) Spec() events.JobSpec {
 			s.Caches = strings.Fields(m.caches)
 		}
 		s.Sample, s.Iterations = m.sample, m.iterations
+		s.Chunk = j.chunk()
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On

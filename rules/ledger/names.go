@@ -33,6 +33,8 @@ type more struct {
 	caches     string
 	sample     string
 	iterations int
+	// number and of are those of a chunk.
+	number, of int
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -73,6 +75,9 @@ func moreOf(j events.JobSpec) (m more) {
 		m.against = *j.Against
 	}
 	m.caches, m.sample, m.iterations = strings.Join(j.Caches, " "), j.Sample, j.Iterations
+	if j.Chunk != nil {
+		m.number, m.of = j.Chunk.Number, j.Chunk.Of
+	}
 	return m
 }
 
@@ -118,6 +123,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	if !ok {
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
 		j.On, j.Against, j.Caches, j.Sample, j.Iterations = nil, nil, nil, "", 0
+		j.Chunk = nil
 		known = &j
 		n.likes[key] = known
 	}

@@ -270,9 +270,14 @@ func (l *Ledger) first(lane *Lane, c share.Choice) (found *Job) {
 // unknownLength is how long a job is expected to take of which nothing like it was measured.
 const unknownLength = 10 * time.Minute
 
-// Expected returns how long a job is expected to take: the median of the last ones of its sort, or the middle of those
-// of similar sorts. Similar are first those of its lane, then those of its suite, with its kind.
+// Expected returns how long a job is expected to take; of a chunk its part of the whole.
 func (l *Ledger) Expected(j *Job) time.Duration {
+	return partly(j.chunk(), l.wholeLength(j))
+}
+
+// wholeLength returns how long a job is expected to take that is not divided: the median of the last ones of its sort, or the middle of those
+// of similar sorts. Similar are first those of its lane, then those of its suite, with its kind.
+func (l *Ledger) wholeLength(j *Job) time.Duration {
 	sort := j.Sort()
 	if known := l.Lengths.Expect(sort); known.Known {
 		return known.Length
