@@ -67,6 +67,7 @@ func exampleFacts() []Fact {
 			RequestID: "r0011223344556677", Matched: true, Requires: []string{"cpus=2"}, Recipe: "d2", Tokens: &Tokens{Min: 2, Max: 8},
 			Checkouts: []Checkout{{Repository: "https://example.org/llvm.git", Revision: "0123456789abcdef0123456789abcdef01234567", Path: "llvm"}},
 		}}, Graph: &GraphPart{Needs: []JobNeeds{{Job: 1, On: []int{0}, Output: "toolchain"}}}},
+		JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Empty: true},
 		JobReused{RequestID: "r0011223344556677", JobID: "j1122334455667788", From: "j8899aabbccddeeff", Key: "d4"},
 		OutputStored{
 			Lane: lane, JobID: "j1122334455667788", Collector: "eider", Token: 40, Attempt: 2,
@@ -318,7 +319,15 @@ func grownFacts() map[string]Fact {
 			Lane: PoolLane("builders", 2), Place: 3, JobID: "j1122334455667788", Collector: "eider-3-1", Token: 40, Attempt: 2, Lost: 1,
 			Reason: "the host has 512 MiB of memory free, and the job reserves 32768 MiB", HostFull: &HostFull{ReservedMiB: 32768, FreeMiB: 512},
 		},
-		"jobs.withdrawn.v1-expired":    JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Expired: true},
+		"jobs.withdrawn.v1-expired": JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Expired: true},
+		"jobs.created.v4-chunk": JobsCreated{RequestID: "r0011223344556677", Jobs: []JobSpec{{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677", Matched: true, Requires: []string{"exclusive"}, Chunk: &Chunk{Number: 2, Of: 4},
+		}}},
+		"job.dispatched.v1-chunk": JobDispatched{Place: 3, Job: JobSpec{
+			ID: "j1122334455667788", Artifact: Artifact{Suite: "rustc", Tag: "2d4e6f80aa", Kind: Master}, Kind: "compile", Target: "x86_64",
+			RequestID: "r0011223344556677", Matched: true, Chunk: &Chunk{Number: 2, Of: 4, Units: []Benchmark{"regex", "serde"}, Part: 300},
+		}},
 		"jobs.withdrawn.v1-skipped":    JobsWithdrawn{RequestID: "r0011223344556677", Jobs: []JobID{"j1122334455667788"}, Skipped: true},
 		"queue.configured.v1-requires": QueueConfigured{Queue: "bisect", Weight: 30, Order: OrderFIFO, Requires: []string{"pool=builders"}},
 	}

@@ -122,9 +122,12 @@ func (f JobsCreated) matched() bool {
 // a version of their own, too.
 func (f JobsCreated) inGraph() bool { return f.Graph != nil }
 
-// builds reports whether jobs build, or use what others built. Programs that do not know that must not dispatch them.
+// builds reports whether jobs build, use what others built, or are chunks. Programs that do not know that must not dispatch
+// them.
 func (f JobsCreated) builds() bool {
-	return slices.ContainsFunc(f.Jobs, func(j JobSpec) bool { return j.Recipe != "" || j.Tokens != nil || len(j.Checkouts) > 0 }) ||
+	return slices.ContainsFunc(f.Jobs, func(j JobSpec) bool {
+		return j.Recipe != "" || j.Tokens != nil || len(j.Checkouts) > 0 || j.Chunk != nil
+	}) ||
 		f.Graph != nil && slices.ContainsFunc(f.Graph.Needs, func(n JobNeeds) bool { return n.Output != "" })
 }
 
@@ -174,7 +177,13 @@ type JobsWithdrawn struct {
 	Skipped bool `json:"skipped,omitempty"`
 	// Expired says that their graph was not done by its deadline.
 	Expired bool `json:"expired,omitempty"`
+	// Empty says that they are chunks for which nothing was left to measure: they end as successes.
+	Empty bool `json:"empty,omitempty"`
 }
+
+// empty reports whether the jobs are chunks for which nothing was left. Programs that do not know that would take them for
+// cancelled.
+func (f JobsWithdrawn) empty() bool { return f.Empty }
 
 // RequestExpired: the request waited too long for its artifacts.
 type RequestExpired struct {

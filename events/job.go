@@ -55,9 +55,26 @@ type JobSpec struct {
 	Tokens *Tokens `json:"tokens,omitempty"`
 	// Checkouts are the trees that a job gets beside that of its artifact. Each revision is a full commit.
 	Checkouts []Checkout `json:"checkouts,omitempty"`
+	// Chunk says which part of its benchmarks the job measures, if several jobs measure them together; nil for all.
+	Chunk *Chunk `json:"chunk,omitempty"`
 	// Inputs are the outputs of other jobs that the job uses, from its dispatch on; empty before.
 	Inputs []Input `json:"inputs,omitempty"`
 }
+
+// Chunk is one of several jobs that measure the benchmarks of a matched job together. What each of them measures is decided
+// when it is dispatched, and then stays: all its later attempts and rounds measure the same.
+type Chunk struct {
+	// Number counts the chunks from 1, Of is how many there are at most.
+	Number int `json:"number"`
+	Of     int `json:"of"`
+	// Units are the benchmarks that the job measures, from its first dispatch on; empty before. Part is their share of all
+	// benchmarks by what they are expected to cost, in 1/1024.
+	Units []Benchmark `json:"units,omitempty"`
+	Part  int         `json:"part,omitempty"`
+}
+
+// WholeJob is the Part of a chunk that measures all benchmarks.
+const WholeJob = 1024
 
 // Tokens is a range of CPUs that a job can use at once.
 type Tokens struct {
@@ -148,6 +165,9 @@ func (j JobSpec) First() JobID {
 	}
 	if j.Recipe != "" {
 		parts = append(parts, "recipe="+string(j.Recipe))
+	}
+	if j.Chunk != nil {
+		parts = append(parts, fmt.Sprintf("chunk=%d/%d", j.Chunk.Number, j.Chunk.Of))
 	}
 	return JobID("j" + shortHash(parts...))
 }

@@ -85,6 +85,7 @@ var current = newRegistry(
 	is[CollectorSilent]("collector.silent.v1"),
 	is[RequestCancelled]("request.cancelled.v2"),
 	is[JobsWithdrawn]("jobs.withdrawn.v1"),
+	sometimes("jobs.withdrawn.v2", JobsWithdrawn.empty),
 	is[GraphWanted]("graph.wanted.v1"),
 	sometimes("graph.wanted.v2", GraphWanted.selects),
 	sometimes("graph.wanted.v3", GraphWanted.forces),

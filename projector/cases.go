@@ -96,5 +96,8 @@ func (s *state) countCases(spec events.JobSpec) int {
 	for _, p := range plans {
 		n += len(p.Cases)
 	}
+	if c := spec.Chunk; c != nil && len(c.Units) == 0 {
+		n = (n + c.Of - 1) / max(c.Of, 1)
+	}
 	return n
 }

@@ -101,6 +101,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	if j := s.jobFor(lane, f.Job.ID); j != nil && s.live(m, j, f) {
 		j.bind(lane)
 		j.Built = readmodel.BuiltOf(f.Job)
+		j.divide(f.Job.Chunk)
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
 		if j.Matched || j.Sample != "" || waitsElsewhere(s.requests[j.RequestID]) {
@@ -166,7 +167,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
 		if took, tells := queue.Took(f, !j.RunsCommands); tells && j.Sample == "" { // a sample may measure a part only
-			s.recordDuration(m, j, took)
+			s.recordDuration(m, j, j.wholly(took))
 		}
 		s.recordUse(j, f)
 	case events.JobMoved:

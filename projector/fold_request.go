@@ -248,11 +248,13 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 	if spec.Against != nil {
 		against = spec.Against.Tag
 	}
-	return jobRow{
+	row := jobRow{
 		ID: spec.ID, RequestID: request, Suite: spec.Artifact.Suite, Tag: spec.Artifact.Tag,
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against, Caches: list(spec.Caches), Near: []string{},
-		Sample: cleanText(spec.Sample), Iterations: spec.Iterations, Outputs: []string{}, Built: readmodel.BuiltOf(spec),
+		Sample: cleanText(spec.Sample), Iterations: spec.Iterations, Units: []events.Benchmark{}, Recipe: events.Digest(cleanText(string(spec.Recipe))), Outputs: []string{}, Built: readmodel.BuiltOf(spec),
 	}
+	row.divide(spec.Chunk)
+	return row
 }

@@ -131,7 +131,7 @@ func (s *state) elapsed(j *jobRow) time.Duration { return max(s.asOf.Sub(*j.Dequ
 func (p *planning) remaining(jobs []*jobRow) queue.Plan {
 	list, waits := newPlanner(), p.waits(jobs)
 	for i, j := range jobs {
-		e := p.durations.Expect(j.sort())
+		e := j.partOf(p.durations.Expect(j.sort()))
 		holder := p.collectors[j.Collector]
 		if j.State == events.JobInProgress && (p.manned[j.lane()] || holder == nil || holder.Presence != readmodel.PresenceOffline) {
 			if !e.Known {

@@ -192,6 +192,9 @@ type identity struct {
 	requires   string
 	against    events.Tag
 	sample     string
+	recipe     events.Digest
+	chunk      int
+	chunks     int
 	round      int
 }
 
@@ -199,7 +202,7 @@ func (j *jobRow) identity() identity {
 	return identity{
 		suite: j.Suite, tag: j.Tag, kind: j.Kind, part: j.part(), backend: j.Backend, profile: j.Profile,
 		benchmarks: joined(j.Benchmarks), measures: joined(j.Measures), matched: j.Matched, requires: joined(j.Requires),
-		against: j.Against, sample: j.Sample, round: j.Round,
+		against: j.Against, sample: j.Sample, recipe: j.Recipe, chunk: j.Chunk, chunks: j.Chunks, round: j.Round,
 	}
 }
 

@@ -268,6 +268,14 @@ type Job struct {
 	CostMS *int64 `db:"cost_ms" json:"cost_ms,omitempty"`
 	// RunsCommands says that it measures no benchmarks.
 	RunsCommands bool `db:"runs_commands" json:"-"`
+	// Chunk is which of the Chunks of a divided job it is, from 1; both are 0 for the others. Units are the benchmarks that it
+	// measures, once it was dispatched, and ChunkPart is their share of all by what they cost, in 1/1024.
+	Chunk     int                `db:"chunk" json:"chunk,omitempty"`
+	Chunks    int                `db:"chunks" json:"chunks,omitempty"`
+	Units     []events.Benchmark `db:"units" json:"units,omitempty"`
+	ChunkPart int                `db:"chunk_part" json:"-"`
+	// Recipe is what a build does, as a digest; empty for the others.
+	Recipe events.Digest `db:"recipe" json:"-"`
 }
 
 // turn is where the job stands among the waiting ones of its request, as the scheduler orders them (rules/ledger/line.go):

@@ -95,6 +95,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 			})
 		}
 	}
+	out = append(out, decideEmpty(s, out)...)
 	if !s.Shared {
 		out = append(out, decideLanes(s, waits)...)
 	}
@@ -219,7 +220,11 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 	if d, ok := s.taken(next.ID, l); ok {
 		return d, len(d.facts) > 0
 	}
-	spec := next.Spec().Bound(l)
+	spec, left := s.Divide(next, w)
+	if !left {
+		return decision{}, false
+	}
+	spec = spec.Bound(l)
 	if spec.Inputs, ok = s.Inputs(next); !ok {
 		return decision{}, false // what yielded it runs again (decideGone)
 	}

@@ -63,6 +63,9 @@ func describe(f events.Fact) string {
 	case events.RequestCancelledWithJobs:
 		return fmt.Sprintf("request %s %s", f.RequestID, f.Reason)
 	case events.JobsWithdrawn:
+		if f.Empty {
+			return fmt.Sprintf("%s of request %s %s nothing left to measure", phrase.Count(len(f.Jobs), "chunk"), f.RequestID, phrase.Verb(len(f.Jobs), "has", "have"))
+		}
 		if f.Skipped {
 			return fmt.Sprintf("%s of request %s: skipped, because others that they need did not succeed", phrase.Count(len(f.Jobs), "job"), f.RequestID)
 		}

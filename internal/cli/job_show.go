@@ -40,6 +40,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"request", string(j.RequestID) + when(j.Backfill, " (backfill)")},
 		{"sample", sampleWords(j.SampleOf)},
 		{"iterations", when(j.Iterations > 0, fmt.Sprintf("%d, and not as the definitions say", j.Iterations))},
+		{"chunk", chunkWords(j.Job)},
 		{"priority", when(j.SampleOf != nil, j.Priority.String())},
 		{"suite", string(j.Suite)},
 		{"tag", short(j.Tag) + against},
@@ -133,4 +134,16 @@ func expectedToTake(costMS *int64) string {
 		return ""
 	}
 	return phrase.Duration(time.Duration(*costMS) * time.Millisecond)
+}
+
+// chunkWords says which part of a divided job a job measures; empty for one that is not divided.
+func chunkWords(j readmodel.Job) string {
+	if j.Chunk == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("%d of at most %d", j.Chunk, j.Chunks)
+	for i, u := range j.Units {
+		words += when(i == 0, ": ") + when(i > 0, ", ") + string(u)
+	}
+	return words
 }

@@ -66,6 +66,8 @@ func Live(l Life, f events.Fact, seq events.Seq, at time.Time) (Life, bool) {
 			l.Reason = "skipped: a job that it needs did not succeed"
 		case w.Expired:
 			l.Reason = Late
+		case w.Empty:
+			l.State, l.Reason = events.JobSuccess, "nothing was left for it to measure"
 		}
 	case events.JobReused:
 		if l.State != events.JobQueued || l.Place != 0 {

@@ -52,7 +52,7 @@ func (l *Ledger) costs(jobs []events.JobSpec) []int64 {
 			lacks = append(lacks, i)
 			continue
 		}
-		costs[i] = length.Milliseconds()
+		costs[i] = partly(spec.Chunk, length).Milliseconds()
 		sum += costs[i] // each is 30 days at most
 	}
 	mean := unknownLength.Milliseconds()
@@ -70,8 +70,11 @@ func sortOf(spec events.JobSpec) queue.Sort {
 	return queue.Sort{Suite: spec.Artifact.Suite, Lane: spec.Part(), Kind: spec.Kind, Backend: spec.Backend, Profile: spec.Profile}
 }
 
-// Expected returns how long a job is expected to take.
-func (l *Ledger) Expected(j *Job) time.Duration {
+// Expected returns how long a job is expected to take; of a chunk its part of the whole.
+func (l *Ledger) Expected(j *Job) time.Duration { return partly(j.chunk(), l.wholeLength(j)) }
+
+// wholeLength returns how long a job is expected to take, and of a chunk all chunks of its job together.
+func (l *Ledger) wholeLength(j *Job) time.Duration {
 	sort := j.Sort()
 	length := l.expect(sort, j.of.definitions, l.Lengths.similar(func(other queue.Sort) bool {
 		return other.Suite == sort.Suite && other.Kind == sort.Kind
@@ -148,7 +151,7 @@ func (l Lengths) similar(wanted func(queue.Sort) bool) func() similar {
 func (l *Ledger) learn(j *Job, f events.JobFinished) {
 	kind, _ := l.Definitions[j.of.definitions].Kind(j.like.Kind)
 	if took, tells := queue.Took(f, kind.Does == ""); tells {
-		list := append(l.Lengths[j.Sort()], took)
+		list := append(l.Lengths[j.Sort()], wholly(j.chunk(), took))
 		l.Lengths[j.Sort()] = slices.Clone(list[max(len(list)-queue.Recent, 0):])
 	}
 }

@@ -279,21 +279,8 @@ func (l *Ledger) sort(r *request.Request) {
 	}
 }
 
-// parentHasAll reports whether the parent of a request that just started is known and lacks no job. The scheduler that
-// started it may not have known the parent yet.
-func (l *Ledger) parentHasAll(id events.RequestID) bool {
-	r, ok := l.Requests[id]
-	if !ok {
-		return false
-	}
-	if _, known := l.ParentOf(r); !known {
-		return false
-	}
-	_, backfill, _, err := l.Expand(r)
-	return err == nil && len(l.Missing(backfill, l.at)) == 0
-}
-
 func (l *Ledger) foldJobs(f events.JobsCreated) {
+	defer l.madeChunks(f.Jobs)
 	for _, spec := range f.Jobs {
 		if l.revive(spec) == nil {
 			j := l.names.job(spec, justMade)
@@ -420,6 +407,7 @@ func (l *Ledger) unqueue(j *Job) {
 	}
 	j.lined = false
 	l.noteAlike(j)
+	delete(l.Empty, j.ID)
 	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
 		delete(line.Queued, j.of.request)
@@ -449,6 +437,7 @@ func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
 		lane.Stopping = lane.Stopping || l.Astray(j)
 		l.rest(j)
 	}
+	l.tookUnits(f.Job)
 	l.movedOn(f.Job.Lane())
 }
 

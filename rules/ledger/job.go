@@ -39,6 +39,8 @@ type course struct {
 	Uses bool `json:",omitempty"`
 	// Near are those of its caches that some machine had when it came into the line.
 	Near []string `json:",omitempty"`
+	// Share is what a chunk measures, once that is decided; nil before, and for other jobs.
+	Share *events.Chunk `json:",omitempty"`
 }
 
 var (
@@ -69,6 +71,7 @@ func (j *Job) Spec() events.JobSpec {
 		if m.checkouts != "" {
 			s.Checkouts = checkoutsOf(m.checkouts)
 		}
+		s.Chunk = j.chunk()
 	}
 	if t := s.Tokens; t != nil {
 		own := *t

@@ -127,6 +127,10 @@ type Ledger struct {
 	Done  map[events.Digest]Run
 	Alike map[events.RequestID]map[events.JobID]bool `json:"-"`
 	keys  keyed
+	// Chunks says what each chunk measures, by the id of its first round, since it is decided. Empty are chunks that wait and
+	// for which nothing is left.
+	Chunks map[events.JobID]*events.Chunk
+	Empty  map[events.JobID]bool
 	// Lengths holds how long the last jobs took.
 	Lengths   Lengths `json:"-"`
 	Retention Retention
@@ -317,7 +321,7 @@ func New() *Ledger {
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Due: map[events.RequestID]bool{}, Late: map[events.RequestID]bool{}, children: map[ArtifactKey]map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
 		Ready: map[events.QueueName]map[events.RequestID]bool{}, InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
 		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
-		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
+		Wishing: map[events.RequestID]bool{}, Chunks: map[events.JobID]*events.Chunk{}, Empty: map[events.JobID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},

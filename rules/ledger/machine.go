@@ -386,6 +386,9 @@ func bind(c *course, f events.Fact) {
 		if f.Job.Matched {
 			c.On = f.Job.Lane()
 		}
+		if f.Job.Chunk != nil && len(f.Job.Chunk.Units) > 0 {
+			c.Share = f.Job.Chunk
+		}
 	case events.JobMoved:
 		c.On = events.Lane{}
 	}

@@ -37,6 +37,8 @@ type more struct {
 	// recipe and checkouts, in JSON, are those of a build.
 	recipe    events.Digest
 	checkouts string
+	// number and of are those of a chunk.
+	number, of int
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -83,6 +85,9 @@ func moreOf(j events.JobSpec) (m more) {
 		if err == nil { // strings have no other end
 			m.checkouts = string(text)
 		}
+	}
+	if j.Chunk != nil {
+		m.number, m.of = j.Chunk.Number, j.Chunk.Of
 	}
 	return m
 }
@@ -135,7 +140,7 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 		}
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
 		j.On, j.Against, j.Caches, j.Sample, j.Iterations = nil, nil, nil, "", 0
-		j.Recipe, j.Checkouts, j.Inputs = "", nil, nil
+		j.Recipe, j.Checkouts, j.Inputs, j.Chunk = "", nil, nil, nil
 		known = &j
 		n.likes[key] = known
 	}

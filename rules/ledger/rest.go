@@ -44,7 +44,10 @@ func (l *Ledger) Find(identity events.JobSpec) *Job {
 	if j, ok := l.Jobs[identity.ID]; ok {
 		return j
 	}
-	j, _ := l.Past.job(identity)
+	j, known := l.Past.job(identity)
+	if known && j.chunk() != nil {
+		j.Share = l.Chunks[identity.First()]
+	}
 	return j
 }
 

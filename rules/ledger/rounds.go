@@ -201,3 +201,17 @@ func (l *Ledger) Requires(r *request.Request) ([]string, error) {
 		match.Named{Who: "queue " + string(queue.Queue), Requirement: needs(queue.Requires)})
 	return all.Terms(), err
 }
+
+// parentHasAll reports whether the parent of a request that just started is known and lacks no job. The scheduler that
+// started it may not have known the parent yet.
+func (l *Ledger) parentHasAll(id events.RequestID) bool {
+	r, ok := l.Requests[id]
+	if !ok {
+		return false
+	}
+	if _, known := l.ParentOf(r); !known {
+		return false
+	}
+	_, backfill, _, err := l.Expand(r)
+	return err == nil && len(l.Missing(backfill, l.at)) == 0
+}

@@ -147,6 +147,7 @@ func (c *checker) kinds(d Definitions) {
 			tokens([]events.RequestKind{events.Master, events.Try, events.Release}))
 		c.matching(path, d, k)
 		c.steps(path, d, k)
+		c.chunks(path, d, k)
 	}
 }
 

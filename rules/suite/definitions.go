@@ -144,12 +144,21 @@ type Kind struct {
 	Checkouts []Checkout    `toml:"checkouts" json:"checkouts,omitempty"`
 	// Retries is how often a command may ask by its exit code for another try; 0 for as long as the collector's deadline allows.
 	Retries int `toml:"retries" json:"retries,omitempty"`
+	// Chunks divides what a matched job measures among the machines that are free; nil for a job that one machine measures.
+	Chunks *Chunks `toml:"chunks" json:"chunks,omitempty"`
 	// Reuse is "never" for jobs that run although an earlier one did the same with the same inputs; empty or "equal-inputs" for
 	// those that take its outputs and results over.
 	Reuse string `toml:"reuse" json:"reuse,omitempty"`
 	// Diagnostics are the lines of its commands that are worth to be shown, and Deny the levels with which a job is no success.
 	Diagnostics []DiagnosticPattern `toml:"diagnostics" json:"diagnostics,omitempty"`
 	Deny        []string            `toml:"deny" json:"deny,omitempty"`
+}
+
+// Chunks says how a job is divided: into Min to Max parts, each of Least or more (a Go duration) while there is enough left.
+type Chunks struct {
+	Min   int    `toml:"min" json:"min"`
+	Max   int    `toml:"max" json:"max"`
+	Least string `toml:"least" json:"least,omitempty"`
 }
 
 // Tokens is a range of CPUs. Max is 0 where it is Min.

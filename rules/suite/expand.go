@@ -93,7 +93,7 @@ func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
 		if !k.madeFor(r.Artifact.Kind) {
 			continue
 		}
-		own = append(own, e.jobs(k, r.Artifact, false)...)
+		own = append(own, e.chunksOf(k, e.jobs(k, r.Artifact, false))...)
 		if slices.Contains(parents, k.Name) && (!k.Matched() || k.Builds()) && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
 			backfill = append(backfill, e.jobs(k, d.asComparedWith(*r.Parent, r.Artifact.Kind), true)...)
 		}
@@ -185,6 +185,9 @@ func (e expansion) count(k Kind) int {
 			continue
 		}
 		lanes += t.Sets
+	}
+	if k.Chunks != nil {
+		lanes *= max(1, k.Chunks.Max)
 	}
 	return lanes * len(e.backends(k)) * len(e.profiles(k))
 }

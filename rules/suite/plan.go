@@ -68,6 +68,9 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 			continue
 		}
 		b := d.Benchmarks[i]
+		if job.Chunk != nil && len(job.Chunk.Units) > 0 && !slices.Contains(job.Chunk.Units, b.Name) {
+			continue
+		}
 		chain := d.chain(profile, b)
 		if len(chain) == 0 {
 			continue
@@ -87,8 +90,10 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 }
 
 // Covers reports whether haveJob, with its definitions, measures every test case that wantJob would measure with its
-// own. It is true if one of the two jobs cannot be planned.
+// own. It is true if one of the two jobs cannot be planned. Chunks count as the jobs that they are parts of: the other chunks
+// measure what they do not.
 func Covers(have Definitions, haveJob events.JobSpec, want Definitions, wantJob events.JobSpec) bool {
+	haveJob.Chunk, wantJob.Chunk = nil, nil
 	measured, err := have.Plan(haveJob)
 	if err != nil {
 		return true
