@@ -146,6 +146,12 @@ func (l Life) reports(f events.ResultFact) bool {
 	return true
 }
 
+// Yields reports whether an output counts as one of the job: its attempt runs. It asks for no other report of the job, so
+// every part can tell.
+func Yields(l Life, f events.OutputStored) bool {
+	return l.State == events.JobInProgress && f.Attempt == l.Attempt && l.reports(f)
+}
+
 // Report applies a fact of the job's result subject and reports whether it counts. It needs no other fact of the job.
 func (r *Results) Report(f events.ResultFact) (counts bool) {
 	token, attempt := events.Seq(0), 0

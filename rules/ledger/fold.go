@@ -11,20 +11,12 @@ import (
 )
 
 // Take folds one stored event and returns its fact, or nil for litter and for events that it does not decode. It does
-// not decode results and the pieces of large deliveries: results are the bulk of a log, and nothing is decided on
-// either. Litter still counts for the version of its subject: the next writer there must have seen it.
+// not decode results (outputs.go) and the pieces of large deliveries: nothing is decided on either. Litter still counts
+// for the version of its subject: the next writer there must have seen it.
 func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	switch m.Subject.Family() {
 	case "result":
-		l.Seq, l.Moved = m.Seq, later(l.Moved, m.StoredAt)
-		id := events.JobID(m.Subject.Last())
-		if j, ok := l.Jobs[id]; ok && l.OnLane(j) {
-			l.Versions[m.Subject] = m.Seq
-		}
-		if events.Tells[events.TestCasesMeasured](m) {
-			l.Outbox.measured(l.artifactOf(id), News{m.Seq, m.StoredAt})
-		}
-		return nil, nil
+		return l.takeResult(m)
 	case "delivery":
 		if events.Tells[events.DeliveryPart](m) {
 			l.Seq = m.Seq
@@ -77,6 +69,8 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		l.foldDispatched(f, e)
 	case events.WorkFact:
 		l.foldWork(f, e)
+	case events.OutputStored:
+		l.foldOutput(f)
 	case events.CollectorFact:
 		l.foldCollector(f)
 	case events.AssignmentFact:

@@ -63,7 +63,14 @@ func (j *Job) Spec() events.JobSpec {
 		if m.caches != "" {
 			s.Caches = strings.Fields(m.caches)
 		}
-		s.Sample, s.Iterations = m.sample, m.iterations
+		s.Sample, s.Iterations, s.Recipe = m.sample, m.iterations, m.recipe
+		if m.checkouts != "" {
+			s.Checkouts = checkoutsOf(m.checkouts)
+		}
+	}
+	if t := s.Tokens; t != nil {
+		own := *t
+		s.Tokens = &own
 	}
 	if j.On != (events.Lane{}) {
 		on := j.On

@@ -117,6 +117,11 @@ type Ledger struct {
 	Past Past                  `json:"-"`
 	// busy counts the jobs of each request that do not rest yet (rest.go).
 	busy map[events.RequestID]int
+	// Outputs are those of jobs, by the name of each once. Spent are the jobs with outputs that have left the memory, the
+	// oldest first. yielders are the jobs that yielded what a lane stored (outputs.go).
+	Outputs  map[events.JobID][]Yielded
+	Spent    []events.JobID
+	yielders map[stored][]events.JobID
 	// Lengths holds how long the last jobs took.
 	Lengths   Lengths `json:"-"`
 	Retention Retention
@@ -301,7 +306,7 @@ func New() *Ledger {
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
-		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
+		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),

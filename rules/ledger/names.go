@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,9 @@ type more struct {
 	caches     string
 	sample     string
 	iterations int
+	// recipe and checkouts, in JSON, are those of a build.
+	recipe    events.Digest
+	checkouts string
 }
 
 // like is what jobs of several requests have in common. The lists are quoted, so that different lists give different
@@ -46,6 +50,7 @@ type like struct {
 	requires             string
 	optional, backfill   bool
 	matched              bool
+	tokens               events.Tokens
 }
 
 func newNames() names {
@@ -72,7 +77,13 @@ func moreOf(j events.JobSpec) (m more) {
 	if j.Against != nil {
 		m.against = *j.Against
 	}
-	m.caches, m.sample, m.iterations = strings.Join(j.Caches, " "), j.Sample, j.Iterations
+	m.caches, m.sample, m.iterations, m.recipe = strings.Join(j.Caches, " "), j.Sample, j.Iterations, j.Recipe
+	if len(j.Checkouts) > 0 {
+		text, err := json.Marshal(j.Checkouts)
+		if err == nil { // strings have no other end
+			m.checkouts = string(text)
+		}
+	}
 	return m
 }
 
@@ -114,10 +125,17 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 	if j.Matched {
 		key.requires = fmt.Sprintf("%q", j.Requires)
 	}
+	if j.Tokens != nil {
+		key.tokens = events.Tokens{Min: j.Tokens.Min, Max: j.Tokens.Max} // what it got is of its dispatch
+	}
 	known, ok := n.likes[key]
 	if !ok {
+		if j.Tokens != nil {
+			j.Tokens = &key.tokens
+		}
 		j.ID, j.Round, j.Artifact, j.Definitions, j.RequestID = "", 0, events.Artifact{}, "", ""
 		j.On, j.Against, j.Caches, j.Sample, j.Iterations = nil, nil, nil, "", 0
+		j.Recipe, j.Checkouts, j.Inputs = "", nil, nil
 		known = &j
 		n.likes[key] = known
 	}
@@ -138,4 +156,12 @@ func (n *names) wanters(list []Wanter, more Wanter) []Wanter {
 // job returns a job that shares its strings and lists with others.
 func (n *names) job(spec events.JobSpec, c *course) *Job {
 	return &Job{course: c, ID: spec.ID, Round: spec.Round, of: n.origin(spec), like: n.like(spec)}
+}
+
+// checkoutsOf returns the checkouts that were kept as text.
+func checkoutsOf(text string) (all []events.Checkout) {
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil // it was made from them
+	}
+	return all
 }

@@ -55,6 +55,7 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 		j = l.names.job(j.Spec(), j.course)
 		j.resting = true
 		l.Jobs[identity.ID] = j
+		l.unspend(identity.ID)
 	}
 	return j
 }
@@ -122,6 +123,7 @@ func (l *Ledger) bury(j *Job) {
 	l.Past.add(j)
 	delete(l.Jobs, j.ID)
 	l.names.bury(*j.of)
+	l.spend(j.ID)
 }
 
 // share notes that a starting request also holds jobs that other requests had made.

@@ -140,6 +140,7 @@ func Restore(data []byte) (*Ledger, error) {
 		l.noteLate(id)
 	}
 	l.restoreGraphs()
+	l.restoreOutputs()
 	for _, c := range l.Classes {
 		l.restoreLine(c.Line)
 	}
