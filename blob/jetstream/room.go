@@ -32,8 +32,13 @@ func (s *Store) inventory(ctx context.Context) (out inventory, err error) {
 	if out.puts, err = all[ticket](ctx, s, putPrefix); err != nil {
 		return out, err
 	}
+	return out, s.listed(ctx, &out)
+}
+
+// listed adds the outputs to an inventory.
+func (s *Store) listed(ctx context.Context, out *inventory) (err error) {
 	if out.outputs, err = s.List(ctx); err != nil {
-		return out, err
+		return err
 	}
 	out.used = map[bool]int64{}
 	for _, k := range out.outputs {
@@ -42,30 +47,54 @@ func (s *Store) inventory(ctx context.Context) (out inventory, err error) {
 	for _, e := range out.puts {
 		out.used[e.value.Upload] += takes(e.value.Output)
 	}
-	return out, nil
+	return nil
+}
+
+// limit returns the bound of outputs or of uploads.
+func (c Config) limit(upload bool) int64 {
+	if upload {
+		return c.UploadBytes
+	}
+	return c.MaxBytes
 }
 
 // makeRoom removes what is not needed until a wish fits; ErrFull if it cannot. The caller holds room.
-func (s *Store) makeRoom(ctx context.Context, w blob.Wish) error {
-	if err := s.endOldest(ctx, w.Lane); err != nil {
+func (s *Store) makeRoom(ctx context.Context, w blob.Wish) (err error) {
+	var have inventory
+	if have.puts, err = all[ticket](ctx, s, putPrefix); err != nil {
 		return err
 	}
-	limit := s.cfg.MaxBytes
-	if w.Upload {
-		limit = s.cfg.UploadBytes
+	if err := s.endOthers(ctx, w, have.puts); err != nil {
+		return err
 	}
-	have, err := s.inventory(ctx)
+	limit := s.cfg.limit(w.Upload)
+	_, state, err := s.stream.Count(ctx, fullSubject)
 	if err != nil {
 		return err
 	}
-	used, needed := have.used[w.Upload], func(blob.Kept) bool { return false }
-	if used+takes(w.Output) > limit && !w.Upload { // no job uses an upload
+	most := int64(state.Bytes) + takes(w.Output)
+	for _, e := range have.puts {
+		most += takes(e.value.Output)
+	}
+	if most <= limit { // there is room, however much of it is taken by uploads
+		return s.fits(ctx, w)
+	}
+	if err := s.listed(ctx, &have); err != nil {
+		return err
+	}
+	return s.dropFor(ctx, w, have)
+}
+
+// dropFor removes the oldest outputs that nobody needs until a wish fits.
+func (s *Store) dropFor(ctx context.Context, w blob.Wish, have inventory) (err error) {
+	limit, used, needed := s.cfg.limit(w.Upload), have.used[w.Upload], func(blob.Kept) bool { return false }
+	if !w.Upload { // no job uses an upload
 		if needed, err = s.cfg.Needs(ctx); err != nil {
 			return err
 		}
 	}
 	for _, k := range have.outputs {
-		if used+takes(w.Output) <= limit {
+		if used+takes(w.Output) <= limit || takes(w.Output) > limit {
 			break
 		}
 		if k.Upload != w.Upload || needed(k) {
@@ -99,21 +128,27 @@ func (s *Store) dropUnused(ctx context.Context, k blob.Kept) (bool, error) {
 	return true, s.remove(ctx, m, at.Seq)
 }
 
-// endOldest ends the oldest puts of a lane that has too many.
-func (s *Store) endOldest(ctx context.Context, lane events.Lane) error {
-	puts, err := all[ticket](ctx, s, putPrefix+laneToken(lane)+".")
-	if err != nil || len(puts) < maxPuts {
-		return err
+// endOthers ends the puts that a new one replaces: an earlier one of the same output, whose answer was lost, and the oldest
+// ones of a lane that has too many. It takes them out of puts.
+func (s *Store) endOthers(ctx context.Context, w blob.Wish, puts map[string]entry[ticket]) error {
+	var others []string
+	for subject, e := range puts {
+		if e.value.Lane == w.Lane && !e.value.Removing {
+			others = append(others, subject)
+		}
 	}
-	subjects := make([]string, 0, len(puts))
-	for subject := range puts {
-		subjects = append(subjects, subject)
-	}
-	slices.SortFunc(subjects, func(a, b string) int { return cmp.Compare(puts[a].seq, puts[b].seq) })
-	for _, subject := range subjects[:len(puts)-maxPuts+1] {
-		if err := s.end(ctx, placeOf(subject, puts[subject].value)); err != nil {
+	slices.SortFunc(others, func(a, b string) int { return cmp.Compare(puts[a].seq, puts[b].seq) })
+	left := len(others)
+	for _, subject := range others {
+		t := puts[subject].value
+		if left < maxPuts && t.Output.Digest != w.Output.Digest {
+			continue
+		}
+		if err := s.end(ctx, placeOf(subject, t)); err != nil {
 			return err
 		}
+		delete(puts, subject)
+		left--
 	}
 	return nil
 }

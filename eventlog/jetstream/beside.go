@@ -135,4 +135,3 @@ func (b *Beside) Purge(ctx context.Context, filter string) error {
 		return b.stream.Purge(ctx, natsjs.WithPurgeSubject(filter))
 	})
 }
-
