@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/collector/definitions"
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
@@ -23,6 +24,9 @@ type Machine struct {
 	Runner    *runner.Runner
 	// Slot is the working directory; its path has the same length on every machine. Cache outlives jobs.
 	Slot, Cache string
+	// Lane is that of the collector: what its jobs yield is kept under it, by Blobs. Without it, jobs that yield something or use what others yielded fail.
+	Lane  events.Lane
+	Blobs blob.Store
 	// Sources maps the names of roots in definitions to directories; a suite from a file has its own name.
 	Sources map[string]string
 }

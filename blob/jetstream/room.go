@@ -93,12 +93,14 @@ func (s *Store) dropFor(ctx context.Context, w blob.Wish, have inventory) (err e
 			return err
 		}
 	}
-	for _, k := range have.outputs {
-		if used+takes(w.Output) <= limit || takes(w.Output) > limit {
+	unused := slices.DeleteFunc(have.outputs, func(k blob.Kept) bool { return k.Upload != w.Upload || needed(k) })
+	least := used + takes(w.Output)
+	for _, k := range unused {
+		least -= takes(k.Output)
+	}
+	for _, k := range unused {
+		if used+takes(w.Output) <= limit || least > limit { // what is dropped in vain would be built again in vain
 			break
-		}
-		if k.Upload != w.Upload || needed(k) {
-			continue
 		}
 		gone, err := s.dropUnused(ctx, k)
 		if err != nil {
