@@ -12,7 +12,7 @@ type Keeper interface {
 	Pieces
 	// List returns what the store has, first what was not used for the longest time.
 	List(ctx context.Context) ([]Kept, error)
-	// Drop removes an output at once, whoever needs it.
+	// Drop removes an output at once, also one that is needed.
 	Drop(ctx context.Context, lane events.Lane, digest events.Digest) error
 	// Usage returns how full the store is.
 	Usage(ctx context.Context) (Usage, error)

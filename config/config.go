@@ -85,7 +85,7 @@ type NATS struct {
 	// MaxBytes is the size at which the log takes no more events, but loses none. This protects the disk from filling
 	// up. A cluster must grant its account at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
-	// BlobBytes is how much room there is for the outputs of jobs: the oldest that nobody needs are removed. UploadBytes
+	// BlobBytes is how much room there is for the outputs of jobs: the oldest that are not needed are removed. UploadBytes
 	// and UploadAge are the same for uploads, and how long these are kept.
 	BlobBytes   int64    `toml:"blob_bytes" json:"blob_bytes"`
 	UploadBytes int64    `toml:"upload_bytes" json:"upload_bytes"`

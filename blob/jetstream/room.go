@@ -85,7 +85,7 @@ func (s *Store) makeRoom(ctx context.Context, w blob.Wish) (err error) {
 	return s.dropFor(ctx, w, have)
 }
 
-// dropFor removes the oldest outputs that nobody needs until a wish fits.
+// dropFor removes the oldest outputs that are not needed until a wish fits.
 func (s *Store) dropFor(ctx context.Context, w blob.Wish, have inventory) (err error) {
 	limit, used, needed := s.cfg.limit(w.Upload), have.used[w.Upload], func(blob.Kept) bool { return false }
 	if !w.Upload { // no job uses an upload
@@ -253,7 +253,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 	return s.sweep(ctx, have.outputs)
 }
 
-// forgetRefused takes back that a put did not fit, when there is room for it or nobody tries it any more.
+// forgetRefused takes back that a put did not fit, when there is room for it or it is not tried any more.
 func (s *Store) forgetRefused(ctx context.Context) error {
 	r, at, err := read[blob.Refused](ctx, s, fullSubject)
 	if err != nil || at.Seq == 0 {

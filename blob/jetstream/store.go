@@ -6,7 +6,7 @@
 //	tacho.blob.full                                     the last put that did not fit
 //
 // A put writes its chunks under a random name of its own, in any order and through any process. When all are there, Finish
-// reads them again, and only if their digest is the wanted one it writes the manifest. So whoever finds a manifest finds
+// reads them again, and only if their digest is the wanted one it writes the manifest. So a reader that finds a manifest finds
 // the whole output, and a put that died leaves nothing but chunks without a manifest, which Tidy removes. To remove an
 // output the store first notes that the put is to be removed, then removes the manifest, then the chunks.
 //
@@ -90,14 +90,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// stream returns the configuration of the stream with every field that matters. It never removes a message by itself. Its
-// limit is above that of the outputs, and only protects the disk.
+// stream returns the configuration of the stream with every field that matters. It never removes a message by itself. It
+// has no limit of its own: the server would reserve it, also where there are no builds. Begin keeps to the bounds.
 func (c Config) stream() natsjs.StreamConfig {
-	most := c.MaxBytes + c.UploadBytes
 	return natsjs.StreamConfig{
 		Name: streamName, Description: "Tacho: outputs of jobs", Subjects: []string{prefix + ">"},
 		Storage: natsjs.FileStorage, Replicas: c.Replicas, Retention: natsjs.LimitsPolicy, Discard: natsjs.DiscardNew,
-		MaxBytes: most + most/64 + 64<<20, MaxMsgs: -1, MaxMsgsPerSubject: 1, MaxMsgSize: maxMessage, MaxConsumers: -1,
+		MaxBytes: -1, MaxMsgs: -1, MaxMsgsPerSubject: 1, MaxMsgSize: maxMessage, MaxConsumers: -1,
 		Duplicates: time.Second, AllowDirect: true,
 	}
 }
@@ -258,7 +257,7 @@ func (s *Store) found(ctx context.Context, lane events.Lane, digest events.Diges
 // use notes that an output is used now.
 func (s *Store) use(ctx context.Context, m manifest, seq events.Seq) error {
 	_, err := s.write(ctx, outSubject(m.Lane, m.Output.Digest), m, seq)
-	if errors.Is(err, jetstream.ErrMoved) { // somebody else uses it, or removes it
+	if errors.Is(err, jetstream.ErrMoved) { // another process uses it, or removes it
 		return nil
 	}
 	return err

@@ -151,7 +151,7 @@ const noStorage = 10047
 func explainOpen(err error) error {
 	var answer *jetstream.APIError
 	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
-		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes with outputs of nats.blob_bytes and nats.upload_bytes: lower one of them, or give the server more room (max_file_store): %w", err)
+		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower nats.max_bytes, or give the server more room (max_file_store): %w", err)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ type Status struct {
 	// Collectors are those that were not removed, by name, with their heartbeats; RemovedCollectors counts the others.
 	Collectors        []Collector `json:"collectors"`
 	RemovedCollectors int         `json:"removed_collectors"`
-	// Outputs is how full the store of outputs is; left out while nobody has stored any.
+	// Outputs is how full the store of outputs is; left out while there are none.
 	Outputs *Outputs `json:"outputs,omitempty"`
 }
 
