@@ -91,8 +91,10 @@ func FuzzOutputs(f *testing.F) {
 		spec := specOn(ownLane, "j2")
 		spec.Inputs = []events.Input{{Output: ours, JobID: "j1", Lane: otherLane}}
 		for i, fact := range []events.Fact{
-			events.RegistryOpened{}, events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set},
-			events.JobDispatched{Place: 1, Job: spec}, events.JobDequeued{Lane: ownLane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1},
+			events.RegistryOpened{},
+			events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set},
+			events.JobDispatched{Place: 1, Job: spec},
+			events.JobDequeued{Lane: ownLane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1},
 		} {
 			if _, err := l.Take(recorded(t, events.Seq(i+1), fact)); err != nil {
 				t.Fatal(err)
