@@ -97,7 +97,8 @@ func line(t *testing.T, r *bufio.Reader) string {
 // TestKilledServerKeepsOutputs kills the server again and again while outputs are put, fetched and dropped. What was
 // stored is there, what was dropped is not, and nothing is half.
 func TestKilledServerKeepsOutputs(t *testing.T) {
-	const rounds, workers = 3, 3
+	t.Parallel()
+	const rounds, workers = 2, 3
 	dir := t.TempDir()
 	stored := make([]map[uint64]bool, workers)
 	for w := range stored {
@@ -216,11 +217,11 @@ func (m mortals) Dial(network, address string) (net.Conn, error) {
 
 // The outputs of the core that is killed: old is stored before, and needed; gone is dropped; mine is put.
 var (
-	oldData, goneData, mineData = content(1, 2*blob.ChunkBytes), content(2, blob.ChunkBytes+9), content(3, 3*blob.ChunkBytes)
+	oldData, goneData, mineData = content(1, 2*blob.ChunkBytes), content(2, blob.ChunkBytes+9), content(3, 2*blob.ChunkBytes)
 	old, gone, mine             = blob.OutputOf("old", oldData), blob.OutputOf("gone", goneData), blob.OutputOf("mine", mineData)
 )
 
-const coreRoom = 6*blob.ChunkBytes + 64<<10
+const coreRoom = 4*blob.ChunkBytes + 96<<10
 
 // work puts an output that needs the room of another one, and is killed at some moment.
 func work(url, at string) {
@@ -257,6 +258,7 @@ func needsOld(context.Context) (func(blob.Kept) bool, error) {
 // TestKilledCoreLeavesNothingHalf kills a core before each thing that it says to the server: while it makes room, stores
 // an output, uses another one and drops the first. The next core finds what is needed, nothing half, and all the room.
 func TestKilledCoreLeavesNothingHalf(t *testing.T) {
+	t.Parallel()
 	server, err := natsserver.Start(natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// room is how much the store of the property has: three outputs of one chunk and a bit.
-const room = 3*blob.ChunkBytes + 64<<10
+// room is how much the store of the property has: two outputs of one chunk and a bit.
+const room = 2*blob.ChunkBytes + 96<<10
 
 // shelf is what the store must do: the outputs in the order of their last use.
 type shelf struct {
@@ -172,7 +172,7 @@ func TestTheStoreIsAsItsModel(t *testing.T) {
 	lanes := []events.Lane{events.PoolLane("builders", 1), {Target: "linux", Set: 1}}
 	all, names := map[string][]byte{}, []string{"a", "b", "c", "d", "e", "f"}
 	for i, name := range names {
-		all[name] = content(uint64(i), []int{0, 10, blob.ChunkBytes, blob.ChunkBytes + 1, 2 * blob.ChunkBytes, 4 * blob.ChunkBytes}[i])
+		all[name] = content(uint64(i), []int{0, 10, 100_000, blob.ChunkBytes, blob.ChunkBytes + 1, 4 * blob.ChunkBytes}[i])
 	}
 	s := &shelf{dir: t.TempDir()}
 	defer func() { s.nc.Close(); s.server.Shutdown() }()

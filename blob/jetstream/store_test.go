@@ -166,12 +166,13 @@ func dirBytes(t *testing.T, dir string) (n int64) {
 }
 
 func TestADroppedOutputFreesTheDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, start(t, dir), jetstream.Config{})
 	small := content(1, blob.ChunkBytes)
 	kept := put(t, s, builders, small)
-	large := put(t, s, builders, content(2, 160*blob.ChunkBytes))
-	if n := dirBytes(t, dir); n < 40<<20 {
+	large := put(t, s, builders, content(2, 80*blob.ChunkBytes))
+	if n := dirBytes(t, dir); n < 20<<20 {
 		t.Fatalf("%d bytes on the disk", n)
 	}
 	if err := s.Drop(t.Context(), builders, large.Digest); err != nil {
@@ -181,7 +182,7 @@ func TestADroppedOutputFreesTheDisk(t *testing.T) {
 	expect(t, s, builders, kept, small)
 	late, tick := time.After(20*time.Second), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
-	for n := dirBytes(t, dir); n > 20<<20; n = dirBytes(t, dir) {
+	for n := dirBytes(t, dir); n > 10<<20; n = dirBytes(t, dir) {
 		select {
 		case <-tick.C:
 		case <-late:
@@ -374,6 +375,7 @@ func TestAnUnfinishedPutGivesItsRoomBack(t *testing.T) {
 }
 
 func TestAClusterKeepsOutputs(t *testing.T) {
+	t.Parallel()
 	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
 	if err != nil {
 		t.Fatal(err)
