@@ -85,6 +85,11 @@ type NATS struct {
 	// MaxBytes is the size at which the log takes no more events, but loses none. This protects the disk from filling
 	// up. A cluster must grant its account at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
+	// BlobBytes is how much room there is for the outputs of jobs: the oldest that are not needed are removed. UploadBytes
+	// and UploadAge are the same for uploads, and how long these are kept.
+	BlobBytes   int64    `toml:"blob_bytes" json:"blob_bytes"`
+	UploadBytes int64    `toml:"upload_bytes" json:"upload_bytes"`
+	UploadAge   Duration `toml:"upload_age" json:"upload_age"`
 
 	NATSTLS
 }
@@ -192,7 +197,9 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 func Default(data string) Config {
 	return Config{
 		Data: data, Listen: "127.0.0.1:8421", Suites: []string{"go"}, StartWait: Duration(30 * time.Second), GitHub: defaultGitHub(),
-		NATS: NATS{Listen: "127.0.0.1:0", Replicas: 1, MaxBytes: 64 << 30},
+		NATS: NATS{
+			Listen: "127.0.0.1:0", Replicas: 1, MaxBytes: 64 << 30, BlobBytes: 20 << 30, UploadBytes: 5 << 30, UploadAge: Duration(30 * 24 * time.Hour),
+		},
 		Scheduler: Scheduler{
 			MaxInProgress: 1, Supersede: true, ArtifactDeadline: Duration(7 * 24 * time.Hour), OfflineAfter: Duration(time.Minute),
 			TakeoverAfter: Duration(30 * time.Second), QuarantineAfter: 3, Retention: Duration(30 * 24 * time.Hour),
@@ -285,6 +292,12 @@ func (c Config) Check() error {
 		return errors.New("nats.replicas: 1, 3 or 5")
 	case c.NATS.MaxBytes < 1<<20:
 		return errors.New("nats.max_bytes: at least 1 MiB")
+	case c.NATS.BlobBytes < 1<<20:
+		return errors.New("nats.blob_bytes: at least 1 MiB")
+	case c.NATS.UploadBytes < 1<<20:
+		return errors.New("nats.upload_bytes: at least 1 MiB")
+	case c.NATS.UploadAge.Std() < time.Minute:
+		return errors.New("nats.upload_age: at least 1m")
 	case c.NATS.Replicas > 1 && c.NATS.URL == "":
 		return errors.New("nats.replicas: more than one replica needs a cluster: set nats.url")
 	case c.Scheduler.ArtifactDeadline < 0:

@@ -113,4 +113,6 @@ const (
 	AlertOverdue AlertKind = "overdue"
 	// AlertSeal: a collector refused a job because of its seals.
 	AlertSeal AlertKind = "seal"
+	// AlertOutputs: the store of outputs is full of outputs that are needed.
+	AlertOutputs AlertKind = "outputs"
 )

@@ -76,6 +76,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.offline()
 	j.stalled()
 	j.lag()
+	j.outputs()
 	return j
 }
 
@@ -122,6 +123,8 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return "the graph has ended, or jobs of it run again", true
 	case events.AlertOverdue:
 		return "its jobs have ended", true
+	case events.AlertOutputs:
+		return "there is room again", true
 	case events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
 		// The part that raised them clears them.
 	}

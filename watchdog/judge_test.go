@@ -34,7 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, state: ledger.New(), view: newView(), now: began}
-	w.ears, w.view.tables.asked = newEars(&w.now), true
+	w.ears, w.view.tables.asked, w.view.outputs.asked = newEars(&w.now), true, true
 	w.ears.since = began.Add(-time.Hour)
 	return w
 }

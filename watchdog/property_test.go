@@ -26,7 +26,7 @@ func (p *pair) add() {
 	e := newEars(&p.now)
 	e.since = p.now
 	w := New(Config{Limits: limits, Hearing: e, Clock: func() time.Time { return p.now }})
-	w.view.tables.asked = true
+	w.view.tables.asked, w.view.outputs.asked = true, true
 	p.dogs, p.ears = append(p.dogs, w), append(p.ears, e)
 }
 

@@ -19,8 +19,9 @@ type view struct {
 	// grew is when a beat last told of progress; sighted, when one last told of a job for the first time.
 	grew, sighted time.Time
 
-	log    logView
-	tables tablesView
+	log     logView
+	tables  tablesView
+	outputs outputsView
 }
 
 func newView() *view {

@@ -36,6 +36,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/presence"
@@ -65,6 +66,8 @@ type Config struct {
 	Hearing presence.Hearing
 	// Tables may be nil: then they are not judged.
 	Tables Tables
+	// Outputs tells how full the store of outputs is. It may be nil: then it is not judged.
+	Outputs func(context.Context) (blob.Usage, error)
 	// Control records the alerts.
 	Control *control.Control
 	Limits  Limits
@@ -117,6 +120,9 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	g.Go(func() error { return w.tick(running) })
 	if w.Tables != nil {
 		g.Go(func() error { return w.probeTables(running) })
+	}
+	if w.Outputs != nil {
+		g.Go(func() error { return w.probeOutputs(running) })
 	}
 	if w.Hook != nil {
 		g.Go(func() error { return w.Hook.run(running, w.Log, w.Logger, w.Metrics) })

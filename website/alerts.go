@@ -114,6 +114,8 @@ func alertTitle(k events.AlertKind) string {
 		return "memory"
 	case events.AlertStuck:
 		return "graph stuck"
+	case events.AlertOutputs:
+		return "outputs full"
 	case events.AlertSeal:
 		return "seals"
 	case events.AlertOverdue:

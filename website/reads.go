@@ -40,8 +40,20 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
 	there, removed := present(rows.Collectors)
 	return client.Status{
-		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed,
+		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(),
 	}, nil
+}
+
+// stored returns how full the store of outputs is; nil if it has none, so that a farm without builds hears nothing of it.
+func (s *Server) stored() *client.Outputs {
+	if s.Config.Outputs == nil {
+		return nil
+	}
+	u, known := s.Config.Outputs()
+	if !known || u.Outputs == 0 && u.Uploads == 0 {
+		return nil
+	}
+	return &client.Outputs{Outputs: u.Outputs, Bytes: u.Bytes, NeededBytes: u.Needed, LimitBytes: u.Limit, UploadBytes: u.Uploads}
 }
 
 func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

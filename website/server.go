@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
@@ -46,6 +47,8 @@ type Config struct {
 	AffinityWait, RoomWait time.Duration
 	// SLA says how long a job may wait for a machine: waits are judged by it. A target of 0 means that of the configuration.
 	SLA config.SLA
+	// Outputs returns how full the store of outputs is; false while that is not known. It may be nil.
+	Outputs func() (blob.Usage, bool)
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if

@@ -1,8 +1,11 @@
 package door_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -11,7 +14,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -234,4 +239,71 @@ func BenchmarkAThousandCollectors(b *testing.B) {
 			c.Close()
 		}
 	}
+}
+
+// BenchmarkOutputs measures synced puts and gets of 64 MiB through the door over TCP, and the same bytes as a raw client
+// publishes and reads them, with as many messages of the same size on their way.
+func BenchmarkOutputs(b *testing.B) {
+	const chunks, atOnce = 256, 4
+	bounds := generous()
+	bounds.StoreBytes, bounds.StoreBurst, bounds.FetchBytes, bounds.FetchBurst, bounds.Bytes = 1<<40, 1<<40, 1<<40, 1<<40, 1<<40
+	k := newSyncedCore(b, bounds)
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	k.take(eider, c, events.JobSpec{ID: "j1"}, 1)
+	js, err := natsjs.New(bare(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	stream, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "RAW", Subjects: []string{"raw.>"}, AllowDirect: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	data := random(b, chunks*blob.ChunkBytes)
+	var put, rawPut, got, rawGot []time.Duration
+	each := func(f func(n int) error) time.Duration {
+		began := time.Now()
+		g := errgroup.Group{}
+		g.SetLimit(atOnce)
+		for n := range chunks {
+			g.Go(func() error { return f(n) })
+		}
+		if err := g.Wait(); err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	for i := 0; b.Loop(); i++ { // in turns, so that a slow moment of the disk affects both
+		data[0]++
+		o := blob.OutputOf("out", data)
+		began := time.Now()
+		if err := c.Put(b.Context(), eider.lane, "j1", o, bytes.NewReader(data)); err != nil {
+			b.Fatal(err)
+		}
+		put = append(put, time.Since(began))
+		rawPut = append(rawPut, each(func(n int) error {
+			_, err := js.Publish(b.Context(), fmt.Sprintf("raw.%d.%d", i, n), data[n*blob.ChunkBytes:(n+1)*blob.ChunkBytes])
+			return err
+		}))
+		began = time.Now()
+		if err := c.Get(b.Context(), eider.lane, o, io.Discard); err != nil {
+			b.Fatal(err)
+		}
+		got = append(got, time.Since(began))
+		rawGot = append(rawGot, each(func(n int) error {
+			_, err := stream.GetLastMsgForSubject(b.Context(), fmt.Sprintf("raw.%d.%d", i, n))
+			return err
+		}))
+		if err := errors.Join(k.outputs.Drop(b.Context(), eider.lane, o.Digest), stream.Purge(b.Context())); err != nil {
+			b.Fatal(err)
+		}
+	}
+	speed := func(took []time.Duration) float64 { return float64(len(data)) / (1 << 20) / (p50(took) / 1e6) }
+	b.ReportMetric(speed(put), "put-MiB/s")
+	b.ReportMetric(speed(rawPut), "raw-put-MiB/s")
+	b.ReportMetric(speed(put)/speed(rawPut), "put/raw")
+	b.ReportMetric(speed(got), "get-MiB/s")
+	b.ReportMetric(speed(rawGot), "raw-get-MiB/s")
+	b.ReportMetric(speed(got)/speed(rawGot), "get/raw")
 }

@@ -24,6 +24,11 @@ type Bounds struct {
 	OutputBytes, OutputBurst int
 	// ReadBytes is how much the door reads out to it per second.
 	ReadBytes, ReadBurst int
+	// StoreBytes is how much of outputs it may store per second, FetchBytes how much it may fetch. CarriedAtOnce is how many
+	// requests with chunks the door works on at the same time: one that is too fast waits in the door.
+	StoreBytes, StoreBurst int
+	FetchBytes, FetchBurst int
+	CarriedAtOnce          int
 	// AtOnce is how many requests of one collector the door works on at the same time.
 	AtOnce int
 	// Excess is how many requests within ExcessWithin, beyond the bounds or refused as an offence, cut a collector off.
@@ -44,6 +49,7 @@ func DefaultBounds() Bounds {
 	return Bounds{
 		Requests: 200, Burst: 1000, EventBytes: 64 << 10, EventBurst: 64 << 20, OutputBytes: 256 << 10, OutputBurst: 16 << 20,
 		ReadBytes: 1 << 20, ReadBurst: 256 << 20,
+		StoreBytes: 128 << 20, StoreBurst: 32 << 20, FetchBytes: 256 << 20, FetchBurst: 64 << 20, CarriedAtOnce: 8,
 		AtOnce: 8, Excess: 500, ExcessWithin: 10 * time.Second, Messages: 5000, Bytes: 32 << 20,
 		CutFor: 5 * time.Second, CutAtMost: 10 * time.Minute, Quiet: 10 * time.Minute,
 	}
@@ -58,7 +64,11 @@ type account struct {
 	events   *rate.Limiter
 	output   *rate.Limiter
 	reads    *rate.Limiter
+	stores   *rate.Limiter
+	fetches  *rate.Limiter
 	busy     int
+	// carried counts the requests with chunks that are being worked on.
+	carried int
 	// excess counts offending requests since the time since. It starts again after ExcessWithin.
 	excess int
 	since  time.Time
@@ -76,7 +86,8 @@ func newAccount(b Bounds) *account {
 	return &account{
 		bounds: b, requests: rate.NewLimiter(rate.Limit(b.Requests), b.Burst),
 		events: rate.NewLimiter(rate.Limit(b.EventBytes), b.EventBurst), output: rate.NewLimiter(rate.Limit(b.OutputBytes), b.OutputBurst),
-		reads: rate.NewLimiter(rate.Limit(b.ReadBytes), b.ReadBurst),
+		reads:  rate.NewLimiter(rate.Limit(b.ReadBytes), b.ReadBurst),
+		stores: rate.NewLimiter(rate.Limit(b.StoreBytes), b.StoreBurst), fetches: rate.NewLimiter(rate.Limit(b.FetchBytes), b.FetchBurst),
 	}
 }
 
@@ -91,13 +102,16 @@ const (
 	dropped
 )
 
-// admit decides on a request of n bytes. For later it returns how long to wait. Call done at the end of every admitted
-// request.
+// admit decides on a request of n bytes. For later it returns how long to wait, and for admitted how long the door waits
+// before it works on it. Call done at the end of every admitted request.
 func (a *account) admit(v Verb, n int, now time.Time) (verdict, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Before(a.cutUntil) {
 		return dropped, 0
+	}
+	if carries(v) {
+		return a.carry(v, now)
 	}
 	wait := waitFor(a.requests, 1, now)
 	// Other requests store nothing, so they cost no bytes.
@@ -144,9 +158,13 @@ func waitFor(l *rate.Limiter, n int, now time.Time) time.Duration {
 // Charge before you send: a collector that has its answer asks again at once.
 func charge(l *rate.Limiter, n int, now time.Time) { l.ReserveN(now, min(n, l.Burst())) }
 
-func (a *account) done() {
+func (a *account) done(v Verb) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if carries(v) {
+		a.carried--
+		return
+	}
 	a.busy--
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
@@ -36,7 +37,7 @@ const (
 )
 
 // Client is a collector's view of the log, through the door: the aggregates of its own lane and name, its jobs, its
-// name and its output. It implements eventlog.Aggregates, Jobs, Presence and JobLogWriter.
+// name, its output and its outputs. It implements eventlog.Aggregates, Jobs, Presence, JobLogWriter and blob.Store.
 type Client struct {
 	line *line
 	name events.CollectorName
@@ -80,6 +81,9 @@ func (c *Client) ask(ctx context.Context, operation string, v Verb, req request,
 		if err != nil {
 			return fmt.Errorf("ask: %w", err)
 		}
+		if v == verbChunk {
+			data = blob.Encode(data, req.chunk)
+		}
 		if len(data) > MaxRequest-requestRoom {
 			return fmt.Errorf("a request of %d bytes: %w", len(data), eventlog.ErrBatchTooLarge)
 		}
@@ -93,10 +97,12 @@ func (c *Client) ask(ctx context.Context, operation string, v Verb, req request,
 		if err != nil {
 			return c.line.explain(err)
 		}
+		text, chunk := blob.Decode(m.Data)
 		out = answer{}
-		if err := json.Unmarshal(m.Data, &out); err != nil {
-			return fmt.Errorf("the door answers %.64q: %w", m.Data, err)
+		if err := json.Unmarshal(text, &out); err != nil {
+			return fmt.Errorf("the door answers %.64q: %w", text, err)
 		}
+		out.chunk = chunk
 		return c.hear(ctx, out)
 	})
 	return out, err
@@ -136,6 +142,12 @@ func (c *Client) hear(ctx context.Context, a answer) error {
 	case slower, again:
 		retry.Sleep(ctx, min(r.Wait, lookAgain))
 		return fmt.Errorf("%w: the core says: %s", jetstream.ErrAgain, r.Reason)
+	case full:
+		return said(blob.ErrFull, r.Reason)
+	case missing:
+		return said(blob.ErrMissing, r.Reason)
+	case damaged:
+		return said(blob.ErrDamaged, r.Reason)
 	case forbidden, malformed:
 	}
 	return fmt.Errorf("%w: the core says: %s", ErrNotPermitted, r.Reason)

@@ -10,6 +10,8 @@
 //	answer    prolong, give back or end a delivery
 //	beat      claim its name, renew the claim, give it back
 //	output    a piece of a job's output
+//	begin     begin to store an output of the job in hand  chunk, finish   its chunks, and its end
+//	open      find an output that the job in hand uses     piece           its chunks
 //	read      all events of an aggregate that concerns it (several answers)
 //	old       what collectors of an earlier version ask first; the answer says that they must be updated
 //
@@ -28,6 +30,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
@@ -65,6 +68,11 @@ const (
 	verbBeat   Verb = "beat"
 	verbOutput Verb = "output"
 	verbRead   Verb = "read"
+	verbBegin  Verb = "begin"
+	verbChunk  Verb = "chunk"
+	verbFinish Verb = "finish"
+	verbOpen   Verb = "open"
+	verbPiece  Verb = "piece"
 	// verbOld is what collectors of an earlier version ask first. The answer tells their operator to update them.
 	verbOld Verb = "old"
 )
@@ -76,7 +84,10 @@ const OldQuestions = "$JS.API.DIRECT.GET.EVENTS"
 // Verbs returns everything that a collector can ask, each verb with its subject for the collector of that name.
 func Verbs(name events.CollectorName) map[Verb]string {
 	out := map[Verb]string{}
-	for _, v := range []Verb{verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbRead, verbOld} {
+	for _, v := range []Verb{
+		verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbRead, verbOld,
+		verbBegin, verbChunk, verbFinish, verbOpen, verbPiece,
+	} {
 		out[v] = subject(string(name), v)
 	}
 	return out
@@ -115,6 +126,14 @@ type request struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	// Output is a piece of a job's output.
 	Output *eventlog.LogChunk `json:"output,omitempty"`
+	// Wish is the output to store. JobID is the job that stores it, Place the put, and N the chunk. With a chunk the request
+	// has its content behind a line feed.
+	Wish  *blob.Wish   `json:"wish,omitempty"`
+	JobID events.JobID `json:"job_id,omitempty"`
+	Place *blob.Place  `json:"place,omitempty"`
+	N     int          `json:"n,omitempty"`
+
+	chunk []byte
 }
 
 // settlement says what to do with a delivery.
@@ -156,7 +175,15 @@ type answer struct {
 	// Holder is the beat that holds the name, BeatTTL how long a beat lives.
 	Holder  *eventlog.Beat `json:"holder,omitempty"`
 	BeatTTL time.Duration  `json:"beat_ttl,omitempty"`
-	Refusal *refusal       `json:"refusal,omitempty"`
+	// Place is a put or an output, There is set if the output to store is there, Bytes is its size, and Done is set if it is
+	// stored now. The answer to piece has its content behind a line feed.
+	Place   *blob.Place `json:"place,omitempty"`
+	There   bool        `json:"there,omitempty"`
+	Bytes   int64       `json:"bytes,omitempty"`
+	Done    bool        `json:"done,omitempty"`
+	Refusal *refusal    `json:"refusal,omitempty"`
+
+	chunk []byte
 }
 
 // shown is a stored event.
@@ -210,4 +237,10 @@ const (
 	revoked refusalKind = "revoked"
 	// outdated: the collector's program and the core do not understand each other.
 	outdated refusalKind = "outdated"
+	// full: the store of outputs has no room.
+	full refusalKind = "full"
+	// missing: the output is not in the store.
+	missing refusalKind = "missing"
+	// damaged: the output is not what its digest says.
+	damaged refusalKind = "damaged"
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	blobjs "github.com/tachobench/tacho/blob/jetstream"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -28,6 +29,8 @@ type core struct {
 	nc     *nats.Conn
 	log    *jetstream.Log
 	guard  *door.Guard
+	// outputs is the store of outputs of the core.
+	outputs *blobjs.Store
 
 	mu sync.Mutex
 	// alerts are the alerts by collector; an empty text is an all-clear.
@@ -62,6 +65,9 @@ func startCore(t testing.TB, bounds door.Bounds, cfg natsserver.Config) *core {
 	if c.log, err = jetstream.Open(t.Context(), c.nc, jetstream.Config{AckWait: 2 * time.Second, BeatTTL: beatTTL}); err != nil {
 		t.Fatal(err)
 	}
+	if c.outputs, err = blobjs.Open(t.Context(), c.nc, blobjs.Config{MaxBytes: 4 << 30}); err != nil {
+		t.Fatal(err)
+	}
 	follow := shell.New(shell.Config{Log: c.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	follow.Tell(c.guard.Told)
 	c.guard.Learn(follow)
@@ -86,7 +92,7 @@ func (c *core) run(f func(context.Context) error) (stop func()) {
 
 func (c *core) door() *door.Door {
 	return door.New(door.Config{
-		NC: c.nc, Log: c.log, Jobs: c.log, Presence: c.log, JobLogs: c.log, Guard: c.guard, BeatTTL: beatTTL, Wall: c.server,
+		NC: c.nc, Log: c.log, Jobs: c.log, Presence: c.log, JobLogs: c.log, Outputs: c.outputs, Guard: c.guard, BeatTTL: beatTTL, Wall: c.server,
 		Alert: func(_ context.Context, about events.CollectorName, message, _ string) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()

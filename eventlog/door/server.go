@@ -12,8 +12,10 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // Jobs hands jobs out.
@@ -31,6 +33,8 @@ type Config struct {
 	Jobs     Jobs
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogs
+	// Outputs is the store of outputs; nil if this core has none.
+	Outputs blob.Pieces
 	// Guard knows the collectors. The caller feeds it (Learn, Told).
 	Guard *Guard
 	// BeatTTL is how long a heartbeat lives.
@@ -50,6 +54,8 @@ type Config struct {
 type Door struct {
 	Config
 	working sync.WaitGroup
+	// carrying has a token for each request with a chunk that is being worked on.
+	carrying chan struct{}
 	// complaints are the reasons for alerts, by collector; mu guards them.
 	mu         sync.Mutex
 	complaints map[events.CollectorName]complaint
@@ -57,7 +63,7 @@ type Door struct {
 
 // New returns a door. It answers nothing before Run.
 func New(c Config) *Door {
-	return &Door{Config: c, complaints: map[events.CollectorName]complaint{}}
+	return &Door{Config: c, carrying: make(chan struct{}, carriedInAll), complaints: map[events.CollectorName]complaint{}}
 }
 
 // maxWaiting bounds the requests that wait for the door in this process. Taking one takes microseconds.
@@ -140,6 +146,10 @@ func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 	}
 	who, now := d.Guard.of(name), d.Guard.clock()
 	what, wait := who.admit(v, len(m.Data), now)
+	if what == admitted && carries(v) && !d.carry() {
+		who.done(v)
+		what, wait = later, carryAgain
+	}
 	switch what {
 	case dropped:
 		d.Metrics.dropped.WithLabelValues(string(name)).Inc()
@@ -149,7 +159,11 @@ func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 		d.respond(m, answer{Refusal: &refusal{Kind: slower, Reason: "faster than the bounds of one collector", Wait: wait}})
 	case admitted:
 		d.working.Go(func() {
-			defer who.done()
+			defer who.done(v)
+			if carries(v) {
+				defer func() { <-d.carrying }()
+				retry.Sleep(ctx, wait)
+			}
 			d.serve(ctx, v, name, who, m)
 		})
 	}
@@ -190,6 +204,9 @@ func (d *Door) serve(ctx context.Context, v Verb, name events.CollectorName, who
 const maxQuestion = 16 << 10
 
 func unmarshal(v Verb, data []byte, req *request) error {
+	if v == verbChunk {
+		data, req.chunk = blob.Decode(data)
+	}
 	if len(data) > maxQuestion && v != verbAppend && v != verbOutput {
 		return fmt.Errorf("%d bytes, at most %d", len(data), maxQuestion)
 	}
@@ -234,6 +251,8 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return d.beat(ctx, name, req)
 	case verbOutput:
 		return d.output(ctx, lane, req)
+	case verbBegin, verbChunk, verbFinish, verbOpen, verbPiece:
+		return d.outputs(ctx, v, name, lane, req)
 	case verbOld: // take has turned it away
 	case verbRead:
 		return d.read(ctx, *standing.Registered, who, req, m)
@@ -327,6 +346,14 @@ func explain(err error) *refusal {
 		return &refusal{Kind: tooLarge, Reason: err.Error()}
 	case errors.Is(err, eventlog.ErrNameHeld):
 		return &refusal{Kind: held, Reason: err.Error()}
+	case errors.Is(err, blob.ErrFull):
+		return &refusal{Kind: full, Reason: err.Error()}
+	case errors.Is(err, blob.ErrDamaged):
+		return &refusal{Kind: damaged, Reason: err.Error()}
+	case errors.Is(err, blob.ErrMissing):
+		return &refusal{Kind: missing, Reason: err.Error()}
+	case errors.Is(err, blob.ErrTooLarge):
+		return misshapen("%v", err)
 	}
 	return &refusal{Kind: again, Reason: err.Error(), Wait: 100 * time.Millisecond}
 }
@@ -417,6 +444,9 @@ func (d *Door) respond(m *nats.Msg, a answer) {
 	if err != nil {
 		d.Logger.Error("an answer to a collector could not be written", "subject", m.Subject, "error", err)
 		return
+	}
+	if a.chunk != nil {
+		data = blob.Encode(data, a.chunk)
 	}
 	_ = m.Respond(data)
 }

@@ -42,7 +42,7 @@ const (
 func (d *Door) refused(name events.CollectorName, who *account, v Verb, r refusal) {
 	d.Metrics.refused.WithLabelValues(string(name), string(r.Kind)).Inc()
 	switch r.Kind {
-	case conflict, lost, slower, again, held, tooLarge:
+	case conflict, lost, slower, again, held, tooLarge, full, missing, damaged:
 		return
 	case forbidden, malformed, revoked, outdated:
 	}
@@ -155,11 +155,11 @@ func (d *Door) weigh(before map[place]Connection) map[place]Connection {
 		at := place{c.Server, c.ID}
 		after[at] = c
 		b := before[at]
-		loud := c.Messages-b.Messages > d.Guard.bounds.Messages || c.Bytes-b.Bytes > d.Guard.bounds.Bytes
+		loud := c.Messages-b.Messages > d.Guard.bounds.Messages || c.Bytes-b.Bytes > d.Guard.mostBytes(c.Account)
 		who := d.Guard.of(c.Account)
 		if loud {
 			if long := who.cut(now); long > 0 {
-				d.tellCut(c.Account, long, fmt.Sprintf("it sent more than %d messages, or %d MiB, within a second", d.Guard.bounds.Messages, d.Guard.bounds.Bytes>>20))
+				d.tellCut(c.Account, long, fmt.Sprintf("it sent more than %d messages, or %d MiB, within a second", d.Guard.bounds.Messages, d.Guard.mostBytes(c.Account)>>20))
 			}
 		}
 		if !d.Guard.welcome(c) {

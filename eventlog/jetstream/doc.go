@@ -6,7 +6,8 @@
 // the expected version of its aggregate. See append.go for how a lost answer is settled.
 //
 // Four kinds of state are beside the log and no part of the truth: the stream LOGS with the output of jobs, the stream
-// SNAPSHOTS, the key-value bucket of heartbeats, and the durable consumer of each lane.
+// SNAPSHOTS, the key-value bucket of heartbeats, and the durable consumer of each lane. Other packages can have streams
+// beside it, too (Beside).
 //
 // The store can be wrong: a flipped bit can cut the log of a single node at a restart, and the server then gives out
 // its sequences again; a damaged replica can leave a hole. So a cursor checks that the sequences are contiguous and

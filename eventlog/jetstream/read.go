@@ -114,19 +114,24 @@ func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, 
 	return l.oneOf(ctx, l.cfg.Name, query{LastFor: subject})
 }
 
+// oneOf returns the message of a stream that q asks for.
+func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
+	return oneOf(ctx, l.nc, l.cfg.Replicas, stream, q)
+}
+
 // oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader, whose answer is
 // never stale. A single server answers directly, which is quicker and just as fresh.
-func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
+func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q query) (s events.Stored, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
 		return s, false, fmt.Errorf("read: %w", err)
 	}
 	ask, decode := "$JS.API.DIRECT.GET.", decodeDirect
-	if l.cfg.Replicas > 1 {
+	if replicas > 1 {
 		ask, decode = "$JS.API.STREAM.MSG.GET.", decodeFromLeader
 	}
 	err = Persist(ctx, "read", func(ctx context.Context) error {
-		m, err := request(ctx, l.nc, &nats.Msg{Subject: ask + stream, Data: body})
+		m, err := request(ctx, nc, &nats.Msg{Subject: ask + stream, Data: body})
 		if err == nil {
 			s, ok, err = decode(m)
 		}

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/nats-io/nats.go"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/ledger"
@@ -89,6 +91,11 @@ func (s Site) Rights() map[string][]any {
 			map[string]any{"v": 1, "output": map[string]any{"job_id": "../*", "text": ">"}},
 			map[string]any{"v": 1},
 		},
+		"begin":  s.wishes(),
+		"chunk":  s.places(map[string]any{"n": 0}, map[string]any{"n": -1}, map[string]any{"n": 1 << 40}),
+		"finish": s.places(map[string]any{}),
+		"open":   s.places(map[string]any{}),
+		"piece":  s.places(map[string]any{"n": 0}, map[string]any{"n": -1}),
 	}
 }
 
@@ -104,6 +111,36 @@ func (s Site) subjects() (out []any) {
 	return out
 }
 
+// Stored is the output that the victim has stored, and Secret its content.
+var (
+	Secret = []byte(strings.Repeat("secret of the victim ", 20_000))
+	Stored = blob.OutputOf("toolchain", Secret)
+)
+
+// wishes returns puts of outputs under each lane and for each job, with digests and sizes that are none.
+func (s Site) wishes() (out []any) {
+	for _, lane := range []events.Lane{s.Lane, s.VictimLane, {Target: "*", Set: 1}, {Target: "a.b", Set: -1}, {}} {
+		for _, o := range []events.Output{Stored, blob.OutputOf("x", nil), {Name: "x", Digest: "*", Bytes: 1}, {Name: ">", Digest: ">", Bytes: -1}, {Digest: Stored.Digest, Bytes: 1 << 60}} {
+			out = append(out, map[string]any{"v": 1, "wish": map[string]any{"lane": lane, "job_id": "j1", "output": o, "upload": len(out)%2 == 0}})
+		}
+	}
+	return append(out, map[string]any{"v": 1})
+}
+
+// places returns requests about puts and outputs of each lane, each with more fields.
+func (s Site) places(more ...map[string]any) (out []any) {
+	for _, lane := range []events.Lane{s.VictimLane, s.Lane, {Target: "*", Set: 1}} {
+		for _, put := range []string{strings.Repeat("0", 32), "*", ">", ""} {
+			for _, fields := range more {
+				body := map[string]any{"v": 1, "job_id": "j1", "place": map[string]any{"lane": lane, "digest": Stored.Digest, "put": put}}
+				maps.Copy(body, fields)
+				out = append(out, body)
+			}
+		}
+	}
+	return append(out, map[string]any{"v": 1})
+}
+
 func (s Site) answer(delivery, what string) any {
 	return map[string]any{"v": 1, "delivery": delivery, "what": what}
 }
@@ -116,6 +153,7 @@ func (s Site) beat(name events.CollectorName, what string) any {
 func (s Site) replies() []string {
 	return []string{
 		string(events.RequestSubject("forged")), string(events.LaneSubject(s.Lane)), string(events.LaneSubject(s.VictimLane)), string(events.WorkSubject(s.Lane)),
+		"$JS.API.STREAM.DELETE.OUTPUTS", "$JS.API.STREAM.PURGE.OUTPUTS", "tacho.blob.out." + string(s.VictimLane.Target) + ".2." + string(Stored.Digest),
 		"$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "$JS.API.STREAM.MSG.DELETE.EVENTS", "$JS.API.CONSUMER.DELETE.EVENTS." + lane(s.VictimLane),
 		"$KV.tacho_beats." + string(s.Victim), "$JS.ACK.EVENTS." + lane(s.VictimLane) + ".1.1.1.1.0", door.Prefix + "." + string(s.Victim) + ".append",
 		door.Prefix + "." + string(s.Name) + ".append", "tacho.log." + string(s.VictimLane.Target) + ".0.j1", "_R_.x.y", "$SYS.REQ.SERVER.PING",
@@ -149,12 +187,14 @@ func (s Site) past() []string {
 		string(events.WorkSubject(s.Lane)), string(events.ResultSubject(s.Lane, "j1")), string(events.CollectorSubject(s.Name)), string(events.LaneSubject(s.Lane)),
 		string(events.WorkSubject(s.VictimLane)), string(events.RequestSubject("forged")), string(events.AdmissionSubject()), string(events.RegistryOpenedSubject()),
 		"$KV.tacho_beats." + string(s.Name), "$KV.tacho_beats." + string(s.Victim), "tacho.snapshot.ledger." + ledger.Shape() + ".0", fmt.Sprintf("tacho.log.%s.%d.j1", s.Lane.Target, s.Lane.Set),
+		fmt.Sprintf("tacho.blob.out.%s.%d.%s", s.VictimLane.Target, s.VictimLane.Set, Stored.Digest), fmt.Sprintf("tacho.blob.put.%s.%d.%s.%032d", s.Lane.Target, s.Lane.Set, Stored.Digest, 0),
 		door.Prefix + "." + string(s.Victim) + ".append", door.ReadPrefix + "." + string(s.Victim) + ".read", "tacho.read.suite.go", door.Prefix + ".append",
 		"$JS.ACK." + stream + "." + own + ".1.1.1.1.0", "$JS.ACK." + stream + "." + victim + ".1.1.1.1.0", "$JS.ACK.d.a." + stream + "." + victim + ".1.1.1.1.0",
 		"$SYS.REQ.SERVER.PING", "$SYS.REQ.SERVER.PING.VARZ", "$SYS.REQ.ACCOUNT.PING.CONNZ", "$SYS.REQ.USER.INFO", "$SYS.REQ.CLAIMS.UPDATE", "$SYS.REQ.ACCOUNT." + string(s.Victim) + ".CONNZ",
 	}
 	for _, api := range []string{
 		"INFO", "STREAM.NAMES", "STREAM.LIST", "STREAM.INFO.EVENTS", "STREAM.CREATE.X", "STREAM.UPDATE.EVENTS", "STREAM.DELETE.EVENTS", "STREAM.DELETE.LOGS", "STREAM.DELETE.KV_tacho_beats", "STREAM.DELETE.SNAPSHOTS", "STREAM.PURGE.SNAPSHOTS", "DIRECT.GET.SNAPSHOTS",
+		"STREAM.UPDATE.OUTPUTS", "STREAM.DELETE.OUTPUTS", "STREAM.PURGE.OUTPUTS", "STREAM.MSG.GET.OUTPUTS", "STREAM.MSG.DELETE.OUTPUTS", "DIRECT.GET.OUTPUTS", "CONSUMER.CREATE.OUTPUTS",
 		"STREAM.PURGE.EVENTS", "STREAM.PURGE.LOGS", "STREAM.MSG.GET.EVENTS", "STREAM.MSG.DELETE.EVENTS", "STREAM.SNAPSHOT.EVENTS", "STREAM.RESTORE.EVENTS", "STREAM.LEADER.STEPDOWN.EVENTS",
 		"STREAM.PEER.REMOVE.EVENTS", "META.LEADER.STEPDOWN", "SERVER.REMOVE", "ACCOUNT.PURGE.CORE", "DIRECT.GET.EVENTS", "DIRECT.GET.EVENTS." + string(events.WorkSubject(s.Lane)),
 		"DIRECT.GET.KV_tacho_beats.$KV.tacho_beats." + string(s.Victim), "CONSUMER.CREATE.EVENTS", "CONSUMER.CREATE.EVENTS.x.tacho.ev.>", "CONSUMER.DURABLE.CREATE.EVENTS.x",
@@ -313,6 +353,7 @@ func (a *attacker) garbage(t *testing.T) {
 		for _, data := range [][]byte{
 			nil, []byte("{"), []byte("null"), []byte("[]"), []byte(`"x"`), []byte("{}"), []byte(`{"v":1,"parts":null,"beat":null,"output":null}`),
 			{0, 255, 254},
+			[]byte("{\"v\":1}\n" + long), []byte("\n"), []byte("{\"v\":1,\"place\":{\"lane\":null,\"put\":\"\n\"}}"),
 			[]byte(`{"v":1,"parts":[{"events":[{"id":"` + long + `"}]}]}`), []byte(`{"v":1,"subject":"` + long + `"}`), []byte(strings.Repeat("[", 20_000)),
 		} {
 			a.send(t, &nats.Msg{Subject: subject, Reply: a.nc.NewInbox(), Data: data})

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/tachobench/tacho/blob"
+	blobjs "github.com/tachobench/tacho/blob/jetstream"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -27,6 +30,7 @@ type Farm struct {
 	// eider and teal are the names that the two have on this server.
 	eider, teal events.CollectorName
 	log         *jetstream.Log
+	outputs     *blobjs.Store
 	client      *door.Client // Teal's
 	place       uint64
 
@@ -65,7 +69,7 @@ type Server struct {
 func Unhurried() door.Bounds {
 	b := door.DefaultBounds()
 	b.Requests, b.Burst, b.Excess, b.AtOnce, b.Messages, b.Bytes = 1e6, 1e6, 1e9, 64, 1e9, 1<<40
-	b.EventBytes, b.OutputBytes = 64<<20, 64<<20
+	b.EventBytes, b.OutputBytes, b.CarriedAtOnce = 64<<20, 64<<20, 64
 	return b
 }
 
@@ -80,6 +84,12 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 	defer cancel()
 	var err error
 	if f.log, err = jetstream.Open(ctx, s.Core, jetstream.Config{Replicas: s.Replicas, AckWait: 2 * time.Second, BeatTTL: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if f.outputs, err = blobjs.Open(ctx, s.Core, blobjs.Config{Replicas: s.Replicas, MaxBytes: 64 << 20, UploadBytes: 16 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.outputs.Put(ctx, tealLane, "j0", Stored, bytes.NewReader(Secret)); err != nil {
 		t.Fatal(err)
 	}
 	follow := shell.New(shell.Config{Log: f.log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -127,7 +137,7 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 
 func (f *Farm) door(s Server) *door.Door {
 	return door.New(door.Config{
-		NC: s.Core, Log: f.log, Jobs: f.log, Presence: f.log, JobLogs: f.log, Guard: s.Guard, Wall: s.Wall, BeatTTL: time.Minute,
+		NC: s.Core, Log: f.log, Jobs: f.log, Presence: f.log, JobLogs: f.log, Outputs: f.outputs, Guard: s.Guard, Wall: s.Wall, BeatTTL: time.Minute,
 		Alert: func(_ context.Context, about events.CollectorName, message, _ string) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -199,8 +209,24 @@ func (f *Farm) Whole(t *testing.T) {
 	}
 	f.read(ctx, t)
 	f.work(ctx, t)
+	f.stored(ctx, t)
 	if err := f.client.Beat(ctx, eventlog.Beat{Name: f.teal, Instance: "1", Time: time.Now()}); err != nil {
 		t.Errorf("the name of %s: %v", f.teal, err)
+	}
+}
+
+// stored checks the store of outputs: it has what Teal has stored, and nothing else. Eider executes no job.
+func (f *Farm) stored(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if got, err := blob.Bytes(ctx, f.client, tealLane, Stored); err != nil || !bytes.Equal(got, Secret) {
+		t.Errorf("the output of the other lane: %d bytes, %v", len(got), err)
+	}
+	found, err := f.outputs.List(ctx)
+	if err != nil || len(found) != 1 {
+		t.Errorf("the outputs are %+v, %v", found, err)
+	}
+	if u, err := f.outputs.Usage(ctx); err != nil || u.Bytes > 2*Stored.Bytes || u.Refused != nil {
+		t.Errorf("the store is %+v, %v", u, err)
 	}
 }
 
@@ -273,7 +299,7 @@ func (f *Farm) Flooded(t *testing.T, s Site, lasting time.Duration) (worst time.
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	for _, subject := range []string{door.Prefix + "." + string(s.Name) + ".append", door.ReadPrefix + "." + string(s.Name) + ".read", string(events.WorkSubject(s.Lane))} {
+	for _, subject := range []string{door.Prefix + "." + string(s.Name) + ".append", door.ReadPrefix + "." + string(s.Name) + ".read", door.Prefix + "." + string(s.Name) + ".chunk", string(events.WorkSubject(s.Lane))} {
 		nc, err := s.Dial(nats.NoReconnect(), nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
 		for err != nil && ctx.Err() == nil { // still cut off
 			nc, err = s.Dial(nats.NoReconnect())

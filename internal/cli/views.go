@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/website/client"
 )
@@ -149,6 +150,10 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 	fmt.Fprintln(p.Stdout, "\nCollectors")
 	if err := p.collectorTable(s.Collectors, false); err != nil {
 		return err
+	}
+	if o := s.Outputs; o != nil {
+		fmt.Fprintf(p.Stdout, "\nOutputs: %s, %s of %s, %s of it needed; uploads: %s\n", phrase.Count(o.Outputs, "output"), phrase.Bytes(o.Bytes),
+			phrase.Bytes(o.LimitBytes), phrase.Bytes(o.NeededBytes), phrase.Bytes(o.UploadBytes))
 	}
 	if len(s.Completed) == 0 {
 		return nil

@@ -78,6 +78,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	machine.Blobs = log
 	instance := uuid.Must(uuid.NewV7()).String()
 	last, unlock, err := c.data().OwnCollector(c.Name, instance)
 	if err != nil {

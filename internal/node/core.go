@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	blobjs "github.com/tachobench/tacho/blob/jetstream"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -22,6 +23,8 @@ import (
 // core is the log and the database, of this process or of servers elsewhere.
 type core struct {
 	log *jetstream.Log
+	// outputs is the store of outputs. It asks the shell what is needed.
+	outputs *blobjs.Store
 	// natsURL is where collectors connect.
 	natsURL string
 	// databaseURL is empty until the database runs.
@@ -62,6 +65,12 @@ func (h *Host) openLog(ctx context.Context) (*core, error) {
 	if err == nil {
 		k.log, err = jetstream.Open(ctx, k.nc, jetstream.Config{
 			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.MaxBytes, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
+		})
+	}
+	if err == nil {
+		k.outputs, err = blobjs.Open(ctx, k.nc, blobjs.Config{
+			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.BlobBytes, UploadBytes: c.NATS.UploadBytes, UploadAge: c.NATS.UploadAge.Std(),
+			Needs: k.neededOutputs, UnderWay: k.putsUnderWay, Clock: h.Clock,
 		})
 	}
 	if err != nil {

@@ -33,6 +33,7 @@ type Finding struct {
 // Examine looks at everything that Tacho needs on this machine.
 func (h *Host) Examine(ctx context.Context) []Finding {
 	findings := []Finding{h.doctorData(), h.doctorSpace()}
+	findings = append(findings, h.doctorOutputs()...)
 	findings = append(findings, doctorTools()...)
 	findings = append(findings, h.doctorBuilds(ctx)...)
 	findings = append(findings, h.doctorTLS()...)
@@ -68,6 +69,22 @@ func (h *Host) doctorSpace() Finding {
 		f.Verdict, f.Next = "note", "artifacts and the log need room: free some, or choose another directory with --data"
 	}
 	return f
+}
+
+// doctorOutputs says how large the store of outputs may become on this machine.
+func (h *Host) doctorOutputs() []Finding {
+	c := h.Config.NATS
+	var st syscall.Statfs_t
+	if c.URL != "" || syscall.Statfs(h.Config.Data, &st) != nil { // it is elsewhere, or doctorSpace has said what is wrong
+		return nil
+	}
+	most, free := c.BlobBytes+c.UploadBytes, int64(st.Bavail)*int64(st.Bsize)
+	f := Finding{What: "outputs", Verdict: "good", Detail: fmt.Sprintf("builds may take %s of the disk for outputs and %s for uploads", phrase.Bytes(c.BlobBytes), phrase.Bytes(c.UploadBytes))}
+	if most > free {
+		f.Verdict, f.Detail = "note", f.Detail+", more than the "+phrase.Bytes(free)+" that are free"
+		f.Next = "if suites have builds: free some, or lower nats.blob_bytes and nats.upload_bytes"
+	}
+	return []Finding{f}
 }
 
 func doctorTools() []Finding {

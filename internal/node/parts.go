@@ -49,6 +49,8 @@ type parts struct {
 	shell *shell.Shell
 	// heard is the listener for heartbeats in this process. Get it with hearing.
 	heard *presence.Listener
+	// usage is how full the store of outputs is.
+	usage *outputUsage
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
 	group  *errgroup.Group
@@ -61,7 +63,7 @@ func newParts(ctx context.Context, h *Host, k *core, token string) *parts {
 	group, inner := errgroup.WithContext(ctx)
 	return &parts{
 		Host: h, outer: ctx, core: k, token: token, registry: prometheus.NewRegistry(), group: group, ctx: inner,
-		shell: k.ledger(h.Clock, h.Logger),
+		shell: k.ledger(h.Clock, h.Logger), usage: &outputUsage{},
 	}
 }
 
@@ -84,6 +86,7 @@ func (p *parts) background() {
 	p.shell.Tell(p.core.guard.Told)
 	p.run(p.shell.Run)
 	p.run(p.tidy)
+	p.keepOutputs()
 	p.run(p.door().Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
@@ -113,7 +116,7 @@ func (p *parts) door() *door.Door {
 	}, func() float64 { return float64(p.core.guard.At()) }))
 	by, c := control.By{Actor: "door", Source: "door", Root: "door"}, p.control(nil)
 	d := door.Config{
-		NC: p.core.nc, Log: p.core.log, Jobs: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Guard: p.core.guard,
+		NC: p.core.nc, Log: p.core.log, Jobs: p.core.log, Presence: p.core.log, JobLogs: p.core.log, Outputs: p.core.outputs, Guard: p.core.guard,
 		Version: p.Version, BeatTTL: p.Config.Scheduler.OfflineAfter.Std(), Metrics: door.NewMetrics(p.registry), Logger: p.Logger.With("part", "door"),
 		Alert: func(ctx context.Context, about events.CollectorName, message, action string) error {
 			_, err := c.RaiseAlert(ctx, by, events.AlertRaised{Kind: events.AlertRefused, About: string(about), Message: message, Action: action})
@@ -262,7 +265,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
-		SLA: p.Config.SLA,
+		SLA: p.Config.SLA, Outputs: p.usage.last,
 	})
 	p.run(site.Run)
 	return site.Handler()

@@ -18,7 +18,7 @@ func (p *parts) watchdog(link string) {
 		hook = watchdog.NewHook(c.Webhook, link, p.data().Path("alerts.place"))
 	}
 	conf := watchdog.Config{
-		Log: p.core.log, Hearing: p.hearing(), Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry),
+		Log: p.core.log, Hearing: p.hearing(), Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry), Outputs: p.core.outputs.Usage,
 		Limits: watchdog.Limits{
 			OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
 			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),

@@ -31,6 +31,16 @@ func Verb(n int, one, several string) string {
 // Moment returns a time in UTC, to the second.
 func Moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
+// Bytes returns a size with at most one decimal: "512 B", "1.5 KiB", "20 GiB".
+func Bytes(n int64) string {
+	value, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	unit := 0
+	for value >= 1024 && unit < len(units)-1 {
+		value, unit = value/1024, unit+1
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") + " " + units[unit]
+}
+
 // Duration returns a length of time in the two largest units that matter: "350 ms", "3.5 s", "12 s", "2 min 5 s", "1 h",
 // "3 d 4 h". What is smaller is cut off; d is not negative.
 func Duration(d time.Duration) string {

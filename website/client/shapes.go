@@ -96,6 +96,18 @@ type Status struct {
 	// Collectors are those that were not removed, by name, with their heartbeats; RemovedCollectors counts the others.
 	Collectors        []Collector `json:"collectors"`
 	RemovedCollectors int         `json:"removed_collectors"`
+	// Outputs is how full the store of outputs is; left out while there are none.
+	Outputs *Outputs `json:"outputs,omitempty"`
+}
+
+// Outputs is how full the store of outputs is, in bytes.
+type Outputs struct {
+	Outputs int   `json:"outputs"`
+	Bytes   int64 `json:"bytes"`
+	// NeededBytes are those that open graphs need; LimitBytes is the bound.
+	NeededBytes int64 `json:"needed_bytes"`
+	LimitBytes  int64 `json:"limit_bytes"`
+	UploadBytes int64 `json:"upload_bytes"`
 }
 
 // RequestAnswer is the result of a command to a request.
