@@ -70,7 +70,8 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	case outOfSpace(err):
 		return diskFull(job.Slot, err)
 	case errors.As(err, &failed):
-		sink.Log(failed.Reason)
+		first, _, _ := strings.Cut(failed.Reason, "\n")
+		sink.Log(first) // the end of the output, which follows in the reason, is in the log already
 	}
 	return err
 }
@@ -147,7 +148,8 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
-	cmd.Timeout, cmd.OutputLimit = s.job.Plan.Timeout, stepOutputLimit
+	cmd.Timeout, cmd.OutputLimit, cmd.Lines = s.job.Plan.Timeout, stepOutputLimit, s.sink.Output
+	s.sink.Log(name + ": " + strings.Join(argv, " "))
 	out, err := s.slot.measure.Run(ctx, cmd)
 	switch {
 	case errors.Is(err, measure.ErrStart):
@@ -155,7 +157,7 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.sink.Log(fmt.Sprintf("%s: %s took %.3f s%s", name, strings.Join(argv, " "), out.Metrics[measure.WallTime], printed(out)))
+	s.sink.Log(fmt.Sprintf("%s took %.3f s", name, out.Metrics[measure.WallTime]))
 	if outOfSpace(judge(cmd, out)) {
 		return judge(cmd, out)
 	}
@@ -223,14 +225,6 @@ func quoted(line []byte) string {
 		text += "…"
 	}
 	return text
-}
-
-// printed returns the end of what a command printed, for the job's log.
-func printed(out measure.Outcome) string {
-	if text := tail(out); text != "" {
-		return ", and printed:\n" + text
-	}
-	return ""
 }
 
 // missing returns the first pattern that no line of the commands matched.
