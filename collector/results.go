@@ -113,7 +113,7 @@ type sink struct {
 
 func newSink(a *attempt, version events.Seq) *sink {
 	return &sink{
-		a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(), 
+		a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(),
 		out: spool.New(spool.Config{Memory: outputMemory, File: outputFile, Dir: a.c.SpoolDir}),
 	}
 }
