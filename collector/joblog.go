@@ -31,7 +31,7 @@ const (
 	// sendEvery is the pause between pieces of output, and sendAtOnce how much is sent without one, in bytes of JSON: what an
 	// attempt left behind must not disturb what the next one measures, nor look like an attack to the door.
 	sendEvery  = 200 * time.Millisecond
-	sendAtOnce = 2 << 20
+	sendAtOnce = 1 << 20
 	// sendAgain is the pause before the log is asked again that was not reachable.
 	sendAgain = time.Second
 	// lastOutput bounds how long a process that ends sends what it has left.

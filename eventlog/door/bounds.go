@@ -42,7 +42,7 @@ type Bounds struct {
 // DefaultBounds returns the bounds of a farm.
 func DefaultBounds() Bounds {
 	return Bounds{
-		Requests: 200, Burst: 1000, EventBytes: 64 << 10, EventBurst: 64 << 20, OutputBytes: 256 << 10, OutputBurst: 80 << 20,
+		Requests: 200, Burst: 1000, EventBytes: 64 << 10, EventBurst: 64 << 20, OutputBytes: 2 << 20, OutputBurst: 80 << 20,
 		ReadBytes: 1 << 20, ReadBurst: 256 << 20,
 		AtOnce: 8, Excess: 500, ExcessWithin: 10 * time.Second, Messages: 5000, Bytes: 32 << 20,
 		CutFor: 5 * time.Second, CutAtMost: 10 * time.Minute, Quiet: 10 * time.Minute,
