@@ -1,7 +1,9 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 )
@@ -62,6 +64,22 @@ func (o *output) Write(p []byte) (int, error) {
 		p = p[k:]
 	}
 	return n, nil
+}
+
+// ReadFrom reads until the end, in large pieces: it wakes as rarely as it can beside a command that is measured.
+func (o *output) ReadFrom(r io.Reader) (n int64, err error) {
+	piece := make([]byte, 256<<10)
+	for {
+		read, err := r.Read(piece)
+		n += int64(read)
+		_, _ = o.Write(piece[:read]) // never fails
+		switch {
+		case errors.Is(err, io.EOF):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
 }
 
 // Bytes returns the kept bytes, with a note where bytes are left out.
