@@ -18,9 +18,8 @@ const quotedLine = 300
 type reading struct {
 	plan *suite.StepsPlan
 	// to gets all that is read.
-	to     func(text []byte)
-	number int
-	// failed says which line was the first that is a failure; empty if there was none.
+	to func(text []byte)
+	// failed says which line was the first that is a failure, as they came from both outputs; empty if there was none.
 	failed string
 	// required says which of the patterns to require were found.
 	required []bool
@@ -33,10 +32,9 @@ func (r *reading) lines(text []byte) {
 		return
 	}
 	for line := range bytes.Lines(text) {
-		r.number++
 		line = bytes.TrimRight(line, "\r\n")
 		if i := matching(r.plan.Fail, line); i >= 0 && r.failed == "" {
-			r.failed = fmt.Sprintf("line %d matches %q, which is a failure: %s", r.number, r.plan.Success.Fail[i], quoted(line))
+			r.failed = fmt.Sprintf("a line matches %q, which is a failure: %s", r.plan.Success.Fail[i], quoted(line))
 		}
 		for i, p := range r.plan.Require {
 			r.required[i] = r.required[i] || p.Match(line)
