@@ -29,6 +29,8 @@ type attempt struct {
 	// stop ends the attempt from outside, with a cause.
 	stop context.CancelCauseFunc
 	sink *sink
+	// numbered says that the end tells what was printed. Jobs of definitions of version 1 end as they always did.
+	numbered bool
 	// dispatched is the dispatch that the attempt follows.
 	dispatched events.JobDispatched
 }
@@ -55,13 +57,18 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 		a.prolong(ctx, delivery)
 	}()
 	a.c.Logger.Info("job begins", "job", a.spec.ID, "tag", a.spec.Artifact.Tag, "profile", a.spec.Profile, "attempt", a.number)
+	output := a.c.send(outer, a)
 	err := a.measure(ctx)
+	printed := output.end()
 	cause := context.Cause(ctx)
 	stop(nil)
 	<-prolonged
 	end := a.end(outer, cause, err)
 	if finish, ends := end.(job.Finish); ends {
 		finish.Evicted, finish.Phases, finish.Jobserver = a.c.evicted(), a.sink.phases, a.sink.jobserver
+		if a.numbered {
+			finish.Printed = &events.Printed{Bytes: printed.Bytes, Dropped: printed.Dropped, Last: printed.Last}
+		}
 		if a.spec.Matched {
 			finish.Used = a.sink.used
 		}
@@ -76,20 +83,11 @@ func (a *attempt) measure(ctx context.Context) error {
 	if full := a.c.full(a.spec); full != nil {
 		return full
 	}
-	logs := make(chan struct{})
-	logging, stopLogging := context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer close(logs)
-		a.sink.log.run(logging)
-	}()
-	defer func() {
-		stopLogging()
-		<-logs
-	}()
 	d, err := a.trusted(ctx)
 	if err != nil {
 		return err
 	}
+	a.numbered = d.Version > 1
 	if a.spec.Against != nil {
 		err = a.pair(ctx, d)
 	} else {

@@ -70,6 +70,8 @@ type Config struct {
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogWriter
 	Bench    Bench
+	// SpoolDir is where output waits that does not fit into memory; empty means the directory for temporary files.
+	SpoolDir string
 	// Evicted returns the caches that the machine has removed since the last call; nil if it has none.
 	Evicted func() ([]string, error)
 	// Rest ends what the Bench kept from one Run to the next of an attempt, after the last of them; nil if it keeps nothing.
@@ -120,7 +122,10 @@ type Sink interface {
 	Waits(what string)
 	// Counted says how many tokens of the jobserver were not in their place.
 	Counted(j events.JobserverCount)
+	// Log takes one or more lines about the job. Output takes what a command prints, while it runs. Any goroutine may call
+	// them, and they wait for nobody.
 	Log(text string)
+	Output(text []byte)
 }
 
 // PermanentError ends a job at once, as a failure.
@@ -157,6 +162,8 @@ type Collector struct {
 	attempt  *attempt
 	updates  updates
 	turn     *turn
+	// sending is the sender of the last attempt. Only the goroutine that works uses it.
+	sending *sender
 }
 
 type progress struct {
@@ -187,6 +194,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		return fmt.Errorf("collector %s: claim the name: %w", c.Name, err)
 	}
 	err = c.serve(ctx)
+	c.stopSending()
 	if ctx.Err() != nil && !errors.Is(err, eventlog.ErrNameHeld) {
 		err = nil
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,15 @@ type notes struct {
 	phases    events.Phases
 	waits     []string
 	jobserver events.JobserverCount
+	// printed is guarded by mu: those who read it call Output.
+	mu      sync.Mutex
+	printed []byte
+}
+
+func (n *notes) Output(text []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.printed = append(n.printed, text...)
 }
 
 func (n *notes) Stored(_ context.Context, o events.Output, upload bool) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/spool"
 	"github.com/tachobench/tacho/rules/job"
 )
 
@@ -81,7 +82,8 @@ func (m measured) join(others measured) {
 	}
 }
 
-// sink turns what the bench reports into events. Only the bench's goroutine uses it.
+// sink turns what the bench reports into events. It is the state of the attempt, and only the bench's goroutine uses it, but
+// for Output and Log.
 type sink struct {
 	a *attempt
 	// version is the last event of the job's results.
@@ -105,11 +107,15 @@ type sink struct {
 	// phases and jobserver are nil while there is nothing to say of them.
 	phases    *events.Phases
 	jobserver *events.JobserverCount
-	log       *logWriter
+	// out takes what the attempt prints, from any goroutine.
+	out *spool.Spool
 }
 
 func newSink(a *attempt, version events.Seq) *sink {
-	return &sink{a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(), log: newLogWriter(a)}
+	return &sink{
+		a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(),
+		out: spool.New(spool.Config{Memory: outputMemory, File: outputFile, Dir: a.c.SpoolDir}),
+	}
 }
 
 // turnTo says whose turn it is now.
@@ -136,7 +142,10 @@ func (s *sink) Started(benchmark events.Benchmark, done, total int) {
 }
 
 // Log implements Sink.
-func (s *sink) Log(text string) { s.log.write(text) }
+func (s *sink) Log(text string) { s.out.Line(text) }
+
+// Output implements Sink.
+func (s *sink) Output(text []byte) { _, _ = s.out.Write(text) } // after the end it has no place
 
 // Used implements Sink.
 func (s *sink) Used(u measure.Use) {

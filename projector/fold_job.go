@@ -127,7 +127,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.JobFinished:
 		// There is no attempt if the job was cancelled before it ran, or has no attempts left.
 		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
-			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS
+			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS, a.Printed = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS, f.Printed
 		}
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptFinished, f.Reason)
 		if known := s.jobs[f.JobID]; known != nil && known.Matched {

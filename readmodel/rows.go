@@ -346,6 +346,8 @@ type Attempt struct {
 	Skipped    int            `db:"skipped" json:"skipped"`
 	Failed     int            `db:"failed" json:"failed"`
 	DurationMS int64          `db:"duration_ms" json:"duration_ms"`
+	// Printed tells how much output it made; nil if its end does not tell.
+	Printed *events.Printed `db:"printed" json:"printed,omitempty"`
 	// The same by the clock of the log.
 	LogStartedAt *time.Time `db:"log_started_at" json:"-"`
 	LogEndedAt   *time.Time `db:"log_ended_at" json:"-"`

@@ -5,15 +5,22 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website/client"
 )
 
-// jobLog writes the output of a job as text. A separate line shows where another attempt begins.
+// comingFor is how long a reader who follows waits, after the end of the job, for output that is still coming.
+const comingFor = 10 * time.Second
+
+// jobLog writes the output of a job as text. A separate line shows where another attempt begins, and where pieces are
+// missing. A trailer says whether the output is complete, if the end of the job tells how much there is.
 func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error {
-	follow := p.flag("follow")
+	follow, tell := p.flag("follow"), p.flag("tell")
 	if p.err != nil {
 		return p.err
 	}
@@ -27,7 +34,7 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	}
 	st, closed := s.open(w, r, "text/plain; charset=utf-8")
 	defer closed()
-	out := &logWriter{st: st}
+	out := &logWriter{st: st, last: map[int]int{}}
 	if err := st.to.Flush(); err != nil {
 		return nil // the reader has left
 	}
@@ -36,6 +43,15 @@ func (s *Server) jobLog(w http.ResponseWriter, r *http.Request, p *params) error
 	}
 	if err == nil {
 		err = s.restOfLog(st.ctx, lastLane(job), job.ID, out)
+	}
+	if err == nil && follow {
+		err = s.lateLog(st.ctx, job, out)
+	}
+	if state, words := out.state(job); err == nil && state != "" {
+		w.Header().Set(http.TrailerPrefix+client.OutputTrailer, string(state))
+		if tell || state != client.OutputComplete {
+			err = out.note("the output is " + words)
+		}
 	}
 	if err != nil && st.ctx.Err() == nil {
 		s.fault(r, err)
@@ -143,27 +159,110 @@ func (s *Server) restOfLog(ctx context.Context, lane events.Lane, id events.JobI
 	})
 }
 
+// lateLog follows the output of a job that has ended until it is complete, or nothing comes for a while.
+func (s *Server) lateLog(ctx context.Context, job readmodel.JobHistory, out *logWriter) error {
+	lane := lastLane(job)
+	if state, _ := out.state(job); state != client.OutputComing || lane == (events.Lane{}) {
+		return nil
+	}
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	nothing := time.AfterFunc(comingFor, stop)
+	defer nothing.Stop()
+	skip := out.chunks
+	err := s.JobLogs.ReadLog(waiting, lane, job.ID, true, func(c eventlog.LogChunk) error {
+		if skip > 0 {
+			skip--
+			return nil
+		}
+		nothing.Reset(comingFor)
+		err := out.chunk(c)
+		if state, _ := out.state(job); state != client.OutputComing {
+			stop()
+		}
+		return err
+	})
+	if ctx.Err() == nil && waiting.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // logWriter writes chunks to a stream and counts them.
 type logWriter struct {
 	st      *stream
 	chunks  int
 	attempt int
+	// last is the number of the last chunk of each attempt whose chunks have numbers, and gaps says that some were missing.
+	last map[int]int
+	gaps bool
 	// open says that the last line has no end yet.
 	open bool
 }
 
 func (l *logWriter) chunk(c eventlog.LogChunk) error {
 	l.chunks++
-	text := c.Text
+	if c.Number > 0 && c.Number <= l.last[c.Attempt] {
+		return nil // it was stored twice
+	}
 	if c.Attempt != l.attempt && c.Attempt > 1 {
-		if text = fmt.Sprintf("--- attempt %d ---\n", c.Attempt) + text; l.open {
-			text = "\n" + text
+		if err := l.note(fmt.Sprintf("attempt %d", c.Attempt)); err != nil {
+			return err
 		}
 	}
 	l.attempt = c.Attempt
+	if c.Number > 0 {
+		if err := l.missing(l.last[c.Attempt]+1, c.Number-1); err != nil {
+			return err
+		}
+		l.last[c.Attempt] = c.Number
+	}
+	return l.send(c.Text)
+}
+
+// missing notes that the chunks between two numbers are not there.
+func (l *logWriter) missing(first, last int) error {
+	if first > last {
+		return nil
+	}
+	l.gaps = true
+	if first == last {
+		return l.note(fmt.Sprintf("a gap: piece %d is missing", first))
+	}
+	return l.note(fmt.Sprintf("a gap: pieces %d to %d are missing", first, last))
+}
+
+// note writes a line that is no output.
+func (l *logWriter) note(words string) error {
+	text := "--- " + words + " ---\n"
+	if l.open {
+		text = "\n" + text
+	}
+	return l.send(text)
+}
+
+func (l *logWriter) send(text string) error {
 	if text == "" {
 		return nil
 	}
 	l.open = text[len(text)-1] != '\n'
 	return l.st.send([]byte(text))
+}
+
+// state says whether all output of a job was written, also in words; empty if the job has not ended, or its end does not
+// tell how much there is.
+func (l *logWriter) state(job readmodel.JobHistory) (client.OutputState, string) {
+	for _, a := range job.AttemptList {
+		if a.Printed == nil {
+			continue
+		}
+		switch have := l.last[a.Attempt]; {
+		case have < a.Printed.Last:
+			return client.OutputComing, fmt.Sprintf("still coming: %d of %s are here; if its collector has stopped, the others are lost", have, phrase.Count(a.Printed.Last, "piece"))
+		case l.gaps:
+			return client.OutputGaps, "not complete: it has gaps, because old output is not kept for ever"
+		}
+		return client.OutputComplete, "complete"
+	}
+	return "", ""
 }

@@ -94,7 +94,7 @@ func (s *Server) api() []route {
 		{path: "jobs/{job}", summary: "One job with its attempts and errors, and what the last ten matched jobs like it used", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/why", summary: "Why a job waits, or that it does not", answer: readmodel.Why{}, json: s.whyJob},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
-			text("follow", "1: continue until the job ends"),
+			text("follow", "1: continue until the job ends"), text("tell", "1: say in a last line whether the output is complete, if that is known"),
 		}},
 		{path: "accounts", summary: "The configured accounts, by name", answer: []readmodel.Account{}, json: s.accounts, parameters: []parameter{
 			text("after", "only names after this one"), limit,

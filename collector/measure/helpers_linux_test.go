@@ -2,11 +2,13 @@ package measure
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +24,8 @@ func helpers() map[string]func() error {
 		"collector": collectForEver,
 		"forgetful": forget,
 		"loopback":  talkToItself,
+		"print":     printMuch,
+		"room":      tellRoom,
 	}
 }
 
@@ -78,6 +82,40 @@ func talkToItself() error {
 		return err
 	}
 	return conn.Close()
+}
+
+// printMuch prints as many bytes as the environment says, as fast as it can, in lines of 64 bytes. If FILE is set, it prints
+// into that file.
+func printMuch() error {
+	n, err := strconv.Atoi(os.Getenv("BYTES"))
+	if err != nil {
+		return err
+	}
+	to := os.Stdout
+	if name := os.Getenv("FILE"); name != "" {
+		if to, err = os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644); err != nil {
+			return err
+		}
+	}
+	block := bytes.Repeat([]byte(strings.Repeat("x", 63)+"\n"), 64)
+	for ; n > 0; n -= len(block) {
+		if _, err := to.Write(block[:min(n, len(block))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellRoom prints how much fits into its outputs.
+func tellRoom() error {
+	for _, fd := range []uintptr{1, 2} {
+		size, err := unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
+		if err != nil {
+			return err
+		}
+		fmt.Println(size)
+	}
+	return nil
 }
 
 func shell(script string) Cmd {

@@ -1,8 +1,11 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"sync"
 )
 
 // output is a writer that keeps the first and the last bytes written to it, within a bound.
@@ -13,15 +16,36 @@ type output struct {
 	// next is the place of the next byte in a full tail, which is a ring.
 	next    int
 	dropped int64
+	// lines gets everything; nil for nobody.
+	lines *lines
 }
 
-func newOutput(limit int) *output {
-	return &output{headLimit: limit - limit/2, tailLimit: limit / 2}
+// newOutputs returns the writers for stdout and stderr of a command.
+func newOutputs(c Cmd) (stdout, stderr *output) {
+	turn, limit := &sync.Mutex{}, c.outputLimit()
+	one := func() *output {
+		o := &output{headLimit: limit - limit/2, tailLimit: limit / 2}
+		if c.Lines != nil {
+			o.lines = &lines{turn: turn, to: c.Lines}
+		}
+		return o
+	}
+	return one(), one()
+}
+
+// end is to be called when nothing more is written.
+func (o *output) end() {
+	if o.lines != nil {
+		o.lines.end()
+	}
 }
 
 // Write never fails. It counts the bytes that do not fit.
 func (o *output) Write(p []byte) (int, error) {
 	n := len(p)
+	if o.lines != nil {
+		_, _ = o.lines.Write(p) // never fails
+	}
 	room := min(o.headLimit-len(o.head), len(p))
 	o.head = append(o.head, p[:room]...)
 	p = p[room:]
@@ -40,6 +64,22 @@ func (o *output) Write(p []byte) (int, error) {
 		p = p[k:]
 	}
 	return n, nil
+}
+
+// ReadFrom reads until the end, in large pieces: it wakes as rarely as it can beside a command that is measured.
+func (o *output) ReadFrom(r io.Reader) (n int64, err error) {
+	piece := make([]byte, 256<<10)
+	for {
+		read, err := r.Read(piece)
+		n += int64(read)
+		_, _ = o.Write(piece[:read]) // never fails
+		switch {
+		case errors.Is(err, io.EOF):
+			return n, nil
+		case err != nil:
+			return n, err
+		}
+	}
 }
 
 // Bytes returns the kept bytes, with a note where bytes are left out.

@@ -65,6 +65,7 @@ func RunShimIfAsked() bool {
 	if err := gob.NewDecoder(orders).Decode(&o); err != nil {
 		return true // the collector has gone, or a person typed the hidden argument
 	}
+	widenOutput()
 	r, err := execute(o, endOf(orders))
 	if err != nil {
 		r.Fault = err.Error()
@@ -73,6 +74,17 @@ func RunShimIfAsked() bool {
 	// If the report is not read, the collector has gone or has given up on this run.
 	_ = gob.NewEncoder(reports).Encode(r)
 	return true
+}
+
+// outputRoom is how much a command may print before anybody reads it, in bytes: what the kernel gives to every user.
+const outputRoom = 1 << 20
+
+// widenOutput lets the command print that much at once: who reads it is on a CPU only now and then. With less room, which the
+// kernel has for users with many pipes, the command may have to wait for that.
+func widenOutput() {
+	for _, fd := range []uintptr{1, 2} {
+		_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, outputRoom)
+	}
 }
 
 // closeOutput closes the command's stdout and stderr: a last line of our own runtime is not part of the command's output.

@@ -69,6 +69,9 @@ type Sink interface {
 	Counted(j events.JobserverCount)
 	// Log takes one or more lines about the progress of the run.
 	Log(text string)
+	// Output takes what a command prints whose time is not measured, while it runs. The goroutines that read it call this,
+	// not that of the run.
+	Output(text []byte)
 }
 
 // Failure says why something was not measured.

@@ -37,6 +37,9 @@ type recorder struct {
 	refuse error
 	// onLog is called with each line.
 	onLog func(string)
+	// printed is what commands printed while they ran; onOutput is called each time it grows.
+	printed  []byte
+	onOutput func()
 }
 
 func (r *recorder) Started(b events.Benchmark, done, total int) {
@@ -67,6 +70,14 @@ func (r *recorder) Took(phase func(*events.Phases) *int64, d time.Duration) {
 func (r *recorder) Counted(j events.JobserverCount) {
 	r.jobserver.Missing += j.Missing
 	r.jobserver.Surplus += j.Surplus
+}
+
+// Output is called by those who read what commands print, one after the other.
+func (r *recorder) Output(text []byte) {
+	r.printed = append(r.printed, text...)
+	if r.onOutput != nil {
+		r.onOutput()
+	}
 }
 
 func (r *recorder) Log(text string) {

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,12 +57,8 @@ type RetryError struct{ Reason string }
 func (e *RetryError) Error() string { return e.Reason }
 
 const (
-	// stepOutputLimit bounds, in bytes, what is kept of each output of a command; patterns see no more.
-	stepOutputLimit = 8 << 20
 	// metricsLimit bounds the file of metrics in bytes. A test case of more than maxCaseBytes fits no event.
 	metricsLimit = 8 << 20
-	// quotedLine bounds what a message quotes of a line, in bytes.
-	quotedLine = 300
 )
 
 // RunSteps runs the commands of a job, and reports what they found out to sink. The error is a *StepsError, a *RetryError,
@@ -88,7 +82,8 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	case outOfSpace(err):
 		return diskFull(job.Slot, err)
 	case errors.As(err, &failed):
-		sink.Log(failed.Reason)
+		first, _, _ := strings.Cut(failed.Reason, "\n")
+		sink.Log(first) // the end of the output, which follows in the reason, is in the log already
 	}
 	return err
 }
@@ -100,9 +95,8 @@ type steps struct {
 	sink Sink
 	// src is the directory in which they run, source that of the program.
 	src, source string
-	// required says which of the patterns to require were found, left how many bytes of output were not looked at.
+	// required says which of the patterns to require were found.
 	required []bool
-	left     int64
 }
 
 func (s *steps) run(ctx context.Context) error {
@@ -203,7 +197,9 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 		turns.end(name)
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
-	cmd.Timeout, cmd.OutputLimit, cmd.Files = s.job.Plan.Timeout, stepOutputLimit, turns.files
+	seen := &reading{plan: &s.job.Plan, to: s.sink.Output, required: make([]bool, len(s.required))}
+	cmd.Timeout, cmd.Lines, cmd.Files = s.job.Plan.Timeout, seen.lines, turns.files
+	s.sink.Log(name + ": " + strings.Join(argv, " "))
 	begun := time.Now()
 	out, err := s.slot.measure.Run(ctx, cmd)
 	s.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(begun))
@@ -214,11 +210,11 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.sink.Log(fmt.Sprintf("%s: %s took %.3f s%s", name, strings.Join(argv, " "), out.Metrics[measure.WallTime], printed(out)))
+	s.sink.Log(fmt.Sprintf("%s took %.3f s", name, out.Metrics[measure.WallTime]))
 	if outOfSpace(judge(cmd, out)) {
 		return judge(cmd, out)
 	}
-	return s.judge(name, cmd, out)
+	return s.judge(name, cmd, out, seen)
 }
 
 // arguments returns the arguments of a command with all fields replaced.
@@ -243,7 +239,7 @@ func (s *steps) arguments(argv []string) ([]string, error) {
 }
 
 // judge returns why the end of a command, or what it printed, is no success; nil if it is one.
-func (s *steps) judge(name string, cmd measure.Cmd, out measure.Outcome) error {
+func (s *steps) judge(name string, cmd measure.Cmd, out measure.Outcome, seen *reading) error {
 	success := s.job.Plan.Success
 	ended := judge(cmd, out)
 	var failed *commandError
@@ -261,42 +257,13 @@ func (s *steps) judge(name string, cmd measure.Cmd, out measure.Outcome) error {
 	case !slices.Contains(success.Exit, out.ExitCode):
 		return &StepsError{events.ErrorCommand, fmt.Sprintf("%s: %s ended with exit code 0, which is no success here", name, filepath.Base(cmd.Path))}
 	}
-	s.left += out.StdoutDropped + out.StderrDropped
-	for _, printed := range [][]byte{out.Stdout, out.Stderr} {
-		number := 0
-		for line := range bytes.Lines(printed) {
-			number++
-			line = bytes.TrimRight(line, "\r\n")
-			if i := matching(s.job.Plan.Fail, line); i >= 0 {
-				return &StepsError{events.ErrorCommand, fmt.Sprintf("%s: line %d matches %q, which is a failure: %s", name, number, success.Fail[i], quoted(line))}
-			}
-			for i, p := range s.job.Plan.Require {
-				s.required[i] = s.required[i] || p.Match(line)
-			}
-		}
+	if seen.failed != "" {
+		return &StepsError{events.ErrorCommand, name + ": " + seen.failed}
+	}
+	for i, found := range seen.required {
+		s.required[i] = s.required[i] || found
 	}
 	return nil
-}
-
-func matching(patterns []*regexp.Regexp, line []byte) int {
-	return slices.IndexFunc(patterns, func(p *regexp.Regexp) bool { return p.Match(line) })
-}
-
-// quoted returns a line as a message shows it.
-func quoted(line []byte) string {
-	text := strings.ToValidUTF8(string(line[:min(len(line), quotedLine)]), "\uFFFD")
-	if len(line) > quotedLine {
-		text += "…"
-	}
-	return text
-}
-
-// printed returns the end of what a command printed, for the job's log.
-func printed(out measure.Outcome) string {
-	if text := tail(out); text != "" {
-		return ", and printed:\n" + text
-	}
-	return ""
 }
 
 // missing returns the first pattern that no line of the commands matched.
@@ -305,11 +272,7 @@ func (s *steps) missing() error {
 	if i < 0 {
 		return nil
 	}
-	reason := fmt.Sprintf("no line that the commands printed matches %q, which success requires", s.job.Plan.Success.Require[i])
-	if s.left > 0 {
-		reason += fmt.Sprintf("; of what they printed %d bytes were not kept", s.left)
-	}
-	return &StepsError{events.ErrorCommand, reason}
+	return &StepsError{events.ErrorCommand, fmt.Sprintf("no line that the commands printed matches %q, which success requires", s.job.Plan.Success.Require[i])}
 }
 
 // metrics reports the metrics that the commands left in their file.

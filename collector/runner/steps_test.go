@@ -56,6 +56,33 @@ func outcome(t *testing.T, err error) string {
 	return ""
 }
 
+// What commands print is told while they run. Patterns see all of it, also what is far behind the beginning, and lines stay as
+// long as they are.
+func TestPeopleFollowWhatCommandsPrint(t *testing.T) {
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	job := stepsOf(t, suite.Success{Require: []string{"^the middle$"}}, `echo first; until [ -e `+goOn+` ]; do sleep 0.01; done
+head -c 1048576 /dev/zero | tr '\0' x; echo; yes | head -c 20000000; echo the middle; yes | head -c 20000000; printf 'no end'`, "echo second")
+	got := &recorder{}
+	got.onOutput = func() {
+		if string(got.printed) != "first\n" {
+			return
+		}
+		if err := os.WriteFile(goOn, nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	if end := outcome(t, runner.New(runner.Settings{}).RunSteps(t.Context(), job, got)); end != "success" {
+		t.Error(end)
+	}
+	half := strings.Repeat("y\n", 10000000)
+	if want := "first\n" + strings.Repeat("x", 1<<20) + "\n" + half + "the middle\n" + half + "no endsecond\n"; string(got.printed) != want {
+		t.Errorf("told %d bytes of %d", len(got.printed), len(want))
+	}
+	if said := strings.Join(got.log, "\n"); !strings.Contains(said, "step 1 of 2: sh -c echo first") || !strings.Contains(said, "step 2 of 2 took ") {
+		t.Errorf("the log says %s", said)
+	}
+}
+
 func TestTheEndOfStepsIsJudged(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -69,13 +96,13 @@ func TestTheEndOfStepsIsJudged(t *testing.T) {
 		{"0 is none", suite.Success{Exit: []int{3}}, []string{"exit 0"}, "command: step 1 of 1: sh ended with exit code 0, which is no success here"},
 		{"another try", suite.Success{RetryExit: []int{75}}, []string{"exit 75"}, "again: step 1 of 1: sh -c exit 75 ended with exit code 75, by which it asks for another try"},
 		{"a signal", suite.Success{RetryExit: []int{137}}, []string{"kill -9 $$"}, "command: step 1 of 1: sh -c kill -9 $$ was killed by SIGKILL"},
-		{"a line that is a failure", suite.Success{Fail: []string{"^error:"}}, []string{"echo fine; echo 'error: x' >&2"}, `command: step 1 of 1: line 1 matches "^error:", which is a failure: error: x`},
+		{"a line that is a failure", suite.Success{Fail: []string{"^error:"}}, []string{"echo fine; echo 'error: x' >&2"}, `command: step 1 of 1: a line matches "^error:", which is a failure: error: x`},
 		{"the exit code comes first", suite.Success{Fail: []string{"^error:"}}, []string{"echo error: x; exit 1"}, "command: step 1 of 1: sh -c echo error: x; exit 1 ended with exit code 1:\nerror: x"},
 		{"a part of a line", suite.Success{Fail: []string{"^error:"}}, []string{"echo no error: x"}, "success"},
 		{"what is required", suite.Success{Require: []string{"^OK$", "done"}}, []string{"printf 'OK\\r\\n'", "echo all done >&2"}, "success"},
 		{"what is required is missing", suite.Success{Require: []string{"^OK$", "^done$"}}, []string{"echo OK"}, `command: no line that the commands printed matches "^done$", which success requires`},
 		{"a pattern that would take for ever elsewhere", suite.Success{Require: []string{"^(a+)+$"}}, []string{"head -c 100000 /dev/zero | tr '\\0' a; echo b; echo aaa"}, "success"},
-		{"bytes that are no text", suite.Success{Fail: []string{"E"}}, []string{`printf '\377E\033[31m\n'`}, "command: step 1 of 1: line 1 matches \"E\", which is a failure: \uFFFDE\033[31m"},
+		{"bytes that are no text", suite.Success{Fail: []string{"E"}}, []string{`printf '\377E\033[31m\n'`}, "command: step 1 of 1: a line matches \"E\", which is a failure: \uFFFDE\033[31m"},
 		{"a line of a MiB", suite.Success{Require: []string{"z$"}}, []string{"head -c 1048576 /dev/zero | tr '\\0' y; echo z"}, "success"},
 		{"metrics", suite.Success{Metrics: "out/m.jsonl"}, []string{"mkdir out", `echo '{"metric":"size","value":12}' > out/m.jsonl`}, "success"},
 		{"no metrics", suite.Success{Metrics: "m.jsonl"}, []string{"true"}, "command: metrics m.jsonl: the commands have not written it"},

@@ -19,7 +19,7 @@ import (
 type Bounds struct {
 	// Requests is per second, Burst is how many at once.
 	Requests, Burst int
-	// EventBytes and OutputBytes are per second; each has a burst.
+	// EventBytes and OutputBytes are per second; each has a burst. That of the output takes all that a job leaves behind.
 	EventBytes, EventBurst   int
 	OutputBytes, OutputBurst int
 	// ReadBytes is how much the door reads out to it per second.
@@ -47,7 +47,7 @@ type Bounds struct {
 // DefaultBounds returns the bounds of a farm.
 func DefaultBounds() Bounds {
 	return Bounds{
-		Requests: 200, Burst: 1000, EventBytes: 64 << 10, EventBurst: 64 << 20, OutputBytes: 256 << 10, OutputBurst: 16 << 20,
+		Requests: 200, Burst: 1000, EventBytes: 64 << 10, EventBurst: 64 << 20, OutputBytes: 2 << 20, OutputBurst: 80 << 20,
 		ReadBytes: 1 << 20, ReadBurst: 256 << 20,
 		StoreBytes: 128 << 20, StoreBurst: 32 << 20, FetchBytes: 256 << 20, FetchBurst: 64 << 20, CarriedAtOnce: 8,
 		AtOnce: 8, Excess: 500, ExcessWithin: 10 * time.Second, Messages: 5000, Bytes: 32 << 20,

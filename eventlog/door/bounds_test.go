@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
@@ -117,6 +118,72 @@ func TestAFloodIsCutAndHurtsNobody(t *testing.T) {
 	k.mu.Unlock()
 	if head, err := k.log.Head(t.Context()); err != nil || head.Last > 5000 {
 		t.Errorf("the log is at %d, %v", head.Last, err)
+	}
+}
+
+// A collector that has more output than the door takes is slowed. Nothing is lost or mixed, it is not cut off, and what it
+// records meanwhile does not wait for its output.
+func TestOutputIsOnlySlowed(t *testing.T) {
+	bounds := door.DefaultBounds()
+	bounds.OutputBytes, bounds.OutputBurst = 2<<20, 1<<20
+	k := newCore(t, bounds)
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	const chunks = 32
+	text := strings.Repeat("x", 128<<10)
+	sent := make(chan error, 2)
+	begin := time.Now()
+	for _, id := range []events.JobID{"j1", "j2"} { // the job in hand, and the one before
+		go func() {
+			var err error
+			for i := 0; i < chunks && err == nil; i++ {
+				err = c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: id, Attempt: 1, Number: i + 1, Text: text})
+			}
+			sent <- err
+		}()
+	}
+	var at events.Seq
+	var longest time.Duration
+	for left := 2; left > 0; {
+		began := time.Now()
+		seq, err := c.Append(ctx, appendOf(at, events.CollectorOnline{Name: "eider", Instance: "1", PID: int(at)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, longest = seq, max(longest, time.Since(began))
+		select {
+		case err := <-sent:
+			if left--; err != nil {
+				t.Error(err)
+			}
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Logf("%d MiB of output in %v; an append beside it took %v at most", 2*chunks*len(text)>>20, time.Since(begin), longest)
+	if time.Since(begin) < time.Second || longest > 4*time.Second {
+		t.Errorf("all output took %v, and an append %v", time.Since(begin), longest)
+	}
+	for _, id := range []events.JobID{"j1", "j2"} {
+		next := 1
+		err := k.log.ReadLog(ctx, eider.lane, id, false, func(c eventlog.LogChunk) error {
+			if c.Number == next {
+				next++
+			} else if c.Number != next-1 {
+				t.Errorf("%s: chunk %d, want %d", id, c.Number, next)
+			}
+			return nil
+		})
+		if err != nil || next != chunks+1 {
+			t.Errorf("%s ends before chunk %d, %v", id, next, err)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.alerts["eider"] != "" {
+		t.Errorf("alert %q", k.alerts["eider"])
 	}
 }
 

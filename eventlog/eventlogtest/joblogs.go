@@ -17,7 +17,9 @@ func keepsOutput(t *testing.T, s Subject) {
 	lane := events.Lane{Target: events.Target(name(t, "t")), Set: 0}
 	read := func() (texts []string) {
 		must(t, s.JobLogs.ReadLog(ctx, lane, "j1", false, func(c eventlog.LogChunk) error {
-			texts = append(texts, c.Text)
+			if texts = append(texts, c.Text); c.Number != len(texts) {
+				t.Errorf("chunk %d has the number %d", len(texts), c.Number)
+			}
 			return nil
 		}))
 		return texts
@@ -25,12 +27,12 @@ func keepsOutput(t *testing.T, s Subject) {
 	if got := read(); len(got) != 0 {
 		t.Fatalf("output before any: %q", got)
 	}
-	write := func(job events.JobID, text string) {
-		must(t, s.JobLogs.WriteLog(ctx, lane, eventlog.LogChunk{JobID: job, Attempt: 1, Time: time.Now().UTC(), Text: text}))
+	write := func(job events.JobID, number int, text string) {
+		must(t, s.JobLogs.WriteLog(ctx, lane, eventlog.LogChunk{JobID: job, Attempt: 1, Number: number, Time: time.Now().UTC(), Text: text}))
 	}
-	write("j1", "one\n")
-	write("j2", "another job\n")
-	write("j1", "two\n")
+	write("j1", 1, "one\n")
+	write("j2", 1, "another job\n")
+	write("j1", 2, "two\n")
 	want := []string{"one\n", "two\n"}
 	if diff := cmp.Diff(want, read()); diff != "" {
 		t.Fatalf("output (-want +got):\n%s", diff)
@@ -47,7 +49,7 @@ func keepsOutput(t *testing.T, s Subject) {
 		done <- s.JobLogs.ReadLog(following, lane, "j1", true, func(c eventlog.LogChunk) error { texts <- c.Text; return nil })
 	}()
 	got := []string{<-texts, <-texts}
-	write("j1", "three\n")
+	write("j1", 3, "three\n")
 	got = append(got, <-texts)
 	if diff := cmp.Diff(append(want, "three\n"), got); diff != "" {
 		t.Fatalf("followed (-want +got):\n%s", diff)

@@ -248,13 +248,22 @@ func (c *logsCmd) Run(ctx context.Context, p *Program) error {
 		return err
 	}
 	if !c.JSON {
-		return next(cl.JobLog(ctx, c.Job, c.Follow, p.exactly(p.Stdout)), "see `tacho jobs`")
-	}
-	var text strings.Builder
-	if err := cl.JobLog(ctx, c.Job, c.Follow, &text); err != nil {
+		state, err := cl.JobLog(ctx, c.Job, c.Follow, p.exactly(p.Stdout))
+		if state == client.OutputComplete {
+			fmt.Fprintln(p.Stderr, "the output is complete") // what is missing stands where it is missing
+		}
 		return next(err, "see `tacho jobs`")
 	}
-	return p.json(map[string]string{"job_id": string(c.Job), "log": text.String()})
+	var text strings.Builder
+	state, err := cl.JobLog(ctx, c.Job, c.Follow, &text)
+	if err != nil {
+		return next(err, "see `tacho jobs`")
+	}
+	return p.json(struct {
+		JobID events.JobID       `json:"job_id"`
+		Log   string             `json:"log"`
+		State client.OutputState `json:"output,omitempty"`
+	}{c.Job, text.String(), state})
 }
 
 type compareCmd struct {

@@ -3,6 +3,7 @@ package phrase
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -72,4 +73,13 @@ func Short[T ~string](name T) string {
 		return s
 	}
 	return string(name[:10])
+}
+
+// Thousands returns a number in groups of three digits: "1,073,741,824".
+func Thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

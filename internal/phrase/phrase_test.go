@@ -50,3 +50,8 @@ func ExampleShort() {
 	fmt.Println(phrase.Short("323f521bc6d8f2b966ba7838a3f3ee364e760b7e"), phrase.Short("go1.26.0"), phrase.Short("323f521bc6d8"))
 	// Output: 323f521bc6 go1.26.0 323f521bc6d8
 }
+
+func ExampleThousands() {
+	fmt.Println(phrase.Thousands(0), phrase.Thousands(999), phrase.Thousands(-1000), phrase.Thousands(1073741824))
+	// Output: 0 999 -1,000 1,073,741,824
+}

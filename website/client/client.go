@@ -137,20 +137,20 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return ask[T](ctx, c, http.MethodGet, path, query, nil)
 }
 
-// copyText calls and copies the body of the answer to w as it comes.
-func (c *Client) copyText(ctx context.Context, path string, query url.Values, w io.Writer) error {
+// copyText calls and copies the body of the answer to w as it comes. It returns the trailers.
+func (c *Client) copyText(ctx context.Context, path string, query url.Values, w io.Writer) (http.Header, error) {
 	resp, err := c.call(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if _, err := io.Copy(w, resp.Body); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("GET %s: %w", path, err)
+		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
-	return nil
+	return resp.Trailer, nil
 }
 
 // set adds a parameter unless its value is empty, 0 or false.

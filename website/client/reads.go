@@ -286,7 +286,8 @@ func (c *Client) Compare(ctx context.Context, q CompareQuery) (comparison.Compar
 func (c *Client) CompareAs(ctx context.Context, q CompareQuery, format string, w io.Writer) error {
 	query := q.values()
 	query.Set("format", format)
-	return c.copyText(ctx, "compare", query, w)
+	_, err := c.copyText(ctx, "compare", query, w)
+	return err
 }
 
 // Results returns everything that was measured of one artifact, ordered by test case.

@@ -31,13 +31,28 @@ const (
 	maxLine = 64 << 20
 )
 
-// JobLog writes the output of a job to w. With follow it continues until the job ends.
-func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.Writer) error {
+// OutputState says whether the output of a job is all there.
+type OutputState string
+
+// The states of the output of a job that has ended. Gaps are where the log has dropped old output.
+const (
+	OutputComplete OutputState = "complete"
+	OutputComing   OutputState = "still coming"
+	OutputGaps     OutputState = "gaps"
+)
+
+// OutputTrailer is the trailer with the OutputState, behind the output itself.
+const OutputTrailer = "Tacho-Output"
+
+// JobLog writes the output of a job to w. With follow it continues until the job ends. It returns whether that is all; an
+// empty state if the job has not ended, or its end does not tell.
+func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.Writer) (OutputState, error) {
 	query := url.Values{}
 	if follow {
 		query.Set("follow", "1")
 	}
-	return c.copyText(ctx, "jobs/"+url.PathEscape(string(id))+"/log", query, w)
+	trailer, err := c.copyText(ctx, "jobs/"+url.PathEscape(string(id))+"/log", query, w)
+	return OutputState(trailer.Get(OutputTrailer)), err
 }
 
 // FollowEvents calls f with each event that q selects, in order, as they come, until ctx ends or f returns an

@@ -129,7 +129,7 @@ func TestRetiredJobsAreSaidToBe(t *testing.T) {
 		!strings.Contains(gone.Error(), "left the tables") || !strings.Contains(gone.Error(), "tacho trace "+string(jobs[0].ID)) {
 		t.Errorf("the job: %v", err)
 	}
-	if err := s.client.JobLog(s.ctx, jobs[0].ID, false, &strings.Builder{}); !errors.As(err, &gone) || gone.Status != http.StatusGone {
+	if _, err := s.client.JobLog(s.ctx, jobs[0].ID, false, &strings.Builder{}); !errors.As(err, &gone) || gone.Status != http.StatusGone {
 		t.Errorf("its output: %v", err)
 	}
 	if answer, page := s.get("/jobs/" + string(jobs[0].ID)); answer.StatusCode != http.StatusGone || !strings.Contains(page, "left the tables") {

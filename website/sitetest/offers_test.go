@@ -212,7 +212,7 @@ func TestTheOutputOfAJobThatMoves(t *testing.T) {
 	done := make(chan error, 1)
 	c := s.now()
 	go func() {
-		err := c.JobLog(s.ctx, jobs[0].ID, true, w)
+		_, err := c.JobLog(s.ctx, jobs[0].ID, true, w)
 		w.CloseWithError(err)
 		done <- err
 	}()
@@ -222,7 +222,7 @@ func TestTheOutputOfAJobThatMoves(t *testing.T) {
 	nextLine(t, lines, "measuring here")
 	st.moved(jobs[0], pool[0], "eider-3-1", token)
 	var before strings.Builder
-	if err := s.now().JobLog(s.ctx, jobs[0].ID, false, &before); err != nil || before.String() != "measuring here\n" {
+	if _, err := s.now().JobLog(s.ctx, jobs[0].ID, false, &before); err != nil || before.String() != "measuring here\n" {
 		t.Errorf("%q %v", before.String(), err)
 	}
 	token = st.begun(jobs[0], pool[2], "eider-4", 2)

@@ -138,7 +138,7 @@ func TestTheOutputOfAJobIsFollowedToItsEnd(t *testing.T) {
 	done := make(chan error, 1)
 	c := s.now()
 	go func() {
-		err := c.JobLog(s.ctx, st.work.ID, true, w)
+		_, err := c.JobLog(s.ctx, st.work.ID, true, w)
 		w.CloseWithError(err)
 		done <- err
 	}()
@@ -160,11 +160,90 @@ func TestTheOutputOfAJobIsFollowedToItsEnd(t *testing.T) {
 		t.Error(err)
 	}
 	var whole strings.Builder
-	if err := s.now().JobLog(s.ctx, st.work.ID, false, &whole); err != nil {
+	if _, err := s.now().JobLog(s.ctx, st.work.ID, false, &whole); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("measuring tables\n--- attempt 2 ---\nmeasuring generics\ndone, without a line's end", whole.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Chunks have numbers, and the end of the job tells the last: readers learn of gaps, of what is still to come, and that all
+// is there. A chunk that was stored twice is shown once, and what terminals obey does not reach them.
+func TestReadersKnowWhetherOutputIsComplete(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	lane := st.work.Lane()
+	write := func(number int, text string) {
+		t.Helper()
+		c := eventlog.LogChunk{JobID: st.work.ID, Attempt: 1, Number: number, Text: text}
+		if err := s.log.WriteLog(s.ctx, lane, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func() (string, client.OutputState) {
+		t.Helper()
+		var text strings.Builder
+		state, err := s.now().JobLog(s.ctx, st.work.ID, false, &text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text.String(), state
+	}
+	write(1, "one\n")
+	write(1, "one\n")
+	if text, state := read(); text != "one\n" || state != "" {
+		t.Errorf("while it runs: %q, %q", text, state)
+	}
+	s.tell(events.JobFinished{
+		Lane: lane, Place: st.places[lane], JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1, Outcome: events.Success,
+		Printed: &events.Printed{Bytes: 30, Last: 5},
+	})
+	if text, state := read(); !strings.HasPrefix(text, "one\n--- the output is still coming: 1 of 5 pieces ") || state != client.OutputComing {
+		t.Errorf("after the end: %q, %q", text, state)
+	}
+	followed := make(chan string, 1)
+	c := s.now()
+	go func() { // it sees the end of the output, although the job has ended before
+		var text strings.Builder
+		state, err := c.JobLog(s.ctx, st.work.ID, true, &text)
+		if err != nil {
+			t.Error(err)
+		}
+		followed <- text.String() + string(state)
+	}()
+	write(2, "two, and no end")
+	write(5, "five\n")
+	write(5, "five\n")
+	want := "one\ntwo, and no end\n--- a gap: pieces 3 to 4 are missing ---\nfive\n--- the output is not complete: it has gaps, because old output is not kept for ever ---\n"
+	if text, state := read(); text != want || state != client.OutputGaps {
+		t.Errorf("with a gap: %q, %q", text, state)
+	}
+	if got := <-followed; got != want+string(client.OutputGaps) {
+		t.Errorf("followed: %q", got)
+	}
+}
+
+// A page asks for a last line, since it shows no trailers.
+func TestTheLastLineSaysThatOutputIsComplete(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	lane := st.work.Lane()
+	if err := s.log.WriteLog(s.ctx, lane, eventlog.LogChunk{JobID: st.work.ID, Attempt: 1, Number: 1, Text: "\x1b[2Jone"}); err != nil {
+		t.Fatal(err)
+	}
+	s.tell(events.JobFinished{
+		Lane: lane, Place: st.places[lane], JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1, Outcome: events.Success,
+		Printed: &events.Printed{Bytes: 7, Last: 1},
+	})
+	_ = s.now()
+	resp, body := s.get("/api/v1/jobs/" + string(st.work.ID) + "/log?tell=1")
+	if body != "\x1b[2Jone\n--- the output is complete ---\n" || resp.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Trailer.Get(client.OutputTrailer) != string(client.OutputComplete) {
+		t.Errorf("%q, %v, %v", body, resp.Header, resp.Trailer)
+	}
+	if _, page := s.get("/jobs/" + string(st.work.ID)); !strings.Contains(page, "7 bytes") {
+		t.Errorf("the page does not say how much: %s", page)
 	}
 }
 
