@@ -61,8 +61,8 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	}
 	defer unlock()
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
-	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require))}
-	err = run.run(ctx)
+	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require)), said: diagnose(job)}
+	err = run.said.report(ctx, sink, run.run(ctx))
 	var failed *StepsError
 	switch {
 	case ctx.Err() != nil:
@@ -85,6 +85,8 @@ type steps struct {
 	// required says which of the patterns to require were found, left how many bytes of output were not looked at.
 	required []bool
 	left     int64
+	// said is nil if the definitions recognise no diagnostics.
+	said *diagnosis
 }
 
 func (s *steps) run(ctx context.Context) error {
@@ -155,6 +157,8 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	s.said.takeAll(out.Stdout)
+	s.said.takeAll(out.Stderr)
 	s.sink.Log(fmt.Sprintf("%s: %s took %.3f s%s", name, strings.Join(argv, " "), out.Metrics[measure.WallTime], printed(out)))
 	if outOfSpace(judge(cmd, out)) {
 		return judge(cmd, out)

@@ -48,6 +48,7 @@ func (c *checker) steps(path string, d Definitions, k Kind) {
 		c.localPath(join(path, "source"), "source", k.Source)
 	}
 	c.success(join(path, "success"), k.Success)
+	c.diagnostics(path, k)
 }
 
 // noSteps checks that a kind that measures has nothing that only commands have.
@@ -62,6 +63,8 @@ func (c *checker) noSteps(path string, k Kind) {
 		{"env", len(k.Env) > 0},
 		{"timeout", k.Timeout != ""},
 		{"success", !k.Success.empty()},
+		{"diagnostics", len(k.Diagnostics) > 0},
+		{"deny", len(k.Deny) > 0},
 	} {
 		if f.given {
 			c.report(join(path, f.key), "%s is only for kinds with does = %q: add it to kind %q, or remove %s", f.key, DoesCommand, k.Name, f.key)

@@ -51,6 +51,7 @@ type StepsPlan struct {
 	Success      Success
 	// Fail and Require are those of Success, compiled.
 	Fail, Require []*regexp.Regexp
+	Diagnostics   Diagnostics
 	// Case has the metrics, if there are any.
 	Case events.TestCase
 }
@@ -87,6 +88,9 @@ func (d Definitions) Steps(job events.JobSpec) (StepsPlan, error) {
 	}
 	if err != nil {
 		return StepsPlan{}, fmt.Errorf("plan job %s: success of kind %s: %w", job.ID, kind.Name, err)
+	}
+	if p.Diagnostics, err = NewDiagnostics(kind.Diagnostics, kind.Deny); err != nil {
+		return StepsPlan{}, fmt.Errorf("plan job %s: kind %s: %w", job.ID, kind.Name, err)
 	}
 	return p, nil
 }
