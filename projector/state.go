@@ -81,6 +81,7 @@ type changes struct {
 	noises           []noiseFound
 	results          []resultRow
 	errors           []errorRow
+	diagnostics      []diagnosticRow
 	stale            int
 	refused          int
 	queueChanged     bool

@@ -149,4 +149,6 @@ type JobHistory struct {
 	Alike []JobUse `json:"alike,omitempty"`
 	// SampleOf says what it is a sample of; nil for a job of the base series.
 	SampleOf *SampleOf `json:"sample_of,omitempty"`
+	// Diagnostics are what its commands had to say; nil for nothing.
+	Diagnostics *JobDiagnostics `json:"diagnostics,omitempty"`
 }

@@ -255,6 +255,8 @@ type Job struct {
 	Forced string `db:"forced" json:"forced,omitempty"`
 	// Iterations is how often the job measures each test case, if it was changed so; 0 for as often as the definitions say.
 	Iterations int `db:"iterations" json:"iterations,omitempty"`
+	// Diagnosed is how much its commands had to say in the newest attempt; nil for nothing (see JobDiagnostics).
+	Diagnosed *Diagnosed `db:"diagnosed" json:"-"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.
@@ -312,6 +314,8 @@ type Attempt struct {
 	// The same by the clock of the log.
 	LogStartedAt *time.Time `db:"log_started_at" json:"-"`
 	LogEndedAt   *time.Time `db:"log_ended_at" json:"-"`
+	// Phases are how long its parts took; nil until it has ended, and where that is not known.
+	Phases *events.Phases `db:"phases" json:"phases_ms,omitempty"`
 }
 
 // JobError is one row of error.
