@@ -104,6 +104,12 @@ type Cmd struct {
 	DisableASLR bool
 	// Stdin is what the command reads; empty means /dev/null.
 	Stdin []byte
+	// Lines, if set, is called with all that the command prints, while it runs: with one or more whole lines of one of its
+	// outputs, in their order. The lines have their ends. A line of more than 64 KiB comes in pieces, of which only the last
+	// has one, and so does a last line without an end. One call follows the other, from goroutines of the run, and none
+	// comes after Run has returned. The text belongs to the caller. The command waits for slow calls: leave Lines nil for
+	// commands whose time is measured.
+	Lines func(text []byte)
 }
 
 // Limits are the most that a command with all its descendants may use. They need a cgroup with controllers, see

@@ -28,7 +28,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := c.check(); err != nil {
 		return Outcome{}, err
 	}
-	stdout, stderr := newOutput(c.outputLimit()), newOutput(c.outputLimit())
+	stdout, stderr := newOutputs(c)
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
 		limited, cancel = context.WithTimeout(ctx, c.Timeout)
@@ -49,6 +49,8 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	}
 	waitErr := cmd.Wait()
 	wall := time.Since(start)
+	stdout.end()
+	stderr.end()
 	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // remaining processes of the command, if any
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // output is a writer that keeps the first and the last bytes written to it, within a bound.
@@ -13,15 +14,36 @@ type output struct {
 	// next is the place of the next byte in a full tail, which is a ring.
 	next    int
 	dropped int64
+	// lines gets everything; nil for nobody.
+	lines *lines
 }
 
-func newOutput(limit int) *output {
-	return &output{headLimit: limit - limit/2, tailLimit: limit / 2}
+// newOutputs returns the writers for stdout and stderr of a command.
+func newOutputs(c Cmd) (stdout, stderr *output) {
+	turn, limit := &sync.Mutex{}, c.outputLimit()
+	one := func() *output {
+		o := &output{headLimit: limit - limit/2, tailLimit: limit / 2}
+		if c.Lines != nil {
+			o.lines = &lines{turn: turn, to: c.Lines}
+		}
+		return o
+	}
+	return one(), one()
+}
+
+// end is to be called when nothing more is written.
+func (o *output) end() {
+	if o.lines != nil {
+		o.lines.end()
+	}
 }
 
 // Write never fails. It counts the bytes that do not fit.
 func (o *output) Write(p []byte) (int, error) {
 	n := len(p)
+	if o.lines != nil {
+		_, _ = o.lines.Write(p) // never fails
+	}
 	room := min(o.headLimit-len(o.head), len(p))
 	o.head = append(o.head, p[:room]...)
 	p = p[room:]

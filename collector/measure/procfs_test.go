@@ -165,7 +165,7 @@ func TestParseKilobytes(t *testing.T) {
 func TestOutputKeepsBothEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 20).Draw(t, "limit")
-		o := newOutput(limit)
+		o, _ := newOutputs(Cmd{OutputLimit: limit})
 		var all []byte
 		for _, piece := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 30)).Draw(t, "pieces") {
 			all = append(all, piece...)

@@ -83,6 +83,8 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 		_ = s.cmd.Process.Kill() // the shim has nothing to do after its report, so do not wait for its exit
 	}
 	waitErr := s.cmd.Wait()
+	s.stdout.end()
+	s.stderr.end()
 	close(ended)
 	<-watched
 
@@ -213,7 +215,8 @@ func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
 	}
 	defer func() { _ = reportWriter.Close() }()
 
-	s := &shim{orders: orders, reports: reports, stdout: newOutput(o.Cmd.outputLimit()), stderr: newOutput(o.Cmd.outputLimit())}
+	s := &shim{orders: orders, reports: reports}
+	s.stdout, s.stderr = newOutputs(o.Cmd)
 	// A group of its own, so that an interrupt typed at the terminal reaches only the collector.
 	attr.Setpgid = true
 	s.cmd = &exec.Cmd{

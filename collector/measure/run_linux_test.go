@@ -269,3 +269,22 @@ func TestUnprivileged(t *testing.T) {
 		t.Errorf("as user %d: %v\n%s", nobody, err, out)
 	}
 }
+
+// What a command prints is told while it runs, not only at its end.
+func TestLinesComeWhileTheCommandRuns(t *testing.T) {
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	c := shell(`echo one; echo two >&2; until [ -e ` + goOn + ` ]; do sleep 0.01; done; printf three`)
+	var got []string
+	c.Lines = func(text []byte) {
+		if got = append(got, string(text)); len(got) == 2 {
+			if err := os.WriteFile(goOn, nil, 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	out := mustRun(t, &Runner{}, c)
+	slices.Sort(got[:2])
+	if !slices.Equal(got, []string{"one\n", "two\n", "three"}) || string(out.Stdout) != "one\nthree" || string(out.Stderr) != "two\n" {
+		t.Errorf("got %q, and %+v", got, out)
+	}
+}
