@@ -57,7 +57,7 @@ type diagnosis struct {
 	items []events.Diagnostic
 	// bytes is how large items are as JSON, more how many different texts are not among them.
 	bytes, more int
-	lines       map[string]int
+	levels      map[string]int
 	// denied counts the lines with which the job is no success; first is the first of them.
 	denied int
 	first  string
@@ -74,16 +74,18 @@ func diagnose(job Steps) *diagnosis {
 			names = append(names, dir+"/", "", dir, "")
 		}
 	}
-	return &diagnosis{rules: job.Plan.Diagnostics, places: strings.NewReplacer(names...), known: map[[8]byte]int{}, lines: map[string]int{}}
+	return &diagnosis{rules: job.Plan.Diagnostics, places: strings.NewReplacer(names...), known: map[[8]byte]int{}, levels: map[string]int{}}
 }
 
-// takeAll takes the lines of what a command printed.
-func (d *diagnosis) takeAll(printed []byte) {
+// lines returns what takes the lines of a command while it runs (see measure.Cmd); nil if there are none to recognise.
+func (d *diagnosis) lines() func(text []byte) {
 	if d == nil {
-		return
+		return nil
 	}
-	for line := range bytes.Lines(printed) {
-		d.take(line)
+	return func(text []byte) {
+		for line := range bytes.Lines(text) {
+			d.take(line)
+		}
 	}
 }
 
@@ -100,10 +102,10 @@ func (d *diagnosis) take(line []byte) {
 		}
 	}
 	level = cut(level, wordBytes)
-	if _, told := d.lines[level]; !told && len(d.lines) >= mostLevels {
+	if _, told := d.levels[level]; !told && len(d.levels) >= mostLevels {
 		level = otherLevel
 	}
-	d.lines[level]++
+	d.levels[level]++
 	hash := hashOf(d.places.Replace(text))
 	at, known := d.known[hash]
 	switch {
@@ -169,7 +171,7 @@ func (d *diagnosis) report(ctx context.Context, sink Sink, err error) error {
 		return err
 	}
 	if len(d.items)+d.more > 0 {
-		told := sink.Diagnosed(ctx, events.DiagnosticsSeen{Items: d.items, More: d.more, Lines: d.lines})
+		told := sink.Diagnosed(ctx, events.DiagnosticsSeen{Items: d.items, More: d.more, Lines: d.levels})
 		if told != nil {
 			return told
 		}

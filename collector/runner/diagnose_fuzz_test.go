@@ -20,9 +20,9 @@ func FuzzDiagnose(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, printed []byte) {
 		d := diagnose(Steps{Slot: "/slot", Plan: suite.StepsPlan{Diagnostics: rules}})
-		d.takeAll(printed)
+		d.lines()(printed)
 		lines, counted := 0, 0
-		for level, n := range d.lines {
+		for level, n := range d.levels {
 			lines += n
 			if len(level) > wordBytes || !utf8.ValidString(level) {
 				t.Errorf("level %q", level)
@@ -35,8 +35,8 @@ func FuzzDiagnose(f *testing.F) {
 			}
 		}
 		encoded, err := json.Marshal(d.items)
-		if err != nil || len(encoded) > mostDiagnosticBytes+mostDiagnostics || counted > lines || d.more == 0 && counted != lines || len(d.lines) > mostLevels+1 {
-			t.Errorf("%d bytes, %d of %d lines, %d more, %d levels: %v", len(encoded), counted, lines, d.more, len(d.lines), err)
+		if err != nil || len(encoded) > mostDiagnosticBytes+mostDiagnostics || counted > lines || d.more == 0 && counted != lines || len(d.levels) > mostLevels+1 {
+			t.Errorf("%d bytes, %d of %d lines, %d more, %d levels: %v", len(encoded), counted, lines, d.more, len(d.levels), err)
 		}
 	})
 }

@@ -150,6 +150,7 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
 	cmd.Timeout, cmd.OutputLimit = s.job.Plan.Timeout, stepOutputLimit
+	cmd.Lines = s.said.lines()
 	out, err := s.slot.measure.Run(ctx, cmd)
 	switch {
 	case errors.Is(err, measure.ErrStart):
@@ -157,8 +158,6 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.said.takeAll(out.Stdout)
-	s.said.takeAll(out.Stderr)
 	s.sink.Log(fmt.Sprintf("%s: %s took %.3f s%s", name, strings.Join(argv, " "), out.Metrics[measure.WallTime], printed(out)))
 	if outOfSpace(judge(cmd, out)) {
 		return judge(cmd, out)
