@@ -32,20 +32,8 @@ const (
 	wordBytes       = 64
 )
 
-var (
-	// escapes are what terminals take for commands.
-	escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])`)
-	// chance is what differs between equal diagnostics: addresses, times, and places in files.
-	chance = regexp.MustCompile(strings.Join([]string{
-		`\b0[xX][0-9a-fA-F]+`,
-		`\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?`,
-		`\b\d\d?:\d\d:\d\d(?:[.,]\d+)?`,
-		`\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|sec|secs|seconds|min|minutes)\b`,
-		`:\d+(?::\d+)*\b`,
-		`\(\d+,\d+\)|\(\d+\) ?:`,
-		`\b[Ll]ines? \d+(?:-\d+)?`,
-	}, "|"))
-)
+// escapes are what terminals take for commands.
+var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])`)
 
 // diagnosis collects what the commands of a job have to say that its definitions recognise.
 type diagnosis struct {
@@ -134,7 +122,7 @@ func (d *diagnosis) add(hash [8]byte, item events.Diagnostic) {
 
 // hashOf returns the hash of a text without what differs by chance.
 func hashOf(text string) (hash [8]byte) {
-	sum := sha256.Sum256(chance.ReplaceAll([]byte(text), []byte("#")))
+	sum := sha256.Sum256([]byte(phrase.WithoutChance(text)))
 	copy(hash[:], sum[:])
 	return hash
 }
