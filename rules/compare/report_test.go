@@ -150,7 +150,7 @@ func TestReportsHold(t *testing.T) {
 		r := compare.Report{
 			A: words("a"), B: words("b"), Commit: flip.Draw(t, "commit"), Ended: flip.Draw(t, "ended"), Measured: rapid.IntRange(0, 3).Draw(t, "measured"),
 			Diagnostics: []string{words("said"), words("said too")},
-		Failure: words("failure"), Incomplete: words("incomplete"), ComparisonURL: words("url"), RequestURL: "https://perf.example/" + words("path"),
+			Failure:     words("failure"), Incomplete: words("incomplete"), ComparisonURL: words("url"), RequestURL: "https://perf.example/" + words("path"),
 		}
 		metrics := rapid.IntRange(1, 4).Draw(t, "metrics")
 		seed := rapid.Uint64().Draw(t, "seed")
