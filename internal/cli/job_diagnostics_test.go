@@ -35,7 +35,7 @@ func TestDiagnosticsAreTold(t *testing.T) {
 	}
 	for line, parts := range map[string][]string{
 		"job diagnostics j2":        {"job j2: 9803 × warning\n", "LINES  LEVEL    CODE  TEXT", "2      warning  W1    warning: ", "(1 duplicate: see `tacho job diagnostics j1`, or --all)\n", "and 9800 more\n"},
-		"job diagnostics j2 --all":  {"warning: shared  j1"},
+		"job diagnostics j2 --all":  {"warning: shared       j1"},
 		"job diagnostics j2 --json": {`"said_by": "j1"`, `"more": 9800`},
 		"job diagnostics j3":        {"The commands of job j3 had nothing to say"},
 		"job diagnostics j3 --json": {"null"},
