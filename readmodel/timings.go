@@ -83,7 +83,7 @@ func (r *Reader) TimingsOf(ctx context.Context, g Graph, now time.Time) (Timings
 	if err != nil {
 		return Timings{}, err
 	}
-	t := Timings{MetricVersion: waits.Version, RequestID: g.RequestID, Graph: g.Number, Kind: g.Kind, Outcome: g.Outcome}
+	t := Timings{MetricVersion: waits.TimelineVersion, RequestID: g.RequestID, Graph: g.Number, Kind: g.Kind, Outcome: g.Outcome}
 	t.Left = told.ran(runs, attempts)
 	t.Timeline = waits.Follow(told.rounds, told.from, told.to)
 	t.name(g)
