@@ -242,6 +242,7 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
+		"/requests/{request}/graphs/{graph}/timings": {long, s.timingsPage},
 		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/templates": {long, s.templatesPage},
 		"/templates/{suite}": {long, s.templatePage}, "/templates/{suite}/{graph}": {long, s.templatePage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},
