@@ -195,16 +195,19 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	st.share()
 	graphed := st.master(sha("e"), "", 17)
 	needs := st.graph(graphed)
-	st.says(needs[0], 9800, "warning: "+strings.Repeat("an unbroken-line-of-many-words-", 20), "src/main.go:12: unused variable x")
-	st.says(needs[3], 0, "src/main.go:12: unused variable x")
 	s.machines()
 	b := browse(t)
 	pages := map[string]string{
-		"timings": "/requests/" + string(graphed) + "/graphs/0/timings", "said": "/jobs/" + string(needs[0].ID), "said-again": "/jobs/" + string(needs[3].ID),
 		"graph": "/requests/" + string(graphed), "needs": "/jobs/" + string(needs[1].ID),
 		"status": "/", "requests": "/requests", "request": "/requests/" + string(st.running), "job": "/jobs/" + string(st.work.ID),
 		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares", "waits": "/waits",
 	}
+	b.fitsEveryScreen(t, s, pages)
+}
+
+// fitsEveryScreen opens pages on a large screen and a phone.
+func (b *browser) fitsEveryScreen(t *testing.T, s *site, pages map[string]string) {
+	t.Helper()
 	for _, screen := range []struct {
 		name          string
 		width, height int64

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -12,6 +13,7 @@ import (
 func (st *story) says(j events.JobSpec, more int, texts ...string) {
 	st.t.Helper()
 	token := st.dequeue(j, "amd-1")
+	st.clock.advance(3 * time.Minute)
 	seen := events.DiagnosticsSeen{Lane: j.Lane(), JobID: j.ID, Collector: "amd-1", Token: token, Attempt: 1, More: more, Lines: map[string]int{"warning": more + 2*len(texts)}}
 	for i, text := range texts {
 		seen.Items = append(seen.Items, events.Diagnostic{Level: "warning", Code: "W1", Text: text, Hash: fmt.Sprintf("%016x", text), Count: 1 + i%2})
@@ -60,4 +62,21 @@ func TestDiagnosticsAndErrorsAreSaidOnce(t *testing.T) {
 	if none, err := s.now().Diagnostics(s.ctx, string(st.parent)); err != nil || none == nil || len(none) > 0 {
 		t.Errorf("of a request that said nothing: %+v, %v", none, err)
 	}
+}
+
+func TestDiagnosticsAndTimingsFitEveryScreen(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	id := st.master(sha("d"), "", 15)
+	jobs := st.graph(id)
+	for i, at := range []int{0, 3} {
+		s.clock.advance(time.Minute)
+		st.says(jobs[at], 9800*(1-i), "src/main.go:12: unused variable x", "warning: "+strings.Repeat("an-unbroken-line-of-many-words-", 20)+string(jobs[at].Kind))
+	}
+	s.clock.advance(time.Minute)
+	s.machines()
+	page := "/requests/" + string(id)
+	browse(t).fitsEveryScreen(t, s, map[string]string{
+		"said": "/jobs/" + string(jobs[0].ID), "said-again": "/jobs/" + string(jobs[3].ID), "said-graph": page, "timings": page + "/graphs/0/timings",
+	})
 }
