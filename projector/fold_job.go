@@ -128,6 +128,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		// There is no attempt if the job was cancelled before it ran, or has no attempts left.
 		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
 			a.Outcome, a.Measured, a.Skipped, a.Failed, a.DurationMS, a.Printed = f.Outcome, f.Measured, f.Skipped, f.Failed, f.DurationMS, f.Printed
+			a.Phases = f.Phases
 		}
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptFinished, f.Reason)
 		if known := s.jobs[f.JobID]; known != nil && known.Matched {
@@ -153,7 +154,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDequeued:
-		j.DequeuedAt, j.Measured = pointer(m.at), 0
+		j.DequeuedAt, j.Measured, j.Diagnosed = pointer(m.at), 0, nil
 		if j.LogBegunAt == nil {
 			j.LogBegunAt = m.logged()
 		}
@@ -170,6 +171,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			s.recordDuration(m, j, j.wholly(took))
 		}
 		s.recordUse(j, f)
+		s.diagnosedBefore(j, f.ReusedFrom)
 	case events.JobMoved:
 		s.moved(j)
 		j.MovedAt = pointer(m.at)
@@ -239,7 +241,11 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
 			Stale: !counts, Time: m.at, Sample: j.Sample,
 		})
-	case events.AttemptBegan, events.ResultsClosed, events.DiagnosticsSeen:
+	case events.DiagnosticsSeen:
+		if counts {
+			s.diagnosticsSeen(j, &f)
+		}
+	case events.AttemptBegan, events.ResultsClosed:
 	}
 }
 

@@ -16,6 +16,7 @@ type (
 	jobRow        readmodel.Job
 	attemptRow    readmodel.Attempt
 	errorRow      = readmodel.JobError
+	diagnosticRow = readmodel.DiagnosticRow
 	resultRow     = readmodel.ResultRow
 	collectorRow  readmodel.Collector
 	laneRow       readmodel.LaneRow

@@ -82,6 +82,7 @@ type changes struct {
 	results          []resultRow
 	errors           []errorRow
 	outputs          map[outputKey]outputRow
+	diagnostics      []diagnosticRow
 	stale            int
 	refused          int
 	queueChanged     bool

@@ -243,6 +243,7 @@ func (w *walker) measure() {
 func (w *walker) fail() {
 	if j, token, ok := w.attempt(); ok {
 		w.tell(failedCase(j, token, "exit status 2\x00\\u0000"))
+		w.tell(saying(j, token, "warning: a\x00", "warning: b"))
 	}
 }
 

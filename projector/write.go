@@ -69,7 +69,7 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
 		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.batchExpectations(b), s.batchUses(b),
 		put(b, "account", changed(s.accounts, s.dirtyAccounts)), put(b, "named_queue", changed(s.namedQueues, s.dirtyQueues)), s.batchShares(b),
-		put(b, "machine", changed(s.machines, s.dirtyMachines)), s.batchWarm(b), s.batchGraphs(b),
+		put(b, "machine", changed(s.machines, s.dirtyMachines)), s.batchWarm(b), s.batchGraphs(b), s.batchDiagnostics(b),
 	)
 	if err != nil {
 		return err

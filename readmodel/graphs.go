@@ -50,6 +50,8 @@ type Graph struct {
 	Nodes []GraphJob `db:"-" json:"nodes"`
 	// Measured is what its samples measured, if it was asked for: the headline metric first.
 	Measured []SampledMetric `db:"-" json:"measured,omitempty"`
+	// Diagnostics are what its jobs had to say, if it was asked for; nil for nothing.
+	Diagnostics *GraphDiagnostics `db:"-" json:"diagnostics,omitempty"`
 }
 
 // GraphJobRow is one row of graph_job.

@@ -109,7 +109,10 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 		if err := tx.QueryRow(ctx, query("stale"), id).Scan(&found.StaleInput); err != nil {
 			return err
 		}
-		found.Alike, err = alike(ctx, tx, found.Job)
+		if found.Alike, err = alike(ctx, tx, found.Job); err != nil {
+			return err
+		}
+		found.Diagnostics, err = jobDiagnostics(ctx, tx, found.Job)
 		return err
 	})
 	return found, err

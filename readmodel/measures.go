@@ -153,4 +153,6 @@ type JobHistory struct {
 	// since.
 	OutputList []JobOutput `json:"outputs,omitempty"`
 	StaleInput bool        `json:"stale_input,omitempty"`
+	// Diagnostics are what its commands had to say; nil for nothing.
+	Diagnostics *JobDiagnostics `json:"diagnostics,omitempty"`
 }

@@ -219,6 +219,7 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"skips":                 func() (int, error) { l, err := r.SkippedBecause(ctx, "r1", []events.JobID{"j"}); return len(l), err },
 		"first errors":          func() (int, error) { l, err := r.FirstErrors(ctx, "r1", 5); return len(l), err },
 		"errors":                func() (int, error) { l, err := r.Errors(ctx, "r1"); return len(l), err },
+		"diagnostics":           func() (int, error) { l, err := r.Diagnostics(ctx, "r1"); return len(l), err },
 		"errors of an artifact": func() (int, error) { l, err := r.ErrorsOf(ctx, "go", "x"); return len(l), err },
 		"collectors":            func() (int, error) { l, err := r.Collectors(ctx); return len(l), err },
 		"key holder":            func() (int, error) { name, err := r.KeyHolder(ctx, "U1"); return len(name), err },

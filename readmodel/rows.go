@@ -276,6 +276,8 @@ type Job struct {
 	ChunkPart int                `db:"chunk_part" json:"-"`
 	// Recipe is what a build does, as a digest; empty for the others.
 	Recipe events.Digest `db:"recipe" json:"-"`
+	// Diagnosed is how much its commands had to say in the newest attempt; nil for nothing (see JobDiagnostics).
+	Diagnosed *Diagnosed `db:"diagnosed" json:"-"`
 }
 
 // turn is where the job stands among the waiting ones of its request, as the scheduler orders them (rules/ledger/line.go):
@@ -351,6 +353,8 @@ type Attempt struct {
 	// The same by the clock of the log.
 	LogStartedAt *time.Time `db:"log_started_at" json:"-"`
 	LogEndedAt   *time.Time `db:"log_ended_at" json:"-"`
+	// Phases are how long its parts took; nil until it has ended, and where that is not known.
+	Phases *events.Phases `db:"phases" json:"phases_ms,omitempty"`
 }
 
 // JobError is one row of error.

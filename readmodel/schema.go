@@ -49,6 +49,7 @@ func Tables() []Table {
 		{"queue", reflect.TypeFor[QueueEntry](), []string{"position"}, true},
 		{"result", reflect.TypeFor[ResultRow](), []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target", "env", "sample"}, false},
 		{"error", reflect.TypeFor[JobError](), []string{"seq"}, true},
+		{"diagnostic", reflect.TypeFor[DiagnosticRow](), []string{"token", "place"}, false},
 		{"collector_config", reflect.TypeFor[Collector](), []string{"name"}, false},
 		{"assignment", reflect.TypeFor[AssignmentRow](), []string{"target", "set", "name"}, false},
 		{"lane", reflect.TypeFor[LaneRow](), []string{"target", "set"}, false},

@@ -27,16 +27,18 @@ type Timings struct {
 
 // graphRun and graphAttempt are what the tables know of a job of a graph.
 type graphRun struct {
-	JobID      events.JobID `db:"job_id"`
-	LogReadyAt *time.Time   `db:"log_ready_at"`
-	LogEndedAt *time.Time   `db:"log_ended_at"`
+	JobID      events.JobID    `db:"job_id"`
+	State      events.JobState `db:"state"`
+	LogReadyAt *time.Time      `db:"log_ready_at"`
+	LogEndedAt *time.Time      `db:"log_ended_at"`
 }
 
 type graphAttempt struct {
-	JobID        events.JobID `db:"job_id"`
-	LogStartedAt *time.Time   `db:"log_started_at"`
-	LogEndedAt   *time.Time   `db:"log_ended_at"`
-	Lost         bool         `db:"lost"`
+	JobID        events.JobID   `db:"job_id"`
+	LogStartedAt *time.Time     `db:"log_started_at"`
+	LogEndedAt   *time.Time     `db:"log_ended_at"`
+	Lost         bool           `db:"lost"`
+	Phases       *events.Phases `db:"phases"`
 }
 
 // Timings returns what the jobs of a graph did over time, until now if it is open; or ErrNotFound. Which jobs it had, and when, the
@@ -83,7 +85,7 @@ func (r *Reader) TimingsOf(ctx context.Context, g Graph, now time.Time) (Timings
 	if err != nil {
 		return Timings{}, err
 	}
-	t := Timings{MetricVersion: waits.Version, RequestID: g.RequestID, Graph: g.Number, Kind: g.Kind, Outcome: g.Outcome}
+	t := Timings{MetricVersion: waits.TimelineVersion, RequestID: g.RequestID, Graph: g.Number, Kind: g.Kind, Outcome: g.Outcome}
 	t.Left = told.ran(runs, attempts)
 	t.Timeline = waits.Follow(told.rounds, told.from, told.to)
 	t.name(g)
@@ -95,6 +97,8 @@ type toldGraph struct {
 	graph    Graph
 	from, to time.Time
 	rounds   []waits.Round
+	// forced are the jobs that people let run, by number.
+	forced []step
 }
 
 // take folds an event of the request.
@@ -118,6 +122,12 @@ func (g *toldGraph) take(row EventRow) error {
 	case events.GraphEnded:
 		if f.Graph == g.graph.Number && g.graph.EndedAt != nil && at.Before(g.to) {
 			g.to = at
+		}
+	case events.JobForced:
+		for _, r := range g.rounds {
+			if r.Job == f.JobID {
+				g.forced = append(g.forced, step{at: at, kind: stepForced, number: r.Number})
+			}
 		}
 	case events.JobsCreated:
 		part := f.Graph
@@ -157,14 +167,15 @@ func (g *toldGraph) ran(runs []graphRun, attempts []graphAttempt) int {
 	for i, r := range g.rounds {
 		rounds[r.Job] = i
 	}
-	known := map[events.JobID]bool{}
+	known, states := map[events.JobID]bool{}, map[events.JobID]events.JobState{}
 	for _, run := range runs {
 		r := &g.rounds[rounds[run.JobID]]
 		r.Ready, r.Ended, known[run.JobID] = orZero(run.LogReadyAt), orZero(run.LogEndedAt), true
+		states[run.JobID] = run.State
 	}
 	for _, a := range attempts {
 		r := &g.rounds[rounds[a.JobID]]
-		r.Attempts = append(r.Attempts, waits.Span{From: orZero(a.LogStartedAt), To: orZero(a.LogEndedAt), Lost: a.Lost})
+		r.Attempts = append(r.Attempts, waits.Span{From: orZero(a.LogStartedAt), To: orZero(a.LogEndedAt), Lost: a.Lost, Phases: a.Phases})
 	}
 	numbers := map[int]bool{}
 	g.rounds = slices.DeleteFunc(g.rounds, func(r waits.Round) bool {
@@ -172,6 +183,7 @@ func (g *toldGraph) ran(runs []graphRun, attempts []graphAttempt) int {
 		numbers[r.Number] = known[r.Job] && (whole || !seen)
 		return !known[r.Job]
 	})
+	g.skip(states)
 	timed := 0
 	for _, whole := range numbers {
 		if whole {

@@ -25,7 +25,7 @@ func words(clock func() time.Time, asset func(string) string) template.FuncMap {
 		"plus":    func(a, b int) int { return a + b },
 		"short":   func(v any) string { return short(fmt.Sprint(v)) },
 		"words":   func(v any) string { return said(fmt.Sprint(v)) },
-		"list":    list, "plural": phrase.Count, "prose": prose, "title": alertTitle, "bytes": byteSize, "thousands": phrase.Thousands, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink,
+		"list":    list, "plural": phrase.Count, "prose": prose, "title": alertTitle, "bytes": byteSize, "thousands": phrase.Thousands, "secure": secure, "opening": opening, "excerpt": excerpt, "link": newLink, "sameErrors": sameErrors,
 	}
 }
 

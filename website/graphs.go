@@ -29,6 +29,9 @@ func (s *Server) graphs(_ http.ResponseWriter, r *http.Request, _ *params) (any,
 	if err == nil && slices.ContainsFunc(list, func(g readmodel.Graph) bool { return g.Copies > 0 }) {
 		err = s.addMeasured(r, id, list)
 	}
+	if err == nil && len(list) > 0 {
+		err = s.addDiagnostics(r, id, list)
+	}
 	return client.Graphs{RequestID: id, Graphs: list}, err
 }
 

@@ -32,6 +32,8 @@ type requestView struct {
 	MoreGraphs int
 	// Off is what is switched off for the request; nil if nothing is.
 	Off *offView
+	// Said is what its jobs had to say, by graph.
+	Said []graphSaid
 	// Comments are the comments about the request, newest first.
 	Comments []readmodel.Comment
 	// Session is who looks at the page; nil if that is unknown. Shared says that the farm is shared.
@@ -214,6 +216,11 @@ func (s *Server) about(r *http.Request, v *requestView) (err error) {
 	if v.ErrorList, err = s.Reader.FirstErrors(r.Context(), v.ID, errorsShown); err != nil {
 		return err
 	}
+	said, err := s.Reader.Diagnostics(r.Context(), v.ID)
+	if err != nil {
+		return err
+	}
+	v.Said = newGraphsSaid(said)
 	if v.Comments, err = s.Reader.Comments(r.Context(), readmodel.CommentFilter{Request: v.ID}); err != nil {
 		return err
 	}

@@ -85,13 +85,14 @@ func (s *Server) api() []route {
 		}},
 		{path: "requests/{request}", summary: "The request with an id, or the newest with a tag or key, with its jobs; the beginning of an id or tag is enough if it is unique", answer: readmodel.RequestJobs{}, json: s.request},
 		{path: "requests/{request}/graphs", summary: "The graphs of a request: its jobs that need others, with their states; an empty list if they need none", answer: client.Graphs{}, json: s.graphs, effort: long},
+		{path: "requests/{request}/diagnostics", summary: "What the commands of a request's jobs had to say, by graph: lines by level, different texts, and how many of them a job before had said; an empty list for nothing", answer: []readmodel.GraphDiagnostics{}, json: s.diagnostics, effort: long},
 		{path: "requests/{request}/graphs/{graph}/timings", summary: "What the jobs of a graph did over time: running, waiting, blocked; the critical path as it was, what each end unblocked, and machine time that was lost", answer: readmodel.Timings{}, json: s.timings, effort: long},
 		{path: "requests/{request}/graphs/{graph}/differences", summary: "How the jobs of a graph differ from those that the definitions make for the request; an empty list if they do not", answer: readmodel.GraphDifferences{}, json: s.differences, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
 			text("lane", "a lane, target/set"), limit,
 		}},
-		{path: "jobs/{job}", summary: "One job with its attempts and errors, and what the last ten matched jobs like it used", answer: readmodel.JobHistory{}, json: s.job},
+		{path: "jobs/{job}", summary: "One job with its attempts, errors and diagnostics, and what the last ten matched jobs like it used", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/why", summary: "Why a job waits, or that it does not", answer: readmodel.Why{}, json: s.whyJob},
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: continue until the job ends"), text("tell", "1: say in a last line whether the output is complete, if that is known"),
@@ -241,6 +242,7 @@ func (s *Server) routes() http.Handler {
 		read   func(*http.Request) (view, error)
 	}{
 		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
+		"/requests/{request}/graphs/{graph}/timings": {long, s.timingsPage},
 		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/templates": {long, s.templatesPage},
 		"/templates/{suite}": {long, s.templatePage}, "/templates/{suite}/{graph}": {long, s.templatePage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
 		"/github/comments/{key}": {quick, s.commentPage}, "/github/deliveries/{hook}/{id}": {long, s.deliveryPage}, "/login": {unbounded, s.loginPage}, "/": {unbounded, s.noPage},

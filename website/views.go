@@ -76,6 +76,8 @@ type jobPageView struct {
 	SampleOf *readmodel.SampleOf
 	// Alike is what the last matched jobs like it used, newest first.
 	Alike []readmodel.JobUse
+	// Diagnostics are what its commands had to say; nil for nothing.
+	Diagnostics *diagnosticsView
 	// Reports is the subject of what the job has reported, or reports now; empty if it never had a lane.
 	Reports string
 }
@@ -90,6 +92,7 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf}
+	v.Diagnostics = newDiagnosticsView(found.Diagnostics)
 	graphs, err := s.Reader.Neighbours(r.Context(), found.ID, neighboursShown)
 	if err != nil {
 		return view{}, err

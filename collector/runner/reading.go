@@ -19,6 +19,8 @@ type reading struct {
 	plan *suite.StepsPlan
 	// to gets all that is read.
 	to func(text []byte)
+	// said recognises diagnostics; nil for none.
+	said *diagnosis
 	// failed says which line was the first that is a failure, as they came from both outputs; empty if there was none.
 	failed string
 	// required says which of the patterns to require were found.
@@ -28,6 +30,7 @@ type reading struct {
 // lines takes one or more lines.
 func (r *reading) lines(text []byte) {
 	r.to(text)
+	r.said.lines(text)
 	if len(r.plan.Fail) == 0 && len(r.required) == 0 {
 		return
 	}

@@ -73,8 +73,8 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 		return err
 	}
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
-	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path(srcName), source: slot.Path(srcName), required: make([]bool, len(job.Plan.Require))}
-	err = run.run(ctx)
+	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path(srcName), source: slot.Path(srcName), required: make([]bool, len(job.Plan.Require)), said: diagnose(job)}
+	err = run.said.report(ctx, sink, run.run(ctx))
 	var failed *StepsError
 	switch {
 	case ctx.Err() != nil:
@@ -97,6 +97,8 @@ type steps struct {
 	src, source string
 	// required says which of the patterns to require were found.
 	required []bool
+	// said is nil if the definitions recognise no diagnostics.
+	said *diagnosis
 }
 
 func (s *steps) run(ctx context.Context) error {
@@ -197,7 +199,7 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 		turns.end(name)
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
-	seen := &reading{plan: &s.job.Plan, to: s.sink.Output, required: make([]bool, len(s.required))}
+	seen := &reading{plan: &s.job.Plan, to: s.sink.Output, said: s.said, required: make([]bool, len(s.required))}
 	cmd.Timeout, cmd.Lines, cmd.Files = s.job.Plan.Timeout, seen.lines, turns.files
 	s.sink.Log(name + ": " + strings.Join(argv, " "))
 	begun := time.Now()

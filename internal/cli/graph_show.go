@@ -169,6 +169,9 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 	if g.Customised {
 		p.heading("  its jobs are not those of the definitions: see `tacho graph diff %s template`", graphName(g))
 	}
+	if g.Diagnostics != nil {
+		p.heading("  diagnostics: %s; see `tacho job diagnostics JOB`", g.Diagnostics.Words())
+	}
 	jobs, needs := g.Drawn(nil)
 	if len(jobs) > graph.MaxDrawn && !each {
 		return p.showFolded(g, graph.FoldWithin(jobs, needs, foldsPrinted, foldsPrinted*foldsPrinted))

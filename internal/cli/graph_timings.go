@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/waits"
@@ -21,7 +23,7 @@ type graphTimingsCmd struct {
 // Help is shown by --help.
 func (*graphTimingsCmd) Help() string {
 	return "Without /N it shows the first graph of the request; as JSON null if there is none. Times are those at which the log stored the events. " +
-		"A job waits from the moment it may run until a collector takes it, and between its attempts; it is blocked while it waits for other jobs, or is skipped. " +
+		"A job waits from the moment it may run until a collector takes it, and between its attempts; it is blocked while it waits for other jobs, and skipped while it cannot run because one of these failed. " +
 		"The critical path ends with the job that ended last; each job of it was ready when the one before ended."
 }
 
@@ -60,7 +62,9 @@ func (c *graphTimingsCmd) Run(ctx context.Context, p *Program) error {
 		{"running", duration(t.RunningMS)},
 		{"waiting", duration(t.WaitingMS)},
 		{"blocked", duration(t.BlockedMS)},
+		{"skipped", when(t.SkippedMS > 0, duration(t.SkippedMS))},
 		{"lost", when(t.LostMS > 0, duration(t.LostMS)+" of machine time, in attempts that did not end their job")},
+		{"parts", phasesWords(t.Phases)},
 		{"no times", when(t.Left > 0, phrase.Count(t.Left, "job")+" had ended before, or left the tables")},
 	})
 	var rows [][]string
@@ -77,12 +81,61 @@ func (c *graphTimingsCmd) Run(ctx context.Context, p *Program) error {
 	if c.Jobs {
 		return p.timedJobs(t)
 	}
-	rows = nil
-	for _, s := range t.Slices(slicesShown) {
-		rows = append(rows, []string{duration(s.FromMS), duration(s.ToMS), fmt.Sprintf("%.1f", s.Running), fmt.Sprintf("%.1f", s.Waiting), fmt.Sprintf("%.1f", s.Blocked)})
-	}
 	fmt.Fprintln(p.Stdout)
-	return table(p.Stdout, []string{"FROM", "TO", "RUNNING", "WAITING", "BLOCKED"}, rows)
+	return p.overTime(t)
+}
+
+// overTime draws how many jobs did what, a line for each part of the time.
+func (p *Program) overTime(t readmodel.Timings) error {
+	parts := t.Slices(slicesShown)
+	most := 1.0
+	for _, s := range parts {
+		most = max(most, s.Running+s.Waiting+s.Blocked+s.Skipped)
+	}
+	each := min(barWidth/most, barWidth/4)
+	head := []string{"FROM", "TO", "RUNNING", "WAITING", "BLOCKED"}
+	if t.SkippedMS > 0 {
+		head = append(head, "SKIPPED")
+	}
+	var rows [][]string
+	for _, s := range parts {
+		row := []string{duration(s.FromMS), duration(s.ToMS), fmt.Sprintf("%.1f", s.Running), fmt.Sprintf("%.1f", s.Waiting), fmt.Sprintf("%.1f", s.Blocked)}
+		if t.SkippedMS > 0 {
+			row = append(row, fmt.Sprintf("%.1f", s.Skipped))
+		}
+		bar, sum, drawn := "", 0.0, 0
+		for _, part := range []struct {
+			jobs float64
+			sign string
+		}{{s.Running, "#"}, {s.Waiting, "+"}, {s.Blocked, "."}, {s.Skipped, "x"}} {
+			sum += part.jobs
+			until := int(math.Round(sum * each))
+			bar += strings.Repeat(part.sign, max(until-drawn, 0))
+			drawn = max(drawn, until)
+		}
+		rows = append(rows, append(row, bar))
+	}
+	return table(p.Stdout, append(head, "# RUNNING  + WAITING  . BLOCKED"+when(t.SkippedMS > 0, "  x SKIPPED")), rows)
+}
+
+// barWidth is how many letters a bar has at most.
+const barWidth = 40
+
+// phasesWords says how long the parts of attempts took; "" if that is not known.
+func phasesWords(p *events.Phases) string {
+	if p == nil {
+		return ""
+	}
+	var words []string
+	for _, part := range []struct {
+		name string
+		ms   int64
+	}{{"turn", p.Wait}, {"fetch", p.Fetch}, {"prepare", p.Prepare}, {"run", p.Run}, {"store", p.Store}} {
+		if part.ms > 0 {
+			words = append(words, part.name+" "+duration(part.ms))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // timedJobs prints each job, those first that ended first.
@@ -94,7 +147,10 @@ func (p *Program) timedJobs(t readmodel.Timings) error {
 	slices.SortStableFunc(jobs, func(a, b waits.Timing) int { return cmp.Compare(endOf(a), endOf(b)) })
 	var rows [][]string
 	for _, j := range jobs {
-		ended, unblocked := "-", make([]string, len(j.Unblocked))
+		begun, ended, unblocked := "-", "-", make([]string, len(j.Unblocked))
+		if j.BegunMS != nil {
+			begun = duration(*j.BegunMS)
+		}
 		if j.EndedMS != nil {
 			ended = duration(*j.EndedMS)
 		}
@@ -102,11 +158,11 @@ func (p *Program) timedJobs(t readmodel.Timings) error {
 			unblocked[i] = names[number]
 		}
 		rows = append(rows, []string{
-			j.Name, string(j.Job), duration(j.BlockedMS), duration(j.WaitingMS), duration(j.RunningMS), duration(j.LostMS), ended, fewOf(unblocked),
+			j.Name, string(j.Job), duration(j.BlockedMS), duration(j.SkippedMS), duration(j.WaitingMS), begun, duration(j.RunningMS), duration(j.LostMS), ended, cmp.Or(phasesWords(j.Phases), "-"), fewOf(unblocked),
 		})
 	}
 	fmt.Fprintln(p.Stdout)
-	return table(p.Stdout, []string{"NAME", "JOB", "BLOCKED", "WAITED", "RAN", "LOST", "ENDED AFTER", "UNBLOCKED"}, rows)
+	return table(p.Stdout, []string{"NAME", "JOB", "BLOCKED", "SKIPPED", "WAITED", "BEGAN AFTER", "RAN", "LOST", "ENDED AFTER", "PARTS", "UNBLOCKED"}, rows)
 }
 
 // endOf returns when a job ended; one that has not comes last.

@@ -9,6 +9,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/compare"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -61,10 +62,33 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 	if err := p.attemptTable(j.AttemptList); err != nil {
 		return err
 	}
-	for _, e := range j.ErrorList {
-		p.heading("%s: %s: %s", e.Kind, e.Context, firstLine(e.Message))
+	if j.Diagnostics != nil {
+		fmt.Fprintln(p.Stdout)
+		if err := p.diagnostics(*j.Diagnostics, false); err != nil {
+			return err
+		}
 	}
+	p.sameErrors(j.ErrorList)
 	return nil
+}
+
+// sameErrors prints errors, those of one cause once.
+func (p *Program) sameErrors(list []readmodel.JobError) {
+	others := map[string]int{}
+	key := func(e readmodel.JobError) string {
+		return string(e.Kind) + " " + compare.SameError(e.Message, e.Case)
+	}
+	for _, e := range list {
+		others[key(e)]++
+	}
+	for _, e := range list {
+		n := others[key(e)]
+		if n == 0 {
+			continue // it was said with the first of them
+		}
+		others[key(e)] = 0
+		p.heading("%s: %s: %s%s", e.Kind, e.Context, firstLine(e.Message), when(n > 1, fmt.Sprintf(" … and %s: same error", phrase.Count(n-1, "other"))))
+	}
 }
 
 // sampleWords says what a job is a sample of; "" for a job of the base series.

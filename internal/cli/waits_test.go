@@ -61,11 +61,12 @@ func TestStagesOfARequestAreShown(t *testing.T) {
 
 func TestTimingsOfAGraphAreShown(t *testing.T) {
 	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.Local)
-	found := readmodel.Timings{MetricVersion: 1, RequestID: "r1", Kind: events.GraphInitial, Left: 1, Timeline: waits.Timeline{
-		From: at, To: at.Add(12 * time.Minute), RunningMS: 600_000, WaitingMS: 60_000, BlockedMS: 120_000, LostMS: 30_000,
-		Points: []waits.Point{{AtMS: 0, Running: 2}, {AtMS: 300_000}},
+	found := readmodel.Timings{MetricVersion: 2, RequestID: "r1", Kind: events.GraphInitial, Left: 1, Timeline: waits.Timeline{
+		From: at, To: at.Add(12 * time.Minute), RunningMS: 600_000, WaitingMS: 60_000, BlockedMS: 120_000, SkippedMS: 60_000, LostMS: 30_000,
+		Phases: &events.Phases{Wait: 1000, Run: 590_000},
+		Points: []waits.Point{{AtMS: 0, Running: 2, Waiting: 1, Skipped: 1}, {AtMS: 300_000}},
 		Path:   []waits.Step{{Number: 0, Job: "j0", Name: "smoke/amd", WaitingMS: 1000, RunningMS: 59_000}, {Number: 2, Job: "j2", Name: "compile/amd", ReadyMS: 60_000, RunningMS: 240_000}},
-		Rounds: []waits.Timing{{Number: 2, Job: "j2", Name: "compile/amd"}, {Number: 0, Job: "j0", Name: "smoke/amd", EndedMS: new(int64(60_000)), Unblocked: []int{2}}},
+		Rounds: []waits.Timing{{Number: 2, Job: "j2", Name: "compile/amd"}, {Number: 0, Job: "j0", Name: "smoke/amd", BegunMS: new(int64(1000)), EndedMS: new(int64(60_000)), Unblocked: []int{2}}},
 	}}
 	answers := map[string]any{
 		"requests/r1/graphs": twoGraphs(), "requests/r1/graphs/0/timings": found, "requests/r2/graphs": client.Graphs{RequestID: "r2"},
@@ -75,10 +76,10 @@ func TestTimingsOfAGraphAreShown(t *testing.T) {
 	if code != ExitDone {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	contains(t, "the graph", out, "graph r1/0 (initial): open after 12 min", "10 min", "30 s of machine time", "1 job had ended before", "compile/amd    j2   1 min", "4 min   5 min   2.0", "5 min   6 min   0.0")
+	contains(t, "the graph", out, "graph r1/0 (initial): open after 12 min", "10 min", "30 s of machine time", "1 job had ended before", "compile/amd    j2   1 min", "skipped  1 min", "parts    turn 1 s, run 9 min 50 s", "4 min   5 min   2.0", "1.0      ####################++++++++++xxxxxxxxxx\n", "5 min   6 min   0.0")
 	contains(t, "the hint", errs, "this is graph r1/0 of 2")
 	out, _, _ = answering(t, answers, "graph timings r1 --jobs")
-	contains(t, "the jobs", out, "1 min        compile/amd\n")
+	contains(t, "the jobs", out, "1 s          0 ms  0 ms  1 min        -      compile/amd\n")
 	if first, second := strings.LastIndex(out, "smoke/amd  "), strings.LastIndex(out, "compile/amd  j2"); first > second {
 		t.Errorf("what ended first comes first:\n%s", out)
 	}

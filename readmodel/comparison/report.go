@@ -31,6 +31,9 @@ func (t Tables) report(ctx context.Context, q Query) (compare.Report, Comparison
 			return r, m.Comparison, err
 		}
 		t.addRequest(&r, found)
+		if r.Diagnostics, err = t.diagnostics(ctx, found.ID); err != nil {
+			return r, m.Comparison, err
+		}
 	}
 	r.Incomplete, r.Forced, r.Notes = m.Incomplete, m.Forced, m.Notes()
 	if r.Failure != "" {
@@ -53,6 +56,9 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 		if !errors.As(err, &nothing) {
 			// There may be a newer request for the same artifact, but this report is about the given one.
 			t.addRequest(&r, found)
+			if err == nil {
+				r.Diagnostics, err = t.diagnostics(ctx, id)
+			}
 			return r, err
 		}
 	}
@@ -61,6 +67,9 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 		r.Notes = []string{note}
 	}
 	t.addRequest(&r, found)
+	if r.Diagnostics, err = t.diagnostics(ctx, id); err != nil {
+		return r, err
+	}
 	results, err := t.Reader.Results(ctx, found.Suite, found.Tag)
 	if err != nil {
 		return r, err
@@ -71,6 +80,19 @@ func (t Tables) ReportOf(ctx context.Context, id events.RequestID) (compare.Repo
 	results, _ = ofOneMachine(results, nil)
 	r.Measured = len(results)
 	return r, t.addFailures(ctx, &r, measured{Comparison: Comparison{Suite: found.Suite, B: Side{Tag: found.Tag}}, b: results})
+}
+
+// diagnostics says what the commands of a request's jobs had to say, for each of its graphs.
+func (t Tables) diagnostics(ctx context.Context, id events.RequestID) (said []string, err error) {
+	graphs, err := t.Reader.Diagnostics(ctx, id)
+	for _, g := range graphs {
+		words := g.Words()
+		if g.Graph != nil && *g.Graph > 0 {
+			words = fmt.Sprintf("graph %d: %s", *g.Graph, words)
+		}
+		said = append(said, words)
+	}
+	return said, err
 }
 
 // addRequest adds what became of the request for b.

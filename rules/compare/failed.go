@@ -28,9 +28,9 @@ func (r Report) failedBlocks() (news block, others []block) {
 		fresh.open = "\n### Newly failed benchmarks\n\n"
 	}
 	if len(known.rows) > 0 {
-		title := phrase.Count(len(known.rows), "failed benchmark")
+		title := phrase.Count(benchmarks(oldCases), "failed benchmark")
 		if r.Comparison != nil {
-			title = phrase.Count(len(known.rows), "benchmark") + " failed as for the parent"
+			title = phrase.Count(benchmarks(oldCases), "benchmark") + " failed as for the parent"
 		}
 		known.open = "\n<details><summary>" + title + "</summary>\n\n"
 		known.shut = "\n</details>\n"
@@ -74,14 +74,28 @@ func newBenchmarks(cases []FailedCase) []events.Benchmark {
 	return slices.Compact(names)
 }
 
-// failedGroup is the failed test cases of one benchmark that have the same message.
-type failedGroup struct {
-	first   events.TestCase
-	cases   int
-	message string
+// benchmarks counts the benchmarks of test cases.
+func benchmarks(cases []FailedCase) int {
+	names := map[events.Benchmark]bool{}
+	for _, f := range cases {
+		names[f.Case.Benchmark] = true
+	}
+	return len(names)
 }
 
-// name returns the name of the group. as escapes foreign names for the output.
+// failedGroup is the failed test cases that have the same error.
+type failedGroup struct {
+	first events.TestCase
+	// cases is how many of them are of the benchmark of the first one, others how many are of other benchmarks, which more names.
+	cases, others int
+	more          []events.Benchmark
+	message       string
+}
+
+// sharersNamed is how many of the other benchmarks with the same error are named.
+const sharersNamed = 3
+
+// name returns the name of the first part of the group. as escapes foreign names for the output.
 func (f failedGroup) name(as func(string) string) string {
 	if f.cases > 1 {
 		return as(string(f.first.Benchmark)) + " (" + phrase.Count(f.cases, "test case") + ")"
@@ -89,21 +103,83 @@ func (f failedGroup) name(as func(string) string) string {
 	return as(f.first.String())
 }
 
-// grouped puts failed test cases of one benchmark with the same message together, sorted by benchmark.
-func grouped(cases []FailedCase) (groups []failedGroup) {
-	all := make([]failedGroup, len(cases))
-	for i, c := range cases {
-		all[i] = failedGroup{first: c.Case, cases: 1, message: cause(c.Message)}
+// rest says which other test cases have the same error; empty if there are none.
+func (f failedGroup) rest(as func(string) string) string {
+	if f.others == 0 {
+		return ""
 	}
-	slices.SortFunc(all, func(a, b failedGroup) int {
-		return cmp.Or(strings.Compare(string(a.first.Benchmark), string(b.first.Benchmark)), strings.Compare(a.message, b.message), compareCases(a.first, b.first))
+	names := make([]string, 0, sharersNamed)
+	for _, b := range f.more[:min(len(f.more), sharersNamed)] {
+		names = append(names, as(string(b)))
+	}
+	of := strings.Join(names, ", ")
+	if left := len(f.more) - len(names); left > 0 {
+		of += fmt.Sprintf(" and %d more", left)
+	}
+	return fmt.Sprintf(" … and %s: same error (%s)", phrase.Count(f.others, "other test case"), of)
+}
+
+// SameError returns what is equal for errors of one cause: the message without what differs by chance, and without the names of
+// its test case; c is nil for an error of a whole job.
+func SameError(message string, c *events.TestCase) string {
+	if c != nil {
+		for _, name := range []string{string(c.Benchmark), string(c.Scenario), string(c.Profile), string(c.Backend), string(c.Target)} {
+			message = withoutName(message, name)
+		}
+	}
+	return phrase.WithoutChance(message)
+}
+
+// withoutName replaces a name in a text where it is no part of a longer word.
+func withoutName(text, name string) string {
+	if name == "" || !strings.Contains(text, name) {
+		return text
+	}
+	var out strings.Builder
+	for {
+		at := strings.Index(text, name)
+		if at < 0 {
+			break
+		}
+		end := at + len(name)
+		if (at == 0 || !wordByte(text[at-1])) && (end == len(text) || !wordByte(text[end])) {
+			out.WriteString(text[:at] + "*")
+		} else {
+			out.WriteString(text[:end])
+		}
+		text = text[end:]
+	}
+	return out.String() + text
+}
+
+func wordByte(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+}
+
+// grouped puts failed test cases with the same error together, sorted by the benchmark of the first one.
+func grouped(cases []FailedCase) (groups []failedGroup) {
+	sorted := slices.SortedFunc(slices.Values(cases), func(a, b FailedCase) int {
+		return cmp.Or(strings.Compare(string(a.Case.Benchmark), string(b.Case.Benchmark)), strings.Compare(cause(a.Message), cause(b.Message)), compareCases(a.Case, b.Case))
 	})
-	for _, next := range all {
-		if n := len(groups); n > 0 && groups[n-1].first.Benchmark == next.first.Benchmark && groups[n-1].message == next.message {
-			groups[n-1].cases++
+	of := map[string]int{}
+	for _, f := range sorted {
+		message := cause(f.Message)
+		key := SameError(message, &f.Case)
+		at, known := of[key]
+		if !known {
+			of[key] = len(groups)
+			groups = append(groups, failedGroup{first: f.Case, cases: 1, message: message})
 			continue
 		}
-		groups = append(groups, next)
+		g := &groups[at]
+		if g.first.Benchmark == f.Case.Benchmark {
+			g.cases++
+			continue
+		}
+		g.others++
+		if n := len(g.more); n == 0 || g.more[n-1] != f.Case.Benchmark {
+			g.more = append(g.more, f.Case.Benchmark)
+		}
 	}
 	return groups
 }
@@ -112,7 +188,7 @@ func grouped(cases []FailedCase) (groups []failedGroup) {
 func failedRows(cases []FailedCase) []string {
 	var rows []string
 	for _, f := range grouped(cases) {
-		rows = append(rows, fmt.Sprintf("- %s: %s\n", f.name(code), code(f.message)))
+		rows = append(rows, fmt.Sprintf("- %s: %s%s\n", f.name(code), code(f.message), f.rest(code)))
 	}
 	return rows
 }

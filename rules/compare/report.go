@@ -26,6 +26,8 @@ type Report struct {
 	Again Again
 	// Forced are the jobs of both that ran although not all that they need had succeeded.
 	Forced []ForcedJob
+	// Diagnostics say what the commands of the jobs for B had to say, for each graph, in words.
+	Diagnostics []string
 	// Notes say what is special about the definitions that either was measured with.
 	Notes []string
 	// FailedCases and FailedJobs are those of B, in any order.
@@ -54,6 +56,9 @@ type FailedJob struct {
 // commentLimit is how many bytes a report in a comment may have: GitHub's limit is 65,536 characters, and the reporter
 // adds a line.
 const commentLimit = 64_500
+
+// graphsNamed is of how many graphs a report says what their commands had to say.
+const graphsNamed = 5
 
 // smallestLimit is the smallest size in bytes that a report can be cut to.
 const smallestLimit = 16 << 10
@@ -139,6 +144,9 @@ func (r Report) head() string {
 	}
 	if forced := ForcedWords(r.Forced); forced != "" {
 		fmt.Fprintf(&b, "\n> **Forced:** %s\n", prose(forced))
+	}
+	for _, said := range r.Diagnostics[:min(len(r.Diagnostics), graphsNamed)] {
+		fmt.Fprintf(&b, "\n> **Diagnostics:** %s\n", prose(said))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "\n> **Definitions:** %s\n", prose(note))

@@ -48,6 +48,29 @@ func failure(benchmark, scenario, message string, fresh bool) compare.FailedCase
 	return compare.FailedCase{Case: c, Message: message, New: fresh}
 }
 
+func TestErrorsOfOneCauseAreTheSame(t *testing.T) {
+	of := func(benchmark, scenario string) *events.TestCase {
+		c := failure(benchmark, scenario, "", true).Case
+		return &c
+	}
+	for _, test := range []struct {
+		a, b string
+		c, d *events.TestCase
+		same bool
+	}{
+		{"compile serde: no", "compile syn: no", of("serde", "full"), of("syn", "full"), true},
+		{"serde_derive: no", "syn_derive: no", of("serde", "full"), of("syn", "full"), false},
+		{"at line 3 of serde/full", "at line 4 of syn/half", of("serde", "full"), of("syn", "half"), true},
+		{"exit code 1", "exit code 2", of("serde", "full"), of("syn", "full"), false},
+		{"compile serde: no", "compile syn: no", nil, nil, false},
+		{"took 3 s", "took 5 s", nil, nil, true},
+	} {
+		if same := compare.SameError(test.a, test.c) == compare.SameError(test.b, test.d); same != test.same {
+			t.Errorf("%q and %q: %t", test.a, test.b, same)
+		}
+	}
+}
+
 // TestReports: each kind of report, as it is on GitHub.
 func TestReports(t *testing.T) {
 	regression := finished(
@@ -60,6 +83,18 @@ func TestReports(t *testing.T) {
 		failure("cargo", "full", "killed after 10m0s", true), failure("cargo", "incr-full", "killed after 10m0s", true),
 		failure("broken", "full", "it never compiled", false),
 	}
+	sameError := finished(change("serde", compare.Primary, 1))
+	sameError.Failure, sameError.Diagnostics = "1 of 12 required jobs failed", []string{"2 × error, 14 × warning, 3 different (1 duplicate)", "graph 2: 1 × <b>"}
+	for i, benchmark := range []string{"cargo", "ripgrep", "serde", "syn", "tokio", "zip"} {
+		for _, scenario := range []string{"full", "incr-full", "incr-patched"} {
+			message := fmt.Sprintf("%s/%s ended with exit code 101 after %d ms:\n  src/%s.rs:%d: panicked at 0x%x", benchmark, scenario, i+3, benchmark, i, i+77)
+			if benchmark == "zip" && scenario == "full" {
+				message = "killed after 10m0s"
+			}
+			sameError.FailedCases = append(sameError.FailedCases, failure(benchmark, scenario, message, true))
+		}
+	}
+	sameError.FailedCases = append(sameError.FailedCases, failure("old", "full", "it never compiled", false), failure("older", "full", "it never compiled", false))
 	failed.FailedJobs = []compare.FailedJob{
 		{Name: "compile x86_64/1 llvm check", Reason: "3 of 21 test cases failed", URL: "https://perf.example/jobs/j1"},
 		{Name: "compile riscv/0 llvm check", Reason: "the artifact is not on the server", URL: "https://perf.example/jobs/j2", Optional: true},
@@ -74,6 +109,7 @@ func TestReports(t *testing.T) {
 		"nothing":     finished(change("serde", compare.Primary, 1.0001), change("regex", compare.Primary, 1)),
 		"several":     several,
 		"failed":      failed,
+		"same-error":  sameError,
 		"incomplete":  incomplete,
 		"empty-handed": {
 			A: shaA, B: shaB, Commit: true, Ended: true, Failure: "12 of 12 required jobs failed", RequestURL: "https://perf.example/requests/r0",
@@ -113,7 +149,8 @@ func TestReportsHold(t *testing.T) {
 		flip := rapid.Bool()
 		r := compare.Report{
 			A: words("a"), B: words("b"), Commit: flip.Draw(t, "commit"), Ended: flip.Draw(t, "ended"), Measured: rapid.IntRange(0, 3).Draw(t, "measured"),
-			Failure: words("failure"), Incomplete: words("incomplete"), ComparisonURL: words("url"), RequestURL: "https://perf.example/" + words("path"),
+			Diagnostics: []string{words("said"), words("said too")},
+			Failure:     words("failure"), Incomplete: words("incomplete"), ComparisonURL: words("url"), RequestURL: "https://perf.example/" + words("path"),
 		}
 		metrics := rapid.IntRange(1, 4).Draw(t, "metrics")
 		seed := rapid.Uint64().Draw(t, "seed")

@@ -25,6 +25,9 @@ func Text(w io.Writer, r Report, o Options) error {
 	if forced := ForcedWords(r.Forced); forced != "" {
 		fmt.Fprintf(&b, "Forced: %s\n", printable(forced))
 	}
+	for _, said := range r.Diagnostics {
+		fmt.Fprintf(&b, "Diagnostics: %s\n", printable(said))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "Definitions: %s\n", printable(note))
 	}
@@ -53,7 +56,7 @@ func textOf(b *strings.Builder, c Comparison, failed []FailedCase, o Options) {
 		b.WriteString("\nnewly failed\n")
 	}
 	for _, f := range grouped(failed) {
-		fmt.Fprintf(b, "  %s: %s\n", printable(f.name(printable)), printable(f.message))
+		fmt.Fprintf(b, "  %s: %s%s\n", printable(f.name(printable)), printable(f.message), f.rest(printable))
 	}
 	var others [][]string
 	for _, s := range sections(c, o) {

@@ -51,6 +51,7 @@ func (c *checker) steps(path string, d Definitions, k Kind) {
 		c.localPath(join(path, "source"), "source", k.Source)
 	}
 	c.success(join(path, "success"), k.Success)
+	c.diagnostics(path, k)
 }
 
 // noSteps checks that a kind that measures has nothing that only commands have.
@@ -68,6 +69,8 @@ func (c *checker) noSteps(path string, k Kind) {
 		{"tokens", k.Tokens != Tokens{}},
 		{"checkouts", len(k.Checkouts) > 0},
 		{"retries", k.Retries != 0},
+		{"diagnostics", len(k.Diagnostics) > 0},
+		{"deny", len(k.Deny) > 0},
 	} {
 		if f.given {
 			c.report(join(path, f.key), "%s is only for kinds with does = %q or %q: add it to kind %q, or remove %s", f.key, DoesCommand, DoesBuild, k.Name, f.key)

@@ -55,6 +55,7 @@ type StepsPlan struct {
 	Success      Success
 	// Fail and Require are those of Success, compiled.
 	Fail, Require []*regexp.Regexp
+	Diagnostics   Diagnostics
 	// Case has the metrics, if there are any.
 	Case events.TestCase
 	// Outputs and Uploads are what is stored of the files that they leave.
@@ -121,6 +122,9 @@ func (d Definitions) Steps(job events.JobSpec) (StepsPlan, error) {
 	}
 	if p.Outputs, err = storedPaths(kind.Outputs); err == nil {
 		p.Uploads, err = storedPaths(kind.Uploads)
+	}
+	if err == nil {
+		p.Diagnostics, err = NewDiagnostics(kind.Diagnostics, kind.Deny)
 	}
 	if err != nil {
 		return StepsPlan{}, fmt.Errorf("plan job %s: kind %s: %w", job.ID, kind.Name, err)

@@ -11,3 +11,6 @@ package waits
 // Version is the version of these definitions. Numbers of different versions are no series: a changed definition gets the next
 // version.
 const Version = 1
+
+// TimelineVersion is Version for timelines. Since 2 the time in which a job is skipped is no part of that in which it is blocked.
+const TimelineVersion = 2

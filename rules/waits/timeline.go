@@ -20,6 +20,8 @@ type Round struct {
 	Attempts []Span
 	// Needs are the numbers that it needs.
 	Needs []int
+	// Skipped are the times in which the graph skipped its number, in their order, without overlap; the last may be open.
+	Skipped []Span
 }
 
 // Span is one execution of a job.
@@ -27,19 +29,24 @@ type Span struct {
 	From, To time.Time
 	// Lost says that it ended without ending its job: it was lost or given back.
 	Lost bool
+	// Phases are how long its parts took, by the clock of its collector; nil if that is not known.
+	Phases *events.Phases
 }
 
 // Timeline is what the jobs of a graph did over time.
 type Timeline struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// RunningMS, WaitingMS and BlockedMS are the times of all jobs together: while a collector had them, while they waited for
-	// one, and while they waited for other jobs or were skipped. LostMS is the part of RunningMS in attempts that did not end
-	// their job: machine time that was lost.
+	// RunningMS, WaitingMS, BlockedMS and SkippedMS are the times of all jobs together: while a collector had them, while they
+	// waited for one, while they waited for other jobs, and while they could not run because another one had failed. LostMS is
+	// the part of RunningMS in attempts that did not end their job: machine time that was lost.
 	RunningMS int64 `json:"running_ms"`
 	WaitingMS int64 `json:"waiting_ms"`
 	BlockedMS int64 `json:"blocked_ms"`
+	SkippedMS int64 `json:"skipped_ms"`
 	LostMS    int64 `json:"lost_ms"`
+	// Phases are how long the parts of all attempts took; nil if no attempt said so.
+	Phases *events.Phases `json:"phases_ms,omitempty"`
 	// Points say from when on how many jobs did what, in their order.
 	Points []Point `json:"points"`
 	// Path is the critical path as it was: from the job that ended last back to what it waited for.
@@ -48,12 +55,18 @@ type Timeline struct {
 	Rounds []Timing `json:"jobs"`
 }
 
-// Point says how many jobs ran, waited and were blocked from a moment on, in milliseconds from the beginning.
+// Point says how many jobs ran, waited, were blocked and were skipped from a moment on, in milliseconds from the beginning.
 type Point struct {
 	AtMS    int64 `json:"at_ms"`
 	Running int   `json:"running"`
 	Waiting int   `json:"waiting"`
 	Blocked int   `json:"blocked"`
+	Skipped int   `json:"skipped"`
+}
+
+// plus adds the jobs of another point, times so often.
+func (p Point) plus(o Point, times int) Point {
+	return Point{p.AtMS, p.Running + times*o.Running, p.Waiting + times*o.Waiting, p.Blocked + times*o.Blocked, p.Skipped + times*o.Skipped}
 }
 
 // Timing is the time of one job.
@@ -62,13 +75,52 @@ type Timing struct {
 	Job       events.JobID `json:"job_id"`
 	Name      string       `json:"name"`
 	BlockedMS int64        `json:"blocked_ms"`
+	SkippedMS int64        `json:"skipped_ms,omitempty"`
 	WaitingMS int64        `json:"waiting_ms"`
 	RunningMS int64        `json:"running_ms"`
 	LostMS    int64        `json:"lost_ms,omitempty"`
+	// Phases are how long the parts of its attempts took; nil if no attempt said so.
+	Phases *events.Phases `json:"phases_ms,omitempty"`
+	// BegunMS is when a collector first took it, from the beginning of the graph; nil if none did.
+	BegunMS *int64 `json:"begun_ms"`
 	// EndedMS is when it ended, from the beginning of the graph; nil if it has not.
 	EndedMS *int64 `json:"ended_ms"`
 	// Unblocked are the jobs that its end made ready, by number.
 	Unblocked []int `json:"unblocked,omitempty"`
+	// Parts are what it did when, in their order and without gaps.
+	Parts []Part `json:"-"`
+}
+
+// Doing is the closed set of what a job can do.
+type Doing string
+
+// What a job can do. It is Lost while it runs in an attempt that does not end it.
+const (
+	Blocked Doing = "blocked"
+	Skipped Doing = "skipped"
+	Waiting Doing = "waiting"
+	Running Doing = "running"
+	Lost    Doing = "lost"
+)
+
+// point is one job that does so.
+func (d Doing) point() Point {
+	switch d {
+	case Blocked:
+		return Point{Blocked: 1}
+	case Skipped:
+		return Point{Skipped: 1}
+	case Waiting:
+		return Point{Waiting: 1}
+	case Running, Lost:
+	}
+	return Point{Running: 1}
+}
+
+// Part is what a job did for some time, in milliseconds from the beginning.
+type Part struct {
+	FromMS, ToMS int64
+	Doing        Doing
 }
 
 // Step is one job of the critical path. It was ready when the step before ended.
@@ -101,21 +153,18 @@ func Follow(rounds []Round, from, to time.Time) Timeline {
 	l := Timeline{From: from, To: to, Points: []Point{}, Path: []Step{}, Rounds: make([]Timing, len(rounds))}
 	// changes has what a moment changes: how many more jobs run, wait and are blocked.
 	changes, all := map[int64]Point{}, make([]timing, len(rounds))
-	span := func(since, until int64, what Point) int64 {
-		if until > since {
-			begin, end := changes[since], changes[until]
-			changes[since] = Point{0, begin.Running + what.Running, begin.Waiting + what.Waiting, begin.Blocked + what.Blocked}
-			changes[until] = Point{0, end.Running - what.Running, end.Waiting - what.Waiting, end.Blocked - what.Blocked}
-		}
-		return max(until-since, 0)
-	}
 	for i, r := range rounds {
-		all[i] = r.in(from, to, span)
+		all[i] = r.in(from, to)
+		for _, p := range all[i].Parts {
+			changes[p.FromMS] = changes[p.FromMS].plus(p.Doing.point(), 1)
+			changes[p.ToMS] = changes[p.ToMS].plus(p.Doing.point(), -1)
+		}
 	}
 	findCauses(all)
 	for i, t := range all {
 		l.RunningMS, l.WaitingMS = l.RunningMS+t.RunningMS, l.WaitingMS+t.WaitingMS
-		l.BlockedMS, l.LostMS = l.BlockedMS+t.BlockedMS, l.LostMS+t.LostMS
+		l.BlockedMS, l.SkippedMS, l.LostMS = l.BlockedMS+t.BlockedMS, l.SkippedMS+t.SkippedMS, l.LostMS+t.LostMS
+		l.Phases = together(l.Phases, t.Phases)
 		if t.ended {
 			t.EndedMS = &t.end
 		}
@@ -132,15 +181,27 @@ func Follow(rounds []Round, from, to time.Time) Timeline {
 		if c == (Point{}) {
 			continue
 		}
-		now = Point{at, now.Running + c.Running, now.Waiting + c.Waiting, now.Blocked + c.Blocked}
+		now = now.plus(c, 1)
+		now.AtMS = at
 		l.Points = append(l.Points, now)
 	}
 	l.Path = path(all)
 	return l
 }
 
-// in returns the times of a round, and tells span what it did when.
-func (r Round) in(from, to time.Time, span func(since, until int64, what Point) int64) timing {
+// together adds up phases; nil is nothing.
+func together(a, b *events.Phases) *events.Phases {
+	switch {
+	case b == nil:
+		return a
+	case a == nil:
+		a = &events.Phases{}
+	}
+	return &events.Phases{Wait: a.Wait + b.Wait, Fetch: a.Fetch + b.Fetch, Prepare: a.Prepare + b.Prepare, Run: a.Run + b.Run, Store: a.Store + b.Store}
+}
+
+// in returns the times of a round.
+func (r Round) in(from, to time.Time) timing {
 	last := to.Sub(from).Milliseconds()
 	at := func(t time.Time, least, most int64) int64 {
 		return min(max(t.UnixMilli()-from.UnixMilli(), least), most)
@@ -153,23 +214,65 @@ func (r Round) in(from, to time.Time, span func(since, until int64, what Point) 
 	if t.ready = t.end; !r.Ready.IsZero() {
 		t.ready = at(r.Ready, t.from, t.end)
 	}
-	t.BlockedMS = span(t.from, t.ready, Point{Blocked: 1})
-	waits := t.ready
+	// until adds what it did since the last part. While the graph skips it, it neither waits nor is blocked.
+	done := t.from
+	until := func(end int64, what Doing) {
+		if what != Running && what != Lost {
+			for _, s := range r.Skipped {
+				begin, over := at(s.From, done, end), end
+				if !s.To.IsZero() {
+					over = at(s.To, begin, end)
+				}
+				if over > begin {
+					t.add(done, begin, what)
+					t.add(begin, over, Skipped)
+					done = over
+				}
+			}
+		}
+		t.add(done, end, what)
+		done = max(done, end)
+	}
+	until(t.ready, Blocked)
 	for _, a := range r.Attempts {
-		begun, end := at(a.From, waits, t.end), t.end
+		begun, end := at(a.From, done, t.end), t.end
 		if !a.To.IsZero() {
 			end = at(a.To, begun, t.end)
 		}
-		t.WaitingMS += span(waits, begun, Point{Waiting: 1})
-		ran := span(begun, end, Point{Running: 1})
-		t.RunningMS += ran
-		if a.Lost {
-			t.LostMS += ran
+		until(begun, Waiting)
+		if t.BegunMS == nil {
+			t.BegunMS = &begun
 		}
-		waits = end
+		doing := Running
+		if a.Lost {
+			doing = Lost
+		}
+		until(end, doing)
+		t.Phases = together(t.Phases, a.Phases)
 	}
-	t.WaitingMS += span(waits, t.end, Point{Waiting: 1})
+	until(t.end, Waiting)
 	return t
+}
+
+// add adds a part.
+func (t *timing) add(from, to int64, what Doing) {
+	if to <= from {
+		return
+	}
+	ms := to - from
+	switch what {
+	case Blocked:
+		t.BlockedMS += ms
+	case Skipped:
+		t.SkippedMS += ms
+	case Waiting:
+		t.WaitingMS += ms
+	case Running:
+		t.RunningMS += ms
+	case Lost:
+		t.RunningMS, t.LostMS = t.RunningMS+ms, t.LostMS+ms
+	}
+	t.Parts = append(t.Parts, Part{from, to, what})
 }
 
 // findCauses finds for each job that was blocked whose end made it ready: a job that ended at that very moment, one that it
@@ -225,10 +328,10 @@ func path(all []timing) []Step {
 	return steps
 }
 
-// Slice is a part of a timeline, with how many jobs ran, waited and were blocked in it on average.
+// Slice is a part of a timeline, with how many jobs ran, waited, were blocked and were skipped in it on average.
 type Slice struct {
-	FromMS, ToMS              int64
-	Running, Waiting, Blocked float64
+	FromMS, ToMS                       int64
+	Running, Waiting, Blocked, Skipped float64
 }
 
 // Slices cuts a timeline into parts of the same length, at most so many.
@@ -253,7 +356,8 @@ func (l Timeline) Slices(most int) []Slice {
 		for n := max(first-1, 0); n < len(list) && list[n].FromMS < until; n++ {
 			s := &list[n]
 			part := float64(max(min(until, s.ToMS)-max(p.AtMS, s.FromMS), 0)) / float64(s.ToMS-s.FromMS)
-			s.Running, s.Waiting, s.Blocked = s.Running+part*float64(p.Running), s.Waiting+part*float64(p.Waiting), s.Blocked+part*float64(p.Blocked)
+			s.Running, s.Waiting = s.Running+part*float64(p.Running), s.Waiting+part*float64(p.Waiting)
+			s.Blocked, s.Skipped = s.Blocked+part*float64(p.Blocked), s.Skipped+part*float64(p.Skipped)
 		}
 	}
 	return list

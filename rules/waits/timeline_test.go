@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/events"
@@ -20,40 +21,41 @@ func TestTheTimelineOfASmallGraph(t *testing.T) {
 		{Number: 1, Job: "short", From: at(0), Ready: at(3), Ended: at(5), Attempts: []Span{{From: at(3), To: at(5)}}, Needs: []int{0}},
 		{
 			Number: 2, Job: "long", From: at(0), Ready: at(3), Ended: at(12), Needs: []int{0},
-			Attempts: []Span{{From: at(4), To: at(6), Lost: true}, {From: at(7), To: at(12)}},
+			Attempts: []Span{{From: at(4), To: at(6), Lost: true, Phases: &events.Phases{Run: 4}}, {From: at(7), To: at(12), Phases: &events.Phases{Run: 2, Wait: 1}}},
 		},
 		{Number: 3, Job: "report", From: at(0), Ready: at(12), Ended: at(13), Attempts: []Span{{From: at(12), To: at(13)}}, Needs: []int{1, 2}},
-		{Number: 4, Job: "skipped", From: at(0), Ended: at(13), Needs: []int{1}},
+		{Number: 4, Job: "skipped", From: at(0), Ended: at(13), Needs: []int{1}, Skipped: []Span{{From: at(5)}}},
 	}
 	l := Follow(rounds, at(0), at(13))
 	minute := time.Minute.Milliseconds()
 	want := Timeline{
-		From: at(0), To: at(13), RunningMS: 12 * minute, WaitingMS: 3 * minute, BlockedMS: 31 * minute, LostMS: 2 * minute,
+		From: at(0), To: at(13), RunningMS: 12 * minute, WaitingMS: 3 * minute, BlockedMS: 23 * minute, SkippedMS: 8 * minute, LostMS: 2 * minute,
 		Points: []Point{
-			{0, 0, 1, 4},
-			{1 * minute, 1, 0, 4},
-			{3 * minute, 1, 1, 2},
-			{4 * minute, 2, 0, 2},
-			{5 * minute, 1, 0, 2},
-			{6 * minute, 0, 1, 2},
-			{7 * minute, 1, 0, 2},
-			{12 * minute, 1, 0, 1},
-			{13 * minute, 0, 0, 0},
+			{0, 0, 1, 4, 0},
+			{1 * minute, 1, 0, 4, 0},
+			{3 * minute, 1, 1, 2, 0},
+			{4 * minute, 2, 0, 2, 0},
+			{5 * minute, 1, 0, 1, 1},
+			{6 * minute, 0, 1, 1, 1},
+			{7 * minute, 1, 0, 1, 1},
+			{12 * minute, 1, 0, 0, 1},
+			{13 * minute, 0, 0, 0, 0},
 		},
+		Phases: &events.Phases{Wait: 1, Run: 6},
 		Path: []Step{
 			{Number: 0, Job: "smoke", ReadyMS: 0, WaitingMS: 1 * minute, RunningMS: 2 * minute},
 			{Number: 2, Job: "long", ReadyMS: 3 * minute, WaitingMS: 2 * minute, RunningMS: 7 * minute},
 			{Number: 3, Job: "report", ReadyMS: 12 * minute, RunningMS: 1 * minute},
 		},
 		Rounds: []Timing{
-			{Number: 0, Job: "smoke", WaitingMS: minute, RunningMS: 2 * minute, EndedMS: new(3 * minute), Unblocked: []int{1, 2}},
-			{Number: 1, Job: "short", BlockedMS: 3 * minute, RunningMS: 2 * minute, EndedMS: new(5 * minute)},
-			{Number: 2, Job: "long", BlockedMS: 3 * minute, WaitingMS: 2 * minute, RunningMS: 7 * minute, LostMS: 2 * minute, EndedMS: new(12 * minute), Unblocked: []int{3}},
-			{Number: 3, Job: "report", BlockedMS: 12 * minute, RunningMS: minute, EndedMS: new(13 * minute)},
-			{Number: 4, Job: "skipped", BlockedMS: 13 * minute, EndedMS: new(13 * minute)},
+			{Number: 0, Job: "smoke", WaitingMS: minute, RunningMS: 2 * minute, BegunMS: new(1 * minute), EndedMS: new(3 * minute), Unblocked: []int{1, 2}},
+			{Number: 1, Job: "short", BlockedMS: 3 * minute, RunningMS: 2 * minute, BegunMS: new(3 * minute), EndedMS: new(5 * minute)},
+			{Number: 2, Job: "long", BlockedMS: 3 * minute, WaitingMS: 2 * minute, RunningMS: 7 * minute, LostMS: 2 * minute, Phases: &events.Phases{Wait: 1, Run: 6}, BegunMS: new(4 * minute), EndedMS: new(12 * minute), Unblocked: []int{3}},
+			{Number: 3, Job: "report", BlockedMS: 12 * minute, RunningMS: minute, BegunMS: new(12 * minute), EndedMS: new(13 * minute)},
+			{Number: 4, Job: "skipped", BlockedMS: 5 * minute, SkippedMS: 8 * minute, EndedMS: new(13 * minute)},
 		},
 	}
-	if diff := cmp.Diff(want, l); diff != "" {
+	if diff := cmp.Diff(want, l, cmpopts.IgnoreFields(Timing{}, "Parts")); diff != "" {
 		t.Error(diff)
 	}
 	if got := l.Slices(13)[4]; got != (Slice{FromMS: 4 * minute, ToMS: 5 * minute, Running: 2, Blocked: 2}) {
@@ -67,7 +69,10 @@ func randomRounds(t *rapid.T) []Round {
 	for i := range rapid.IntRange(0, 12).Draw(t, "rounds") {
 		r := Round{Number: i % 7, Job: events.JobID(fmt.Sprint("j", i)), From: noon, Ready: some(t, "ready"), Ended: some(t, "ended")}
 		for range rapid.IntRange(0, 3).Draw(t, "attempts") {
-			r.Attempts = append(r.Attempts, Span{some(t, "begun"), some(t, "over"), rapid.Bool().Draw(t, "lost")})
+			r.Attempts = append(r.Attempts, Span{From: some(t, "begun"), To: some(t, "over"), Lost: rapid.Bool().Draw(t, "lost")})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "skips") {
+			r.Skipped = append(r.Skipped, Span{From: some(t, "skipped"), To: some(t, "on")})
 		}
 		r.Needs = rapid.SliceOfN(rapid.IntRange(0, 8), 0, 3).Draw(t, "needs")
 		rounds = append(rounds, r)
@@ -78,26 +83,38 @@ func randomRounds(t *rapid.T) []Round {
 func TestJobsOverTimeAreTheSumOfTheirTimes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Follow(randomRounds(t), noon.Add(-time.Minute), noon.Add(time.Duration(rapid.IntRange(-90, 90).Draw(t, "to"))*time.Minute))
-		var running, waiting, blocked int64
+		var running, waiting, blocked, skipped int64
 		for i, p := range l.Points {
 			until := l.To.Sub(l.From).Milliseconds()
 			if i+1 < len(l.Points) {
 				until = l.Points[i+1].AtMS
 			}
 			dt := until - p.AtMS
-			if dt < 0 || p.Running < 0 || p.Waiting < 0 || p.Blocked < 0 || p.AtMS < 0 {
+			if dt < 0 || p.Running < 0 || p.Waiting < 0 || p.Blocked < 0 || p.Skipped < 0 || p.AtMS < 0 {
 				t.Fatalf("points %+v", l.Points)
 			}
 			running, waiting, blocked = running+int64(p.Running)*dt, waiting+int64(p.Waiting)*dt, blocked+int64(p.Blocked)*dt
+			skipped += int64(p.Skipped) * dt
 		}
 		var ofJobs Timing
 		for _, j := range l.Rounds {
 			if j.RunningMS < 0 || j.WaitingMS < 0 || j.BlockedMS < 0 || j.LostMS < 0 || j.LostMS > j.RunningMS {
 				t.Fatalf("job %+v", j)
 			}
+			ofJobs.SkippedMS += j.SkippedMS
+			var whole int64
+			for i, p := range j.Parts {
+				whole += p.ToMS - p.FromMS
+				if p.ToMS <= p.FromMS || i > 0 && p.FromMS != j.Parts[i-1].ToMS {
+					t.Fatalf("parts %+v", j.Parts)
+				}
+			}
+			if whole != j.RunningMS+j.WaitingMS+j.BlockedMS+j.SkippedMS {
+				t.Fatalf("the parts of %+v are %d together", j, whole)
+			}
 			ofJobs.RunningMS, ofJobs.WaitingMS, ofJobs.BlockedMS = ofJobs.RunningMS+j.RunningMS, ofJobs.WaitingMS+j.WaitingMS, ofJobs.BlockedMS+j.BlockedMS
 		}
-		if running != ofJobs.RunningMS || waiting != ofJobs.WaitingMS || blocked != ofJobs.BlockedMS || running != l.RunningMS {
+		if running != ofJobs.RunningMS || waiting != ofJobs.WaitingMS || blocked != ofJobs.BlockedMS || skipped != ofJobs.SkippedMS || skipped != l.SkippedMS || running != l.RunningMS {
 			t.Fatalf("over time %d, %d, %d; by jobs %+v; in all %d", running, waiting, blocked, ofJobs, l.RunningMS)
 		}
 		var parts float64

@@ -77,6 +77,11 @@ func (c *Client) Timings(ctx context.Context, name string, graph int) (readmodel
 	return get[readmodel.Timings](ctx, c, fmt.Sprintf("requests/%s/graphs/%d/timings", url.PathEscape(name), graph), nil)
 }
 
+// Diagnostics returns what the commands of a request's jobs had to say, by graph.
+func (c *Client) Diagnostics(ctx context.Context, name string) ([]readmodel.GraphDiagnostics, error) {
+	return get[[]readmodel.GraphDiagnostics](ctx, c, "requests/"+url.PathEscape(name)+"/diagnostics", nil)
+}
+
 // Accounts returns the configured accounts by name: those behind the name after, at most limit; 0 means 100.
 func (c *Client) Accounts(ctx context.Context, after events.AccountName, limit int) ([]readmodel.Account, error) {
 	return get[[]readmodel.Account](ctx, c, "accounts", page(after, limit))

@@ -202,6 +202,12 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		"status": "/", "requests": "/requests", "request": "/requests/" + string(st.running), "job": "/jobs/" + string(st.work.ID),
 		"collectors": "/collectors", "compare": "/compare?a=" + string(sha("a")) + "&b=" + string(sha("b")), "form": "/compare", "shares": "/shares", "waits": "/waits",
 	}
+	b.fitsEveryScreen(t, s, pages)
+}
+
+// fitsEveryScreen opens pages on a large screen and a phone.
+func (b *browser) fitsEveryScreen(t *testing.T, s *site, pages map[string]string) {
+	t.Helper()
 	for _, screen := range []struct {
 		name          string
 		width, height int64
