@@ -33,14 +33,18 @@ func TestRanksOfTheGraphsOfCargo(t *testing.T) {
 		ends  []int
 	}{
 		{
-			"deep first", []int64{1, 1, 1, 1, 1},
+			"deep first",
+			[]int64{1, 1, 1, 1, 1},
 			[]Need{{Job: 1, On: 0}, {Job: 3, On: 1}, {Job: 3, On: 2}, {Job: 4, On: 3}, {Job: 4, On: 2}},
-			[][]int{{0, 2}, nil, {1}, {3}, {4}}, []int{2, 0, 1, 3},
+			[][]int{{0, 2}, nil, {1}, {3}, {4}},
+			[]int{2, 0, 1, 3},
 		},
 		{
-			"highest cost first", []int64{1, 1, 4, 1},
+			"highest cost first",
+			[]int64{1, 1, 4, 1},
 			[]Need{{Job: 1, On: 0}, {Job: 3, On: 1}, {Job: 3, On: 2}},
-			[][]int{{2, 0}, nil, {1}, {3}}, []int{2, 0, 1},
+			[][]int{{2, 0}, nil, {1}, {3}},
+			[]int{2, 0, 1},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -122,7 +126,8 @@ func TestRehearsalOfOddGraphs(t *testing.T) {
 func wantPlaces(t interface {
 	Helper()
 	Errorf(string, ...any)
-}, ranks []int, jobs int) {
+}, ranks []int, jobs int,
+) {
 	t.Helper()
 	for i, rank := range slices.Sorted(slices.Values(ranks)) {
 		if rank != i {
