@@ -74,7 +74,7 @@ func (st *story) shows(path string, has, lacks []string) {
 func TestPagesOfARequestWithAGraph(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
-	words := []string{"Graph", "blocked", "Needed by", `class="graph"`, "Expected", "expected "}
+	words := []string{"Graph", "blocked", "Needed by", `class="graph"`, "<dt>Expected</dt>", "expected "}
 	st.shows("/requests/"+string(st.running), nil, append(words, "Needs"))
 	st.shows("/jobs/"+string(st.work.ID), nil, append(words, "Needs"))
 	empty, err := st.now().Graphs(st.ctx, string(st.running))
@@ -89,7 +89,7 @@ func TestPagesOfARequestWithAGraph(t *testing.T) {
 		"<h2 id=\"graph-0\">Graph <span class=\"count\">4 jobs</span>", `<g class="job queued"><title>smoke · ○ queued</title>`,
 		`<a href="` + job(1) + `"><g class="job blocked"><title>compile/0 · ◌ blocked</title>`, `class="ended"`, `<span class="state blocked">blocked</span>`,
 		`<a href="` + job(1) + `">compile/0</a> <span class="meta">(any end)</span>`,
-		`<span class="state blocked">◌ blocked</span> <span class="meta">expected 4 min</span>`,
+		`<span class="state blocked">blocked</span> <span class="meta">expected 4 min</span>`,
 	}, []string{"skipped because", "✓ met"})
 	st.shows(job(1), []string{
 		`<span class="state blocked">blocked</span></h1>`, `<a href="` + job(0) + `">smoke</a> <span class="state queued">queued</span>`,
