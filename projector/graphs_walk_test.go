@@ -63,9 +63,14 @@ func (w *walker) graphOf(id events.RequestID, tag events.Tag, kind events.GraphK
 	if known, ok := w.job(); ok {
 		part.Shared = []events.SharedJob{{Number: 4, ID: known.ID, Outcome: []events.Outcome{"", "", events.Success, events.Failure}[w.r.IntN(4)]}}
 	}
+	rest := events.GraphPart{Graph: number, First: 2}
+	if number%2 == 0 {
+		part.Rank, part.CostMS = []int{2, math.MaxInt}, []int64{-4, math.MaxInt64}
+		rest.Rank, rest.CostMS = []int{1, -1, 7}, []int64{60_000}
+	}
 	w.tell(events.GraphCreated{RequestID: id, Graph: number, Kind: kind, OnFailure: []events.OnFailure{events.FailFast, "", "odd"}[number%3], Jobs: 4 + len(part.Shared), Needs: 4})
 	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[:2], Graph: &part})
-	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[2:], Graph: &events.GraphPart{Graph: number, First: 2}})
+	w.tell(events.JobsCreated{RequestID: id, Jobs: jobs[2:], Graph: &rest})
 	for i, j := range jobs {
 		w.jobs, w.graphed = append(w.jobs, j), append(w.graphed, node{number, i, j})
 	}
@@ -87,7 +92,7 @@ func (w *walker) roundAgain() {
 
 // oddPart returns a part that no scheduler writes.
 func (w *walker) oddPart() *events.GraphPart {
-	p := &events.GraphPart{Graph: w.r.IntN(3) - 1, First: math.MaxInt, Again: []int{-1, math.MaxInt}[:w.r.IntN(3)]}
+	p := &events.GraphPart{Rank: []int{0, 1, 2}, Graph: w.r.IntN(3) - 1, First: math.MaxInt, Again: []int{-1, math.MaxInt}[:w.r.IntN(3)]}
 	for range w.r.IntN(3) {
 		p.Shared = append(p.Shared, events.SharedJob{
 			Number: w.r.IntN(6) - 1, ID: []events.JobID{"", "nobody", "bad\x00"}[w.r.IntN(3)], Outcome: []events.Outcome{"", "odd", events.Success}[w.r.IntN(3)],

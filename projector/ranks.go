@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 )
+
+// mostMS is the longest time in milliseconds that a time.Duration can hold.
+const mostMS = int64(math.MaxInt64 / time.Millisecond)
 
 // rank notes what a job of a graph is expected to cost, and its place in the order of the graph.
 func (g *openGraph) rank(number int, costMS int64, rank int) {
@@ -17,7 +21,7 @@ func (g *openGraph) rank(number int, costMS int64, rank int) {
 	if g.ranks == nil {
 		g.costs, g.ranks = make([]int64, len(g.jobs)), slices.Repeat([]int{-1}, len(g.jobs))
 	}
-	g.costs[number], g.ranks[number] = max(costMS, 0), min(max(rank, 0), math.MaxInt32)
+	g.costs[number], g.ranks[number] = min(max(costMS, 0), mostMS), min(max(rank, 0), math.MaxInt32)
 }
 
 // place returns what a job of the graph is expected to cost and its place in the order; nil in an order of creation, and for a

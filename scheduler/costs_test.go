@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // lasts lets the ledger know one job of each kind that took so many seconds.
@@ -149,6 +150,22 @@ func TestGraphsWithoutNeedsHaveNoRanks(t *testing.T) {
 	}
 	if got := f.ranked(); got != "none" {
 		t.Errorf("with a rule the order is %s", got)
+	}
+}
+
+// Commands measure nothing, and still tell how long others like them take. What was tried again does not.
+func TestCommandsHaveCosts(t *testing.T) {
+	d := kinds("a b:a c:a")
+	d.Kinds[0].Does, d.Kinds[0].Steps = suite.DoesCommand, [][]string{{"true"}}
+	f := newGraphFarm(t, d)
+	f.ends["b"] = "~+"
+	f.ask("t1", "", events.Master)
+	f.settle()
+	for _, spec := range f.specs() {
+		got := f.state.Lengths.Expect(f.state.Find(spec).Sort())
+		if want := spec.Kind != "b"; got.Known != want || want && got.Length != time.Second {
+			t.Errorf("%s takes %+v", spec.Kind, got)
+		}
 	}
 }
 

@@ -39,9 +39,9 @@ func TestRulesOfForce(t *testing.T) {
 	}
 	playGraphRules(t, []graphRule{
 		{
-			name: "a blocked job runs at once", kinds: "z b:a y:z x:y w:x a:w",
+			name: "a blocked job runs at once, by its rank", kinds: "z b:a y:z x:y w:x a:w",
 			does: func(f *graphFarm, id events.RequestID) { until(f, "z"); f.force(id, f.only("b")) },
-			ran:  "z b y x w a", state: events.StateCompleted, graphs: "success 6/0/0",
+			ran:  "z y b x w a", state: events.StateCompleted, graphs: "success 6/0/0",
 		},
 		{
 			name: "a skipped job runs, and those that need it", kinds: abcn, ends: map[events.JobKind]string{"a": "-"},

@@ -203,6 +203,9 @@ func (f *graphFarm) work() bool {
 			Lane: name, Place: work.Place, JobID: work.JobID, RequestID: j.Spec().RequestID, Collector: work.Collector, Token: work.Token,
 			Attempt: work.Lane.Attempt, Outcome: events.Success, Measured: 1, DurationMS: 1000,
 		}
+		if kind, _ := f.state.Definitions[j.Spec().Definitions].Kind(j.Spec().Kind); kind.RunsCommands() {
+			finished.Measured = 0
+		}
 		if end == '-' {
 			finished.Outcome, finished.Reason, finished.Measured = events.Failure, "it failed", 0
 		} else if f.done != nil {

@@ -25,6 +25,8 @@ func twoGraphs() client.Graphs {
 		node(4, "report", "amd", "blocked", readmodel.GraphNeed{On: 0, Until: events.UntilEnded}, readmodel.GraphNeed{On: 1, Until: events.UntilEnded, Met: true}, readmodel.GraphNeed{On: 2, Until: events.UntilEnded}),
 		{Number: 5, JobID: "gone", State: "success"},
 	}}
+	cost, rank := int64(240_000), 1
+	own.Nodes[0].CostMS, own.Nodes[0].Rank, own.Nodes[2].CostMS, own.Nodes[2].Rank = &cost, &rank, &cost, &rank
 	own.Nodes[1].Reason, own.Nodes[3].SkippedBy, own.Nodes[4].Optional = "it has no linker\nat all", &failed, true
 	parent := readmodel.Graph{
 		RequestID: "r1", Number: 1, Kind: events.GraphBackfill, Jobs: 1, CreatedAt: at, EndedAt: &at, Outcome: events.Success,
@@ -51,10 +53,11 @@ func TestGraphsOfSamplesAreShown(t *testing.T) {
 	}
 	noise, again := graph(1, events.GraphNoise), graph(2, events.GraphRetrigger)
 	again.CancelledAt = &at
+	cost := int64(240_000)
 	answers := map[string]any{
 		"requests/r1/graphs": client.Graphs{RequestID: "r1", Graphs: []readmodel.Graph{noise, again}},
 		"jobs/j1": readmodel.JobHistory{
-			Job: readmodel.Job{ID: "j1", Sample: "r1-1-2", Priority: events.PriorityIdle}, SampleOf: &readmodel.SampleOf{Words: "sample 2 of 2 of graph 1 (noise)", JobID: "j7"},
+			Job: readmodel.Job{ID: "j1", Sample: "r1-1-2", Priority: events.PriorityIdle, CostMS: &cost}, SampleOf: &readmodel.SampleOf{Words: "sample 2 of 2 of graph 1 (noise)", JobID: "j7"},
 		},
 	}
 	for line, parts := range map[string][]string{
@@ -63,7 +66,7 @@ func TestGraphsOfSamplesAreShown(t *testing.T) {
 		"graph show r1/2":        {"SPREAD  BASE     EACH", "25.0%   1.100 s  1.000 s, 1.250 s"},
 		"graph show r1/1 --json": {`"measured": [`, `"copies": 2`, `"spread": 0.25`, `"copy": 2`},
 		"graph show r1/1 --dot":  {"compile · sample 1"},
-		"job show j1":            {"sample 2 of 2 of graph 1 (noise), of job j7", "idle"},
+		"job show j1":            {"sample 2 of 2 of graph 1 (noise), of job j7", "idle", "4 min"},
 	} {
 		out, errs, code := answering(t, answers, line)
 		if code != ExitDone {
@@ -97,14 +100,14 @@ func TestGraphsOfARequestAreShown(t *testing.T) {
 		"graph show r1": {
 			"graph r1/0 (initial): open, 6 jobs with 6 needs\n", "NUMBER  NAME  ",
 			"1       smoke/arm          j-smoke-arm    failure      -  ", "it has no linker\n",
-			"2       compile/amd        j-compile-amd  blocked      smoke/amd  ", "waits for smoke/amd\n", "because of smoke/arm\n",
+			"2       compile/amd        j-compile-amd  blocked      smoke/amd  ", "waits for smoke/amd, expected 4 min\n", "in_progress  -                                                                expected 4 min\n", "because of smoke/arm\n",
 			"report (optional)", "smoke/amd (any end), smoke/arm (any end), compile/amd (any end)  waits for smoke/amd, compile/amd\n",
 			"job gone", "\n\ngraph r1/1 (backfill): success, 1 job with 0 needs\n",
 		},
 		"graph show r1/1":        {"graph r1/1 (backfill)"},
 		"graph show pr/7":        {"Request r7 has no graph"},
 		"graph show r1/1 --json": {`"number": 1`, `"outcome": "success"`, `"nodes": [`},
-		"graph show r1 --json":   {`"skipped_by": 1`, `"until": "ended"`, `"met": true`},
+		"graph show r1 --json":   {`"skipped_by": 1`, `"until": "ended"`, `"met": true`, `"cost_ms": 240000`, `"rank": 1`},
 		"graph show r1 --svg":    {`aria-label="graph r1/0"`, "<title>compile/arm · ↷ skipped · because of smoke/arm</title>", ">▶ in progress</text>"},
 		"graph show r1/0 --dot":  {`[label="compile/amd\nblocked"];`},
 		"graph list r1 --json":   {`"request_id": "r1"`, `"graphs": [`},

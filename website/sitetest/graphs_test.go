@@ -35,7 +35,7 @@ func (st *story) graph(id events.RequestID) []events.JobSpec {
 		events.GraphCreated{RequestID: id, Kind: events.GraphInitial, Jobs: len(jobs), Needs: 4},
 		events.JobsCreated{RequestID: id, Jobs: jobs, Graph: &events.GraphPart{Needs: []events.JobNeeds{
 			{Job: 1, On: []int{0}}, {Job: 2, On: []int{0}}, {Job: 3, On: []int{1, 2}, Until: events.UntilEnded},
-		}}},
+		}, CostMS: []int64{5000, 240_000, 60_000, 1000}, Rank: []int{0, 1, 2, 3}}},
 	)
 	return jobs
 }
@@ -74,7 +74,7 @@ func (st *story) shows(path string, has, lacks []string) {
 func TestPagesOfARequestWithAGraph(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
-	words := []string{"Graph", "blocked", "Needed by", `class="graph"`}
+	words := []string{"Graph", "blocked", "Needed by", `class="graph"`, "<dt>Expected</dt>", "expected "}
 	st.shows("/requests/"+string(st.running), nil, append(words, "Needs"))
 	st.shows("/jobs/"+string(st.work.ID), nil, append(words, "Needs"))
 	empty, err := st.now().Graphs(st.ctx, string(st.running))
@@ -89,10 +89,12 @@ func TestPagesOfARequestWithAGraph(t *testing.T) {
 		"<h2 id=\"graph-0\">Graph <span class=\"count\">4 jobs</span>", `<g class="job queued"><title>smoke · ○ queued</title>`,
 		`<a href="` + job(1) + `"><g class="job blocked"><title>compile/0 · ◌ blocked</title>`, `class="ended"`, `<span class="state blocked">blocked</span>`,
 		`<a href="` + job(1) + `">compile/0</a> <span class="meta">(any end)</span>`,
+		`<span class="state blocked">blocked</span> <span class="meta">expected 4 min</span>`,
 	}, []string{"skipped because", "✓ met"})
 	st.shows(job(1), []string{
 		`<span class="state blocked">blocked</span></h1>`, `<a href="` + job(0) + `">smoke</a> <span class="state queued">queued</span>`,
 		`<a href="` + job(3) + `">hook</a> <span class="state blocked">blocked</span> <span class="meta">any end</span>`, "In the graph of its request",
+		"<dt>Expected</dt><dd>4 min</dd>",
 	}, nil)
 	if w := st.expect(jobs[3].ID, readmodel.WaitNeeds, "it needs compile/linux-amd64/0/gc/opt (blocked) and compile/linux-amd64/1/gc/opt (blocked)"); w.NeedsCount != 2 || len(w.Needs) != 2 || w.Needs[1].JobID != jobs[2].ID {
 		t.Errorf("%+v", w)
