@@ -73,18 +73,30 @@ func TestTheNextCommandHasAllTokens(t *testing.T) {
 		want         func(events.JobserverCount) bool
 	}{
 		{"make is killed", "make LOG=killed & until grep -q + killed; do :; done; kill -9 $!; true", nil},
-		{"make is ended", "make LOG=ended & until grep -q + ended; do :; done; kill -TERM $!; wait $!; true",
-			func(c events.JobserverCount) bool { return c == events.JobserverCount{} }},
-		{"a child gives more than it took", "printf xyz >&4",
-			func(c events.JobserverCount) bool { return c == events.JobserverCount{Surplus: 3} }},
-		{"a child gives more than a pipe holds", "timeout 0.2 cat /dev/zero >&4; true",
-			func(c events.JobserverCount) bool { return c.Missing == 0 && c.Surplus >= 4096-3 }},
-		{"a child keeps what it took", "dd bs=1 count=2 <&3 >taken",
-			func(c events.JobserverCount) bool { return c == events.JobserverCount{Missing: 2} }},
-		{"a child closes it", "exec 3<&- 4>&-",
-			func(c events.JobserverCount) bool { return c == events.JobserverCount{} }},
-		{"a child does not wait for it", `perl -e 'use Fcntl; open(my $f, "<&=3"); fcntl($f, F_SETFL, O_NONBLOCK) or die'`,
-			func(c events.JobserverCount) bool { return c == events.JobserverCount{} }},
+		{
+			"make is ended", "make LOG=ended & until grep -q + ended; do :; done; kill -TERM $!; wait $!; true",
+			func(c events.JobserverCount) bool { return c == events.JobserverCount{} },
+		},
+		{
+			"a child gives more than it took", "printf xyz >&4",
+			func(c events.JobserverCount) bool { return c == events.JobserverCount{Surplus: 3} },
+		},
+		{
+			"a child gives more than a pipe holds", "timeout 0.2 cat /dev/zero >&4; true",
+			func(c events.JobserverCount) bool { return c.Missing == 0 && c.Surplus >= 4096-3 },
+		},
+		{
+			"a child keeps what it took", "dd bs=1 count=2 <&3 >taken",
+			func(c events.JobserverCount) bool { return c == events.JobserverCount{Missing: 2} },
+		},
+		{
+			"a child closes it", "exec 3<&- 4>&-",
+			func(c events.JobserverCount) bool { return c == events.JobserverCount{} },
+		},
+		{
+			"a child does not wait for it", `perl -e 'use Fcntl; open(my $f, "<&=3"); fcntl($f, F_SETFL, O_NONBLOCK) or die'`,
+			func(c events.JobserverCount) bool { return c == events.JobserverCount{} },
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
