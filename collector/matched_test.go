@@ -107,7 +107,7 @@ func TestAMatchedJobRunsOnItsLane(t *testing.T) {
 				}
 			}
 			online := told[events.CollectorOnline](s, events.CollectorSubject("c0"))
-			if len(online) != 1 || !slices.Equal(online[0].Knows, []string{events.KnowsSuite2, events.KnowsMatched, events.KnowsBuild}) {
+			if len(online) != 1 || !slices.Equal(online[0].Knows, []string{events.KnowsSuite2, events.KnowsBuild, events.KnowsMatched}) {
 				t.Errorf("it said %+v", online)
 			}
 			if err := p.end(); err != nil {

@@ -24,6 +24,10 @@ type Job struct {
 	Cache string
 	// Source puts the program of a benchmark into dir, which does not exist yet.
 	Source func(ctx context.Context, b suite.BenchmarkDef, dir string) error
+	// Uploads are what is kept, for people to look at, of the files of each benchmark after its last iteration: by Storage,
+	// under the name of the upload and of the benchmark.
+	Uploads []suite.StoredPaths
+	Storage Storage
 	// Done reports whether a test case is already measured; the runner does not measure such a case again. Nil means
 	// that no case is.
 	Done func(events.TestCase) bool
@@ -32,10 +36,6 @@ type Job struct {
 	Caches func(name string) (dir string, err error)
 	// Limits bound each command of the job, those that prepare a benchmark too.
 	Limits measure.Limits
-	// Uploads are what is kept, for people to look at, of the files of each benchmark after its last iteration: by Storage,
-	// under the name of the upload and of the benchmark.
-	Uploads []suite.StoredPaths
-	Storage Storage
 }
 
 // Toolchain is a fetched artifact.

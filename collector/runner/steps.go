@@ -28,8 +28,6 @@ type Steps struct {
 	Cache     string
 	// Source puts the program into dir, which does not exist yet. It is called only if the plan has a program.
 	Source func(dir string) error
-	Caches func(name string) (dir string, err error)
-	Limits measure.Limits
 	// Trees are put into the directory in which the commands run, by CheckOut, into directories that are empty. The one with
 	// the path "." is that directory itself.
 	Trees    []events.Checkout
@@ -41,6 +39,8 @@ type Steps struct {
 	Tokens int
 	// Storage takes what the commands yield.
 	Storage Storage
+	Caches  func(name string) (dir string, err error)
+	Limits  measure.Limits
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
@@ -74,7 +74,7 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	}
 	defer unlock()
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
-	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path(srcName), source: slot.Path(srcName), required: make([]bool, len(job.Plan.Require))}
+	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require))}
 	err = run.run(ctx)
 	var failed *StepsError
 	switch {
@@ -159,7 +159,7 @@ func (s *steps) program() error {
 	if err := s.slot.clear(); err != nil {
 		return err
 	}
-	if s.job.Plan.Builds {
+	if s.source = s.src; s.job.Plan.Builds {
 		s.source = s.slot.Path("program")
 	}
 	if s.job.Plan.Builds || s.job.Plan.Source == "" {
@@ -185,24 +185,17 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return &StepsError{events.ErrorPrepare, name + ": " + err.Error()}
 	}
-	bin := ""
-	if s.job.Toolchain.Dir != "" {
-		bin = filepath.Join(s.job.Toolchain.Dir, "bin")
-	}
-	turns, err := s.newTurns()
+	turns, err := s.newTurns(name)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTransient, err)
 	}
-	cmd, err := s.slot.Command(s.src, slices.Concat(s.slot.Env(bin), turns.env, s.job.Plan.Env), argv)
+	defer turns.end()
+	cmd, err := s.command(turns, argv)
 	if err != nil {
-		turns.end(name)
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
-	cmd.Timeout, cmd.OutputLimit, cmd.Files = s.job.Plan.Timeout, stepOutputLimit, turns.files
-	begun := time.Now()
+	cmd.Timeout, cmd.OutputLimit = s.job.Plan.Timeout, stepOutputLimit
 	out, err := s.slot.measure.Run(ctx, cmd)
-	s.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(begun))
-	turns.end(name)
 	switch {
 	case errors.Is(err, measure.ErrStart):
 		return &StepsError{events.ErrorCommand, fmt.Sprintf("%s: %v", name, err)}
