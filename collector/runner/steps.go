@@ -39,8 +39,9 @@ type Steps struct {
 	Tokens int
 	// Storage takes what the commands yield.
 	Storage Storage
-	Caches  func(name string) (dir string, err error)
-	Limits  measure.Limits
+
+	Caches func(name string) (dir string, err error)
+	Limits measure.Limits
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
