@@ -229,8 +229,11 @@ func TestTokensBoundTheCommands(t *testing.T) {
 		cpus   int
 		builds bool
 		want   int
-	}{{nil, 0, false, 0}, {nil, 0, true, 1}, {&events.Tokens{Min: 2, Max: 4}, 0, true, 2}, {&events.Tokens{Min: 2, Max: 4, Got: 3}, 3, false, 3}} {
+	}{{nil, 0, false, 0}, {nil, 0, true, 1}, {&events.Tokens{Min: 2, Max: 4}, 2, true, 2}, {&events.Tokens{Min: 2, Max: 4, Got: 3}, 3, false, 3}} {
 		spec := events.JobSpec{Tokens: test.tokens}
+		if test.cpus > 0 {
+			spec.Requires = []string{"cpus=2"}
+		}
 		limits, err := limitsOf(spec)
 		if got := tokensOf(spec, suite.StepsPlan{Builds: test.builds}); got != test.want || err != nil || limits.CPUs != test.cpus {
 			t.Errorf("%+v: %d tokens, %+v, %v", test.tokens, got, limits, err)

@@ -121,11 +121,11 @@ func limitsOf(spec events.JobSpec) (measure.Limits, error) {
 	if err != nil {
 		return measure.Limits{}, fmt.Errorf("read what job %s requires: %w; if the core is newer than this collector, update the collector", spec.ID, err)
 	}
-	cpus := need.CPUs()
-	if t := spec.Tokens; t != nil && t.Got > 0 {
-		cpus = t.Got
+	limits := measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: need.CPUs()}
+	if t := spec.Tokens; t != nil && limits.CPUs > 0 {
+		limits.CPUs = max(limits.CPUs, t.Got)
 	}
-	return measure.Limits{Memory: need.MemoryMiB() << 20, CPUs: cpus}, nil
+	return limits, nil
 }
 
 // programs returns the programs that a suite measures, from their place on this machine.

@@ -93,9 +93,11 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 type steps struct {
 	job  Steps
 	slot *Slot
-	sink Sink
-	// src is the directory in which they run, source that of the program.
-	src, source string
+	// source is the directory of the program.
+	source string
+	sink   Sink
+	// src is the directory in which they run.
+	src string
 	// required says which of the patterns to require were found, left how many bytes of output were not looked at.
 	required []bool
 	left     int64
