@@ -13,6 +13,9 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
+// maxOutputFiles bounds the files, directories and links of one output.
+const maxOutputFiles = 100_000
+
 var errNoStore = errors.New("this collector has no store of outputs: update it, and the core")
 
 // built returns an input of a job as the store of artifacts wants it.
@@ -63,7 +66,7 @@ func (m *Machine) input(spec events.JobSpec, d suite.Definitions, sink Sink) fun
 
 // storage returns where a job puts what it yields.
 func (m *Machine) storage(spec events.JobSpec, sink Sink) runner.Storage {
-	return runner.Storage{MaxBytes: blob.MaxBytes, Store: func(ctx context.Context, o events.Output, upload bool, content io.Reader) error {
+	return runner.Storage{MaxBytes: blob.MaxBytes, MaxFiles: maxOutputFiles, Store: func(ctx context.Context, o events.Output, upload bool, content io.Reader) error {
 		if m.Blobs == nil {
 			return fmt.Errorf("%w: %w", runner.ErrOutput, errNoStore)
 		}

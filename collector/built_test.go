@@ -14,6 +14,7 @@ import (
 
 	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/collector/runner"
+	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -182,14 +183,57 @@ func TestTheSidesOfAPairHaveTheirInputs(t *testing.T) {
 	}
 }
 
+// A pair is measured from what two jobs built, each side from its own.
+func TestAPairOfBuiltArtifactsIsMeasured(t *testing.T) {
+	d, dir := built(t)
+	m := machine(t, map[string]string{"sleepy": dir})
+	m.Blobs, m.Lane = &blob.Memory{}, builders
+	s := sinkOn(memory.New(memory.Config{}))
+	for _, tag := range []events.Tag{"v1", "v2"} {
+		s.a.spec.Inputs = append([]events.Input{build(t, m, d, tag)}, s.a.spec.Inputs...)
+	}
+	s.a.c.Bench, s.a.sink, s.a.spec = m, s, kindOf(d, "compile", "v2", s.a.spec.Inputs...)
+	s.of = s.a.spec.Artifact
+	s.a.spec.Matched, s.a.spec.Against = true, &events.Artifact{Suite: d.Name, Tag: "v1", Kind: events.Master}
+	d.Benchmarks[0].Command = []string{"sh", "-c", "{artifact}/bin/program >> " + dir + "/ran"}
+	if err := errors.Join(s.a.pair(t.Context(), d), s.flush(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	ran, err := os.ReadFile(filepath.Join(dir, "ran"))
+	if err != nil || string(ran) != "one\none\ntwo\ntwo\n" || s.measured != 1 {
+		t.Errorf("%q, %v, measured %d", ran, err, s.measured)
+	}
+}
+
+func TestAnOutputIsRecorded(t *testing.T) {
+	d, _ := built(t)
+	m := machine(t, nil)
+	m.Blobs, m.Lane = &blob.Memory{}, builders
+	s := sinkOn(memory.New(memory.Config{}))
+	s.a.spec = kindOf(d, "build", "v1")
+	if err := m.Run(t.Context(), s.a.spec, d, never, s); err != nil {
+		t.Fatal(err)
+	}
+	history, err := s.a.c.Log.Read(t.Context(), events.ResultSubject(s.a.c.Lane, s.a.spec.ID))
+	if err != nil || len(history) != 1 {
+		t.Fatal(history, err)
+	}
+	if f := history[0].Fact.(events.OutputStored); f.Name != "program" || f.Upload || f.Bytes == 0 || s.phases.Run == 0 && s.phases.Prepare == 0 {
+		t.Errorf("%+v, %+v", f, s.phases)
+	}
+}
+
 func TestTokensBoundTheCommands(t *testing.T) {
 	for _, test := range []struct {
 		tokens *events.Tokens
 		cpus   int
 		builds bool
 		want   int
-	}{{nil, 0, false, 0}, {nil, 0, true, 1}, {&events.Tokens{Min: 2, Max: 4}, 0, true, 2}, {&events.Tokens{Min: 2, Max: 4, Got: 3}, 3, false, 3}} {
+	}{{nil, 0, false, 0}, {nil, 0, true, 1}, {&events.Tokens{Min: 2, Max: 4}, 2, true, 2}, {&events.Tokens{Min: 2, Max: 4, Got: 3}, 3, false, 3}} {
 		spec := events.JobSpec{Tokens: test.tokens}
+		if test.cpus > 0 {
+			spec.Requires = []string{"cpus=2"}
+		}
 		limits, err := limitsOf(spec)
 		if got := tokensOf(spec, suite.StepsPlan{Builds: test.builds}); got != test.want || err != nil || limits.CPUs != test.cpus {
 			t.Errorf("%+v: %d tokens, %+v, %v", test.tokens, got, limits, err)

@@ -91,6 +91,8 @@ type Cmd struct {
 	Env []string
 	// Dir is the working directory; empty means the caller's.
 	Dir string
+	// Files are what the command inherits beside its standard files, as descriptors from FirstFile on.
+	Files Files
 	// Timeout kills the command with all its descendants; 0 means never.
 	Timeout time.Duration
 	// OutputLimit bounds, in bytes, what is kept of stdout and of stderr, each; 0 means 64 KiB.
@@ -111,23 +113,6 @@ type Cmd struct {
 	// comes after Run has returned. The text belongs to the caller. The command waits for slow calls: leave Lines nil for
 	// commands whose time is measured.
 	Lines func(text []byte)
-	// Files are what the command inherits beside its standard files, as descriptors from FirstFile on.
-	Files Files
-}
-
-// FirstFile is the descriptor of the first of a command's Files.
-const FirstFile = 3
-
-// Files are open files. An order to a shim has only their number: the shim inherits them.
-type Files []*os.File
-
-// GobEncode implements gob.GobEncoder.
-func (f Files) GobEncode() ([]byte, error) { return make([]byte, len(f)), nil }
-
-// GobDecode implements gob.GobDecoder.
-func (f *Files) GobDecode(data []byte) error {
-	*f = make(Files, len(data))
-	return nil
 }
 
 // Limits are the most that a command with all its descendants may use. They need a cgroup with controllers, see

@@ -84,7 +84,7 @@ func buildOf(t *testing.T, outputs string, scripts ...string) (runner.Steps, *sh
 	s := &shelf{t: t}
 	job.Plan.Builds, job.Tokens = true, 1
 	job.Plan.Outputs = pathsOf(t, outputs)
-	job.Storage = runner.Storage{MaxBytes: 64 << 20, Store: s.store}
+	job.Storage = runner.Storage{MaxBytes: 64 << 20, MaxFiles: 1000, Store: s.store}
 	return job, s
 }
 
@@ -163,7 +163,7 @@ func TestWhatCannotBeAnOutputIsRefused(t *testing.T) {
 		{"a pipe", "mkdir d; mkfifo d/f", `output: output p: "d/f" is neither a file, a directory nor a link`},
 		{"a socket", `mkdir d; perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "d/s", Listen => 1) or die'`, `output: output p: "d/s" is neither a file, a directory nor a link`},
 		{"too large", "mkdir d; truncate -s 1T d/f", "output: output p: it has more than 64 MiB"},
-		{"too many", "mkdir d; cd d; seq 100001 | xargs touch", "output: output p: it has more than 100000 files"},
+		{"too many", "mkdir d; cd d; seq 1001 | xargs touch", "output: output p: it has more than 1000 files"},
 		{"another directory", "mkdir ../moved; mv ../src ../gone; ln -s /etc ../src", "output: output p: the directory of the steps is no directory any more: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -25,6 +25,10 @@ type Job struct {
 	Cache string
 	// Source puts the program of a benchmark into dir, which does not exist yet.
 	Source func(ctx context.Context, b suite.BenchmarkDef, dir string) error
+	// Uploads are what is kept, for people to look at, of the files of each benchmark after its last iteration: by Storage,
+	// under the name of the upload and of the benchmark.
+	Uploads []suite.StoredPaths
+	Storage Storage
 	// Done reports whether a test case is already measured; the runner does not measure such a case again. Nil means
 	// that no case is.
 	Done func(events.TestCase) bool
@@ -33,10 +37,6 @@ type Job struct {
 	Caches func(name string) (dir string, err error)
 	// Limits bound each command of the job, those that prepare a benchmark too.
 	Limits measure.Limits
-	// Uploads are what is kept, for people to look at, of the files of each benchmark after its last iteration: by Storage,
-	// under the name of the upload and of the benchmark.
-	Uploads []suite.StoredPaths
-	Storage Storage
 	// Turn waits until the machine may measure. It is called before each benchmark is measured; the first call waits. The
 	// file that it returns is held by each command from then on, also if this process dies. Nil: nothing else uses the machine.
 	Turn func(ctx context.Context) (*os.File, error)

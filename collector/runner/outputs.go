@@ -25,12 +25,8 @@ import (
 // An output is a tar file that depends on nothing but the names and the content of its files, on their being executable,
 // and on the targets of links. So an equal tree has an equal digest, wherever and whenever it was built.
 
-const (
-	// maxOutputFiles bounds the files, directories and links of one output.
-	maxOutputFiles = 100_000
-	// tarOverhead is at least what an entry takes in a tar file beside its content.
-	tarOverhead = 512
-)
+// tarOverhead is at least what an entry takes in a tar file beside its content, in bytes.
+const tarOverhead = 512
 
 // outputError says why an output cannot be stored. It would be so again.
 type outputError struct{ reason string }
@@ -54,7 +50,7 @@ type treeEntry struct {
 }
 
 // collect returns what the paths match in a directory, sorted by name. The root must stay open while the tree is used.
-func collect(root *os.Root, paths suite.Paths, maxBytes int64) (tree, error) {
+func collect(root *os.Root, paths suite.Paths, to Storage) (tree, error) {
 	t := tree{root: root}
 	var total int64
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -77,11 +73,11 @@ func collect(root *os.Root, paths suite.Paths, maxBytes int64) (tree, error) {
 		if err != nil {
 			return err
 		}
-		if total += e.size + tarOverhead; total > maxBytes {
-			return unfit("it has more than %d MiB", maxBytes>>20)
+		if total += e.size + tarOverhead; total > to.MaxBytes {
+			return unfit("it has more than %d MiB", to.MaxBytes>>20)
 		}
-		if t.entries = append(t.entries, e); len(t.entries) > maxOutputFiles {
-			return unfit("it has more than %d files", maxOutputFiles)
+		if t.entries = append(t.entries, e); len(t.entries) > to.MaxFiles {
+			return unfit("it has more than %d files", to.MaxFiles)
 		}
 		return nil
 	})
@@ -197,8 +193,9 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // Storage is where outputs go.
 type Storage struct {
-	// MaxBytes is how large one can be.
+	// MaxBytes is how large one can be, MaxFiles how many files, directories and links it can have.
 	MaxBytes int64
+	MaxFiles int
 	// Store stores an output of the job, or an upload, and says so. It returns ErrOutput if that would fail again.
 	Store func(ctx context.Context, o events.Output, upload bool, content io.Reader) error
 }
@@ -220,8 +217,7 @@ func store(ctx context.Context, slot, src string, what suite.StoredPaths, as str
 		return unfit("the directory of the steps is no directory any more: %v", err)
 	}
 	defer root.Close()
-	maxBytes := to.MaxBytes
-	t, err := collect(root, what.Paths, maxBytes)
+	t, err := collect(root, what.Paths, to)
 	switch {
 	case err != nil:
 		return err
@@ -232,8 +228,8 @@ func store(ctx context.Context, slot, src string, what suite.StoredPaths, as str
 	if err != nil {
 		return err
 	}
-	if o.Bytes > maxBytes {
-		return unfit("it has more than %d MiB", maxBytes>>20)
+	if o.Bytes > to.MaxBytes {
+		return unfit("it has more than %d MiB", to.MaxBytes>>20)
 	}
 	sink.Log(fmt.Sprintf("storing %s: %s, %d bytes, %.12s", as, phrase.Count(len(t.entries), "file"), o.Bytes, o.Digest))
 	r, w := io.Pipe()

@@ -26,8 +26,6 @@ type Steps struct {
 	Cache     string
 	// Source puts the program into dir, which does not exist yet. It is called only if the plan has a program.
 	Source func(dir string) error
-	Caches func(name string) (dir string, err error)
-	Limits measure.Limits
 	// Trees are put into the directory in which the commands run, by CheckOut, into directories that are empty. The one with
 	// the path "." is that directory itself.
 	Trees    []events.Checkout
@@ -41,6 +39,9 @@ type Steps struct {
 	Storage Storage
 	// Turn is as in a Job. The caller ends the turn.
 	Turn func(ctx context.Context) (*os.File, error)
+
+	Caches func(name string) (dir string, err error)
+	Limits measure.Limits
 }
 
 // StepsError says why the commands of a job are no success. They would end so again.
@@ -160,7 +161,7 @@ func (s *steps) program() error {
 	if err := s.slot.clear(); err != nil {
 		return err
 	}
-	if s.job.Plan.Builds {
+	if s.source = s.src; s.job.Plan.Builds {
 		s.source = s.slot.Path("program")
 	}
 	if s.job.Plan.Builds || s.job.Plan.Source == "" {
@@ -186,26 +187,19 @@ func (s *steps) step(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return &StepsError{events.ErrorPrepare, name + ": " + err.Error()}
 	}
-	bin := ""
-	if s.job.Toolchain.Dir != "" {
-		bin = filepath.Join(s.job.Toolchain.Dir, "bin")
-	}
-	turns, err := s.newTurns()
+	turns, err := s.newTurns(name)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTransient, err)
 	}
-	cmd, err := s.slot.Command(s.src, slices.Concat(s.slot.Env(bin), turns.env, s.job.Plan.Env), argv)
+	defer turns.end()
+	cmd, err := s.command(turns, argv)
 	if err != nil {
-		turns.end(name)
 		return &StepsError{events.ErrorCommand, name + ": " + err.Error()}
 	}
 	seen := &reading{plan: &s.job.Plan, to: s.sink.Output, said: s.said, required: make([]bool, len(s.required))}
-	cmd.Timeout, cmd.Lines, cmd.Files = s.job.Plan.Timeout, seen.lines, turns.files
+	cmd.Timeout, cmd.Lines = s.job.Plan.Timeout, seen.lines
 	s.sink.Log(name + ": " + strings.Join(argv, " "))
-	begun := time.Now()
 	out, err := s.slot.measure.Run(ctx, cmd)
-	s.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(begun))
-	turns.end(name)
 	switch {
 	case errors.Is(err, measure.ErrStart):
 		return &StepsError{events.ErrorCommand, fmt.Sprintf("%s: %v", name, err)}

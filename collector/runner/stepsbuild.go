@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
@@ -109,16 +111,29 @@ func keep(ctx context.Context, slot, src string, u suite.StoredPaths, as string,
 	}
 }
 
+// command returns a command of the job. What its kind sets in the environment comes last.
+func (s *steps) command(t *turns, argv []string) (measure.Cmd, error) {
+	bin := ""
+	if s.job.Toolchain.Dir != "" {
+		bin = filepath.Join(s.job.Toolchain.Dir, "bin")
+	}
+	cmd, err := s.slot.Command(s.src, slices.Concat(s.slot.Env(bin), t.env, s.job.Plan.Env), argv)
+	cmd.Files = t.files
+	return cmd, err
+}
+
 // turns are the jobserver of one command, if it has one.
 type turns struct {
 	steps  *steps
+	name   string
+	begun  time.Time
 	server *jobserver.Server
 	files  measure.Files
 	env    []string
 }
 
-func (s *steps) newTurns() (*turns, error) {
-	t := &turns{steps: s}
+func (s *steps) newTurns(name string) (*turns, error) {
+	t := &turns{steps: s, name: name, begun: time.Now()}
 	if s.job.Tokens == 0 {
 		return t, nil
 	}
@@ -131,18 +146,20 @@ func (s *steps) newTurns() (*turns, error) {
 }
 
 // end ends the jobserver of a command that has ended with all its descendants, and tells which tokens were not in their
-// place.
-func (t *turns) end(name string) {
+// place, and how long it took.
+func (t *turns) end() {
+	sink := t.steps.sink
+	sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(t.begun))
 	if t.server == nil {
 		return
 	}
 	missing, surplus, err := t.server.Close()
 	switch {
 	case err != nil:
-		t.steps.sink.Log(fmt.Sprintf("%s: %v", name, err))
+		sink.Log(fmt.Sprintf("%s: %v", t.name, err))
 	case missing > 0 || surplus > 0:
-		t.steps.sink.Counted(events.JobserverCount{Missing: missing, Surplus: surplus})
-		t.steps.sink.Log(fmt.Sprintf("%s: of the tokens of its jobserver %d were not given back, and %d were written that were never taken; the next command begins with all of them",
-			name, missing, surplus))
+		sink.Counted(events.JobserverCount{Missing: missing, Surplus: surplus})
+		sink.Log(fmt.Sprintf("%s: of the tokens of its jobserver %d were not given back, and %d were written that were never taken; the next command begins with all of them",
+			t.name, missing, surplus))
 	}
 }

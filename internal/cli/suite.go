@@ -134,7 +134,7 @@ func (c *suiteShowCmd) Run(_ context.Context, p *Program) error {
 		return fmt.Sprintf("%s (%s%s)", t.Name, phrase.Count(t.Sets, "set"), when(t.Optional, ", optional"))
 	}))
 	fmt.Fprintf(p.Stdout, "%-10s %s\n", "kinds", names(d.Kinds, func(k suite.Kind) string {
-		return string(k.Name) + when(k.RunsCommands(), " (runs commands)")
+		return string(k.Name) + when(k.Does == suite.DoesCommand, " (runs commands)") + when(k.Builds(), " (builds)")
 	}))
 	fmt.Fprintf(p.Stdout, "%-10s %s\n", "profiles", names(d.Profiles, func(x suite.Profile) string {
 		return string(x.Name) + when(x.OnRequest, " (on request)")

@@ -52,14 +52,14 @@ type StepsPlan struct {
 	Builds       bool
 	Source       string
 	SourceDigest events.Digest
-	Success      Success
+	// Outputs and Uploads are what is stored of the files that they leave.
+	Outputs, Uploads []StoredPaths
+	Success          Success
 	// Fail and Require are those of Success, compiled.
 	Fail, Require []*regexp.Regexp
 	Diagnostics   Diagnostics
 	// Case has the metrics, if there are any.
 	Case events.TestCase
-	// Outputs and Uploads are what is stored of the files that they leave.
-	Outputs, Uploads []StoredPaths
 }
 
 // StoredPaths is a part of a tree that is stored under a name, and after which step: 0 for the end.
