@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
@@ -67,7 +68,9 @@ func (r *Runner) RunSteps(ctx context.Context, job Steps, sink Sink) error {
 	}
 	slot := &Slot{Dir: job.Slot, Cache: job.Cache, caches: job.Caches, measure: limited, log: sink.Log}
 	run := &steps{job: job, slot: slot, sink: sink, src: slot.Path("src"), required: make([]bool, len(job.Plan.Require))}
+	began := time.Now()
 	err = run.run(ctx)
+	sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(began))
 	var failed *StepsError
 	switch {
 	case ctx.Err() != nil:
