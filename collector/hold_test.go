@@ -2,11 +2,13 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/suite"
 )
 
 // What a command of the machine's own configuration breaks is given back, spends no attempt and no time of the job, and
@@ -63,6 +65,34 @@ func TestAMachineThatIsNotReadyAfterwards(t *testing.T) {
 			}
 			if err := p.end(); err != nil {
 				t.Error(err)
+			}
+		})
+	})
+}
+
+// waiting waits for its turn for ever, and says so.
+type waiting struct{}
+
+func (waiting) Run(ctx context.Context, _ events.JobSpec, _ suite.Definitions, _ func(events.TestCase) bool, sink Sink) error {
+	sink.Waits("its turn on the machine")
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A collector that drains finishes the job in hand, but not one that has only waited.
+func TestADrainEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		onStage(t, func(s *stage) {
+			p := s.start("c0", pool0, "i1", waiting{})
+			s.dispatch(pool0, 1, s.matched("j1"), 0, 0)
+			await(s, events.WorkSubject(pool0), func(events.JobDequeued) bool { return true })
+			s.tell(events.CollectorDraining{Name: "c0", Reason: "new disks"})
+			f := await(s, events.WorkSubject(pool0), func(events.AttemptReleased) bool { return true })
+			if f.Reason != "drain" || f.Transient || f.Unready {
+				t.Errorf("given back as %+v", f)
+			}
+			if err := <-p.ended; !errors.Is(err, ErrLeave) {
+				t.Errorf("it ended with %v", err)
 			}
 		})
 	})

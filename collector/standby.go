@@ -11,11 +11,12 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// errDeactivated, errRemoved and errQuarantined are causes: the attempt is stopped and its job given back at once.
+// These are causes: the attempt is stopped and its job given back at once. A drain stops only an attempt that waits.
 var (
 	errDeactivated = errors.New("the collector was deactivated")
 	errRemoved     = errors.New("the collector was removed")
 	errQuarantined = errors.New("the collector was quarantined")
+	errDrained     = errors.New("drain")
 )
 
 // turn says whether this collector may begin jobs: it serves its lane, and it was not asked to leave. It holds what
@@ -217,6 +218,8 @@ func (c *Collector) askedToLeave(ctx context.Context) bool {
 		c.stopAttempt(errQuarantined)
 	case !s.Active && s.AtOnce:
 		c.stopAttempt(errDeactivated)
+	default:
+		c.stopWaiting()
 	}
 	return true
 }
@@ -227,6 +230,15 @@ func (c *Collector) sayOnline(ctx context.Context) {
 	defer cancel()
 	if err := c.announce(ctx, c.online()); err != nil && ctx.Err() == nil {
 		c.Logger.Warn("the return could not be recorded", "error", err)
+	}
+}
+
+// stopWaiting gives the job in hand back if it waits for its turn on the machine.
+func (c *Collector) stopWaiting() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attempt != nil && c.progress.waits != "" {
+		c.attempt.stop(errDrained)
 	}
 }
 

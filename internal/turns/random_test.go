@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const dirVariable, kindVariable = "TACHO_TEST_TURNS", "TACHO_TEST_TURNS_KIND"
@@ -53,10 +55,10 @@ func takeTurns(dir string, kind Kind) error {
 			return err
 		}
 		fmt.Println(clock())
-		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		retry.Sleep(context.Background(), time.Duration(rand.IntN(20))*time.Millisecond)
 		fmt.Println(clock())
 		turn.Release()
-		time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+		retry.Sleep(context.Background(), time.Duration(rand.IntN(10))*time.Millisecond)
 	}
 }
 
