@@ -50,3 +50,14 @@ func ExampleShort() {
 	fmt.Println(phrase.Short("323f521bc6d8f2b966ba7838a3f3ee364e760b7e"), phrase.Short("go1.26.0"), phrase.Short("323f521bc6d8"))
 	// Output: 323f521bc6 go1.26.0 323f521bc6d8
 }
+
+func ExampleBytes() {
+	for _, n := range []int64{0, 1023, 1536, 20 << 30} {
+		fmt.Println(phrase.Bytes(n))
+	}
+	// Output:
+	// 0 B
+	// 1023 B
+	// 1.5 KiB
+	// 20 GiB
+}
