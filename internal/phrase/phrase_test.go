@@ -55,3 +55,14 @@ func ExampleThousands() {
 	fmt.Println(phrase.Thousands(0), phrase.Thousands(999), phrase.Thousands(-1000), phrase.Thousands(1073741824))
 	// Output: 0 999 -1,000 1,073,741,824
 }
+
+func ExampleBytes() {
+	for _, n := range []int64{0, 1023, 1536, 20 << 30} {
+		fmt.Println(phrase.Bytes(n))
+	}
+	// Output:
+	// 0 B
+	// 1023 B
+	// 1.5 KiB
+	// 20 GiB
+}
