@@ -72,7 +72,7 @@ var neighbours = map[string][]string{
 }
 
 // known are the packages that internal ones may import: the words that they need, and the log.
-var known = []string{"events", "rules/suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
+var known = []string{"events", "internal/phrase", "rules/suite", "eventlog", "eventlog/jetstream", "eventlog/memory", "eventlog/door"}
 
 // stages are internal packages that put whole parts together. They may import anything. Only tests may import them.
 var stages = []string{"internal/farm", "internal/attack"}
