@@ -21,8 +21,12 @@ func (f *graphFarm) outcomes(id events.RequestID) (jobs string, ends int) {
 		case events.JobFinished:
 			all = append(all, f.kindOf(fact.JobID)+map[events.Outcome]string{events.Success: "+", events.Failure: "-", events.Cancelled: "?"}[fact.Outcome])
 		case events.JobsWithdrawn:
+			sign := "?"
+			if fact.Skipped {
+				sign = "/"
+			}
 			for _, j := range fact.Jobs {
-				all = append(all, f.kindOf(j)+map[bool]string{true: "/", false: "?"}[fact.Skipped])
+				all = append(all, f.kindOf(j)+sign)
 			}
 		case events.RequestCompleted, events.RequestFailed:
 			ends++
