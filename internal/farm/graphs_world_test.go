@@ -113,12 +113,17 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		if r.IntN(4) == 0 {
 			k.When = "request = 'try'"
 		}
+		if r.IntN(3) == 0 {
+			k.Does, k.Steps, k.Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}
+		}
 		for on := range i {
 			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
 				continue
 			}
 			need := suite.KindNeed{Kind: d.Kinds[on].Name}
-			if r.IntN(3) == 0 {
+			if d.Kinds[on].Builds() && r.IntN(3) > 0 {
+				need.Output = "out"
+			} else if r.IntN(3) == 0 {
 				need.Until = events.UntilEnded
 				need.Across = []string{"all"}
 			}
@@ -147,7 +152,7 @@ func nameOn(lane events.Lane) events.CollectorName {
 
 // back brings a collector back, wherever it was.
 func (w *graphWorld) back(name events.CollectorName) {
-	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 }
 
 // pass lets simulated time pass.
@@ -378,6 +383,18 @@ func (w *graphWorld) work(at events.Lane) bool {
 		}
 		d, open := lane.Dispatches[place]
 		return open && tell(job.Dequeue{Place: place, Job: d.Job, Collector: nameOn(at), Instance: "i", MaxAttempts: 9, Attempt: d.Attempt, Lost: d.Lost})
+	}
+	d := lane.Dispatches[lane.Work.Place]
+	if k, _ := w.suite.Kind(d.Job.Kind); k.Builds() && w.r.IntN(2) == 0 {
+		w.say(events.OutputStored{
+			Lane: at, JobID: d.Job.ID, Collector: nameOn(at), Token: lane.Work.Token, Attempt: lane.Work.Lane.Attempt,
+			Output: events.Output{Name: "out", Digest: events.Digest(d.Job.ID), Bytes: 1}, Upload: w.r.IntN(8) == 0,
+		})
+		return true
+	}
+	if len(d.Job.Inputs) > 0 && w.r.IntN(5) == 0 {
+		why := fmt.Sprintf("output %s of job %s is not in the store", d.Job.Inputs[0].Name, d.Job.Inputs[0].JobID)
+		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: why, Fault: events.ErrorOutput, At: w.now})
 	}
 	switch w.r.IntN(10) {
 	case 0:

@@ -33,35 +33,21 @@ func (l *Ledger) foldGone(j *Job, f events.JobFinished, inputs []events.Input, s
 		for _, at := range l.in[j.ID] {
 			at.graph.States.Inputs(at.number, func(on int, output string) {
 				if had, ok := l.inputOf(at.graph.Jobs[on], output); ok && output == in.Name && had.JobID == in.JobID {
-					at.graph.lost(on, output, j.ID, seq)
+					at.graph.lost(on, output, j.ID, in.JobID, seq)
 					l.Amending[at.graph.Request] = true
 				}
 			})
 		}
-		l.gone(in)
-	}
-}
-
-// gone forgets an output that the store does not have.
-func (l *Ledger) gone(in events.Input) {
-	all := l.Outputs[in.JobID]
-	i := slices.IndexFunc(all, func(y Yielded) bool { return y.Name == in.Name && y.Lane == in.Lane && y.Digest == in.Digest })
-	if i < 0 {
-		return
-	}
-	l.unstore(in.JobID, all[i])
-	if l.Outputs[in.JobID] = slices.Delete(slices.Clone(all), i, i+1); len(l.Outputs[in.JobID]) == 0 {
-		delete(l.Outputs, in.JobID)
 	}
 }
 
 // lost notes that a job failed for an output. One that was made again and is gone once more stays so: a person has to look.
-func (g *Graph) lost(on int, output string, failed events.JobID, seq events.Seq) {
+func (g *Graph) lost(on int, output string, failed, yielded events.JobID, seq events.Seq) {
 	i := slices.IndexFunc(g.Gone, func(o Gone) bool { return o.On == on && o.Output == output })
 	switch {
 	case i < 0:
 		g.Gone = append(g.Gone, Gone{On: on, Output: output, Failed: []events.JobID{failed}, Cause: seq})
-	case !g.Gone[i].Remade:
+	case !g.Gone[i].Remade, g.Jobs[on] != yielded: // it used what was there before
 		g.Gone[i].Failed = append(slices.Clip(g.Gone[i].Failed), failed)
 	}
 }
