@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
@@ -48,6 +49,8 @@ type Config struct {
 	SLA config.SLA
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
+	// Blobs holds what jobs stored. If it is nil, nothing of that can be fetched.
+	Blobs blob.Store
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
 	// this process decides nothing.
 	Ledger func() (at events.Seq, current bool)

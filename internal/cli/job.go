@@ -10,10 +10,11 @@ import (
 )
 
 type jobCmd struct {
-	Show  jobShowCmd  `cmd:"" help:"Show a job with its attempts, and what jobs like it used."`
-	Why   jobWhyCmd   `cmd:"" help:"Say why a job waits."`
-	Rerun jobRerunCmd `cmd:"" help:"Run jobs of a request that is in progress again."`
-	Force jobForceCmd `cmd:"" help:"Let a job run that is blocked or skipped, whatever became of the jobs that it needs."`
+	Show   jobShowCmd   `cmd:"" help:"Show a job with its attempts, and what jobs like it used."`
+	Why    jobWhyCmd    `cmd:"" help:"Say why a job waits."`
+	Output jobOutputCmd `cmd:"" help:"Fetch what a job stored: an output or an upload."`
+	Rerun  jobRerunCmd  `cmd:"" help:"Run jobs of a request that is in progress again."`
+	Force  jobForceCmd  `cmd:"" help:"Let a job run that is blocked or skipped, whatever became of the jobs that it needs."`
 }
 
 type jobForceCmd struct {

@@ -243,7 +243,7 @@ func (w *graphWorld) want() {
 			wish.Iterations = 1 + w.r.IntN(3)
 		}
 	}
-	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(6) == 0 {
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(3) == 0 {
 		jobs := graphs[w.r.IntN(len(graphs))].Jobs
 		wish = events.GraphWanted{
 			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{jobs[w.r.IntN(len(jobs))]}, Reason: "it is harmless",
