@@ -244,9 +244,16 @@ func (w *graphWorld) want() {
 		}
 	}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(3) == 0 {
-		jobs := graphs[w.r.IntN(len(graphs))].Jobs
+		g := graphs[w.r.IntN(len(graphs))]
+		number := w.r.IntN(len(g.Jobs))
+		for range len(g.Jobs) { // one that waits, if there is any
+			if state := g.States.State(number); state == graph.Blocked || state == graph.Skipped {
+				break
+			}
+			number = (number + 1) % len(g.Jobs)
+		}
 		wish = events.GraphWanted{
-			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{jobs[w.r.IntN(len(jobs))]}, Reason: "it is harmless",
+			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{g.Jobs[number]}, Reason: "it is harmless",
 		}
 	}
 	w.say(wish)
