@@ -195,7 +195,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 		if n.State == string(graph.Blocked) {
 			why = "waits for " + fewOf(unmet)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)")+when(n.StaleInput, " (stale input)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)") + when(n.StaleInput, " (stale input)"), string(n.JobID), n.State, fewOf(all), cmp.Or(why, firstLine(n.Reason))})
 	}
 	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
 	if err != nil || len(g.Measured) == 0 {

@@ -30,7 +30,9 @@ func (c *jobOutputCmd) Run(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	fetch := func(w io.Writer) error { return next(cl.JobOutput(ctx, c.Job, c.Name, w), fmt.Sprintf("see `tacho job show %s`", c.Job)) }
+	fetch := func(w io.Writer) error {
+		return next(cl.JobOutput(ctx, c.Job, c.Name, w), fmt.Sprintf("see `tacho job show %s`", c.Job))
+	}
 	if c.To == "-" {
 		return fetch(p.Stdout)
 	}

@@ -244,19 +244,23 @@ func (w *graphWorld) want() {
 		}
 	}
 	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(3) == 0 {
-		g := graphs[w.r.IntN(len(graphs))]
-		number := w.r.IntN(len(g.Jobs))
-		for range len(g.Jobs) { // one that waits, if there is any
-			if state := g.States.State(number); state == graph.Blocked || state == graph.Skipped {
-				break
-			}
-			number = (number + 1) % len(g.Jobs)
-		}
-		wish = events.GraphWanted{
-			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{g.Jobs[number]}, Reason: "it is harmless",
-		}
+		wish = w.force(r.ID, wish.Key, graphs[w.r.IntN(len(graphs))])
 	}
 	w.say(wish)
+}
+
+// force wishes that a job of a graph runs: one that waits and lacks no output, if there is any.
+func (w *graphWorld) force(id events.RequestID, key string, g *ledger.Graph) events.GraphWanted {
+	number := w.r.IntN(len(g.Jobs))
+	for range len(g.Jobs) {
+		lacks := false
+		g.States.Inputs(number, func(on int, output string) { lacks = lacks || g.States.UnmetOutput(number, on, output) })
+		if state := g.States.State(number); !lacks && (state == graph.Blocked || state == graph.Skipped) {
+			break
+		}
+		number = (number + 1) % len(g.Jobs)
+	}
+	return events.GraphWanted{RequestID: id, Key: key, Kind: events.GraphForce, Select: []events.JobID{g.Jobs[number]}, Reason: "it is harmless"}
 }
 
 // submit submits a graph of some jobs that the definitions have, with needs of its own.
@@ -289,6 +293,9 @@ func (w *graphWorld) submit(r *request.Request) {
 func (w *graphWorld) rerunEach() {
 	for _, id := range w.asked {
 		if r := w.ledger.Requests[id]; r.State == events.StateInProgress {
+			for _, g := range w.ledger.Graphs[id] {
+				w.say(w.force(id, fmt.Sprint("force-", g.Number), g))
+			}
 			w.say(events.GraphWanted{RequestID: id, Key: "again", Kind: events.GraphRerun, Where: []string{"state=success"}, Force: true, Reason: "it looks odd"})
 		}
 	}

@@ -40,7 +40,8 @@ func (g *Graph) keep(number int, outputs []string) {
 
 // lose forgets the outputs of a job that runs again.
 func (g *Graph) lose(number int) {
-	if delete(g.stored, number); len(g.stored) == 0 {
+	delete(g.stored, number)
+	if len(g.stored) == 0 {
 		g.stored = nil
 	}
 }
