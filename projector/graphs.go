@@ -111,7 +111,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 	})
 	for _, row := range rows { // the needs of a graph that is not sealed are in the order of the log
 		slices.SortFunc(row.Needs, func(a, b readmodel.GraphNeed) int {
-			return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Until, b.Until), cmp.Compare(a.Output, b.Output))
+			return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Output, b.Output), cmp.Compare(a.Until, b.Until))
 		})
 	}
 	g.written = now

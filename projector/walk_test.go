@@ -236,6 +236,12 @@ func (w *walker) attempt() (events.JobSpec, events.Seq, bool) {
 
 func (w *walker) measure() {
 	if j, token, ok := w.attempt(); ok {
+		if w.r.IntN(2) == 0 {
+			w.tell(events.OutputStored{
+				Lane: j.Lane(), JobID: j.ID, Collector: collectorOf(j.Lane()), Token: token, Attempt: 1, Upload: w.r.IntN(3) == 0,
+				Output: events.Output{Name: []string{"out", "log", "\x00"}[w.r.IntN(3)], Digest: "d\x00", Bytes: int64(w.r.IntN(9)) - 1},
+			})
+		}
 		w.tell(measured(j, token, events.Benchmark(fmt.Sprintf("b%d", w.r.IntN(5))), "gob"))
 	}
 }

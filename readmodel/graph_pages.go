@@ -105,6 +105,8 @@ type Neighbour struct {
 	// Until and Met are those of the need.
 	Until events.Until
 	Met   bool
+	// Output is the output that meets it; empty for the end of the job.
+	Output string
 }
 
 // Neighbours are what a job needs and what needs it in one graph.
@@ -128,6 +130,7 @@ type neighbourRow struct {
 	SideJobs int          `db:"side_jobs"`
 	Until    events.Until `db:"until"`
 	Met      bool         `db:"met"`
+	Output   string       `db:"output"`
 	Number   int          `db:"number"`
 	JobID    events.JobID `db:"job_id"`
 	State    string       `db:"state"`
@@ -205,7 +208,7 @@ func neighbours(g Graph, rows []neighbourRow, parts []differs) Neighbours {
 		if sample := node.sampleName(); sample != "" {
 			name += " · " + sample
 		}
-		one := Neighbour{JobID: row.JobID, Name: name, State: row.State, Until: row.Until, Met: row.Met}
+		one := Neighbour{JobID: row.JobID, Name: name, State: row.State, Until: row.Until, Met: row.Met, Output: row.Output}
 		switch row.Side {
 		case itself:
 			n.Skipped = row.State == string(graph.Skipped)

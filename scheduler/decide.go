@@ -127,7 +127,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	case r.State == events.StateInProgress && s.Open[r.ID] == 0:
 		done, ended := progress(s, r)
 		_, again := decideAgain(s, r)
-		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
+		if !ended || again || s.amends(r) || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
 			return decision{}, false
 		}
 		command = done
@@ -225,9 +225,7 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 		return decision{}, false
 	}
 	spec = spec.Bound(l)
-	if spec.Inputs, ok = s.Inputs(next); !ok {
-		return decision{}, false // what yielded it runs again (decideGone)
-	}
+	spec.Inputs = s.Inputs(next)
 	spec.Tokens = s.Tokens(lane, next)
 	dispatched := events.JobDispatched{
 		Place: lane.Work.Places + 1, Job: spec, Closes: spec.Matched || s.closes(lane, spec),

@@ -14,7 +14,7 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// kinds returns definitions with kinds and their needs: "a b:a c:b n|a" says that b needs a, and n its end. Those with a ! are
+// kinds returns definitions with kinds and their needs: "a b:a c:b n|a o<a" says that b needs a, n its end, and o its output. Those with a ! are
 // switched off for masters. All run on one lane.
 func kinds(words string) suite.Definitions {
 	d := small()
@@ -28,13 +28,21 @@ func kinds(words string) suite.Definitions {
 		if len(w) > 1 {
 			for _, on := range w[2:] {
 				need := suite.KindNeed{Kind: events.JobKind(on)}
-				if w[1] == '|' {
+				switch w[1] {
+				case '|':
 					need.Until = events.UntilEnded
+				case '<':
+					need.Output = "out"
 				}
 				k.Needs = append(k.Needs, need)
 			}
 		}
 		d.Kinds = append(d.Kinds, k)
+	}
+	for i, k := range d.Kinds {
+		if strings.Contains(words, "<"+string(k.Name)) {
+			d.Kinds[i].Does, d.Kinds[i].Steps, d.Kinds[i].Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}
+		}
 	}
 	return d
 }

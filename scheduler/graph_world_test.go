@@ -60,7 +60,7 @@ func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
 			lane := events.Lane{Target: target.Name, Set: events.Set(set)}
 			name := events.CollectorName(fmt.Sprintf("c-%s-%d", target.Name, set))
 			f.fold(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set}, events.LaneAssigned{Lane: lane, Name: name},
-				events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i"})
+				events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsBuild}})
 		}
 	}
 	return f
@@ -72,7 +72,7 @@ func (f *graphFarm) machine(slots int) {
 	for i := range slots {
 		lane, name := events.PoolLane("p", i), events.CollectorName(fmt.Sprint("m-", i))
 		f.fold(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: "m"}, events.LaneAssigned{Lane: lane, Name: name},
-			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 	}
 }
 

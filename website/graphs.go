@@ -122,6 +122,8 @@ type neededRow struct {
 	Name, Link string
 	State      string
 	Met, Ended bool
+	// Output is the output that meets it; empty for the end of the job.
+	Output string
 }
 
 // graphViews returns the graphs of a request for its page.
@@ -279,7 +281,7 @@ func newJobGraphs(graphs []readmodel.Neighbours) []jobGraphView {
 func neededRows(list []readmodel.Neighbour) []neededRow {
 	rows := make([]neededRow, len(list))
 	for i, n := range list {
-		rows[i] = neededRow{Name: n.Name, Link: jobLink(n.JobID), State: n.State, Met: n.Met, Ended: n.Until == events.UntilEnded}
+		rows[i] = neededRow{Name: n.Name, Link: jobLink(n.JobID), State: n.State, Met: n.Met, Ended: n.Until == events.UntilEnded, Output: n.Output}
 	}
 	return rows
 }

@@ -97,6 +97,7 @@ func (s *Server) api() []route {
 		{path: "jobs/{job}/log", summary: "The output of a job", other: []string{"text/plain"}, stream: s.jobLog, effort: lasting, parameters: []parameter{
 			text("follow", "1: continue until the job ends"), text("tell", "1: say in a last line whether the output is complete, if that is known"),
 		}},
+		{path: "jobs/{job}/outputs/{name}", summary: "What a job stored under a name, as a tar file", other: []string{"application/x-tar"}, stream: s.jobOutput, effort: lasting},
 		{path: "accounts", summary: "The configured accounts, by name", answer: []readmodel.Account{}, json: s.accounts, parameters: []parameter{
 			text("after", "only names after this one"), limit,
 		}},

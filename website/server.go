@@ -51,6 +51,8 @@ type Config struct {
 	Outputs func() (blob.Usage, bool)
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
+	// Blobs holds what jobs stored. If it is nil, nothing of that can be fetched.
+	Blobs blob.Store
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
 	// this process decides nothing.
 	Ledger func() (at events.Seq, current bool)

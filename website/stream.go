@@ -21,6 +21,21 @@ type stream struct {
 	ctx context.Context
 }
 
+// untilStopped returns a context that ends when the reader leaves or the server stops.
+func (s *Server) untilStopped(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := make(chan struct{})
+	go func() { // ends with cancel
+		defer close(stop)
+		select {
+		case <-s.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(); <-stop }
+}
+
 // open begins a stream. The caller must call closed at its end.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, contentType string) (st *stream, closed func()) {
 	ctx, cancel := context.WithCancel(r.Context())

@@ -74,6 +74,9 @@ type jobPageView struct {
 	Graphs []jobGraphView
 	// SampleOf says what it is a sample of; nil for a job of the base series.
 	SampleOf *readmodel.SampleOf
+	// OutputList is what it stored, StaleInput says that it uses what a job yielded that has failed since.
+	OutputList []readmodel.JobOutput
+	StaleInput bool
 	// Alike is what the last matched jobs like it used, newest first.
 	Alike []readmodel.JobUse
 	// Diagnostics are what its commands had to say; nil for nothing.
@@ -91,7 +94,7 @@ func (s *Server) jobPage(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf}
+	v := jobPageView{jobView: newJobView(found.Job, machines), AttemptList: found.AttemptList, ErrorList: found.ErrorList, Alike: found.Alike, SampleOf: found.SampleOf, OutputList: found.OutputList, StaleInput: found.StaleInput}
 	v.Diagnostics = newDiagnosticsView(found.Diagnostics)
 	graphs, err := s.Reader.Neighbours(r.Context(), found.ID, neighboursShown)
 	if err != nil {

@@ -183,7 +183,7 @@ func (g plannedGraph) jobs(p *Program) error {
 	for _, j := range g.JobList {
 		var needs []string
 		for _, n := range j.Needs {
-			needs = append(needs, needed(names[n.On], n.Until))
+			needs = append(needs, needed(names[n.On], n.Until)+when(n.Output != "", " (output "+n.Output+")"))
 		}
 		rows = append(rows, []string{fmt.Sprint(j.Step), fmt.Sprint(j.Number), j.Name + when(j.Optional, " (optional)"), fewOf(needs)})
 	}

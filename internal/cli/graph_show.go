@@ -189,7 +189,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 		var all, unmet []string
 		for _, need := range n.Needs {
 			if at := g.Node(need.On); at >= 0 {
-				all = append(all, needed(names[at], need.Until))
+				all = append(all, needed(names[at], need.Until)+when(need.Output != "", " (output "+need.Output+")"))
 				if !need.Met {
 					unmet = append(unmet, names[at])
 				}
@@ -199,7 +199,7 @@ func (p *Program) showGraph(g readmodel.Graph, each bool) error {
 		if n.State == string(graph.Blocked) {
 			why = "waits for " + fewOf(unmet)
 		}
-		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)"), string(n.JobID), n.State, fewOf(all), cmp.Or(also(why, n.Expected()), firstLine(n.Reason))})
+		rows = append(rows, []string{fmt.Sprint(n.Number), names[i] + when(n.Optional, " (optional)") + when(n.Forced != "", " (forced)") + when(n.StaleInput, " (stale input)"), string(n.JobID), n.State, fewOf(all), cmp.Or(also(why, n.Expected()), firstLine(n.Reason))})
 	}
 	err := table(p.Stdout, []string{"NUMBER", "NAME", "JOB", "STATE", "NEEDS", "REASON"}, rows)
 	if err != nil || len(g.Measured) == 0 {

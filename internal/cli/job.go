@@ -13,6 +13,7 @@ type jobCmd struct {
 	Show        jobShowCmd        `cmd:"" help:"Show a job with its attempts, and what jobs like it used."`
 	Why         jobWhyCmd         `cmd:"" help:"Say why a job waits."`
 	Diagnostics jobDiagnosticsCmd `cmd:"" help:"Show what the commands of a job had to say: warnings and the like."`
+	Output      jobOutputCmd      `cmd:"" help:"Fetch what a job stored: an output or an upload."`
 	Rerun       jobRerunCmd       `cmd:"" help:"Run jobs of a request that is in progress again."`
 	Force       jobForceCmd       `cmd:"" help:"Let a job run that is blocked or skipped, whatever became of the jobs that it needs."`
 }

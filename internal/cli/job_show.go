@@ -54,8 +54,13 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},
+		{"stale input", when(j.StaleInput, "it uses an output of a job that has failed since")},
+		{"tokens", tokensOf(j.Built)},
 		{"used", used(j.PeakMemoryBytes, j.CPUMS)},
 	})
+	if err := p.storedTables(j); err != nil {
+		return err
+	}
 	if err := p.alikeTable(j.Alike); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority", "in another order than that of creation"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority", "in another order than that of creation", "stale", "ready by an output", "made again"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
 		}
@@ -98,6 +98,8 @@ type standing struct {
 	Forced   bool
 	Begun    bool
 	Rank     int // 0 for none
+	Outputs  []string
+	Stale    bool
 }
 
 // known is what a ledger or the tables know of all graphs, by request, number of the graph, and number of the job; and of
@@ -293,6 +295,19 @@ func (p *pastGraphs) with(l *ledger.Ledger, seen map[string]int) known {
 				if g.States.Forced(number) {
 					seen["forced"]++
 				}
+				if g.States.Stale(number) {
+					seen["stale"]++
+				}
+				g.States.Inputs(number, func(on int, output string) {
+					if slices.Contains(g.States.Outputs(on), output) && !g.States.State(on).Over() && g.States.State(number) == graph.Ready {
+						seen["ready by an output"]++
+					}
+				})
+				for _, gone := range g.Gone {
+					if gone.Remade {
+						seen["made again"]++
+					}
+				}
 				if g.States.Begun(number) && g.States.State(number) == graph.Ready {
 					seen["begun"]++
 				}
@@ -345,13 +360,13 @@ func standings(g *ledger.Graph) map[string]standing {
 	all := map[string]standing{}
 	needs := make([][]readmodel.GraphNeed, len(g.Jobs))
 	g.States.Needs(func(n graph.Need, met bool) {
-		needs[n.Job] = append(needs[n.Job], readmodel.GraphNeed{On: n.On, Until: n.Until, Met: met})
+		needs[n.Job] = append(needs[n.Job], readmodel.GraphNeed{On: n.On, Until: n.Until, Output: n.Output, Met: met})
 	})
 	for number, id := range g.Jobs {
 		if id == "" && len(needs[number]) == 0 {
 			continue // not named yet
 		}
-		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number), Begun: g.States.Begun(number)}
+		s := standing{Job: id, Optional: g.States.Optional(number), State: g.States.State(number), Cause: -1, Needs: needs[number], Forced: g.States.Forced(number), Begun: g.States.Begun(number), Outputs: g.States.Outputs(number), Stale: g.States.Stale(number)}
 		if cause, skipped := g.States.Cause(number); skipped {
 			s.Cause = cause
 		}
@@ -369,13 +384,13 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	k := known{map[string]standing{}, map[events.JobID]string{}, map[queue.Sort][]time.Duration{}, map[string][]events.JobID{}}
 	var key string
 	var s standing
-	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun, coalesce(rank, 0) FROM tacho.graph_job`)
+	rows, err := conn.Query(t.Context(), `SELECT request_id || '/' || graph || '/' || number, job_id, optional, state, coalesce(skipped_by, -1), needs, forced <> '', begun, coalesce(rank, 0), outputs, stale FROM tacho.graph_job`)
 	if err == nil {
-		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun, &s.Rank}, func() error {
+		_, err = pgx.ForEachRow(rows, []any{&key, &s.Job, &s.Optional, &s.State, &s.Cause, &s.Needs, &s.Forced, &s.Begun, &s.Rank, &s.Outputs, &s.Stale}, func() error {
 			if len(s.Needs) == 0 {
 				s.Needs = nil
 			}
-			k.Graphs[key], s.Needs = s, nil
+			k.Graphs[key], s.Needs, s.Outputs = s, nil, nil
 			return nil
 		})
 	}

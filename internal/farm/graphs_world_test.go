@@ -113,12 +113,17 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		if r.IntN(4) == 0 {
 			k.When = "request = 'try'"
 		}
+		if r.IntN(3) == 0 {
+			k.Does, k.Steps, k.Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}
+		}
 		for on := range i {
 			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
 				continue
 			}
 			need := suite.KindNeed{Kind: d.Kinds[on].Name}
-			if r.IntN(3) == 0 {
+			if d.Kinds[on].Builds() && r.IntN(3) > 0 {
+				need.Output = "out"
+			} else if r.IntN(3) == 0 {
 				need.Until = events.UntilEnded
 				need.Across = []string{"all"}
 			}
@@ -147,7 +152,7 @@ func nameOn(lane events.Lane) events.CollectorName {
 
 // back brings a collector back, wherever it was.
 func (w *graphWorld) back(name events.CollectorName) {
-	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 }
 
 // pass lets simulated time pass.
@@ -238,13 +243,24 @@ func (w *graphWorld) want() {
 			wish.Iterations = 1 + w.r.IntN(3)
 		}
 	}
-	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(6) == 0 {
-		jobs := graphs[w.r.IntN(len(graphs))].Jobs
-		wish = events.GraphWanted{
-			RequestID: r.ID, Key: wish.Key, Kind: events.GraphForce, Select: []events.JobID{jobs[w.r.IntN(len(jobs))]}, Reason: "it is harmless",
-		}
+	if graphs := w.ledger.Graphs[r.ID]; len(graphs) > 0 && w.r.IntN(3) == 0 {
+		wish = w.force(r.ID, wish.Key, graphs[w.r.IntN(len(graphs))])
 	}
 	w.say(wish)
+}
+
+// force wishes that a job of a graph runs: one that waits and lacks no output, if there is any.
+func (w *graphWorld) force(id events.RequestID, key string, g *ledger.Graph) events.GraphWanted {
+	number := w.r.IntN(len(g.Jobs))
+	for range len(g.Jobs) {
+		lacks := false
+		g.States.Inputs(number, func(on int, output string) { lacks = lacks || g.States.UnmetOutput(number, on, output) })
+		if state := g.States.State(number); !lacks && (state == graph.Blocked || state == graph.Skipped) {
+			break
+		}
+		number = (number + 1) % len(g.Jobs)
+	}
+	return events.GraphWanted{RequestID: id, Key: key, Kind: events.GraphForce, Select: []events.JobID{g.Jobs[number]}, Reason: "it is harmless"}
 }
 
 // submit submits a graph of some jobs that the definitions have, with needs of its own.
@@ -277,6 +293,9 @@ func (w *graphWorld) submit(r *request.Request) {
 func (w *graphWorld) rerunEach() {
 	for _, id := range w.asked {
 		if r := w.ledger.Requests[id]; r.State == events.StateInProgress {
+			for _, g := range w.ledger.Graphs[id] {
+				w.say(w.force(id, fmt.Sprint("force-", g.Number), g))
+			}
 			w.say(events.GraphWanted{RequestID: id, Key: "again", Kind: events.GraphRerun, Where: []string{"state=success"}, Force: true, Reason: "it looks odd"})
 		}
 	}
@@ -378,6 +397,18 @@ func (w *graphWorld) work(at events.Lane) bool {
 		}
 		d, open := lane.Dispatches[place]
 		return open && tell(job.Dequeue{Place: place, Job: d.Job, Collector: nameOn(at), Instance: "i", MaxAttempts: 9, Attempt: d.Attempt, Lost: d.Lost})
+	}
+	d := lane.Dispatches[lane.Work.Place]
+	if k, _ := w.suite.Kind(d.Job.Kind); k.Builds() && w.r.IntN(2) == 0 {
+		w.say(events.OutputStored{
+			Lane: at, JobID: d.Job.ID, Collector: nameOn(at), Token: lane.Work.Token, Attempt: lane.Work.Lane.Attempt,
+			Output: events.Output{Name: "out", Digest: events.Digest(d.Job.ID), Bytes: 1}, Upload: w.r.IntN(8) == 0,
+		})
+		return true
+	}
+	if len(d.Job.Inputs) > 0 && w.r.IntN(5) == 0 {
+		why := fmt.Sprintf("output %s of job %s is not in the store", d.Job.Inputs[0].Name, d.Job.Inputs[0].JobID)
+		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: why, Fault: events.ErrorOutput, At: w.now})
 	}
 	switch w.r.IntN(10) {
 	case 0:

@@ -254,7 +254,7 @@ func (g *Graph) Settle() []Change {
 
 // sortEdges sorts the edges and finds the first one of each job.
 func (g *Graph) sortEdges() {
-	slices.SortFunc(g.edges, func(a, b edge) int {
+	slices.SortStableFunc(g.edges, func(a, b edge) int {
 		return cmp.Or(cmp.Compare(a.on, b.on), cmp.Compare(a.job, b.job), cmp.Compare(a.output, b.output))
 	})
 	g.from, g.into = make([]int32, len(g.nodes)+1), make([]int32, len(g.nodes)+1)

@@ -40,7 +40,8 @@ func (g *Graph) keep(number int, outputs []string) {
 
 // lose forgets the outputs of a job that runs again.
 func (g *Graph) lose(number int) {
-	if delete(g.stored, number); len(g.stored) == 0 {
+	delete(g.stored, number)
+	if len(g.stored) == 0 {
 		g.stored = nil
 	}
 }
@@ -82,4 +83,15 @@ func (g *Graph) Uses(number int, output string, f func(job int)) {
 			f(int(e.job))
 		}
 	}
+}
+
+// UnmetOutput reports whether a job needs an output of another one that was never stored.
+func (g *Graph) UnmetOutput(number, on int, output string) bool {
+	if !g.settled || !g.has(number) {
+		return false
+	}
+	return slices.ContainsFunc(g.ins[g.into[number]:g.into[number+1]], func(i int32) bool {
+		e := g.edges[i]
+		return int(e.on) == on && e.output == output && !e.met
+	})
 }

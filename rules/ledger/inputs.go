@@ -30,26 +30,24 @@ func (l *Ledger) noteUse(g *Graph, number int) {
 	}
 }
 
-// Inputs returns the outputs that a job uses: that of its artifact first, then in the order of the needs of its kind. It
-// returns false if one of them is not known any more.
-func (l *Ledger) Inputs(j *Job) (inputs []events.Input, known bool) {
+// Inputs returns the outputs that a job uses: that of its artifact first, then in the order of the needs of its kind. One
+// that is not known any more is left out: its collector says so.
+func (l *Ledger) Inputs(j *Job) (inputs []events.Input) {
 	if !j.Uses {
-		return nil, true
+		return nil
 	}
 	at, ok := l.readyIn(j)
 	if !ok {
-		return nil, true // it was forced, or its graph has ended
+		return nil // its graph has ended
 	}
-	known = true
 	at.graph.States.Inputs(at.number, func(on int, output string) {
-		in, has := l.inputOf(at.graph.Jobs[on], output)
-		if known = known && has; has {
+		if in, known := l.inputOf(at.graph.Jobs[on], output); known {
 			inputs = append(inputs, in)
 		}
 	})
 	d := l.Definitions[j.of.definitions]
 	slices.SortStableFunc(inputs, func(a, b events.Input) int { return cmp.Compare(orderOf(d, j, a), orderOf(d, j, b)) })
-	return inputs, known
+	return inputs
 }
 
 // readyIn returns a place of a job in a graph that lets it run; false if there is none.
