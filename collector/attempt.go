@@ -28,6 +28,9 @@ type attempt struct {
 	// stop ends the attempt from outside, with a cause.
 	stop context.CancelCauseFunc
 	sink *sink
+	// key names what the job does, if it is known; from is the run that did it before.
+	key  events.Digest
+	from events.JobID
 	// dispatched is the dispatch that the attempt follows.
 	dispatched events.JobDispatched
 }
@@ -149,7 +152,7 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		}
 		return finish
 	}
-	finish.Outcome = events.Success
+	finish.Outcome, finish.Key, finish.ReusedFrom = events.Success, a.key, a.from
 	return finish
 }
 

@@ -40,6 +40,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
@@ -70,6 +71,8 @@ type Config struct {
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogWriter
 	Bench    Bench
+	// Runs knows what was done before; nil if nothing does: then all jobs run.
+	Runs Runs
 	// Evicted returns the caches that the machine has removed since the last call; nil if it has none.
 	Evicted func() ([]string, error)
 	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
@@ -116,6 +119,9 @@ type Sink interface {
 	Took(phase func(*events.Phases) *int64, d time.Duration)
 	// Counted says how many tokens of the jobserver were not in their place.
 	Counted(j events.JobserverCount)
+	// Recognised says that all that goes into the job is known: tree names the content of its artifact, or of its commit; empty
+	// if the outputs that it uses are all. If taken, an earlier run did the same, and there is nothing left to do.
+	Recognised(ctx context.Context, d suite.Definitions, tree events.Digest) (taken bool, err error)
 	Log(text string)
 }
 
@@ -297,7 +303,7 @@ func because(reason string) string {
 func (c *Collector) online() events.Fact {
 	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
-		Knows: []string{events.KnowsSuite2},
+		Knows: []string{events.KnowsSuite2}, Drivers: runner.Versions(),
 	}
 	if _, pool := c.Lane.Pool(); pool {
 		online.Knows, online.Evicted = append(online.Knows, events.KnowsMatched), c.evicted()

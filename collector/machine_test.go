@@ -37,6 +37,15 @@ type notes struct {
 	diagnosed []events.DiagnosticsSeen
 	phases    events.Phases
 	jobserver events.JobserverCount
+	// recognised are the trees that were recognised, and taken says that an earlier run did the same.
+	recognised []events.Digest
+	taken      bool
+}
+
+// Recognised implements collector.Sink.
+func (n *notes) Recognised(_ context.Context, _ suite.Definitions, tree events.Digest) (bool, error) {
+	n.recognised = append(n.recognised, tree)
+	return n.taken, nil
 }
 
 func (n *notes) Stored(_ context.Context, o events.Output, upload bool) error {

@@ -10,6 +10,7 @@
 //	answer    prolong, give back or end a delivery
 //	beat      claim its name, renew the claim, give it back
 //	output    a piece of a job's output
+//	done      which run did what the job in hand does
 //	read      all events of an aggregate that concerns it (several answers)
 //	old       what collectors of an earlier version ask first; the answer says that they must be updated
 //
@@ -65,6 +66,7 @@ const (
 	verbBeat   Verb = "beat"
 	verbOutput Verb = "output"
 	verbRead   Verb = "read"
+	verbDone   Verb = "done"
 	// verbOld is what collectors of an earlier version ask first. The answer tells their operator to update them.
 	verbOld Verb = "old"
 )
@@ -76,7 +78,7 @@ const OldQuestions = "$JS.API.DIRECT.GET.EVENTS"
 // Verbs returns everything that a collector can ask, each verb with its subject for the collector of that name.
 func Verbs(name events.CollectorName) map[Verb]string {
 	out := map[Verb]string{}
-	for _, v := range []Verb{verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbRead, verbOld} {
+	for _, v := range []Verb{verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbDone, verbRead, verbOld} {
 		out[v] = subject(string(name), v)
 	}
 	return out
@@ -115,6 +117,8 @@ type request struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	// Output is a piece of a job's output.
 	Output *eventlog.LogChunk `json:"output,omitempty"`
+	// Same has the job in hand, and the key of what it does.
+	Same *sameAs `json:"same,omitempty"`
 }
 
 // settlement says what to do with a delivery.
@@ -156,7 +160,9 @@ type answer struct {
 	// Holder is the beat that holds the name, BeatTTL how long a beat lives.
 	Holder  *eventlog.Beat `json:"holder,omitempty"`
 	BeatTTL time.Duration  `json:"beat_ttl,omitempty"`
-	Refusal *refusal       `json:"refusal,omitempty"`
+	// Same is the run that did what a job does.
+	Same    *sameAs  `json:"same,omitempty"`
+	Refusal *refusal `json:"refusal,omitempty"`
 }
 
 // shown is a stored event.

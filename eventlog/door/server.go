@@ -31,6 +31,9 @@ type Config struct {
 	Jobs     Jobs
 	Presence eventlog.Presence
 	JobLogs  eventlog.JobLogs
+	// Stored reports whether an output can still be had, and keeps it from being dropped for a while; nil if this core has no
+	// store of outputs.
+	Stored func(ctx context.Context, lane events.Lane, digest events.Digest) bool
 	// Guard knows the collectors. The caller feeds it (Learn, Told).
 	Guard *Guard
 	// BeatTTL is how long a heartbeat lives.
@@ -234,6 +237,8 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return d.beat(ctx, name, req)
 	case verbOutput:
 		return d.output(ctx, lane, req)
+	case verbDone:
+		return d.done(ctx, name, lane, req)
 	case verbOld: // take has turned it away
 	case verbRead:
 		return d.read(ctx, *standing.Registered, who, req, m)

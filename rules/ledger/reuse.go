@@ -46,17 +46,11 @@ func (l *Ledger) counts(j *Job) bool {
 		!slices.ContainsFunc(l.in[j.ID], func(at place) bool { return at.graph.States.Forced(at.number) })
 }
 
-// Takes reports whether a job may take another one's run over, if their keys are equal. What a person asked to run again runs,
-// and so does what has begun: it may have results of its own.
-func (l *Ledger) Takes(j *Job) bool {
-	return j.Round == 0 && j.Attempt == 0 && !j.State.Terminal() && l.counts(j)
-}
-
 // KeyOf returns the key of a job that waits, as it would have it on a lane; false if it takes nothing over, or if not all that
-// goes into it is known.
+// goes into it is known. What a person asked to run again runs, and so does what has begun: it may have results of its own.
 func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
 	d, known := l.Definitions[j.of.definitions]
-	if !known || d.Version < suite.FormVersion || !l.Takes(j) || j.State != events.JobQueued || j.Place > 0 {
+	if !known || d.Version < suite.FormVersion || j.State != events.JobQueued || j.Place > 0 || j.Round > 0 || j.Attempt > 0 || !l.counts(j) {
 		return "", false
 	}
 	var with suite.Goes
@@ -96,6 +90,39 @@ func (l *Ledger) Taken(j *Job, on events.Lane) (run Run, key events.Digest, ok b
 	}
 	run, ok = l.Done[key]
 	return run, key, ok && run.Job != j.ID && l.Wanted(j)
+}
+
+// Same returns the run that did what a job in hand does; the zero value for none. counts is false if what the job does stands
+// for no other one.
+func (l *Ledger) Same(id events.JobID, key events.Digest) (run Run, counts bool) {
+	j, ok := l.Jobs[id]
+	if !ok || j.State.Terminal() || !l.counts(j) {
+		return Run{}, false
+	}
+	if run = l.Done[key]; j.Round > 0 || j.Attempt > 1 || run.Job == id {
+		run = Run{} // a person asked to run it again, or it may have results of its own
+	}
+	return run, true
+}
+
+// YieldsOf returns what a run yielded of what the kind of a job yields; complete is false if some of it is not known any more.
+func (l *Ledger) YieldsOf(id, run events.JobID) (all []Yielded, complete bool) {
+	j, ok := l.Jobs[id]
+	if !ok {
+		return nil, false
+	}
+	kind, ok := l.Definitions[j.of.definitions].Kind(j.like.Kind)
+	if !ok {
+		return nil, false
+	}
+	for _, o := range kind.Outputs {
+		y, known := l.OutputOf(run, o.Name)
+		if !known {
+			return nil, false
+		}
+		all = append(all, y)
+	}
+	return all, true
 }
 
 // noteAlike notes whether a job stands in a line and can take a run over.
