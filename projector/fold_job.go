@@ -163,6 +163,13 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			j.Measured = f.Measured
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
+		switch {
+		case f.Outcome != events.Success:
+		case f.ReusedFrom != "":
+			s.takeOver(m, j, f.ReusedFrom, f.Key)
+		default:
+			j.Key = events.Digest(cleanText(string(f.Key)))
+		}
 		if countsAsDuration(j) {
 			s.recordDuration(m, j)
 		}
@@ -204,7 +211,7 @@ func (s *state) endAttempt(m moment, r report, state readmodel.AttemptState, rea
 // jobs that went on where another one stopped, and samples, which may measure a part only, do not. A length of 0 means
 // unknown, because a clock was set back.
 func countsAsDuration(j *jobRow) bool {
-	return j.Sample == "" && j.State == events.JobSuccess && j.Measured > 0 && j.Skipped == 0 && j.DurationMS > 0
+	return j.Sample == "" && j.ReusedFrom == "" && j.State == events.JobSuccess && j.Measured > 0 && j.Skipped == 0 && j.DurationMS > 0
 }
 
 // foldResult applies a fact about the results of a job. It counts, whatever became of the job meanwhile,

@@ -53,7 +53,9 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.graphEnded(m, f)
 	case events.JobForced:
 		s.jobForced(m, f)
-	case events.GraphProposed, events.GraphWanted, events.GraphRefused, events.JobReused:
+	case events.JobReused:
+		s.jobReused(m, f)
+	case events.GraphProposed, events.GraphWanted, events.GraphRefused:
 		// They are in the archive; JobsCreated tells what was made.
 	}
 }
