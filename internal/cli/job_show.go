@@ -47,6 +47,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"lane", laneOf(j.Job)},
 		{"reason", j.Reason},
 		{"forced", j.Forced},
+		{"reused", j.Reused()},
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},
