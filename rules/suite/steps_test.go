@@ -92,7 +92,7 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 		{"", `kind "lint" has does = "command" and no steps: write the commands that it runs`},
 		{"steps = [[]]", `steps of kind "lint" has an empty command`},
 		{`steps = [["true"], [""]]`, `steps of kind "lint" has an empty command: remove it`},
-		{`steps = [["echo", "{parent}"]]`, `unknown field {parent}: use {tag}, {target}, {profile}, {backend}, {artifact} or {source}`},
+		{`steps = [["echo", "{parent}"]]`, `unknown field {parent}: use {tag}, {target}, {profile}, {backend}, {artifact}, {source} or {tokens}`},
 		{`steps = [["echo", "{cache:c}"]]`, `{cache:c} is not in the caches of kind "lint"`},
 		{"steps = [" + strings.Repeat(`["true"],`, 65) + "]", "runs 65 commands: use at most 64"},
 		{"steps = [[\"true\"]]\nper_set = true", `kind "lint" has per_set and does = "command"`},
@@ -116,8 +116,8 @@ func TestWrongCommandsAreRefused(t *testing.T) {
 	}
 	for _, test := range []struct{ name, from, to, want string }{
 		{"version 1", "version = 2", "version = 1", `kind "lint" has does = "command": write version = 2 at the head of the file`},
-		{"another word", `does = "command"`, `does = "build"`, `unknown does "build": use measure or command`},
-		{"steps of a kind that measures", `does = "command"`, `does = "measure"`, `steps is only for kinds with does = "command": add it to kind "lint", or remove steps`},
+		{"another word", `does = "command"`, `does = "bake"`, `unknown does "bake": use measure, command or build`},
+		{"steps of a kind that measures", `does = "command"`, `does = "measure"`, `steps is only for kinds with does = "command" or "build": add it to kind "lint", or remove steps`},
 		{"a benchmark", "[[benchmark]]", "[[benchmark]]\nkind = \"lint\"\nname = \"x\"\ncategory = \"primary\"\n[[benchmark]]", `benchmark "x" is of kind "lint", which runs commands`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
