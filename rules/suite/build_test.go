@@ -27,7 +27,7 @@ source = "lint"
 tokens = { min = 2, max = 4 }
 outputs = [{ name = "lib", paths = ["lib/**"], after = 1 }, { name = "program", paths = ["dist/**", "*.txt"] }]
 uploads = [{ name = "log", paths = ["**/*.log"] }]
-checkouts = [{ repository = "https://example.com/q.git", revision = "main", path = "third/q" }]
+checkouts = [{ repository = "https://example.com/q.git", revision = "{tag}", path = "third/q" }]
 retries = 2
 success = { retry_exit = [75] }
 `
@@ -79,11 +79,11 @@ func TestWrongBuildsAreRefused(t *testing.T) {
 		{"steps = [[\"make\"]]\noutputs = [{ name = \"p\", paths = [\"dist/**\"] }, { name = \"q\", paths = [\"dist/bin/*.so\"] }]", `path "dist/bin/*.so" of output "q" may match what "dist/**" of output "p" matches`},
 		{"steps = [[\"make\"]]\noutputs = [{ name = \"p\", paths = [\"p\"], after = 2 }]", `output "p" is stored after step 2, and kind "build" has steps 1 to 1`},
 		{"steps = [[\"make\"]]\noutputs = [{ name = \"p\", paths = [\"p\"] }]\nuploads = [{ name = \"u\", paths = [\"u\"], after = 1 }]", `upload "u" has after`},
-		{"checkouts = [{ repository = \"\", revision = \"main\", path = \"a\" }]" + rest, `has no repository`},
+		{"checkouts = [{ repository = \"\", revision = \"{tag}\", path = \"a\" }]" + rest, `has no repository`},
 		{"checkouts = [{ repository = \"r\", revision = \"--x\", path = \"a\" }]" + rest, `revision "--x" of a checkout`},
-		{"checkouts = [{ repository = \"r\", revision = \"main\", path = \"../a\" }]" + rest, `path of a checkout "../a"`},
-		{"checkouts = [{ repository = \"r\", revision = \"main\", path = \".\" }]" + rest, `is the directory of the steps itself`},
-		{"checkouts = [{ repository = \"r\", revision = \"main\", path = \"a\" }, { repository = \"r\", revision = \"main\", path = \"a/b\" }]" + rest, `overlap: use two directories`},
+		{"checkouts = [{ repository = \"r\", revision = \"{tag}\", path = \"../a\" }]" + rest, `path of a checkout "../a"`},
+		{"checkouts = [{ repository = \"r\", revision = \"{tag}\", path = \".\" }]" + rest, `is the directory of the steps itself`},
+		{"checkouts = [{ repository = \"r\", revision = \"{tag}\", path = \"a\" }, { repository = \"r\", revision = \"{tag}\", path = \"a/b\" }]" + rest, `overlap: use two directories`},
 	} {
 		t.Run(test.want, func(t *testing.T) {
 			_, err := Load("small.toml", []byte(building(t, test.kind+"\n")), nil)

@@ -19,7 +19,7 @@ const (
 
 func (c *checker) artifact(d Definitions) {
 	a := d.Artifact
-	c.reference("artifact.kind", "artifact.kind", a.Kind, []string{ArtifactGoToolchain, ArtifactURL, ArtifactGit, ArtifactPath})
+	c.reference("artifact.kind", "artifact.kind", a.Kind, []string{ArtifactGoToolchain, ArtifactURL, ArtifactGit, ArtifactPath, ArtifactBuilt})
 	c.reference("artifact.driver", "driver", a.Driver, []string{DriverGoBuild, DriverRust, DriverCommand})
 	if a.Probe != nil && len(a.Probe) == 0 || len(a.Probe) > 0 && (path.IsAbs(a.Probe[0]) || a.Probe[0] == "") {
 		c.report("artifact.probe", "artifact.probe must begin with a command relative to the artifact, such as \"bin/go\"")
@@ -39,10 +39,14 @@ func (c *checker) artifact(d Definitions) {
 	} {
 		at := join("artifact", f.key)
 		local := f.key == "path" && a.Kind == ArtifactURL // an artifact that is already on the machine is not fetched
-		if a.Kind != f.kind && f.given && !local {
+		of := f.kind
+		if f.key == "repository" && a.Kind == ArtifactBuilt { // the builds are of its commits
+			of = a.Kind
+		}
+		if a.Kind != of && f.given && !local {
 			c.report(at, "%s is only for artifacts of kind %q, but this is of kind %q: remove it", at, f.kind, a.Kind)
 		}
-		if a.Kind == f.kind && f.needed && !f.given {
+		if a.Kind == of && f.needed && !f.given {
 			c.report(at, "%s is missing: artifacts of kind %q need it", at, f.kind)
 		}
 	}
@@ -59,6 +63,7 @@ func (c *checker) artifact(d Definitions) {
 	// Any job may be the one that builds an artifact. One whose kind lacks the cache gets an empty directory.
 	c.cacheFields("artifact.build", a.Build, d.Kinds...)
 	c.components(d)
+	c.built(d)
 }
 
 // components checks that no_target names components that some job needs.

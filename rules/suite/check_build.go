@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,8 +14,11 @@ const (
 	maxRetries = 100
 )
 
-// revision is how the revision of a checkout looks: what git can resolve and not take for an option.
-var revision = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+/-]{0,127}$`)
+// The revisions of a checkout that depend on the request.
+const (
+	revisionTag    = "{tag}"
+	revisionParent = "{parent}"
+)
 
 // build checks what kinds have that build, or run commands.
 func (c *checker) build(path string, d Definitions, k Kind) {
@@ -58,8 +60,8 @@ func (c *checker) checkouts(path string, k Kind) {
 		if o.Repository == "" {
 			c.report(join(at, "repository"), "a checkout of kind %q has no repository: write its URL", k.Name)
 		}
-		if o.Revision != "{tag}" && o.Revision != "{parent}" && (!revision.MatchString(o.Revision) || strings.Contains(o.Revision, "..")) {
-			c.report(join(at, "revision"), "revision %q of a checkout: use a whole commit, a branch, {tag} or {parent}", o.Revision)
+		if o.Revision != revisionTag && o.Revision != revisionParent && !commitHash.MatchString(o.Revision) {
+			c.report(join(at, "revision"), "revision %q of a checkout: use the whole hash of a commit, as git rev-parse prints it, %s or %s; a branch means another tree each day", o.Revision, revisionTag, revisionParent)
 		}
 		c.localPath(join(at, "path"), "path of a checkout", o.Path)
 		if o.Path == "." {

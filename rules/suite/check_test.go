@@ -61,7 +61,7 @@ func TestEachMistakeIsReportedOnItsLine(t *testing.T) {
 		{`master = ["primary", "secondary"]`, `master = ["primary", "tertiary"]`, `unknown category "tertiary": use primary, secondary or stable`},
 		{`release = ["stable"]`, `nightly = ["stable"]`, `unknown kind of request "nightly": use master, try or release`},
 		{`release = ["stable"]`, `release = []`, `categories.release is missing: list what a release request measures of primary, secondary or stable`},
-		{`kind = "go-toolchain"`, `kind = "docker"`, `unknown artifact.kind "docker": use go-toolchain, url, git or path`},
+		{`kind = "go-toolchain"`, `kind = "docker"`, `unknown artifact.kind "docker": use go-toolchain, url, git, path or built`},
 		{`driver = "go-build"`, `driver = "make"`, `unknown driver "make": use go-build, rust or command`},
 		{`probe = ["bin/go", "version"]`, `probe = ["/bin/go"]`, `artifact.probe must begin with a command relative to the artifact, such as "bin/go"`},
 		{`probe = ["bin/go", "version"]`, `urls = ["https://x/{tag}"]`, `artifact.urls is only for artifacts of kind "url", but this is of kind "go-toolchain": remove it`},

@@ -149,7 +149,8 @@ func (c *checker) kindNeed(path string, k Kind, at int, d Definitions, kinds []e
 		return 0, false
 	}
 	other := d.Kinds[on]
-	if slices.ContainsFunc(k.Needs[:at], func(before KindNeed) bool { return before.Kind == need.Kind }) {
+	c.neededOutput(path, k, other, need)
+	if slices.ContainsFunc(k.Needs[:at], func(before KindNeed) bool { return before.Kind == need.Kind && before.Output == need.Output }) {
 		c.report(path, "kind %q needs %q twice: remove one of them", k.Name, need.Kind)
 	}
 	for _, kind := range []events.RequestKind{events.Master, events.Try, events.Release} {
@@ -158,7 +159,7 @@ func (c *checker) kindNeed(path string, k Kind, at int, d Definitions, kinds []e
 				k.Name, need.Kind, kind, need.Kind, k.Name)
 		}
 	}
-	if k.Backfill && !other.Backfill {
+	if k.Backfill && !other.Backfill && !other.Builds() { // builds are made for the parent as they are needed
 		c.report(join(path, "kind"), "kind %q has backfill and needs %q, which has none: the jobs for the parent need them, too; add backfill = true to %q",
 			k.Name, need.Kind, need.Kind)
 	}
@@ -203,6 +204,9 @@ func (c *checker) graphSizes(d Definitions) {
 // String returns the need in words.
 func (n KindNeed) String() string {
 	words := string(n.Kind)
+	if n.Output != "" {
+		words = fmt.Sprintf("output %s of %s", n.Output, n.Kind)
+	}
 	if n.Until == events.UntilEnded {
 		words += " (until it has ended)"
 	}

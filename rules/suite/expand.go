@@ -87,13 +87,14 @@ func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
 		}
 	}
 	var own, backfill []events.JobSpec
+	parents := d.backfills()
 	own = slices.Grow(own, jobs)
 	for _, k := range d.Kinds {
 		if !k.madeFor(r.Artifact.Kind) {
 			continue
 		}
 		own = append(own, e.jobs(k, r.Artifact, false)...)
-		if k.Backfill && !k.Matched() && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
+		if slices.Contains(parents, k.Name) && (!k.Matched() || k.Builds()) && r.Parent != nil && r.Parent.Tag != r.Artifact.Tag {
 			backfill = append(backfill, e.jobs(k, d.asComparedWith(*r.Parent, r.Artifact.Kind), true)...)
 		}
 	}
@@ -105,6 +106,9 @@ func (d Definitions) ExpansionWith(t Template, r Request) (Expansion, error) {
 	x.Own, x.Off = s.split(own)
 	x.Backfill, x.OffBackfill = s.split(backfill)
 	if err := e.match(x); err != nil {
+		return Expansion{}, err
+	}
+	if err := e.complete(x); err != nil {
 		return Expansion{}, err
 	}
 	return x, nil
@@ -217,19 +221,23 @@ func (e expansion) jobs(k Kind, a events.Artifact, backfill bool) []events.JobSp
 // match completes the matched jobs. What those that are switched off ask for may exclude one another.
 func (e expansion) match(x Expansion) error {
 	asked, wrong := match.Parse(e.request.Requires)
-	for i := range x.Own {
-		if k, _ := e.definitions.Kind(x.Own[i].Kind); k.Matched() {
-			if wrong != nil {
-				return fmt.Errorf("kind %s: %w", k.Name, wrong)
-			}
-			if err := e.matched(k, asked, &x.Own[i]); err != nil {
-				return fmt.Errorf("kind %s: %w", k.Name, err)
+	for _, jobs := range [][]events.JobSpec{x.Own, x.Backfill} {
+		for i := range jobs {
+			if k, _ := e.definitions.Kind(jobs[i].Kind); k.Matched() {
+				if wrong != nil {
+					return fmt.Errorf("kind %s: %w", k.Name, wrong)
+				}
+				if err := e.matched(k, asked, &jobs[i]); err != nil {
+					return fmt.Errorf("kind %s: %w", k.Name, err)
+				}
 			}
 		}
 	}
-	for i := range x.Off {
-		if k, _ := e.definitions.Kind(x.Off[i].Job.Kind); k.Matched() && wrong == nil {
-			_ = e.matched(k, asked, &x.Off[i].Job) // without its terms it still shows what is switched off
+	for _, off := range [][]OffJob{x.Off, x.OffBackfill} {
+		for i := range off {
+			if k, _ := e.definitions.Kind(off[i].Job.Kind); k.Matched() && wrong == nil {
+				_ = e.matched(k, asked, &off[i].Job) // without its terms it still shows what is switched off
+			}
 		}
 	}
 	return nil
@@ -266,7 +274,10 @@ func (e expansion) matched(k Kind, asked match.Requirement, j *events.JobSpec) e
 // Terms returns what the machine of a matched job of the kind must meet for a target.
 func (k Kind) Terms(t Target) []string {
 	terms := append(slices.Clone(k.Requires), "os="+t.OS, "arch="+t.Arch)
-	if !k.Shared {
+	if k.Tokens.Min > 0 {
+		terms = append(terms, fmt.Sprintf("cpus=%d", k.Tokens.Min))
+	}
+	if !k.Shared && !k.Builds() && k.Tokens.Min == 0 { // builds share a machine by their CPUs
 		terms = append(terms, "exclusive")
 	}
 	return terms

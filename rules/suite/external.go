@@ -45,6 +45,12 @@ func (d Definitions) External(r Request, p graph.Proposed, sample string) ([]eve
 		return nil, err
 	}
 	for _, n := range p.Needs {
+		if n.Output != "" {
+			on, _ := d.Kind(jobs[n.On].Kind)
+			if _, yields := on.Output(n.Output); !yields {
+				problems = append(problems, fmt.Sprintf("%s needs the output %.40q of %s, which yields %s", p.Name(n.Job), n.Output, p.Name(n.On), outputsOf(on)))
+			}
+		}
 		if n.Until == events.UntilSuccess && jobs[n.On].Optional && !jobs[n.Job].Optional {
 			problems = append(problems, fmt.Sprintf("%s is required and needs the success of %s, which is optional: add \"until\": %q to the need, or make both required, or both optional",
 				p.Name(n.Job), p.Name(n.On), events.UntilEnded))
@@ -125,6 +131,11 @@ func (e external) job(one events.ProposedJob) (j events.JobSpec, wrong []string)
 			return j, []string{"requires: " + err.Error()}
 		}
 		j.Requires = all.Terms()
+	}
+	if k.RunsCommands() {
+		if err := e.builds(k, &j); err != nil {
+			return j, []string{err.Error()}
+		}
 	}
 	j.ID = j.First()
 	return j, nil
