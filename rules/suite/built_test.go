@@ -9,19 +9,20 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// built returns the small suite with an artifact that its jobs build. Its compile jobs have a need, and kind completes the
+// builtBy returns the small suite with an artifact that its jobs build. Its compile jobs have a need, and kind completes the
 // one that builds.
-func built(t *testing.T, need, kind string) string {
+func builtBy(t *testing.T, need, kind string) string {
 	t.Helper()
 	text := strings.Replace(building(t, kind), "kind = \"git\"", "kind = \"built\"", 1)
 	text = strings.Replace(text, "build = [\"make\"]\n", "", 1)
-	return strings.ReplaceAll(text, "[[kind]]\nname = \"compile\"", "[[kind]]\nname = \"compile\"\n"+need)
+	text = strings.Replace(text, "name = \"runtime\"\n", "name = \"runtime\"\n"+onProgram+"\n", 1)
+	return strings.Replace(text, "[[kind]]\nname = \"compile\"", "[[kind]]\nname = \"compile\"\n"+need, 1)
 }
 
 const onProgram = `needs = [{ kind = "build", output = "program" }]`
 
 func TestAnArtifactIsBuilt(t *testing.T) {
-	d, err := Load("small.toml", []byte(built(t, onProgram, dist)), nil)
+	d, err := Load("small.toml", []byte(builtBy(t, onProgram, dist)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +49,8 @@ func TestAnArtifactIsBuilt(t *testing.T) {
 		}
 		builds = append(builds, j)
 	}
-	if len(builds) != 2 || builds[0].Artifact.Tag != "t0" || !builds[0].Backfill || builds[0].ID == builds[1].ID {
-		t.Fatalf("builds %+v: want one for the parent, whose jobs need it, and one of its own", builds)
+	if len(builds) != 4 || builds[0].Artifact.Tag != "t0" || !builds[0].Backfill || builds[2].Artifact.Tag != "t1" || builds[0].ID == builds[2].ID {
+		t.Fatalf("builds %+v: want one for each target of the parent, whose jobs need it, and of its own", builds)
 	}
 	for _, n := range d.Edges(all) {
 		if all[n.On].Kind == "build" && (n.Output != "program" || all[n.On].Artifact.Tag != all[n.Job].Artifact.Tag) {
@@ -63,7 +64,7 @@ func TestAnArtifactIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, j := range same.Own {
-		if j.Kind == "build" && j.ID != builds[1].ID {
+		if j.Kind == "build" && j.ID != builds[2].ID && j.ID != builds[3].ID {
 			t.Error("what is built depends on the request")
 		}
 	}
@@ -94,11 +95,11 @@ func TestWrongNeedsByOutputAreRefused(t *testing.T) {
 		{`needs = [{ kind = "build", output = "program", until = "ended" }]`, dist, `which is there or not, whatever becomes of "build": remove until, or output`},
 		{`needs = [{ kind = "build", output = "program" }, { kind = "build", output = "program" }]`, dist, `kind "compile" needs "build" twice`},
 		{`needs = [{ kind = "build", output = "program" }, { kind = "build", output = "lib" }, { kind = "build" }]`, dist, ""},
-		{onProgram, strings.Replace(dist, "tokens", "per_backend = true\ntokens", 1), ""},
-		{`needs = [{ kind = "build", output = "program", across = ["backend"] }]`, strings.Replace(dist, "tokens", "per_backend = true\ntokens", 1), `there is one for each backend`},
+		{onProgram, strings.Replace(dist, "retries", "per_backend = true\nretries", 1), `there is one for each backend: add per_backend = true to "runtime", or let "build" be made once`},
+		{`needs = [{ kind = "build", output = "program", across = ["backend"] }]`, strings.Replace(dist, "retries", "per_backend = true\nretries", 1), `kind "compile" measures the output "program" of "build", and there is one for each backend`},
 		{onProgram + "\nlanes = \"any\"", dist, `measures two artifacts on one machine (lanes = "any"), and each job has one build: add shared = true`},
 	} {
-		text := built(t, tc.need, tc.kind)
+		text := builtBy(t, tc.need, tc.kind)
 		if strings.Contains(tc.need, "any") {
 			text = strings.Replace(strings.Replace(text, "per_set = true\n", "", 1), "backfill = true\n", "", 1)
 		}
